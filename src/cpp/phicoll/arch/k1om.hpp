@@ -1,0 +1,99 @@
+#pragma once
+
+// Xeon Phi Knights Corner: in-order cores with four threads, 64-byte vector stores, stores visible in program
+// order. Included by arch.hpp only. The card has no MFENCE, SFENCE, PAUSE, CLFLUSH, RDTSCP, MMX, SSE or AVX.
+
+#include <cstdint>
+
+#include "phicoll/arch/k1om_bytes.hpp"
+#include "phicoll/arch/line_words.hpp"
+
+namespace phicoll {
+namespace arch {
+inline namespace isa_k1om {
+
+inline const char* name() {
+  return "k1om";
+}
+
+/// True where a whole-line store that does not read the line exists: here vmovnraps and vmovnrngoaps.
+constexpr bool has_no_read_stores() {
+  return true;
+}
+
+/// About `wanted` core cycles in which the core's three other threads get this thread's issue slots. An
+/// interrupt ends it early.
+inline void delay(unsigned wanted) {
+  k1om_bytes::delay(wanted);
+}
+
+/// One polite turn of a spin loop: 64 cycles, a quarter of what a line takes from another core, given to the
+/// siblings.
+inline void pause() {
+  k1om_bytes::delay(64);
+}
+
+/// The time-stamp counter, in core cycles. The core issues in order, but a load before RDTSC may still be
+/// under way; the compiler moves no memory access across it.
+inline std::uint64_t cycles() {
+  std::uint32_t low, high;
+  __asm__ __volatile__("rdtsc" : "=a"(low), "=d"(high) : : "memory");
+  return (static_cast<std::uint64_t>(high) << 32) | low;
+}
+
+/// Sequentially consistent, the unordered line stores included: a locked operation on the stack, as there is
+/// no MFENCE.
+inline void full_fence() {
+#if defined(PHICOLL_THREAD_SANITIZER)
+  sanitizer_full_fence();
+#else
+  __asm__ __volatile__("lock; orl $0, (%%rsp)" : : : "memory", "cc");
+#endif
+}
+
+/// Every earlier unordered line store is visible before any later store is.
+inline void order_no_read_stores() {
+  __asm__ __volatile__("lock; addl $0, (%%rsp)" : : : "memory", "cc");
+}
+
+/// A line store by `copy` from a source of any alignment: the vector load takes only whole lines.
+template <class Copy>
+inline void store_line_with(Copy copy, void* line, const void* source) {
+  if (reinterpret_cast<std::uintptr_t>(source) % line_bytes == 0) {
+    copy(line, source);
+  } else {
+    alignas(line_bytes) LineWord aligned[line_words];
+    const SourceWord* const from = static_cast<const SourceWord*>(source);
+    for (int i = 0; i < line_words; ++i) aligned[i] = from[i];
+    copy(line, aligned);
+  }
+}
+
+/// A release that carries its data: one store of 64 bytes, behind every earlier ordinary store.
+inline void store_line_plain(void* line, const void* source) {
+  store_line_with(k1om_bytes::copy_line, line, source);
+}
+
+/// The same without a read of the line from its owner.
+inline void store_line_no_read(void* line, const void* source) {
+  store_line_with(k1om_bytes::copy_line_no_read, line, source);
+}
+
+/// A whole line, not ordered with any other store: see arch.hpp.
+inline void store_line_no_read_unordered(void* line, const void* source) {
+  store_line_with(k1om_bytes::copy_line_no_read_unordered, line, source);
+}
+
+/// Drops the line from this core's caches, modified data to memory. Copies of other cores stay.
+inline void evict_line(const void* line) {
+  k1om_bytes::evict(line);
+}
+
+/// A hint: brings the line for reading into the first-level cache.
+inline void prefetch_line(const void* line) {
+  k1om_bytes::prefetch(line);
+}
+
+}  // namespace isa_k1om
+}  // namespace arch
+}  // namespace phicoll

@@ -1,0 +1,84 @@
+#pragma once
+
+// The card's own instructions (Xeon Phi Knights Corner), emitted as bytes: GCC for k1om has no intrinsics for
+// them and ordinary assemblers do not know them. Compiles on any x86-64 host, so that the tests decode and,
+// under an emulator, execute these very bytes; on a host each of them is an illegal instruction.
+//
+// Memory operands are (rdi) with a 32-bit displacement of 0: the 8-bit displacement of a vector instruction
+// is scaled by the operand, and the 32-bit form cannot be got wrong. Lines and sources here are aligned to 64
+// bytes: the card refuses others. A load and the store of what it loaded are one assembly statement, so that
+// nothing comes between them in zmm0.
+
+#include <cstdint>
+
+// zmm0 overlays xmm0; a compiler without SSE (k1om, -mno-sse) never uses it and has no such name to clobber.
+#if defined(__SSE__)
+#define PHICOLL_K1OM_CLOBBERS "xmm0", "memory"
+#else
+#define PHICOLL_K1OM_CLOBBERS "memory"
+#endif
+
+#define PHICOLL_K1OM_DELAY_EAX ".byte 0xc5, 0xfa, 0xae, 0xf0"
+#define PHICOLL_K1OM_CLEVICT0_RDI ".byte 0xc5, 0xfb, 0xae, 0x3f"
+#define PHICOLL_K1OM_CLEVICT1_RDI ".byte 0xc5, 0xfa, 0xae, 0x3f"
+#define PHICOLL_K1OM_VPREFETCH0_RDI ".byte 0xc5, 0xf8, 0x18, 0x0f"
+#define PHICOLL_K1OM_VPREFETCHE0_RDI ".byte 0xc5, 0xf8, 0x18, 0x2f"
+#define PHICOLL_K1OM_VMOVAPS_ZMM0_RDI ".byte 0x62, 0xf1, 0x78, 0x08, 0x28, 0x87, 0, 0, 0, 0"
+#define PHICOLL_K1OM_VMOVAPS_RDI_ZMM0 ".byte 0x62, 0xf1, 0x78, 0x08, 0x29, 0x87, 0, 0, 0, 0"
+#define PHICOLL_K1OM_VMOVNRAPS_RDI_ZMM0 ".byte 0x62, 0xf1, 0x7b, 0x08, 0x29, 0x87, 0, 0, 0, 0"
+#define PHICOLL_K1OM_VMOVNRNGOAPS_RDI_ZMM0 ".byte 0x62, 0xf1, 0x7b, 0x88, 0x29, 0x87, 0, 0, 0, 0"
+
+namespace phicoll {
+namespace arch {
+namespace k1om_bytes {
+
+/// `delay eax`: this hardware thread issues nothing for that many cycles, its siblings take the slots. A hint
+/// that an interrupt ends early.
+inline void delay(std::uint32_t cycles) {
+  __asm__ __volatile__(PHICOLL_K1OM_DELAY_EAX : : "a"(cycles) : "memory");
+}
+
+/// `vmovaps` both ways: the whole line in one ordinary store.
+inline void copy_line(void* line, const void* source) {
+  __asm__ __volatile__(PHICOLL_K1OM_VMOVAPS_ZMM0_RDI "\n\tmovq %1, %%rdi\n\t" PHICOLL_K1OM_VMOVAPS_RDI_ZMM0
+                       : "+D"(source)
+                       : "r"(line)
+                       : PHICOLL_K1OM_CLOBBERS);
+}
+
+/// `vmovnraps`: the whole line in one store that does not read it, in program order with all other stores.
+inline void copy_line_no_read(void* line, const void* source) {
+  __asm__ __volatile__(PHICOLL_K1OM_VMOVAPS_ZMM0_RDI "\n\tmovq %1, %%rdi\n\t" PHICOLL_K1OM_VMOVNRAPS_RDI_ZMM0
+                       : "+D"(source)
+                       : "r"(line)
+                       : PHICOLL_K1OM_CLOBBERS);
+}
+
+/// `vmovnrngoaps`: the same without a place in the order of stores (NGO: not globally ordered).
+inline void copy_line_no_read_unordered(void* line, const void* source) {
+  __asm__ __volatile__(PHICOLL_K1OM_VMOVAPS_ZMM0_RDI
+                       "\n\tmovq %1, %%rdi\n\t" PHICOLL_K1OM_VMOVNRNGOAPS_RDI_ZMM0
+                       : "+D"(source)
+                       : "r"(line)
+                       : PHICOLL_K1OM_CLOBBERS);
+}
+
+/// `clevict0` then `clevict1`: out of this core's first-level, then its second-level cache; modified data go
+/// to memory.
+inline void evict(const void* line) {
+  __asm__ __volatile__(PHICOLL_K1OM_CLEVICT0_RDI "\n\t" PHICOLL_K1OM_CLEVICT1_RDI : : "D"(line) : "memory");
+}
+
+/// `vprefetch0`: into the first-level cache, for reading.
+inline void prefetch(const void* line) {
+  __asm__ __volatile__(PHICOLL_K1OM_VPREFETCH0_RDI : : "D"(line));
+}
+
+/// `vprefetche0`: into the first-level cache, for writing (the other copies are dropped).
+inline void prefetch_exclusive(const void* line) {
+  __asm__ __volatile__(PHICOLL_K1OM_VPREFETCHE0_RDI : : "D"(line));
+}
+
+}  // namespace k1om_bytes
+}  // namespace arch
+}  // namespace phicoll
