@@ -64,7 +64,8 @@ inline void store_line_with(Copy copy, void* line, const void* source) {
   } else {
     alignas(line_bytes) LineWord aligned[line_words];
     const SourceWord* const from = static_cast<const SourceWord*>(source);
-    for (int i = 0; i < line_words; ++i) aligned[i] = from[i];
+    for_words_1_to_7([&aligned, from](int i) { aligned[i] = from[i]; });
+    aligned[0] = from[0];
     copy(line, aligned);
   }
 }

@@ -23,12 +23,25 @@ typedef std::uint64_t __attribute__((may_alias, aligned(1))) SourceWord;
 
 constexpr int line_words = 8;
 
+/// Unrolled by hand: at -O2 gcc keeps a loop of seven a loop, and a line store is then three times as many
+/// instructions.
+template <class StoreWord>
+inline void for_words_1_to_7(StoreWord store_word) {
+  store_word(1);
+  store_word(2);
+  store_word(3);
+  store_word(4);
+  store_word(5);
+  store_word(6);
+  store_word(7);
+}
+
 /// Words 1 to 7 in any order, then word 0 with release. The __atomic builtins instead of std::atomic because
 /// the line is memory of any type; the order of the seven is left to the machine.
 inline void store_words_then_flag(void* line, const void* source) {
   LineWord* const to = static_cast<LineWord*>(line);
   const SourceWord* const from = static_cast<const SourceWord*>(source);
-  for (int i = 1; i < line_words; ++i) __atomic_store_n(to + i, from[i], __ATOMIC_RELAXED);
+  for_words_1_to_7([to, from](int i) { __atomic_store_n(to + i, from[i], __ATOMIC_RELAXED); });
   __atomic_store_n(to, from[0], __ATOMIC_RELEASE);
 }
 
@@ -36,7 +49,8 @@ inline void store_words_then_flag(void* line, const void* source) {
 inline void store_words_unordered(void* line, const void* source) {
   LineWord* const to = static_cast<LineWord*>(line);
   const SourceWord* const from = static_cast<const SourceWord*>(source);
-  for (int i = 0; i < line_words; ++i) __atomic_store_n(to + i, from[i], __ATOMIC_RELAXED);
+  for_words_1_to_7([to, from](int i) { __atomic_store_n(to + i, from[i], __ATOMIC_RELAXED); });
+  __atomic_store_n(to, from[0], __ATOMIC_RELAXED);
 }
 
 #if defined(PHICOLL_THREAD_SANITIZER)

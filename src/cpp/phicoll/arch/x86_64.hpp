@@ -79,7 +79,8 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
 #else
   LineWord* const to = static_cast<LineWord*>(line);
   const SourceWord* const from = static_cast<const SourceWord*>(source);
-  for (int i = 0; i < line_words; ++i) store_word_non_temporal(to + i, from[i]);
+  for_words_1_to_7([to, from](int i) { store_word_non_temporal(to + i, from[i]); });
+  store_word_non_temporal(to, from[0]);
 #endif
 }
 
@@ -95,7 +96,7 @@ inline void store_line_no_read(void* line, const void* source) {
 #else
   LineWord* const to = static_cast<LineWord*>(line);
   const SourceWord* const from = static_cast<const SourceWord*>(source);
-  for (int i = 1; i < line_words; ++i) store_word_non_temporal(to + i, from[i]);
+  for_words_1_to_7([to, from](int i) { store_word_non_temporal(to + i, from[i]); });
   order_no_read_stores();
   store_word_non_temporal(to, from[0]);
   order_no_read_stores();
