@@ -1,0 +1,165 @@
+#include "phicoll/os/liveness.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/fallbacks.hpp"
+
+namespace phicoll {
+namespace os {
+
+int open_pidfd(pid_t pid) {
+#ifdef SYS_pidfd_open
+  if (!fallbacks_forced()) return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+#else
+  (void)pid;
+#endif
+  errno = ENOSYS;
+  return -1;
+}
+
+bool pidfd_available() {
+  static const bool available = [] {
+    const int fd = open_pidfd(getpid());
+    if (fd < 0) return false;
+    close(fd);
+    return true;
+  }();
+  return available;
+}
+
+bool wait_any_exit(const int* fds, int n, int wake_fd, int timeout_ms, int* which) {
+  std::vector<pollfd> polled(static_cast<std::size_t>(n) + 1);
+  for (int i = 0; i <= n; ++i) {
+    pollfd& entry = polled[static_cast<std::size_t>(i)];
+    entry.fd = i < n ? fds[i] : wake_fd;  // poll skips negative descriptors
+    entry.events = POLLIN;
+    entry.revents = 0;
+  }
+  const std::int64_t end = now_ns() + static_cast<std::int64_t>(timeout_ms) * 1000000;
+  int left_ms = timeout_ms;
+  int ready = -1;
+  for (;;) {
+    const int count = poll(polled.data(), polled.size(), left_ms);
+    if (count == 0) break;
+    if (count > 0) {
+      for (int i = n; i >= 0;
+           --i)  // an ended process counts before the wake-up, the lowest index before the others
+        if (polled[static_cast<std::size_t>(i)].revents != 0) ready = i;
+      break;
+    }
+    if (errno != EINTR) break;
+    if (timeout_ms >= 0) {
+      const std::int64_t left_ns = end - now_ns();
+      left_ms = left_ns <= 0 ? 0 : static_cast<int>((left_ns + 999999) / 1000000);
+    }
+  }
+  if (which != nullptr) *which = ready;
+  return ready >= 0 && ready < n;
+}
+
+int open_wake_fd() {
+  return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+void signal_wake_fd(int fd) {
+  const std::uint64_t one = 1;
+  ssize_t written;
+  do {
+    written = write(fd, &one, sizeof one);
+  } while (written < 0 && errno == EINTR);  // EAGAIN means that it is readable already
+}
+
+void drain_wake_fd(int fd) {
+  std::uint64_t count;
+  ssize_t got;
+  do {
+    got = read(fd, &count, sizeof count);
+  } while (got < 0 && errno == EINTR);
+}
+
+void RobustToken::init() {
+  state_.store(fresh, std::memory_order_relaxed);
+  pthread_mutexattr_t attributes;
+  int error = pthread_mutexattr_init(&attributes);
+  if (error == 0) {
+    error = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    if (error == 0) error = pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    if (error == 0) error = pthread_mutex_init(&mutex_, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+  }
+  if (error != 0)
+    throw ResourceError(std::string("no robust process-shared mutex on this system: ") +
+                        std::strerror(error));
+}
+
+bool RobustToken::acquire() {
+  const int error = pthread_mutex_trylock(&mutex_);  // watchers lock it only once it is marked as held
+  if (error != 0 && error != EOWNERDEAD) return false;
+  if (error == EOWNERDEAD || state_.load(std::memory_order_relaxed) != fresh) {
+    if (error == EOWNERDEAD && state_.load(std::memory_order_relaxed) != left)
+      state_.store(dead, std::memory_order_release);
+    pthread_mutex_unlock(&mutex_);
+    return false;
+  }
+  state_.store(held, std::memory_order_release);
+  return true;
+}
+
+void RobustToken::release() {
+  state_.store(left, std::memory_order_release);
+  pthread_mutex_unlock(&mutex_);
+}
+
+RobustToken::Watch RobustToken::watch(int timeout_ms) {
+  const std::int64_t end = now_ns() + static_cast<std::int64_t>(timeout_ms) * 1000000;
+  for (;;) {
+    const std::uint32_t state = state_.load(std::memory_order_acquire);
+    if (state == left) return Watch::released;
+    if (state == dead) return Watch::died;
+    if (state == held) break;
+    if (now_ns() >= end) return Watch::absent;
+    const timespec nap = {0, 1000000};
+    nanosleep(&nap, nullptr);
+  }
+  timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  const std::int64_t left_ns = end > now_ns() ? end - now_ns() : 0;
+  until.tv_sec += static_cast<time_t>(left_ns / 1000000000);
+  until.tv_nsec += static_cast<long>(left_ns % 1000000000);
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    ++until.tv_sec;
+  }
+  const int error = pthread_mutex_timedlock(&mutex_, &until);
+  if (error == ETIMEDOUT) return Watch::alive;
+  if (error == ENOTRECOVERABLE) return Watch::died;
+  if (error == EOWNERDEAD) {
+    // The dead one is the owner, or another watcher that died just after the owner had left in order.
+    // Unlocking without repair makes the mutex useless for good, which tells every other watcher at once.
+    const bool in_order = state_.load(std::memory_order_acquire) == left;
+    if (!in_order) state_.store(dead, std::memory_order_release);
+    pthread_mutex_unlock(&mutex_);
+    return in_order ? Watch::released : Watch::died;
+  }
+  if (error == 0) {
+    const bool in_order = state_.load(std::memory_order_acquire) == left;
+    pthread_mutex_unlock(&mutex_);
+    return in_order ? Watch::released : Watch::alive;
+  }
+  return Watch::alive;  // EDEADLK: the owner watches itself
+}
+
+}  // namespace os
+}  // namespace phicoll
