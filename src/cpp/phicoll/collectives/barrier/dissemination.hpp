@@ -1,0 +1,160 @@
+#pragma once
+
+// n-way dissemination barrier. Sources: rodchenko-2015 section 3 (rounds with a flag each, f ways, sense
+// reversal), panigrahi-2014 section V (one line a rank for all rounds), velamati-2007 section 3.2 (16-byte
+// entries, "DIS").
+//
+// In round k each rank tells the f ranks at distances i*(f+1)^k, i = 1..f, and waits for the f behind it;
+// after ceil(log_{f+1} P) rounds it has heard, through others, of all.
+
+#include <cstdint>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/barrier/reset.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct Dissemination {
+  enum class Layout : unsigned char { line_per_round, line_per_rank, packed };
+
+  struct Parameters {
+    int ways = 1;
+    Layout layout = Layout::line_per_round;
+    Reset reset = Reset::episode;
+    StorePolicy store = StorePolicy::plain;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"dissemination", Origin::paper,
+            "rodchenko-2015 section 3; panigrahi-2014 section V; velamati-2007 section 3.2",
+            "every rank tells f others a round, at distances that grow by f+1"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("ways", p.ways, 1, max_ranks, "ranks that each rank tells in a round");
+    visitor.choice(
+        "layout", p.layout, {"line-per-round", "line-per-rank", "packed"},
+        "a line for each flag, one line a rank for all rounds, or 16-byte entries without padding");
+    describe_reset(visitor, p.reset);
+    describe_store(visitor, p.store);
+  }
+
+  static void limit(Parameters& p, const Shape& shape) {
+    const int useful = shape.size() > 1 ? shape.size() - 1 : 1;
+    if (p.ways > useful) p.ways = useful;
+  }
+
+  /// Whole-line stores destroy a line's other flags: only where a flag owns its line.
+  static const char* refuse(const Parameters& p) {
+    return p.store != StorePolicy::plain && p.layout != Layout::line_per_round
+               ? "store=plain unless layout=line-per-round, where a flag owns its line"
+               : nullptr;
+  }
+
+  // A sense flag cannot serve two episodes in a row: a fast rank may set it again before a slow one has
+  // looked. Two sets of flags, used in turn, do (Mellor-Crummey and Scott); a monotone episode number needs
+  // one.
+  static std::size_t sets(const Parameters& p) { return p.reset == Reset::sense ? 2 : 1; }
+
+  static std::size_t flag_offset(const Parameters& p, int size, int rank, int round, int way,
+                                 std::size_t set) {
+    const auto rounds = static_cast<std::size_t>(ceil_log(p.ways + 1, size));
+    const auto ways = static_cast<std::size_t>(p.ways);
+    const auto index = static_cast<std::size_t>(round) * ways + static_cast<std::size_t>(way);
+    const auto r = static_cast<std::size_t>(rank);
+    switch (p.layout) {
+      case Layout::line_per_round:
+        return ((r * sets(p) + set) * rounds * ways + index) * arch::stride_bytes;
+      case Layout::line_per_rank: {
+        const std::size_t bytes =
+            (rounds * ways * 8 + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+        return (r * sets(p) + set) * bytes + index * 8;
+      }
+      case Layout::packed:
+        break;
+    }
+    return ((r * sets(p) + set) * rounds * ways + index) * 16;
+  }
+
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    // The first byte behind the last rank's flags.
+    return flag_offset(p, shape.size(), shape.size(), 0, 0, 0) + arch::stride_bytes;
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup) : reset_(p.reset), store_(p.store), ways_(p.ways) {
+      const int n = setup.size();
+      const int rounds = ceil_log(p.ways + 1, n);
+      for (std::size_t set = 0; set < sets(p); ++set) {
+        long distance = 1;
+        for (int round = 0; round < rounds; ++round, distance *= p.ways + 1)
+          for (int way = 0; way < p.ways; ++way) {
+            // In the last round the ranks at n and beyond have been heard of already: fewer are told.
+            if (distance * (way + 1) >= n) break;
+            const int step = static_cast<int>(distance * (way + 1));
+            Peer peer;
+            peer.to = (setup.rank + step) % n;
+            peer.from = (setup.rank - step + n) % n;
+            peer.tell = setup.at<Flag>(flag_offset(p, n, peer.to, round, way, set));
+            peer.hear = setup.at<Flag>(flag_offset(p, n, setup.rank, round, way, set));
+            peers_.push_back(peer);
+          }
+      }
+      peers_a_set_ = peers_.size() / sets(p);
+    }
+
+    void operator()(Port& port) {
+      ++episode_;
+      if (reset_ == Reset::episode) {
+        run(port, peers_.data(), at_least(episode_));
+      } else {
+        // Sets in turn; a set's sense flips each time it is used again.
+        const std::uint64_t sense = 1 - ((episode_ - 1) >> 1 & 1);
+        run(port, peers_.data() + ((episode_ - 1) & 1) * peers_a_set_, equal<std::uint64_t>(sense));
+      }
+    }
+
+   private:
+    // The flag of one sender in one round: 8 bytes. In line-per-round it owns its line, so it may be stored
+    // whole.
+    using Flag = Word<std::uint64_t>;
+    struct Peer {
+      Flag* tell;
+      Flag* hear;
+      int to;
+      int from;
+    };
+
+    void run(Port& port, const Peer* round, Condition<std::uint64_t> heard) {
+      const Peer* const end = round + peers_a_set_;
+      while (round != end) {
+        const Peer* const next = end - round > ways_ ? round + ways_ : end;  // the last round may be shorter
+        for (const Peer* peer = round; peer != next; ++peer) {
+          if (__builtin_expect(store_ == StorePolicy::plain, 1)) {
+            port.signal(*peer->tell, heard.value);
+          } else {
+            port.signal(*reinterpret_cast<SoleWriterLine<std::uint64_t>*>(peer->tell), heard.value, store_);
+          }
+        }
+        for (const Peer* peer = round; peer != next; ++peer) port.wait(*peer->hear, heard, peer->from);
+        round = next;
+      }
+    }
+
+    std::uint64_t episode_ = 0;
+    AlignedVector<Peer> peers_;
+    std::size_t peers_a_set_ = 0;
+    Reset reset_;
+    StorePolicy store_;
+    int ways_;
+  };
+};
+
+}  // namespace phicoll

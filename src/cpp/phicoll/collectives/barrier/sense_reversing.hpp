@@ -1,0 +1,81 @@
+#pragma once
+
+// Centralized sense-reversing barrier. Source: rodchenko-2015 section 3 ("sr"): one counter, one release
+// word; whoever arrives last resets the counter and flips the release word.
+//
+// The paper's counter starts at P and counts down; this one counts up from the zeroed arena, with the same
+// stores.
+
+#include <cstdint>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/barrier/reset.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct SenseReversing {
+  struct Parameters {
+    Reset reset = Reset::sense;
+    StorePolicy store = StorePolicy::plain;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"sense-reversing", Origin::paper, "rodchenko-2015 section 3",
+            "one counter of arrivals; the last arriver flips one release word that all others watch"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    describe_reset(visitor, p.reset);
+    describe_store(visitor, p.store);
+  }
+  static void limit(Parameters&, const Shape&) {}
+  static const char* refuse(const Parameters&) { return nullptr; }
+
+  struct Shared {
+    Strided<CounterLine> count;
+    // Written by the last arriver alone: one writer at a time, handed on by the counter, so it may be stored
+    // whole.
+    Strided<SoleWriterLine<std::uint64_t>> release;
+  };
+  static std::size_t footprint(const Parameters&, const Shape&) { return sizeof(Shared); }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : shared_(setup.at<Shared>(0)),
+          size_(static_cast<std::uint64_t>(setup.size())),
+          reset_(p.reset),
+          store_(p.store) {}
+
+    void operator()(Port& port) {
+      ++episode_;
+      const bool monotone = reset_ == Reset::episode;
+      const std::uint64_t release = monotone ? episode_ : episode_ & 1;
+      const std::uint64_t last = monotone ? episode_ * size_ - 1 : size_ - 1;
+      // Acquire and release: the last arriver has seen all that the others wrote before they came, and its
+      // release below hands it on to them.
+      if (port.fetch_add(shared_->count.value.word, std::uint64_t{1}) == last) {
+        // Nobody can arrive for the next episode before the release: a relaxed reset in front of it is
+        // enough.
+        if (!monotone) port.store_relaxed(shared_->count.value.word, std::uint64_t{0});
+        port.signal(shared_->release.value, release, store_);
+      } else {
+        port.wait(shared_->release.value.word, monotone ? at_least(release) : equal(release));
+      }
+    }
+
+   private:
+    Shared* shared_;
+    std::uint64_t size_;
+    std::uint64_t episode_ = 0;
+    Reset reset_;
+    StorePolicy store_;
+  };
+};
+
+}  // namespace phicoll

@@ -1,0 +1,50 @@
+#pragma once
+
+// What phicoll throws. Bad input is an ArgumentError (or a subclass of it) that names the argument, what it got and what
+// is allowed, thrown before anything is started; a group that cannot go on is a BrokenGroupError on every rank.
+
+#include <stdexcept>
+#include <string>
+
+namespace phicoll {
+
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Bad input. `argument` is its name as the caller knows it.
+class ArgumentError : public Error {
+ public:
+  ArgumentError(const std::string& argument, const std::string& got, const std::string& allowed)
+      : Error(argument + ": got " + got + "; allowed: " + allowed), argument_(argument) {}
+  const std::string& argument() const { return argument_; }
+
+ private:
+  std::string argument_;
+};
+
+/// Not enough memory, a name in use, a refused system call: the machine says no.
+class ResourceError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A rank died, left, raised or never came: the group is unusable from then on. `rank` is the first cause, -1 if unknown.
+class BrokenGroupError : public Error {
+ public:
+  BrokenGroupError(int rank, const std::string& reason)
+      : Error("group broken by rank " + std::to_string(rank) + ": " + reason), rank_(rank) {}
+  int rank() const { return rank_; }
+
+ private:
+  int rank_;
+};
+
+/// A wait that exceeded the group's timeout.
+class TimeoutError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,114 @@
+#include "phicoll/group/communicator.hpp"
+
+#include <cstring>
+#include <exception>
+
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+
+std::unique_ptr<AnyBarrier<NativePort>> make_native_barrier(const BarrierSpec& spec, const Setup& setup);
+
+namespace {
+
+SenseReversing::Parameters sync_parameters() {
+  SenseReversing::Parameters p;
+  p.reset = Reset::episode;
+  return p;
+}
+
+}  // namespace
+
+Barrier::Barrier(Communicator& owner, const BarrierSpec& spec, const std::size_t* place)
+    : calls_(&owner.calls_),
+      port_(*owner.memory_.control, owner.rank_, spec.has_wait ? spec.wait : owner.wait_, &owner.calls_),
+      owner_(&owner),
+      spec_(effective_barrier(spec, owner.shape_)) {
+  block_ = owner.take_zeroed(barrier_footprint(spec_, owner.shape_), place);
+  algorithm_ =
+      make_native_barrier(spec_, Setup{owner.rank_, owner.shape_, owner.memory_.region + block_.offset});
+}
+
+Barrier::~Barrier() {
+  release();
+}
+
+Barrier& Barrier::operator=(Barrier&& other) {
+  if (this != &other) {
+    release();
+    calls_ = other.calls_;
+    algorithm_ = std::move(other.algorithm_);
+    port_ = other.port_;
+    owner_ = other.owner_;
+    block_ = other.block_;
+    spec_ = std::move(other.spec_);
+  }
+  return *this;
+}
+
+void Barrier::release() {
+  if (algorithm_) owner_->region_.give_back(block_);
+  algorithm_.reset();
+}
+
+Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& shape, const WaitPolicy& wait)
+    : memory_(memory),
+      rank_(rank),
+      shape_(shape),
+      wait_(wait),
+      region_(memory.region_bytes),
+      port_(*memory.control, rank, WaitPolicy{}, &calls_),
+      sync_(sync_parameters(), Setup{rank, shape_, reinterpret_cast<unsigned char*>(memory.sync)}) {}
+
+Communicator::~Communicator() {
+  barrier_.reset();
+  // A rank that unwinds breaks the group with the reason that its exception gives; only an orderly end is a
+  // leave.
+  if (!std::uncaught_exception()) memory_.control->leave(rank_, calls_);
+}
+
+void Communicator::sync() {
+  ++calls_;
+  sync_(port_);
+}
+
+// Memory that was never used is zero already, and peers that come first may write into it before this rank is
+// here. Memory that was used is zeroed by rank 0 between two barriers: after the first no rank is in its
+// former use, and none is in its next use before the second.
+Region::Block Communicator::take_zeroed(std::size_t bytes, const std::size_t* place) {
+  const Region::Block block = place != nullptr ? region_.take_at(*place, bytes) : region_.take(bytes);
+  if (block.used_before) {
+    sync();
+    if (rank_ == 0) std::memset(memory_.region + block.offset, 0, block.bytes);
+    sync();
+  }
+  return block;
+}
+
+void Communicator::select_barrier(const BarrierSpec& spec) {
+  barrier_.reset();
+  barrier_.reset(new Barrier(*this, spec, nullptr));
+  reason_ = spec.name == "auto" ? choose_barrier(shape_).why : "";
+}
+
+void Communicator::select_barrier_at(const BarrierSpec& spec, std::size_t place) {
+  barrier_.reset();
+  barrier_.reset(new Barrier(*this, spec, &place));
+  reason_ = spec.name == "auto" ? choose_barrier(shape_).why : "";
+}
+
+const BarrierSpec& Communicator::barrier_spec() {
+  if (!barrier_) select_barrier(parse_barrier("auto"));
+  return barrier_->spec();
+}
+
+std::string Communicator::barrier_reason() {
+  if (!barrier_) select_barrier(parse_barrier("auto"));
+  return reason_;
+}
+
+Barrier Communicator::make_barrier(const std::string& spec) {
+  return Barrier(*this, parse_barrier(spec), nullptr);
+}
+
+}  // namespace phicoll

@@ -1,0 +1,109 @@
+#pragma once
+
+// A rank's handle on its group: collectives through whichever algorithm is selected.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/barrier/make.hpp"
+#include "phicoll/collectives/barrier/sense_reversing.hpp"
+#include "phicoll/memory/native_port.hpp"
+#include "phicoll/memory/region.hpp"
+#include "phicoll/memory/shape.hpp"
+
+namespace phicoll {
+
+/// What all ranks of a group share, as this process sees it.
+struct GroupMemory {
+  Control* control;
+  SenseReversing::Shared* sync;  ///< for the group's own bookkeeping, zeroed
+  unsigned char* region;         ///< zeroed
+  std::size_t region_bytes;
+};
+
+class Communicator;
+
+/// One rank's side of one barrier of a group. Made by all ranks in the same order, destroyed likewise.
+class Barrier {
+ public:
+  Barrier(Barrier&&) = default;
+  Barrier& operator=(Barrier&&);
+  ~Barrier();
+  /// No rank leaves its n-th wait before every rank has entered its n-th. Throws BrokenGroupError,
+  /// TimeoutError.
+  void wait() {
+    ++*calls_;
+    (*algorithm_)(port_);
+  }
+  const BarrierSpec& spec() const { return spec_; }
+
+ private:
+  friend class Communicator;
+  Barrier(Communicator& owner, const BarrierSpec& spec, const std::size_t* place);
+  void release();
+
+  std::uint64_t* calls_ = nullptr;
+  std::unique_ptr<AnyBarrier<NativePort>> algorithm_;
+  NativePort port_;
+  Communicator* owner_ = nullptr;
+  Region::Block block_{0, 0, false};
+  BarrierSpec spec_;
+};
+
+/// Not to be copied or moved: barriers refer to it. Used by its own rank's thread only.
+class Communicator {
+ public:
+  /// For groups; users get theirs from ThreadGroup or ProcessGroup. `shape` must be the same on all ranks.
+  Communicator(const GroupMemory& memory, int rank, const Shape& shape, const WaitPolicy& wait);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return shape_.size(); }
+  const Shape& shape() const { return shape_; }
+  const WaitPolicy& wait_policy() const { return wait_; }
+
+  /// Blocks until every rank of the group has called it; by `auto` unless select_barrier chose. Collective.
+  void barrier() {
+    if (__builtin_expect(!barrier_, 0)) select_barrier(parse_barrier("auto"));
+    barrier_->wait();
+  }
+  /// What barrier() uses from now on. Collective. Throws as parse_barrier, and ResourceError over the memory
+  /// limit.
+  void select_barrier(const std::string& spec) { select_barrier(parse_barrier(spec)); }
+  void select_barrier(const BarrierSpec& spec);
+  /// The same with its shared memory at byte `place` of the region (a multiple of 64): measurements move it.
+  void select_barrier_at(const BarrierSpec& spec, std::size_t place);
+  /// What barrier() runs, `auto` resolved; the rules' reason if it was `auto`.
+  const BarrierSpec& barrier_spec();
+  std::string barrier_reason();
+
+  /// A barrier of its own, beside barrier(). Collective.
+  Barrier make_barrier(const std::string& spec);
+  std::size_t region_bytes() const { return region_.bytes(); }
+  Control& control() { return *memory_.control; }
+
+  /// Collective calls that this rank has begun.
+  std::uint64_t calls() const { return calls_; }
+
+ private:
+  friend class Barrier;
+  void sync();
+  Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);
+
+  GroupMemory memory_;
+  int rank_;
+  Shape shape_;
+  WaitPolicy wait_;
+  std::uint64_t calls_ = 0;
+  Region region_;
+  NativePort port_;
+  SenseReversing::Rank<NativePort> sync_;
+  std::unique_ptr<Barrier> barrier_;
+  std::string reason_;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "phicoll/memory/policies.hpp"
+#include "phicoll/memory/shape.hpp"
+
+namespace phicoll {
+
+struct GroupOptions {
+  WaitPolicy wait;
+  /// Empty: leave the ranks where the system puts them. Else `compact`, `scatter`, `balanced` or a list of
+  /// CPUs such as `0,2,4-7` (a CPU for each rank in turn, again from the front when ranks outnumber it): each
+  /// rank is pinned.
+  std::string placement;
+  /// Bytes of shared memory that the group's collectives may take.
+  std::size_t memory_limit = std::size_t{64} << 20;
+  /// A single wait longer than this raises TimeoutError and breaks the group; 0 for never.
+  std::int64_t timeout_ms = 0;
+  /// How long programs that attach wait for the group to be complete.
+  std::int64_t attach_timeout_ms = 30000;
+};
+
+/// The shape of `ranks` ranks placed by `placement` on the CPUs that this process may use. Throws
+/// ArgumentError for ranks outside 1..1024 and for a bad placement. With an empty placement every place is
+/// unknown.
+Shape shape_on_host(int ranks, const std::string& placement);
+
+/// Throws ArgumentError("ranks") outside 1..1024.
+void check_ranks(int ranks);
+
+}  // namespace phicoll

@@ -1,0 +1,83 @@
+#include "phicoll/group/thread_group.hpp"
+
+#include <sys/mman.h>
+
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/layout.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/membarrier.hpp"
+
+namespace phicoll {
+
+/// Zeroed pages that their first toucher places.
+struct ThreadGroup::Memory {
+  explicit Memory(std::size_t region_bytes) : bytes(GroupLayout::total(region_bytes)) {
+    base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+      throw ResourceError("memory_limit: " + std::to_string(bytes) + " bytes of memory could not be had");
+    memory = GroupLayout::at(base, region_bytes);
+  }
+  ~Memory() { munmap(base, bytes); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  std::size_t bytes;
+  void* base;
+  GroupMemory memory;
+};
+
+ThreadGroup::ThreadGroup(int ranks, const GroupOptions& options)
+    : options_(options), shape_(shape_on_host(ranks, options.placement)) {
+  os::register_membarrier();
+}
+
+ThreadGroup::~ThreadGroup() = default;
+
+bool ThreadGroup::broken() const {
+  return memory_ && memory_->memory.control->broken();
+}
+
+void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
+  memory_.reset();
+  memory_.reset(new Memory(options_.memory_limit));
+  const GroupMemory& memory = memory_->memory;
+  memory.control->configure(size(), false, size() > os::allowed_cpu_count(), options_.timeout_ms * 1000000);
+  for (int r = 0; r < size(); ++r) memory.control->set_cpu(r, shape_[r].cpu);
+
+  std::mutex first_mutex;
+  std::exception_ptr first;
+  const auto failed = [&](int rank, const char* reason) {
+    {
+      const std::lock_guard<std::mutex> lock(first_mutex);
+      if (!first) first = std::current_exception();
+    }
+    memory.control->break_group(rank, reason);
+  };
+  const auto body = [&](int rank) {
+    try {
+      if (shape_[rank].cpu >= 0) os::pin_this_thread(shape_[rank].cpu);
+      Communicator communicator(memory, rank, shape_, options_.wait);
+      function(communicator);
+    } catch (const std::exception& error) {
+      failed(rank, error.what());
+    } catch (...) {
+      failed(rank, "raised something that is not an exception");
+    }
+  };
+  std::vector<std::thread> threads;
+  try {
+    for (int r = 0; r < size(); ++r) threads.emplace_back(body, r);
+  } catch (const std::system_error& error) {
+    failed(static_cast<int>(threads.size()), error.what());
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace phicoll

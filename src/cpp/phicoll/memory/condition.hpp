@@ -1,0 +1,54 @@
+#pragma once
+
+// The closed set of conditions that a rank can wait for. Closed, so that the simulator can park a waiter on
+// it and a futex can sleep on it; a type of its own rather than a lambda for the same reason.
+
+#include <cstdint>
+#include <type_traits>
+
+namespace phicoll {
+
+enum class ConditionKind : unsigned char { equal, not_equal, at_least, masked_equal };
+
+template <class T>
+struct Condition {
+  ConditionKind kind;
+  T value;
+  T mask;
+
+  /// With a constant `kind` (every use in an algorithm) this folds to one compare.
+  bool operator()(T seen) const {
+    switch (kind) {
+      case ConditionKind::equal:
+        return seen == value;
+      case ConditionKind::not_equal:
+        return seen != value;
+      case ConditionKind::at_least:
+        // By the sign of the difference, so that a sequence number may wrap.
+        return static_cast<typename std::make_signed<T>::type>(static_cast<T>(seen - value)) >= 0;
+      case ConditionKind::masked_equal:
+        return static_cast<T>(seen & mask) == value;
+    }
+    return false;
+  }
+};
+
+template <class T>
+constexpr Condition<T> equal(T value) {
+  return Condition<T>{ConditionKind::equal, value, 0};
+}
+template <class T>
+constexpr Condition<T> not_equal(T value) {
+  return Condition<T>{ConditionKind::not_equal, value, 0};
+}
+/// The word, a sequence number, has reached `value`.
+template <class T>
+constexpr Condition<T> at_least(T value) {
+  return Condition<T>{ConditionKind::at_least, value, 0};
+}
+template <class T>
+constexpr Condition<T> masked_equal(T mask, T value) {
+  return Condition<T>{ConditionKind::masked_equal, value, mask};
+}
+
+}  // namespace phicoll

@@ -1,0 +1,71 @@
+#include "phicoll/memory/control.hpp"
+
+#include <climits>
+#include <cstring>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/os/futex.hpp"
+
+namespace phicoll {
+
+constexpr unsigned Control::slots;
+
+void Control::configure(int ranks, bool shared, bool crowded, std::int64_t timeout_ns) {
+  ranks_ = ranks;
+  shared_ = shared ? 1 : 0;
+  crowded_ = crowded ? 1 : 0;
+  timeout_ns_ = timeout_ns;
+  for (int r = 0; r < max_ranks; ++r) cpus_[r] = -1;
+}
+
+void Control::set_cpu(int rank, int cpu) {
+  cpus_[rank] = static_cast<std::int16_t>(cpu);
+  for (int a = 0; a < ranks_; ++a) {
+    shares_[a] = 0;
+    for (int b = 0; b < ranks_; ++b)
+      if (a != b && same_cpu(a, b)) shares_[a] = 1;
+  }
+}
+
+void Control::break_group(int rank, const char* reason, bool timed_out) {
+  std::uint32_t whole = 0;
+  // acq_rel: only the first cause writes the text; the release of 2 below makes it visible to whoever sees 2.
+  if (!broken_.atomic().compare_exchange_strong(whole, 1, std::memory_order_acq_rel)) return;
+  broken_rank_ = rank;
+  timed_out_ = timed_out ? 1 : 0;
+  std::strncpy(broken_reason_, reason, sizeof broken_reason_ - 1);
+  broken_.atomic().store(2, std::memory_order_release);
+  wake_everyone();
+}
+
+void Control::check_broken(int self) const {
+  if (!broken()) return;
+  if (timed_out_ && broken_rank_ == self) throw TimeoutError(broken_reason_);
+  throw BrokenGroupError(broken_rank_, broken_reason_);
+}
+
+void Control::leave(int rank, std::uint64_t calls) {
+  left_after_[rank].atomic().store(calls + 1, std::memory_order_release);
+  left_.atomic().fetch_add(1, std::memory_order_acq_rel);
+}
+
+void Control::check_left(std::uint64_t call) {
+  if (left_.atomic().load(std::memory_order_acquire) == 0) return;
+  for (int r = 0; r < ranks_; ++r) {
+    const std::uint64_t left = left_after_[r].atomic().load(std::memory_order_acquire);
+    if (left == 0 || left - 1 >= call) continue;
+    const std::string reason = "left after " + std::to_string(left - 1) +
+                               " collective calls while others wait in call " + std::to_string(call);
+    break_group(r, reason.c_str());
+    return;
+  }
+}
+
+void Control::wake_everyone() {
+  for (ParkingSlot& slot : slots_) {
+    slot.sequence.atomic().fetch_add(1, std::memory_order_acq_rel);
+    os::futex_wake(&slot.sequence.atomic(), INT_MAX, shared());
+  }
+}
+
+}  // namespace phicoll

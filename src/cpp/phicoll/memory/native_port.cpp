@@ -1,0 +1,195 @@
+#include "phicoll/memory/native_port.hpp"
+
+#include <sched.h>
+
+#include <cerrno>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/futex.hpp"
+#include "phicoll/os/membarrier.hpp"
+
+namespace phicoll {
+
+namespace {
+
+std::atomic<InterruptHook> interrupt_hook{nullptr};
+
+// Between two looks at "is the group broken", in turns: some microseconds of spinning.
+constexpr unsigned turns_a_check = 4096;
+// The adaptive policy. Bare looks first (an answer that is on its way takes one line transfer), then polite
+// ones: long where the CPU is the rank's own, short where other ranks wait for it.
+constexpr unsigned bare_looks = 512;
+constexpr unsigned polite_looks_alone = 8192;
+constexpr unsigned polite_looks_sharing = 256;
+// Then it gives the CPU away for so long before it sleeps: a sleep and a wake cost some microseconds.
+constexpr std::int64_t yielding_ns = 300 * 1000;
+constexpr unsigned yields_a_check = 16;
+// No sleep is longer: the fallback where membarrier is missing, and how soon a sleeper sees a broken group at
+// the latest.
+constexpr std::int64_t longest_sleep_ns = 10 * 1000 * 1000;
+
+template <class T>
+bool look_for(const void* place, std::uint64_t value, std::uint64_t mask, ConditionKind kind,
+              std::uint64_t& seen) {
+  const T word = static_cast<const Word<T>*>(place)->atomic().load(std::memory_order_acquire);
+  seen = word;
+  return Condition<T>{kind, static_cast<T>(value), static_cast<T>(mask)}(word);
+}
+
+}  // namespace
+
+void set_interrupt_hook(InterruptHook hook) {
+  interrupt_hook.store(hook, std::memory_order_release);
+}
+
+std::int64_t NativePort::now() const {
+  return os::now_ns();
+}
+
+bool NativePort::look(const Awaited& a, std::uint64_t& seen) {
+  if (a.whole_line) {
+    seen = a.value;
+    return line_holds(*static_cast<const ByteLine*>(a.place), a.mask, static_cast<std::uint8_t>(a.value));
+  }
+  switch (a.bytes) {
+    case 1:
+      return look_for<std::uint8_t>(a.place, a.value, a.mask, a.kind, seen);
+    case 2:
+      return look_for<std::uint16_t>(a.place, a.value, a.mask, a.kind, seen);
+    case 4:
+      return look_for<std::uint32_t>(a.place, a.value, a.mask, a.kind, seen);
+    default:
+      return look_for<std::uint64_t>(a.place, a.value, a.mask, a.kind, seen);
+  }
+}
+
+bool NativePort::look_turns(const Awaited& a, std::uint64_t& seen, unsigned turns, unsigned pauses) {
+  for (unsigned turn = 0; turn < turns; ++turn) {
+    if (look(a, seen)) return true;
+    for (unsigned p = 0; p < pauses; ++p) arch::pause();
+  }
+  return false;
+}
+
+bool NativePort::look_yielding(const Awaited& a, std::uint64_t& seen, unsigned turns) {
+  for (unsigned turn = 0; turn < turns; ++turn) {
+    sched_yield();
+    if (look(a, seen)) return true;
+  }
+  return false;
+}
+
+bool NativePort::spin_then_yield(const Awaited& a, std::uint64_t& seen) const {
+  const bool sharing = control_->shares_cpu(rank_);
+  // To a rank on the own CPU only the CPU itself helps: spinning for it cost ten times the barrier (8 ranks
+  // on 2 CPUs).
+  const bool awaited_shares = a.from == any_rank ? sharing : control_->same_cpu(a.from, rank_);
+  if (!awaited_shares) {
+    if (look_turns(a, seen, bare_looks, 0)) return true;
+    const bool polite_only = !sharing && !control_->crowded();
+    if (look_turns(a, seen, polite_only ? polite_looks_alone : polite_looks_sharing, 1)) return true;
+  }
+  const std::int64_t start = os::now_ns();
+  do {
+    if (look_yielding(a, seen, yields_a_check)) return true;
+    if (control_->broken()) return false;
+  } while (os::now_ns() - start < yielding_ns);
+  return false;
+}
+
+// A sleeper marks itself (parked, sleepers), then runs a membarrier, then looks at the flag a last time.
+// Either the signaller's store is visible to that look, or the signaller had not yet executed its look at the
+// marks when the barrier ran on its CPU, so it will see the marks, bump `sequence` and wake: futex_wait
+// compares `sequence` with the value read before the last look, so no wake is lost. Where membarrier is
+// missing a wake can be lost; the sleep's bound ends it.
+bool NativePort::sleep_once(const Awaited& a, std::uint64_t& seen) const {
+  ParkingSlot& slot = control_->slot_of(a.place);
+  control_->parked().atomic().fetch_add(
+      1, std::memory_order_seq_cst);  // seq_cst: ordered before the look on every CPU
+  slot.sleepers.atomic().fetch_add(1, std::memory_order_seq_cst);
+  const std::uint32_t sequence = slot.sequence.atomic().load(std::memory_order_acquire);
+  if (!os::membarrier_all(control_->shared())) arch::full_fence();
+  bool holds = look(a, seen);
+  if (!holds && !control_->broken()) {
+    os::futex_wait(&slot.sequence.atomic(), sequence, longest_sleep_ns, control_->shared());
+    holds = look(a, seen);
+  }
+  slot.sleepers.atomic().fetch_sub(1, std::memory_order_release);
+  control_->parked().atomic().fetch_sub(1, std::memory_order_release);
+  return holds;
+}
+
+void NativePort::wake_slow(const void* place) const {
+  ParkingSlot& slot = control_->slot_of(place);
+  if (slot.sleepers.atomic().load(std::memory_order_acquire) == 0) return;
+  slot.sequence.atomic().fetch_add(1, std::memory_order_acq_rel);
+  os::futex_wake(&slot.sequence.atomic(), max_ranks, control_->shared());
+}
+
+void NativePort::check_alive(std::int64_t& started_ns) const {
+  if (calls_ != nullptr) control_->check_left(*calls_);
+  control_->check_broken(rank_);
+  if (InterruptHook hook = interrupt_hook.load(std::memory_order_acquire)) hook();
+  const std::int64_t limit = control_->timeout_ns();
+  if (limit <= 0) return;
+  const std::int64_t now = os::now_ns();
+  if (started_ns == 0) started_ns = now;
+  if (now - started_ns <= limit) return;
+  const std::string reason =
+      "waited longer than the group's timeout of " + std::to_string(limit / 1000000) + " ms";
+  control_->break_group(rank_, reason.c_str(), true);
+  control_->check_broken(rank_);
+}
+
+std::uint64_t NativePort::wait_slow(const Awaited& a) const {
+  std::uint64_t seen = 0;
+  std::int64_t started_ns = 0;
+  if (wait_.kind == WaitPolicy::Kind::adaptive && spin_then_yield(a, seen)) return seen;
+  for (;;) {
+    check_alive(started_ns);
+    bool holds = false;
+    switch (wait_.kind) {
+      case WaitPolicy::Kind::spin:
+        holds = look_turns(a, seen, turns_a_check, 0);
+        break;
+      case WaitPolicy::Kind::pause:
+        holds = look_turns(a, seen, wait_.pauses < turns_a_check ? turns_a_check / wait_.pauses : 1,
+                           wait_.pauses);
+        break;
+      case WaitPolicy::Kind::yield:
+        holds = look_yielding(a, seen, 64);
+        break;
+      case WaitPolicy::Kind::adaptive:
+        holds = sleep_once(a, seen);
+        break;
+    }
+    if (holds) return seen;
+  }
+}
+
+void NativePort::load_line(const void* line, void* destination) const {
+  const auto* from = static_cast<const Word<std::uint64_t>*>(line);
+  auto* to = static_cast<unsigned char*>(destination);
+  for (unsigned i = 0; i < arch::line_bytes / 8; ++i) {
+    const std::uint64_t part = from[i].atomic().load(std::memory_order_acquire);
+    __builtin_memcpy(to + 8 * i, &part, 8);
+  }
+}
+
+void NativePort::store_line(void* line, const void* source, StorePolicy policy) const {
+  switch (policy) {
+    case StorePolicy::plain:
+      arch::store_line_plain(line, source);
+      break;
+    case StorePolicy::no_read:
+      arch::store_line_no_read(line, source);
+      break;
+    case StorePolicy::no_read_unordered:
+      arch::store_line_no_read_unordered(line, source);
+      arch::order_no_read_stores();
+      break;
+  }
+}
+
+}  // namespace phicoll

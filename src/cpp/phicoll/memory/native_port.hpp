@@ -1,0 +1,212 @@
+#pragma once
+
+// NativePort: one rank's way into real shared memory, between threads or between processes. Everything an
+// algorithm does inlines to the bare instruction; waiting and waking have one inline check each, the rest is
+// out of line.
+//
+// The contract that every port gives an algorithm (SimPort and CountPort give the same):
+//   rank()                                   who I am
+//   load_relaxed, load_acquire               one word
+//   store_relaxed, store_release             one word, nobody sleeps on it
+//   exchange, compare_exchange, fetch_add, fetch_or   acquire and release
+//   signal(word, v), signal_add, signal_or   store or update with release, then wake who sleeps on it
+//   signal(line, v, policy)                  the same for a line with a sole writer; policy may store it
+//   whole wait(word, condition, from)              until the condition holds, with acquire; `from` is the
+//   rank that will
+//                                            signal, any_rank if it is not one known rank (a hint for who to
+//                                            yield to)
+//   wait_line(line, mask, value, from)       until every byte of the mask (bit b: byte b) equals value
+//   load_line, store_line, prefetch, evict   a whole line
+//   fence()                                  sequentially consistent
+//   pause(), now()                           one polite turn; a clock of ns for diagnostics
+// What a rank wrote before it signals is visible to whoever returns from a wait that the signal satisfied.
+
+#include <cstdint>
+
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/policies.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+/// What a thread that waits calls now and then: a plain function that may throw (Python's Ctrl-C), or null.
+using InterruptHook = void (*)();
+void set_interrupt_hook(InterruptHook hook);
+
+class NativePort {
+ public:
+  /// `calls` counts the collective calls that this rank has begun; it tells a wait that cannot end (a peer
+  /// left before this call) from one that will.
+  NativePort(Control& control, int rank, WaitPolicy wait, const std::uint64_t* calls = nullptr)
+      : control_(&control), calls_(calls), rank_(rank), wait_(wait) {}
+
+  int rank() const { return rank_; }
+  Control& control() const { return *control_; }
+  const WaitPolicy& wait_policy() const { return wait_; }
+
+  template <class T>
+  T load_relaxed(const Word<T>& word) const {
+    return word.atomic().load(std::memory_order_relaxed);
+  }
+  template <class T>
+  T load_acquire(const Word<T>& word) const {
+    return word.atomic().load(std::memory_order_acquire);
+  }
+  template <class T>
+  void store_relaxed(Word<T>& word, T value) const {
+    word.atomic().store(value, std::memory_order_relaxed);
+  }
+  template <class T>
+  void store_release(Word<T>& word, T value) const {
+    word.atomic().store(value, std::memory_order_release);
+  }
+  template <class T>
+  T exchange(Word<T>& word, T value) const {
+    return word.atomic().exchange(value, std::memory_order_acq_rel);
+  }
+  template <class T>
+  bool compare_exchange(Word<T>& word, T& expected, T desired) const {
+    return word.atomic().compare_exchange_strong(expected, desired, std::memory_order_acq_rel,
+                                                 std::memory_order_acquire);
+  }
+  template <class T>
+  T fetch_add(Word<T>& word, T value) const {
+    return word.atomic().fetch_add(value, std::memory_order_acq_rel);
+  }
+  template <class T>
+  T fetch_or(Word<T>& word, T value) const {
+    return word.atomic().fetch_or(value, std::memory_order_acq_rel);
+  }
+
+  template <class T>
+  void signal(Word<T>& word, T value) const {
+    word.atomic().store(value, std::memory_order_release);
+    wake(&word);
+  }
+  template <class T>
+  T signal_add(Word<T>& word, T value) const {
+    const T before = word.atomic().fetch_add(value, std::memory_order_acq_rel);
+    wake(&word);
+    return before;
+  }
+  template <class T>
+  T signal_or(Word<T>& word, T value) const {
+    const T before = word.atomic().fetch_or(value, std::memory_order_acq_rel);
+    wake(&word);
+    return before;
+  }
+  template <class T>
+  void signal(SoleWriterLine<T>& line, T value, StorePolicy policy) const {
+    if (__builtin_expect(policy == StorePolicy::plain, 1)) {
+      line.word.atomic().store(value, std::memory_order_release);
+    } else {
+      store_whole(line, value, policy);
+    }
+    wake(&line);
+  }
+
+  template <class T>
+  T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
+    const T seen = word.atomic().load(std::memory_order_acquire);
+    if (__builtin_expect(condition(seen), 1)) return seen;
+    return static_cast<T>(
+        wait_slow(Awaited{&word, condition.value, condition.mask, from, sizeof(T), condition.kind, false}));
+  }
+  void wait_line(const ByteLine& line, std::uint64_t mask, std::uint8_t value, int from = any_rank) const {
+    if (__builtin_expect(line_holds(line, mask, value), 1)) return;
+    wait_slow(Awaited{&line, value, mask, from, 1, ConditionKind::equal, true});
+  }
+
+  void load_line(const void* line, void* destination) const;
+  void store_line(void* line, const void* source, StorePolicy policy) const;
+  void prefetch(const void* line) const { arch::prefetch_line(line); }
+  void evict(const void* line) const { arch::evict_line(line); }
+  void fence() const { arch::full_fence(); }
+  void pause() const { arch::pause(); }
+  std::int64_t now() const;
+
+  /// True when every byte that `mask` selects equals `value`; acquire. The whole line in a few vector
+  /// compares.
+  static bool line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value);
+
+ private:
+  struct Awaited {
+    const void* place;
+    std::uint64_t value;
+    std::uint64_t mask;
+    int from;
+    unsigned bytes;
+    ConditionKind kind;
+    bool whole_line;
+  };
+
+  // The order "flag first, then look for sleepers" must hold on this side for the compiler only: a processor
+  // may still look before its store is visible, and the sleeper pays for that with a membarrier between its
+  // mark and its last look at the flag (a fence here cost half a line transfer on every signal).
+  void wake(const void* place) const {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (__builtin_expect(control_->anyone_parked(), 0)) wake_slow(place);
+  }
+
+  template <class T>
+  [[gnu::noinline, gnu::cold]] void store_whole(SoleWriterLine<T>& line, T value, StorePolicy policy) const {
+    alignas(arch::line_bytes) unsigned char image[arch::line_bytes] = {};
+    __builtin_memcpy(image, &value, sizeof value);
+    store_line(&line, image, policy);
+  }
+
+  // Out of line and not templates: measured to cost nothing, and one place to get waiting right.
+  [[gnu::noinline, gnu::cold]] std::uint64_t wait_slow(const Awaited& awaited) const;
+  [[gnu::noinline, gnu::cold]] void wake_slow(const void* place) const;
+  static bool look(const Awaited& awaited, std::uint64_t& seen);
+  static bool look_turns(const Awaited& awaited, std::uint64_t& seen, unsigned turns, unsigned pauses);
+  static bool look_yielding(const Awaited& awaited, std::uint64_t& seen, unsigned turns);
+  bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen) const;
+  bool sleep_once(const Awaited& awaited, std::uint64_t& seen) const;
+  void check_alive(std::int64_t& started_ns) const;
+
+  Control* control_;
+  const std::uint64_t* calls_;
+  int rank_;
+  WaitPolicy wait_;
+};
+
+inline bool NativePort::line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value) {
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer pairs a release with an acquire of the same address only: byte by byte here.
+  for (unsigned b = 0; b < arch::line_bytes; ++b)
+    if (((mask >> b) & 1u) != 0 && line.bytes[b].atomic().load(std::memory_order_acquire) != value)
+      return false;
+  return true;
+#elif defined(__SSE2__)
+  typedef char Vector __attribute__((vector_size(16), may_alias));
+  const Vector zero = {};
+  const Vector wanted = zero + static_cast<char>(value);
+  std::uint64_t equal_bytes = 0;
+  for (unsigned part = 0; part < 4; ++part) {
+    // volatile: read anew at every look. An x86 load is an acquire; bytes are whole within a vector load.
+    const Vector seen = *reinterpret_cast<const volatile Vector*>(line.bytes + 16 * part);
+    const auto bits = static_cast<unsigned>(__builtin_ia32_pmovmskb128(seen == wanted));
+    equal_bytes |= static_cast<std::uint64_t>(bits) << (16 * part);
+  }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return (equal_bytes & mask) == mask;
+#else
+  // Eight bytes at a time; k1om has no byte-wise vector compare (its vectors hold 32-bit elements).
+  const std::uint64_t pattern = 0x0101010101010101ull * value;
+  std::uint64_t differing = 0;
+  for (unsigned part = 0; part < 8; ++part) {
+    const std::uint64_t seen = reinterpret_cast<const std::atomic<std::uint64_t>*>(line.bytes + 8 * part)
+                                   ->load(std::memory_order_acquire);
+    // Spread eight mask bits to eight mask bytes: bit b of the part selects byte b.
+    std::uint64_t bits = (mask >> (8 * part)) & 0xffu;
+    std::uint64_t bytes = 0;
+    for (unsigned b = 0; b < 8; ++b) bytes |= ((bits >> b) & 1u) * (0xffull << (8 * b));
+    differing |= (seen ^ pattern) & bytes;
+  }
+  return differing == 0;
+#endif
+}
+
+}  // namespace phicoll

@@ -1,0 +1,39 @@
+#pragma once
+
+// How a rank waits and how it stores a line that is its alone. Both are data, chosen at run time: templates
+// over the policies cost 12 s of compiling and gained nothing that could be measured.
+
+#include <string>
+
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+
+/// How a rank waits once its first look has failed.
+struct WaitPolicy {
+  enum class Kind : unsigned char {
+    spin,      ///< look again at once
+    pause,     ///< `pauses` polite turns between looks (paper 001: a delay of 64 cycles on the Xeon Phi)
+    yield,     ///< give the CPU away between looks
+    adaptive,  ///< spin, pause, yield, sleep; yields at once to a rank on its own CPU
+  };
+  Kind kind = Kind::adaptive;
+  unsigned pauses = 1;
+
+  friend bool operator==(const WaitPolicy& a, const WaitPolicy& b) {
+    return a.kind == b.kind && (a.kind != Kind::pause || a.pauses == b.pauses);
+  }
+};
+
+/// `spin`, `pause`, `pause(n)` with 1 <= n <= 100000, `yield` or `adaptive`. Throws ArgumentError("wait").
+WaitPolicy parse_wait_policy(const std::string& text);
+std::string to_string(const WaitPolicy& policy);
+
+/// How a SoleWriterLine is stored (paper 001, sections 2 and 4).
+enum class StorePolicy : unsigned char {
+  plain,              ///< store the word; the line is read for ownership first
+  no_read,            ///< store the whole line without reading it, globally ordered
+  no_read_unordered,  ///< the same without waiting for its order; a fence follows
+};
+
+}  // namespace phicoll

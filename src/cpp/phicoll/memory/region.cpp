@@ -1,0 +1,72 @@
+#include "phicoll/memory/region.hpp"
+
+#include <string>
+
+#include "phicoll/arch/arch.hpp"
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+
+namespace {
+std::size_t round_up(std::size_t bytes, std::size_t to) {
+  return (bytes + to - 1) / to * to;
+}
+}  // namespace
+
+Region::Region(std::size_t bytes) : bytes_(bytes) {
+  free_[0] = bytes;
+}
+
+Region::Block Region::take(std::size_t bytes) {
+  const std::size_t wanted = round_up(bytes == 0 ? 1 : bytes, arch::stride_bytes);
+  std::size_t largest = 0;
+  for (const auto& hole : free_) {
+    const std::size_t start = round_up(hole.first, arch::stride_bytes);
+    const std::size_t lost = start - hole.first;
+    if (hole.second >= lost + wanted) return take_at(start, wanted);
+    if (hole.second > largest) largest = hole.second;
+  }
+  throw ResourceError(
+      "memory_limit: " + std::to_string(wanted) + " bytes of the group's shared memory are needed and " +
+      std::to_string(largest) + " of its " + std::to_string(bytes_) +
+      " are free in one piece; raise memory_limit or choose an algorithm with a smaller footprint");
+}
+
+Region::Block Region::take_at(std::size_t offset, std::size_t bytes) {
+  const std::size_t wanted = round_up(bytes == 0 ? 1 : bytes, arch::line_bytes);
+  auto hole = free_.upper_bound(offset);
+  if (hole != free_.begin()) --hole;
+  if (hole == free_.end() || offset % arch::line_bytes != 0 || hole->first > offset ||
+      hole->first + hole->second < offset + wanted)
+    throw ArgumentError("place", std::to_string(offset) + " with " + std::to_string(wanted) + " bytes",
+                        "free multiples of 64 within " + std::to_string(bytes_));
+  const std::size_t hole_start = hole->first;
+  const std::size_t hole_end = hole_start + hole->second;
+  free_.erase(hole);
+  if (offset > hole_start) free_[hole_start] = offset - hole_start;
+  if (offset + wanted < hole_end) free_[offset + wanted] = hole_end - offset - wanted;
+  const Block block{offset, wanted, offset < touched_};
+  if (offset + wanted > touched_) touched_ = offset + wanted;
+  return block;
+}
+
+void Region::give_back(const Block& block) {
+  auto next = free_.lower_bound(block.offset);
+  std::size_t start = block.offset;
+  std::size_t end = block.offset + block.bytes;
+  if (next != free_.end() && next->first == end) {
+    end += next->second;
+    next = free_.erase(next);
+  }
+  if (next != free_.begin()) {
+    auto before = next;
+    --before;
+    if (before->first + before->second == start) {
+      start = before->first;
+      free_.erase(before);
+    }
+  }
+  free_[start] = end - start;
+}
+
+}  // namespace phicoll

@@ -1,0 +1,34 @@
+#pragma once
+
+// Which parts of a group's shared region are taken. Every rank keeps a Region of its own and makes the same
+// calls in the same order, so offsets agree without a message; that is also why it must stay deterministic.
+
+#include <cstddef>
+#include <map>
+
+namespace phicoll {
+
+class Region {
+ public:
+  explicit Region(std::size_t bytes);
+
+  struct Block {
+    std::size_t offset;
+    std::size_t bytes;
+    bool used_before;  ///< not zero any more: to be zeroed when every rank has left its former use
+  };
+  /// First fit, on strides of 128 bytes. Throws ResourceError with the size asked and the size free.
+  Block take(std::size_t bytes);
+  /// The same at a given offset (a multiple of 64), for measurements that choose the place. Throws
+  /// ArgumentError("place").
+  Block take_at(std::size_t offset, std::size_t bytes);
+  void give_back(const Block& block);
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::map<std::size_t, std::size_t> free_;  // offset to bytes, never two neighbours
+  std::size_t bytes_;
+  std::size_t touched_ = 0;  // everything from here on is still zero
+};
+
+}  // namespace phicoll

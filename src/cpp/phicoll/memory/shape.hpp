@@ -1,0 +1,61 @@
+#pragma once
+
+// Where the ranks of a group are: who shares a CPU, a core, a cache, a memory node. Every rank has the same
+// Shape, so algorithms work out who tells whom from it without a message.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace phicoll {
+
+/// Ids as the machine numbers them, -1 where unknown. `cpu` is a hardware context; SMT siblings share a
+/// `core`.
+struct Place {
+  int cpu = -1;
+  int core = -1;
+  int l3 = -1;
+  int numa = -1;
+  int package = -1;
+};
+
+enum class Level : unsigned char { cpu, core, l3, numa, package };
+
+class Shape {
+ public:
+  Shape() = default;
+  explicit Shape(std::vector<Place> places) : places_(std::move(places)) {}
+  /// `ranks` ranks of which nothing is known.
+  static Shape unknown(int ranks) { return Shape(std::vector<Place>(static_cast<std::size_t>(ranks))); }
+
+  int size() const { return static_cast<int>(places_.size()); }
+  const Place& operator[](int rank) const { return places_[static_cast<std::size_t>(rank)]; }
+  const std::vector<Place>& places() const { return places_; }
+
+  /// For each rank the number of its group at `level`, groups numbered by their lowest rank. Unknown CPUs and
+  /// cores are everyone's own; an unknown cache, node or package is taken to be one for all.
+  std::vector<int> groups(Level level) const;
+  /// Whether two ranks are known to share a CPU.
+  bool oversubscribed() const;
+
+ private:
+  std::vector<Place> places_;
+};
+
+/// How ranks are laid out over the contexts of a machine: `compact` fills a core's contexts first, `scatter`
+/// takes a core after another and starts again, `balanced` spreads like scatter but keeps neighbouring ranks
+/// on one core (paper 001, section 5.2). With more ranks than contexts the assignment starts again from the
+/// first context.
+enum class Placement : unsigned char { compact, scatter, balanced };
+/// Throws ArgumentError("placement").
+Placement parse_placement(const std::string& text);
+const char* to_string(Placement placement);
+
+/// Ranks placed over `contexts` (one Place for each context that may be used).
+Shape place_ranks(int ranks, std::vector<Place> contexts, Placement placement);
+
+/// The contexts of a machine such as the Xeon Phi: `cores` cores with `contexts_per_core` contexts each, one
+/// memory node.
+std::vector<Place> uniform_machine(int cores, int contexts_per_core);
+
+}  // namespace phicoll

@@ -1,0 +1,183 @@
+#include "phicoll/os/cpu_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/text_file.hpp"
+
+namespace phicoll {
+namespace os {
+
+namespace {
+
+std::string lock_path(const std::string& directory, int cpu) {
+  return directory + "/phicoll-cpu-" + std::to_string(cpu) + ".lock";
+}
+
+// Opens the file for locking. The directory is writable by all, so: never through a symbolic link, only a
+// regular file with one name, and without O_CREAT first, which the kernel refuses for another user's file in
+// a sticky directory. Reading is enough for flock. Returns -1 with errno.
+int open_lock(const std::string& path, bool* writable) {
+  constexpr int flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    *writable = true;
+    int fd = open(path.c_str(), O_RDWR | flags);
+    if (fd < 0 && errno == ENOENT) {
+      fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | flags, 0666);
+      if (fd >= 0) fchmod(fd, 0666);  // whatever the umask: the next user must be able to write his name
+      if (fd < 0 && errno == EEXIST) continue;
+    }
+    if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS)) {
+      *writable = false;
+      fd = open(path.c_str(), O_RDONLY | flags);
+    }
+    if (fd < 0) return -1;
+    struct stat status;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink <= 1) return fd;
+    close(fd);
+    errno = EINVAL;
+    return -1;
+  }
+  errno = EAGAIN;
+  return -1;
+}
+
+// The process's start in clock ticks since boot, field 22 of /proc/<pid>/stat: tells a process from a later
+// one with the same number.
+std::string start_time(const std::string& pid) {
+  std::string text;
+  if (!read_text("/proc/" + pid + "/stat", &text)) return std::string();
+  const std::size_t name_end = text.rfind(')');  // the name may contain anything
+  if (name_end == std::string::npos) return std::string();
+  const std::vector<std::string> words = split_words(text.substr(name_end + 1));
+  return words.size() > 19 ? words[19] : std::string();
+}
+
+std::string command_of(const std::string& pid) {
+  std::string text;
+  read_text("/proc/" + pid + "/cmdline", &text);
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  text = trimmed(text);
+  if (text.empty()) text = read_trimmed("/proc/" + pid + "/comm");
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
+  return text.size() > 120 ? text.substr(0, 117) + "..." : text;
+}
+
+// The process that has an flock on this file by the kernel's word; "" when it is out of sight (another PID
+// namespace).
+std::string kernel_holder(const struct stat& file) {
+  std::string text;
+  read_text("/proc/locks", &text);
+  for (const std::string& line : split_lines(text)) {  // 1: FLOCK ADVISORY WRITE 1234 08:01:5678 0 EOF
+    const std::vector<std::string> words = split_words(line);
+    if (words.size() < 6 || words[1] != "FLOCK") continue;
+    const std::size_t colon = words[5].rfind(':');
+    if (colon == std::string::npos) continue;
+    if (std::strtoull(words[5].c_str() + colon + 1, nullptr, 10) != file.st_ino) continue;
+    return words[4];
+  }
+  return std::string();
+}
+
+std::string describe_holder(const std::string& path) {
+  struct stat status;
+  std::string pid;
+  std::string text;
+  read_text(path, &text);
+  const std::vector<std::string> words = split_words(text);  // pid, start time
+  if (words.size() >= 2 && words[0].find_first_not_of("0123456789") == std::string::npos &&
+      start_time(words[0]) == words[1])
+    pid = words[0];
+  else if (lstat(path.c_str(), &status) == 0)
+    pid = kernel_holder(status);
+  if (pid.empty() || pid == "0" || pid[0] == '-') return "a process that cannot be seen from here";
+  const std::string command = command_of(pid);
+  return "process " + pid + (command.empty() ? std::string() : " (" + command + ")");
+}
+
+void write_holder(int fd) {
+  const std::string pid = std::to_string(static_cast<long>(getpid()));
+  const std::string line = pid + " " + start_time(pid) + "\n";
+  // A failure costs only the holder's name in another's message.
+  if (ftruncate(fd, 0) != 0 || pwrite(fd, line.data(), line.size(), 0) < 0) errno = 0;
+}
+
+}  // namespace
+
+CpuLock CpuLock::acquire(const std::vector<int>& cpus, double wait_s, const std::string& directory) {
+  std::vector<int> order(
+      cpus);  // ascending, once each: two who want the same CPUs cannot wait for each other
+  std::sort(order.begin(), order.end());
+  order.erase(std::unique(order.begin(), order.end()), order.end());
+  const std::int64_t start = now_ns();
+  CpuLock lock;
+  for (const int cpu : order) {
+    const std::string path = lock_path(directory, cpu);
+    bool writable = false;
+    const int fd = open_lock(path, &writable);
+    if (fd < 0)
+      throw ResourceError("the lock of CPU " + std::to_string(cpu) + " cannot be opened: " + path + ": " +
+                          std::strerror(errno));
+    lock.descriptors_.push_back(fd);
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EINTR) continue;
+      if (errno != EWOULDBLOCK)
+        throw ResourceError("the lock of CPU " + std::to_string(cpu) + " cannot be taken: " + path + ": " +
+                            std::strerror(errno));
+      if (wait_s >= 0 && static_cast<double>(now_ns() - start) >= wait_s * 1e9)
+        throw ResourceError("CPU " + std::to_string(cpu) + " is in use by another measurement: " +
+                            describe_holder(path) + "; wait for it, or use other CPUs");
+      const timespec nap = {0, 20000000};
+      nanosleep(&nap, nullptr);
+    }
+    if (writable) write_holder(fd);
+    lock.cpus_.push_back(cpu);
+  }
+  return lock;
+}
+
+CpuLock::CpuLock(CpuLock&& other) noexcept
+    : cpus_(std::move(other.cpus_)), descriptors_(std::move(other.descriptors_)) {
+  other.cpus_.clear();
+  other.descriptors_.clear();
+}
+
+CpuLock& CpuLock::operator=(CpuLock&& other) noexcept {
+  std::swap(cpus_, other.cpus_);
+  std::swap(descriptors_, other.descriptors_);
+  return *this;
+}
+
+CpuLock::~CpuLock() {
+  release();
+}
+
+void CpuLock::release() {
+  for (const int fd : descriptors_) close(fd);
+  descriptors_.clear();
+  cpus_.clear();
+}
+
+std::string cpu_lock_holder(int cpu, const std::string& directory) {
+  const std::string path = lock_path(directory, cpu);
+  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return std::string();
+  const bool busy = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(fd);
+  return busy ? describe_holder(path) : std::string();
+}
+
+}  // namespace os
+}  // namespace phicoll

@@ -1,0 +1,39 @@
+#pragma once
+
+// A lock for each CPU that a measurement uses, so that two measurements do not spoil each other. Advisory;
+// gone when the process that holds it is gone.
+
+#include <string>
+#include <vector>
+
+namespace phicoll {
+namespace os {
+
+class CpuLock {
+ public:
+  /// Locks all of `cpus`, by flock on files phicoll-cpu-<n>.lock in `directory`. While another process holds
+  /// one, waits up to `wait_s` seconds (0: not at all, negative: without limit), then throws a ResourceError
+  /// that names the CPU and the holder's pid and command. All or nothing. A held lock is inherited by fork
+  /// and kept until the child has ended too, but not by exec.
+  static CpuLock acquire(const std::vector<int>& cpus, double wait_s, const std::string& directory = "/tmp");
+
+  CpuLock() = default;
+  CpuLock(CpuLock&& other) noexcept;
+  CpuLock& operator=(CpuLock&& other) noexcept;
+  CpuLock(const CpuLock&) = delete;
+  CpuLock& operator=(const CpuLock&) = delete;
+  ~CpuLock();
+
+  void release();
+  const std::vector<int>& cpus() const { return cpus_; }
+
+ private:
+  std::vector<int> cpus_;
+  std::vector<int> descriptors_;
+};
+
+/// Who holds the lock of `cpu` now, as "process 123 (phicoll-bench run ...)"; "" when it is free.
+std::string cpu_lock_holder(int cpu, const std::string& directory = "/tmp");
+
+}  // namespace os
+}  // namespace phicoll

@@ -1,0 +1,76 @@
+"""What phicoll raises.
+
+Bad input is an :class:`ArgumentError` that names the argument, what it got and what is allowed, raised before
+anything is started. Everything else that phicoll raises on purpose is another subclass of :class:`Error`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from phicoll.results import Results
+
+__all__ = [
+    "ArgumentError",
+    "BrokenGroupError",
+    "Error",
+    "PhicollWarning",
+    "ResourceError",
+    "ResultsFileError",
+    "VerificationError",
+]
+
+
+class Error(Exception):
+    """Base of every error that phicoll raises."""
+
+    #: What had been measured before the error, or ``None``. Nothing that was measured is lost.
+    results: Results | None = None
+
+
+class ArgumentError(Error, ValueError):
+    """Bad input, found before anything was started.
+
+    Parameters
+    ----------
+    argument:
+        The argument's name as the caller knows it.
+    got:
+        What it was, as text.
+    allowed:
+        What is allowed, as text.
+    """
+
+    def __init__(self, argument: str, got: str, allowed: str) -> None:
+        super().__init__(f"{argument}: got {got}; allowed: {allowed}")
+        self.argument = argument
+        self.got = got
+        self.allowed = allowed
+
+    def __reduce__(self) -> tuple[type[ArgumentError], tuple[str, str, str]]:
+        return type(self), (self.argument, self.got, self.allowed)
+
+
+class ResultsFileError(ArgumentError):
+    """A results file that is missing, not ours, of a newer schema, or without one whole line."""
+
+
+class ResourceError(Error, OSError):
+    """The machine says no: not enough memory, a name in use, a refused system call, a missing program."""
+
+
+class BrokenGroupError(Error, RuntimeError):
+    """A rank died, left or never came; ``rank`` is the first cause, -1 where it is unknown."""
+
+    def __init__(self, message: str, rank: int = -1) -> None:
+        super().__init__(message)
+        self.rank = rank
+
+
+class VerificationError(Error, RuntimeError):
+    """A subject did not keep the operation's promise; none of its timings count."""
+
+
+class PhicollWarning(UserWarning):
+    """Something that a reader of the numbers has to know, such as a truncated results file."""

@@ -1,0 +1,107 @@
+"""Reading the lines of a results file (docs/records.md): nothing dropped, nothing guessed.
+
+A line that is cut off is counted, whole lines are kept. A file that is not ours or of a newer schema is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from phicoll.errors import PhicollWarning, ResultsFileError
+
+__all__ = ["KINDS", "SCHEMA", "Record", "RecordFile", "parse_lines", "read_file"]
+
+#: The newest schema that this version reads and writes.
+SCHEMA = 1
+
+KINDS = ("context", "point", "round", "sample", "end")
+
+Record = dict[str, Any]
+
+
+@dataclass
+class RecordFile:
+    """The records of one source in their order, and how many lines were damaged."""
+
+    records: list[Record] = field(default_factory=list)
+    damaged_lines: int = 0
+    source: str = ""
+
+
+def parse_lines(lines: Iterable[str | bytes], source: str, *, warn: bool = True) -> RecordFile:
+    """Parse JSON Lines that a run wrote.
+
+    Parameters
+    ----------
+    lines:
+        The lines, with or without their ends.
+    source:
+        What to call the source in a message: a path, or a program.
+    warn:
+        Warn with :class:`PhicollWarning` when lines were damaged.
+
+    Raises
+    ------
+    ResultsFileError
+        The first whole line is not a record of phicoll, a record's schema is newer than :data:`SCHEMA`, or there is
+        no whole line.
+    """
+    parsed = RecordFile(source=source)
+    for number, line in enumerate(lines, start=1):
+        text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
+        text = text.strip().strip("\0")
+        if not text:
+            continue
+        try:
+            record = json.loads(text)
+        except ValueError:
+            if not parsed.records and not text.startswith("{"):
+                raise not_ours(source, f"line {number} is not JSON") from None
+            parsed.damaged_lines += 1
+            continue
+        check(record, number, source, first=not parsed.records)
+        parsed.records.append(record)
+    if not parsed.records:
+        got = "no line" if not parsed.damaged_lines else f"{parsed.damaged_lines} cut-off line(s) and no whole one"
+        raise ResultsFileError(source, got, "a results file with at least its context line")
+    if parsed.damaged_lines and warn:
+        warnings.warn(
+            f"{source}: {parsed.damaged_lines} cut-off line(s) skipped, {len(parsed.records)} whole lines kept",
+            PhicollWarning,
+            stacklevel=2,
+        )
+    return parsed
+
+
+def check(record: object, number: int, source: str, *, first: bool) -> None:
+    """Refuse what is not a record of ours."""
+    if not isinstance(record, dict) or "schema" not in record or "kind" not in record:
+        raise not_ours(source, f"line {number} has no schema and kind")
+    schema = record["schema"]
+    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+        raise not_ours(source, f"line {number} has schema {schema!r}")
+    if schema > SCHEMA:
+        raise ResultsFileError(
+            source, f"schema {schema} in line {number}", f"schema {SCHEMA} or older; a newer phicoll wrote this file"
+        )
+    if first and (record["kind"] != "context" or record.get("phicoll") != "results"):
+        raise not_ours(source, f"line {number} is of kind {record['kind']!r}")
+
+
+def not_ours(source: str, why: str) -> ResultsFileError:
+    return ResultsFileError(source, why, "a results file of phicoll, which begins with its context line")
+
+
+def read_file(path: str | Path, *, warn: bool = True) -> RecordFile:
+    """Read a JSON Lines results file. Raises :class:`ResultsFileError` where it cannot be read."""
+    path = Path(path)
+    try:
+        with path.open("rb") as stream:
+            return parse_lines(stream, str(path), warn=warn)
+    except OSError as error:
+        raise ResultsFileError(str(path), error.strerror or str(error), "a results file that can be read") from error

@@ -1,0 +1,94 @@
+"""What a row of a comparison is about: one algorithm in one setting."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Subject"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One algorithm with its parameters in one setting; equal subjects are summarised together.
+
+    ``parameters`` and ``cpus`` are kept as text so that a subject can be a key. ``label`` is ``"remote"``,
+    ``"same-core"`` or ``None`` (simulated), as docs/records.md defines it.
+    """
+
+    operation: str
+    mode: str
+    machine: str
+    ranks: int
+    size_bytes: int
+    placement: str
+    cpus: str
+    oversubscribed: bool
+    definition: str
+    delay_ns: float
+    imbalance_ns: float
+    start: str
+    label: str | None
+    algorithm: str
+    spec: str
+    parameters: str
+    wait: str
+    store: str
+    origin: str
+    source: str
+
+    @property
+    def setting(self) -> tuple[Any, ...]:
+        """Everything but the algorithm: subjects of one setting share their rounds and can be compared."""
+        return (
+            self.operation,
+            self.mode,
+            self.machine,
+            self.ranks,
+            self.size_bytes,
+            self.placement,
+            self.cpus,
+            self.oversubscribed,
+            self.definition,
+            self.delay_ns,
+            self.imbalance_ns,
+            self.start,
+            self.label or "",
+        )
+
+    @property
+    def unit(self) -> str:
+        """The unit of the machine's limit: ``switches`` where ranks share a CPU, else ``lines``."""
+        return "switches" if self.oversubscribed else "lines"
+
+    def title(self) -> str:
+        """The setting in words, for the heading of a table or of a panel."""
+        words = [f"{self.operation}, {self.ranks} {self.mode}"]
+        if self.machine != "host":
+            words.append(self.machine)
+        if self.size_bytes:
+            words.append(f"{self.size_bytes} B")
+        words.append(self.definition)
+        if self.delay_ns:
+            words.append(f"delay {self.delay_ns:g} ns")
+        if self.imbalance_ns:
+            words.append(f"imbalance {self.imbalance_ns:g} ns")
+        if self.start not in ("", "warm"):
+            words.append(f"{self.start} start")
+        cpus = json.loads(self.cpus)
+        if cpus:
+            words.append("CPUs " + shorten(cpus))
+        if self.label:
+            words.append(self.label)
+        return ", ".join(words)
+
+
+def shorten(cpus: list[int]) -> str:
+    """``[0, 1, 0, 1, 0, 1]`` as ``0,1 x 3``; long lists end in dots."""
+    for length in range(1, len(cpus)):
+        if len(cpus) % length == 0 and cpus == cpus[:length] * (len(cpus) // length):
+            return ",".join(map(str, cpus[:length])) + f" x {len(cpus) // length}"
+    if len(cpus) > 8:
+        return ",".join(map(str, cpus[:7])) + ",..."
+    return ",".join(map(str, cpus))
