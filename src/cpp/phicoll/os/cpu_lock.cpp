@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/os/clock.hpp"
@@ -75,34 +76,36 @@ std::string command_of(const std::string& pid) {
   return text.size() > 120 ? text.substr(0, 117) + "..." : text;
 }
 
-// The process that has an flock on this file by the kernel's word; "" when it is out of sight (another PID
-// namespace).
-std::string kernel_holder(const struct stat& file) {
+// The processes that have an flock on this file by the kernel's word. Empty when they are out of sight
+// (another PID namespace). The inode alone is compared: some file systems show another device number here
+// than stat() does.
+std::vector<std::string> kernel_holders(const std::string& path) {
+  std::vector<std::string> pids;
+  struct stat status;
   std::string text;
-  read_text("/proc/locks", &text);
+  if (lstat(path.c_str(), &status) != 0 || !read_text("/proc/locks", &text)) return pids;
   for (const std::string& line : split_lines(text)) {  // 1: FLOCK ADVISORY WRITE 1234 08:01:5678 0 EOF
     const std::vector<std::string> words = split_words(line);
     if (words.size() < 6 || words[1] != "FLOCK") continue;
     const std::size_t colon = words[5].rfind(':');
     if (colon == std::string::npos) continue;
-    if (std::strtoull(words[5].c_str() + colon + 1, nullptr, 10) != file.st_ino) continue;
-    return words[4];
+    if (std::strtoull(words[5].c_str() + colon + 1, nullptr, 10) != status.st_ino) continue;
+    if (words[4] != "0" && words[4][0] != '-') pids.push_back(words[4]);
   }
-  return std::string();
+  return pids;
 }
 
 std::string describe_holder(const std::string& path) {
-  struct stat status;
-  std::string pid;
   std::string text;
   read_text(path, &text);
   const std::vector<std::string> words = split_words(text);  // pid, start time
-  if (words.size() >= 2 && words[0].find_first_not_of("0123456789") == std::string::npos &&
-      start_time(words[0]) == words[1])
+  const std::vector<std::string> seen = kernel_holders(path);
+  std::string pid = seen.empty() ? std::string() : seen.front();
+  const bool written = words.size() == 2 && words[0].find_first_not_of("0123456789") == std::string::npos &&
+                       start_time(words[0]) == words[1];
+  if (written && (seen.empty() || std::find(seen.begin(), seen.end(), words[0]) != seen.end()))
     pid = words[0];
-  else if (lstat(path.c_str(), &status) == 0)
-    pid = kernel_holder(status);
-  if (pid.empty() || pid == "0" || pid[0] == '-') return "a process that cannot be seen from here";
+  if (pid.empty()) return "a process that cannot be seen from here";
   const std::string command = command_of(pid);
   return "process " + pid + (command.empty() ? std::string() : " (" + command + ")");
 }
@@ -121,8 +124,11 @@ CpuLock CpuLock::acquire(const std::vector<int>& cpus, double wait_s, const std:
       cpus);  // ascending, once each: two who want the same CPUs cannot wait for each other
   std::sort(order.begin(), order.end());
   order.erase(std::unique(order.begin(), order.end()), order.end());
+  const double patience_s =
+      wait_s < 0 ? 1e18 : std::max(wait_s, 0.05);  // cpu_lock_holder() takes it for a moment
   const std::int64_t start = now_ns();
   CpuLock lock;
+  lock.owner_ = getpid();
   for (const int cpu : order) {
     const std::string path = lock_path(directory, cpu);
     bool writable = false;
@@ -136,7 +142,7 @@ CpuLock CpuLock::acquire(const std::vector<int>& cpus, double wait_s, const std:
       if (errno != EWOULDBLOCK)
         throw ResourceError("the lock of CPU " + std::to_string(cpu) + " cannot be taken: " + path + ": " +
                             std::strerror(errno));
-      if (wait_s >= 0 && static_cast<double>(now_ns() - start) >= wait_s * 1e9)
+      if (static_cast<double>(now_ns() - start) >= patience_s * 1e9)
         throw ResourceError("CPU " + std::to_string(cpu) + " is in use by another measurement: " +
                             describe_holder(path) + "; wait for it, or use other CPUs");
       const timespec nap = {0, 20000000};
@@ -149,12 +155,13 @@ CpuLock CpuLock::acquire(const std::vector<int>& cpus, double wait_s, const std:
 }
 
 CpuLock::CpuLock(CpuLock&& other) noexcept
-    : cpus_(std::move(other.cpus_)), descriptors_(std::move(other.descriptors_)) {
+    : owner_(other.owner_), cpus_(std::move(other.cpus_)), descriptors_(std::move(other.descriptors_)) {
   other.cpus_.clear();
   other.descriptors_.clear();
 }
 
 CpuLock& CpuLock::operator=(CpuLock&& other) noexcept {
+  std::swap(owner_, other.owner_);
   std::swap(cpus_, other.cpus_);
   std::swap(descriptors_, other.descriptors_);
   return *this;
@@ -165,7 +172,11 @@ CpuLock::~CpuLock() {
 }
 
 void CpuLock::release() {
-  for (const int fd : descriptors_) close(fd);
+  for (const int fd : descriptors_) {
+    if (getpid() == owner_)
+      flock(fd, LOCK_UN);  // a forked child has only a copy: the lock is not its to give back
+    close(fd);
+  }
   descriptors_.clear();
   cpus_.clear();
 }

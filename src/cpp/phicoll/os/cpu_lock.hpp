@@ -3,6 +3,8 @@
 // A lock for each CPU that a measurement uses, so that two measurements do not spoil each other. Advisory;
 // gone when the process that holds it is gone.
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -12,7 +14,7 @@ namespace os {
 class CpuLock {
  public:
   /// Locks all of `cpus`, by flock on files phicoll-cpu-<n>.lock in `directory`. While another process holds
-  /// one, waits up to `wait_s` seconds (0: not at all, negative: without limit), then throws a ResourceError
+  /// one, waits up to `wait_s` seconds (0: hardly, negative: without limit), then throws a ResourceError
   /// that names the CPU and the holder's pid and command. All or nothing. A held lock is inherited by fork
   /// and kept until the child has ended too, but not by exec.
   static CpuLock acquire(const std::vector<int>& cpus, double wait_s, const std::string& directory = "/tmp");
@@ -28,6 +30,7 @@ class CpuLock {
   const std::vector<int>& cpus() const { return cpus_; }
 
  private:
+  pid_t owner_ = -1;
   std::vector<int> cpus_;
   std::vector<int> descriptors_;
 };
