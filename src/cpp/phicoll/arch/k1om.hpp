@@ -43,7 +43,7 @@ inline std::uint64_t cycles() {
 
 /// Sequentially consistent, the unordered line stores included: a locked operation on the stack, as there is
 /// no MFENCE.
-inline void full_fence() {
+[[gnu::always_inline]] inline void full_fence() {
 #if defined(PHICOLL_THREAD_SANITIZER)
   sanitizer_full_fence();
 #else
@@ -52,37 +52,36 @@ inline void full_fence() {
 }
 
 /// Every earlier unordered line store is visible before any later store is.
-inline void order_no_read_stores() {
+[[gnu::always_inline]] inline void order_no_read_stores() {
   __asm__ __volatile__("lock; addl $0, (%%rsp)" : : : "memory", "cc");
 }
 
-/// A line store by `copy` from a source of any alignment: the vector load takes only whole lines.
-template <class Copy>
-inline void store_line_with(Copy copy, void* line, const void* source) {
-  if (reinterpret_cast<std::uintptr_t>(source) % line_bytes == 0) {
-    copy(line, source);
-  } else {
-    alignas(line_bytes) LineWord aligned[line_words];
-    const SourceWord* const from = static_cast<const SourceWord*>(source);
-    for_words_1_to_7([&aligned, from](int i) { aligned[i] = from[i]; });
-    aligned[0] = from[0];
-    copy(line, aligned);
-  }
+/// `source` itself if it is aligned to a line, else its copy in `room`: the vector load takes only whole
+/// lines.
+inline const void* whole_line(const void* source, LineWord* room) {
+  if (reinterpret_cast<std::uintptr_t>(source) % line_bytes == 0) return source;
+  const SourceWord* const from = static_cast<const SourceWord*>(source);
+  for_words_1_to_7([room, from](int i) { room[i] = from[i]; });
+  room[0] = from[0];
+  return room;
 }
 
 /// A release that carries its data: one store of 64 bytes, behind every earlier ordinary store.
 inline void store_line_plain(void* line, const void* source) {
-  store_line_with(k1om_bytes::copy_line, line, source);
+  alignas(line_bytes) LineWord room[line_words];
+  k1om_bytes::copy_line(line, whole_line(source, room));
 }
 
 /// The same without a read of the line from its owner.
 inline void store_line_no_read(void* line, const void* source) {
-  store_line_with(k1om_bytes::copy_line_no_read, line, source);
+  alignas(line_bytes) LineWord room[line_words];
+  k1om_bytes::copy_line_no_read(line, whole_line(source, room));
 }
 
 /// A whole line, not ordered with any other store: see arch.hpp.
 inline void store_line_no_read_unordered(void* line, const void* source) {
-  store_line_with(k1om_bytes::copy_line_no_read_unordered, line, source);
+  alignas(line_bytes) LineWord room[line_words];
+  k1om_bytes::copy_line_no_read_unordered(line, whole_line(source, room));
 }
 
 /// Drops the line from this core's caches, modified data to memory. Copies of other cores stay.

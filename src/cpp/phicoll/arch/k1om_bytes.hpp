@@ -7,7 +7,7 @@
 // Memory operands are (rdi) with a 32-bit displacement of 0: the 8-bit displacement of a vector instruction
 // is scaled by the operand, and the 32-bit form cannot be got wrong. Lines and sources here are aligned to 64
 // bytes: the card refuses others. A load and the store of what it loaded are one assembly statement, so that
-// nothing comes between them in zmm0.
+// nothing comes between them in zmm0. Inlined even without optimisation: the tests read the functions' code.
 
 #include <cstdint>
 
@@ -34,12 +34,12 @@ namespace k1om_bytes {
 
 /// `delay eax`: this hardware thread issues nothing for that many cycles, its siblings take the slots. A hint
 /// that an interrupt ends early.
-inline void delay(std::uint32_t cycles) {
+[[gnu::always_inline]] inline void delay(std::uint32_t cycles) {
   __asm__ __volatile__(PHICOLL_K1OM_DELAY_EAX : : "a"(cycles) : "memory");
 }
 
 /// `vmovaps` both ways: the whole line in one ordinary store.
-inline void copy_line(void* line, const void* source) {
+[[gnu::always_inline]] inline void copy_line(void* line, const void* source) {
   __asm__ __volatile__(PHICOLL_K1OM_VMOVAPS_ZMM0_RDI "\n\tmovq %1, %%rdi\n\t" PHICOLL_K1OM_VMOVAPS_RDI_ZMM0
                        : "+D"(source)
                        : "r"(line)
@@ -47,7 +47,7 @@ inline void copy_line(void* line, const void* source) {
 }
 
 /// `vmovnraps`: the whole line in one store that does not read it, in program order with all other stores.
-inline void copy_line_no_read(void* line, const void* source) {
+[[gnu::always_inline]] inline void copy_line_no_read(void* line, const void* source) {
   __asm__ __volatile__(PHICOLL_K1OM_VMOVAPS_ZMM0_RDI "\n\tmovq %1, %%rdi\n\t" PHICOLL_K1OM_VMOVNRAPS_RDI_ZMM0
                        : "+D"(source)
                        : "r"(line)
@@ -55,7 +55,7 @@ inline void copy_line_no_read(void* line, const void* source) {
 }
 
 /// `vmovnrngoaps`: the same without a place in the order of stores (NGO: not globally ordered).
-inline void copy_line_no_read_unordered(void* line, const void* source) {
+[[gnu::always_inline]] inline void copy_line_no_read_unordered(void* line, const void* source) {
   __asm__ __volatile__(PHICOLL_K1OM_VMOVAPS_ZMM0_RDI
                        "\n\tmovq %1, %%rdi\n\t" PHICOLL_K1OM_VMOVNRNGOAPS_RDI_ZMM0
                        : "+D"(source)
@@ -65,17 +65,17 @@ inline void copy_line_no_read_unordered(void* line, const void* source) {
 
 /// `clevict0` then `clevict1`: out of this core's first-level, then its second-level cache; modified data go
 /// to memory.
-inline void evict(const void* line) {
+[[gnu::always_inline]] inline void evict(const void* line) {
   __asm__ __volatile__(PHICOLL_K1OM_CLEVICT0_RDI "\n\t" PHICOLL_K1OM_CLEVICT1_RDI : : "D"(line) : "memory");
 }
 
 /// `vprefetch0`: into the first-level cache, for reading.
-inline void prefetch(const void* line) {
+[[gnu::always_inline]] inline void prefetch(const void* line) {
   __asm__ __volatile__(PHICOLL_K1OM_VPREFETCH0_RDI : : "D"(line));
 }
 
 /// `vprefetche0`: into the first-level cache, for writing (the other copies are dropped).
-inline void prefetch_exclusive(const void* line) {
+[[gnu::always_inline]] inline void prefetch_exclusive(const void* line) {
   __asm__ __volatile__(PHICOLL_K1OM_VPREFETCHE0_RDI : : "D"(line));
 }
 
