@@ -11,6 +11,8 @@ std::unique_ptr<AnyBarrier<NativePort>> make_native_barrier(const BarrierSpec& s
 
 namespace {
 
+constexpr std::size_t page_bytes = 4096;
+
 SenseReversing::Parameters sync_parameters() {
   SenseReversing::Parameters p;
   p.reset = Reset::episode;
@@ -77,12 +79,26 @@ void Communicator::sync() {
 // former use, and none is in its next use before the second.
 Region::Block Communicator::take_zeroed(std::size_t bytes, const std::size_t* place) {
   const Region::Block block = place != nullptr ? region_.take_at(*place, bytes) : region_.take(bytes);
+  if (memory_.reserve) reserve_own_part(block);
   if (block.used_before) {
     sync();
     if (rank_ == 0) std::memset(memory_.region + block.offset, 0, block.bytes);
     sync();
   }
   return block;
+}
+
+// Every rank marks all pages of the block and takes its own share of those that nobody took before.
+void Communicator::reserve_own_part(const Region::Block& block) {
+  const std::size_t first = block.offset / page_bytes;
+  const std::size_t pages = (block.offset + block.bytes - 1) / page_bytes - first + 1;
+  reserved_.resize(memory_.region_bytes / page_bytes, false);
+  for (std::size_t i = 0; i < pages; ++i) {
+    if (reserved_[first + i]) continue;
+    reserved_[first + i] = true;
+    const std::size_t owner = i * static_cast<std::size_t>(size()) / pages;
+    if (owner == static_cast<std::size_t>(rank_)) memory_.reserve((first + i) * page_bytes, page_bytes);
+  }
 }
 
 void Communicator::select_barrier(const BarrierSpec& spec) {

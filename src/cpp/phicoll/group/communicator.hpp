@@ -3,8 +3,10 @@
 // A rank's handle on its group: collectives through whichever algorithm is selected.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/barrier/make.hpp"
@@ -21,6 +23,9 @@ struct GroupMemory {
   SenseReversing::Shared* sync;  ///< for the group's own bookkeeping, zeroed
   unsigned char* region;         ///< zeroed
   std::size_t region_bytes;
+  /// Takes the pages of a part of the region now (ResourceError if there are none), or null where a first
+  /// touch will do.
+  std::function<void(std::size_t offset, std::size_t bytes)> reserve;
 };
 
 class Communicator;
@@ -93,6 +98,7 @@ class Communicator {
   friend class Barrier;
   void sync();
   Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);
+  void reserve_own_part(const Region::Block& block);
 
   GroupMemory memory_;
   int rank_;
@@ -104,6 +110,7 @@ class Communicator {
   SenseReversing::Rank<NativePort> sync_;
   std::unique_ptr<Barrier> barrier_;
   std::string reason_;
+  std::vector<bool> reserved_;  // pages of the region
 };
 
 }  // namespace phicoll

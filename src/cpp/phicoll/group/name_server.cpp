@@ -1,0 +1,223 @@
+#include "phicoll/group/name_server.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/layout.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/liveness.hpp"
+
+namespace phicoll {
+
+namespace {
+
+constexpr std::uint32_t protocol_magic = 0x70686331;  // raised when the layout of the shared memory changes
+
+struct Request {
+  std::uint32_t magic;
+  std::int32_t size;
+  std::int32_t rank;
+};
+
+enum class Answer : std::int32_t { welcome, other_version, other_size, rank_taken, broken };
+
+struct Reply {
+  Answer answer;
+  std::int32_t size;
+};
+
+/// A descriptor that is closed with its scope.
+struct Descriptor {
+  explicit Descriptor(int number) : fd(number) {}
+  ~Descriptor() {
+    if (fd >= 0) close(fd);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int release() {
+    const int number = fd;
+    fd = -1;
+    return number;
+  }
+  int fd;
+};
+
+/// The socket's address: abstract (it starts with a zero byte), one name space for each user.
+socklen_t address_of(const std::string& name, sockaddr_un& address) {
+  const std::string full = "phicoll-" + std::to_string(getuid()) + "-" + name;
+  if (name.empty() || full.size() + 1 > sizeof address.sun_path || name.find('\0') != std::string::npos)
+    throw ArgumentError("name", "'" + name + "'", "1 to 80 bytes, none of them zero");
+  std::memset(&address, 0, sizeof address);
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, full.data(), full.size());
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + full.size());
+}
+
+bool same_user(int socket) {
+  struct ucred peer;
+  socklen_t length = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == getuid();
+}
+
+void limit_time(int socket, int seconds) {
+  struct timeval limit = {seconds, 0};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+void send_reply(int connection, const Reply& reply, int descriptor) {
+  struct iovec data = {const_cast<Reply*>(&reply), sizeof reply};
+  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
+  struct msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = room;
+    message.msg_controllen = sizeof room;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  }
+  sendmsg(connection, &message, MSG_NOSIGNAL);
+}
+
+/// Returns whether a whole reply came; `descriptor` is -1 or what it carried.
+bool receive_reply(int connection, Reply& reply, int& descriptor) {
+  struct iovec data = {&reply, sizeof reply};
+  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
+  struct msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = room;
+  message.msg_controllen = sizeof room;
+  const bool whole = recvmsg(connection, &message, MSG_CMSG_CLOEXEC) == static_cast<ssize_t>(sizeof reply);
+  descriptor = -1;
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS)
+    std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
+  return whole;
+}
+
+void refuse(const std::string& name, const Reply& reply, int size, int rank) {
+  switch (reply.answer) {
+    case Answer::welcome:
+      return;
+    case Answer::other_version:
+      throw ArgumentError("name", "'" + name + "', in use by another version of phicoll",
+                          "a name that is free");
+    case Answer::other_size:
+      throw ArgumentError(
+          "size", std::to_string(size),
+          std::to_string(reply.size) + ", the size of the group '" + name + "' that is there");
+    case Answer::rank_taken:
+      throw ArgumentError("rank",
+                          std::to_string(rank) + ", which another process of the group '" + name + "' has",
+                          "a rank that is still free, or a name that is not in use");
+    case Answer::broken:
+      throw BrokenGroupError(any_rank, "the group '" + name + "' is broken already");
+  }
+}
+
+}  // namespace
+
+os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name, int size, int rank,
+                                                         const GroupOptions& options,
+                                                         std::unique_ptr<NameServer>& server) {
+  sockaddr_un address;
+  const socklen_t length = address_of(name, address);
+  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
+  const std::int64_t deadline = os::now_ns() + options.attach_timeout_ms * 1000000;
+  for (;;) {
+    Descriptor socket_to(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (socket_to.fd < 0) throw ResourceError(std::string("name: no unix socket: ") + std::strerror(errno));
+    limit_time(socket_to.fd, 5);
+    if (connect(socket_to.fd, generic, length) == 0) {
+      if (!same_user(socket_to.fd))
+        throw ArgumentError("name", "'" + name + "', of another user", "a name that is free");
+      const Request request = {protocol_magic, size, rank};
+      Reply reply = {Answer::welcome, 0};
+      int descriptor = -1;
+      if (send(socket_to.fd, &request, sizeof request, MSG_NOSIGNAL) ==
+              static_cast<ssize_t>(sizeof request) &&
+          receive_reply(socket_to.fd, reply, descriptor)) {
+        refuse(name, reply, size, rank);
+        if (descriptor >= 0) return os::SharedMemory::from_descriptor(descriptor, 0);
+      }
+    } else {
+      Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+      if (listener.fd >= 0 && bind(listener.fd, generic, length) == 0) {
+        os::SharedMemory memory = ProcessGroup::create_memory(size, options);
+        if (listen(listener.fd, max_ranks) != 0)
+          throw ResourceError(std::string("name: could not listen: ") + std::strerror(errno));
+        server.reset(new NameServer(listener.release(), memory));
+        return memory;
+      }
+    }
+    // Its owner has the name but does not listen yet, or went away while it answered: again.
+    if (os::now_ns() >= deadline)
+      throw ResourceError("name: '" + name + "' is held by a process that does not answer");
+    usleep(2000);
+  }
+}
+
+ProcessGroup::NameServer::NameServer(int listener, const os::SharedMemory& memory)
+    : listener_(listener),
+      wake_(os::open_wake_fd()),
+      memory_(os::SharedMemory::from_descriptor(fcntl(memory.descriptor(), F_DUPFD_CLOEXEC, 3), 0)) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { serve(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+ProcessGroup::NameServer::~NameServer() {
+  os::signal_wake_fd(wake_);
+  thread_.join();
+  close(wake_);
+  close(listener_);
+}
+
+void ProcessGroup::NameServer::serve() {
+  for (;;) {
+    struct pollfd watched[2] = {{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};
+    if (poll(watched, 2, -1) < 0 && errno != EINTR) return;
+    if (watched[1].revents != 0) return;
+    if ((watched[0].revents & POLLIN) == 0) continue;
+    const Descriptor connection(accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
+    if (connection.fd >= 0) answer(connection.fd);
+  }
+}
+
+void ProcessGroup::NameServer::answer(int connection) const {
+  limit_time(connection, 1);
+  Request request = {};
+  if (!same_user(connection)) return;
+  if (recv(connection, &request, sizeof request, 0) != static_cast<ssize_t>(sizeof request)) return;
+  const ProcessHeader& header = *GroupLayout::header_at(memory_.data());
+  Reply reply = {Answer::welcome, header.ranks};
+  if (request.magic != protocol_magic)
+    reply.answer = Answer::other_version;
+  else if (request.size != header.ranks)
+    reply.answer = Answer::other_size;
+  else if (static_cast<const Control*>(memory_.data())->broken())
+    reply.answer = Answer::broken;
+  else if (request.rank < 0 || request.rank >= header.ranks ||
+           header.members[request.rank].state.atomic().load(std::memory_order_acquire) !=
+               ProcessHeader::absent)
+    reply.answer = Answer::rank_taken;
+  send_reply(connection, reply, reply.answer == Answer::welcome ? memory_.descriptor() : -1);
+}
+
+}  // namespace phicoll

@@ -1,0 +1,37 @@
+#pragma once
+
+// How programs that attach by name find each other: an abstract unix socket, which the system removes with
+// its owner. The first to come owns it, makes the group's memory, checks who connects and hands them the
+// descriptor.
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "phicoll/group/process_group.hpp"
+
+namespace phicoll {
+
+class ProcessGroup::NameServer {
+ public:
+  /// The memory of the group `name`: from its owner, or made here, with `server` then set. Throws as
+  /// attach().
+  static os::SharedMemory find_or_serve(const std::string& name, int size, int rank,
+                                        const GroupOptions& options, std::unique_ptr<NameServer>& server);
+  /// Takes over `listener`; answers until it is destroyed.
+  NameServer(int listener, const os::SharedMemory& memory);
+  ~NameServer();
+  NameServer(const NameServer&) = delete;
+  NameServer& operator=(const NameServer&) = delete;
+
+ private:
+  void serve();
+  void answer(int connection) const;
+
+  int listener_;
+  int wake_;
+  os::SharedMemory memory_;  // a mapping of its own: the thread may outlive the group's
+  std::thread thread_;
+};
+
+}  // namespace phicoll

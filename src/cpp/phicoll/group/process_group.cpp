@@ -1,0 +1,293 @@
+#include "phicoll/group/process_group.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/layout.hpp"
+#include "phicoll/group/name_server.hpp"
+#include "phicoll/group/watcher.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/futex.hpp"
+#include "phicoll/os/membarrier.hpp"
+
+namespace phicoll {
+
+namespace {
+
+constexpr const char* descriptor_variable = "PHICOLL_GROUP_FD";
+constexpr const char* rank_variable = "PHICOLL_RANK";
+
+GroupMemory memory_of(os::SharedMemory& shared, std::size_t region_bytes) {
+  GroupMemory memory = GroupLayout::at(shared.data(), region_bytes);
+  const auto base = static_cast<std::size_t>(memory.region - static_cast<unsigned char*>(shared.data()));
+  os::SharedMemory* const owner = &shared;
+  memory.reserve = [owner, base](std::size_t offset, std::size_t bytes) {
+    owner->reserve(base + offset, bytes);
+  };
+  return memory;
+}
+
+Control& control_of(const os::SharedMemory& shared) {
+  return *static_cast<Control*>(shared.data());
+}
+ProcessHeader& header_of(const os::SharedMemory& shared) {
+  return *GroupLayout::header_at(shared.data());
+}
+
+std::string missing_ranks(const ProcessHeader& header, int* first) {
+  std::string missing;
+  *first = -1;
+  for (int r = 0; r < header.ranks; ++r) {
+    if (header.members[r].state.atomic().load(std::memory_order_acquire) >= ProcessHeader::attached) continue;
+    if (*first < 0) *first = r;
+    missing += (missing.empty() ? "" : ", ") + std::to_string(r);
+  }
+  return missing;
+}
+
+int environment_number(const char* name) {
+  const char* const text = std::getenv(name);
+  char* end = nullptr;
+  const long number = text != nullptr ? std::strtol(text, &end, 10) : -1;
+  if (text == nullptr || *text == '\0' || *end != '\0' || number < 0 || number > INT_MAX)
+    throw ArgumentError(name,
+                        text == nullptr ? "no such environment variable" : std::string("'") + text + "'",
+                        "what a launcher sets for the programs it starts");
+  return static_cast<int>(number);
+}
+
+/// How a process ended, as a reason to break its group; empty for an orderly end.
+std::string ending(int status) {
+  if (WIFSIGNALED(status)) return std::string("died of signal ") + std::to_string(WTERMSIG(status));
+  if (WEXITSTATUS(status) != 0) return "ended with exit status " + std::to_string(WEXITSTATUS(status));
+  return std::string();
+}
+
+/// Reaps all; the first that ended badly, or without ever having joined, breaks the group.
+int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory) {
+  Control& control = control_of(memory);
+  const ProcessHeader& header = header_of(memory);
+  int worst = 0;
+  for (std::size_t left = pids.size(); left > 0;) {
+    int status = 0;
+    const pid_t pid = waitpid(-1, &status, 0);
+    if (pid < 0) {
+      if (errno == EINTR) continue;
+      break;
+    }
+    for (std::size_t r = 0; r < pids.size(); ++r) {
+      if (pids[r] != pid) continue;
+      --left;
+      const std::string reason = ending(status);
+      const auto state = header.members[r].state.atomic().load(std::memory_order_acquire);
+      if (!reason.empty())
+        control.break_group(static_cast<int>(r), reason.c_str());
+      else if (state < ProcessHeader::attached)
+        control.break_group(static_cast<int>(r), "ended without joining the group");
+      if (WIFEXITED(status) && WEXITSTATUS(status) > worst) worst = WEXITSTATUS(status);
+    }
+  }
+  return worst;
+}
+
+void throw_if_broken(const os::SharedMemory& memory) {
+  const Control& control = control_of(memory);
+  if (control.broken()) throw BrokenGroupError(control.broken_rank(), control.broken_reason());
+}
+
+}  // namespace
+
+os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& options) {
+  const Shape shape = shape_on_host(ranks, options.placement);
+  os::SharedMemory shared =
+      os::SharedMemory::create("phicoll-group", GroupLayout::total(options.memory_limit));
+  Control& control = control_of(shared);
+  control.configure(ranks, true, ranks > os::allowed_cpu_count(), options.timeout_ms * 1000000);
+  ProcessHeader& header = header_of(shared);
+  header.region_bytes = options.memory_limit;
+  header.ranks = ranks;
+  header.attach_timeout_ms = options.attach_timeout_ms;
+  for (int r = 0; r < ranks; ++r) {
+    control.set_cpu(r, shape[r].cpu);
+    header.members[r].place = shape[r];
+    header.members[r].life.init();
+  }
+  header.magic = ProcessHeader::expected_magic;
+  return shared;
+}
+
+ProcessGroup::ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& wait)
+    : memory_(std::move(memory)), rank_(rank) {
+  ProcessHeader& header = header_of(memory_);
+  if (memory_.size() < GroupLayout::total(0) || header.magic != ProcessHeader::expected_magic)
+    throw ArgumentError("descriptor", "memory that is not a group's",
+                        "what ProcessGroup::create_memory made");
+  if (rank < 0 || rank >= header.ranks)
+    throw ArgumentError("rank", std::to_string(rank), "0.." + std::to_string(header.ranks - 1));
+  os::register_membarrier();
+  claim();
+  watcher_.reset(new Watcher(control_of(memory_), header, rank));  // before pinning: it may run anywhere
+  const Place place = header.members[rank].place;
+  if (place.cpu >= 0) os::pin_this_thread(place.cpu);
+  wait_until_complete();
+  std::vector<Place> places;
+  for (int r = 0; r < header.ranks; ++r) places.push_back(header.members[r].place);
+  communicator_.reset(
+      new Communicator(memory_of(memory_, header.region_bytes), rank, Shape(std::move(places)), wait));
+}
+
+ProcessGroup::~ProcessGroup() {
+  // A rank that never got to its communicator leaves the group incomplete, and one that unwinds leaves it
+  // broken.
+  Control& control = control_of(memory_);
+  if (claimed_ && std::uncaught_exception()) control.break_group(rank_, "raised an exception");
+  communicator_.reset();
+  if (claimed_)
+    header_of(memory_).members[rank_].state.atomic().store(ProcessHeader::left, std::memory_order_release);
+  watcher_.reset();
+}
+
+Communicator& ProcessGroup::communicator() {
+  return *communicator_;
+}
+
+void ProcessGroup::fail(const std::string& reason) {
+  control_of(memory_).break_group(rank_, reason.c_str());
+}
+
+void ProcessGroup::claim() {
+  ProcessHeader::Member& member = header_of(memory_).members[rank_];
+  std::uint32_t absent = ProcessHeader::absent;
+  if (!member.state.atomic().compare_exchange_strong(absent, ProcessHeader::claimed,
+                                                     std::memory_order_acq_rel))
+    throw ArgumentError("rank", std::to_string(rank_) + ", which another process has",
+                        "a rank that is still free");
+  claimed_ = true;
+  member.pid = static_cast<std::int32_t>(getpid());
+}
+
+void ProcessGroup::wait_until_complete() {
+  ProcessHeader& header = header_of(memory_);
+  Control& control = control_of(memory_);
+  // Release: the pid above is visible to the watcher of whoever sees `attached`.
+  header.members[rank_].state.atomic().store(ProcessHeader::attached, std::memory_order_release);
+  std::atomic<std::uint32_t>& count = header.attached_count.atomic();
+  count.fetch_add(1, std::memory_order_acq_rel);
+  os::futex_wake(&count, INT_MAX, true);
+  const std::int64_t deadline = os::now_ns() + header.attach_timeout_ms * 1000000;
+  for (;;) {
+    const std::uint32_t there = count.load(std::memory_order_acquire);
+    if (there >= static_cast<std::uint32_t>(header.ranks)) return;
+    if (!control.broken() && os::now_ns() >= deadline) {
+      int first = -1;
+      const std::string missing = missing_ranks(header, &first);
+      if (first >= 0) {
+        const std::string reason = "did not attach within " + std::to_string(header.attach_timeout_ms) +
+                                   " ms; missing ranks: " + missing;
+        control.break_group(first, reason.c_str());
+      }
+    }
+    control.check_broken(rank_);
+    os::futex_wait(&count, there, 50 * 1000000, true);
+  }
+}
+
+std::unique_ptr<ProcessGroup> ProcessGroup::join(int descriptor, int rank, const WaitPolicy& wait) {
+  return std::unique_ptr<ProcessGroup>(
+      new ProcessGroup(os::SharedMemory::from_descriptor(descriptor, 0), rank, wait));
+}
+
+std::unique_ptr<ProcessGroup> ProcessGroup::from_environment(const WaitPolicy& wait) {
+  const int rank = environment_number(rank_variable);
+  return join(environment_number(descriptor_variable), rank, wait);
+}
+
+std::unique_ptr<ProcessGroup> ProcessGroup::attach(const std::string& name, int size, int rank,
+                                                   const GroupOptions& options) {
+  check_ranks(size);
+  if (rank < 0 || rank >= size)
+    throw ArgumentError("rank", std::to_string(rank), "0.." + std::to_string(size - 1));
+  std::unique_ptr<NameServer> server;
+  os::SharedMemory memory = NameServer::find_or_serve(name, size, rank, options, server);
+  std::unique_ptr<ProcessGroup> group(new ProcessGroup(std::move(memory), rank, options.wait));
+  group->server_ = std::move(server);
+  return group;
+}
+
+void fork_and_run(int ranks, const GroupOptions& options,
+                  const std::function<void(Communicator&)>& function) {
+  os::SharedMemory memory = ProcessGroup::create_memory(ranks, options);
+  header_of(memory).launcher_pid = static_cast<std::int32_t>(getpid());
+  std::vector<int> pids;
+  for (int r = 0; r < ranks; ++r) {
+    const pid_t pid = fork();
+    if (pid < 0) {
+      control_of(memory).break_group(r, std::strerror(errno));
+      break;
+    }
+    if (pid == 0) {
+      int status = 0;
+      try {
+        const auto group =
+            ProcessGroup::join(fcntl(memory.descriptor(), F_DUPFD_CLOEXEC, 3), r, options.wait);
+        function(group->communicator());
+      } catch (const std::exception& error) {
+        control_of(memory).break_group(r, error.what());
+        status = 1;
+      }
+      // Not exit(): the parent's buffers and destructors are not this process's to run.
+      _exit(status);
+    }
+    pids.push_back(static_cast<int>(pid));
+  }
+  wait_for_all(pids, memory);
+  throw_if_broken(memory);
+}
+
+Launcher::Launcher(const std::vector<std::string>& command, int ranks, const GroupOptions& options) {
+  if (command.empty()) throw ArgumentError("command", "nothing", "a program and its arguments");
+  memory_ = ProcessGroup::create_memory(ranks, options);
+  header_of(memory_).launcher_pid = static_cast<std::int32_t>(getpid());
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  for (int r = 0; r < ranks; ++r) {
+    const pid_t pid = fork();
+    if (pid < 0)
+      throw ResourceError(std::string("could not start rank ") + std::to_string(r) + ": " +
+                          std::strerror(errno));
+    if (pid == 0) {
+      const int descriptor = dup(memory_.descriptor());  // without close-on-exec
+      setenv(descriptor_variable, std::to_string(descriptor).c_str(), 1);
+      setenv(rank_variable, std::to_string(r).c_str(), 1);
+      execvp(argv[0], argv.data());
+      const std::string reason = std::string("could not start ") + command[0] + ": " + std::strerror(errno);
+      control_of(memory_).break_group(r, reason.c_str());
+      _exit(127);
+    }
+    pids_.push_back(static_cast<int>(pid));
+  }
+}
+
+Launcher::~Launcher() {
+  for (int pid : pids_) kill(pid, SIGKILL);
+  for (int pid : pids_) waitpid(pid, nullptr, 0);
+}
+
+int Launcher::wait() {
+  const int worst = wait_for_all(pids_, memory_);
+  pids_.clear();
+  throw_if_broken(memory_);
+  return worst;
+}
+
+}  // namespace phicoll

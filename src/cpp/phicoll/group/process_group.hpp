@@ -1,0 +1,87 @@
+#pragma once
+
+// Ranks as processes: launched by a parent that hands them a descriptor, forked, or separate programs that
+// find each other by a name. Nothing of a group is left behind when its last process ends, even by SIGKILL.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "phicoll/group/communicator.hpp"
+#include "phicoll/group/options.hpp"
+#include "phicoll/os/shared_memory.hpp"
+
+namespace phicoll {
+
+/// One process's membership. Its thread is pinned if the group is placed; a watcher thread sees the death of
+/// peers.
+class ProcessGroup {
+ public:
+  /// The shared memory of a new group for `ranks` processes, for who starts them: its descriptor is inherited
+  /// by the ranks, which call join(). Throws ArgumentError("ranks", "placement"), ResourceError with the
+  /// size.
+  static os::SharedMemory create_memory(int ranks, const GroupOptions& options);
+
+  /// Takes `rank` in the group behind an inherited descriptor, which is taken over, and waits until all are
+  /// there. Throws ArgumentError("rank") (outside the group or taken), BrokenGroupError naming who is
+  /// missing.
+  static std::unique_ptr<ProcessGroup> join(int descriptor, int rank, const WaitPolicy& wait = WaitPolicy());
+
+  /// join() with what a launcher left in the environment (PHICOLL_GROUP_FD, PHICOLL_RANK). ArgumentError
+  /// without it.
+  static std::unique_ptr<ProcessGroup> from_environment(const WaitPolicy& wait = WaitPolicy());
+
+  /// Separate programs: all that give the same name form one group; whoever comes first makes it with its
+  /// options. Waits until `size` ranks are there. Throws ArgumentError("name", "size", "rank") when the name
+  /// is of a complete group, of another size, or the rank is taken; BrokenGroupError naming who is missing
+  /// after attach_timeout.
+  static std::unique_ptr<ProcessGroup> attach(const std::string& name, int size, int rank,
+                                              const GroupOptions& options = GroupOptions());
+
+  ~ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  Communicator& communicator();
+  /// Breaks the group for all: this rank cannot go on.
+  void fail(const std::string& reason);
+
+ private:
+  ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& wait);
+  void claim();
+  void wait_until_complete();
+
+  class Watcher;
+  class NameServer;
+  os::SharedMemory memory_;
+  int rank_;
+  bool claimed_ = false;
+  std::unique_ptr<NameServer> server_;
+  std::unique_ptr<Watcher> watcher_;
+  std::unique_ptr<Communicator> communicator_;
+};
+
+/// Runs `function` on `ranks` forked processes and returns when all have ended. Call it while this process
+/// has one thread. Throws BrokenGroupError with the first cause when a rank threw, died or left early.
+void fork_and_run(int ranks, const GroupOptions& options, const std::function<void(Communicator&)>& function);
+
+/// Starts `command` on `ranks` processes, each with what from_environment() needs.
+class Launcher {
+ public:
+  Launcher(const std::vector<std::string>& command, int ranks, const GroupOptions& options);
+  /// Kills what still runs.
+  ~Launcher();
+  Launcher(const Launcher&) = delete;
+  Launcher& operator=(const Launcher&) = delete;
+
+  const std::vector<int>& pids() const { return pids_; }
+  /// Waits for all. Throws BrokenGroupError with the first cause; returns the largest exit status otherwise.
+  int wait();
+
+ private:
+  os::SharedMemory memory_;
+  std::vector<int> pids_;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,36 @@
+#pragma once
+
+// What the processes of a group know of each other, in shared memory: who is there, who lives, where ranks
+// are placed.
+
+#include <cstdint>
+
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/shape.hpp"
+#include "phicoll/memory/word.hpp"
+#include "phicoll/os/liveness.hpp"
+
+namespace phicoll {
+
+struct ProcessHeader {
+  static constexpr std::uint64_t expected_magic = 0x3170726f6c6c6970ull;
+
+  enum State : std::uint32_t { absent = 0, claimed = 1, attached = 2, left = 3 };
+
+  struct Member {
+    Word<std::uint32_t> state;
+    std::int32_t pid;
+    Place place;
+    os::RobustToken life;  // used where there is no pidfd
+  };
+
+  std::uint64_t magic;
+  std::uint64_t region_bytes;
+  std::int32_t ranks;
+  std::int32_t launcher_pid;  // 0 when programs attach by name
+  std::int64_t attach_timeout_ms;
+  Word<std::uint32_t> attached_count;  // the futex word of who waits for the group to be complete
+  Member members[max_ranks];
+};
+
+}  // namespace phicoll

@@ -1,0 +1,120 @@
+#include "phicoll/group/watcher.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "phicoll/os/liveness.hpp"
+
+namespace phicoll {
+
+namespace {
+// How often a watcher looks whether its successor is still the same: a rank that left in order no longer
+// watches.
+constexpr int look_again_ms = 400;
+constexpr int mutex_slice_ms = 100;
+
+constexpr const char* death = "its process died";
+constexpr const char* launcher_death = "the launcher died";
+}  // namespace
+
+ProcessGroup::Watcher::Watcher(Control& control, ProcessHeader& header, int rank)
+    : control_(control), header_(header), rank_(rank), wake_(os::open_wake_fd()) {
+  // The watcher handles no signals: they belong to the program's own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] {
+    header_.members[rank_].life.acquire();
+    if (os::pidfd_available() && wake_ >= 0)
+      watch_by_descriptor();
+    else
+      watch_by_mutex();
+    header_.members[rank_].life.release();
+  });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+ProcessGroup::Watcher::~Watcher() {
+  stop_.store(true, std::memory_order_release);
+  if (wake_ >= 0) os::signal_wake_fd(wake_);
+  thread_.join();
+  if (wake_ >= 0) close(wake_);
+}
+
+/// The next rank that has attached and not left; -1 if there is none but this one.
+int ProcessGroup::Watcher::successor() const {
+  for (int step = 1; step < header_.ranks; ++step) {
+    const int r = (rank_ + step) % header_.ranks;
+    if (header_.members[r].state.atomic().load(std::memory_order_acquire) == ProcessHeader::attached)
+      return r;
+  }
+  return -1;
+}
+
+/// Breaks the group unless the rank had left in order before its process ended.
+bool ProcessGroup::Watcher::report_death(int rank) {
+  if (header_.members[rank].state.atomic().load(std::memory_order_acquire) == ProcessHeader::left)
+    return false;
+  control_.break_group(rank, death);
+  return true;
+}
+
+void ProcessGroup::Watcher::watch_by_descriptor() {
+  const int launcher = header_.launcher_pid > 0 ? os::open_pidfd(header_.launcher_pid) : -1;
+  if (header_.launcher_pid > 0 && launcher < 0 && errno == ESRCH)
+    control_.break_group(any_rank, launcher_death);
+  while (!stop_.load(std::memory_order_acquire) && !control_.broken()) {
+    const int next = successor();
+    int peer = -1;
+    if (next >= 0) {
+      peer = os::open_pidfd(header_.members[next].pid);
+      if (peer < 0 && errno == ESRCH && report_death(next)) break;
+    }
+    const int watched[2] = {peer, launcher};
+    int which = -1;
+    while (!stop_.load(std::memory_order_acquire) && !control_.broken() && successor() == next) {
+      if (!os::wait_any_exit(watched, 2, wake_, look_again_ms, &which)) continue;
+      if (which == 0) {
+        report_death(next);
+        // It left in order and its process has ended: look for the next one.
+        while (successor() == next && !control_.broken()) sched_yield();
+      } else {
+        control_.break_group(any_rank, launcher_death);
+      }
+      break;
+    }
+    if (peer >= 0) close(peer);
+  }
+  if (launcher >= 0) close(launcher);
+}
+
+void ProcessGroup::Watcher::watch_by_mutex() {
+  while (!stop_.load(std::memory_order_acquire) && !control_.broken()) {
+    // Without pidfds a launcher is seen to be gone only by its children, who get another parent.
+    if (header_.launcher_pid > 0 && getppid() != header_.launcher_pid) {
+      control_.break_group(any_rank, launcher_death);
+      break;
+    }
+    const int next = successor();
+    if (next < 0) {
+      usleep(mutex_slice_ms * 1000);
+      continue;
+    }
+    switch (header_.members[next].life.watch(mutex_slice_ms)) {
+      case os::RobustToken::Watch::died:
+        report_death(next);
+        break;
+      case os::RobustToken::Watch::alive:
+        break;
+      case os::RobustToken::Watch::released:
+      case os::RobustToken::Watch::absent:
+        usleep(mutex_slice_ms * 1000);
+        break;
+    }
+  }
+}
+
+}  // namespace phicoll

@@ -1,0 +1,34 @@
+#pragma once
+
+// The thread of a rank process that sleeps until its successor in the ring of ranks, or the launcher, dies.
+// The ring is enough: whoever dies is the successor of someone, and of several neighbours that die together
+// the first one's predecessor lives. A rank that left in order is passed over.
+
+#include <atomic>
+#include <thread>
+
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/process_header.hpp"
+
+namespace phicoll {
+
+class ProcessGroup::Watcher {
+ public:
+  Watcher(Control& control, ProcessHeader& header, int rank);
+  ~Watcher();
+
+ private:
+  void watch_by_descriptor();
+  void watch_by_mutex();
+  int successor() const;
+  bool report_death(int rank);
+
+  Control& control_;
+  ProcessHeader& header_;
+  int rank_;
+  int wake_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace phicoll
