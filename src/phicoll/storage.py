@@ -84,7 +84,7 @@ def write_parquet(results: Results, path: Path) -> None:
         for name in SAMPLE_COLUMNS:
             columns[name].append(record.get(name))
         columns["position"].append(position)
-        rest = {name: value for name, value in record.items() if name not in SAMPLE_COLUMNS}
+        rest = {n: v for n, v in record.items() if n not in SAMPLE_COLUMNS or v is None}
         columns["more"].append(json.dumps(rest))
     schema = pa.schema(
         [

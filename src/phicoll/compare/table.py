@@ -14,6 +14,7 @@ from phicoll.compare.best import Ratio, ratios_to
 from phicoll.compare.units import Estimate, estimate, units_of
 from phicoll.errors import ArgumentError
 from phicoll.observations import Observation, Observations
+from phicoll.registry import short_name
 from phicoll.subject import Subject
 
 if TYPE_CHECKING:
@@ -52,6 +53,11 @@ class Row:
     ratio_to_best: Ratio | None = None
     chosen: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The algorithm with those parameters that differ from their defaults."""
+        return short_name(self.subject)
 
     @property
     def in_units(self) -> Estimate | None:
@@ -165,11 +171,11 @@ class Comparison(Sequence[Row]):
         return to_text(self)
 
     def _repr_html_(self) -> str:
-        from phicoll.compare.text import COLUMNS, cells
+        from phicoll.compare.text import cells, columns, footer
 
         parts = []
         for title, rows in self.groups():
-            head = "".join(f"<th>{html.escape(name)}</th>" for name in COLUMNS)
+            head = "".join(f"<th>{html.escape(name)}</th>" for name in columns(rows))
             body = "".join(
                 "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells(row)) + "</tr>" for row in rows
             )
@@ -177,7 +183,8 @@ class Comparison(Sequence[Row]):
                 f"<table><caption>{html.escape(title)}</caption><thead><tr>{head}</tr></thead>"
                 f"<tbody>{body}</tbody></table>"
             )
-        return "".join(parts) or "<p>no samples</p>"
+        parts += [f"<p><small>{html.escape(line)}</small></p>" for line in footer(self)]
+        return "".join(parts) if self.rows else "<p>no samples</p>"
 
 
 def compare(observations: Observations, points: Sequence[dict[str, Any]] = (), against: str | None = None) -> Comparison:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from phicoll.compare.units import Estimate
+from phicoll.compare.units import MIN_UNITS, Estimate
 
 if TYPE_CHECKING:
     from phicoll.compare.table import Comparison, Row
 
-__all__ = ["COLUMNS", "cells", "number", "to_text"]
+__all__ = ["cells", "columns", "footer", "number", "to_text"]
 
-COLUMNS = ("algorithm", "median ns [95 %]", "lines [95 %]", "ratio to best", "p95 ns", "max ns", "n", "")
 NUMERIC = (1, 2, 3, 4, 5, 6)
+
+
+def columns(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The heads of one setting's table; the unit is lines, or switches where ranks share a CPU."""
+    unit = rows[0].subject.unit
+    return ("algorithm", "median ns [95 %]", f"{unit} [95 %]", "ratio to best", "p95 ns", "max ns", "n", "")
 
 
 def number(value: float | None) -> str:
@@ -24,18 +30,17 @@ def number(value: float | None) -> str:
     return f"{value:.3g}"
 
 
-def interval(found: Estimate | None, suffix: str = "") -> str:
+def interval(found: Estimate | None) -> str:
     if found is None:
         return "-"
     mark = "" if found.enough else " ?"  # too few units for the confidence
-    return f"{number(found.median)}{suffix} [{number(found.low)}, {number(found.high)}]{mark}"
+    return f"{number(found.median)} [{number(found.low)}, {number(found.high)}]{mark}"
 
 
 def cells(row: Row) -> list[str]:
-    """One row's cells, in the order of :data:`COLUMNS`."""
+    """One row's cells, in the order of :func:`columns`."""
     if not row.verified:
-        return [row.subject.spec, "not verified", "", "", "", "", str(row.samples), row.error or ""]
-    suffix = " sw" if row.subject.oversubscribed else ""
+        return [row.name, "not verified", "", "", "", "", str(row.samples), row.error or ""]
     ratio = row.ratio_to_best
     if ratio is None:
         ratio_text = "-"
@@ -45,9 +50,9 @@ def cells(row: Row) -> list[str]:
         ratio_text = f"{ratio.median:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]" + ("" if ratio.resolved else " =")
     note = f"chose {row.chosen['spec']}" if row.chosen and row.chosen.get("spec") else ""
     return [
-        row.subject.spec,
+        row.name,
         interval(row.time),
-        interval(row.in_units, suffix),
+        interval(row.in_units),
         ratio_text,
         number(row.p95_ns),
         number(row.max_ns),
@@ -65,21 +70,28 @@ def footer(comparison: Comparison) -> list[str]:
     if any(row.in_units and not row.in_units.enough for row in rows):
         lines.append("? : too few units for a 95 % interval; the whole range is shown")
     if any(row.subject.oversubscribed for row in rows):
-        lines.append("sw : in switches of a CPU between two ranks; else in transfers of one cache line")
+        lines.append("switches : of a CPU between two ranks of it that hand a word to each other by yielding")
+    if any(not row.subject.oversubscribed and row.lines for row in rows):
+        lines.append("lines : one-way transfers of one cache line between the same CPUs, in the same round")
+    few = sum(row.units < MIN_UNITS for row in rows)
+    if few:
+        lines.append(f"fewer than {MIN_UNITS} independent units in {few} of {len(rows)} rows: intervals are wide")
+    capped = sum(row.capped for row in rows)
+    if capped:
+        lines.append(f"{capped} sample(s) were cut by a time cap")
     if comparison.damaged_lines:
         lines.append(f"{comparison.damaged_lines} cut-off line(s) of the file were skipped")
-    notes = sorted({note for row in rows for note in row.notes})
-    return lines + notes[:6]
+    return lines
 
 
-def to_text(comparison: Comparison, width: int | None = None) -> str:
+def to_text(comparison: Comparison) -> str:
     """Plain text tables, one for each setting, columns aligned."""
     if not comparison.rows:
         return "no samples"
     parts = []
     for title, rows in comparison.groups():
-        table = [list(COLUMNS), *(cells(row) for row in rows)]
-        widths = [max(len(line[column]) for line in table) for column in range(len(COLUMNS))]
+        table = [list(columns(rows)), *(cells(row) for row in rows)]
+        widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
         parts.append(title)
         for index, line in enumerate(table):
             text = "  ".join(

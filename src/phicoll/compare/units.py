@@ -41,7 +41,8 @@ class Units:
     def note(self) -> str | None:
         """What a reader has to know about the units, or ``None``."""
         if len(self) < MIN_UNITS:
-            return f"{len(self)} {self.kind}{'' if len(self) == 1 else 's'} as units, {MIN_UNITS} wanted"
+            plural = {"round": "rounds", "launch": "launches"}[self.kind]
+            return f"{len(self)} {plural} as units, {MIN_UNITS} wanted"
         if self.launch_share is None:
             return "one launch: how launches differ is unknown"
         return None

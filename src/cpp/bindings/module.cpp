@@ -1,0 +1,12 @@
+#include "bindings/register.hpp"
+#include "phicoll/version.hpp"
+
+PYBIND11_MODULE(_core, module) {
+  using namespace phicoll::bindings;
+  module.doc() = "phicoll's C++ core: facts, rules and statistics. Measuring is phicoll-bench's.";
+  module.attr("__version__") = PHICOLL_VERSION;
+  register_errors(module);
+  register_registry(module);
+  register_machine(module);
+  register_doctor(module);
+}

@@ -1,0 +1,18 @@
+#pragma once
+
+// One function a topic; each adds its part of phicoll._core. `_core.pyi` lists what they make.
+
+#include <pybind11/pybind11.h>
+
+namespace phicoll {
+namespace bindings {
+
+namespace py = pybind11;
+
+void register_errors(py::module_& module);
+void register_registry(py::module_& module);
+void register_machine(py::module_& module);
+void register_doctor(py::module_& module);
+
+}  // namespace bindings
+}  // namespace phicoll

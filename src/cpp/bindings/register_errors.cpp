@@ -1,0 +1,51 @@
+// C++ errors become the classes of phicoll.errors, which Python code catches. They are looked up when one is raised:
+// the package imports this module first.
+
+#include <exception>
+#include <string>
+
+#include "bindings/register.hpp"
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+namespace bindings {
+namespace {
+
+void raise(const char* name, const py::tuple& arguments) {
+  const py::object type = py::module_::import("phicoll.errors").attr(name);
+  const py::object error = type(*arguments);
+  PyErr_SetObject(type.ptr(), error.ptr());
+}
+
+/// `argument: got ...; allowed: ...` in its three parts.
+py::tuple parts_of(const ArgumentError& error) {
+  const std::string text = error.what();
+  const std::string got = ": got ";
+  const std::string allowed = "; allowed: ";
+  const std::size_t begin = error.argument().size() + got.size();
+  const std::size_t middle = text.find(allowed, begin);
+  if (middle == std::string::npos) return py::make_tuple(error.argument(), text, "");
+  return py::make_tuple(error.argument(), text.substr(begin, middle - begin),
+                        text.substr(middle + allowed.size()));
+}
+
+void translate(std::exception_ptr pointer) {
+  try {
+    if (pointer) std::rethrow_exception(pointer);
+  } catch (const ArgumentError& error) {
+    raise("ArgumentError", parts_of(error));
+  } catch (const BrokenGroupError& error) {
+    raise("BrokenGroupError", py::make_tuple(error.what(), error.rank()));
+  } catch (const ResourceError& error) {
+    raise("ResourceError", py::make_tuple(error.what()));
+  } catch (const Error& error) {
+    raise("Error", py::make_tuple(error.what()));
+  }
+}
+
+}  // namespace
+
+void register_errors(py::module_&) { py::register_exception_translator(&translate); }
+
+}  // namespace bindings
+}  // namespace phicoll

@@ -1,0 +1,83 @@
+"""phicoll: shared-memory collectives for many-core processors. Write once, run, measure, simulate.
+
+    >>> import phicoll
+    >>> phicoll.algorithms("barrier")                           # what there is
+    >>> results = phicoll.measure("dissemination,std-barrier", ranks=2)
+    >>> results.compare()                                       # medians with exact intervals, ratios within rounds
+    >>> phicoll.sweep("barrier", ranks=[2, 4], mode=["threads", "processes"], oversubscribe=True).plot()
+
+Importing phicoll loads the core and NumPy only; pandas, Matplotlib and the rest are loaded when they are used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from phicoll import _core
+from phicoll.errors import (
+    ArgumentError,
+    BrokenGroupError,
+    Error,
+    PhicollWarning,
+    ResourceError,
+    ResultsFileError,
+    VerificationError,
+)
+from phicoll.results import Results, load
+
+if TYPE_CHECKING:
+    from phicoll.compare import Comparison, compare_with_baseline
+    from phicoll.counting import count
+    from phicoll.doctor import doctor
+    from phicoll.measuring import measure, sweep
+    from phicoll.registry import Algorithm, algorithms, expand
+
+__version__: str = _core.__version__
+
+__all__ = [
+    "Algorithm",
+    "ArgumentError",
+    "BrokenGroupError",
+    "Comparison",
+    "Error",
+    "PhicollWarning",
+    "ResourceError",
+    "Results",
+    "ResultsFileError",
+    "VerificationError",
+    "__version__",
+    "algorithms",
+    "compare_with_baseline",
+    "count",
+    "doctor",
+    "expand",
+    "load",
+    "measure",
+    "sweep",
+]
+
+# Loaded at first use: the name, and the module that has it.
+_LAZY = {
+    "Algorithm": "phicoll.registry",
+    "Comparison": "phicoll.compare",
+    "algorithms": "phicoll.registry",
+    "compare_with_baseline": "phicoll.compare",
+    "count": "phicoll.counting",
+    "doctor": "phicoll.doctor",
+    "expand": "phicoll.registry",
+    "measure": "phicoll.measuring",
+    "sweep": "phicoll.measuring",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        value = getattr(import_module(_LAZY[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'phicoll' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

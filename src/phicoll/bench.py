@@ -1,0 +1,187 @@
+"""Running ``phicoll-bench``, the C++ program that measures.
+
+There is no interpreter in what is measured: ranks are threads or processes of ``phicoll-bench``. Python starts it,
+shows its progress, forwards Ctrl-C and reads the records that it wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from phicoll import _core
+from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
+from phicoll.results import Results, load
+
+__all__ = ["EXIT_BAD_INPUT", "EXIT_BROKEN", "EXIT_INTERRUPTED", "Progress", "find", "run"]
+
+EXIT_BAD_INPUT = 2
+EXIT_BROKEN = 3
+EXIT_INTERRUPTED = 130
+
+#: Called with (done, total, what is being measured) between rounds.
+Progress = Callable[[int, int, str], None]
+
+PATIENCE_S = 10.0  # how long an interrupted run may take to write what it has
+
+
+def find() -> Path:
+    """The path of ``phicoll-bench``: ``$PHICOLL_BENCH``, the one installed with the package, or one on the PATH.
+
+    Raises
+    ------
+    ResourceError
+        There is none.
+    """
+    named = os.environ.get("PHICOLL_BENCH")
+    if named:
+        if not os.access(named, os.X_OK):
+            raise ResourceError(f"PHICOLL_BENCH: got {named!r}; allowed: the path of a phicoll-bench that can run")
+        return Path(named)
+    core = getattr(_core, "__file__", None) or __file__
+    for folder in (Path(core).parent, Path(__file__).parent):
+        program = folder / "bin" / "phicoll-bench"
+        if program.is_file():
+            return program
+    found = shutil.which("phicoll-bench")
+    if found:
+        return Path(found)
+    raise ResourceError("phicoll-bench was not found: install phicoll with pip, or set PHICOLL_BENCH to its path")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run of the program ended, and what it wrote."""
+
+    results: Results | None
+    exit_code: int
+    words: str
+    interrupted: bool
+
+
+def run(arguments: Sequence[str], output: Path | None = None, progress: Progress | None = None) -> Results:
+    """Run ``phicoll-bench`` with ``arguments`` (without ``-o``) and read what it wrote.
+
+    Parameters
+    ----------
+    arguments:
+        The arguments after the program's name.
+    output:
+        Where the records go; they are kept whatever happens. Without it they go to a temporary file.
+    progress:
+        Called between rounds.
+
+    Raises
+    ------
+    ArgumentError
+        The program refused an argument; nothing was started.
+    BrokenGroupError
+        A group broke; ``error.results`` has what was measured.
+    Error
+        The program failed otherwise.
+    """
+    if output is not None:
+        return conclude(execute(arguments, output, progress))
+    with tempfile.TemporaryDirectory(prefix="phicoll-") as folder:
+        return conclude(execute(arguments, Path(folder) / "records.jsonl", progress))
+
+
+def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -> Outcome:
+    """Start the program, wait for it, and read its file. Ctrl-C is forwarded once, then waited for."""
+    command = [str(find()), *arguments, "-o", str(output)]
+    if progress is not None:
+        command.append("--progress")
+    # A group of its own: the terminal's Ctrl-C reaches Python alone, which forwards it once.
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    words: list[str] = []
+    reader = threading.Thread(target=listen, args=(process, words, progress), daemon=True)
+    reader.start()
+    interrupted = False
+    try:
+        process.wait()
+    except KeyboardInterrupt:
+        interrupted = True
+        stop(process)
+    except BaseException:
+        stop(process)
+        raise
+    reader.join(PATIENCE_S)
+    results = load(output) if output.exists() and output.stat().st_size else None
+    return Outcome(results, process.returncode, "".join(words), interrupted)
+
+
+def listen(process: subprocess.Popen[str], words: list[str], progress: Progress | None) -> None:
+    """Pass progress lines on; keep the rest."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("progress:"):
+            fields = line.split(None, 3)
+            if progress is not None and len(fields) >= 3 and fields[1].isdigit() and fields[2].isdigit():
+                progress(int(fields[1]), int(fields[2]), fields[3].strip() if len(fields) > 3 else "")
+        else:
+            words.append(line)
+            if not line.startswith("phicoll-bench:"):
+                sys.stderr.write(line)
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    """End the program: politely, then at once. A second Ctrl-C does not wait."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(PATIENCE_S)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.kill()
+        process.wait()
+
+
+def conclude(outcome: Outcome) -> Results:
+    """The results, or the error that the exit code and the words mean."""
+    if outcome.exit_code == EXIT_BAD_INPUT:
+        raise parse_refusal(outcome.words)
+    failed = outcome.results is not None and outcome.results.reason == "failed"
+    if outcome.results is not None and not failed and outcome.exit_code in (0, EXIT_BROKEN, EXIT_INTERRUPTED):
+        return outcome.results  # EXIT_BROKEN without a failed end: a subject was not verified, and is marked
+    if outcome.interrupted or outcome.exit_code == EXIT_INTERRUPTED:
+        if outcome.results is None:
+            raise KeyboardInterrupt
+        return outcome.results
+    said = outcome.words.strip().removeprefix("phicoll-bench: ") or f"exit code {outcome.exit_code}"
+    error: Error
+    if outcome.exit_code == EXIT_BROKEN:
+        if outcome.results is not None and outcome.results.ends:
+            said = str(outcome.results.ends[-1].get("error") or said)
+        error = BrokenGroupError(said)
+    elif outcome.exit_code < 0:
+        name = signal.Signals(-outcome.exit_code).name
+        error = BrokenGroupError(f"phicoll-bench was ended by {name}: {said}")
+    else:
+        error = ResourceError(said)
+    error.results = outcome.results
+    raise error
+
+
+def parse_refusal(words: str) -> ArgumentError:
+    """``phicoll-bench: <argument>: got ...; allowed: ...`` as an error."""
+    line = next((line for line in words.splitlines() if line.startswith("phicoll-bench:")), words.strip())
+    text = line.removeprefix("phicoll-bench:").strip()
+    argument, found, rest = text.partition(": got ")
+    got, also, allowed = rest.partition("; allowed: ")
+    if not found or not also:
+        return ArgumentError("arguments", text or "nothing", "what phicoll-bench --help lists")
+    return ArgumentError(argument.removeprefix("--"), got, allowed)

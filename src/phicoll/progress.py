@@ -1,0 +1,68 @@
+"""A progress bar on a terminal or in a notebook, redrawn only when the program says that it is between rounds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["Display", "display", "wanted"]
+
+INTERVAL_S = 0.5  # drawing takes CPU time that the ranks could use
+
+
+class Display:
+    """What :func:`phicoll.bench.run` reports to."""
+
+    def __init__(self, bar: Progress) -> None:
+        self.bar = bar
+        self.task = bar.add_task("starting", total=None)
+        self.last = 0.0
+
+    def update(self, done: int, total: int, what: str) -> None:
+        now = time.monotonic()
+        self.bar.update(self.task, completed=done, total=total, description=what[:60])
+        if now - self.last >= INTERVAL_S or done >= total:
+            self.last = now
+            self.bar.refresh()
+
+
+def wanted() -> bool:
+    """Whether someone is watching: a terminal behind stderr, or a notebook."""
+    return sys.stderr.isatty() or in_notebook()
+
+
+def in_notebook() -> bool:
+    if "IPython" not in sys.modules:
+        return False
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    return shell is not None and shell.__class__.__name__ == "ZMQInteractiveShell"
+
+
+@contextmanager
+def display(progress: bool | None) -> Iterator[Display | None]:
+    """A :class:`Display`, or ``None`` where none is wanted. Words go to stderr, never to stdout."""
+    if not (wanted() if progress is None else progress):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    console = None if in_notebook() else Console(stderr=True)
+    # No refreshing thread: it would run inside timed regions.
+    with Progress(*columns, console=console, auto_refresh=False, transient=True) as bar:
+        yield Display(bar)

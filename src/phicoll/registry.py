@@ -1,0 +1,170 @@
+"""Which algorithms there are, with their parameters: the core's registry, seen from Python."""
+
+from __future__ import annotations
+
+import functools
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from phicoll import _core
+from phicoll.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from phicoll.subject import Subject
+
+__all__ = [
+    "OPERATIONS",
+    "Algorithm",
+    "AlgorithmList",
+    "Parameter",
+    "algorithm_sets",
+    "algorithms",
+    "expand",
+    "short_name",
+]
+
+#: Operations that this version has.
+OPERATIONS = ("barrier",)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an algorithm; ``range`` and ``default`` are texts as the command line takes them."""
+
+    name: str
+    range: str
+    default: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One algorithm. ``origin`` is ``paper``, ``phicoll`` or ``reference``; ``source`` says where it is from."""
+
+    name: str
+    origin: str
+    source: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``phicoll list --json`` prints."""
+        return {**asdict(self), "parameters": [asdict(parameter) for parameter in self.parameters]}
+
+    def __str__(self) -> str:
+        return ":".join([self.name, *(f"{p.name}={p.default}" for p in self.parameters)])
+
+
+class AlgorithmList(tuple[Algorithm, ...]):
+    """Algorithms in the registry's order; shows itself as a table in a notebook."""
+
+    __slots__ = ()
+
+    @property
+    def names(self) -> list[str]:
+        return [algorithm.name for algorithm in self]
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for a in self:
+            parameters = "<br>".join(
+                f"<code>{html.escape(p.name)}</code> {html.escape(p.range)}, default {html.escape(p.default)}: "
+                f"{html.escape(p.meaning)}"
+                for p in a.parameters
+            )
+            rows.append(
+                f"<tr><td><code>{html.escape(a.name)}</code></td><td>{a.origin}</td>"
+                f"<td>{html.escape(a.source)}</td><td style='text-align:left'>{html.escape(a.summary)}</td>"
+                f"<td style='text-align:left'>{parameters}</td></tr>"
+            )
+        head = "".join(f"<th>{name}</th>" for name in ("name", "origin", "source", "what it does", "parameters"))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def check_operation(operation: str) -> str:
+    if operation not in OPERATIONS:
+        raise ArgumentError("operation", repr(operation), ", ".join(OPERATIONS))
+    return operation
+
+
+@functools.cache
+def algorithms(operation: str = "barrier") -> AlgorithmList:
+    """Every algorithm of an operation: the papers', phicoll's own, and the references of other systems.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such operation.
+    """
+    check_operation(operation)
+    return AlgorithmList(
+        Algorithm(
+            name=found["name"],
+            origin=found["origin"],
+            source=found["source"],
+            summary=found["summary"],
+            parameters=tuple(Parameter(**parameter) for parameter in found["parameters"]),
+        )
+        for found in _core.algorithms(operation)
+    )
+
+
+def algorithm_sets(operation: str = "barrier") -> list[str]:
+    """Names of sets that ``algorithm=`` takes, such as ``all``, ``references`` and ``paper-001``."""
+    return list(_core.algorithm_sets(check_operation(operation)))
+
+
+def expand(algorithm: str | Iterable[str] = "all", operation: str = "barrier") -> list[str]:
+    """Canonical specs of what ``algorithm`` names, with every parameter's value.
+
+    Parameters
+    ----------
+    algorithm:
+        ``name:parameter=value:...``, several separated by commas or as a list; sets are expanded.
+    operation:
+        ``"barrier"``.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown algorithm (with the nearest names), a parameter that it does not take, or a value out of range.
+    """
+    check_operation(operation)
+    text = as_text(algorithm)
+    return list(_core.expand(operation, text))
+
+
+def as_text(algorithm: str | Iterable[str]) -> str:
+    """One comma-separated text."""
+    if isinstance(algorithm, str):
+        text = algorithm
+    else:
+        parts = [str(part) if not isinstance(part, Algorithm) else part.name for part in algorithm]
+        text = ",".join(parts)
+    if not text.strip():
+        raise ArgumentError("algorithm", repr(algorithm), "at least one algorithm or set")
+    return text
+
+
+@functools.cache
+def defaults(operation: str, name: str) -> Mapping[str, str]:
+    """Default values of an algorithm's parameters, empty for one that this version does not know."""
+    if operation not in OPERATIONS:
+        return {}
+    found: Sequence[Algorithm] = [a for a in algorithms(operation) if a.name == name]
+    return {p.name: p.default for p in found[0].parameters} if found else {}
+
+
+def short_name(subject: Subject) -> str:
+    """The spec without the parameters that have their default values."""
+    return short_spec(subject.operation, subject.spec)
+
+
+def short_spec(operation: str, spec: str) -> str:
+    """``spec`` without the parameters that have their default values."""
+    name, *parameters = spec.split(":")
+    usual = defaults(operation, name)
+    kept = [text for text in parameters if usual.get(text.partition("=")[0]) != text.partition("=")[2]]
+    return ":".join([name, *kept])
