@@ -9,10 +9,14 @@
 #include <climits>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "phicoll/arch/arch.hpp"
+#include "phicoll/errors.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/clock_offset.hpp"
+#include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/fallbacks.hpp"
 #include "phicoll/os/futex.hpp"
 #include "phicoll/os/membarrier.hpp"
@@ -112,27 +116,42 @@ TEST(Membarrier, WorksInAForkedChild) {
   EXPECT_EQ(status, 0);
 }
 
-// Dekker's pattern with the fence on one side only: "neither saw the other" must not happen.
+// Dekker's pattern with the fence on the sleeper's side only: "neither saw the other" must not happen. The
+// signaller first fills its store buffer with lines that the sleeper's CPU owns, so that its flag leaves late
+// while its look at `asleep` is early: with a mere compiler barrier in the place of the membarrier this
+// misses hundreds of rounds in 20,000 on two CPUs.
 TEST(Membarrier, OrdersTheOtherSidesStoreAndLoad) {
   if (!os::register_membarrier()) GTEST_SKIP() << "no membarrier here";
-  std::atomic<std::uint32_t> round{0}, done{0}, asleep{0}, flag{0}, saw_asleep{0};
-  constexpr std::uint32_t rounds = 2000;
+  constexpr std::uint32_t rounds = 20000;
+  constexpr int lines = 32;
+  struct alignas(128) Word {
+    std::atomic<std::uint32_t> value{0};
+  };
+  static Word round, done, asleep, flag, saw_asleep, dirty[lines];
+  const auto wait_at_least = [](const Word& word, std::uint32_t value) {
+    for (int turn = 0; word.value.load(std::memory_order_acquire) < value; ++turn)
+      if (turn % 1000 == 999) std::this_thread::yield();
+  };
   std::thread signaller([&] {
     for (std::uint32_t r = 1; r <= rounds; ++r) {
-      while (round.load(std::memory_order_acquire) < r) std::this_thread::yield();
-      flag.store(r, std::memory_order_release);
-      saw_asleep.store(asleep.load(std::memory_order_relaxed), std::memory_order_relaxed);
-      done.store(r, std::memory_order_release);
+      wait_at_least(round, r);
+      for (Word& line : dirty) line.value.store(r, std::memory_order_relaxed);
+      flag.value.store(r, std::memory_order_release);
+      saw_asleep.value.store(asleep.value.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      done.value.store(r, std::memory_order_release);
     }
   });
   unsigned missed = 0;
   for (std::uint32_t r = 1; r <= rounds; ++r) {
-    round.store(r, std::memory_order_release);
-    asleep.store(r, std::memory_order_relaxed);
+    for (Word& line : dirty) line.value.fetch_add(1, std::memory_order_relaxed);
+    round.value.store(r, std::memory_order_release);
+    for (std::uint32_t spin = 0; spin < r % 64 * 8; ++spin)
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    asleep.value.store(r, std::memory_order_relaxed);
     os::membarrier_all(r % 2 == 0);
-    const bool saw_flag = flag.load(std::memory_order_acquire) == r;
-    while (done.load(std::memory_order_acquire) < r) std::this_thread::yield();
-    if (!saw_flag && saw_asleep.load(std::memory_order_relaxed) != r) ++missed;
+    const bool saw_flag = flag.value.load(std::memory_order_acquire) == r;
+    wait_at_least(done, r);
+    if (!saw_flag && saw_asleep.value.load(std::memory_order_relaxed) != r) ++missed;
   }
   signaller.join();
   EXPECT_EQ(missed, 0u);
@@ -158,6 +177,25 @@ TEST(Clock, CyclesAgreeWithNanoseconds) {
   EXPECT_NEAR(clock.to_ns(clock.to_cycles(1e6)), 1e6, 2 * clock.ns_per_cycle);
   if (!clock.invariant) return;
   EXPECT_NEAR(os::cycle_clock().ns_per_cycle / clock.ns_per_cycle, 1.0, 0.01);
+}
+
+TEST(Clock, CountersOfTwoCpusAreBoundedByARoundTrip) {
+  const std::vector<int> cpus = os::allowed_cpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "one CPU";
+  const os::ClockOffset offset = os::measure_clock_offset(cpus[0], cpus[1]);
+  EXPECT_LE(offset.low_ns, offset.high_ns);
+  const os::ClockOffset back = os::measure_clock_offset(cpus[1], cpus[0]);
+  // Seen from the other side the true offset has the opposite sign: the intervals must meet (1 us for drift
+  // between).
+  EXPECT_LE(offset.low_ns, -back.low_ns + 1000);
+  EXPECT_GE(offset.high_ns, -back.high_ns - 1000);
+  EXPECT_GE(os::largest_clock_offset_ns(cpus), 0);
+  EXPECT_EQ(os::largest_clock_offset_ns({cpus[0]}), 0);
+  EXPECT_THROW(os::measure_clock_offset(cpus[0], cpus[0]), phicoll::ArgumentError);
+  EXPECT_THROW(os::measure_clock_offset(cpus[0], 100000), phicoll::ResourceError);
+  EXPECT_THROW(os::measure_clock_offset(100000, cpus[0]), phicoll::ResourceError);
+  RecordProperty("low_ns", std::to_string(offset.low_ns));
+  RecordProperty("high_ns", std::to_string(offset.high_ns));
 }
 
 TEST(Clock, InvarianceIsReadFromWholeFlags) {

@@ -19,6 +19,29 @@
 namespace phicoll {
 namespace os {
 
+namespace {
+
+int lock_until(pthread_mutex_t* mutex, const timespec& until) {
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer does not know that pthread_mutex_timedlock locks when it returns EOWNERDEAD; of trylock
+  // it does.
+  for (;;) {
+    const int error = pthread_mutex_trylock(mutex);
+    if (error != EBUSY) return error;
+    timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (now.tv_sec > until.tv_sec || (now.tv_sec == until.tv_sec && now.tv_nsec >= until.tv_nsec))
+      return ETIMEDOUT;
+    const timespec nap = {0, 1000000};
+    nanosleep(&nap, nullptr);
+  }
+#else
+  return pthread_mutex_timedlock(mutex, &until);
+#endif
+}
+
+}  // namespace
+
 int open_pidfd(pid_t pid) {
 #ifdef SYS_pidfd_open
   if (!fallbacks_forced()) return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
@@ -142,7 +165,7 @@ RobustToken::Watch RobustToken::watch(int timeout_ms) {
     until.tv_nsec -= 1000000000;
     ++until.tv_sec;
   }
-  const int error = pthread_mutex_timedlock(&mutex_, &until);
+  const int error = lock_until(&mutex_, until);
   if (error == ETIMEDOUT) return Watch::alive;
   if (error == ENOTRECOVERABLE) return Watch::died;
   if (error == EOWNERDEAD) {
