@@ -10,11 +10,11 @@
 //   store_relaxed, store_release             one word, nobody sleeps on it
 //   exchange, compare_exchange, fetch_add, fetch_or   acquire and release
 //   signal(word, v), signal_add, signal_or   store or update with release, then wake who sleeps on it
-//   signal(line, v, policy)                  the same for a line with a sole writer; policy may store it
-//   whole wait(word, condition, from)              until the condition holds, with acquire; `from` is the
-//   rank that will
-//                                            signal, any_rank if it is not one known rank (a hint for who to
-//                                            yield to)
+//   signal(line, v, policy)                  the same for a line with a sole writer, perhaps stored whole
+//   signal_bytes(line, v)                    all 64 bytes of a line that nobody else writes now
+//   wait(word, condition, from)              until the condition holds, with acquire; `from` is the rank that
+//                                            will signal, any_rank if it is not one known rank (a hint for
+//                                            who to yield to)
 //   wait_line(line, mask, value, from)       until every byte of the mask (bit b: byte b) equals value
 //   load_line, store_line, prefetch, evict   a whole line
 //   fence()                                  sequentially consistent
@@ -23,6 +23,7 @@
 
 #include <cstdint>
 
+#include "phicoll/arch/line_words.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/policies.hpp"
@@ -103,6 +104,20 @@ class NativePort {
     } else {
       store_whole(line, value, policy);
     }
+    wake(&line);
+  }
+
+  /// What a compiler makes of a loop that stores 64 flags of one byte. Every byte is a release of its own,
+  /// for whoever waits for that byte alone.
+  void signal_bytes(ByteLine& line, std::uint8_t value) const {
+#if defined(__SANITIZE_THREAD__)
+    for (Word<std::uint8_t>& byte : line.bytes) byte.atomic().store(value, std::memory_order_release);
+#else
+    const std::uint64_t eight = 0x0101010101010101ull * value;
+    auto* const parts = reinterpret_cast<arch::LineWord*>(&line);
+    for (int part = 0; part < arch::line_words; ++part)
+      __atomic_store_n(parts + part, eight, __ATOMIC_RELEASE);
+#endif
     wake(&line);
   }
 

@@ -4,12 +4,48 @@
 // and the tests expand this list; adding an algorithm is one file and one line here.
 
 #include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/barrier/all_to_all.hpp"
+#include "phicoll/collectives/barrier/binomial_tree.hpp"
+#include "phicoll/collectives/barrier/centralized_bytes.hpp"
+#include "phicoll/collectives/barrier/centralized_lines.hpp"
+#include "phicoll/collectives/barrier/combining_tree.hpp"
+#include "phicoll/collectives/barrier/counter_tree_notify.hpp"
 #include "phicoll/collectives/barrier/dissemination.hpp"
+#include "phicoll/collectives/barrier/dissemination_acknowledged.hpp"
+#include "phicoll/collectives/barrier/dynamic_tournament.hpp"
+#include "phicoll/collectives/barrier/hybrid_dissemination.hpp"
+#include "phicoll/collectives/barrier/k_nomial_tree.hpp"
+#include "phicoll/collectives/barrier/libomp_hyper.hpp"
+#include "phicoll/collectives/barrier/one_to_all.hpp"
+#include "phicoll/collectives/barrier/pairwise_exchange.hpp"
 #include "phicoll/collectives/barrier/sense_reversing.hpp"
+#include "phicoll/collectives/barrier/signal_register.hpp"
+#include "phicoll/collectives/barrier/simd_flags.hpp"
+#include "phicoll/collectives/barrier/static_tournament.hpp"
+#include "phicoll/collectives/barrier/tournament_tree.hpp"
+#include "phicoll/collectives/barrier/tree.hpp"
 
 namespace phicoll {
 
-using BarrierList = AlgorithmList<SenseReversing,  //
-                                  Dissemination>;
+using BarrierList = AlgorithmList<SenseReversing,             //
+                                  Dissemination,              //
+                                  CentralizedBytes,           //
+                                  CentralizedLines,           //
+                                  OneToAll,                   //
+                                  SignalRegister,             //
+                                  PairwiseExchange,           //
+                                  AllToAll,                   //
+                                  DisseminationAcknowledged,  //
+                                  SimdFlags,                  //
+                                  LibompHyper,                //
+                                  CombiningTree,              //
+                                  StaticTournament,           //
+                                  DynamicTournament,          //
+                                  HybridDissemination,        //
+                                  CounterTreeNotify,          //
+                                  Tree,                       //
+                                  KNomialTree,                //
+                                  TournamentTree,             //
+                                  BinomialTree>;
 
 }  // namespace phicoll

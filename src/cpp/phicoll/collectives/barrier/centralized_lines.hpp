@@ -1,0 +1,68 @@
+#pragma once
+
+// Paper 000's Centralized-II. Source: panigrahi-2014 section V: as Centralized-I "except that it uses a cache
+// line per flag". Each rank sets its flag and polls on it until the root, which has seen all set, unsets it.
+//
+// The rank and the root write the flag in turn, each only after it has seen the other's store, so a flag has
+// one writer at a time and may be stored as a whole line.
+
+#include <cstdint>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct CentralizedLines {
+  struct Parameters {
+    StorePolicy store = StorePolicy::plain;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"centralized-lines", Origin::paper, "panigrahi-2014 section V, Centralized-II",
+            "every rank sets a flag in a line of its own and polls on it until the root unsets all of them"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    describe_store(visitor, p.store);
+  }
+  static void limit(Parameters&, const Shape&) {}
+  static const char* refuse(const Parameters&) { return nullptr; }
+
+  using Flag = Strided<SoleWriterLine<std::uint64_t>>;
+  static std::size_t footprint(const Parameters&, const Shape& shape) {
+    return static_cast<std::size_t>(shape.size()) * sizeof(Flag);
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : flags_(setup.at<Flag>(0)), rank_(setup.rank), size_(setup.size()), store_(p.store) {}
+
+    void operator()(Port& port) {
+      const std::uint64_t set = 1;
+      const std::uint64_t unset = 0;
+      if (rank_ != 0) {
+        port.signal(flags_[rank_].value, set, store_);
+        port.wait(flags_[rank_].value.word, equal(unset), 0);
+        return;
+      }
+      // The acquires of all arrivals stand before the first release: each rank that is let go has what all
+      // others wrote before they came.
+      for (int r = 1; r < size_; ++r) port.wait(flags_[r].value.word, equal(set), r);
+      for (int r = 1; r < size_; ++r) port.signal(flags_[r].value, unset, store_);
+    }
+
+   private:
+    Flag* flags_;
+    int rank_;
+    int size_;
+    StorePolicy store_;
+  };
+};
+
+}  // namespace phicoll

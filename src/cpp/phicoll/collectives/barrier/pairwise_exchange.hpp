@@ -1,0 +1,142 @@
+#pragma once
+
+// Pairwise-exchange barrier. Source: velamati-2007 section 3.2 ("PE"): the ranks form a hypercube and
+// exchange flags with the neighbour along one dimension after another.
+//
+// Any number of ranks P: with q the largest power of two that is at most P, rank q+i first reports to rank i
+// and is released by it at the end, the usual fold: floor(lg P) steps for P a power of two and 2 + floor(lg
+// P) otherwise (the paper prints a ceiling).
+//
+// A flag that its reader unsets cannot serve two episodes in a row: a rank may be told again before it has
+// looked, because its neighbour leaves without hearing more from it. The paper speaks of serial numbers
+// (section 3.1); those are the default, and `reset=sense` takes two sets of flags in turn, as dissemination
+// does.
+
+#include <cstdint>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/barrier/reset.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct PairwiseExchange {
+  enum class Layout : unsigned char { line_per_round, packed };
+
+  struct Parameters {
+    Layout layout = Layout::line_per_round;
+    Reset reset = Reset::episode;
+    StorePolicy store = StorePolicy::plain;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"pairwise-exchange", Origin::paper, "velamati-2007 section 3.2, PE",
+            "ranks exchange flags with their neighbour along one dimension of a hypercube after another"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.choice("layout", p.layout, {"line-per-round", "packed"},
+                   "a line for each flag, or 16-byte entries without padding");
+    describe_reset(visitor, p.reset);
+    describe_store(visitor, p.store);
+  }
+  static void limit(Parameters&, const Shape&) {}
+
+  static const char* refuse(const Parameters& p) {
+    return p.store != StorePolicy::plain && p.layout == Layout::packed
+               ? "store=plain unless layout=line-per-round, where a flag owns its line"
+               : nullptr;
+  }
+
+  /// floor(lg P).
+  static int dimensions(int size) {
+    int d = 0;
+    while ((2 << d) <= size) ++d;
+    return d;
+  }
+  // A flag for each dimension and one for the fold: a rank below q hears in it from q+i, the others their
+  // release.
+  static std::size_t flags_a_set(int size) { return static_cast<std::size_t>(dimensions(size)) + 1; }
+  static std::size_t sets(const Parameters& p) { return p.reset == Reset::sense ? 2 : 1; }
+  static std::size_t flag_offset(const Parameters& p, int size, int rank, std::size_t set, int index) {
+    const std::size_t bytes = p.layout == Layout::packed ? 16 : arch::stride_bytes;
+    return ((static_cast<std::size_t>(rank) * sets(p) + set) * flags_a_set(size) +
+            static_cast<std::size_t>(index)) *
+           bytes;
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return flag_offset(p, shape.size(), shape.size(), 0, 0) + arch::stride_bytes;
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup) : reset_(p.reset), store_(p.store) {
+      const int n = setup.size();
+      const int dims = dimensions(n);
+      const int q = 1 << dims;
+      for (std::size_t set = 0; set < sets(p); ++set) {
+        const auto flag = [&](int rank, int index) {
+          return setup.at<Flag>(flag_offset(p, n, rank, set, index));
+        };
+        const bool folded = setup.rank >= q;
+        const int other = folded ? setup.rank - q : setup.rank + q;
+        const bool has_other = folded || other < n;
+        if (folded) {
+          steps_.push_back(Step{flag(other, dims), flag(setup.rank, dims), other});
+        } else {
+          if (has_other) steps_.push_back(Step{nullptr, flag(setup.rank, dims), other});
+          for (int d = 0; d < dims; ++d) {
+            const int peer = setup.rank ^ (1 << d);
+            steps_.push_back(Step{flag(peer, d), flag(setup.rank, d), peer});
+          }
+          if (has_other) steps_.push_back(Step{flag(other, dims), nullptr, other});
+        }
+      }
+      steps_a_set_ = steps_.size() / sets(p);
+    }
+
+    void operator()(Port& port) {
+      ++episode_;
+      if (reset_ == Reset::episode) {
+        run(port, steps_.data(), at_least(episode_));
+      } else {
+        const std::uint64_t sense = 1 - ((episode_ - 1) >> 1 & 1);
+        run(port, steps_.data() + ((episode_ - 1) & 1) * steps_a_set_, equal<std::uint64_t>(sense));
+      }
+    }
+
+   private:
+    using Flag = Word<std::uint64_t>;
+    struct Step {
+      Flag* tell;  // null: only hear
+      Flag* hear;  // null: only tell
+      int peer;
+    };
+
+    void run(Port& port, const Step* step, Condition<std::uint64_t> heard) {
+      for (const Step* const end = step + steps_a_set_; step != end; ++step) {
+        if (step->tell != nullptr) {
+          if (__builtin_expect(store_ == StorePolicy::plain, 1)) {
+            port.signal(*step->tell, heard.value);
+          } else {
+            port.signal(*reinterpret_cast<SoleWriterLine<std::uint64_t>*>(step->tell), heard.value, store_);
+          }
+        }
+        if (step->hear != nullptr) port.wait(*step->hear, heard, step->peer);
+      }
+    }
+
+    std::uint64_t episode_ = 0;
+    AlignedVector<Step> steps_;
+    std::size_t steps_a_set_ = 0;
+    Reset reset_;
+    StorePolicy store_;
+  };
+};
+
+}  // namespace phicoll

@@ -1,0 +1,100 @@
+#pragma once
+
+// Signal-register barrier. Source: velamati-2007 section 3.2 ("SIG"): each rank sets a bit of its own in a
+// register at the root, the hardware's OR of what all send; the root waits for all bits, and then broadcasts
+// as in one-to-all. Here the register is one 64-bit word for each 64 ranks, a line each, set by an atomic OR.
+//
+// The release is one line that all poll on, or with `release=flags` a flag at each rank as in the paper.
+
+#include <cstdint>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct SignalRegister {
+  enum class Release : unsigned char { line, flags };
+
+  struct Parameters {
+    Release release = Release::line;
+    StorePolicy store = StorePolicy::plain;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"signal-register", Origin::paper, "velamati-2007 section 3.2, SIG",
+            "every rank sets its bit in the root's register by an atomic or; the root then releases all"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.choice("release", p.release, {"line", "flags"},
+                   "one release line that all poll on, or a flag at each rank");
+    describe_store(visitor, p.store);
+  }
+  static void limit(Parameters&, const Shape&) {}
+  static const char* refuse(const Parameters&) { return nullptr; }
+
+  static constexpr int bits = 64;
+  using Register = Strided<CounterLine>;
+  using Flag = Strided<SoleWriterLine<std::uint64_t>>;  // written by the root alone
+  static std::size_t registers(int size) { return static_cast<std::size_t>((size + bits - 1) / bits); }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    const auto ranks = static_cast<std::size_t>(shape.size());
+    return registers(shape.size()) * sizeof(Register) +
+           (p.release == Release::line ? 1 : ranks) * sizeof(Flag);
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : registers_(setup.at<Register>(0)),
+          flags_(setup.at<Flag>(registers(setup.size()) * sizeof(Register))),
+          rank_(setup.rank),
+          size_(setup.size()),
+          flags_count_(p.release == Release::line ? 1 : setup.size()),
+          store_(p.store) {}
+
+    void operator()(Port& port) {
+      ++episode_;
+      if (rank_ != 0) {
+        // Acquire and release: the word carries on what all who set their bits before had written.
+        port.signal_or(registers_[rank_ / bits].value.word, bit(rank_));
+        port.wait(flags_[flags_count_ == 1 ? 0 : rank_].value.word, at_least(episode_), 0);
+        return;
+      }
+      for (int first = 0; first < size_; first += bits) {
+        // The root's own bit is never set.
+        const int last = (first + bits < size_ ? first + bits : size_) - 1;
+        const std::uint64_t all = (~std::uint64_t{0} >> (bits - 1 - (last - first))) & ~bit_of_root(first);
+        if (all == 0) continue;
+        Word<std::uint64_t>& word = registers_[first / bits].value.word;
+        port.wait(word, equal(all), any_rank);
+        // Relaxed: nobody sets a bit again before it has acquired the release below.
+        port.store_relaxed(word, std::uint64_t{0});
+      }
+      if (flags_count_ == 1) {
+        port.signal(flags_[0].value, episode_, store_);
+      } else {
+        for (int r = 1; r < size_; ++r) port.signal(flags_[r].value, episode_, store_);
+      }
+    }
+
+   private:
+    static std::uint64_t bit(int rank) { return std::uint64_t{1} << (rank % bits); }
+    static std::uint64_t bit_of_root(int first) { return first == 0 ? 1 : 0; }
+
+    Register* registers_;
+    Flag* flags_;
+    std::uint64_t episode_ = 0;
+    int rank_;
+    int size_;
+    int flags_count_;
+    StorePolicy store_;
+  };
+};
+
+}  // namespace phicoll
