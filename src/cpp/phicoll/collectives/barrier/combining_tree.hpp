@@ -1,0 +1,127 @@
+#pragma once
+
+// Combining-tree barrier. Source: rodchenko-2015 section 3 ("ct", notification "ls" or "gs"), after Yew,
+// Tzeng and Lawrie.
+//
+// A counter at each node of a tree of `arity`: whoever comes last to a node goes on to its parent, the others
+// wait there. The last at the root tells all: `local`, each winner releases the nodes it won, from the top
+// down; `global`, it stores one word that all watch. The paper tested arities 2, 3, 4, 8, 16 and 32; 4 is the
+// default, the best there and the number of contexts in a core.
+//
+// Reset: the paper's counters count down from the arity and are refilled, its flags flip (`reset=sense`; ours
+// count up from the zeroed arena, with the same stores). The default is a monotone episode: no refill.
+
+#include <cstdint>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/barrier/game_tree.hpp"
+#include "phicoll/collectives/barrier/notify.hpp"
+#include "phicoll/collectives/barrier/reset.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct CombiningTree {
+  struct Parameters {
+    int arity = 4;
+    Notify notify = Notify::local;
+    Reset reset = Reset::episode;
+    StorePolicy store = StorePolicy::plain;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"combining-tree", Origin::paper, "rodchenko-2015 section 3",
+            "a counter at each node of a tree; the last to arrive goes on to the parent"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("arity", p.arity, 2, max_ranks, "ranks or subtrees that meet at a node");
+    describe_notify(visitor, p.notify);
+    describe_reset(visitor, p.reset);
+    describe_store(visitor, p.store);
+  }
+  static void limit(Parameters& p, const Shape& shape) {
+    const int useful = shape.size() > 2 ? shape.size() : 2;
+    if (p.arity > useful) p.arity = useful;
+  }
+  static const char* refuse(const Parameters&) { return nullptr; }
+
+  struct Node {
+    Strided<CounterLine> count;
+    // Stored by the node's last arriver alone: one writer at a time, handed on by the counter, so it may be
+    // stored whole.
+    Strided<SoleWriterLine<std::uint64_t>> release;
+  };
+  // With `global` the first node's release line serves all.
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return (game_count(shape.size(), p.arity) + 1) * sizeof(Node);
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : global_(p.notify == Notify::global ? &setup.at<Node>(0)->release.value : nullptr),
+          reset_(p.reset),
+          store_(p.store) {
+      for_each_game(setup.size(), p.arity, setup.rank, [&](const Game& game) {
+        Node* const node = setup.at<Node>(game.number * sizeof(Node));
+        path_.push_back(
+            Step{&node->count.value, &node->release.value, static_cast<std::uint64_t>(game.entrants)});
+      });
+    }
+
+    void operator()(Port& port) {
+      ++episode_;
+      if (reset_ == Reset::episode) {
+        run<true>(port, at_least(episode_));
+      } else {
+        run<false>(port, equal<std::uint64_t>(episode_ & 1));
+      }
+    }
+
+   private:
+    struct Step {
+      CounterLine* count;
+      SoleWriterLine<std::uint64_t>* release;
+      std::uint64_t entrants;
+    };
+
+    template <bool monotone>
+    void run(Port& port, Condition<std::uint64_t> released) {
+      Step* const bottom = path_.data();
+      Step* const top = bottom + path_.size();
+      Step* step = bottom;
+      for (; step != top; ++step) {
+        const std::uint64_t last = monotone ? episode_ * step->entrants - 1 : step->entrants - 1;
+        // Acquire and release: the last arriver sees all that the others of the node, and those below them,
+        // wrote before they came, and carries it up; the releases below hand it on to everyone.
+        if (port.fetch_add(step->count->word, std::uint64_t{1}) != last) {
+          port.wait(global_ != nullptr ? global_->word : step->release->word, released);
+          break;
+        }
+        // Nobody can come here for the next episode before this one's release: a relaxed refill in front of
+        // it is enough.
+        if (!monotone) port.store_relaxed(step->count->word, std::uint64_t{0});
+      }
+      if (global_ == nullptr) {
+        // The nodes won, from the top down: the largest subtree first.
+        while (step != bottom) port.signal(*(--step)->release, released.value, store_);
+      } else if (step == top) {
+        port.signal(*global_, released.value, store_);
+      }
+    }
+
+    std::uint64_t episode_ = 0;
+    AlignedVector<Step> path_;
+    SoleWriterLine<std::uint64_t>* global_;
+    Reset reset_;
+    StorePolicy store_;
+  };
+};
+
+}  // namespace phicoll

@@ -1,0 +1,151 @@
+#pragma once
+
+// Dynamic f-way tournament barrier. Source: rodchenko-2015 section 3 ("dtn"), after Grunwald and Vajracharya.
+//
+// Games of `ways` players, as in the static tournament, but who comes last wins: each sets its flag and looks
+// at the flags beside it; whoever finds all set goes on to the next game, the others wait to be released. So
+// nobody waits early for flags that are yet to come, and no atomic read-modify-write is needed. The paper
+// tested 2 to 4 ways.
+//
+// Somebody wins every game: between setting its flag and looking stands a full fence, and of the fences of
+// one game the last in their common order is followed by a look that finds every flag. Without it both of two
+// players could read the other's flag before their own was visible, and all would wait for ever.
+//
+// Two may win a game: of two late players both can find all flags set (and with monotone flags also one who
+// looks so late that the others are already in the next episode). That is harmless. What a winner stores from
+// then on, its flags further up and the releases of the games it won, it stores with the same values into the
+// same words as the other winner. Nor can such a store come late and undo one of the next episode: whatever
+// word it is, it belongs to a game above this rank, and nobody passes such a game in the next episode before
+// this rank has come to it again. So all of its words are still the present episode's. Whole-line stores of
+// the release lines too: both winners store equal lines.
+//
+// Reset: sense in the paper, a monotone episode by default.
+
+#include <cstdint>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/barrier/game_flags.hpp"
+#include "phicoll/collectives/barrier/game_tree.hpp"
+#include "phicoll/collectives/barrier/notify.hpp"
+#include "phicoll/collectives/barrier/reset.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct DynamicTournament {
+  struct Parameters {
+    int ways = 2;
+    Notify notify = Notify::local;
+    FlagLayout layout = FlagLayout::packed;
+    Reset reset = Reset::episode;
+    StorePolicy store = StorePolicy::plain;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"dynamic-tournament", Origin::paper, "rodchenko-2015 section 3",
+            "games of f players; whoever finds all flags set has come last and goes on"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("ways", p.ways, 2, max_ranks, "players of a game");
+    describe_notify(visitor, p.notify);
+    describe_flag_layout(visitor, p.layout);
+    describe_reset(visitor, p.reset);
+    describe_store(visitor, p.store);
+  }
+  static void limit(Parameters& p, const Shape& shape) {
+    const int useful = shape.size() > 2 ? shape.size() : 2;
+    if (p.ways > useful) p.ways = useful;
+  }
+  /// `store` is for the release lines; the flags, of which many are read at once, take plain stores.
+  static const char* refuse(const Parameters&) { return nullptr; }
+
+  using Flag = Word<std::uint64_t>;
+  using ReleaseLine = SoleWriterLine<std::uint64_t>;
+
+  // First a release line for each game (with `global` the first serves all), then the games' flags.
+  static std::size_t flags_offset(const Parameters& p, int size) {
+    return (game_count(size, p.ways) + 1) * arch::stride_bytes;
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return flags_offset(p, shape.size()) + game_count(shape.size(), p.ways) * game_bytes(p.layout, p.ways);
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : global_(p.notify == Notify::global ? setup.at<ReleaseLine>(0) : nullptr),
+          flag_stride_(flag_offset(p.layout, 1) / sizeof(Flag)),
+          reset_(p.reset),
+          store_(p.store) {
+      for_each_game(setup.size(), p.ways, setup.rank, [&](const Game& game) {
+        Flag* const flags =
+            setup.at<Flag>(flags_offset(p, setup.size()) + game.number * game_bytes(p.layout, p.ways));
+        Step step;
+        step.own = flags + static_cast<std::size_t>(game.slot) * flag_stride_;
+        step.flags = flags;
+        step.flags_end = flags + static_cast<std::size_t>(game.entrants) * flag_stride_;
+        step.release = setup.at<ReleaseLine>(game.number * arch::stride_bytes);
+        path_.push_back(step);
+      });
+    }
+
+    void operator()(Port& port) {
+      ++episode_;
+      if (reset_ == Reset::episode) {
+        run(port, at_least(episode_));
+      } else {
+        // One set of flags will do: who looks so late that another's flag has flipped again has lost, and its
+        // release is already there and stays until this rank comes again.
+        run(port, equal<std::uint64_t>(episode_ & 1));
+      }
+    }
+
+   private:
+    struct Step {
+      Flag* own;
+      Flag* flags;
+      Flag* flags_end;
+      ReleaseLine* release;
+    };
+
+    bool all_set(Port& port, const Step& step, Condition<std::uint64_t> done) const {
+      // Acquire: what each player, and those that it beat, wrote before they came.
+      for (const Flag* flag = step.flags; flag != step.flags_end; flag += flag_stride_)
+        if (!done(port.load_acquire(*flag))) return false;
+      return true;
+    }
+
+    void run(Port& port, Condition<std::uint64_t> done) {
+      const Step* const bottom = path_.data();
+      const Step* const top = bottom + path_.size();
+      const Step* step = bottom;
+      for (; step != top; ++step) {
+        port.store_release(*step->own, done.value);  // nobody sleeps on it
+        port.fence();
+        if (all_set(port, *step, done)) continue;
+        port.wait(global_ != nullptr ? global_->word : step->release->word, done);
+        break;
+      }
+      if (global_ == nullptr) {
+        while (step != bottom) port.signal(*(--step)->release, done.value, store_);
+      } else if (step == top) {
+        port.signal(*global_, done.value, store_);
+      }
+    }
+
+    std::uint64_t episode_ = 0;
+    AlignedVector<Step> path_;
+    ReleaseLine* global_;
+    std::size_t flag_stride_;  // in words
+    Reset reset_;
+    StorePolicy store_;
+  };
+};
+
+}  // namespace phicoll

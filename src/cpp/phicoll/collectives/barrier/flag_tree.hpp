@@ -1,0 +1,125 @@
+#pragma once
+
+// Barriers that gather arrivals up one tree of ranks and release down another or the same, with one line a
+// rank for both, its "flag": the rank sets it when its subtree has arrived, its parent in the release tree
+// changes it back. Source: panigrahi-2014 section V; velamati-2007 section 3.2 ("TREE").
+//
+// The line has two writers, one at a time, handed on by the flag itself: the rank writes it, then leaves it
+// alone until it has read the release; who releases it has been released, or is the root, so the rank's
+// arrival has been read by then. That is why a no-read store of the whole line is allowed to both.
+//
+// How the flag is made fit for the next episode:
+//   unset    the papers' way: 1 for arrived, 0 for released. Only where one tree serves both ways: the rank
+//            that reads the 1 also writes the 0, so it cannot meet an old 1 again. Where the trees differ, a
+//            fast rank could read in the next episode the 1 of this one, which a third has yet to unset.
+//   sense    two bits that count the changes, 1 2 3 0 1 ...: an old value is never the awaited one, since no
+//            rank is ahead of another by more than an episode.
+//   episode  a number that only grows, 2e-1 for arrived and 2e for released; the default.
+
+#include <cstdint>
+#include <vector>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+enum class FlagReset : unsigned char { episode, sense, unset };
+
+template <class Visitor>
+void describe_flag_reset(Visitor& visitor, FlagReset& reset) {
+  visitor.choice("reset", reset, {"episode", "sense", "unset"},
+                 "a flag that only grows, two bits that count its changes, or a flag set and unset");
+}
+
+/// Who is gathered from and who is released by a rank. `gather` in the order of waiting, `release` in the
+/// order of telling; the root's parents are -1.
+struct FlagTreeNeighbours {
+  std::vector<int> gather;
+  std::vector<int> release;
+  int release_parent;
+};
+
+struct FlagTreeParameters {
+  FlagReset reset = FlagReset::episode;
+  StorePolicy store = StorePolicy::plain;
+};
+
+inline std::size_t flag_tree_footprint(int ranks) {
+  return static_cast<std::size_t>(ranks) * sizeof(Strided<SoleWriterLine<std::uint64_t>>);
+}
+
+template <class Port>
+class FlagTreeRank {
+ public:
+  FlagTreeRank(const FlagTreeParameters& p, const Setup& setup, const FlagTreeNeighbours& neighbours)
+      : own_(line_of(setup, setup.rank)),
+        gather_count_(neighbours.gather.size()),
+        release_parent_(neighbours.release_parent),
+        reset_(p.reset),
+        store_(p.store) {
+    for (int child : neighbours.gather) children_.push_back(Child{line_of(setup, child), child});
+    for (int child : neighbours.release) children_.push_back(Child{line_of(setup, child), child});
+  }
+
+  void operator()(Port& port) {
+    ++episode_;
+    switch (reset_) {
+      case FlagReset::episode:
+        run(port, at_least(2 * episode_ - 1), at_least(2 * episode_));
+        break;
+      case FlagReset::sense:
+        run(port, equal<std::uint64_t>((2 * episode_ - 1) & 3), equal<std::uint64_t>((2 * episode_) & 3));
+        break;
+      case FlagReset::unset:
+        run(port, equal<std::uint64_t>(1), equal<std::uint64_t>(0));
+        break;
+    }
+  }
+
+ private:
+  using Line = SoleWriterLine<std::uint64_t>;
+  struct Child {
+    Line* line;
+    int rank;
+  };
+
+  static Line* line_of(const Setup& setup, int rank) {
+    return &setup.at<Strided<Line>>(flag_tree_footprint(rank))->value;
+  }
+
+  void run(Port& port, Condition<std::uint64_t> arrived, Condition<std::uint64_t> released) {
+    const Child* const gather_end = children_.data() + gather_count_;
+    const Child* const end = children_.data() + children_.size();
+    // Each wait acquires what the child's whole subtree wrote before it came; the signal hands it on.
+    for (const Child* child = children_.data(); child != gather_end; ++child)
+      port.wait(child->line->word, arrived, child->rank);
+    if (release_parent_ >= 0) {
+      port.signal(*own_, arrived.value, store_);
+      port.wait(own_->word, released, release_parent_);
+    }
+    // The root has now heard of all; what it acquired reaches everyone by these.
+    for (const Child* child = gather_end; child != end; ++child)
+      port.signal(*child->line, released.value, store_);
+  }
+
+  std::uint64_t episode_ = 0;
+  AlignedVector<Child> children_;  // of the gather tree, then of the release tree
+  Line* own_;
+  std::size_t gather_count_;
+  int release_parent_;
+  FlagReset reset_;
+  StorePolicy store_;
+};
+
+/// ... for an algorithm whose `neighbours(parameters, size, rank)` names the trees.
+template <class Algorithm, class Port>
+class FlagTreeRankOf : public FlagTreeRank<Port> {
+ public:
+  FlagTreeRankOf(const typename Algorithm::Parameters& p, const Setup& setup)
+      : FlagTreeRank<Port>(p.flags, setup, Algorithm::neighbours(p, setup.size(), setup.rank)) {}
+};
+
+}  // namespace phicoll

@@ -1,0 +1,31 @@
+#pragma once
+
+// Where the arrival flags of a tournament's game lie.
+
+#include <cstddef>
+
+#include "phicoll/arch/arch.hpp"
+
+namespace phicoll {
+
+enum class FlagLayout : unsigned char {
+  packed,         ///< the flags of a game side by side, 8 bytes each: one look finds up to eight
+  line_per_flag,  ///< each on a stride of its own: arrivals do not disturb each other
+};
+
+template <class Visitor>
+void describe_flag_layout(Visitor& visitor, FlagLayout& layout) {
+  visitor.choice("layout", layout, {"packed", "line-per-flag"},
+                 "a game's arrival flags side by side, or each on a line of its own");
+}
+
+inline std::size_t flag_offset(FlagLayout layout, int slot) {
+  return static_cast<std::size_t>(slot) * (layout == FlagLayout::packed ? 8 : arch::stride_bytes);
+}
+
+/// Bytes of one game: two games never share a line.
+inline std::size_t game_bytes(FlagLayout layout, int ways) {
+  return (flag_offset(layout, ways) + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+}
+
+}  // namespace phicoll

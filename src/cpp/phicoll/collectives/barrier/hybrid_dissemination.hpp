@@ -1,0 +1,199 @@
+#pragma once
+
+// Hybrid dissemination barrier. Source: rodchenko-2015 section 4 ("dsmnH", listing 1.1): centralized
+// sense-reversing among the ranks of a core, dissemination between the cores, so that no round of the
+// dissemination is spent inside a core and each core takes part once.
+//
+// `group` says what takes the core's place. `core` is the paper's. `cpu` serves ranks that outnumber the
+// CPUs: the ranks pinned to one CPU share a counter that never leaves its cache, and only the last of them
+// talks to the other CPUs, by when nobody on its CPU is left to wait for; every other rank gives the CPU away
+// once and finds the barrier done. Ranks whose place is unknown are groups of their own on the levels cpu and
+// core, one group on the others: then this is plain dissemination, or one counter.
+//
+// `leaders=last` is the paper's: the group's last arriver disseminates, whoever it is. With `static` the
+// group's lowest rank waits for the others and disseminates: who awaits whom is known, at the price of one
+// more hand-over if it comes early.
+//
+// Reset: sense in the paper (the counter refilled, the release flag flipped, the dissemination's flags in two
+// sets), a monotone episode by default.
+
+#include <cstdint>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/barrier/dissemination.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct HybridDissemination {
+  enum class Leaders : unsigned char { last, fixed };
+
+  struct Parameters {
+    Level group = Level::core;
+    Leaders leaders = Leaders::last;
+    Dissemination::Parameters between;  // of the dissemination between groups; reset and store are for both
+  };
+
+  static AlgorithmFacts facts() {
+    return {"hybrid-dissemination", Origin::paper, "rodchenko-2015 section 4",
+            "one counter a core (or CPU, cache, node); the last arrivers disseminate"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.choice("group", p.group, {"cpu", "core", "l3", "numa", "package"},
+                   "what the ranks share that meet at one counter");
+    visitor.choice("leaders", p.leaders, {"last", "static"},
+                   "who speaks for a group: its last arriver, or its lowest rank");
+    Dissemination::describe(visitor, p.between);
+  }
+
+  static void limit(Parameters& p, const Shape& shape) {
+    Dissemination::limit(p.between, groups_of(p, shape));
+  }
+  static const char* refuse(const Parameters& p) { return Dissemination::refuse(p.between); }
+
+  struct Group {
+    Strided<CounterLine> count;
+    // Stored by who speaks for the group: one writer at a time, handed on by the counter.
+    Strided<SoleWriterLine<std::uint64_t>> release;
+  };
+
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    const Shape groups = groups_of(p, shape);
+    return static_cast<std::size_t>(groups.size()) * sizeof(Group) +
+           Dissemination::footprint(p.between, groups);
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : ways_(p.between.ways), leaders_(p.leaders), reset_(p.between.reset), store_(p.between.store) {
+      const std::vector<int> group_of = setup.shape.groups(p.group);
+      const int self = group_of[static_cast<std::size_t>(setup.rank)];
+      // Groups are numbered by their lowest ranks, so a new number is the next one.
+      std::vector<int> lowest;
+      for (int r = 0; r < setup.size(); ++r) {
+        const int group = group_of[static_cast<std::size_t>(r)];
+        if (group == static_cast<int>(lowest.size())) lowest.push_back(r);
+        if (group == self) ++members_;
+      }
+      leader_ = lowest[static_cast<std::size_t>(self)];
+      group_ = setup.at<Group>(static_cast<std::size_t>(self) * sizeof(Group));
+
+      const int n = static_cast<int>(lowest.size());
+      const std::size_t flags = static_cast<std::size_t>(n) * sizeof(Group);
+      const Dissemination::Parameters& b = p.between;
+      const int rounds = ceil_log(b.ways + 1, n);
+      for (std::size_t set = 0; set < Dissemination::sets(b); ++set) {
+        long distance = 1;
+        for (int round = 0; round < rounds; ++round, distance *= b.ways + 1)
+          for (int way = 0; way < b.ways; ++way) {
+            if (distance * (way + 1) >= n) break;  // heard of already
+            const int step = static_cast<int>(distance * (way + 1));
+            Peer peer;
+            peer.tell =
+                setup.at<Flag>(flags + Dissemination::flag_offset(b, n, (self + step) % n, round, way, set));
+            peer.hear = setup.at<Flag>(flags + Dissemination::flag_offset(b, n, self, round, way, set));
+            // Where the sender runs, if not who it is: any member of that group would do.
+            peer.from = lowest[static_cast<std::size_t>((self - step + n) % n)];
+            peers_.push_back(peer);
+          }
+      }
+      peers_a_set_ = peers_.size() / Dissemination::sets(b);
+      self_ = setup.rank;
+    }
+
+    void operator()(Port& port) {
+      ++episode_;
+      if (reset_ == Reset::episode) {
+        run<true>(port, at_least(episode_), peers_.data(), at_least(episode_));
+      } else {
+        // The dissemination's flags: two sets in turn, a set's sense flips each time it is used again.
+        const std::uint64_t sense = 1 - ((episode_ - 1) >> 1 & 1);
+        run<false>(port, equal<std::uint64_t>(episode_ & 1),
+                   peers_.data() + ((episode_ - 1) & 1) * peers_a_set_, equal<std::uint64_t>(sense));
+      }
+    }
+
+   private:
+    using Flag = Word<std::uint64_t>;
+    struct Peer {
+      Flag* tell;
+      Flag* hear;
+      int from;
+    };
+
+    template <bool monotone>
+    void run(Port& port, Condition<std::uint64_t> released, const Peer* peers,
+             Condition<std::uint64_t> heard) {
+      if (members_ == 1) {
+        disseminate(port, peers, heard);
+        return;
+      }
+      CounterLine& count = group_->count.value;
+      if (leaders_ == Leaders::last) {
+        const std::uint64_t last = monotone ? episode_ * members_ - 1 : members_ - 1;
+        // Acquire and release: the last arriver speaks for what all of the group wrote before they came.
+        if (port.fetch_add(count.word, std::uint64_t{1}) != last) {
+          port.wait(group_->release.value.word, released);
+          return;
+        }
+      } else if (self_ != leader_) {
+        port.signal_add(count.word, std::uint64_t{1});
+        port.wait(group_->release.value.word, released, leader_);
+        return;
+      } else {
+        const std::uint64_t others = members_ - 1;
+        port.wait(count.word, monotone ? at_least(episode_ * others) : equal(others));
+      }
+      // Nobody comes again before the release, so a relaxed reset is enough.
+      if (!monotone) port.store_relaxed(count.word, std::uint64_t{0});
+      disseminate(port, peers, heard);
+      port.signal(group_->release.value, released.value, store_);
+    }
+
+    // A group's flags have one writer at a time: the next to speak for the group does so after the release.
+    void disseminate(Port& port, const Peer* round, Condition<std::uint64_t> heard) {
+      const Peer* const end = round + peers_a_set_;
+      while (round != end) {
+        const Peer* const next = end - round > ways_ ? round + ways_ : end;
+        for (const Peer* peer = round; peer != next; ++peer) {
+          if (__builtin_expect(store_ == StorePolicy::plain, 1)) {
+            port.signal(*peer->tell, heard.value);
+          } else {
+            port.signal(*reinterpret_cast<SoleWriterLine<std::uint64_t>*>(peer->tell), heard.value, store_);
+          }
+        }
+        for (const Peer* peer = round; peer != next; ++peer) port.wait(*peer->hear, heard, peer->from);
+        round = next;
+      }
+    }
+
+    std::uint64_t episode_ = 0;
+    Group* group_;
+    AlignedVector<Peer> peers_;
+    std::size_t peers_a_set_;
+    std::uint64_t members_ = 0;
+    int leader_;
+    int self_;
+    int ways_;
+    Leaders leaders_;
+    Reset reset_;
+    StorePolicy store_;
+  };
+
+ private:
+  /// The groups as a shape of their own, of which only the size matters.
+  static Shape groups_of(const Parameters& p, const Shape& shape) {
+    int groups = 0;
+    for (int group : shape.groups(p.group)) groups = group >= groups ? group + 1 : groups;
+    return Shape::unknown(groups);
+  }
+};
+
+}  // namespace phicoll

@@ -1,0 +1,76 @@
+#pragma once
+
+// k-nomial tree barrier. Source: velamati-2007 section 3.2 ("TREE"): gather and broadcast along the tree in
+// which, phase by phase, every rank that is informed informs `degree` - 1 others: in phase t rank r < k^t
+// informs r + i * k^t, 1 <= i < k.
+//
+// "Degree" is the factor by which the informed ranks grow in a phase, so ceil(log_k P) phases; 2 is the
+// binomial tree. It is not the heap tree of `tree`: there a rank's children are told and done, here a rank
+// tells more in every later phase (244 ranks at degree 6: 4 levels, the heap tree has 3). The paper found 2
+// and 4 best; 4 is the default, since both tell about as many lines from the root (8 and 12 at 244 ranks) and
+// 4 has half the phases, each a line transfer long.
+//
+// The papers unset flags (`reset=unset`, see flag_tree.hpp); velamati-2007's 16-byte entry for each sender
+// and receiver is a DMA rule of its machine, here a rank has one line.
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/barrier/flag_tree.hpp"
+#include "phicoll/memory/control.hpp"
+
+namespace phicoll {
+
+/// The children of a rank in the order of the phases in which it informs them: the largest subtree first.
+inline std::vector<int> k_nomial_children(int ranks, int degree, int rank) {
+  std::vector<int> children;
+  for (int reach = 1; reach < ranks; reach *= degree) {
+    if (reach <= rank) continue;
+    for (int i = 1; i < degree && rank + i * reach < ranks; ++i) children.push_back(rank + i * reach);
+  }
+  return children;
+}
+
+/// For rank > 0: who informs it, in the phase in which the informed grow beyond it.
+inline int k_nomial_parent(int degree, int rank) {
+  int reach = 1;
+  while (reach * degree <= rank) reach *= degree;
+  return rank % reach;
+}
+
+struct KNomialTree {
+  struct Parameters {
+    int degree = 4;
+    FlagTreeParameters flags;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"k-nomial-tree", Origin::paper, "velamati-2007 section 3.2",
+            "each informed rank informs k-1 others a phase; gathered the other way round"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("degree", p.degree, 2, max_ranks, "factor by which the informed ranks grow in a phase");
+    describe_flag_reset(visitor, p.flags.reset);
+    describe_store(visitor, p.flags.store);
+  }
+  static void limit(Parameters& p, const Shape& shape) {
+    const int useful = shape.size() > 2 ? shape.size() : 2;
+    if (p.degree > useful) p.degree = useful;
+  }
+  static const char* refuse(const Parameters&) { return nullptr; }
+  static std::size_t footprint(const Parameters&, const Shape& shape) {
+    return flag_tree_footprint(shape.size());
+  }
+
+  static FlagTreeNeighbours neighbours(const Parameters& p, int size, int rank) {
+    const std::vector<int> children = k_nomial_children(size, p.degree, rank);
+    // Gathered in the reverse order: who is informed last has the smallest subtree and arrives first.
+    return {std::vector<int>(children.rbegin(), children.rend()), children,
+            rank == 0 ? -1 : k_nomial_parent(p.degree, rank)};
+  }
+
+  template <class Port>
+  using Rank = FlagTreeRankOf<KNomialTree, Port>;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,18 @@
+#pragma once
+
+// How the barriers of rodchenko-2015 with a check-in tree tell that all have arrived.
+
+namespace phicoll {
+
+enum class Notify : unsigned char {
+  local,   ///< back down the check-in tree, a release line for each node or loser ("ls" in the paper)
+  global,  ///< one release line that every rank watches ("gs"): a step, but all read one line
+};
+
+template <class Visitor>
+void describe_notify(Visitor& visitor, Notify& notify) {
+  visitor.choice("notify", notify, {"local", "global"},
+                 "release lines down the check-in tree, or one line that all watch");
+}
+
+}  // namespace phicoll

@@ -1,0 +1,62 @@
+#pragma once
+
+// Tournament barrier with a tree to release. Source: panigrahi-2014 section V ("Tournament", after Hensgen,
+// Finkel and Manber): in round t the ranks that are left meet in pairs r and r + 2^t; the lower wins and
+// waits for the loser's flag. The champion, rank 0, starts a release "similar to the one used in the tree
+// algorithm": down the heap tree of `release_degree`, for which the paper states no value; 6 as for its other
+// trees.
+//
+// A loser's flag is set for one rank and released by another, so it may not be unset as the paper's tree does
+// (flag_tree.hpp says why): flags count, as two bits (`reset=sense`) or, by default, as an episode.
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/barrier/flag_tree.hpp"
+#include "phicoll/collectives/barrier/heap_tree.hpp"
+#include "phicoll/memory/control.hpp"
+
+namespace phicoll {
+
+struct TournamentTree {
+  struct Parameters {
+    int release_degree = 6;
+    FlagTreeParameters flags;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"tournament-tree", Origin::paper, "panigrahi-2014 section V",
+            "pairs meet on the way up, the lower rank wins; a heap tree releases"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("release_degree", p.release_degree, 2, max_ranks,
+                    "children of a rank in the heap tree that releases");
+    describe_flag_reset(visitor, p.flags.reset);
+    describe_store(visitor, p.flags.store);
+  }
+  static void limit(Parameters& p, const Shape& shape) {
+    const int useful = shape.size() > 3 ? shape.size() - 1 : 2;
+    if (p.release_degree > useful) p.release_degree = useful;
+  }
+  static const char* refuse(const Parameters& p) {
+    return p.flags.reset == FlagReset::unset ? "reset=episode or sense: who awaits a flag is not who would "
+                                               "unset it, and could meet it again"
+                                             : nullptr;
+  }
+  static std::size_t footprint(const Parameters&, const Shape& shape) {
+    return flag_tree_footprint(shape.size());
+  }
+
+  static FlagTreeNeighbours neighbours(const Parameters& p, int size, int rank) {
+    std::vector<int> beaten;
+    for (int step = 1; step < size && (rank & step) == 0; step *= 2)
+      if (rank + step < size) beaten.push_back(rank + step);
+    return {beaten, heap_children(size, p.release_degree, rank),
+            rank == 0 ? -1 : heap_parent(p.release_degree, rank)};
+  }
+
+  template <class Port>
+  using Rank = FlagTreeRankOf<TournamentTree, Port>;
+};
+
+}  // namespace phicoll
