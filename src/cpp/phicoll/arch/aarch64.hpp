@@ -56,9 +56,10 @@ inline void full_fence() {
 #endif
 }
 
-/// Every earlier store is visible before any later store is.
+/// Every earlier access comes before any later store. Not DMB ISHST: that leaves earlier loads free to be
+/// passed by a flag that lets others overwrite what was loaded.
 inline void order_no_read_stores() {
-  __asm__ __volatile__("dmb ishst" : : : "memory");
+  __asm__ __volatile__("dmb ish" : : : "memory");
 }
 
 /// A release that carries its data: words 1 to 7, then word 0 by STLR, behind them and behind every earlier

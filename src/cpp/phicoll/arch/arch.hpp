@@ -7,21 +7,18 @@
 // Whole-line stores, and who may see what when. A line is 64 aligned bytes with one writer; a whole-line
 // store destroys whatever anyone else put in it. "The flag" is word 0, the first 8 bytes.
 //
-//   store_line_plain              a release: a reader that acquires word 0 sees words 1 to 7 and every
-//   earlier ordinary
-//                                 store of the writer.
-//   store_line_no_read            the same promise, by stores that do not first read the line from its owner.
-//   Earlier
-//                                 *unordered* line stores are not covered: order_no_read_stores() stands
-//                                 between.
-//   store_line_no_read_unordered  no promise at all, not even that word 0 comes last: for message data, whose
-//   arrival a
-//                                 later flag announces, as in
-//                                     store_line_no_read_unordered(data, source);   // any number of these
-//                                     order_no_read_stores();
-//                                     flag.store(episode, release);                 // or a line store with
-//                                     the flag
-//   order_no_read_stores          every line store before it is visible to all before any store after it is.
+// - store_line_plain: a release. A reader that acquires word 0 sees words 1 to 7 and every earlier ordinary
+//   store of the writer.
+// - store_line_no_read: the same promise, by stores that do not first read the line from its owner. Earlier
+//   *unordered* line stores are not covered: order_no_read_stores() stands between.
+// - store_line_no_read_unordered: no promise at all, neither about earlier stores nor that word 0 comes last.
+//   For message data, whose arrival a later flag announces:
+//       store_line_no_read_unordered(data, source);  // any number of these
+//       order_no_read_stores();
+//       flag.store(episode, release);                // or a line store that carries the flag
+//   A flag that is itself stored so wants order_no_read_stores() on both sides: in front for the release,
+//   behind it to be seen soon and before whatever comes next.
+// - order_no_read_stores: every access before it, line stores included, comes before any store after it.
 //
 // Lines handed to the line stores are aligned to line_bytes; a source may have any alignment and may not
 // overlap the line. The writer's own later loads see its own line stores on every ISA.

@@ -56,8 +56,8 @@ inline void full_fence() {
 #endif
 }
 
-/// Every earlier store, MOVNTI or ordinary, is visible before any later store is. It also empties the
-/// write-combining buffers, without which a MOVNTI may stay out of sight for long.
+/// Every earlier store, MOVNTI or ordinary, is visible before any later store is (earlier loads always are
+/// done). It also empties the write-combining buffers, without which a MOVNTI may stay out of sight for long.
 inline void order_no_read_stores() {
   __asm__ __volatile__("sfence" : : : "memory");
 }

@@ -186,6 +186,8 @@ void NativePort::store_line(void* line, const void* source, StorePolicy policy) 
       arch::store_line_no_read(line, source);
       break;
     case StorePolicy::no_read_unordered:
+      // The line may be a flag: what was stored before it, by ordinary stores too, must be visible first.
+      arch::order_no_read_stores();
       arch::store_line_no_read_unordered(line, source);
       arch::order_no_read_stores();
       break;
