@@ -1,6 +1,7 @@
 # The tests of the k1om part: they need an x86-64 host and Zydis, whose headers need Zycore's (Debian: libzydis-dev, which
 # brings libzycore-dev). Without these they are left out, with a message. A script of its own, so that the list of tests
 # stays one line.
+option(PHICOLL_TEST_K1OM_EMULATED "Compile the library once more for the card and test it under an emulator" OFF)
 set(PHICOLL_K1OM_TESTS OFF)
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   message(STATUS "test_k1om and k1om_audit left out: they run on x86-64 hosts only")
@@ -51,4 +52,20 @@ function(phicoll_link_k1om_tests)
   add_test(NAME k1om_audit_refuses_host_code COMMAND k1om_audit $<TARGET_OBJECTS:k1om_probe_of_the_host> COMMAND_EXPAND_LISTS)
   set_tests_properties(k1om_audit_refuses_host_code PROPERTIES PASS_REGULAR_EXPRESSION "NOT ON THE CARD: PAUSE")
   set_tests_properties(k1om_audit k1om_audit_refuses_host_code PROPERTIES TIMEOUT 60)
+
+  if(PHICOLL_TEST_K1OM_EMULATED)
+    get_target_property(sources phicoll SOURCES)
+    get_target_property(folder phicoll SOURCE_DIR)
+    list(TRANSFORM sources REPLACE "^([^/])" "${folder}/\\1")
+    add_executable(k1om_barriers k1om_barriers.cpp ${sources})
+    target_include_directories(k1om_barriers PRIVATE $<TARGET_PROPERTY:phicoll,INTERFACE_INCLUDE_DIRECTORIES>)
+    target_compile_definitions(k1om_barriers PRIVATE PHICOLL_ARCH_K1OM=1)
+    # The card has none of what __SSE2__ lets a source use; floating point on this host needs the registers.
+    target_compile_options(k1om_barriers PRIVATE -U__SSE2__)
+    target_link_libraries(k1om_barriers PRIVATE Threads::Threads GTest::gtest GTest::gtest_main)
+    phicoll_options(k1om_barriers)
+    set_target_properties(k1om_barriers PROPERTIES CXX_STANDARD 14)
+    add_test(NAME k1om_barriers COMMAND k1om_barriers)
+    set_tests_properties(k1om_barriers PROPERTIES TIMEOUT 600)
+  endif()
 endfunction()
