@@ -28,24 +28,24 @@
 namespace phicoll {
 
 using BarrierList = AlgorithmList<SenseReversing,             //
+                                  CombiningTree,              //
+                                  StaticTournament,           //
+                                  DynamicTournament,          //
                                   Dissemination,              //
+                                  HybridDissemination,        //
+                                  CounterTreeNotify,          //
                                   CentralizedBytes,           //
                                   CentralizedLines,           //
+                                  Tree,                       //
+                                  KNomialTree,                //
+                                  TournamentTree,             //
+                                  BinomialTree,               //
                                   OneToAll,                   //
                                   SignalRegister,             //
                                   PairwiseExchange,           //
                                   AllToAll,                   //
                                   DisseminationAcknowledged,  //
                                   SimdFlags,                  //
-                                  LibompHyper,                //
-                                  CombiningTree,              //
-                                  StaticTournament,           //
-                                  DynamicTournament,          //
-                                  HybridDissemination,        //
-                                  CounterTreeNotify,          //
-                                  Tree,                       //
-                                  KNomialTree,                //
-                                  TournamentTree,             //
-                                  BinomialTree>;
+                                  LibompHyper>;
 
 }  // namespace phicoll
