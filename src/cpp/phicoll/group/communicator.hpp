@@ -89,6 +89,8 @@ class Communicator {
   /// A barrier of its own, beside barrier(). Collective.
   Barrier make_barrier(const std::string& spec);
   std::size_t region_bytes() const { return region_.bytes(); }
+  /// The region's memory, for measurements that put something of their own where a barrier would lie. They leave it zeroed.
+  unsigned char* region() const { return memory_.region; }
   Control& control() { return *memory_.control; }
 
   /// Collective calls that this rank has begun.

@@ -1,0 +1,414 @@
+// Groups of threads and of processes: what a user sees when all goes well, and within a second when it does
+// not.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/os/cpu_set.hpp"
+
+namespace phicoll {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+GroupOptions waiting(const std::string& wait) {
+  GroupOptions options;
+  options.wait = parse_wait_policy(wait);
+  options.attach_timeout_ms = 10000;
+  options.memory_limit = std::size_t{4} << 20;
+  return options;
+}
+
+// More ranks than CPUs that spin without yielding take a time slice for each step; the bound of one second is
+// for ranks that run, so those policies are tested with as many ranks as CPUs.
+int ranks_for(const std::string& wait) {
+  return wait == "spin" || wait == "pause" ? 2 : 4;
+}
+
+class EveryWait : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Policies, EveryWait, ::testing::Values("spin", "pause", "yield", "adaptive"),
+                         [](const auto& policy) { return std::string(policy.param); });
+
+TEST(ThreadGroup, RunsEveryRankOnceWithOneShape) {
+  ThreadGroup group(5, waiting("adaptive"));
+  std::atomic<int> sum{0};
+  group.run([&](Communicator& communicator) {
+    EXPECT_EQ(communicator.size(), 5);
+    communicator.barrier();
+    sum += 1 << communicator.rank();
+    communicator.barrier();
+    EXPECT_EQ(sum.load(), 31);
+  });
+  EXPECT_FALSE(group.broken());
+}
+
+TEST(ThreadGroup, PinsByPlacement) {
+  const int cpu = os::allowed_cpus().back();
+  GroupOptions options = waiting("adaptive");
+  options.placement = std::to_string(cpu);
+  ThreadGroup(3, options).run([&](Communicator&) { EXPECT_EQ(os::current_cpu(), cpu); });
+}
+
+TEST(ThreadGroup, RefusesBadArguments) {
+  EXPECT_THROW(ThreadGroup(0), ArgumentError);
+  EXPECT_THROW(ThreadGroup(1025), ArgumentError);
+  GroupOptions options;
+  options.placement = "diagonal";
+  EXPECT_THROW(ThreadGroup(2, options), ArgumentError);
+  options.placement = "0,0";
+  EXPECT_THROW(ThreadGroup(2, options), ArgumentError);
+}
+
+TEST(ThreadGroup, AFootprintOverTheLimitIsRefusedWithItsSize) {
+  GroupOptions options;
+  options.memory_limit = 4096;
+  try {
+    ThreadGroup(64, options).run([](Communicator& communicator) {
+      communicator.select_barrier("dissemination");
+    });
+    FAIL() << "64 ranks' flags fit into a page";
+  } catch (const ResourceError& error) {
+    EXPECT_NE(std::string(error.what()).find("memory_limit"), std::string::npos) << error.what();
+  }
+}
+
+TEST_P(EveryWait, AThreadThatRaisesEndsTheOthers) {
+  const auto start = Clock::now();
+  ThreadGroup group(ranks_for(GetParam()), waiting(GetParam()));
+  EXPECT_THROW(group.run([](Communicator& communicator) {
+    for (int i = 0; i < 10; ++i) communicator.barrier();
+    if (communicator.rank() == 1) throw std::logic_error("rank 1 had enough");
+    communicator.barrier();
+  }),
+               std::logic_error);
+  EXPECT_TRUE(group.broken());
+  EXPECT_LT(seconds_since(start), 2.0);
+}
+
+TEST_P(EveryWait, AThreadThatLeavesEndsTheOthers) {
+  const auto start = Clock::now();
+  ThreadGroup group(ranks_for(GetParam()), waiting(GetParam()));
+  try {
+    group.run([](Communicator& communicator) {
+      communicator.barrier();
+      if (communicator.rank() == 0) return;
+      communicator.barrier();
+    });
+    FAIL() << "the others left a barrier that rank 0 never entered";
+  } catch (const BrokenGroupError& error) {
+    EXPECT_EQ(error.rank(), 0);
+    EXPECT_NE(std::string(error.what()).find("left after"), std::string::npos) << error.what();
+  }
+  EXPECT_LT(seconds_since(start), 2.0);
+}
+
+TEST(ThreadGroup, ATimeoutRaisesAndBreaks) {
+  GroupOptions options = waiting("adaptive");
+  options.timeout_ms = 100;
+  ThreadGroup group(2, options);
+  EXPECT_THROW(group.run([](Communicator& communicator) {
+    communicator.barrier();
+    if (communicator.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    communicator.barrier();
+  }),
+               TimeoutError);
+}
+
+TEST(ThreadGroup, BarriersComeAndGoInOneRegion) {
+  GroupOptions options = waiting("adaptive");
+  options.memory_limit = 64 * 1024;  // so that memory is used again
+  ThreadGroup(3, options).run([](Communicator& communicator) {
+    Barrier kept = communicator.make_barrier("sense-reversing");
+    for (int i = 0; i < 40; ++i) {
+      Barrier barrier =
+          communicator.make_barrier(i % 2 != 0 ? "dissemination" : "dissemination:reset=sense:layout=packed");
+      for (int n = 0; n < 5; ++n) {
+        barrier.wait();
+        kept.wait();
+      }
+    }
+  });
+}
+
+TEST(ProcessGroup, ForkedRanksMeet) {
+  for (int ranks : {1, 2, 3, 8}) {
+    fork_and_run(ranks, waiting("adaptive"), [&](Communicator& communicator) {
+      if (communicator.size() != ranks) throw std::logic_error("another size");
+      for (int i = 0; i < 200; ++i) communicator.barrier();
+    });
+  }
+}
+
+TEST(ProcessGroup, AProcessThatRaisesEndsTheOthersWithItsReason) {
+  try {
+    fork_and_run(4, waiting("adaptive"), [](Communicator& communicator) {
+      communicator.barrier();
+      if (communicator.rank() == 2) throw std::logic_error("rank 2 had enough");
+      communicator.barrier();
+    });
+    FAIL();
+  } catch (const BrokenGroupError& error) {
+    EXPECT_EQ(error.rank(), 2);
+    EXPECT_NE(std::string(error.what()).find("rank 2 had enough"), std::string::npos) << error.what();
+  }
+}
+
+/// Ranks in `victims` kill themselves after some barriers; every other rank must see BrokenGroupError within
+/// a second of it. Survivors report through exit statuses: 10 for the right error in time.
+void expect_death_is_seen(int ranks, const std::string& wait, const std::vector<int>& victims) {
+  SCOPED_TRACE(wait + " ranks " + std::to_string(ranks));
+  os::SharedMemory memory = ProcessGroup::create_memory(ranks, waiting(wait));
+  std::vector<pid_t> pids;
+  for (int r = 0; r < ranks; ++r) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      int status = 11;
+      try {
+        auto group = ProcessGroup::join(dup(memory.descriptor()), r, parse_wait_policy(wait));
+        for (int i = 0; i < 20; ++i) group->communicator().barrier();
+        for (int victim : victims)
+          if (victim == r) kill(getpid(), SIGKILL);
+        const auto start = Clock::now();
+        try {
+          group->communicator().barrier();
+          status = 12;
+        } catch (const BrokenGroupError& error) {
+          bool named = false;
+          for (int victim : victims) named = named || error.rank() == victim;
+          status = !named ? 13 : seconds_since(start) > 1.0 ? 14 : 10;
+        }
+      } catch (...) {
+        status = 15;
+      }
+      _exit(status);
+    }
+    pids.push_back(pid);
+  }
+  for (int r = 0; r < ranks; ++r) {
+    int status = 0;
+    ASSERT_EQ(waitpid(pids[static_cast<std::size_t>(r)], &status, 0), pids[static_cast<std::size_t>(r)]);
+    bool victim = false;
+    for (int v : victims) victim = victim || v == r;
+    if (victim)
+      EXPECT_TRUE(WIFSIGNALED(status)) << "rank " << r;
+    else
+      EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 10) << "rank " << r;
+  }
+  EXPECT_TRUE(static_cast<Control*>(memory.data())->broken());
+}
+
+TEST_P(EveryWait, TheDeathOfRankZeroIsSeen) {
+  expect_death_is_seen(ranks_for(GetParam()), GetParam(), {0});
+}
+TEST_P(EveryWait, TheDeathOfTheLastRankIsSeen) {
+  const int ranks = ranks_for(GetParam());
+  expect_death_is_seen(ranks, GetParam(), {ranks - 1});
+}
+TEST_P(EveryWait, TheDeathOfTwoNeighboursIsSeen) {
+  const int ranks = std::string(GetParam()) == "spin" || std::string(GetParam()) == "pause" ? 3 : 5;
+  expect_death_is_seen(ranks, GetParam(), {1, 2});
+}
+
+TEST(ProcessGroup, ADeathIsSeenPastARankThatLeftInOrder) {
+  // Rank 1 leaves and lives on; rank 2 dies; rank 0's successor was rank 1.
+  os::SharedMemory memory = ProcessGroup::create_memory(3, waiting("adaptive"));
+  std::vector<pid_t> pids;
+  for (int r = 0; r < 3; ++r) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      int status = 11;
+      auto group = ProcessGroup::join(dup(memory.descriptor()), r);
+      for (int i = 0; i < 3; ++i) group->communicator().barrier();
+      if (r == 1) {
+        group.reset();
+        pause();
+      }
+      usleep(100000);
+      if (r == 2) kill(getpid(), SIGKILL);
+      const auto start = Clock::now();
+      // No call that rank 1 missed: only the death can end this wait.
+      while (!group->communicator().control().broken() && seconds_since(start) < 3) usleep(1000);
+      status = seconds_since(start) < 1.0 && group->communicator().control().broken_rank() == 2 ? 10 : 12;
+      _exit(status);
+    }
+    pids.push_back(pid);
+  }
+  int status = 0;
+  waitpid(pids[0], &status, 0);
+  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 10);
+  kill(pids[1], SIGKILL);
+  waitpid(pids[1], nullptr, 0);
+  waitpid(pids[2], nullptr, 0);
+}
+
+TEST(ProcessGroup, TheDeathOfTheLauncherIsSeen) {
+  // A launcher that starts two ranks and dies; the ranks report through a pipe, since nobody is left to wait
+  // for them.
+  int report[2];
+  ASSERT_EQ(pipe(report), 0);
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    const auto body = [&](Communicator& communicator) {
+      communicator.barrier();
+      char verdict = 'n';
+      if (communicator.rank() == 0) {
+        kill(getppid(), SIGKILL);
+      }
+      const auto start = Clock::now();
+      try {
+        // Rank 1 waits in a barrier for rank 0, which waits for nothing but the news.
+        if (communicator.rank() == 1) communicator.barrier();
+        while (seconds_since(start) < 3) communicator.control().check_broken(communicator.rank());
+      } catch (const BrokenGroupError& error) {
+        verdict =
+            std::string(error.what()).find("launcher") != std::string::npos && seconds_since(start) < 1.0
+                ? 'y'
+                : 'w';
+      }
+      if (write(report[1], &verdict, 1) != 1) _exit(1);
+      throw std::logic_error("over");
+    };
+    try {
+      fork_and_run(2, waiting("adaptive"), body);
+    } catch (...) {
+    }
+    _exit(0);
+  }
+  close(report[1]);
+  std::string verdicts;
+  char verdict;
+  while (read(report[0], &verdict, 1) == 1) verdicts += verdict;
+  EXPECT_EQ(verdicts, "yy");
+  close(report[0]);
+  int status = 0;
+  waitpid(launcher, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+std::string unique_name(const char* what) {
+  return std::string(what) + "-" + std::to_string(getpid());
+}
+
+/// Runs `body` in a forked process and returns its exit status.
+template <class Body>
+pid_t in_process(Body body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    int status = 99;
+    try {
+      status = body();
+    } catch (const ArgumentError& error) {
+      status = error.argument() == "size" ? 21 : error.argument() == "rank" ? 22 : 20;
+    } catch (const BrokenGroupError& error) {
+      status = std::string(error.what()).find("missing ranks: 1, 3") != std::string::npos ? 31 : 30;
+    } catch (...) {
+    }
+    _exit(status);
+  }
+  return pid;
+}
+
+int status_of(pid_t pid) {
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Attach, SeparateProgramsFindEachOtherByName) {
+  const std::string name = unique_name("meet");
+  std::vector<pid_t> pids;
+  for (int r = 0; r < 4; ++r)
+    pids.push_back(in_process([&] {
+      auto group = ProcessGroup::attach(name, 4, r, waiting("adaptive"));
+      for (int i = 0; i < 100; ++i) group->communicator().barrier();
+      return 0;
+    }));
+  for (pid_t pid : pids) EXPECT_EQ(status_of(pid), 0);
+  // Nothing is left behind: the name is free again.
+  auto alone = ProcessGroup::attach(name, 1, 0, waiting("adaptive"));
+  alone->communicator().barrier();
+}
+
+TEST(Attach, AWrongSizeOrATakenRankIsRefusedAndTheGroupGoesOn) {
+  const std::string name = unique_name("refuse");
+  const pid_t first = in_process([&] {
+    auto group = ProcessGroup::attach(name, 2, 0, waiting("adaptive"));
+    group->communicator().barrier();
+    return 0;
+  });
+  usleep(200000);
+  EXPECT_EQ(status_of(in_process([&] {
+              ProcessGroup::attach(name, 3, 1, waiting("adaptive"));
+              return 0;
+            })),
+            21);
+  EXPECT_EQ(status_of(in_process([&] {
+              ProcessGroup::attach(name, 2, 0, waiting("adaptive"));
+              return 0;
+            })),
+            22);
+  const pid_t second = in_process([&] {
+    auto group = ProcessGroup::attach(name, 2, 1, waiting("adaptive"));
+    group->communicator().barrier();
+    return 0;
+  });
+  EXPECT_EQ(status_of(first), 0);
+  EXPECT_EQ(status_of(second), 0);
+}
+
+TEST(Attach, AnIncompleteGroupFailsOnAllWhoAttachedAndNamesTheMissing) {
+  const std::string name = unique_name("incomplete");
+  GroupOptions options = waiting("adaptive");
+  options.attach_timeout_ms = 400;
+  const auto start = Clock::now();
+  std::vector<pid_t> pids;
+  for (int r : {0, 2})
+    pids.push_back(in_process([&] {
+      ProcessGroup::attach(name, 4, r, options);
+      return 0;
+    }));
+  for (pid_t pid : pids) EXPECT_EQ(status_of(pid), 31);
+  EXPECT_LT(seconds_since(start), 3.0);
+}
+
+TEST(Attach, BadNamesAndRanksAreRefused) {
+  EXPECT_THROW(ProcessGroup::attach("", 2, 0), ArgumentError);
+  EXPECT_THROW(ProcessGroup::attach(std::string(200, 'x'), 2, 0), ArgumentError);
+  EXPECT_THROW(ProcessGroup::attach("x", 2, 2), ArgumentError);
+  EXPECT_THROW(ProcessGroup::attach("x", 0, 0), ArgumentError);
+}
+
+TEST(Launcher, StartsProgramsAndReportsOneThatCannotStart) {
+  Launcher missing({"/nonexistent/program"}, 2, waiting("adaptive"));
+  EXPECT_THROW(missing.wait(), BrokenGroupError);
+  // A program that ends in order without joining is a broken group too.
+  Launcher stranger({"true"}, 2, waiting("adaptive"));
+  EXPECT_THROW(stranger.wait(), BrokenGroupError);
+}
+
+TEST(Memory, MoreThanTheMachineHasIsRefusedWithTheSize) {
+  GroupOptions options;
+  options.memory_limit = std::size_t{1} << 45;
+  try {
+    ProcessGroup::create_memory(2, options);
+    FAIL() << "32 TiB";
+  } catch (const ResourceError& error) {
+    EXPECT_NE(std::string(error.what()).find("35184"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace phicoll
