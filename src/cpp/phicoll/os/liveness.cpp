@@ -9,7 +9,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "phicoll/errors.hpp"
@@ -110,6 +112,22 @@ void drain_wake_fd(int fd) {
   do {
     got = read(fd, &count, sizeof count);
   } while (got < 0 && errno == EINTR);
+}
+
+bool RobustToken::works() {
+  static const bool works = [] {
+    try {
+      auto token = std::make_unique<RobustToken>();
+      token->init();
+      bool held = false;
+      std::thread owner([&] { held = token->acquire(); });
+      owner.join();
+      return held && token->watch(0) == Watch::died;
+    } catch (const Error&) {
+      return false;
+    }
+  }();
+  return works;
 }
 
 void RobustToken::init() {

@@ -43,6 +43,10 @@ class RobustToken {
     absent     ///< nobody has acquired it yet
   };
 
+  /// Whether the kernel does its part, tried once on a thread that ends with such a mutex. QEMU's user mode
+  /// does not: a dead owner seems alive for ever there, and only pidfds tell.
+  static bool works();
+
   /// Makes the token usable, in memory that is mapped by all; once, by whoever makes the memory, before
   /// anybody else sees it. ResourceError where the system has no robust process-shared mutex.
   void init();
