@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 
 namespace phicoll {
@@ -166,11 +168,17 @@ TEST(ProcessGroup, AProcessThatRaisesEndsTheOthersWithItsReason) {
   }
 }
 
-/// Ranks in `victims` kill themselves after some barriers; every other rank must see BrokenGroupError within
-/// a second of it. Survivors report through exit statuses: 10 for the right error in time.
+/// The parent kills the ranks in `victims` once all have met; every other rank must see BrokenGroupError
+/// within a second of it. Survivors report through exit statuses: 10 for the right error in time.
 void expect_death_is_seen(int ranks, const std::string& wait, const std::vector<int>& victims) {
   SCOPED_TRACE(wait + " ranks " + std::to_string(ranks));
+  const auto is_victim = [&](int rank) {
+    return std::find(victims.begin(), victims.end(), rank) != victims.end();
+  };
   os::SharedMemory memory = ProcessGroup::create_memory(ranks, waiting(wait));
+  os::SharedMemory board = os::SharedMemory::create("board", 4096);
+  auto* const met = new (board.data()) std::atomic<int>(0);
+  auto* const killed_ns = new (static_cast<char*>(board.data()) + 64) std::atomic<std::int64_t>(0);
   std::vector<pid_t> pids;
   for (int r = 0; r < ranks; ++r) {
     const pid_t pid = fork();
@@ -179,16 +187,14 @@ void expect_death_is_seen(int ranks, const std::string& wait, const std::vector<
       try {
         auto group = ProcessGroup::join(dup(memory.descriptor()), r, parse_wait_policy(wait));
         for (int i = 0; i < 20; ++i) group->communicator().barrier();
-        for (int victim : victims)
-          if (victim == r) kill(getpid(), SIGKILL);
-        const auto start = Clock::now();
+        ++*met;
+        if (is_victim(r)) pause();
         try {
           group->communicator().barrier();
           status = 12;
         } catch (const BrokenGroupError& error) {
-          bool named = false;
-          for (int victim : victims) named = named || error.rank() == victim;
-          status = !named ? 13 : seconds_since(start) > 1.0 ? 14 : 10;
+          const std::int64_t seen_ns = os::now_ns();
+          status = !is_victim(error.rank()) ? 13 : seen_ns - killed_ns->load() > 1000000000 ? 14 : 10;
         }
       } catch (...) {
         status = 15;
@@ -197,12 +203,13 @@ void expect_death_is_seen(int ranks, const std::string& wait, const std::vector<
     }
     pids.push_back(pid);
   }
+  while (met->load() < ranks) usleep(1000);
+  killed_ns->store(os::now_ns());
+  for (int victim : victims) kill(pids[static_cast<std::size_t>(victim)], SIGKILL);
   for (int r = 0; r < ranks; ++r) {
     int status = 0;
     ASSERT_EQ(waitpid(pids[static_cast<std::size_t>(r)], &status, 0), pids[static_cast<std::size_t>(r)]);
-    bool victim = false;
-    for (int v : victims) victim = victim || v == r;
-    if (victim)
+    if (is_victim(r))
       EXPECT_TRUE(WIFSIGNALED(status)) << "rank " << r;
     else
       EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 10) << "rank " << r;

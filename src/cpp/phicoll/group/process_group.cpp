@@ -236,9 +236,10 @@ void fork_and_run(int ranks, const GroupOptions& options,
     }
     if (pid == 0) {
       int status = 0;
+      std::unique_ptr<ProcessGroup>
+          group;  // outlives the exception, whose text is the reason that others see
       try {
-        const auto group =
-            ProcessGroup::join(fcntl(memory.descriptor(), F_DUPFD_CLOEXEC, 3), r, options.wait);
+        group = ProcessGroup::join(fcntl(memory.descriptor(), F_DUPFD_CLOEXEC, 3), r, options.wait);
         function(group->communicator());
       } catch (const std::exception& error) {
         control_of(memory).break_group(r, error.what());
