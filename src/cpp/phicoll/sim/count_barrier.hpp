@@ -1,0 +1,67 @@
+#pragma once
+
+// What a barrier does, counted: the same algorithm source runs on a port that counts instead of measuring.
+// Exact, deterministic, independent of the machine it runs on; docs/counting.md has a worked example.
+//
+// All ranks enter an episode together, in rank order; each runs until it waits for something that is not yet
+// so, and goes on, in the order in which that became so. An episode begins when all have left the last one.
+// The flags are in their steady state: two episodes pass before the counted one.
+//
+// A *notification* is a store for others: every signal, signal_add and signal_or that is executed, and every
+// other store or read-modify-write whose value another rank obtained in the same episode (a counter's
+// arrivals: the last one's is for nobody). A whole-line store is one, however many flags lie in the line.
+//
+// An *edge* leads from a rank that wrote a word to a rank that obtained it in the same episode, by a wait
+// that it ended, a load or a read-modify-write. The same value of the same word obtained twice by one rank is
+// one edge. What only lets time pass (a look of a wait that has to go on) is none.
+//
+// *Rounds* is the number of edges on the longest path through ranks in time: a rank's writes come after what
+// it obtained before. Read-modify-writes of one word are arrivals side by side: whoever obtains the word
+// comes one edge behind each of them, and they are not behind each other. The result of a read-modify-write
+// that the algorithm throws away tells the rank nothing and adds no edge to its path.
+//
+// *Longest chain* is the longest path on which every notification counts one: a rank's signals stand one
+// behind the other, and read-modify-writes of one word queue up behind each other.
+
+#include <cstdint>
+#include <vector>
+
+#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/memory/shape.hpp"
+
+namespace phicoll {
+
+/// One episode of a barrier.
+struct Counts {
+  std::int64_t rounds = 0;
+  std::int64_t longest_chain = 0;
+  std::int64_t notifications = 0;
+  std::int64_t edges = 0;
+  std::int64_t edges_between_cpus = 0;   ///< whose ranks are not on one hardware context
+  std::int64_t edges_between_cores = 0;  ///< the same for cores, caches and memory nodes
+  std::int64_t edges_between_l3 = 0;
+  std::int64_t edges_between_numa = 0;
+  std::int64_t lines_written = 0;  ///< distinct 64-byte lines
+  /// Edges of waits whose `from` named another rank than the one that wrote: 0, or the algorithm has a bug.
+  std::int64_t wrong_hints = 0;
+
+  friend bool operator==(const Counts& a, const Counts& b) {
+    return a.rounds == b.rounds && a.longest_chain == b.longest_chain && a.notifications == b.notifications &&
+           a.edges == b.edges && a.edges_between_cpus == b.edges_between_cpus &&
+           a.edges_between_cores == b.edges_between_cores && a.edges_between_l3 == b.edges_between_l3 &&
+           a.edges_between_numa == b.edges_between_numa && a.lines_written == b.lines_written &&
+           a.wrong_hints == b.wrong_hints;
+  }
+};
+
+/// Counts the third episode of `spec` (from parse_barrier; `auto` is resolved) for the ranks of `shape`.
+/// Throws phicoll::Error when the ranks wait for each other for ever (naming them), when one leaves before
+/// all have entered, or when an algorithm writes outside its memory.
+Counts count_barrier(const BarrierSpec& spec, const Shape& shape);
+
+/// The counts of each of the first `episodes`. The ranks enter in the order of `order`, in rank order if it
+/// is empty.
+std::vector<Counts> count_barrier_episodes(const BarrierSpec& spec, const Shape& shape, int episodes,
+                                           const std::vector<int>& order = {});
+
+}  // namespace phicoll

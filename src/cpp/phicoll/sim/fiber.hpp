@@ -1,0 +1,48 @@
+#pragma once
+
+// A fiber: a function with a stack of its own that can stop in the middle and go on later, always on the
+// thread that made it. Boost.Context switches where it is installed, ucontext elsewhere; AddressSanitizer and
+// ThreadSanitizer are told of every switch. A guard page ends the stack: running over it is a fault, not
+// silence.
+//
+// Rules. A fiber never suspends inside a catch block or while an exception unwinds it: the C++ runtime keeps
+// caught exceptions in one list a thread, and two fibers' exceptions were seen swapped; suspend() checks it.
+// A body lets FiberCancelled pass. There are no globals: whoever suspends has the fiber at hand.
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+
+namespace phicoll {
+
+/// Thrown out of suspend() when a fiber is destroyed before it has finished, to unwind its stack.
+struct FiberCancelled {};
+
+class Fiber {
+ public:
+  static constexpr std::size_t default_stack_bytes = 256 * 1024;  // touched as far as it is used
+
+  /// Does not start it. Throws ResourceError when there is no memory for the stack.
+  explicit Fiber(std::function<void()> body, std::size_t stack_bytes = default_stack_bytes);
+  /// Unwinds the stack of a fiber that was started and has not finished.
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  /// Runs the body until it suspends or ends. Rethrows what the body threw. Not from inside a fiber's own
+  /// body, not after the end: std::logic_error.
+  void resume();
+  /// From inside the body only: back to resume()'s caller. Throws std::logic_error inside a catch block.
+  void suspend();
+  bool finished() const;
+
+  /// "boost" or "ucontext".
+  static const char* switched_by();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace phicoll
