@@ -1,0 +1,465 @@
+// No rank leaves a barrier before all have entered it: every algorithm, its parameters, wait and store
+// policies, threads and processes, rank counts, placements and orders of arrival.
+//
+// By default a pairwise covering array of these for each algorithm. PHICOLL_TEST_LONG=1 runs every parameter
+// value at every rank count, under every wait policy, by threads and by processes. PHICOLL_TEST_SEED sets the
+// seed, which is printed with the time.
+//
+// How it is checked. Before it enters episode e a rank writes e into a cell of its own, one of two used in
+// turn; when it has left the episode it reads the cells of all. A cell of episode e is written again for
+// episode e+2, after a barrier that every reader enters only when it has read: so plain memory does, an older
+// number shows a rank that left too early, and ThreadSanitizer sees a missing edge even where the timing was
+// lucky.
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pairwise.hpp"
+#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/layout.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/membarrier.hpp"
+
+namespace phicoll {
+
+void PrintTo(const AlgorithmInfo& algorithm, std::ostream* out) {
+  *out << algorithm.name;
+}
+
+namespace {
+
+using testing::Pairwise;
+using testing::Random;
+using testing::Row;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int usual_episodes = 100;
+#else
+constexpr int usual_episodes = 1000;
+#endif
+// Ranks that share a CPU and never give it away take a time slice for every step.
+constexpr int spinning_episodes = 20;
+
+bool long_run() {
+  const char* text = std::getenv("PHICOLL_TEST_LONG");
+  return text != nullptr && std::string(text) == "1";
+}
+
+std::uint64_t seed() {
+  const char* text = std::getenv("PHICOLL_TEST_SEED");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 20150824;
+}
+
+enum class Mode { threads, processes };
+// made_up: threads that are told they sit on a machine of 16 cores with 4 contexts, wherever they run.
+enum class Where { anywhere, compact, scatter, one_cpu, made_up };
+enum class Order { free, ascending, descending, one_late };
+// remade: two barriers, one of which is given back and made again on the way.
+enum class Barriers { one, two_alike, two_kinds, remade };
+
+const char* const mode_names[] = {"threads", "processes"};
+const char* const where_names[] = {"anywhere", "compact", "scatter", "one-cpu", "made-up"};
+const char* const order_names[] = {"free", "ascending", "descending", "one-late"};
+const char* const barriers_names[] = {"one", "two-alike", "two-kinds", "remade"};
+const std::vector<std::string> wait_names = {"adaptive", "yield", "spin", "pause", "pause(20)"};
+
+std::vector<int> rank_counts() {
+  std::vector<int> counts;
+  for (int n = 1; n <= 17; ++n) counts.push_back(n);
+  counts.push_back(31);
+  counts.push_back(64);
+  return counts;
+}
+
+struct Case {
+  std::string barrier;
+  int ranks = 1;
+  std::string wait = "adaptive";
+  Mode mode = Mode::threads;
+  Where where = Where::anywhere;
+  Order order = Order::free;
+  Barriers barriers = Barriers::one;
+  int episodes = usual_episodes;
+  std::uint64_t seed = 0;
+
+  std::string text() const {
+    return barrier + " ranks=" + std::to_string(ranks) + " wait=" + wait + " " +
+           mode_names[static_cast<int>(mode)] + " where=" + where_names[static_cast<int>(where)] +
+           " order=" + order_names[static_cast<int>(order)] +
+           " barriers=" + barriers_names[static_cast<int>(barriers)] +
+           " episodes=" + std::to_string(episodes) + " seed=" + std::to_string(seed);
+  }
+};
+
+bool never_yields(const std::string& wait) {
+  return wait != "adaptive" && wait != "yield";
+}
+
+bool ranks_share_a_cpu(int ranks, Where where) {
+  return ranks > os::allowed_cpu_count() || (where == Where::one_cpu && ranks > 1);
+}
+
+int episodes_for(int ranks, Where where, const std::string& wait) {
+  return never_yields(wait) && ranks_share_a_cpu(ranks, where) ? spinning_episodes : usual_episodes;
+}
+
+/// Memory that threads and forked processes share, zeroed.
+class Cells {
+ public:
+  struct alignas(128) Cell {
+    std::uint64_t entered[2];              // plain on purpose, see above
+    std::atomic<std::uint64_t> coming{0};  // relaxed on purpose: orders arrivals, hands nothing on
+  };
+  explicit Cells(int ranks) : bytes_(static_cast<std::size_t>(ranks) * sizeof(Cell)), ranks_(ranks) {
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::runtime_error("no memory for the cells");
+    cells_ = static_cast<Cell*>(memory);
+  }
+  ~Cells() { munmap(cells_, bytes_); }
+  Cells(const Cells&) = delete;
+  Cells& operator=(const Cells&) = delete;
+  Cell& operator[](int rank) const { return cells_[rank]; }
+  int ranks() const { return ranks_; }
+
+ private:
+  std::size_t bytes_;
+  int ranks_;
+  Cell* cells_;
+};
+
+/// What one rank does before it enters an episode: nothing mostly, now and then a delay, and now and then it
+/// comes in its place of an order.
+class Arrival {
+ public:
+  Arrival(const Case& test, const Cells& cells, int rank)
+      : test_(test), cells_(cells), rank_(rank), own_(test.seed * 1024 + static_cast<unsigned>(rank)) {}
+
+  /// `common` is the same on all ranks.
+  void before(Communicator& communicator, std::uint64_t episode, std::uint64_t common) {
+    delay();
+    if (test_.order == Order::free || (episode > 4 && episode % 16 != 0)) return;
+    const int n = test_.ranks;
+    const int late = static_cast<int>((common >> 8) % static_cast<std::uint64_t>(n));
+    switch (test_.order) {
+      case Order::ascending:
+        if (rank_ > 0) await(communicator, rank_ - 1, episode);
+        break;
+      case Order::descending:
+        if (rank_ < n - 1) await(communicator, rank_ + 1, episode);
+        break;
+      default:
+        if (rank_ == late)
+          for (int q = 0; q < n; ++q)
+            if (q != rank_) await(communicator, q, episode);
+        break;
+    }
+  }
+
+ private:
+  void await(Communicator& communicator, int rank, std::uint64_t episode) const {
+    while (cells_[rank].coming.load(std::memory_order_relaxed) < episode) {
+      if (communicator.control().broken()) throw std::runtime_error("a peer broke the group");
+      sched_yield();
+    }
+  }
+
+  void delay() {
+    const std::uint64_t draw = own_.next();
+    const int kind = static_cast<int>(draw % 64);
+    const int amount = static_cast<int>(draw >> 8) & 127;
+    if (kind < 8) {
+      for (int i = 0; i < amount; ++i) arch::pause();
+    } else if (kind < 10) {
+      for (int i = 0; i < amount % 3 + 1; ++i) sched_yield();
+    } else if (kind == 10 && amount == 0) {
+      usleep(50);
+    }
+  }
+
+  const Case& test_;
+  const Cells& cells_;
+  int rank_;
+  Random own_;
+};
+
+void run_rank(Communicator& communicator, const Case& test, const Cells& cells, std::uint64_t tag) {
+  const int rank = communicator.rank();
+  Random common(test.seed);
+  Arrival arrival(test, cells, rank);
+  // The wait policy comes with the group, or with the barrier.
+  const std::string spec = test.seed % 2 == 0 ? test.barrier : test.barrier + ":wait=" + test.wait;
+  std::unique_ptr<Barrier> first(new Barrier(communicator.make_barrier(spec)));
+  std::unique_ptr<Barrier> second;
+  if (test.barriers != Barriers::one)
+    second.reset(new Barrier(communicator.make_barrier(
+        test.barriers == Barriers::two_kinds ? "sense-reversing:reset=sense" : spec)));
+
+  for (std::uint64_t episode = 1; episode <= static_cast<std::uint64_t>(test.episodes); ++episode) {
+    const std::uint64_t draw = common.next();
+    if (test.barriers == Barriers::remade && episode % 256 == 10) {
+      first.reset();
+      first.reset(new Barrier(communicator.make_barrier(spec)));
+    }
+    // In no fixed turn: also twice the same in a row.
+    Barrier& barrier = second && (draw & 1) != 0 ? *second : *first;
+    arrival.before(communicator, episode, draw);
+    cells[rank].coming.store(episode, std::memory_order_relaxed);
+    cells[rank].entered[episode % 2] = tag + episode;
+    barrier.wait();
+    for (int q = 0; q < cells.ranks(); ++q) {
+      const std::uint64_t seen = cells[q].entered[episode % 2];
+      if (seen != tag + episode)
+        throw std::runtime_error("rank " + std::to_string(rank) + " left episode " + std::to_string(episode) +
+                                 " before rank " + std::to_string(q) + " entered it (its cell holds " +
+                                 std::to_string(seen) + ")");
+    }
+  }
+}
+
+/// Threads that believe in a shape that this machine does not have.
+void run_made_up(const Case& test, const GroupOptions& options, const Shape& shape,
+                 const std::function<void(Communicator&)>& function) {
+  os::register_membarrier();
+  const std::size_t bytes = GroupLayout::total(options.memory_limit);
+  void* base =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) throw std::runtime_error("no memory for the group");
+  const GroupMemory memory = GroupLayout::at(base, options.memory_limit);
+  memory.control->configure(test.ranks, false, test.ranks > os::allowed_cpu_count(),
+                            options.timeout_ms * 1000000);
+  for (int r = 0; r < test.ranks; ++r) memory.control->set_cpu(r, -1);
+  std::mutex mutex;
+  std::exception_ptr cause;
+  std::vector<std::thread> threads;
+  for (int r = 0; r < test.ranks; ++r)
+    threads.emplace_back([&, r] {
+      try {
+        Communicator communicator(memory, r, shape, options.wait);
+        function(communicator);
+      } catch (const std::exception& error) {
+        {
+          const std::lock_guard<std::mutex> lock(mutex);
+          if (!cause) cause = std::current_exception();
+        }
+        memory.control->break_group(r, error.what());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  munmap(base, bytes);
+  if (cause) std::rethrow_exception(cause);
+}
+
+/// Throws what a rank threw first.
+void run_case(const Case& test) {
+  GroupOptions options;
+  options.wait = parse_wait_policy(test.wait);
+  options.memory_limit = std::size_t{16} << 20;
+  options.timeout_ms = 120000;  // of a single wait: far beyond any, so that a hang ends
+  if (test.where == Where::compact) options.placement = "compact";
+  if (test.where == Where::scatter) options.placement = "scatter";
+  if (test.where == Where::one_cpu) options.placement = std::to_string(os::allowed_cpus().back());
+  const Cells cells(test.ranks);
+  const std::uint64_t tag = test.seed << 32;
+  const auto function = [&](Communicator& communicator) { run_rank(communicator, test, cells, tag); };
+  if (test.where == Where::made_up) {
+    run_made_up(test, options, place_ranks(test.ranks, uniform_machine(16, 4), Placement::balanced),
+                function);
+  } else if (test.mode == Mode::threads) {
+    ThreadGroup(test.ranks, options).run(function);
+  } else {
+    fork_and_run(test.ranks, options, function);
+  }
+}
+
+/// The values of a parameter that are worth a case: every choice; of an integer the ends, the default and a
+/// few between, so that powers of two and others, useful and larger than useful values occur.
+std::vector<std::string> values_of(const ParameterInfo& parameter) {
+  if (!parameter.choices.empty()) return parameter.choices;
+  std::vector<std::string> values{parameter.default_value};
+  for (long number : {parameter.least, parameter.least + 1, 3l, 8l, parameter.most}) {
+    if (number < parameter.least || number > parameter.most) continue;
+    const std::string text = std::to_string(number);
+    if (std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
+  }
+  return values;
+}
+
+bool accepted(const std::string& barrier) {
+  try {
+    parse_barrier(barrier);
+    return true;
+  } catch (const ArgumentError&) {
+    return false;
+  }
+}
+
+/// Every barrier of the registry with its defaults, `auto` included.
+class EveryBarrier : public ::testing::TestWithParam<AlgorithmInfo> {
+ protected:
+  void SetUp() override { start_ = std::chrono::steady_clock::now(); }
+
+  /// Runs it unless three have failed.
+  void run(Case test) {
+    if (failures_ >= 3) return;
+    test.seed = ++cases_ + seed() % 1000000 * 1000;
+    try {
+      run_case(test);
+    } catch (const std::exception& error) {
+      ++failures_;
+      ADD_FAILURE() << test.text() << ": " << error.what();
+    }
+  }
+
+  void report(const char* what) const {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    std::printf("%s: %llu cases (%s), seed %llu, %.2f s\n", GetParam().name.c_str(),
+                static_cast<unsigned long long>(cases_), what, static_cast<unsigned long long>(seed()),
+                seconds);
+    std::fflush(stdout);  // before the next fork
+  }
+
+  std::uint64_t cases_ = 0;
+  int failures_ = 0;
+
+ private:
+  std::chrono::steady_clock::time_point start_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryBarrier, ::testing::ValuesIn(barrier_algorithms()),
+                         [](const auto& algorithm) {
+                           std::string name = algorithm.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST_P(EveryBarrier, HoldsBackEveryRankInAPairwiseArray) {
+  if (long_run()) GTEST_SKIP() << "the full matrix runs instead";
+  const AlgorithmInfo& algorithm = GetParam();
+  const std::vector<int> counts = rank_counts();
+  std::vector<std::vector<std::string>> values;
+  for (const ParameterInfo& parameter : algorithm.parameters) values.push_back(values_of(parameter));
+
+  // Axes: ranks, wait, mode, where, order, barriers, then the algorithm's own.
+  std::vector<int> sizes{static_cast<int>(counts.size()), static_cast<int>(wait_names.size()), 2, 5, 4, 4};
+  const std::size_t own = sizes.size();
+  for (const auto& list : values) sizes.push_back(static_cast<int>(list.size()));
+
+  const auto to_case = [&](const Row& row) {
+    Case test;
+    test.barrier = algorithm.name;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      test.barrier +=
+          ":" + algorithm.parameters[i].name + "=" + values[i][static_cast<std::size_t>(row[own + i])];
+    test.ranks = counts[static_cast<std::size_t>(row[0])];
+    test.wait = wait_names[static_cast<std::size_t>(row[1])];
+    test.mode = static_cast<Mode>(row[2]);
+    test.where = static_cast<Where>(row[3]);
+    test.order = static_cast<Order>(row[4]);
+    test.barriers = static_cast<Barriers>(row[5]);
+    test.episodes = episodes_for(test.ranks, test.where, test.wait);
+    return test;
+  };
+  const Pairwise array(
+      sizes,
+      [&](const Row& row) {
+        const Case test = to_case(row);
+        // Spinning ranks on one CPU are dear and have cases of their own, below.
+        if (test.episodes != usual_episodes) return false;
+        if (test.mode == Mode::processes && test.where == Where::made_up) return false;
+        return accepted(test.barrier);
+      },
+      seed());
+  for (const Row& row : array.rows()) run(to_case(row));
+  report("pairwise");
+}
+
+TEST_P(EveryBarrier, HoldsBackRanksThatSpinOnASharedCpu) {
+  if (long_run()) GTEST_SKIP() << "the full matrix runs instead";
+  Case test;
+  test.barrier = GetParam().name;
+  test.ranks = os::allowed_cpu_count() + 1;
+  test.episodes = spinning_episodes;
+  // One case each, by turns: what waits is the port, the same for all.
+  const bool even = GetParam().name.size() % 2 == 0;
+  test.wait = even ? "spin" : "pause";
+  test.mode = even ? Mode::threads : Mode::processes;
+  test.where = Where::scatter;
+  run(test);
+  report("spinning");
+}
+
+TEST_P(EveryBarrier, HoldsBackHundredsOfRanks) {
+  Case test;
+  test.barrier = GetParam().name;
+  test.episodes = 5;
+  for (int ranks : {244, long_run() ? 1024 : 100}) {
+    test.ranks = ranks;
+    test.where = ranks == 244 ? Where::made_up : Where::anywhere;
+    run(test);
+  }
+  report("many ranks");
+}
+
+TEST_P(EveryBarrier, HoldsBackEveryRankInTheFullMatrix) {
+  if (!long_run()) GTEST_SKIP() << "PHICOLL_TEST_LONG=1 runs it";
+  const AlgorithmInfo& algorithm = GetParam();
+  std::vector<std::string> barriers{algorithm.name};
+  for (const ParameterInfo& parameter : algorithm.parameters)
+    for (const std::string& value : values_of(parameter)) {
+      const std::string barrier = algorithm.name + ":" + parameter.name + "=" + value;
+      if (value != parameter.default_value && accepted(barrier)) barriers.push_back(barrier);
+    }
+  Random random(seed());
+  for (const std::string& barrier : barriers)
+    for (int ranks : rank_counts())
+      for (const std::string& wait : wait_names)
+        for (Mode mode : {Mode::threads, Mode::processes}) {
+          Case test;
+          test.barrier = barrier;
+          test.ranks = ranks;
+          test.wait = wait;
+          test.mode = mode;
+          // What is no axis of the matrix is drawn.
+          test.where = static_cast<Where>(random.below(mode == Mode::threads ? 5 : 4));
+          test.order = static_cast<Order>(random.below(4));
+          test.barriers = static_cast<Barriers>(random.below(4));
+          test.episodes = episodes_for(ranks, test.where, wait);
+          // A time slice a step: with parameters other than the store policy, and above 17 ranks, only where
+          // ranks have CPUs of their own.
+          if (test.episodes == spinning_episodes &&
+              (ranks > 17 || (barrier != algorithm.name && barrier.find(":store=") == std::string::npos)))
+            continue;
+          run(test);
+        }
+  report("full matrix");
+}
+
+TEST_P(EveryBarrier, FitsInTheDefaultMemoryAtTheMostRanks) {
+  const std::size_t limit = GroupOptions().memory_limit;
+  const BarrierSpec spec = parse_barrier(GetParam().name);
+  EXPECT_LE(barrier_footprint(spec, Shape::unknown(max_ranks)), limit);
+  EXPECT_LE(barrier_footprint(spec, place_ranks(max_ranks, uniform_machine(61, 4), Placement::balanced)),
+            limit);
+}
+
+}  // namespace
+}  // namespace phicoll
