@@ -1,0 +1,33 @@
+#pragma once
+
+// The words of a command line: `--name value`, `--name=value`, flags, and what stands alone.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace phicoll::bench {
+
+class Arguments {
+ public:
+  /// `options` take a value, `flags` do not; "-o" may be among the options. Throws ArgumentError for anything
+  /// else.
+  Arguments(const std::vector<std::string>& words, const std::vector<std::string>& options,
+            const std::vector<std::string>& flags);
+
+  bool has(const std::string& name) const { return values_.count(name) != 0; }
+  std::string text(const std::string& name, const std::string& otherwise) const;
+  /// Throws ArgumentError unless the value is a whole number from `least` to `most`.
+  std::int64_t integer(const std::string& name, std::int64_t otherwise, std::int64_t least,
+                       std::int64_t most) const;
+  /// Throws ArgumentError unless the value is a number of at least `least`.
+  double number(const std::string& name, double otherwise, double least) const;
+  const std::vector<std::string>& alone() const { return alone_; }
+
+ private:
+  std::map<std::string, std::string> values_;
+  std::vector<std::string> alone_;
+};
+
+}  // namespace phicoll::bench

@@ -1,0 +1,20 @@
+# Writes OUTPUT, a header that says which commit of SOURCE is built; only when it has changed.
+set(commit "")
+set(dirty "false")
+if(GIT)
+  execute_process(COMMAND ${GIT} -C ${SOURCE} rev-parse --short=12 HEAD OUTPUT_VARIABLE commit
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND ${GIT} -C ${SOURCE} status --porcelain --untracked-files=no OUTPUT_VARIABLE changes
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(changes)
+    set(dirty "true")
+  endif()
+endif()
+set(text "#pragma once\n#define PHICOLL_GIT_COMMIT \"${commit}\"\n#define PHICOLL_GIT_DIRTY ${dirty}\n")
+set(before "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} before)
+endif()
+if(NOT before STREQUAL text)
+  file(WRITE ${OUTPUT} "${text}")
+endif()

@@ -1,0 +1,20 @@
+#pragma once
+
+// The subcommands. Each takes the words behind its name and returns the exit status: 0 well, 2 bad input, 3
+// broken or failed verification, 130 interrupted. They throw ArgumentError for bad input, before anything is
+// started.
+
+#include <string>
+#include <vector>
+
+namespace phicoll::bench {
+
+int run_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line);
+int list_command(const std::vector<std::string>& words);
+int compare_command(const std::vector<std::string>& words);
+int count_command(const std::vector<std::string>& words);
+int doctor_command(const std::vector<std::string>& words);
+/// Hidden: a process of a set, started by run.
+int worker_command(const std::vector<std::string>& words);
+
+}  // namespace phicoll::bench

@@ -1,0 +1,73 @@
+#include <cstdio>
+
+#include "bench/arguments.hpp"
+#include "bench/commands.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/measure/json.hpp"
+#include "phicoll/measure/subjects.hpp"
+
+namespace phicoll::bench {
+
+namespace {
+
+std::string as_json(const AlgorithmInfo& info) {
+  std::vector<std::string> parameters;
+  const auto parameter = [&](const ParameterInfo& p) {
+    measure::JsonObject object;
+    object.add("name", p.name)
+        .add("range", p.range())
+        .add("default", p.default_value)
+        .add("meaning", p.meaning);
+    if (p.choices.empty())
+      object.add("least", static_cast<std::int64_t>(p.least)).add("most", static_cast<std::int64_t>(p.most));
+    else
+      object.raw("choices", measure::json_strings(p.choices));
+    parameters.push_back(object.text());
+  };
+  for (const ParameterInfo& p : info.parameters) parameter(p);
+  if (info.origin != Origin::reference)
+    parameters.push_back(measure::JsonObject()
+                             .add("name", "wait")
+                             .add("range", "spin, pause, pause(n), yield, adaptive")
+                             .add("default", "adaptive")
+                             .add("meaning", "how a rank waits; the group's policy where it is not given")
+                             .text());
+  return measure::JsonObject()
+      .add("name", info.name)
+      .add("operation", "barrier")
+      .add("origin", to_string(info.origin))
+      .add("source", info.source)
+      .add("summary", info.summary)
+      .raw("parameters", measure::json_list(parameters))
+      .text();
+}
+
+}  // namespace
+
+int list_command(const std::vector<std::string>& words) {
+  const Arguments arguments(words, {}, {"--json"});
+  if (arguments.alone().size() > 1 || (arguments.alone().size() == 1 && arguments.alone()[0] != "barrier"))
+    throw ArgumentError("operation", "'" + arguments.alone().back() + "'", "barrier");
+  std::vector<AlgorithmInfo> infos = barrier_algorithms();
+  for (const AlgorithmInfo& info : measure::reference_barriers()) infos.push_back(info);
+  if (arguments.has("--json")) {
+    std::puts("[");
+    for (std::size_t i = 0; i < infos.size(); ++i)
+      std::printf("%s%s\n", as_json(infos[i]).c_str(), i + 1 < infos.size() ? "," : "");
+    std::puts("]");
+    return 0;
+  }
+  for (const AlgorithmInfo& info : infos) {
+    std::printf("%-28s %-10s %s\n", info.name.c_str(), to_string(info.origin), info.summary.c_str());
+    std::printf("%-28s %-10s (%s)\n", "", "", info.source.c_str());
+    for (const ParameterInfo& p : info.parameters)
+      std::printf("    %s = %s (%s): %s\n", p.name.c_str(), p.default_value.c_str(), p.range().c_str(),
+                  p.meaning.c_str());
+  }
+  std::string sets;
+  for (const std::string& name : barrier_sets()) sets += name + ", ";
+  std::printf("sets: %sreferences\n", sets.c_str());
+  return 0;
+}
+
+}  // namespace phicoll::bench

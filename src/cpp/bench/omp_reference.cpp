@@ -1,0 +1,91 @@
+// phicoll-omp-reference: the barrier of one OpenMP library, measured step by step like every other subject.
+// The threads stay inside one parallel region and sleep on the step board between steps. Started by
+// phicoll-bench with the board's descriptor; which library it runs on is decided by how it is started
+// (LD_PRELOAD). The library's own settings are left as they are.
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE  // RTLD_DEFAULT, dladdr
+#endif
+#include <dlfcn.h>
+#include <omp.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "phicoll/measure/set_config.hpp"
+#include "phicoll/measure/timing.hpp"
+#include "phicoll/os/cpu_set.hpp"
+
+namespace {
+
+using namespace phicoll;
+
+// The file whose barrier the code below really calls.
+void name_runtime(char* note, std::size_t bytes) {
+  Dl_info info;
+  void* entry = dlsym(RTLD_DEFAULT, "GOMP_barrier");
+  if (entry == nullptr || dladdr(entry, &info) == 0) return;
+  char* real = realpath(info.dli_fname, nullptr);
+  std::snprintf(note, bytes, "%s", real != nullptr ? real : info.dli_fname);
+  std::free(real);
+}
+
+void serve(measure::StepBoard& board, const measure::SetConfig& config, int rank, bool shares_cpu) {
+  const measure::Seat seat{board, rank, config.ranks, shares_cpu};
+  std::uint32_t seen = 0;
+  for (;;) {
+    const measure::Step step = board.next(&seen);
+    measure::RankReport& report = board.report(rank);
+    report = measure::RankReport();
+    if (step.kind == measure::StepKind::stop) break;
+    measure::run_step(
+        seat, step,
+        [] {
+#pragma omp barrier
+        },
+        report);
+    if (step.kind == measure::StepKind::verify) name_runtime(report.note, sizeof report.note);
+    report.cpu = os::current_cpu();
+    board.done();
+  }
+  board.done();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("phicoll-omp-reference is started by phicoll-bench\n", stderr);
+    return 2;
+  }
+  try {
+    measure::StepBoard board = measure::StepBoard::join(std::atoi(argv[1]));
+    const measure::SetConfig config = measure::SetConfig::parse(board.config());
+    omp_set_dynamic(0);
+    bool whole = true;
+#pragma omp parallel num_threads(config.ranks)
+    {
+      const int rank = omp_get_thread_num();
+      if (omp_get_num_threads() != config.ranks) {
+#pragma omp single
+        whole = false;
+      } else {
+        const int cpu = config.cpus[static_cast<std::size_t>(rank)];
+        bool shares = false;
+        for (int r = 0; r < config.ranks; ++r)
+          shares = shares || (r != rank && config.cpus[static_cast<std::size_t>(r)] == cpu);
+        if (cpu >= 0) os::pin_this_thread(cpu);
+        serve(board, config, rank, shares);
+      }
+    }
+    if (!whole) {
+      std::fprintf(stderr, "phicoll-omp-reference: the library gave fewer than %d threads\n", config.ranks);
+      return 1;
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "phicoll-omp-reference: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,169 @@
+#include "phicoll/measure/rank_worker.hpp"
+
+#include <pthread.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/measure/hand_loops.hpp"
+#include "phicoll/measure/probes.hpp"
+#include "phicoll/measure/subjects.hpp"
+#include "phicoll/os/cpu_set.hpp"
+
+namespace phicoll {
+namespace measure {
+
+namespace {
+
+constexpr std::size_t extra_bytes = 4096;
+
+class RankWorker {
+ public:
+  RankWorker(Communicator& communicator, StepBoard& board, const SetConfig& config,
+             const std::vector<ExtraReference>& extras)
+      : communicator_(communicator),
+        extras_(extras),
+        seat_{board, communicator.rank(), communicator.size(),
+              communicator.control().shares_cpu(communicator.rank())},
+        // At the region's front, where no place of a round lies; adaptive whatever the group's policy is.
+        meeting_(parse_barrier("sense-reversing:wait=adaptive")) {
+    for (const std::string& text : config.subjects) subjects_.push_back(parse_subjects(text).at(0));
+  }
+
+  void run(const Step& step, RankReport& report) {
+    switch (step.kind) {
+      case StepKind::probe_alone:
+      case StepKind::probe_far:
+      case StepKind::probe_near: {
+        NativePort port(communicator_.control(), seat_.rank, communicator_.wait_policy());
+        Probes(seat_, port, communicator_.region() + step.place).run(step, report);
+        break;
+      }
+      default:
+        run_subject(subjects_.at(step.subject), step, report);
+    }
+    report.cpu = os::current_cpu();
+  }
+
+ private:
+  void run_subject(const Subject& subject, const Step& step, RankReport& report) {
+    if (!subject.reference) {
+      communicator_.select_barrier_at(subject.spec, step.place);
+      run_step(
+          seat_, step, [this] { communicator_.barrier(); }, report);
+      return;
+    }
+    communicator_.select_barrier_at(meeting_, 0);
+    unsigned char* memory = communicator_.region() + step.place;
+    const std::size_t bytes = extra_bytes + HandCounterPerCpu::footprint(communicator_.shape()) +
+                              HandFlatFlags::footprint(communicator_.shape());
+    clear(memory, bytes);
+    run_reference(subject.info.name, memory, step, report);
+    communicator_.barrier();
+    clear(memory, bytes);
+  }
+
+  void run_reference(const std::string& name, unsigned char* memory, const Step& step, RankReport& report) {
+    const int rank = seat_.rank;
+    if (name == "hand-one-line") {
+      HandOneLine hand(memory, rank);
+      run_step(seat_, step, hand, report);
+    } else if (name == "hand-two-lines") {
+      HandTwoLines hand(memory, rank);
+      run_step(seat_, step, hand, report);
+    } else if (name == "hand-counter-per-cpu") {
+      HandCounterPerCpu hand(memory, rank, communicator_.shape());
+      run_step(seat_, step, hand, report);
+    } else if (name == "hand-flat-flags") {
+      HandFlatFlags hand(memory, rank, communicator_.shape());
+      run_step(seat_, step, hand, report);
+    } else if (name == "pthread-barrier") {
+      run_pthread(reinterpret_cast<pthread_barrier_t*>(memory), step, report);
+    } else {
+      for (const ExtraReference& extra : extras_)
+        if (extra.name == name) return extra.run(seat_, step, memory, communicator_, report);
+      throw ArgumentError("algorithm", "'" + name + "'", "a reference that this program holds");
+    }
+  }
+
+  void run_pthread(pthread_barrier_t* barrier, const Step& step, RankReport& report) {
+    if (seat_.rank == 0) {
+      pthread_barrierattr_t attributes;
+      pthread_barrierattr_init(&attributes);
+      if (communicator_.control().shared())
+        pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+      pthread_barrier_init(barrier, &attributes, static_cast<unsigned>(seat_.ranks));
+      pthread_barrierattr_destroy(&attributes);
+    }
+    communicator_.barrier();
+    run_step(
+        seat_, step, [barrier] { pthread_barrier_wait(barrier); }, report);
+    communicator_.barrier();
+    if (seat_.rank == 0) pthread_barrier_destroy(barrier);
+  }
+
+  void clear(unsigned char* memory, std::size_t bytes) {
+    if (seat_.rank == 0) std::memset(memory, 0, bytes);
+    communicator_.barrier();
+  }
+
+  Communicator& communicator_;
+  const std::vector<ExtraReference>& extras_;
+  Seat seat_;
+  BarrierSpec meeting_;
+  std::vector<Subject> subjects_;
+};
+
+}  // namespace
+
+void serve_rank(Communicator& communicator, StepBoard& board, const SetConfig& config,
+                const std::vector<ExtraReference>& extras) {
+  RankWorker worker(communicator, board, config, extras);
+  std::uint32_t seen = 0;
+  for (;;) {
+    const Step step = board.next(&seen);
+    RankReport& report = board.report(communicator.rank());
+    report = RankReport();
+    report.local_ns = report.read_ns = report.pingpong_ns = report.switch_ns = report.empty_ns = -1;
+    if (step.kind == StepKind::stop) {
+      board.done();
+      return;
+    }
+    try {
+      worker.run(step, report);
+    } catch (const std::exception& error) {
+      report.failed = 1;
+      std::snprintf(report.error, sizeof report.error, "%s", error.what());
+      board.done();
+      throw;
+    }
+    board.done();
+  }
+}
+
+void serve_threads(StepBoard& board, const std::vector<ExtraReference>& extras) {
+  const SetConfig config = SetConfig::parse(board.config());
+  GroupOptions options;
+  options.placement = config.placement;
+  options.wait = parse_wait_policy(config.wait);
+  ThreadGroup group(config.ranks, options);
+  group.run([&](Communicator& communicator) { serve_rank(communicator, board, config, extras); });
+}
+
+void serve_process(StepBoard& board, int group, int rank) {
+  const SetConfig config = SetConfig::parse(board.config());
+  const std::unique_ptr<ProcessGroup> member =
+      ProcessGroup::join(group, rank, parse_wait_policy(config.wait));
+  try {
+    serve_rank(member->communicator(), board, config, {});
+  } catch (const std::exception& error) {
+    member->fail(error.what());
+    throw;
+  }
+}
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,192 @@
+#include "phicoll/measure/records.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/measure/random.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/facts.hpp"
+#include "phicoll/os/topology.hpp"
+#include "phicoll/version.hpp"
+
+namespace phicoll {
+namespace measure {
+
+namespace {
+
+ArgumentError not_ours(const std::string& argument, const std::string& path, const std::string& why) {
+  return ArgumentError(argument, "'" + path + "' (" + why + ")",
+                       "a results file of phicoll, which begins with its context line");
+}
+
+void check_first(const JsonValue& first, const std::string& path, const std::string& argument) {
+  if (first["phicoll"].string != "results") throw not_ours(argument, path, "its first line is not phicoll's");
+}
+
+}  // namespace
+
+RecordWriter::RecordWriter(const std::string& path) : file_(stdout), path_(path) {
+  if (path == "-") return;
+  struct stat status;
+  const bool exists = stat(path.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode))
+    throw ArgumentError("output", "'" + path + "', which is not a file", "a file that can be written");
+  bool unfinished = false;
+  if (exists && S_ISREG(status.st_mode) && status.st_size > 0) {
+    std::ifstream stream(path, std::ios::binary);
+    std::string line;
+    std::getline(stream, line);
+    JsonValue first;
+    if (!JsonValue::parse(line, &first)) throw not_ours("output", path, "its first line is not JSON");
+    check_first(first, path, "output");
+    stream.clear();
+    stream.seekg(-1, std::ios::end);
+    unfinished = stream.get() != '\n';
+  }
+  file_ = std::fopen(path.c_str(), "ae");
+  if (file_ == nullptr)
+    throw ArgumentError("output", "'" + path + "' (" + std::strerror(errno) + ")",
+                        "a file that can be written");
+  if (unfinished) std::fputc('\n', file_);
+}
+
+RecordWriter::~RecordWriter() {
+  if (file_ != stdout) std::fclose(file_);
+}
+
+void RecordWriter::write(const char* kind, const std::string& run, const JsonObject& fields) {
+  JsonObject head;
+  head.add("schema", records_schema).add("kind", kind).add("run", run);
+  std::string line = head.text();
+  const std::string rest = fields.text();
+  line.pop_back();
+  if (rest.size() > 2) line += ',';
+  line.append(rest, 1, std::string::npos);
+  line += '\n';
+  if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)
+    throw ResourceError("output: '" + path_ + "' can't be written any more (" + std::strerror(errno) + ")");
+}
+
+RecordLines read_records(const std::string& path, const std::string& argument) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream)
+    throw ArgumentError(argument, "'" + path + "' (" + std::strerror(errno) + ")", "a file that can be read");
+  RecordLines lines;
+  std::string line;
+  while (std::getline(stream, line)) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    JsonValue value;
+    if (!JsonValue::parse(line, &value) || value.type != JsonValue::Type::object) {
+      if (lines.records.empty() && line[0] != '{')
+        throw not_ours(argument, path, "its first line is not JSON");
+      ++lines.damaged;
+      continue;
+    }
+    if (lines.records.empty()) check_first(value, path, argument);
+    if (value["schema"].number > records_schema)
+      throw ArgumentError(
+          argument, "'" + path + "' of schema " + json_number(value["schema"].number),
+          "schema " + std::to_string(records_schema) + " or older; a newer phicoll wrote this file");
+    lines.records.push_back(std::move(value));
+  }
+  if (lines.records.empty()) throw not_ours(argument, path, "no whole line");
+  return lines;
+}
+
+JsonObject context_fields(const Settings& settings, const std::vector<std::string>& command,
+                          const BuildInfo& build, const ClockFacts& clock) {
+  char created[64];
+  const std::time_t now = std::time(nullptr);
+  std::tm utc;
+  gmtime_r(&now, &utc);
+  std::strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &utc);
+
+  const std::array<double, 3> load = os::load_averages();
+  JsonObject host;
+  host.add("cpu_model", os::cpu_model())
+      .add("kernel", os::kernel_release())
+      .add("virtualisation", os::virtualisation())
+      .add("container", os::container())
+      .add("governor", os::frequency_governor())
+      .add("boost", os::frequency_boost())
+      .add("huge_pages", os::huge_pages())
+      .raw("load", json_numbers({load[0], load[1], load[2]}))
+      .add("memory_bytes", os::memory_total());
+
+  std::vector<std::string> topology;
+  const auto id = [](JsonObject& object, const char* name, int value) {
+    if (value < 0)
+      object.null(name);
+    else
+      object.add(name, value);
+  };
+  for (const os::CpuPlace& place : os::read_topology()) {
+    JsonObject object;
+    object.add("cpu", place.cpu);
+    id(object, "core", place.core);
+    id(object, "l3", place.l3);
+    id(object, "numa", place.numa);
+    id(object, "package", place.package);
+    topology.push_back(object.text());
+  }
+  std::vector<std::string> caches;
+  for (const os::Cache& cache : os::read_caches(0))
+    caches.push_back(JsonObject()
+                         .add("level", cache.level)
+                         .add("type", cache.type)
+                         .add("size_bytes", static_cast<std::uint64_t>(cache.size_bytes))
+                         .add("line_bytes", static_cast<std::uint64_t>(cache.line_bytes))
+                         .raw("shared_cpus", json_integers(cache.shared_cpus))
+                         .text());
+
+  JsonObject context;
+  context.add("phicoll", "results").add("created", created).raw("command", json_strings(command));
+  context.add("version", PHICOLL_VERSION);
+  if (build.git_commit.empty())
+    context.null("git");
+  else
+    context.raw("git", JsonObject().add("commit", build.git_commit).add("dirty", build.git_dirty).text());
+  context.raw("compiler", JsonObject()
+                              .add("id", build.compiler_id)
+                              .add("version", build.compiler_version)
+                              .add("flags", build.compiler_flags)
+                              .text());
+  context.raw("host", host.text()).raw("topology", json_list(topology)).raw("caches", json_list(caches));
+  context.raw("allowed_cpus", json_integers(os::allowed_cpus()));
+  if (os::cpu_quota() < 0)
+    context.null("cpu_quota");
+  else
+    context.add("cpu_quota", os::cpu_quota());
+  context.raw("clock", JsonObject()
+                           .add("source", clock.clock.cycle_counter != 0 ? "tsc" : "clock_gettime")
+                           .add("resolution_ns", clock.resolution_ns)
+                           .add("overhead_ns", clock.overhead_ns)
+                           .add("invariant", clock.invariant)
+                           .add("offset_ns", clock.offset_ns)
+                           .text());
+  context.add("seed", settings.seed).raw("settings", settings.json());
+  return context;
+}
+
+std::string new_run_id() {
+  std::uint64_t number = 0;
+  const int file = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+  if (file < 0 || read(file, &number, sizeof number) != static_cast<ssize_t>(sizeof number))
+    number = mix_seed(static_cast<std::uint64_t>(os::now_ns()), static_cast<std::uint64_t>(getpid()),
+                      static_cast<std::uint64_t>(std::time(nullptr)));
+  if (file >= 0) close(file);
+  char text[20];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,98 @@
+#include "phicoll/measure/settings.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/options.hpp"
+#include "phicoll/measure/json.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/os/cpu_set.hpp"
+
+namespace phicoll {
+namespace measure {
+
+std::string Settings::json() const {
+  std::vector<std::string> texts;
+  for (const Subject& subject : subjects) texts.push_back(subject.text());
+  JsonObject object;
+  object.add("launches", launches).add("rounds", rounds);
+  if (calls > 0)
+    object.add("calls", calls);
+  else
+    object.null("calls");
+  object.add("window_calls", window_calls)
+      .raw("definitions", json_strings(definitions))
+      .add("delay_ns", delay_ns)
+      .add("imbalance_ns", imbalance_ns)
+      .add("start", "warm");
+  if (budget_s > 0)
+    object.add("budget_s", budget_s);
+  else
+    object.null("budget_s");
+  if (target_width > 0)
+    object.add("target_width", target_width, 6);
+  else
+    object.null("target_width");
+  object.add("placement", placement).add("oversubscribe", oversubscribe).add("wait", wait);
+  object.raw("algorithms", json_strings(texts))
+      .raw("ranks", json_integers(ranks))
+      .raw("modes", json_strings(modes));
+  return object.text();
+}
+
+namespace {
+
+int parse_count(const std::string& whole, const std::string& text) {
+  const bool digits =
+      !text.empty() && text.size() <= 6 && text.find_first_not_of("0123456789") == std::string::npos;
+  const int value = digits ? std::atoi(text.c_str()) : 0;
+  if (value < 1 || value > max_ranks)
+    throw ArgumentError("ranks", "'" + whole + "'",
+                        "numbers from 1 to " + std::to_string(max_ranks) + " such as 2,4,8..32:8");
+  return value;
+}
+
+}  // namespace
+
+std::vector<int> parse_ranks(const std::string& text) {
+  std::vector<int> ranks;
+  for (const std::string& part : split_list(text)) {
+    const std::size_t dots = part.find("..");
+    if (dots == std::string::npos) {
+      ranks.push_back(parse_count(text, part));
+      continue;
+    }
+    const std::size_t colon = part.find(':', dots);
+    const int first = parse_count(text, part.substr(0, dots));
+    const int last =
+        parse_count(text, part.substr(dots + 2, colon == std::string::npos ? colon : colon - dots - 2));
+    const int step = colon == std::string::npos ? 1 : parse_count(text, part.substr(colon + 1));
+    if (last < first) throw ArgumentError("ranks", "'" + text + "'", "ranges that rise, such as 8..32:8");
+    for (int value = first; value <= last; value += step) ranks.push_back(value);
+  }
+  std::vector<int> unique;
+  for (const int value : ranks)
+    if (std::find(unique.begin(), unique.end(), value) == unique.end()) unique.push_back(value);
+  return unique;
+}
+
+void check_settings(const Settings& settings) {
+  const int allowed = os::allowed_cpu_count();
+  bool any = false;
+  for (const int ranks : settings.ranks) {
+    const Shape shape = shape_on_host(ranks, settings.placement);
+    if (!settings.oversubscribe && (ranks > allowed || shape.oversubscribed()))
+      throw ArgumentError(
+          "ranks", std::to_string(ranks),
+          "at most " + std::to_string(allowed) + " (a CPU for each rank) unless --oversubscribe is given");
+    for (const Subject& subject : settings.subjects)
+      for (const std::string& mode : settings.modes) any = any || why_not(subject, mode, shape).empty();
+  }
+  if (!any)
+    throw ArgumentError("algorithm", "only what does not apply to these ranks and modes",
+                        "at least one that does (phicoll-bench list barrier)");
+}
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,47 @@
+#pragma once
+
+// What a run is asked to do.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phicoll/measure/subjects.hpp"
+
+namespace phicoll {
+namespace measure {
+
+struct Settings {
+  std::vector<Subject> subjects;
+  std::vector<int> ranks;
+  std::vector<std::string> modes{"threads"};  ///< threads, processes
+  std::vector<std::string> definitions{"loop", "window"};
+  int launches = 3;
+  int rounds = 20;  ///< in each launch, for each number of ranks
+  int calls = 0;    ///< of a loop; 0: as many as take about 0.25 ms, 64 to 1000
+  int window_calls = 32;
+  double budget_s = 0;      ///< 0: none
+  double target_width = 0;  ///< relative width of every point's interval at which to stop; 0: none
+  std::string placement = "compact";
+  bool oversubscribe = false;
+  double delay_ns = 0;
+  double imbalance_ns = 0;
+  std::uint64_t seed = 1;
+  std::string wait = "adaptive";
+  bool progress = false;
+  std::string output = "-";
+  bool resume = false;
+
+  /// The record's `settings`.
+  std::string json() const;
+};
+
+/// A list of rank counts such as `2,4,8..32:8` (8, 16, 24, 32). Throws ArgumentError("ranks").
+std::vector<int> parse_ranks(const std::string& text);
+
+/// Refuses what can't run here: ranks over the allowed CPUs without oversubscribe, a bad placement, subjects
+/// of which none applies. Throws ArgumentError.
+void check_settings(const Settings& settings);
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,157 @@
+#include "phicoll/measure/step_board.hpp"
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <new>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/os/futex.hpp"
+
+namespace phicoll {
+namespace measure {
+
+struct StepBoard::Header {
+  // What the ranks sleep on, what the coordinator sleeps on, and the step, each in lines of its own: a rank
+  // that reports does not disturb one that still measures.
+  alignas(arch::stride_bytes) std::atomic<std::uint32_t> sequence;
+  alignas(arch::stride_bytes) std::atomic<std::uint32_t> done;
+  alignas(
+      arch::stride_bytes) std::atomic<std::uint32_t> finished;  ///< the last step that all ranks have done
+  alignas(arch::stride_bytes) std::atomic<std::uint64_t> last_episode;
+  alignas(arch::stride_bytes) Step step;
+  alignas(arch::stride_bytes) std::int32_t ranks;
+  std::uint64_t most_calls;
+  std::uint64_t config_bytes;
+  std::uint64_t config, reports, counters, starts, stamps, total;  ///< offsets in the block
+  StampClock clock;
+};
+
+namespace {
+
+std::size_t round_up(std::size_t bytes) {
+  return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+}
+
+}  // namespace
+
+StepBoard::StepBoard(os::SharedMemory memory, bool fresh, int ranks, std::size_t most_calls,
+                     const StampClock* clock, const std::string* config)
+    : memory_(std::move(memory)) {
+  if (!fresh) return;
+  const auto size = static_cast<std::size_t>(ranks);
+  Header* h = ::new (memory_.data()) Header();
+  h->ranks = ranks;
+  h->most_calls = most_calls;
+  h->clock = *clock;
+  h->config_bytes = config->size();
+  h->config = round_up(sizeof(Header));
+  h->reports = round_up(h->config + config->size());
+  h->counters = h->reports + size * sizeof(RankReport);
+  h->starts = h->counters + size * arch::stride_bytes;
+  h->stamps = round_up(h->starts + most_calls * sizeof(std::uint64_t));
+  h->total = h->stamps + size * 2 * round_up(most_calls * sizeof(std::uint64_t));
+  std::memcpy(at(h->config), config->data(), config->size());
+}
+
+StepBoard StepBoard::create(int ranks, std::size_t most_calls, const StampClock& clock,
+                            const std::string& config) {
+  const auto size = static_cast<std::size_t>(ranks);
+  const std::size_t bytes = round_up(sizeof(Header)) + round_up(config.size()) +
+                            size * (sizeof(RankReport) + arch::stride_bytes) +
+                            (2 * size + 1) * round_up(most_calls * sizeof(std::uint64_t)) + 4096;
+  return StepBoard(os::SharedMemory::create("phicoll-steps", bytes), true, ranks, most_calls, &clock,
+                   &config);
+}
+
+StepBoard StepBoard::join(int descriptor) {
+  return StepBoard(os::SharedMemory::from_descriptor(descriptor, 0), false, 0, 0, nullptr, nullptr);
+}
+
+int StepBoard::ranks() const {
+  return header().ranks;
+}
+std::size_t StepBoard::most_calls() const {
+  return header().most_calls;
+}
+const StampClock& StepBoard::clock() const {
+  return header().clock;
+}
+std::string StepBoard::config() const {
+  return std::string(reinterpret_cast<const char*>(at(header().config)), header().config_bytes);
+}
+
+void StepBoard::post(const Step& step) {
+  Header& h = header();
+  h.step = step;
+  h.done.store(0, std::memory_order_relaxed);
+  h.last_episode.store(0, std::memory_order_relaxed);
+  if (step.kind == StepKind::window)
+    for (std::size_t i = 0; i < h.most_calls && i <= step.calls; ++i)
+      starts()[i].store(0, std::memory_order_relaxed);
+  else
+    for (int r = 0; r < h.ranks; ++r) counter(r).store(0, std::memory_order_relaxed);
+  // Release: whoever sees the new number sees the step and all that was cleared for it.
+  h.sequence.fetch_add(1, std::memory_order_release);
+  os::futex_wake(&h.sequence, INT_MAX, true);
+}
+
+bool StepBoard::wait_done(std::int64_t timeout_ns) {
+  Header& h = header();
+  const std::uint32_t wanted = h.sequence.load(std::memory_order_relaxed);
+  const std::uint32_t seen = h.finished.load(std::memory_order_acquire);
+  if (seen == wanted) return true;
+  os::futex_wait(&h.finished, seen, timeout_ns, true);
+  return h.finished.load(std::memory_order_acquire) == wanted;
+}
+
+const Step& StepBoard::next(std::uint32_t* seen) {
+  Header& h = header();
+  std::uint32_t now = h.sequence.load(std::memory_order_acquire);
+  while (now == *seen) {
+    os::futex_wait(&h.sequence, now, -1, true);
+    now = h.sequence.load(std::memory_order_acquire);
+  }
+  *seen = now;
+  return h.step;
+}
+
+void StepBoard::done() {
+  Header& h = header();
+  // acq_rel: the last one's wake hands on what all the others have written.
+  const std::uint32_t before = h.done.fetch_add(1, std::memory_order_acq_rel);
+  if (before + 1 != static_cast<std::uint32_t>(h.ranks)) return;
+  h.finished.store(h.sequence.load(std::memory_order_relaxed), std::memory_order_release);
+  os::futex_wake(&h.finished, 1, true);
+}
+
+RankReport& StepBoard::report(int rank) {
+  return reinterpret_cast<RankReport*>(at(header().reports))[rank];
+}
+
+std::uint64_t* StepBoard::entries(int rank) {
+  const std::size_t area = round_up(header().most_calls * sizeof(std::uint64_t));
+  return reinterpret_cast<std::uint64_t*>(at(header().stamps + 2 * static_cast<std::size_t>(rank) * area));
+}
+
+std::uint64_t* StepBoard::exits(int rank) {
+  const std::size_t area = round_up(header().most_calls * sizeof(std::uint64_t));
+  return reinterpret_cast<std::uint64_t*>(
+      at(header().stamps + (2 * static_cast<std::size_t>(rank) + 1) * area));
+}
+
+std::atomic<std::uint64_t>* StepBoard::starts() {
+  return reinterpret_cast<std::atomic<std::uint64_t>*>(at(header().starts));
+}
+
+std::atomic<std::uint64_t>& StepBoard::counter(int rank) {
+  return *reinterpret_cast<std::atomic<std::uint64_t>*>(
+      at(header().counters + static_cast<std::size_t>(rank) * arch::stride_bytes));
+}
+
+std::atomic<std::uint64_t>& StepBoard::last_episode() {
+  return header().last_episode;
+}
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,109 @@
+#pragma once
+
+// How the coordinator of a run tells the ranks of one set what to do next, and gets back what they saw: a
+// block of memory shared by processes. Between two steps every rank sleeps in the kernel, so that a subject
+// that is not on turn costs the others nothing; the coordinator sleeps while a step runs.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "phicoll/arch/arch.hpp"
+#include "phicoll/measure/stamp.hpp"
+#include "phicoll/os/shared_memory.hpp"
+
+namespace phicoll {
+namespace measure {
+
+enum class StepKind : std::uint32_t {
+  verify,       ///< does the subject keep the barrier's promise?
+  loop,         ///< back-to-back calls
+  window,       ///< calls from a common start time
+  probe_alone,  ///< one rank: an L1 hit, the empty loop
+  probe_far,    ///< two ranks on distinct CPUs: a read, a ping-pong; all others sleep
+  probe_near,   ///< two ranks on one CPU: a switch; all others sleep
+  stop          ///< leave
+};
+
+/// What all ranks of the set do next. Plain data; times in ns.
+struct Step {
+  StepKind kind;
+  std::uint32_t subject;  ///< index in the set's list
+  std::uint64_t place;    ///< byte offset in the group's region
+  std::uint64_t calls;    ///< timed calls; episodes when verifying
+  std::uint64_t warmups;  ///< untimed calls first
+  std::uint64_t seed;     ///< of the delays
+  double delay_ns;        ///< loop: between barriers
+  double imbalance_ns;    ///< loop: largest additional random delay of a rank
+  double slack_ns;        ///< window: from the announcement to the start
+  double jitter_ns;       ///< window: largest random delay behind the start; verify: before an episode
+  double cap_ns;          ///< window, verify: stop after the call in which so much time has passed
+  std::int32_t pair[2];   ///< probe: the ranks that take part
+};
+
+/// What one rank saw in one step. `ticks` stamps follow in the rank's area.
+struct alignas(arch::stride_bytes) RankReport {
+  std::uint64_t calls;        ///< really made and timed
+  std::uint64_t ticks;        ///< loop: from the first to the last, delays included
+  std::uint64_t ideal_ticks;  ///< loop: what the delays alone take (the slowest rank of each call)
+  std::uint64_t late;         ///< window: calls whose start had passed when the rank looked
+  double local_ns, read_ns, pingpong_ns, switch_ns, empty_ns;  ///< probe; negative: not measured by this rank
+  std::int32_t cpu;                                            ///< where the rank ran at the end of the step
+  std::int32_t failed;    ///< 1 with `error` when the step, and with it the rank, failed
+  std::int32_t violated;  ///< 1 with `error` when the subject broke its promise
+  char error[244];
+  char note[256];  ///< verify: what the rank's program wants recorded (a library's path)
+};
+
+class StepBoard {
+ public:
+  /// The coordinator makes it for `ranks` ranks and steps of at most `most_calls` calls. `config` is a text
+  /// that the ranks can read. Throws ResourceError.
+  static StepBoard create(int ranks, std::size_t most_calls, const StampClock& clock,
+                          const std::string& config);
+  /// A rank's process joins by the inherited descriptor.
+  static StepBoard join(int descriptor);
+
+  int descriptor() const { return memory_.descriptor(); }
+  int ranks() const;
+  std::size_t most_calls() const;
+  const StampClock& clock() const;
+  std::string config() const;
+
+  // The coordinator's side.
+  /// Hands the ranks a step and wakes them.
+  void post(const Step& step);
+  /// Sleeps until all ranks have done the step or `timeout_ns` have passed; returns whether they have.
+  bool wait_done(std::int64_t timeout_ns);
+
+  // A rank's side.
+  /// Sleeps until there is a step that this rank has not seen. `seen` is the number of the last one, 0 at
+  /// first.
+  const Step& next(std::uint32_t* seen);
+  void done();
+  RankReport& report(int rank);
+  /// Stamps of the entries and exits of the calls of a rank.
+  std::uint64_t* entries(int rank);
+  std::uint64_t* exits(int rank);
+
+  // Between ranks while a step runs.
+  /// Window starts, one a call, 0 until rank 0 announces it, 1 for "no more".
+  std::atomic<std::uint64_t>* starts();
+  /// Per-rank counters, a stride apart: episodes of the verification, phases of a probe.
+  std::atomic<std::uint64_t>& counter(int rank);
+  /// The last episode of a verification, once rank 0 knows it.
+  std::atomic<std::uint64_t>& last_episode();
+
+ private:
+  struct Header;
+  StepBoard(os::SharedMemory memory, bool fresh, int ranks, std::size_t most_calls, const StampClock* clock,
+            const std::string* config);
+  Header& header() const { return *static_cast<Header*>(memory_.data()); }
+  unsigned char* at(std::size_t offset) const { return static_cast<unsigned char*>(memory_.data()) + offset; }
+
+  os::SharedMemory memory_;
+};
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,110 @@
+#include "phicoll/measure/subjects.hpp"
+
+#include <algorithm>
+
+#include "phicoll/collectives/nearest.hpp"
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+namespace measure {
+
+const std::vector<AlgorithmInfo>& reference_barriers() {
+  static const std::vector<AlgorithmInfo> infos = [] {
+    const auto reference = [](const char* name, const char* source, const char* summary) {
+      return AlgorithmInfo{name, Origin::reference, source, summary, {}};
+    };
+    const char* own = "hand-written, phicoll";
+    return std::vector<AlgorithmInfo>{
+        reference("hand-one-line", own,
+                  "two ranks on two CPUs, both flags in one line: the limit back to back"),
+        reference("hand-two-lines", own, "two ranks on two CPUs, a line for each flag"),
+        reference(
+            "hand-counter-per-cpu", own,
+            "ranks that share CPUs: one counter for each CPU, then the CPUs; own CPU's ranks yield at once"),
+        reference("hand-flat-flags", own,
+                  "ranks that share CPUs: a flag each, own CPU's first, yielding at once"),
+        reference("std-barrier", "C++ standard library, std::barrier", "C++20 barrier; threads only"),
+        reference("pthread-barrier", "C library, pthread_barrier_t",
+                  "POSIX barrier, process-shared in processes"),
+        reference("libgomp", "GCC libgomp", "OpenMP barrier inside a parallel region; threads only"),
+        reference("libomp", "LLVM libomp", "OpenMP barrier inside a parallel region; threads only"),
+        reference("libiomp5", "Intel libiomp5", "OpenMP barrier inside a parallel region; threads only"),
+    };
+  }();
+  return infos;
+}
+
+bool is_openmp_reference(const std::string& name) {
+  return name == "libgomp" || name == "libomp" || name == "libiomp5";
+}
+
+std::vector<std::string> split_list(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t start = 0;
+  for (;;) {
+    const std::size_t end = text.find(separator, start);
+    parts.push_back(text.substr(start, end == std::string::npos ? end : end - start));
+    if (end == std::string::npos) return parts;
+    start = end + 1;
+  }
+}
+
+std::vector<Subject> parse_subjects(const std::string& text) {
+  std::vector<Subject> subjects;
+  std::vector<std::string> seen;
+  const auto add = [&](Subject subject) {
+    std::string canonical = subject.text();
+    if (std::find(seen.begin(), seen.end(), canonical) != seen.end()) return;
+    seen.push_back(std::move(canonical));
+    subjects.push_back(std::move(subject));
+  };
+  std::vector<std::string> names = barrier_sets();
+  names.push_back("references");
+  for (const AlgorithmInfo& info : barrier_algorithms()) names.push_back(info.name);
+  for (const AlgorithmInfo& info : reference_barriers()) names.push_back(info.name);
+
+  for (const std::string& part : split_list(text)) {
+    if (part == "references") {
+      for (const AlgorithmInfo& info : reference_barriers()) add(Subject{info, true, BarrierSpec{}});
+      continue;
+    }
+    const std::string name = part.substr(0, part.find(':'));
+    bool found = false;
+    for (const AlgorithmInfo& info : reference_barriers())
+      if (info.name == name) {
+        if (name != part) throw ArgumentError("algorithm", "'" + part + "'", name + " without parameters");
+        add(Subject{info, true, BarrierSpec{}});
+        found = true;
+      }
+    if (found) continue;
+    std::vector<BarrierSpec> specs;
+    try {
+      specs = parse_barriers(part);
+    } catch (const ArgumentError& error) {
+      // The registry knows only its own names; here the references count as near ones too.
+      if (error.argument() != "algorithm") throw;
+      throw ArgumentError("algorithm", "'" + name + "'", nearest_or_all(name, names));
+    }
+    for (const BarrierSpec& spec : specs)
+      for (const AlgorithmInfo& info : barrier_algorithms())
+        if (info.name == spec.name) add(Subject{info, false, spec});
+  }
+  return subjects;
+}
+
+std::string why_not(const Subject& subject, const std::string& mode, const Shape& shape) {
+  if (!subject.reference) return "";
+  const std::string& name = subject.info.name;
+  const bool threads = mode == "threads";
+  if ((name == "std-barrier" || is_openmp_reference(name)) && !threads) return "it is for threads only";
+  if (name == "hand-one-line" || name == "hand-two-lines") {
+    if (shape.size() != 2) return "it is for two ranks";
+    if (shape.oversubscribed()) return "its two ranks need a CPU each";
+  }
+  if (name == "hand-counter-per-cpu" || name == "hand-flat-flags")
+    if (!shape.oversubscribed()) return "it is for ranks that share CPUs";
+  return "";
+}
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,92 @@
+#pragma once
+
+// A run: launches of sets, rounds of probes and subjects in random order, records.
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "phicoll/measure/records.hpp"
+#include "phicoll/measure/settings.hpp"
+#include "phicoll/measure/worker_set.hpp"
+
+namespace phicoll {
+namespace measure {
+
+/// How the sets' processes are started. An OpenMP reference that is missing here is skipped with a word.
+struct Programs {
+  WorkerSet::Program threads;
+  WorkerSet::Program processes;
+  std::map<std::string, WorkerSet::Program> openmp;  ///< by the reference's name
+};
+
+struct SweepResult {
+  std::string reason;  ///< complete, budget, interrupted, failed
+  std::string error;
+  bool unverified = false;  ///< some subject broke the barrier's promise
+};
+
+class Sweep {
+ public:
+  /// `say` gets a line for a person now and then: what is skipped, and progress if asked for. `interrupted`
+  /// turns true on Ctrl-C; the step in hand is finished.
+  Sweep(const Settings& settings, Programs programs, const ClockFacts& clock, RecordWriter& writer,
+        std::string run, std::function<void(const std::string&)> say, const std::atomic<bool>& interrupted);
+  ~Sweep();
+
+  /// Takes over what `records` hold of the run to continue.
+  void resume(const std::vector<JsonValue>& records);
+  /// Measures and writes everything behind the context, `end` included.
+  SweepResult run();
+
+ private:
+  struct Point;
+  struct LiveSet;
+  struct Task;
+
+  using PointKey = std::tuple<std::string, int, std::string>;  // mode, ranks, spec
+
+  void run_all();
+  void run_unit(int launch, int ranks, int rounds, double until_s);
+  void start_sets(int launch, int ranks, const Shape& shape);
+  void add_set(const std::string& mode, const WorkerSet::Program& program, int ranks, const Shape& shape,
+               const std::vector<const Subject*>& subjects);
+  void verify(LiveSet& set, Point& point, int launch);
+  void write_point(const LiveSet& set, const Point& point);
+  void probe(LiveSet& set, int launch, int round, std::size_t place_number, std::size_t place,
+             std::uint64_t seed);
+  void measure(Task& task, int launch, int round, int order, std::size_t place, std::uint64_t seed);
+  bool width_reached() const;
+  double elapsed_s() const;
+  void check_interrupt() const;
+  void say_once(const std::string& text);
+
+  Settings settings_;
+  Programs programs_;
+  ClockFacts clock_;
+  RecordWriter& writer_;
+  std::string run_;
+  std::function<void(const std::string&)> say_;
+  const std::atomic<bool>& interrupted_;
+
+  std::int64_t start_ns_;
+  double earlier_s_ = 0;  // time that earlier parts of a resumed run took
+  int first_launch_ = 0;
+  std::map<int, int> rounds_done_;  // by ranks
+  std::map<PointKey, std::unique_ptr<Point>> points_;
+  std::vector<std::unique_ptr<LiveSet>> sets_;
+  std::vector<std::size_t> places_;  // of the unit in hand
+  std::vector<std::string> said_;
+  long samples_ = 0;
+  int rounds_total_ = 0;
+  int rounds_now_ = 0;
+  double last_progress_s_ = -1;
+  bool unverified_ = false;
+};
+
+}  // namespace measure
+}  // namespace phicoll

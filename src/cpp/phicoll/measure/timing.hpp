@@ -1,0 +1,184 @@
+#pragma once
+
+// The two definitions of a barrier's run time, and the check that it is one, for anything that can be called.
+// Templates, so that a hand-written loop is timed without a call in it.
+
+#include <sched.h>
+
+#include <cstdio>
+
+#include "phicoll/measure/random.hpp"
+#include "phicoll/measure/step_board.hpp"
+
+namespace phicoll {
+namespace measure {
+
+/// A rank's seat in a step: who it is, and whether it shares its CPU with another rank (then it gives the CPU
+/// away while it waits for a time or a step, since the other must run).
+struct Seat {
+  StepBoard& board;
+  int rank;
+  int ranks;
+  bool shares_cpu;
+};
+
+/// Random delay in ticks of one rank before one call, known to every rank.
+inline std::uint64_t delay_ticks(const Step& step, std::uint64_t call, int rank, std::uint64_t range) {
+  if (range == 0) return 0;
+  Random random(mix_seed(step.seed, call, static_cast<std::uint64_t>(rank)));
+  return random.below(range + 1);
+}
+
+/// One turn of the empty loop: what a back-to-back loop costs without its call.
+inline void empty_turn() {
+  __asm__ __volatile__("" : : : "memory");
+}
+
+inline void wait_ticks(const StampClock& clock, std::uint64_t ticks) {
+  const std::uint64_t start = clock.before();
+  while (clock.before() - start < ticks) {
+  }
+}
+
+/// Back-to-back calls. ticks: all timed calls of this rank; ideal_ticks: the delays alone.
+template <class Call>
+void time_loop(const Seat& seat, const Step& step, Call&& call, RankReport& report) {
+  const StampClock& clock = seat.board.clock();
+  for (std::uint64_t i = 0; i < step.warmups; ++i) call();
+  report.calls = step.calls;
+  if (step.delay_ns <= 0 && step.imbalance_ns <= 0) {
+    const std::uint64_t start = clock.before();
+    for (std::uint64_t i = 0; i < step.calls; ++i) {
+      call();
+      empty_turn();
+    }
+    report.ticks = clock.after() - start;
+    report.ideal_ticks = 0;
+    return;
+  }
+  const std::uint64_t delay = clock.to_ticks(step.delay_ns);
+  const std::uint64_t range = clock.to_ticks(step.imbalance_ns);
+  // What the delays take without barriers: for each call the slowest rank's, which an ideal barrier would
+  // take, and how much longer than asked this rank's waiting takes (the clock's own reading).
+  std::uint64_t ideal = 0;
+  std::uint64_t asked = 0;
+  for (std::uint64_t i = 0; i < step.calls; ++i) {
+    std::uint64_t slowest = 0;
+    for (int r = 0; r < seat.ranks; ++r) {
+      const std::uint64_t of_rank = delay_ticks(step, i, r, range);
+      if (of_rank > slowest) slowest = of_rank;
+      if (r == seat.rank) asked += delay + of_rank;
+    }
+    ideal += delay + slowest;
+  }
+  const auto waits = [&](bool with_call) {
+    const std::uint64_t start = clock.before();
+    for (std::uint64_t i = 0; i < step.calls; ++i) {
+      wait_ticks(clock, delay + delay_ticks(step, i, seat.rank, range));
+      if (with_call) call();
+      empty_turn();
+    }
+    return clock.after() - start;
+  };
+  const std::uint64_t alone = waits(false);
+  for (std::uint64_t i = 0; i < step.warmups; ++i) call();
+  report.ticks = waits(true);
+  report.ideal_ticks = ideal + (alone > asked ? alone - asked : 0);
+}
+
+/// Calls from a common start time each. Rank 0 announces a start after its own exit from the call before: all
+/// others are then on their way out, and whoever misses a start is counted as late. Starts given in advance
+/// would need to know how long a call takes.
+template <class Call>
+void time_windows(const Seat& seat, const Step& step, Call&& call, RankReport& report) {
+  StepBoard& board = seat.board;
+  const StampClock& clock = board.clock();
+  std::atomic<std::uint64_t>* starts = board.starts();
+  std::uint64_t* entries = board.entries(seat.rank);
+  std::uint64_t* exits = board.exits(seat.rank);
+  const std::uint64_t range = clock.to_ticks(step.jitter_ns);
+  const std::uint64_t slack = clock.to_ticks(step.slack_ns);
+  const std::uint64_t cap = clock.to_ticks(step.cap_ns);
+  for (std::uint64_t i = 0; i < step.warmups; ++i) call();
+  const std::uint64_t begin = clock.before();
+  std::uint64_t i = 0;
+  std::uint64_t late = 0;
+  for (; i < step.calls; ++i) {
+    if (seat.rank == 0) {
+      const std::uint64_t now = clock.before();
+      // 1 for "no more": a start is a time and never that small.
+      const bool enough = i > 0 && now - begin > cap;
+      starts[i].store(enough ? 1 : now + slack, std::memory_order_release);
+    }
+    std::uint64_t start;
+    while ((start = starts[i].load(std::memory_order_acquire)) == 0)
+      if (seat.shares_cpu) sched_yield();
+    if (start == 1) break;
+    const std::uint64_t mine = start + delay_ticks(step, i, seat.rank, range);
+    std::uint64_t now = clock.before();
+    if (now > mine) ++late;
+    while (now < mine) {
+      if (seat.shares_cpu) sched_yield();
+      now = clock.before();
+    }
+    entries[i] = now;
+    call();
+    exits[i] = clock.after();
+  }
+  report.calls = i;
+  report.late = late;
+}
+
+/// Nobody may leave episode e before everybody has entered it: each rank counts its entries where all can
+/// read them, and looks at all counters when it leaves. `report.calls` are the episodes made.
+template <class Call>
+void verify_barrier(const Seat& seat, const Step& step, Call&& call, RankReport& report) {
+  StepBoard& board = seat.board;
+  const StampClock& clock = board.clock();
+  const std::uint64_t range = clock.to_ticks(step.jitter_ns);
+  const std::uint64_t cap = clock.to_ticks(step.cap_ns);
+  const std::uint64_t begin = clock.before();
+  std::uint64_t episode = 0;
+  for (;;) {
+    ++episode;
+    if (seat.rank == 0 && (episode == step.calls || clock.before() - begin > cap))
+      board.last_episode().store(episode, std::memory_order_release);
+    wait_ticks(clock, delay_ticks(step, episode, seat.rank, range));
+    // Relaxed on purpose: it is the barrier that must make the counters visible.
+    board.counter(seat.rank).store(episode, std::memory_order_relaxed);
+    call();
+    for (int r = 0; r < seat.ranks && report.violated == 0; ++r) {
+      const std::uint64_t entered = board.counter(r).load(std::memory_order_relaxed);
+      if (entered == episode || entered == episode + 1) continue;
+      report.violated = 1;
+      std::snprintf(report.error, sizeof report.error,
+                    "rank %d left episode %llu when rank %d had entered episode %llu", seat.rank,
+                    static_cast<unsigned long long>(episode), r, static_cast<unsigned long long>(entered));
+    }
+    const std::uint64_t last = board.last_episode().load(std::memory_order_acquire);
+    if (last != 0 && episode >= last) break;
+  }
+  report.calls = episode;
+  report.ticks = clock.after() - begin;
+}
+
+/// The step's timing or verification, of anything that can be called.
+template <class Call>
+void run_step(const Seat& seat, const Step& step, Call&& call, RankReport& report) {
+  switch (step.kind) {
+    case StepKind::verify:
+      verify_barrier(seat, step, call, report);
+      break;
+    case StepKind::loop:
+      time_loop(seat, step, call, report);
+      break;
+    case StepKind::window:
+      time_windows(seat, step, call, report);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,65 @@
+#pragma once
+
+// The coordinator's side of one set of ranks: starts its processes, hands them steps, notices their death,
+// ends them.
+
+#include <sys/types.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phicoll/measure/set_config.hpp"
+#include "phicoll/measure/step_board.hpp"
+
+namespace phicoll {
+namespace measure {
+
+/// A set that cannot go on; what() is the cause as a sentence.
+class SetFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class WorkerSet {
+ public:
+  /// How a worker's process is started: the program, its arguments (before those that the set adds: the
+  /// board's descriptor and, in a process set, the group's descriptor and the rank), and environment changes.
+  struct Program {
+    std::string path;
+    std::vector<std::string> arguments;
+    std::vector<std::pair<std::string, std::string>> environment;
+  };
+
+  /// Starts one process (threads, openmp) or `config.ranks` (processes). Throws ResourceError, SetFailure.
+  WorkerSet(const SetConfig& config, const Program& program, std::size_t most_calls, const StampClock& clock);
+  /// Ends the processes: by a last step where they are well, else by SIGKILL.
+  ~WorkerSet();
+  WorkerSet(const WorkerSet&) = delete;
+  WorkerSet& operator=(const WorkerSet&) = delete;
+
+  /// Runs one step on all ranks and returns when it is done. Throws SetFailure when a process died, a rank
+  /// failed, or the step did not end within `timeout_s`.
+  void run(const Step& step, double timeout_s);
+  RankReport& report(int rank) { return board_->report(rank); }
+  StepBoard& board() { return *board_; }
+  const SetConfig& config() const { return config_; }
+  pid_t first_pid() const { return pids_.front(); }
+
+ private:
+  void start(const Program& program, const std::vector<std::string>& more, const std::vector<int>& inherit);
+  /// The cause if a process has ended, else "".
+  std::string ended();
+  void stop();
+
+  SetConfig config_;
+  std::unique_ptr<StepBoard> board_;
+  os::SharedMemory group_;
+  std::vector<pid_t> pids_;
+  bool well_ = false;
+};
+
+}  // namespace measure
+}  // namespace phicoll
