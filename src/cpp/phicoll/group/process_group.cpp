@@ -241,6 +241,7 @@ void fork_and_run(int ranks, const GroupOptions& options,
       try {
         group = ProcessGroup::join(fcntl(memory.descriptor(), F_DUPFD_CLOEXEC, 3), r, options.wait);
         function(group->communicator());
+        group.reset();
       } catch (const std::exception& error) {
         control_of(memory).break_group(r, error.what());
         status = 1;
