@@ -89,7 +89,8 @@ struct Dissemination {
   template <class Port>
   class Rank {
    public:
-    Rank(const Parameters& p, const Setup& setup) : reset_(p.reset), store_(p.store), ways_(p.ways) {
+    Rank(const Parameters& p, const Setup& setup)
+        : reset_(p.reset), store_(p.store), ways_(static_cast<std::size_t>(p.ways)) {
       const int n = setup.size();
       const int rounds = ceil_log(p.ways + 1, n);
       for (std::size_t set = 0; set < sets(p); ++set) {
@@ -112,12 +113,12 @@ struct Dissemination {
 
     void operator()(Port& port) {
       ++episode_;
-      if (reset_ == Reset::episode) {
-        run(port, peers_.data(), at_least(episode_));
+      if (__builtin_expect(reset_ == Reset::episode, 1)) {
+        run<ConditionKind::at_least>(port, peers_.data(), episode_);
       } else {
         // Sets in turn; a set's sense flips each time it is used again.
         const std::uint64_t sense = 1 - ((episode_ - 1) >> 1 & 1);
-        run(port, peers_.data() + ((episode_ - 1) & 1) * peers_a_set_, equal<std::uint64_t>(sense));
+        run<ConditionKind::equal>(port, peers_.data() + ((episode_ - 1) & 1) * peers_a_set_, sense);
       }
     }
 
@@ -132,19 +133,24 @@ struct Dissemination {
       int from;
     };
 
-    void run(Port& port, const Peer* round, Condition<std::uint64_t> heard) {
-      const Peer* const end = round + peers_a_set_;
-      while (round != end) {
-        const Peer* const next = end - round > ways_ ? round + ways_ : end;  // the last round may be shorter
-        for (const Peer* peer = round; peer != next; ++peer) {
-          if (__builtin_expect(store_ == StorePolicy::plain, 1)) {
-            port.signal(*peer->tell, heard.value);
+    // Members are copied to locals: a store to a flag could change them for all that the compiler knows.
+    template <ConditionKind kind>
+    [[gnu::always_inline]] void run(Port& port, const Peer* round, std::uint64_t value) {
+      const StorePolicy store = store_;
+      const std::size_t ways = ways_;
+      for (std::size_t left = peers_a_set_; left != 0;) {
+        const std::size_t here = left < ways ? left : ways;  // the last round may be shorter
+        for (std::size_t i = 0; i < here; ++i) {
+          if (__builtin_expect(store == StorePolicy::plain, 1)) {
+            port.signal(*round[i].tell, value);
           } else {
-            port.signal(*reinterpret_cast<SoleWriterLine<std::uint64_t>*>(peer->tell), heard.value, store_);
+            port.signal(*reinterpret_cast<SoleWriterLine<std::uint64_t>*>(round[i].tell), value, store);
           }
         }
-        for (const Peer* peer = round; peer != next; ++peer) port.wait(*peer->hear, heard, peer->from);
-        round = next;
+        for (std::size_t i = 0; i < here; ++i)
+          port.wait(*round[i].hear, Condition<std::uint64_t>{kind, value, 0}, round[i].from);
+        round += here;
+        left -= here;
       }
     }
 
@@ -153,7 +159,7 @@ struct Dissemination {
     std::size_t peers_a_set_ = 0;
     Reset reset_;
     StorePolicy store_;
-    int ways_;
+    std::size_t ways_;
   };
 };
 

@@ -1,0 +1,87 @@
+"""The code of `dissemination` on `NativePort`: nothing but loads, stores, compares and branches where every wait passes.
+
+What leaves that path is one of three functions that are cold and out of line: a wait that must go on, a marked sleeper,
+a line stored whole. The test walks the control flow of the compiled barrier and demands that it gets from its entry to its
+return without any call, and that these three are the only calls there are.
+"""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BARRIER = r"phicoll::Dissemination::Rank<phicoll::NativePort>::operator\(\)\(phicoll::NativePort&\)"
+COLD = ("NativePort::wait_slow", "NativePort::wake_slow", "NativePort::store_whole")
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory):
+    """The barrier's instructions in order: address -> (mnemonic, operands, called function or None)."""
+    compiler = shutil.which("g++")
+    if compiler is None or shutil.which("objdump") is None:
+        pytest.skip("needs g++ and objdump")
+    if "x86_64" not in subprocess.run([compiler, "-dumpmachine"], capture_output=True, text=True).stdout:
+        pytest.skip("reads x86-64 code")
+    obj = tmp_path_factory.mktemp("hot") / "probe.o"
+    source = ROOT / "tests" / "cpp" / "hot_path_probe.cpp"
+    command = [compiler, "-std=c++14", "-O2", "-I", ROOT / "src" / "cpp", "-c", source, "-o", obj]
+    subprocess.run(command, check=True)
+    dump = ["objdump", "-drC", "--no-show-raw-insn", obj]
+    text = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
+    body = re.search(rf"<{BARRIER}>:\n(.*?)(?:\n\n|\Z)", text, re.DOTALL)
+    assert body, "the barrier's function is not in the object"
+    instructions = {}
+    address = None
+    for line in body.group(1).splitlines():
+        if relocation := re.match(r"\s+[0-9a-f]+: R_X86_64_PLT32\s+(.*)", line):
+            mnemonic, operands, _ = instructions[address]
+            instructions[address] = (mnemonic, operands, relocation.group(1))
+        elif instruction := re.match(r"\s+([0-9a-f]+):\s+(\S+)\s*(.*)", line):
+            address = int(instruction.group(1), 16)
+            instructions[address] = (instruction.group(2), instruction.group(3), None)
+    return instructions
+
+
+@pytest.fixture(scope="module")
+def without_calls(code):
+    """Every instruction that can be reached from the entry without a call."""
+    order = sorted(code)
+    following = dict(zip(order, order[1:], strict=False))
+    seen, todo = set(), [order[0]]
+    while todo:
+        at = todo.pop()
+        if at in seen or at not in code or code[at][0].startswith("call"):
+            continue
+        seen.add(at)
+        mnemonic, operands, _ = code[at]
+        if mnemonic.startswith("ret"):
+            continue
+        if mnemonic.startswith("j"):
+            assert "*" not in operands, "an indirect jump"
+            todo.append(int(operands.split()[0], 16))
+        if mnemonic != "jmp":
+            todo.append(following[at])
+    return [code[at] for at in sorted(seen)]
+
+
+def test_the_barrier_returns_without_a_call(without_calls):
+    mnemonics = [mnemonic for mnemonic, _, _ in without_calls]
+    assert any(m.startswith("ret") for m in mnemonics)
+    # Not an empty body: flags are stored and looked at.
+    assert sum("(%r" in operands for _, operands, _ in without_calls) >= 10
+
+
+def test_only_what_leaves_the_fast_path_is_called(code):
+    called = [target or operands for m, operands, target in code.values() if m.startswith("call")]
+    assert called
+    assert [name for name in called if not any(cold in name for cold in COLD)] == []
+
+
+def test_no_division_no_fence_no_locked_operation(without_calls):
+    slow = re.compile(r"i?div|lock|[lms]fence|xchg|cmpxchg|xadd")
+    # `xchg %ax,%ax` is how the assembler writes a two-byte nop.
+    found = [i for i in without_calls if slow.match(i[0]) and i[:2] != ("xchg", "%ax,%ax")]
+    assert found == []
