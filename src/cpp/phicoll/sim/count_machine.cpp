@@ -15,6 +15,9 @@ namespace {
 constexpr std::int64_t none = -1;
 /// Turns that polling ranks take in vain, for each rank, before they count as waiting for ever.
 constexpr std::int64_t vain_turns_a_rank = 64;
+/// Above, who has heard of whom is not followed: a bit a rank for each word takes memory by the cube of
+/// ranks.
+constexpr int most_ranks_heard = 256;
 
 template <class T>
 bool word_holds(const CountAwaited& a) {
@@ -63,6 +66,7 @@ struct CountMachine::WordState {
   // Chain up to the value, and up to the one before it (what the last writer itself has behind it).
   std::int64_t chain = 0;
   std::int64_t chain_before = 0;
+  std::vector<std::uint64_t> heard;   // whose entry the value tells of: a bit a rank, or empty
   std::vector<int> readers;           // of this version
   std::vector<std::int64_t> records;  // contributions that nobody else has obtained yet
 };
@@ -85,6 +89,7 @@ CountMachine::CountMachine(const Shape& shape, std::size_t bytes)
       ranks_(static_cast<std::size_t>(shape.size())) {
   memory_ = static_cast<unsigned char*>(allocate_strided(bytes_));
   std::memset(memory_, 0, bytes_);
+  if (shape.size() <= most_ranks_heard) heard_words_ = (ranks_.size() + 63) / 64;
 }
 
 CountMachine::~CountMachine() {
@@ -113,7 +118,7 @@ CountMachine::WordState& CountMachine::word_of(const void* word) {
 }
 
 /// The word holds a new value by `rank`, whose counters say what is behind it.
-void CountMachine::start_version(WordState& word, int rank, Write how, std::int64_t record) {
+void CountMachine::start_version(WordState& word, int rank, Write how, bool ordered, std::int64_t record) {
   const RankState& self = ranks_[static_cast<std::size_t>(rank)];
   const bool update = how == Write::arrival || how == Write::signal_update;
   if (word.episode != episode_ || !update) {
@@ -122,6 +127,12 @@ void CountMachine::start_version(WordState& word, int rank, Write how, std::int6
     word.rounds_rank = none;
     word.rounds_of_others = none;
     word.records.clear();
+    word.heard.clear();
+  }
+  // An update carries on what the updates before it released; a store does not.
+  if (ordered && heard_words_ != 0) {
+    word.heard.resize(heard_words_);
+    for (std::size_t i = 0; i < heard_words_; ++i) word.heard[i] |= self.heard[i];
   }
   word.writer = rank;
   word.readers.clear();
@@ -159,7 +170,7 @@ void CountMachine::finish_write(int rank, Line& line) {
   }
 }
 
-void CountMachine::wrote(int rank, const void* place, Write how) {
+void CountMachine::wrote(int rank, const void* place, Write how, bool ordered) {
   RankState& self = ranks_[static_cast<std::size_t>(rank)];
   WordState& word = word_of(place);
   // An atomic update queues behind those before it: it is done when they are.
@@ -173,7 +184,7 @@ void CountMachine::wrote(int rank, const void* place, Write how) {
     record = static_cast<std::int64_t>(records_.size());
     records_.push_back(Member{rank, false});
   }
-  start_version(word, rank, how, record);
+  start_version(word, rank, how, ordered, record);
   finish_write(rank, line_of(place));
 }
 
@@ -188,8 +199,8 @@ void CountMachine::wrote_line(int rank, const void* place, Write how) {
     record = static_cast<std::int64_t>(records_.size());
     records_.push_back(Member{rank, false});
   }
-  start_version(line.whole, rank, how, record);
-  for (WordState& word : line.words) start_version(word, rank, how, record);
+  start_version(line.whole, rank, how, true, record);
+  for (WordState& word : line.words) start_version(word, rank, how, true, record);
   finish_write(rank, line);
 }
 
@@ -232,8 +243,9 @@ void CountMachine::consume(int rank, WordState& word) {
 }
 
 /// `rank` has obtained the word's value.
-void CountMachine::follow(int rank, WordState& word, int from) {
+void CountMachine::follow(int rank, WordState& word, int from, bool ordered) {
   if (word.episode != episode_) return;
+  if (ordered) hear(rank, word);
   look_edge(rank, word, from);
   consume(rank, word);
   RankState& self = ranks_[static_cast<std::size_t>(rank)];
@@ -242,16 +254,37 @@ void CountMachine::follow(int rank, WordState& word, int from) {
   used(rank, rounds_behind(rank, word));
 }
 
-void CountMachine::obtained(int rank, const void* word) {
-  follow(rank, word_of(word), any_rank);
+/// An acquire of the word by `rank`.
+void CountMachine::hear(int rank, const WordState& word) {
+  if (word.episode != episode_) return;
+  std::vector<std::uint64_t>& heard = ranks_[static_cast<std::size_t>(rank)].heard;
+  for (std::size_t i = 0; i < word.heard.size(); ++i) heard[i] |= word.heard[i];
+}
+
+/// Throws unless `rank` has heard of all.
+void CountMachine::check_heard(int rank) const {
+  if (entered_ != shape_.size())
+    throw Error("counting: rank " + std::to_string(rank) + " left the barrier when only " +
+                std::to_string(entered_) + " of " + std::to_string(shape_.size()) + " ranks had entered");
+  if (heard_words_ == 0) return;
+  const std::vector<std::uint64_t>& heard = ranks_[static_cast<std::size_t>(rank)].heard;
+  for (int other = 0; other < shape_.size(); ++other)
+    if ((heard[static_cast<std::size_t>(other) / 64] >> (other % 64) & 1) == 0)
+      throw Error("counting: rank " + std::to_string(rank) + " left the barrier and had not heard of rank " +
+                  std::to_string(other));
+}
+
+void CountMachine::obtained(int rank, const void* word, bool ordered) {
+  follow(rank, word_of(word), any_rank, ordered);
 }
 
 void CountMachine::obtained_line(int rank, const void* place) {
-  for (WordState& word : line_of(place).words) follow(rank, word, any_rank);
+  for (WordState& word : line_of(place).words) follow(rank, word, any_rank, true);
 }
 
 std::int64_t CountMachine::obtained_by_update(int rank, const void* place) {
   WordState& word = word_of(place);
+  hear(rank, word);
   look_edge(rank, word, any_rank);
   consume(rank, word);
   return rounds_behind(rank, word);
@@ -297,12 +330,12 @@ void CountMachine::wait(int rank, const CountAwaited& awaited) {
     suspend(rank);
   }
   if (!awaited.whole_line) {
-    follow(rank, word_of(awaited.place), awaited.from);
+    follow(rank, word_of(awaited.place), awaited.from, true);
     return;
   }
   const auto* const bytes = static_cast<const unsigned char*>(awaited.place);
   for (unsigned b = 0; b < arch::line_bytes; ++b)
-    if ((awaited.mask >> b & 1) != 0) follow(rank, word_of(bytes + b), awaited.from);
+    if ((awaited.mask >> b & 1) != 0) follow(rank, word_of(bytes + b), awaited.from, true);
 }
 
 void CountMachine::pause(int rank) {
@@ -360,6 +393,8 @@ Counts CountMachine::run_episode(const std::function<void(int)>& body, const std
     state.chain = 0;
     state.entered = false;
     state.left = false;
+    state.heard.assign(heard_words_, 0);
+    if (heard_words_ != 0) state.heard[static_cast<std::size_t>(r) / 64] |= std::uint64_t{1} << (r % 64);
     if (!state.fiber) {
       // The fiber serves all episodes: a stack and a start are dearer than a switch.
       state.fiber.reset(new Fiber([this, r] {
@@ -368,10 +403,7 @@ Counts CountMachine::run_episode(const std::function<void(int)>& body, const std
           ++entered_;
           (*body_)(r);
           self.left = true;
-          if (entered_ != shape_.size())
-            throw Error("counting: rank " + std::to_string(r) + " left the barrier when only " +
-                        std::to_string(entered_) + " of " + std::to_string(shape_.size()) +
-                        " ranks had entered");
+          check_heard(r);
           suspend(r);
         }
       }));

@@ -49,10 +49,11 @@ class CountMachine {
   /// One episode: each rank calls `body(rank)` once, all at the same time.
   Counts run_episode(const std::function<void(int)>& body, const std::vector<int>& order);
 
-  // For CountPort. The memory itself has been read or changed by the port; these keep the books.
-  void wrote(int rank, const void* word, Write how);
+  // For CountPort. The memory itself has been read or changed by the port; these keep the books. `ordered`:
+  // with release, or acquire.
+  void wrote(int rank, const void* word, Write how, bool ordered);
   void wrote_line(int rank, const void* line, Write how);
-  void obtained(int rank, const void* word);
+  void obtained(int rank, const void* word, bool ordered);
   void obtained_line(int rank, const void* line);
   /// The edge of an atomic update's read, before wrote(); its path counts only if the result is used.
   std::int64_t obtained_by_update(int rank, const void* word);
@@ -67,11 +68,13 @@ class CountMachine {
 
   Line& line_of(const void* place);
   WordState& word_of(const void* word);
-  void start_version(WordState& word, int rank, Write how, std::int64_t record);
+  void start_version(WordState& word, int rank, Write how, bool ordered, std::int64_t record);
   void finish_write(int rank, Line& line);
   bool look_edge(int rank, WordState& word, int from);
   std::int64_t rounds_behind(int rank, const WordState& word) const;
-  void follow(int rank, WordState& word, int from);
+  void follow(int rank, WordState& word, int from, bool ordered);
+  void hear(int rank, const WordState& word);
+  void check_heard(int rank) const;
   void consume(int rank, WordState& word);
   static bool holds(const CountAwaited& awaited);
   void run_ready();
@@ -81,6 +84,7 @@ class CountMachine {
   struct RankState {
     std::int64_t rounds = 0;
     std::int64_t chain = 0;
+    std::vector<std::uint64_t> heard;  // of whose entry: a bit a rank; empty where it is not followed
     bool entered = false;
     bool left = false;
     bool waiting = false;
@@ -100,6 +104,7 @@ class CountMachine {
   Counts counts_;
   std::uint64_t episode_ = 0;
   std::int64_t entered_ = 0;
+  std::size_t heard_words_ = 0;
   std::int64_t idle_turns_ = 0;
 };
 

@@ -41,20 +41,21 @@ class CountPort {
 
   template <class T>
   T load_relaxed(const Word<T>& word) const {
-    machine_->obtained(rank_, &word);
+    machine_->obtained(rank_, &word, false);
     return value_of(word);
   }
   template <class T>
   T load_acquire(const Word<T>& word) const {
-    return load_relaxed(word);
+    machine_->obtained(rank_, &word, true);
+    return value_of(word);
   }
   template <class T>
   void store_relaxed(Word<T>& word, T value) const {
-    set(word, value, CountMachine::Write::store);
+    set(word, value, CountMachine::Write::store, false);
   }
   template <class T>
   void store_release(Word<T>& word, T value) const {
-    store_relaxed(word, value);
+    set(word, value, CountMachine::Write::store, true);
   }
   template <class T>
   CountedResult<T> exchange(Word<T>& word, T value) const {
@@ -65,7 +66,7 @@ class CountPort {
   bool compare_exchange(Word<T>& word, T& expected, T desired) const {
     const T seen = value_of(word);
     if (seen != expected) {
-      expected = load_relaxed(word);
+      expected = load_acquire(word);
       return false;
     }
     // Success tells the rank what was there: a result that is used.
@@ -85,7 +86,7 @@ class CountPort {
 
   template <class T>
   void signal(Word<T>& word, T value) const {
-    set(word, value, CountMachine::Write::signal);
+    set(word, value, CountMachine::Write::signal, true);
   }
   template <class T>
   CountedResult<T> signal_add(Word<T>& word, T value) const {
@@ -143,15 +144,15 @@ class CountPort {
     return word.atomic().load(std::memory_order_relaxed);
   }
   template <class T>
-  void set(Word<T>& word, T value, CountMachine::Write how) const {
+  void set(Word<T>& word, T value, CountMachine::Write how, bool ordered) const {
     word.atomic().store(value, std::memory_order_relaxed);
-    machine_->wrote(rank_, &word, how);
+    machine_->wrote(rank_, &word, how, ordered);
   }
   template <class T, class Change>
   CountedResult<T> update(Word<T>& word, Change change, CountMachine::Write how) const {
     const T before = value_of(word);
     const std::int64_t behind = machine_->obtained_by_update(rank_, &word);
-    set(word, change(before), how);
+    set(word, change(before), how, true);
     return CountedResult<T>(*machine_, rank_, behind, before);
   }
 
