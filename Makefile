@@ -1,0 +1,52 @@
+# The two commands: `make demo` and `make test`. Each installs what it needs, builds, and runs.
+
+PYTHON := .venv/bin/python
+CMAKE  := $(CURDIR)/.venv/bin/cmake
+JOBS   ?= $(shell nproc)
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
+
+.PHONY: help setup build demo test test-long bench style clean
+
+help:
+	@echo "make demo       look at this machine, compare the barriers on it: demo/report.html, demo/results.jsonl"
+	@echo "make test       C++ and Python tests, the notebook, style, a sample of the sanitizers and fallbacks"
+	@echo "make test-long  the full matrix, every sanitizer, the emulated aarch64"
+	@echo "make bench      the speed table: phicoll against the limit and the references"
+	@echo "make build      phicoll in .venv:  .venv/bin/phicoll, .venv/bin/python -c 'import phicoll'"
+	@echo "make clean      removes what was built; .venv and demo/ stay"
+
+setup:
+	@scripts/setup.sh demo
+
+# The package in .venv, with the extension and phicoll-bench; a build directory of its own makes the second time quick.
+.venv/.built: $(SOURCES) | setup
+	$(PYTHON) -m pip --disable-pip-version-check install -q --no-build-isolation --no-deps --force-reinstall \
+	  -C build-dir=build/python .
+	@touch $@
+
+build: setup .venv/.built
+
+demo: build
+	$(PYTHON) -m phicoll demo --out demo
+
+bench: build
+	$(PYTHON) benchmarks/speed.py
+
+test:
+	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory .venv/.built
+	JOBS=$(JOBS) scripts/test.sh
+
+test-long:
+	@scripts/setup.sh test-long
+	@$(MAKE) --no-print-directory .venv/.built
+	JOBS=$(JOBS) scripts/test.sh --long
+
+style:
+	@scripts/setup.sh test
+	scripts/style.sh
+
+clean:
+	rm -rf build .venv/.built

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Installs what is missing: system packages through apt where that is allowed, Python packages in .venv.
+# usage: scripts/setup.sh [demo|test|test-long]
+# What is required and cannot be had ends the script with the command to run by hand; what is optional is skipped with a word.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+purpose=${1:-demo}
+
+# command or file to look for | Debian and Ubuntu package | what goes without it (empty: required)
+needed=(
+  "g++|g++|"
+  "git|git|"
+  "make|make|"
+  "python3|python3|"
+  "/usr/include/hwloc.h|libhwloc-dev|the topology is read from sysfs"
+  "/usr/include/boost/context/fiber.hpp|libboost-context-dev|fibers switch by ucontext, 30 times slower"
+  "/usr/lib/llvm-*/lib/libomp.so*|libomp-dev|libomp is not among the references"
+)
+if [ "$purpose" != demo ]; then
+  needed+=(
+    "/usr/include/gtest/gtest.h|libgtest-dev|"
+    "objdump|binutils|"
+    "/usr/include/Zydis/Zydis.h|libzydis-dev|the Xeon Phi's instructions are not decoded and run"
+  )
+fi
+if [ "$purpose" = test-long ]; then
+  needed+=(
+    "aarch64-linux-gnu-g++|g++-aarch64-linux-gnu|no tests for aarch64"
+    "qemu-aarch64|qemu-user|no tests for aarch64"
+    "/usr/src/googletest/CMakeLists.txt|googletest|no tests for aarch64"
+  )
+fi
+
+present() {
+  case "$1" in
+    /*) compgen -G "$1" >/dev/null ;;
+    *) command -v "$1" >/dev/null ;;
+  esac
+}
+python_can_make_environments() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
+
+packages=()
+for line in "${needed[@]}"; do
+  IFS='|' read -r what package _ <<<"$line"
+  present "$what" || packages+=("$package")
+done
+python_can_make_environments || packages+=("python3-venv")
+# The extension needs the interpreter's own headers.
+python3 -c 'import os, sysconfig; raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' \
+  2>/dev/null || packages+=("python3-dev")
+
+if [ ${#packages[@]} -gt 0 ]; then
+  if [ "$(id -u)" = 0 ]; then
+    as_root=()
+  elif sudo -n true 2>/dev/null; then
+    as_root=(sudo -n)
+  else
+    as_root=(false)
+  fi
+  command="apt-get install -y --no-install-recommends ${packages[*]}"
+  if command -v apt-get >/dev/null && [ "${as_root[*]:-}" != false ]; then
+    echo "setup: $command"
+    export DEBIAN_FRONTEND=noninteractive
+    "${as_root[@]}" apt-get update -qq || echo "setup: apt-get update failed; trying with what is known"
+    # One at a time when all together fail, so that an optional one that is missing does not cost the others.
+    # shellcheck disable=SC2086
+    "${as_root[@]}" $command -qq >/dev/null 2>&1 || for package in "${packages[@]}"; do
+      "${as_root[@]}" apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 || true
+    done
+  else
+    echo "setup: these packages are missing and may not be installed from here; run: sudo $command"
+  fi
+  missing=0
+  for line in "${needed[@]}"; do
+    IFS='|' read -r what package without <<<"$line"
+    present "$what" && continue
+    if [ -n "$without" ]; then
+      echo "setup: without $package $without"
+    else
+      echo "setup: $package is required; run: sudo apt-get install $package" >&2
+      missing=1
+    fi
+  done
+  if ! python_can_make_environments; then
+    echo "setup: python3-venv is required; run: sudo apt-get install python3-venv" >&2
+    missing=1
+  fi
+  [ $missing = 0 ] || exit 1
+fi
+
+# Python packages: what builds the extension, what phicoll needs, and for the tests what they need.
+stamp=.venv/.setup-$purpose
+if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ scripts/setup.sh -nt "$stamp" ]; then
+  [ -x .venv/bin/python ] || python3 -m venv .venv
+  pip=(.venv/bin/python -m pip --disable-pip-version-check install -q)
+  mapfile -t packages < <(.venv/bin/python - "$purpose" <<'PY'
+import sys
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    from pip._vendor import tomli as tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))
+wanted = project["build-system"]["requires"] + ["cmake>=3.18", "ninja"] + project["project"]["dependencies"]
+if sys.argv[1] != "demo":
+    wanted += project["project"]["optional-dependencies"]["test"]
+print("\n".join(wanted))
+PY
+)
+  echo "setup: Python packages in .venv"
+  "${pip[@]}" "${packages[@]}"
+  # Intel's OpenMP is a reference only; the demo does without it.
+  "${pip[@]}" intel-openmp 2>/dev/null || echo "setup: without intel-openmp libiomp5 is not among the references"
+  touch "$stamp"
+fi
