@@ -32,6 +32,7 @@ run barrier:
   --placement P                compact, scatter, balanced, or CPUs such as 0,2,4              [compact]
   --oversubscribe              allow more ranks than CPUs
   --delay-ns N --imbalance-ns N   between barriers of a loop; largest random share of a rank  [0]
+  --start S                    warm; evicted: flags flushed before each call (window only)      [warm]
   --wait POLICY                spin, pause, pause(n), yield, adaptive                         [adaptive]
   --seed N                     of places, orders and delays                                   [drawn]
   --libiomp5 PATH              Intel's OpenMP library, if it is not found by itself

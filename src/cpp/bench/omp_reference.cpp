@@ -32,7 +32,7 @@ void name_runtime(char* note, std::size_t bytes) {
 }
 
 void serve(measure::StepBoard& board, const measure::SetConfig& config, int rank, bool shares_cpu) {
-  const measure::Seat seat{board, rank, config.ranks, shares_cpu};
+  const measure::Seat seat{board, rank, config.ranks, shares_cpu, nullptr};
   std::uint32_t seen = 0;
   for (;;) {
     const measure::Step step = board.next(&seen);

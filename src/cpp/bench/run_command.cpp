@@ -66,6 +66,10 @@ measure::Settings parse_settings(const Arguments& arguments) {
   settings.delay_ns = arguments.number("--delay-ns", 0, 0);
   settings.imbalance_ns = arguments.number("--imbalance-ns", 0, 0);
   settings.wait = to_string(parse_wait_policy(arguments.text("--wait", "adaptive")));
+  settings.start = choices("start", arguments.text("--start", "warm"), {"warm", "evicted"}).at(0);
+  if (settings.start == "evicted" && settings.definitions != std::vector<std::string>{"window"})
+    throw ArgumentError("start", "'evicted' with definition loop",
+                        "evicted with definition window alone: back-to-back calls leave no time to evict");
   settings.progress = arguments.has("--progress");
   settings.resume = arguments.has("--resume");
   if (arguments.has("-o") && arguments.has("--output")) throw ArgumentError("output", "two values", "one");
@@ -108,12 +112,12 @@ std::string run_to_resume(const measure::RecordLines& file, measure::Settings& s
 }  // namespace
 
 int run_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line) {
-  const Arguments arguments(
-      words,
-      {"--algorithm", "--ranks", "--mode", "--definition", "--launches", "--rounds", "--calls",
-       "--window-calls", "--budget", "--target-width", "--placement", "--delay-ns", "--imbalance-ns",
-       "--seed", "--wait", "-o", "--output", "--libiomp5", "--lock-wait"},
-      {"--oversubscribe", "--resume", "--progress"});
+  const Arguments arguments(words,
+                            {"--algorithm", "--ranks",    "--mode",         "--definition", "--launches",
+                             "--rounds",    "--calls",    "--window-calls", "--budget",     "--target-width",
+                             "--placement", "--delay-ns", "--imbalance-ns", "--seed",       "--wait",
+                             "-o",          "--output",   "--libiomp5",     "--lock-wait",  "--start"},
+                            {"--oversubscribe", "--resume", "--progress"});
   if (arguments.alone().size() != 1 || arguments.alone()[0] != "barrier")
     throw ArgumentError("operation",
                         arguments.alone().empty() ? "none" : "'" + arguments.alone().back() + "'", "barrier");
@@ -162,7 +166,11 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   }
   measure::Sweep sweep(
       settings, programs, clock, writer, run,
-      [](const std::string& text) { std::fprintf(stderr, "phicoll-bench: %s\n", text.c_str()); },
+      [](const std::string& text) {
+        // Progress is for programs that watch; everything else says who speaks.
+        const bool progress = text.compare(0, 9, "progress:") == 0;
+        std::fprintf(stderr, "%s%s\n", progress ? "" : "phicoll-bench: ", text.c_str());
+      },
       interrupted);
   if (continuing) sweep.resume(earlier);
   const measure::SweepResult result = sweep.run();

@@ -27,7 +27,7 @@ class RankWorker {
       : communicator_(communicator),
         extras_(extras),
         seat_{board, communicator.rank(), communicator.size(),
-              communicator.control().shares_cpu(communicator.rank())},
+              communicator.control().shares_cpu(communicator.rank()), nullptr},
         // At the region's front, where no place of a round lies; adaptive whatever the group's policy is.
         meeting_(parse_barrier("sense-reversing:wait=adaptive")) {
     for (const std::string& text : config.subjects) subjects_.push_back(parse_subjects(text).at(0));
@@ -52,12 +52,13 @@ class RankWorker {
   void run_subject(const Subject& subject, const Step& step, RankReport& report) {
     if (!subject.reference) {
       communicator_.select_barrier_at(subject.spec, step.place);
+      seat_.memory = communicator_.region() + step.place;
       run_step(
           seat_, step, [this] { communicator_.barrier(); }, report);
       return;
     }
     communicator_.select_barrier_at(meeting_, 0);
-    unsigned char* memory = communicator_.region() + step.place;
+    unsigned char* memory = seat_.memory = communicator_.region() + step.place;
     const std::size_t bytes = extra_bytes + HandCounterPerCpu::footprint(communicator_.shape()) +
                               HandFlatFlags::footprint(communicator_.shape());
     clear(memory, bytes);

@@ -25,7 +25,7 @@ std::string Settings::json() const {
       .raw("definitions", json_strings(definitions))
       .add("delay_ns", delay_ns)
       .add("imbalance_ns", imbalance_ns)
-      .add("start", "warm");
+      .add("start", start);
   if (budget_s > 0)
     object.add("budget_s", budget_s);
   else

@@ -27,6 +27,7 @@ struct Settings {
   double delay_ns = 0;
   double imbalance_ns = 0;
   std::uint64_t seed = 1;
+  std::string start = "warm";  ///< or evicted: windows only
   std::string wait = "adaptive";
   bool progress = false;
   std::string output = "-";

@@ -70,6 +70,20 @@ double percentile(std::vector<double> values, double p) {
   return values[below] + (at - static_cast<double>(below)) * (values[below + 1] - values[below]);
 }
 
+double midmean(std::vector<double> values) {
+  if (values.empty()) return nan_value;
+  std::sort(values.begin(), values.end());
+  // Each value stands for an interval of length 1; the middle half is [n/4, 3n/4].
+  const double n = static_cast<double>(values.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double at = static_cast<double>(i);
+    const double share = std::min(at + 1, 0.75 * n) - std::max(at, 0.25 * n);
+    if (share > 0) sum += share * values[i];
+  }
+  return sum / (0.5 * n);
+}
+
 double geometric_mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) {

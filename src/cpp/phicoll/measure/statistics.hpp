@@ -31,6 +31,10 @@ double largest(const std::vector<double>& values);
 double smallest(const std::vector<double>& values);
 /// The percentile `p` (0 to 100), linear between the closest ranks (R's type 7). NaN for none.
 double percentile(std::vector<double> values, double p);
+/// The interquartile mean: the mean of the middle half, the values at its ends by their share. As robust as a
+/// median against a quarter of bad values on each side, and not bound to the steps of a coarse clock, to
+/// which the median of a few calls is. NaN for none.
+double midmean(std::vector<double> values);
 /// exp of the mean of the logs; NaN for none or where a value is not positive. For ratios.
 double geometric_mean(const std::vector<double>& values);
 

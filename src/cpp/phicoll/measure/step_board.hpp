@@ -29,17 +29,18 @@ enum class StepKind : std::uint32_t {
 /// What all ranks of the set do next. Plain data; times in ns.
 struct Step {
   StepKind kind;
-  std::uint32_t subject;  ///< index in the set's list
-  std::uint64_t place;    ///< byte offset in the group's region
-  std::uint64_t calls;    ///< timed calls; episodes when verifying
-  std::uint64_t warmups;  ///< untimed calls first
-  std::uint64_t seed;     ///< of the delays
-  double delay_ns;        ///< loop: between barriers
-  double imbalance_ns;    ///< loop: largest additional random delay of a rank
-  double slack_ns;        ///< window: from the announcement to the start
-  double jitter_ns;       ///< window: largest random delay behind the start; verify: before an episode
-  double cap_ns;          ///< window, verify: stop after the call in which so much time has passed
-  std::int32_t pair[2];   ///< probe: the ranks that take part
+  std::uint32_t subject;      ///< index in the set's list
+  std::uint64_t place;        ///< byte offset in the group's region
+  std::uint64_t calls;        ///< timed calls; episodes when verifying
+  std::uint64_t warmups;      ///< untimed calls first; verify: episodes that no cap cuts
+  std::uint64_t seed;         ///< of the delays
+  double delay_ns;            ///< loop: between barriers
+  double imbalance_ns;        ///< loop: largest additional random delay of a rank
+  double slack_ns;            ///< window: from the announcement to the start
+  double jitter_ns;           ///< window: largest random delay behind the start; verify: before an episode
+  std::uint64_t evict_bytes;  ///< window: so much of the subject's memory is evicted before each call
+  double cap_ns;              ///< window, verify: stop after the call in which so much time has passed
+  std::int32_t pair[2];       ///< probe: the ranks that take part
 };
 
 /// What one rank saw in one step. `ticks` stamps follow in the rank's area.

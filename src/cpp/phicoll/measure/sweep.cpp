@@ -23,12 +23,14 @@ namespace {
 constexpr double step_cap_ns = 50e6;
 // A loop of automatic length.
 constexpr double loop_aim_ns = 250e3;
-constexpr int least_loop_calls = 64;
+constexpr int least_loop_calls = 16;
 constexpr int most_loop_calls = 1000;
 // Untimed calls after a hand-over: caches, branch predictors and wake-ups settle.
 constexpr double warm_aim_ns = 1e6;
 constexpr int most_warmups = 32;
 constexpr int verify_episodes = 300;
+constexpr int least_episodes = 20;
+constexpr double verify_timeout_s = 60;
 constexpr double verify_cap_ns = 100e6;
 constexpr double jitter_ns = 1000;
 // The region's front belongs to the meeting barrier of a set.
@@ -37,6 +39,9 @@ constexpr std::size_t places_span = std::size_t{8} << 20;
 constexpr std::size_t places_count = 64;
 constexpr double step_timeout_s = 30;
 constexpr std::size_t most_far_pairs = 4;
+
+// What one eviction takes at most, as a rule.
+constexpr double evict_line_ns = 200;
 
 struct Interrupted {};
 
@@ -209,7 +214,7 @@ void Sweep::run_unit(int launch, int ranks, int rounds, double until_s) {
     if (settings_.progress && (elapsed_s() - last_progress_s_ > 0.2 || rounds_now_ == rounds_total_)) {
       last_progress_s_ = elapsed_s();
       char text[160];
-      std::snprintf(text, sizeof text, "progress %d/%d rounds, launch %d, %d ranks, %.1f s", rounds_now_,
+      std::snprintf(text, sizeof text, "progress: %d %d launch %d with %d ranks, %.1f s", rounds_now_,
                     rounds_total_, launch, ranks, elapsed_s());
       say_(text);
     }
@@ -235,7 +240,9 @@ void Sweep::start_sets(int launch, int ranks, const Shape& shape) {
       const auto known = points_.find(PointKey(mode, ranks, spec));
       if (known != points_.end() && known->second->excluded) continue;
       if (subject.reference && is_openmp_reference(subject.info.name)) {
-        if (programs_.openmp.count(subject.info.name) == 0)
+        if (settings_.start == "evicted")
+          say_once("skipped: " + subject.info.name + ": its flags are out of reach, they can't be evicted");
+        else if (programs_.openmp.count(subject.info.name) == 0)
           say_once("skipped: " + subject.info.name + ": the library is not installed here");
         else
           members[subject.info.name].push_back(&subject);
@@ -271,7 +278,16 @@ void Sweep::start_sets(int launch, int ranks, const Shape& shape) {
   for (std::size_t s = 0; s < sets_.size(); ++s)
     for (Point* point : sets_[s]->points) {
       check_interrupt();
-      verify(*sets_[s], *point, launch);
+      try {
+        verify(*sets_[s], *point, launch);
+      } catch (const SetFailure& failure) {
+        // A subject that hangs, throws or crashes takes its set with it, not the run: it is marked, and the
+        // launch starts again without it. Who kills a process from outside means the run.
+        if (failure.killed()) throw;
+        exclude(*sets_[s], *point, failure.what());
+        start_sets(launch, ranks, shape);
+        return;
+      }
     }
 }
 
@@ -312,10 +328,11 @@ void Sweep::verify(LiveSet& set, Point& point, int launch) {
   step.subject = point.index;
   step.place = places_[static_cast<std::size_t>(launch) % places_.size()];
   step.calls = verify_episodes;
+  step.warmups = least_episodes;
   step.seed = mix_seed(settings_.seed, 4, static_cast<std::uint64_t>(launch));
   step.jitter_ns = jitter_ns;
   step.cap_ns = verify_cap_ns;
-  set.workers->run(step, step_timeout_s);
+  set.workers->run(step, verify_timeout_s);
   const bool before = point.verified;
   const bool first = !point.written;
   point.verified = true;
@@ -365,6 +382,17 @@ std::string value_of(const ParameterValues& values, const char* name, const char
 }
 
 }  // namespace
+
+void Sweep::exclude(const LiveSet& set, Point& point, const std::string& why) {
+  point.excluded = true;
+  point.verified = false;
+  point.error = why;
+  point.written = true;
+  unverified_ = true;
+  say_("left out: " + point.subject.text() + " with " + std::to_string(point.ranks) + " ranks as " +
+       point.mode + ": " + why);
+  write_point(set, point);
+}
 
 void Sweep::write_point(const LiveSet& set, const Point& point) {
   const Subject& subject = point.subject;
@@ -545,8 +573,14 @@ void Sweep::measure(Task& task, int launch, int round, int order, std::size_t pl
   } else {
     step.calls = static_cast<std::uint64_t>(asked);
     if (point.slack_ns <= 0)
-      point.slack_ns = shares ? 4000 + 4000.0 * point.ranks : 1500 + 50.0 * point.ranks;
+      point.slack_ns = shares ? 2000 + 2500.0 * point.ranks : 1500 + 50.0 * point.ranks;
     step.slack_ns = point.slack_ns;
+    if (settings_.start == "evicted") {
+      step.evict_bytes =
+          point.subject.reference ? Probes::bytes() : barrier_footprint(point.subject.spec, task.set->shape);
+      // Each rank evicts its share between the announcement and the start.
+      step.slack_ns += evict_line_ns * static_cast<double>(step.evict_bytes / arch::line_bytes) / point.ranks;
+    }
   }
   workers.run(step, step_timeout_s);
 
@@ -569,7 +603,7 @@ void Sweep::measure(Task& task, int launch, int round, int order, std::size_t pl
       total = std::max(total, ns.back());
     }
     fields.add("delay_ns", settings_.delay_ns).add("imbalance_ns", settings_.imbalance_ns);
-    fields.raw("ns", json_numbers(ns, 2));
+    fields.add("value_ns", total, 2).raw("ns", json_numbers(ns, 2));
     point.values["loop"].push_back(total);
     // The next estimate leans to the slow side: a cap is for bad times.
     point.estimate_ns = std::max(1.0, std::max(total, 0.5 * (total + point.estimate_ns)));
@@ -600,9 +634,10 @@ void Sweep::measure(Task& task, int launch, int round, int order, std::size_t pl
     // Starts that are missed often come too soon: the next sample gives the ranks longer.
     if (late * 10 > calls * static_cast<std::uint64_t>(point.ranks))
       point.slack_ns = std::min(point.slack_ns * 1.5, 2e6);
-    fields.add("delay_ns", 0).add("imbalance_ns", 0).raw("ns", json_numbers(ns, 1));
+    const double value = midmean(ns);
+    fields.add("delay_ns", 0).add("imbalance_ns", 0).add("value_ns", value, 2).raw("ns", json_numbers(ns, 1));
     fields.raw("entry_ns", json_list(entries)).raw("exit_ns", json_list(exits)).add("late", late);
-    point.values["window"].push_back(median_or(ns, 0));
+    point.values["window"].push_back(value);
   }
   writer_.write("sample", run_, fields);
   ++samples_;

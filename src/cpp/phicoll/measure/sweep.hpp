@@ -56,6 +56,7 @@ class Sweep {
   void add_set(const std::string& mode, const WorkerSet::Program& program, int ranks, const Shape& shape,
                const std::vector<const Subject*>& subjects);
   void verify(LiveSet& set, Point& point, int launch);
+  void exclude(const LiveSet& set, Point& point, const std::string& why);
   void write_point(const LiveSet& set, const Point& point);
   void probe(LiveSet& set, int launch, int round, std::size_t place_number, std::size_t place,
              std::uint64_t seed);

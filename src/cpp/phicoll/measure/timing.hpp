@@ -20,6 +20,7 @@ struct Seat {
   int rank;
   int ranks;
   bool shares_cpu;
+  unsigned char* memory = nullptr;  ///< the subject's shared memory where it can be evicted
 };
 
 /// Random delay in ticks of one rank before one call, known to every rank.
@@ -44,9 +45,9 @@ inline void wait_ticks(const StampClock& clock, std::uint64_t ticks) {
 template <class Call>
 void time_loop(const Seat& seat, const Step& step, Call&& call, RankReport& report) {
   const StampClock& clock = seat.board.clock();
-  for (std::uint64_t i = 0; i < step.warmups; ++i) call();
   report.calls = step.calls;
   if (step.delay_ns <= 0 && step.imbalance_ns <= 0) {
+    for (std::uint64_t i = 0; i < step.warmups; ++i) call();
     const std::uint64_t start = clock.before();
     for (std::uint64_t i = 0; i < step.calls; ++i) {
       call();
@@ -86,6 +87,19 @@ void time_loop(const Seat& seat, const Step& step, Call&& call, RankReport& repo
   report.ideal_ticks = ideal + (alone > asked ? alone - asked : 0);
 }
 
+/// Drops this rank's share of the subject's memory from all caches, at a time when the ranks have left the
+/// call before.
+inline void evict_share(const Seat& seat, const Step& step, std::uint64_t not_before) {
+  const StampClock& clock = seat.board.clock();
+  while (static_cast<std::int64_t>(clock.before() - not_before) < 0)
+    if (seat.shares_cpu) sched_yield();
+  const auto stride = static_cast<std::uint64_t>(seat.ranks) * arch::line_bytes;
+  for (std::uint64_t at = static_cast<std::uint64_t>(seat.rank) * arch::line_bytes; at < step.evict_bytes;
+       at += stride)
+    arch::evict_line(seat.memory + at);
+  arch::full_fence();
+}
+
 /// Calls from a common start time each. Rank 0 announces a start after its own exit from the call before: all
 /// others are then on their way out, and whoever misses a start is counted as late. Starts given in advance
 /// would need to know how long a call takes.
@@ -114,6 +128,7 @@ void time_windows(const Seat& seat, const Step& step, Call&& call, RankReport& r
     while ((start = starts[i].load(std::memory_order_acquire)) == 0)
       if (seat.shares_cpu) sched_yield();
     if (start == 1) break;
+    if (step.evict_bytes != 0 && seat.memory != nullptr) evict_share(seat, step, start - slack / 2);
     const std::uint64_t mine = start + delay_ticks(step, i, seat.rank, range);
     std::uint64_t now = clock.before();
     if (now > mine) ++late;
@@ -141,7 +156,8 @@ void verify_barrier(const Seat& seat, const Step& step, Call&& call, RankReport&
   std::uint64_t episode = 0;
   for (;;) {
     ++episode;
-    if (seat.rank == 0 && (episode == step.calls || clock.before() - begin > cap))
+    if (seat.rank == 0 &&
+        (episode == step.calls || (episode >= step.warmups && clock.before() - begin > cap)))
       board.last_episode().store(episode, std::memory_order_release);
     wait_ticks(clock, delay_ticks(step, episode, seat.rank, range));
     // Relaxed on purpose: it is the barrier that must make the counters visible.

@@ -95,6 +95,7 @@ std::string WorkerSet::ended() {
                                                         : "the process of the ranks (" + config_.mode + ")";
     pids_[i] = -1;
     well_ = false;
+    killed_ = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     if (WIFSIGNALED(status)) return who + " was ended by signal " + std::to_string(WTERMSIG(status));
     return who + " ended with status " + std::to_string(WEXITSTATUS(status));
   }
@@ -124,7 +125,7 @@ void WorkerSet::run(const Step& step, double timeout_s) {
       cause = "rank " + std::to_string(r) + ": " + report(r).error;
   if (cause.empty()) return;
   well_ = false;
-  throw SetFailure(cause);
+  throw SetFailure(cause, killed_);
 }
 
 void WorkerSet::stop() {

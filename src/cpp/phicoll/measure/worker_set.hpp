@@ -20,7 +20,13 @@ namespace measure {
 /// A set that cannot go on; what() is the cause as a sentence.
 class SetFailure : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit SetFailure(const std::string& what, bool killed = false)
+      : std::runtime_error(what), killed_(killed) {}
+  /// Whether a process was ended by SIGKILL: from outside, or by the kernel for want of memory.
+  bool killed() const { return killed_; }
+
+ private:
+  bool killed_;
 };
 
 class WorkerSet {
@@ -59,6 +65,7 @@ class WorkerSet {
   os::SharedMemory group_;
   std::vector<pid_t> pids_;
   bool well_ = false;
+  bool killed_ = false;
 };
 
 }  // namespace measure

@@ -1,0 +1,507 @@
+// What the harness itself promises: orders from a seed, records that can be read back, bad input refused, a
+// check that finds what is no barrier, hand-written loops that are barriers. No test looks at how long
+// anything takes.
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/measure/clock_facts.hpp"
+#include "phicoll/measure/hand_loops.hpp"
+#include "phicoll/measure/json.hpp"
+#include "phicoll/measure/probes.hpp"
+#include "phicoll/measure/random.hpp"
+#include "phicoll/measure/rank_worker.hpp"
+#include "phicoll/measure/records.hpp"
+#include "phicoll/measure/settings.hpp"
+#include "phicoll/measure/subjects.hpp"
+#include "phicoll/measure/timing.hpp"
+#include "phicoll/os/clock.hpp"
+
+using namespace phicoll;
+using namespace phicoll::measure;
+
+namespace {
+
+const StampClock system_clock{0, 1.0};
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
+/// A folder that is gone at the end of the test.
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/phicoll-test-XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  ~Folder() { EXPECT_EQ(system(("rm -rf " + path_).c_str()), 0); }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+/// Memory for a hand-written loop.
+struct alignas(128) Zeroed {
+  unsigned char bytes[65536] = {};
+};
+
+/// Runs one step on `ranks` threads, each with its own side made by `make(rank)`; returns the reports.
+template <class Make>
+std::vector<RankReport> run_threads(int ranks, const Step& step, bool shares, Make make) {
+  StepBoard board = StepBoard::create(ranks, 256, system_clock, "");
+  std::vector<std::thread> threads;
+  for (int r = 0; r < ranks; ++r)
+    threads.emplace_back([&, r] {
+      std::uint32_t seen = 0;
+      const Step now = board.next(&seen);
+      RankReport& report = board.report(r);
+      report = RankReport();
+      auto call = make(r);
+      run_step(Seat{board, r, ranks, shares, nullptr}, now, call, report);
+      board.done();
+    });
+  board.post(step);
+  const std::int64_t start = os::now_ns();
+  while (!board.wait_done(100 * 1000 * 1000) && os::now_ns() - start < 120ll * 1000 * 1000 * 1000) {
+  }
+  EXPECT_TRUE(board.wait_done(0));
+  for (std::thread& thread : threads) thread.join();
+  std::vector<RankReport> reports;
+  for (int r = 0; r < ranks; ++r) reports.push_back(board.report(r));
+  return reports;
+}
+
+Step verify_step(std::uint64_t episodes) {
+  Step step = Step();
+  step.kind = StepKind::verify;
+  step.calls = episodes;
+  step.warmups = 5;
+  step.seed = 3;
+  step.jitter_ns = 500;
+  step.cap_ns = 5e9;
+  return step;
+}
+
+}  // namespace
+
+TEST(Random, IsTheSameEverywhere) {
+  // The first values of SplitMix64 with seed 1234567, as its authors' program prints them.
+  Random random(1234567);
+  EXPECT_EQ(random.next(), 6457827717110365317ull);
+  EXPECT_EQ(random.next(), 3203168211198807973ull);
+  std::vector<int> items{1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<int> again = items;
+  Random(5).shuffle(items);
+  Random(5).shuffle(again);
+  EXPECT_EQ(items, again);
+  EXPECT_EQ(std::set<int>(items.begin(), items.end()).size(), 8u);
+  for (int i = 0; i < 1000; ++i) EXPECT_LT(random.below(7), 7u);
+  EXPECT_NE(mix_seed(1, 2, 3), mix_seed(1, 3, 2));
+}
+
+TEST(Json, IsReadBackAsItWasWritten) {
+  const std::string text = JsonObject()
+                               .add("text", "a \"quoted\"\n\ttab \\ \x01 \xc3\xbc")
+                               .add("number", 1.5)
+                               .add("whole", std::int64_t{-9007199254740991})
+                               .add("yes", true)
+                               .null("none")
+                               .raw("list", json_numbers({1, 2.25, -3}))
+                               .raw("strings", json_strings({"x", "y"}))
+                               .text();
+  JsonValue value;
+  ASSERT_TRUE(JsonValue::parse(text, &value));
+  EXPECT_EQ(value["text"].string, "a \"quoted\"\n\ttab \\ \x01 \xc3\xbc");
+  EXPECT_DOUBLE_EQ(value["number"].number, 1.5);
+  EXPECT_DOUBLE_EQ(value["whole"].number, -9007199254740991.0);
+  EXPECT_TRUE(value["yes"].boolean);
+  EXPECT_TRUE(value["none"].is_null());
+  EXPECT_DOUBLE_EQ(value["list"].list.at(1).number, 2.25);
+  EXPECT_EQ(value["strings"].list.at(1).string, "y");
+  EXPECT_TRUE(value["absent"]["deeper"].is_null());
+}
+
+TEST(Json, NumbersAreShortAndNeverNotNumbers) {
+  EXPECT_EQ(json_number(2.0), "2");
+  EXPECT_EQ(json_number(-0.0001), "0");
+  EXPECT_EQ(json_number(1e300 * 1e300), "null");
+  EXPECT_EQ(json_number(0.125, 2), "0.12");
+}
+
+TEST(Json, WhatIsCutOffOrMoreThanOneValueIsRefused) {
+  JsonValue value;
+  for (const char* text :
+       {"", "{", "{\"a\":1", "{\"a\":}", "[1,2", "\"open", "{\"a\":1} x", "tru", "{\"a\" 1}", "[1 2]"})
+    EXPECT_FALSE(JsonValue::parse(text, &value)) << text;
+  EXPECT_FALSE(JsonValue::parse(std::string(5000, '['), &value));
+}
+
+TEST(Settings, RankListsAreParsed) {
+  EXPECT_EQ(parse_ranks("2,4,8..32:8"), (std::vector<int>{2, 4, 8, 16, 24, 32}));
+  EXPECT_EQ(parse_ranks("1..3,2"), (std::vector<int>{1, 2, 3}));
+  for (const char* text : {"", "0", "1025", "2,", "x", "2..", "4..2", "2..8:0", "-1", "2.5", "9999999999"})
+    EXPECT_NE(message_of([&] { parse_ranks(text); }).find("ranks: got"), std::string::npos) << text;
+}
+
+TEST(Settings, MoreRanksThanCpusMustBeAskedFor) {
+  Settings settings;
+  settings.subjects = parse_subjects("auto");
+  settings.ranks = {1000};
+  EXPECT_NE(message_of([&] { check_settings(settings); }).find("--oversubscribe"), std::string::npos);
+  settings.oversubscribe = true;
+  EXPECT_EQ(message_of([&] { check_settings(settings); }), "nothing thrown");
+}
+
+TEST(Subjects, ReferencesStandBesideTheRegistry) {
+  EXPECT_EQ(parse_subjects("references").size(), reference_barriers().size());
+  const std::vector<Subject> mixed = parse_subjects("dissemination:ways=3,std-barrier,std-barrier");
+  ASSERT_EQ(mixed.size(), 2u);
+  EXPECT_EQ(mixed[0].spec.name, "dissemination");
+  EXPECT_TRUE(mixed[1].reference);
+  EXPECT_EQ(parse_subjects("all").size(), barrier_algorithms().size());
+}
+
+TEST(Subjects, BadNamesAreRefusedWithTheNearest) {
+  const std::string message = message_of([] { parse_subjects("std-bariier"); });
+  EXPECT_NE(message.find("'std-bariier'"), std::string::npos);
+  EXPECT_NE(message.find("std-barrier"), std::string::npos);
+  EXPECT_NE(message_of([] { parse_subjects("libgomp:x=1"); }).find("without parameters"), std::string::npos);
+  EXPECT_NE(message_of([] { parse_subjects("dissemination:way=1"); }).find("dissemination"),
+            std::string::npos);
+}
+
+TEST(Subjects, WhatDoesNotApplySaysWhy) {
+  const auto why = [](const char* name, const char* mode, int ranks, int cpus) {
+    std::vector<Place> places;
+    for (int r = 0; r < ranks; ++r) {
+      Place place;
+      place.cpu = r % cpus;
+      places.push_back(place);
+    }
+    return why_not(parse_subjects(name).at(0), mode, Shape(places));
+  };
+  EXPECT_EQ(why("hand-one-line", "threads", 2, 2), "");
+  EXPECT_NE(why("hand-one-line", "threads", 3, 3), "");
+  EXPECT_NE(why("hand-one-line", "threads", 2, 1), "");
+  EXPECT_NE(why("hand-flat-flags", "threads", 2, 2), "");
+  EXPECT_EQ(why("hand-flat-flags", "processes", 4, 2), "");
+  EXPECT_NE(why("std-barrier", "processes", 2, 2), "");
+  EXPECT_NE(why("libomp", "processes", 2, 2), "");
+  EXPECT_EQ(why("pthread-barrier", "processes", 2, 2), "");
+}
+
+TEST(StepBoard, HandsStepsOverAndReportsBack) {
+  StepBoard made = StepBoard::create(2, 16, system_clock, "mode threads\nranks 2\n");
+  EXPECT_EQ(SetConfig::parse(made.config()).ranks, 2);
+  StepBoard board = StepBoard::join(dup(made.descriptor()));
+  EXPECT_EQ(board.ranks(), 2);
+  EXPECT_EQ(board.most_calls(), 16u);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 2; ++r)
+    threads.emplace_back([&, r] {
+      std::uint32_t seen = 0;
+      for (;;) {
+        const Step step = board.next(&seen);
+        board.report(r).calls = step.calls + static_cast<std::uint64_t>(r);
+        board.done();
+        if (step.kind == StepKind::stop) return;
+      }
+    });
+  for (std::uint64_t i = 1; i <= 200; ++i) {
+    Step step = Step();
+    step.kind = i == 200 ? StepKind::stop : StepKind::loop;
+    step.calls = i;
+    made.post(step);
+    while (!made.wait_done(50 * 1000 * 1000)) {
+    }
+    EXPECT_EQ(made.report(0).calls, i);
+    EXPECT_EQ(made.report(1).calls, i + 1);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Verification, FindsWhatIsNoBarrier) {
+  // Rank 1 never waits: with the others delayed it must run ahead sooner or later, or leave before they
+  // enter.
+  Zeroed memory;
+  const auto reports = run_threads(2, verify_step(2000), true, [&](int rank) {
+    return [rank] {
+      if (rank == 0) std::this_thread::sleep_for(std::chrono::microseconds(1));
+    };
+  });
+  EXPECT_TRUE(reports[0].violated != 0 || reports[1].violated != 0);
+}
+
+TEST(Verification, NamesTheRanksAndTheEpisode) {
+  const auto reports = run_threads(3, verify_step(500), true, [&](int) { return [] {}; });
+  std::string text;
+  for (const RankReport& report : reports)
+    if (report.violated != 0) text = report.error;
+  EXPECT_NE(text.find("left episode"), std::string::npos);
+  EXPECT_NE(text.find("had entered episode"), std::string::npos);
+}
+
+TEST(HandLoops, AreBarriers) {
+  Zeroed memory;
+  for (const RankReport& report :
+       run_threads(2, verify_step(300), true, [&](int rank) { return HandOneLine(memory.bytes, rank); }))
+    EXPECT_EQ(report.violated, 0) << report.error;
+  Zeroed second;
+  for (const RankReport& report :
+       run_threads(2, verify_step(300), true, [&](int rank) { return HandTwoLines(second.bytes, rank); }))
+    EXPECT_EQ(report.violated, 0) << report.error;
+}
+
+TEST(HandLoops, ForSharedCpusAreBarriers) {
+  for (const int cpus : {1, 2, 3}) {
+    const int ranks = 6;
+    std::vector<Place> places;
+    for (int r = 0; r < ranks; ++r) {
+      Place place;
+      place.cpu = r % cpus;
+      places.push_back(place);
+    }
+    const Shape shape(places);
+    // The last arriver of a CPU spins until the system's own CPUs have run the others: few episodes.
+    Zeroed memory;
+    for (const RankReport& report : run_threads(ranks, verify_step(20), true, [&](int rank) {
+           return HandCounterPerCpu(memory.bytes, rank, shape);
+         }))
+      EXPECT_EQ(report.violated, 0) << report.error;
+    Zeroed second;
+    for (const RankReport& report : run_threads(ranks, verify_step(50), true, [&](int rank) {
+           return HandFlatFlags(second.bytes, rank, shape);
+         }))
+      EXPECT_EQ(report.violated, 0) << report.error;
+  }
+}
+
+TEST(Timing, LoopMakesTheCallsAskedFor) {
+  Step step = Step();
+  step.kind = StepKind::loop;
+  step.calls = 100;
+  step.warmups = 7;
+  std::atomic<int> calls{0};
+  for (const double delay : {0.0, 200.0}) {
+    step.delay_ns = delay;
+    step.imbalance_ns = delay;
+    calls = 0;
+    const auto reports = run_threads(2, step, true, [&](int) { return [&] { ++calls; }; });
+    EXPECT_EQ(calls.load(), 2 * 107);
+    for (const RankReport& report : reports) {
+      EXPECT_EQ(report.calls, 100u);
+      // With a delay both ranks know the same least time: a hundred delays.
+      EXPECT_GE(report.ideal_ticks, static_cast<std::uint64_t>(100 * delay));
+      EXPECT_GE(report.ticks, static_cast<std::uint64_t>(100 * delay));
+    }
+  }
+}
+
+TEST(Timing, WindowsEnterBehindTheirStartAndLeaveAfterTheLastEntry) {
+  Zeroed memory;
+  Step step = Step();
+  step.kind = StepKind::window;
+  step.calls = 50;
+  step.warmups = 2;
+  step.slack_ns = 50000;
+  step.jitter_ns = 1000;
+  step.cap_ns = 60e9;
+  StepBoard board = StepBoard::create(2, 64, system_clock, "");
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 2; ++r)
+    threads.emplace_back([&, r] {
+      std::uint32_t seen = 0;
+      const Step now = board.next(&seen);
+      board.report(r) = RankReport();
+      HandOneLine hand(memory.bytes, r);
+      run_step(Seat{board, r, 2, true, nullptr}, now, hand, board.report(r));
+      board.done();
+    });
+  board.post(step);
+  while (!board.wait_done(50 * 1000 * 1000)) {
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(board.report(0).calls, 50u);
+  ASSERT_EQ(board.report(1).calls, 50u);
+  for (int i = 0; i < 50; ++i) {
+    const std::uint64_t start = board.starts()[i].load();
+    const std::uint64_t last_entry = std::max(board.entries(0)[i], board.entries(1)[i]);
+    for (int r = 0; r < 2; ++r) {
+      EXPECT_GE(board.entries(r)[i], start);
+      EXPECT_GE(board.exits(r)[i], last_entry);
+    }
+  }
+}
+
+TEST(Timing, AWindowIsCutByItsCap) {
+  Step step = Step();
+  step.kind = StepKind::window;
+  step.calls = 64;
+  step.slack_ns = 1000;
+  step.cap_ns = 1;  // over after the first call
+  const auto reports = run_threads(2, step, true, [](int) { return [] {}; });
+  EXPECT_EQ(reports[0].calls, 1u);
+  EXPECT_EQ(reports[1].calls, 1u);
+}
+
+TEST(Chase, VisitsEveryLineOnce) {
+  static kernels::ChaseLines lines[kernels::chase_length];
+  Control control{};
+  control.configure(1, false, false, 0);
+  NativePort port(control, 0, WaitPolicy{});
+  for (const std::uint64_t seed : {1ull, 77ull, 0xdeadbeefcafeull}) {
+    kernels::write_chase(port, lines, seed);
+    std::set<std::uint64_t> seen;
+    std::uint64_t at = 0;
+    for (unsigned i = 0; i < kernels::chase_length; ++i) {
+      seen.insert(at);
+      at = lines[at].value.word.atomic().load();
+    }
+    EXPECT_EQ(at, 0u);
+    EXPECT_EQ(seen.size(), kernels::chase_length);
+    EXPECT_EQ(kernels::chase(port, lines), 0u);
+  }
+}
+
+TEST(RankWorker, ServesEveryKindOfStepAndLeavesItsPlaceZeroed) {
+  GroupOptions options;
+  SetConfig config;
+  config.mode = "threads";
+  config.ranks = 2;
+  config.wait = "adaptive";
+  config.subjects = {"dissemination", "pthread-barrier", "hand-one-line"};
+  StepBoard board = StepBoard::create(2, 64, system_clock, config.text());
+  constexpr std::size_t place = 8192;
+  unsigned char* region = nullptr;
+  std::thread coordinator([&] {
+    const auto run = [&](StepKind kind, std::uint32_t subject) {
+      Step step = Step();
+      step.kind = kind;
+      step.subject = subject;
+      step.place = place;
+      step.calls = 10;
+      step.warmups = 2;
+      step.slack_ns = 20000;
+      step.cap_ns = 1e9;
+      step.pair[0] = 0;
+      step.pair[1] = kind == StepKind::probe_alone ? 0 : 1;
+      board.post(step);
+      while (!board.wait_done(50 * 1000 * 1000)) {
+      }
+      for (int r = 0; r < 2; ++r) {
+        EXPECT_EQ(board.report(r).failed, 0) << board.report(r).error;
+        EXPECT_EQ(board.report(r).violated, 0) << board.report(r).error;
+      }
+    };
+    for (std::uint32_t subject = 0; subject < 3; ++subject)
+      for (const StepKind kind : {StepKind::verify, StepKind::loop, StepKind::window}) run(kind, subject);
+    run(StepKind::probe_alone, 0);
+    EXPECT_GT(board.report(0).local_ns, 0);
+    EXPECT_GT(board.report(0).empty_ns, 0);
+    run(StepKind::probe_near, 0);
+    EXPECT_GT(board.report(0).switch_ns, 0);
+    run(StepKind::loop, 2);
+    for (std::size_t i = place; i < place + 32768; ++i) ASSERT_EQ(region[i], 0) << i;
+    Step last = Step();
+    last.kind = StepKind::stop;
+    board.post(last);
+  });
+  ThreadGroup group(2, options);
+  group.run([&](Communicator& communicator) {
+    if (communicator.rank() == 0) region = communicator.region();
+    serve_rank(communicator, board, config, {});
+  });
+  coordinator.join();
+}
+
+TEST(Records, AreAppendedAndReadBack) {
+  const Folder folder;
+  const std::string path = folder.file("r.jsonl");
+  {
+    RecordWriter writer(path);
+    writer.write("context", "0123456789abcdef", JsonObject().add("phicoll", "results"));
+    writer.write("end", "0123456789abcdef", JsonObject().add("reason", "complete"));
+  }
+  {
+    RecordWriter writer(path);
+    writer.write("context", "fedcba9876543210", JsonObject().add("phicoll", "results"));
+  }
+  const RecordLines lines = read_records(path, "file");
+  ASSERT_EQ(lines.records.size(), 3u);
+  EXPECT_EQ(lines.damaged, 0u);
+  EXPECT_EQ(lines.records[1]["kind"].string, "end");
+  EXPECT_DOUBLE_EQ(lines.records[1]["schema"].number, 1);
+}
+
+TEST(Records, AppendingToACutOffLineKeepsWholeLines) {
+  const Folder folder;
+  const std::string path = folder.file("r.jsonl");
+  {
+    RecordWriter writer(path);
+    writer.write("context", "0123456789abcdef", JsonObject().add("phicoll", "results"));
+  }
+  std::ofstream(path, std::ios::app) << "{\"schema\":1,\"kind\":\"samp";
+  {
+    RecordWriter writer(path);
+    writer.write("end", "0123456789abcdef", JsonObject().add("reason", "complete"));
+  }
+  const RecordLines lines = read_records(path, "file");
+  EXPECT_EQ(lines.records.size(), 2u);
+  EXPECT_EQ(lines.damaged, 1u);
+}
+
+TEST(Records, WhatIsNotOursOrNewerIsRefused) {
+  const Folder folder;
+  const auto write = [&](const std::string& text) { std::ofstream(folder.file("x")) << text; };
+  const auto refusal = [&] { return message_of([&] { read_records(folder.file("x"), "file"); }); };
+  write("hello\n");
+  EXPECT_NE(refusal().find("not JSON"), std::string::npos);
+  EXPECT_NE(message_of([&] { RecordWriter writer(folder.file("x")); }).find("output: got"),
+            std::string::npos);
+  write("{\"a\":1}\n");
+  EXPECT_NE(refusal().find("not phicoll's"), std::string::npos);
+  write("{\"schema\":2,\"kind\":\"context\",\"phicoll\":\"results\"}\n");
+  EXPECT_NE(refusal().find("newer"), std::string::npos);
+  write("");
+  EXPECT_NE(refusal().find("no whole line"), std::string::npos);
+  EXPECT_NE(message_of([&] { read_records(folder.file("absent"), "file"); }).find("No such file"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { RecordWriter writer(folder.file("no/such")); }).find("output: got"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { RecordWriter writer("/tmp"); }).find("not a file"), std::string::npos);
+}
+
+TEST(Records, AFullDiskIsAnErrorThatNamesTheFile) {
+  RecordWriter writer("/dev/full");
+  try {
+    writer.write("context", "0123456789abcdef", JsonObject().add("phicoll", "results"));
+    FAIL() << "nothing thrown";
+  } catch (const ResourceError& error) {
+    EXPECT_NE(std::string(error.what()).find("/dev/full"), std::string::npos);
+  }
+}
+
+TEST(Clock, FactsAreOfOneClock) {
+  const ClockFacts facts = measure_clock();
+  EXPECT_GT(facts.clock.ns_per_tick, 0);
+  EXPECT_GT(facts.resolution_ns, 0);
+  EXPECT_GE(facts.offset_ns, 0);
+  const std::uint64_t first = facts.clock.before();
+  EXPECT_GE(facts.clock.after(), first);
+  EXPECT_NE(new_run_id(), new_run_id());
+  EXPECT_EQ(new_run_id().size(), 16u);
+}
