@@ -15,18 +15,17 @@ namespace {
 
 const double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-// P(X <= k) for X ~ Binomial(n, 1/2). Summed from the smallest term in logarithms: exact to rounding for any
-// n.
-double binomial_half_below(long k, std::size_t n) {
-  if (k < 0) return 0;
-  if (static_cast<std::size_t>(k) >= n) return 1;
+// P(X = i) for X ~ Binomial(n, 1/2), by logarithms: exact to rounding for any n.
+double binomial_half(std::size_t i, std::size_t n) {
+  const double di = static_cast<double>(i);
   const double dn = static_cast<double>(n);
+  return std::exp(std::lgamma(dn + 1) - std::lgamma(di + 1) - std::lgamma(dn - di + 1) - dn * std::log(2.0));
+}
+
+// P(X <= k).
+double binomial_half_below(std::size_t k, std::size_t n) {
   double sum = 0;
-  for (long i = 0; i <= k; ++i) {
-    const double di = static_cast<double>(i);
-    sum +=
-        std::exp(std::lgamma(dn + 1) - std::lgamma(di + 1) - std::lgamma(dn - di + 1) - dn * std::log(2.0));
-  }
+  for (std::size_t i = 0; i <= k && i <= n; ++i) sum += binomial_half(i, n);
   return std::min(sum, 1.0);
 }
 
@@ -107,13 +106,21 @@ Interval median_interval(std::vector<double> values, double level) {
   // level.
   const std::size_t n = values.size();
   std::size_t depth = 0;
-  while (depth + 1 <= (n + 1) / 2 && 1 - 2 * binomial_half_below(static_cast<long>(depth), n) >= level)
+  double below = 0;  // P(X <= depth - 1)
+  while (depth + 1 <= (n + 1) / 2) {
+    const double next = below + binomial_half(depth, n);
+    if (1 - 2 * next < level) break;
+    below = next;
     ++depth;
+  }
   result.valid = depth >= 1;
-  if (depth == 0) depth = 1;
+  if (depth == 0) {
+    depth = 1;
+    below = binomial_half(0, n);
+  }
   result.low = values[depth - 1];
   result.high = values[n - depth];
-  result.coverage = std::max(0.0, 1 - 2 * binomial_half_below(static_cast<long>(depth) - 1, n));
+  result.coverage = std::max(0.0, 1 - 2 * below);
   return result;
 }
 
@@ -150,7 +157,7 @@ double sign_test(const std::vector<double>& values, double centre) {
   }
   const std::size_t n = above + below;
   if (n == 0) return 1;
-  return std::min(1.0, 2 * binomial_half_below(static_cast<long>(std::min(above, below)), n));
+  return std::min(1.0, 2 * binomial_half_below(std::min(above, below), n));
 }
 
 std::vector<double> holm(const std::vector<double>& p_values) {
