@@ -65,7 +65,7 @@ class Pairwise {
   int dropped() const { return dropped_; }
 
  private:
-  static constexpr int tries = 60;
+  static constexpr int tries = 400;
   static constexpr int candidates = 8;
 
   int axes() const { return static_cast<int>(sizes_.size()); }
@@ -126,7 +126,7 @@ class Pairwise {
     int found = 0;
     for (int t = 0; t < tries && found < candidates; ++t) {
       // Where the greedy choice is refused again and again, a random one may do.
-      Row row = candidate(pair, t < tries / 2);
+      Row row = candidate(pair, t < tries / 8);
       if (!valid_(row)) continue;
       ++found;
       const int count = covered(row);
