@@ -42,16 +42,17 @@ class Plan:
 def plan(
     operation: str = "barrier",
     *,
-    algorithm: str | Iterable[str] = "all",
+    algorithm: str | Iterable[str] = "all,references",
     ranks: int | Sequence[int] = 2,
     mode: str | Sequence[str] = "threads",
     definition: str | Sequence[str] = DEFINITIONS,
     launches: int | None = None,
     rounds: int | None = None,
     calls: int | None = None,
+    window_calls: int | None = None,
     budget_s: float | None = None,
     target_width: float | None = None,
-    placement: str | Sequence[int] = "scatter",
+    placement: str | Sequence[int] = "compact",
     oversubscribe: bool = False,
     delay_ns: float = 0,
     imbalance_ns: float = 0,
@@ -70,6 +71,8 @@ def plan(
     modes = check_choices("mode", mode, MODES)
     definitions = check_choices("definition", definition, DEFINITIONS)
     check_choices("start", start, STARTS)
+    if start == "evicted" and definitions != ["window"]:
+        raise ArgumentError("start", "'evicted' with definition loop", "evicted with definition='window' alone")
     check_placement(placement, counts, oversubscribe)
     arguments = [
         "run",
@@ -87,10 +90,15 @@ def plan(
         "--start",
         start,
     ]
-    whole: dict[str, Any] = {"launches": launches, "rounds": rounds, "calls": calls}
+    whole: dict[str, Any] = {
+        "launches": launches,
+        "rounds": rounds,
+        "calls": calls,
+        "window-calls": window_calls,
+    }
     for name, value in whole.items():
         if value is not None:
-            arguments += [f"--{name}", str(check_whole(name, value, 1))]
+            arguments += [f"--{name}", str(check_whole(name.replace("-", "_"), value, 1))]
     if seed is not None:
         arguments += ["--seed", str(check_whole("seed", seed, 0))]
     if budget_s is not None:
@@ -122,16 +130,17 @@ def plan(
 def sweep(
     operation: str = "barrier",
     *,
-    algorithm: str | Iterable[str] = "all",
+    algorithm: str | Iterable[str] = "all,references",
     ranks: int | Sequence[int] = 2,
     mode: str | Sequence[str] = "threads",
     definition: str | Sequence[str] = DEFINITIONS,
     launches: int | None = None,
     rounds: int | None = None,
     calls: int | None = None,
+    window_calls: int | None = None,
     budget_s: float | None = None,
     target_width: float | None = None,
-    placement: str | Sequence[int] = "scatter",
+    placement: str | Sequence[int] = "compact",
     oversubscribe: bool = False,
     delay_ns: float = 0,
     imbalance_ns: float = 0,
@@ -159,9 +168,10 @@ def sweep(
     definition:
         ``"loop"`` (mean of back-to-back calls, empty loop subtracted), ``"window"`` (each call from the last entry to
         the last exit, after a random delay) or both.
-    launches, rounds, calls:
-        New threads or processes this often, rounds in each, calls in each round. ``phicoll-bench --help`` tells the
-        defaults.
+    launches, rounds:
+        New threads or processes this often (3 by default), rounds in each (20 by default).
+    calls, window_calls:
+        Calls in a loop sample (by default as many as the clock needs) and in a window sample (32 by default).
     budget_s:
         Seconds that the whole sweep may take.
     target_width:
@@ -212,6 +222,7 @@ def sweep(
         launches=launches,
         rounds=rounds,
         calls=calls,
+        window_calls=window_calls,
         budget_s=budget_s,
         target_width=target_width,
         placement=placement,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phicoll import _core
 from phicoll.records import Record
 from phicoll.subject import Subject
 
@@ -21,7 +22,8 @@ Round = tuple[str, int, int]  # run, launch, round
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One sample. ``ns`` is its value: the largest over the ranks of a loop, the median over the calls of a window.
+    """One sample. ``ns`` is its value: the largest over the ranks of a loop, the mean of the middle half of a
+    window's calls.
 
     ``lines`` and ``switches`` are ``ns`` over the ping-pong and the switch time of the same round; ``lines`` is
     ``None`` where ranks share a CPU, and both are where the round has no such probe.
@@ -151,7 +153,10 @@ def subject_of(
 
 def observe_one(subject: Subject, point: Record, sample: Record, probe: Record, run: str) -> Observation:
     raw = np.asarray(sample["ns"], dtype=float)
-    value = float(np.median(raw)) if subject.definition == "window" else float(raw.max())
+    value = sample.get("value_ns")
+    if value is None:
+        value = _core.midmean(raw) if subject.definition == "window" else raw.max()
+    value = float(value)
     pingpong, switch = probe.get("pingpong_ns"), probe.get("switch_ns")
     return Observation(
         subject=subject,

@@ -9,4 +9,6 @@ PYBIND11_MODULE(_core, module) {
   register_registry(module);
   register_machine(module);
   register_doctor(module);
+  register_statistics(module);
+  register_counting(module);
 }

@@ -13,6 +13,8 @@ void register_errors(py::module_& module);
 void register_registry(py::module_& module);
 void register_machine(py::module_& module);
 void register_doctor(py::module_& module);
+void register_statistics(py::module_& module);
+void register_counting(py::module_& module);
 
 }  // namespace bindings
 }  // namespace phicoll

@@ -8,6 +8,7 @@
 #include "bindings/register.hpp"
 #include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/group/options.hpp"
+#include "phicoll/measure/subjects.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -29,6 +30,14 @@ py::dict parameter_dict(const ParameterInfo& info) {
 py::dict algorithm_dict(const AlgorithmInfo& info) {
   py::list parameters;
   for (const ParameterInfo& parameter : info.parameters) parameters.append(parameter_dict(parameter));
+  if (info.origin != Origin::reference) {
+    py::dict wait;  // every barrier of ours takes it
+    wait["name"] = "wait";
+    wait["range"] = "spin, pause, pause(n), yield, adaptive";
+    wait["default"] = "adaptive";
+    wait["meaning"] = "how a rank waits; the group's policy where it is not given";
+    parameters.append(wait);
+  }
   py::dict found;
   found["name"] = info.name;
   found["origin"] = to_string(info.origin);
@@ -42,18 +51,21 @@ py::list algorithms(const std::string& operation) {
   check_operation(operation);
   py::list found;
   for (const AlgorithmInfo& info : barrier_algorithms()) found.append(algorithm_dict(info));
+  for (const AlgorithmInfo& info : measure::reference_barriers()) found.append(algorithm_dict(info));
   return found;
 }
 
 std::vector<std::string> algorithm_sets(const std::string& operation) {
   check_operation(operation);
-  return barrier_sets();
+  std::vector<std::string> names = barrier_sets();
+  names.emplace_back("references");
+  return names;
 }
 
 std::vector<std::string> expand(const std::string& operation, const std::string& text) {
   check_operation(operation);
   std::vector<std::string> found;
-  for (const BarrierSpec& spec : parse_barriers(text)) found.push_back(spec.text());
+  for (const measure::Subject& subject : measure::parse_subjects(text)) found.push_back(subject.text());
   return found;
 }
 

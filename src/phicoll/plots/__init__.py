@@ -1,0 +1,58 @@
+"""Figures of results. The ``draw_*`` functions draw into Axes that you give; :func:`figure` lays out a whole figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from phicoll.errors import ArgumentError
+from phicoll.plots.comparison import draw_comparison
+from phicoll.plots.counts import draw_counts
+from phicoll.plots.distributions import draw_distribution
+from phicoll.plots.probes import draw_probes
+from phicoll.plots.ranks import draw_ranks
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from phicoll.results import Results
+
+__all__ = [
+    "KINDS",
+    "draw_comparison",
+    "draw_counts",
+    "draw_distribution",
+    "draw_probes",
+    "draw_ranks",
+    "figure",
+]
+
+KINDS = ("auto", "comparison", "ranks", "probes", "distributions")
+
+
+def figure(results: Results, kind: str = "auto", **options: Any) -> Figure:
+    """A figure of ``results``; it shows itself in a notebook, ``figure.savefig(path)`` writes it.
+
+    Parameters
+    ----------
+    results:
+        What to show.
+    kind:
+        ``"comparison"``: algorithms side by side, a panel for each rank count and definition. ``"ranks"``: lines over
+        rank counts. ``"probes"``: the machine over the time of the run. ``"distributions"``: threads against
+        processes. ``"auto"``: lines over ranks where there are more than three rank counts, else the comparison.
+    **options:
+        ``unit``: ``"lines"``, ``"switches"`` or ``"ns"``; ``label``: ``"remote"`` or ``"same-core"``; ``most``: how
+        many algorithms, the fastest first (comparison, distributions); ``highlight``: how many in colour (ranks).
+
+    Raises
+    ------
+    ArgumentError
+        An unknown kind or option, or there is nothing to show.
+    """
+    from phicoll.plots import layout
+
+    if kind not in KINDS:
+        raise ArgumentError("kind", repr(kind), ", ".join(KINDS))
+    if kind == "auto":
+        kind = "ranks" if len({point.get("ranks") for point in results.points}) > 3 else "comparison"
+    return layout.LAYOUTS[kind](results, **layout.check_options(kind, options))

@@ -1,0 +1,55 @@
+"""Threads against processes: distributions over places and launches, as cumulative shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from phicoll.compare import Row
+from phicoll.plots.style import AXIS_LABELS, SERIES, plain_log_ticks, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from phicoll.observations import Observations
+
+__all__ = ["draw_distribution"]
+
+
+def draw_distribution(ax: Axes, observations: Observations, rows: Sequence[Row], unit: str | None = None) -> Axes:
+    """Draw one panel: for each row the share of rounds (places) up to a value, and its launch medians as ticks.
+
+    ``rows`` are of one algorithm that differ in mode, such as threads and processes.
+    """
+    rows = [row for row in rows if row.verified]
+    unit = unit or (rows[0].subject.unit if rows and all(row.in_units for row in rows) else "ns")
+    low, high = np.inf, 0.0
+    for index, row in enumerate(rows):
+        of = observations.by_subject[row.subject]
+        pairs = [(o.ns if unit == "ns" else o.in_units, o.launch_key) for o in of]
+        values = np.sort([value for value, _ in pairs if value is not None])
+        if not len(values):
+            continue
+        low, high = min(low, values[0]), max(high, values[-1])
+        colour = SERIES[index % len(SERIES)]
+        share = np.arange(1, len(values) + 1) / len(values)
+        launches = sorted({launch for _, launch in pairs})
+        label = f"{row.subject.mode}\n{len(values)} places, {len(launches)} launches"
+        ax.step(values, share, where="post", color=colour, linewidth=1.6, label=label)
+        medians = [float(np.median([v for v, at in pairs if at == launch and v is not None])) for launch in launches]
+        ax.plot(medians, np.full(len(medians), -0.05 - 0.06 * index), "|", color=colour, markersize=7, clip_on=False)
+    if high > 0:
+        if high / low > 5:
+            plain_log_ticks(ax, "x", low * 0.95, high * 1.05)
+        ax.set_xlim(low * 0.95, high * 1.05)
+    ax.set_ylim(-0.08 - 0.06 * max(len(rows) - 1, 0), 1.02)
+    ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
+    ax.set_ylabel("share of rounds")
+    ax.set_xlabel(AXIS_LABELS[unit])
+    tidy(ax, "both")
+    ax.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(0, 1.0))
+    if rows:
+        ax.set_title(rows[0].name, loc="left")
+    return ax

@@ -1,0 +1,201 @@
+"""Whole figures: which panels there are, and how large."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from phicoll.compare import Row
+from phicoll.errors import ArgumentError
+from phicoll.plots.comparison import draw_comparison
+from phicoll.plots.distributions import draw_distribution
+from phicoll.plots.probes import draw_probes
+from phicoll.plots.ranks import draw_ranks
+from phicoll.plots.style import MODE_MARKERS, ORIGIN_COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from phicoll.results import Results
+
+__all__ = ["LAYOUTS", "check_options"]
+
+OPTIONS = {
+    "comparison": {"unit", "label", "most"},
+    "ranks": {"unit", "label", "highlight"},
+    "probes": set[str](),
+    "distributions": {"unit", "label", "most"},
+}
+VALUES = {"unit": ("lines", "switches", "ns"), "label": ("remote", "same-core")}
+
+
+def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, without ``None``; refuses what the kind does not take."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name, value in given.items():
+        if name not in OPTIONS[kind]:
+            raise ArgumentError(name, f"{value!r} for {kind}", ", ".join(sorted(OPTIONS[kind])) or "no option")
+        if name in VALUES and value not in VALUES[name]:
+            raise ArgumentError(name, repr(value), ", ".join(VALUES[name]))
+    return given
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure outside pyplot's list: nothing to close, and no window opens."""
+    from matplotlib.figure import Figure as NewFigure
+
+    return NewFigure(figsize=(width, height), layout="constrained")
+
+
+def chosen_rows(results: Results, label: str | None) -> list[Row]:
+    """Rows with the label; without one, remote rounds where a setting has them, else what it has."""
+    rows = list(results.compare())
+    if label is not None:
+        found = [row for row in rows if row.subject.label == label]
+    else:
+        remote = {key(row) for row in rows if row.subject.label != "same-core"}
+        found = [row for row in rows if row.subject.label != "same-core" or key(row) not in remote]
+    if not any(row.verified for row in found):
+        raise ArgumentError("results", "no verified sample" + (f" labelled {label}" if label else ""), "at least one")
+    return found
+
+
+def key(row: Row) -> tuple[Any, ...]:
+    s = row.subject
+    return (s.operation, s.machine, s.ranks, s.size_bytes, s.definition, s.delay_ns, s.imbalance_ns, s.start)
+
+
+def panels(rows: Sequence[Row], of: Callable[[Row], tuple[Any, ...]]) -> dict[tuple[Any, ...], list[Row]]:
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(of(row), []).append(row)
+    return dict(sorted(found.items(), key=lambda item: item[0]))
+
+
+def panel_title(row: Row, mode: bool) -> str:
+    s = row.subject
+    words = [f"{s.ranks} ranks" if not mode else s.mode, s.definition]
+    if s.oversubscribed and not mode:
+        words[0] += f" on {len(set(json.loads(s.cpus)))} CPUs"
+    if s.delay_ns:
+        words.append(f"delay {s.delay_ns:g} ns")
+    if s.imbalance_ns:
+        words.append(f"imbalance {s.imbalance_ns:g} ns")
+    if s.label:
+        words.append(s.label)
+    return f"{s.operation}: " + ", ".join(words)
+
+
+def comparison(results: Results, unit: str | None = None, label: str | None = None, most: int | None = None) -> Figure:
+    rows = chosen_rows(results, label)
+    found = panels(rows, key)
+    names = max(len({row.name for row in of}) for of in found.values())
+    modes = max(len({row.subject.mode for row in of}) for of in found.values())
+    shown = min(names, most or names)
+    columns = min(2, len(found))
+    lines = -(-len(found) // columns)
+    height = (0.19 + 0.13 * modes) * shown + 1.1
+    figure = new_figure(6.6 * columns, height * lines + 0.3)
+    axes = figure.subplots(lines, columns, squeeze=False)
+    for ax, of in zip(axes.flat, found.values(), strict=False):
+        draw_comparison(ax, results.observations, of, unit=unit, most=most)
+        ax.set_title(panel_title(of[0], mode=False), loc="left", pad=16 if modes else 6)
+    for ax in axes.flat[len(found) :]:
+        ax.set_visible(False)
+    legend(figure, rows)
+    return figure
+
+
+def legend(figure: Figure, rows: Sequence[Row]) -> None:
+    """Origins by colour, modes by marker; only what occurs."""
+    from matplotlib.lines import Line2D
+
+    origins = [origin for origin in ORIGIN_COLOURS if origin and any(r.subject.origin == origin for r in rows)]
+    modes = [mode for mode in MODE_MARKERS if any(row.subject.mode == mode for row in rows)]
+    handles = [
+        Line2D([], [], linestyle="", marker="o", color=ORIGIN_COLOURS[origin], label=origin) for origin in origins
+    ]
+    handles += [
+        Line2D(
+            [],
+            [],
+            linestyle="",
+            marker=MODE_MARKERS[mode],
+            markerfacecolor="#777777" if mode == "threads" else "white",
+            markeredgecolor="#222222",
+            label=mode,
+        )
+        for mode in modes
+    ]
+    handles.append(Line2D([], [], color="#222222", linewidth=2.2, label="95 % interval of the median"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8)
+
+
+def ranks(results: Results, unit: str = "ns", label: str | None = None, highlight: int = 6) -> Figure:
+    rows = chosen_rows(results, label)
+    found = panels(rows, lambda row: (row.subject.mode, row.subject.definition))
+    columns = min(2, len(found))
+    lines = -(-len(found) // columns)
+    figure = new_figure(6.8 * columns, 3.6 * lines)
+    axes = figure.subplots(lines, columns, squeeze=False)
+    for ax, of in zip(axes.flat, found.values(), strict=False):
+        draw_ranks(ax, of, unit=unit, highlight=highlight)
+        s = of[0].subject
+        ax.set_title(f"{s.operation}: {s.mode}, {s.definition}", loc="left", pad=14)
+    for ax in axes.flat[len(found) :]:
+        ax.set_visible(False)
+    return figure
+
+
+def probes(results: Results) -> Figure:
+    runs = list(dict.fromkeys(record.get("run", "") for record in results.rounds))
+    if not runs:
+        raise ArgumentError("results", "no rounds", "at least one round with its probes")
+    wanted: list[tuple[str, tuple[str, ...]]] = []
+    for run in runs:
+        of = [record for record in results.rounds if record.get("run", "") == run]
+        wanted.append((run, ("pingpong_ns", "read_ns")))
+        if any(record.get("switch_ns") for record in of):
+            wanted.append((run, ("switch_ns",)))
+    figure = new_figure(10, 2.6 * len(wanted))
+    axes = figure.subplots(len(wanted), 1, squeeze=False)
+    for ax, (run, names) in zip(axes.flat, wanted, strict=True):
+        draw_probes(ax, [record for record in results.rounds if record.get("run", "") == run], names)
+        if len(runs) > 1:
+            ax.set_title(f"run {run}: " + ax.get_title(loc="left"), loc="left")
+    return figure
+
+
+def distributions(
+    results: Results, unit: str | None = None, label: str | None = None, most: int | None = None
+) -> Figure:
+    rows = chosen_rows(results, label)
+    found = panels(rows, lambda row: (*key(row), row.name))
+    both = {at: of for at, of in found.items() if len({row.subject.mode for row in of if row.verified}) > 1}
+    found = both or {at: of for at, of in found.items() if any(row.verified for row in of)}
+
+    def fastest(of: Sequence[Row]) -> float:
+        return min(row.time.median for row in of if row.time is not None)
+
+    shown = sorted(found.values(), key=fastest)[: most or 6]
+    columns = min(3, len(shown))
+    lines = -(-len(shown) // columns)
+    figure = new_figure(4.3 * columns, 3.1 * lines)
+    axes = figure.subplots(lines, columns, squeeze=False)
+    for ax, of in zip(axes.flat, shown, strict=False):
+        draw_distribution(ax, results.observations, of, unit)
+        s = of[0].subject
+        ax.set_title(f"{of[0].name}, {s.ranks} ranks, {s.definition}", loc="left")
+        ax.set_xlabel(of[0].subject.unit if unit is None else unit)
+    for ax in axes.flat[len(shown) :]:
+        ax.set_visible(False)
+    return figure
+
+
+LAYOUTS: dict[str, Callable[..., Figure]] = {
+    "comparison": comparison,
+    "ranks": ranks,
+    "probes": probes,
+    "distributions": distributions,
+}

@@ -1,0 +1,94 @@
+"""Time over the number of ranks, with intervals; the best few in colour, the oracle's choice dashed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from phicoll.compare import Row
+from phicoll.plots.style import INK, PALE, SERIES, plain_log_ticks, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_ranks"]
+
+
+def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: int = 6) -> Axes:
+    """Draw one panel: a line for each algorithm over the rank counts.
+
+    Parameters
+    ----------
+    ax:
+        Where to draw; returned.
+    rows:
+        Rows of a comparison that differ in algorithm and ranks only.
+    unit:
+        ``"ns"``, ``"lines"`` or ``"switches"``.
+    highlight:
+        How many algorithms are drawn in colour and named: those with the lowest geometric mean.
+    """
+    series: dict[str, dict[int, tuple[float, float, float]]] = {}
+    for row in rows:
+        found = row.time if unit == "ns" else getattr(row, unit)
+        if row.verified and found is not None:
+            series.setdefault(row.name, {})[row.subject.ranks] = (found.median, found.low, found.high)
+    if not series:
+        ax.text(0.5, 0.5, "nothing verified to show", ha="center", va="center", transform=ax.transAxes)
+        return ax
+    counts = sorted({ranks for by in series.values() for ranks in by})
+
+    def score(name: str) -> tuple[bool, float]:
+        by = series[name]
+        return len(by) < len(counts), float(np.mean(np.log([max(by[r][0], 1e-3) for r in by])))
+
+    names = sorted(series, key=score)
+    ends: list[tuple[float, str, str]] = []
+    for index, name in enumerate(names):
+        by = series[name]
+        at = sorted(by)
+        colour = SERIES[index % len(SERIES)] if index < highlight else PALE
+        medians = [by[ranks][0] for ranks in at]
+        ax.plot(at, medians, color=colour, linewidth=1.6 if index < highlight else 0.9, zorder=3 - (index >= highlight),
+                marker="o", markersize=3.5 if index < highlight else 2)
+        if index < highlight:
+            ax.vlines(at, [by[r][1] for r in at], [by[r][2] for r in at], color=colour, linewidth=2.4, alpha=0.45, zorder=2.5)
+            ends.append((medians[-1], name, colour))
+    best = [min(by[ranks][0] for by in series.values() if ranks in by) for ranks in counts]
+    ax.plot(counts, best, color=INK, linewidth=1, linestyle=(0, (2, 2)), zorder=4)
+    values = [value for by in series.values() for point in by.values() for value in point if value > 0]
+    low, high = min(values) * 0.85, max(values) * 1.2
+    if high / low > 5:
+        plain_log_ticks(ax, "y", low, high)
+    ax.set_ylim(low, high)
+    if len(counts) > 1 and counts[-1] / counts[0] > 4:
+        ax.set_xscale("log", base=2)
+    ax.set_xticks(counts, [str(ranks) for ranks in counts])
+    ax.minorticks_off()
+    ax.set_xlabel("ranks")
+    ax.set_ylabel({"ns": "median time per call, ns"}.get(unit, f"median time per call, {unit}"))
+    tidy(ax, "y")
+    name_ends(ax, ends, low, high)
+    rest = len(names) - min(highlight, len(names))
+    words = "dashed: best at each count (ideal meta-algorithm)" + (f"; grey: {rest} others" if rest else "")
+    ax.annotate(words, (0, 1.01), xycoords="axes fraction", fontsize=7, color="#777777", va="bottom")
+    return ax
+
+
+def name_ends(ax: Axes, ends: Sequence[tuple[float, str, str]], low: float, high: float) -> None:
+    """Names at the right, in the lines' colours, moved apart where they would overlap."""
+    log = ax.get_yscale() == "log"
+
+    def place(value: float) -> float:
+        if log:
+            return float(np.log(value / low) / np.log(high / low))
+        return (value - low) / (high - low)
+
+    last = -1.0
+    for value, name, colour in sorted(ends):
+        y = max(place(value), last + 0.055)
+        last = y
+        ax.annotate(name, (1.02, y), xycoords="axes fraction", color=colour, fontsize=7.5, va="center",
+                    annotation_clip=False)

@@ -1,0 +1,73 @@
+"""How phicoll's figures look: one place for colours, markers and words on axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "AXIS_LABELS",
+    "INK",
+    "MODE_MARKERS",
+    "ORIGIN_COLOURS",
+    "PALE",
+    "SERIES",
+    "jitter",
+    "plain_log_ticks",
+    "tidy",
+]
+
+# Told apart with any colour vision (after Okabe and Ito), and in grey by their lightness.
+ORIGIN_COLOURS = {"paper": "#0072B2", "phicoll": "#009E73", "reference": "#B5651D", "": "#555555"}
+SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#4D4D4D")
+MODE_MARKERS = {"threads": "o", "processes": "D", "simulated": "s"}
+INK = "#222222"
+PALE = "#C9CDD2"
+
+AXIS_LABELS = {
+    "lines": "time per call, in one-way cache-line transfers of the same round",
+    "switches": "time per call, in CPU switches between two ranks of the same round",
+    "ns": "time per call, ns",
+}
+
+
+def tidy(ax: Axes, grid: str = "x") -> None:
+    """No box, a quiet grid on one axis, small ticks."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color("#999999")
+    ax.grid(axis=grid, color="#E4E6E9", linewidth=0.8, which="major")
+    ax.set_axisbelow(True)
+    ax.tick_params(colors=INK, labelsize=8, length=3)
+    ax.xaxis.label.set_size(8.5)
+    ax.yaxis.label.set_size(8.5)
+    ax.title.set_size(9.5)
+
+
+def jitter(count: int, width: float) -> NDArray[np.float64]:
+    """Offsets between -width/2 and width/2 that spread evenly and are the same every time."""
+    golden = 0.6180339887498949
+    return ((np.arange(1, count + 1) * golden) % 1.0 - 0.5) * width
+
+
+def plain_log_ticks(ax: Axes, axis: str, low: float, high: float) -> None:
+    """A log axis with plain numbers at 1, 2, 5 of each decade."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    steps: Sequence[float] = (1, 2, 5) if high / low < 300 else (1,)
+    ticks = [step * 10.0**decade for decade in decades for step in steps]
+    ticks = [tick for tick in ticks if low <= tick <= high]
+    which = ax.xaxis if axis == "x" else ax.yaxis
+    (ax.set_xscale if axis == "x" else ax.set_yscale)("log")
+    which.set_major_locator(FixedLocator(ticks))
+    which.set_minor_locator(NullLocator())
+    which.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    which.set_minor_formatter(NullFormatter())
