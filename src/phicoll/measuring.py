@@ -106,8 +106,9 @@ def plan(
     if target_width is not None:
         arguments += ["--target-width", f"{check_number('target_width', target_width, above=0):g}"]
     for name, value in (("delay_ns", delay_ns), ("imbalance_ns", imbalance_ns)):
-        if check_number(name, value):
-            arguments += [f"--{name.replace('_', '-')}", f"{value:g}"]
+        number = check_number(name, value)
+        if number:
+            arguments += [f"--{name.replace('_', '-')}", f"{number:g}"]
     if wait is not None:
         arguments += ["--wait", check_wait(wait)]
     if oversubscribe:

@@ -81,8 +81,11 @@ def choose_best(values: Mapping[Subject, Rounds], rounds: set[Round]) -> Subject
         present = [by[key] for by in values.values() if key in by]
         if present:
             centres[key] = float(np.median(present))
+    meets = {s: sum(not rounds.isdisjoint(by.keys() & other.keys()) for other in values.values()) for s, by in values.items()}
     best, best_score = None, np.inf
     for subject, by in values.items():
+        if meets[subject] < max(meets.values()):
+            continue  # several runs in one file: only who met the most others can be everyone's opponent
         scores = [by[key] - centre for key, centre in centres.items() if key in by]
         if scores and (score := float(np.median(scores))) < best_score:
             best, best_score = subject, score

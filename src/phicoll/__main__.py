@@ -1,0 +1,5 @@
+import sys
+
+from phicoll.cli import main
+
+sys.exit(main())

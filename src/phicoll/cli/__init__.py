@@ -1,0 +1,93 @@
+"""The command ``phicoll``: data on stdout, words on stderr, exit codes that a script can use (docs/cli.md)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+
+from phicoll import __version__
+from phicoll.cli import compare, count, doctor, listing, plot, run
+from phicoll.errors import ArgumentError, BrokenGroupError, Error, PhicollWarning, VerificationError
+
+__all__ = ["BAD_INPUT", "BROKEN", "FAILED", "INTERRUPTED", "OK", "REGRESSED", "main"]
+
+OK = 0
+FAILED = 1  # the machine said no
+BAD_INPUT = 2
+BROKEN = 3  # a group broke, or a subject failed verification
+REGRESSED = 4
+INTERRUPTED = 130
+
+EPILOG = """exit codes: 0 done; 1 the machine says no; 2 bad input, nothing was started; 3 a group broke or a subject was
+not verified; 4 slower than the baseline; 130 interrupted, what was measured is kept"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    root = argparse.ArgumentParser(
+        prog="phicoll",
+        description="Shared-memory collectives for many-core processors: look, measure, compare.",
+        epilog=EPILOG,
+    )
+    root.add_argument("--version", action="version", version=f"phicoll {__version__}")
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in (doctor, listing, run, compare, plot, count):
+        module.add(commands)
+    demo = commands.add_parser(
+        "demo", help="look at this machine, compare all barriers on it, write a report", add_help=False
+    )
+    demo.set_defaults(function=None)
+    return root
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    with warnings.catch_warnings():
+        warnings.showwarning = show_warning
+        warnings.simplefilter("always", PhicollWarning)
+        try:
+            return dispatch(words)
+        except ArgumentError as error:
+            return complain(error, BAD_INPUT)
+        except (BrokenGroupError, VerificationError) as error:
+            return complain(error, BROKEN)
+        except Error as error:
+            return complain(error, FAILED)
+        except KeyboardInterrupt:
+            say("interrupted")
+            return INTERRUPTED
+        except BrokenPipeError:  # the reader of our output went away, as head does
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return OK
+
+
+def dispatch(words: list[str]) -> int:
+    if words[:1] == ["demo"]:
+        from phicoll.report import demo
+
+        return int(demo.main(words[1:]) or 0)
+    arguments = parser().parse_args(words)
+    return int(arguments.function(arguments))
+
+
+def say(text: str) -> None:
+    print(f"phicoll: {text}", file=sys.stderr, flush=True)
+
+
+def complain(error: Error, code: int) -> int:
+    say(str(error))
+    if error.results is not None:
+        say(f"{len(error.results)} samples measured before it are kept")
+    return code
+
+
+def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    say(str(message))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

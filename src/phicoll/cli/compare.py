@@ -1,0 +1,60 @@
+"""``phicoll compare``: medians, intervals and ratios of results files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import reduce
+from operator import add as join
+
+from phicoll.cli.output import add_json, put, put_json
+from phicoll.errors import ArgumentError
+from phicoll.results import load
+
+__all__ = ["add"]
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("compare", help="compare the subjects of results files, or two runs")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="results files; several are read as one")
+    parser.add_argument("--against", metavar="SPEC", help="a fixed opponent in place of the best")
+    parser.add_argument("--summary", action="store_true", help="paper 001's: geometric means over rank counts, and the oracle")
+    parser.add_argument("--baseline", metavar="FILE", help="an older run: exit code 4 where something became slower")
+    parser.add_argument(
+        "--threshold", type=float, default=1.10, metavar="RATIO", help="slower than this is a regression (default: 1.10)"
+    )
+    add_json(parser)
+    parser.set_defaults(function=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    results = reduce(join, [load(path) for path in arguments.files])
+    if arguments.baseline is not None:
+        return against_baseline(arguments, results)
+    if arguments.summary:
+        summaries = results.summary()
+        if arguments.json:
+            put_json([summary.to_dict() for summary in summaries])
+        else:
+            put("\n\n".join(map(str, summaries)))
+        return 0
+    comparison = results.compare(arguments.against)
+    if arguments.json:
+        put_json(comparison.to_list())
+    else:
+        put(str(comparison))
+        print(f"phicoll: {results.caption()}", file=sys.stderr)
+    return 0
+
+
+def against_baseline(arguments: argparse.Namespace, results) -> int:  # type: ignore[no-untyped-def]
+    from phicoll.cli import REGRESSED
+
+    if not arguments.threshold > 0:
+        raise ArgumentError("threshold", repr(arguments.threshold), "a ratio above 0, such as 1.10")
+    found = results.regressions(load(arguments.baseline), arguments.threshold)
+    if arguments.json:
+        put_json([one.to_dict() for one in found])
+    else:
+        put("\n".join(map(str, found)) or "no subject is in both")
+    return REGRESSED if any(one.regressed for one in found) else 0

@@ -1,0 +1,26 @@
+"""``phicoll doctor``: what would spoil a measurement here, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+
+from phicoll.cli.output import add_json, put, put_json
+from phicoll.doctor import doctor
+
+__all__ = ["add"]
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("doctor", help="what would spoil a measurement on this machine, and what to do")
+    parser.add_argument("--no-probe", action="store_true", help="do not measure the shares of same-core rounds (2 s)")
+    add_json(parser)
+    parser.set_defaults(function=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    diagnosis = doctor(probe=not arguments.no_probe)
+    if arguments.json:
+        put_json(diagnosis.to_dict())
+    else:
+        put(str(diagnosis))
+    return 0

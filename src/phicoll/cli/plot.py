@@ -1,0 +1,46 @@
+"""``phicoll plot``: figures of a results file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import reduce
+from operator import add as join
+from pathlib import Path
+
+from phicoll.errors import ArgumentError
+from phicoll.results import load
+from phicoll.storage import check_writable
+
+__all__ = ["FORMATS", "add"]
+
+KINDS = ("auto", "comparison", "ranks", "probes", "distributions")
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("plot", help="a figure of results files")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="results files; several are read as one")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the figure: .png, .svg or .pdf")
+    parser.add_argument("--kind", default="auto", choices=KINDS, help="what to show (default: auto)")
+    parser.add_argument("--unit", choices=("lines", "switches", "ns"), help="the axis (default: lines, or switches)")
+    parser.add_argument("--label", choices=("remote", "same-core"), help="which rounds (default: remote)")
+    parser.add_argument("--most", type=int, metavar="N", help="only so many algorithms, the fastest")
+    parser.add_argument("--highlight", type=int, metavar="N", help="how many algorithms in colour (ranks)")
+    parser.add_argument("--dpi", type=int, default=150, help="dots per inch of a .png (default: 150)")
+    parser.set_defaults(function=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    output = check_writable(Path(arguments.output), "output")
+    if output.suffix not in FORMATS:
+        raise ArgumentError("output", repr(arguments.output), "a name that ends in " + ", ".join(FORMATS))
+    for name, least in (("most", 1), ("highlight", 1), ("dpi", 10)):
+        value = getattr(arguments, name)
+        if value is not None and value < least:
+            raise ArgumentError(name, str(value), f"a whole number from {least} on")
+    results = reduce(join, [load(path) for path in arguments.files])
+    options = {name: getattr(arguments, name) for name in ("unit", "label", "most", "highlight")}
+    results.plot(arguments.kind, **options).savefig(output, dpi=arguments.dpi)
+    print(f"phicoll: wrote {output}", file=sys.stderr)
+    return 0

@@ -1,0 +1,88 @@
+"""``phicoll run``: measure a sweep."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from phicoll.cli.output import add_json, put, put_json
+from phicoll.measuring import sweep
+
+__all__ = ["add"]
+
+EXAMPLES = """algorithms are separated by commas, their parameters by colons:
+  phicoll run barrier --algorithm dissemination:ways=3,static-tournament:ways=4:notify=local,std-barrier \\
+      --ranks 2,4,8 --mode threads,processes --oversubscribe -o r.jsonl
+sets: all, references, paper-000, paper-001, paper-002, paper-004"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="measure a sweep over algorithms, ranks and modes",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("operation", help="barrier")
+    parser.add_argument("--algorithm", default="all,references", metavar="LIST", help="what to measure (default: all,references)")
+    parser.add_argument("--ranks", default="2", metavar="LIST", help="rank counts, 1 to 1024 (default: 2)")
+    parser.add_argument("--mode", default="threads", metavar="LIST", help="threads, processes or both (default: threads)")
+    parser.add_argument(
+        "--definition", default="loop,window", metavar="LIST", help="of run time: loop, window or both (default: both)"
+    )
+    parser.add_argument("--launches", metavar="N", help="new threads or processes this often (default: 3)")
+    parser.add_argument("--rounds", metavar="N", help="rounds in each launch (default: 20)")
+    parser.add_argument("--calls", metavar="N", help="calls in a loop sample (default: as the clock needs)")
+    parser.add_argument("--window-calls", metavar="N", help="calls in a window sample (default: 32)")
+    parser.add_argument("--budget", metavar="S", help="seconds that the whole sweep may take")
+    parser.add_argument("--target-width", metavar="F", help="stop when intervals are this narrow, relative to the median")
+    parser.add_argument(
+        "--placement", default="compact", help="compact, scatter, balanced or a list of CPUs (default: compact)"
+    )
+    parser.add_argument("--oversubscribe", action="store_true", help="allow more ranks than CPUs")
+    parser.add_argument("--delay-ns", default="0", metavar="NS", help="delay between barriers")
+    parser.add_argument("--imbalance-ns", default="0", metavar="NS", help="largest random delay of one rank")
+    parser.add_argument("--start", default="warm", help="warm or evicted flags before each call (default: warm)")
+    parser.add_argument("--wait", metavar="POLICY", help="spin, pause, pause(n), yield or adaptive (the default)")
+    parser.add_argument("--seed", metavar="N", help="seeds places, orders and delays (default: drawn, and recorded)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where every record goes as it is measured (JSON Lines)")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in FILE")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar on a terminal")
+    add_json(parser)
+    parser.set_defaults(function=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from phicoll.cli import BROKEN, INTERRUPTED
+
+    results = sweep(
+        arguments.operation,
+        algorithm=arguments.algorithm,
+        ranks=arguments.ranks,
+        mode=arguments.mode,
+        definition=arguments.definition,
+        launches=arguments.launches,
+        rounds=arguments.rounds,
+        calls=arguments.calls,
+        window_calls=arguments.window_calls,
+        budget_s=arguments.budget,
+        target_width=arguments.target_width,
+        placement=arguments.placement,
+        oversubscribe=arguments.oversubscribe,
+        delay_ns=arguments.delay_ns,
+        imbalance_ns=arguments.imbalance_ns,
+        start=arguments.start,
+        wait=arguments.wait,
+        seed=arguments.seed,
+        save=arguments.output,
+        resume=arguments.resume,
+        progress=False if arguments.no_progress else None,
+    )
+    if arguments.json:
+        put_json(results.compare().to_list())
+    else:
+        put(str(results.compare()))
+    print(f"phicoll: {results.caption()}", file=sys.stderr)
+    if results.interrupted:
+        return INTERRUPTED
+    return BROKEN if results.unverified else 0

@@ -1,0 +1,142 @@
+"""Benchmarks as tests: a ``sweep`` fixture, saved results, and a failure where something became slower.
+
+    def test_barriers(sweep):
+        results = sweep("barrier", algorithm="dissemination,std-barrier")
+        assert not results.unverified
+
+    pytest benchmarks/ --phicoll-ranks 2,4 --phicoll-save out.jsonl --phicoll-baseline old.jsonl
+
+A test fails when a subject is slower than in the baseline by more than the threshold and that is resolved: the whole
+interval of the ratio, in lines or switches, lies above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from phicoll.compare import Regression
+    from phicoll.results import Results
+
+__all__ = ["Session"]
+
+
+@dataclass
+class Session:
+    """What the benchmarks of one pytest run share."""
+
+    ranks: list[int] | None
+    save: Path | None
+    baseline: Results | None
+    threshold: float
+    results: list[Results] = field(default_factory=list)
+    regressions: list[Regression] = field(default_factory=list)
+
+
+KEY = pytest.StashKey[Session]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("phicoll", "benchmarks of shared-memory collectives")
+    group.addoption("--phicoll-ranks", metavar="LIST", help="rank counts for every sweep, such as 2,4")
+    group.addoption("--phicoll-save", metavar="FILE", help="write the records of all sweeps (.jsonl or .parquet)")
+    group.addoption("--phicoll-baseline", metavar="FILE", help="fail where a subject became slower than in FILE")
+    group.addoption(
+        "--phicoll-threshold", type=float, default=1.10, metavar="RATIO", help="slower than this fails (default: 1.10)"
+    )
+    group.addoption(
+        "--phicoll-oversubscribe", action="store_true", help="let sweeps have more ranks than this process may use CPUs"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options before any test runs."""
+    options = [config.getoption(f"--phicoll-{name}") for name in ("ranks", "save", "baseline")]
+    threshold = config.getoption("--phicoll-threshold")
+    if not any(options) and threshold == 1.10:
+        config.stash[KEY] = Session(None, None, None, threshold)
+        return
+    from phicoll.errors import ArgumentError
+    from phicoll.measuring import as_list, check_ranks
+    from phicoll.results import load
+    from phicoll.storage import check_writable
+
+    ranks, save, baseline = options
+    try:
+        if not threshold > 0:
+            raise ArgumentError("--phicoll-threshold", repr(threshold), "a ratio above 0, such as 1.10")
+        config.stash[KEY] = Session(
+            ranks=[check_ranks(count) for count in as_list(ranks)] if ranks else None,
+            save=check_writable(save, "--phicoll-save") if save else None,
+            baseline=load(baseline) if baseline else None,
+            threshold=threshold,
+        )
+    except ArgumentError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+@pytest.fixture
+def sweep(request: pytest.FixtureRequest) -> Iterator[Callable[..., Results]]:
+    """:func:`phicoll.sweep`, with the ranks of ``--phicoll-ranks``; its results are saved and held to the baseline.
+
+    The comparison with the baseline comes when the test is done, so that the test's own assertions come first.
+    """
+    session = request.config.stash[KEY]
+    mine: list[Results] = []
+
+    def run(operation: str = "barrier", **options: Any) -> Results:
+        import phicoll
+
+        if session.ranks is not None:
+            options["ranks"] = session.ranks
+        if request.config.getoption("--phicoll-oversubscribe"):
+            options["oversubscribe"] = True
+        results = phicoll.sweep(operation, **{"progress": False, "on_interrupt": "raise", **options})
+        mine.append(results)
+        session.results.append(results)
+        if session.save is not None:
+            write(session)
+        return results
+
+    yield run
+    if session.baseline is None:
+        return
+    found = [one for results in mine for one in results.regressions(session.baseline, session.threshold)]
+    session.regressions += found
+    slower = [one for one in found if one.regressed]
+    if slower:
+        pytest.fail("slower than the baseline:\n" + "\n".join(f"  {one}" for one in slower), pytrace=False)
+
+
+def write(session: Session) -> None:
+    """All results so far: an interrupted session keeps what it has."""
+    total = session.results[0]
+    for results in session.results[1:]:
+        total = total + results
+    assert session.save is not None
+    total.save(session.save)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    session = config.stash.get(KEY, None)
+    if session is None or not session.results:
+        return
+    from phicoll.compare.text import to_text
+
+    terminalreporter.section("phicoll")
+    for results in session.results:
+        terminalreporter.write_line(to_text(results.compare()))
+        terminalreporter.write_line("")
+    if session.save is not None:
+        terminalreporter.write_line(f"saved: {session.save}")
+    if session.baseline is not None:
+        terminalreporter.write_line(f"against the baseline, threshold {session.threshold:g}:")
+        for one in sorted(session.regressions, key=lambda one: -one.ratio):
+            terminalreporter.write_line(f"  {one}")
+        if not session.regressions:
+            terminalreporter.write_line("  no subject is in both")
