@@ -1,0 +1,23 @@
+"""The papers' statements, and what this machine and exact counting say about them (docs/claims.md)."""
+
+from __future__ import annotations
+
+from phicoll.claims.counted import check_counts
+from phicoll.claims.native import check_native
+from phicoll.claims.statement import CANNOT, FAILS, HOLDS, UNRESOLVED, VERDICTS, Claim, Finding
+from phicoll.claims.statements import CLAIMS, WAITING, claim
+
+__all__ = [
+    "CANNOT",
+    "CLAIMS",
+    "FAILS",
+    "HOLDS",
+    "UNRESOLVED",
+    "VERDICTS",
+    "WAITING",
+    "Claim",
+    "Finding",
+    "check_counts",
+    "check_native",
+    "claim",
+]

@@ -1,0 +1,68 @@
+"""What a claim is, and what can be found about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["CANNOT", "FAILS", "HOLDS", "PAPERS", "UNRESOLVED", "VERDICTS", "Claim", "Finding"]
+
+HOLDS = "holds"
+FAILS = "does not hold"
+UNRESOLVED = "not resolved"
+CANNOT = "cannot be checked here"
+VERDICTS = (HOLDS, FAILS, UNRESOLVED, CANNOT)
+
+#: The papers by the first part of a claim's number; docs/papers.md has the full references.
+PAPERS = {
+    "000": "panigrahi-2014",
+    "001": "rodchenko-2015",
+    "002": "velamati-2007",
+    "004": "ramos-hoefler-2013",
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper in our own words, and the paper's conditions."""
+
+    number: str  # such as "000-20": paper, then the statement's number
+    statement: str
+    conditions: str
+
+    @property
+    def paper(self) -> str:
+        return PAPERS[self.number.partition("-")[0]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A verdict on a claim and what it rests on.
+
+    ``how`` is ``"counted"`` (exact, on the counting port), ``"measured"`` (native, on this machine) or ``"none"``.
+    ``under`` says under which conditions it was looked at, where they are not the paper's.
+    """
+
+    claim: Claim
+    verdict: str
+    measured: str
+    how: str
+    under: str = ""
+    #: Numbers behind the verdict, for programs.
+    values: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict: got {self.verdict!r}; allowed: {', '.join(VERDICTS)}")
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "claim": self.claim.number,
+            "paper": self.claim.paper,
+            "statement": self.claim.statement,
+            "conditions": self.claim.conditions,
+            "verdict": self.verdict,
+            "how": self.how,
+            "measured": self.measured,
+            "under": self.under,
+            "values": dict(self.values),
+        }

@@ -1,0 +1,1 @@
+"""The demo and its report: one HTML file that a browser shows without a network."""

@@ -1,0 +1,155 @@
+"""``phicoll demo``: look at this machine, compare every barrier on it, write a report.
+
+It measures for about 70 s; the report takes some 10 s more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from phicoll import bench
+from phicoll.errors import ArgumentError, Error
+from phicoll.progress import display
+from phicoll.report.evidence import examine, gather
+from phicoll.report.parts import BUDGET_S, Part, plan_parts
+from phicoll.results import Results, load
+from phicoll.storage import check_writable
+
+__all__ = ["demo", "main", "rebuild"]
+
+QUICK_BUDGET_S = 6.0
+LEAST_BUDGET_S = 2.0
+
+
+def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | None = None,
+         progress: bool | None = None) -> Results:  # fmt: skip
+    """Measure, print a table, write ``report.html`` and ``results.jsonl``.
+
+    Parameters
+    ----------
+    out:
+        The folder to write into; made where it is missing. An older demo in it is replaced.
+    quick:
+        A few seconds with a few algorithms, for tests: the intervals say little.
+    budget_s:
+        Seconds of measuring; 70 by default, 6 when quick.
+    progress:
+        Show a progress bar; by default on a terminal.
+
+    Raises
+    ------
+    ArgumentError
+        The folder cannot be written to, or the budget is too small. Nothing was measured.
+    """
+    budget = budget_s if budget_s is not None else (QUICK_BUDGET_S if quick else BUDGET_S)
+    if not LEAST_BUDGET_S <= budget < float("inf"):
+        raise ArgumentError("budget", repr(budget_s), f"a number of seconds, {LEAST_BUDGET_S:g} or more")
+    folder = make_folder(out)
+    file, page = check_writable(folder / "results.jsonl", "out"), check_writable(folder / "report.html", "out")
+    parts = plan_parts(budget, quick)
+    doctor = examine()
+    say(f"measuring for about {budget:.0f} s, in {len(parts)} parts")
+    begin = time.monotonic()
+    results = measure_parts(parts, file, progress)
+    measured_s = time.monotonic() - begin
+    if results.interrupted:
+        say("interrupted: the report shows what was measured")
+    begin = time.monotonic()
+    from phicoll.report.build import build
+
+    page.write_text(build(gather(results, doctor)), encoding="utf-8")
+    say(f"measured in {measured_s:.0f} s, report made in {time.monotonic() - begin:.0f} s: {page}, {file}")
+    return results
+
+
+def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -> Results:
+    """Run all parts into one file, which is begun anew, and print the table of each."""
+    file.write_bytes(b"")
+    found = Results([])
+    for part in parts:
+        say(f"- {part.title}")
+        own = file.with_name(file.name + ".part")
+        own.unlink(missing_ok=True)
+        try:
+            with display(progress) as shown:
+                part.results = bench.run(part.arguments, own, shown.update if shown else None)
+        except Error as error:
+            if error.results is None:
+                raise
+            # What was measured is kept, in the file and in the report; the other parts may still come.
+            say(f"{part.title}: {error}")
+            part.results = error.results
+        finally:
+            if own.exists():
+                with file.open("ab") as stream:
+                    stream.write(own.read_bytes())
+                own.unlink()
+        print(f"{part.title}\n\n{part.results.compare()}\n", flush=True)
+        found = found + part.results
+        if part.results.interrupted:
+            break
+    found.source = str(file)
+    return found
+
+
+def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = None) -> Path:
+    """The report, or one of its figures as a PNG, from records that a demo wrote. Measures nothing.
+
+    Raises
+    ------
+    ArgumentError
+        The file is not a results file, or there is no such figure.
+    """
+    results = load(file)
+    folder = make_folder(out)
+    from phicoll.report.build import build
+    from phicoll.report.figures import figures
+
+    evidence = gather(results)
+    if figure is not None:
+        known = figures(evidence)
+        if figure not in known:
+            raise ArgumentError("figure", repr(figure), ", ".join(known))
+        path = check_writable(folder / f"{figure}.png", "out")
+        known[figure]().savefig(path, dpi=160)
+        return path
+    path = check_writable(folder / "report.html", "out")
+    path.write_text(build(evidence), encoding="utf-8")
+    return path
+
+
+def make_folder(out: str | Path) -> Path:
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError("out", repr(str(out)), f"a folder that can be written ({error.strerror})") from error
+    return folder
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command line of ``phicoll demo``; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="phicoll demo", description=(__doc__ or "").replace("``", ""))
+    parser.add_argument("--out", default="demo", metavar="DIR", help="where to write (default: demo)")
+    parser.add_argument("--budget", type=float, metavar="S", help=f"seconds of measuring (default: {BUDGET_S:g})")
+    parser.add_argument("--quick", action="store_true", help="a few seconds with a few algorithms, to try it out")
+    parser.add_argument("--from", dest="file", metavar="FILE", help="make the report of a results.jsonl; measure nothing")
+    parser.add_argument("--figure", metavar="NAME", help="with --from: only this figure, as DIR/NAME.png")
+    arguments = parser.parse_args(list(argv))
+    if arguments.file is None and arguments.figure is not None:
+        raise ArgumentError("figure", repr(arguments.figure), "only with --from")
+    if arguments.file is not None:
+        say(str(rebuild(arguments.file, arguments.out, arguments.figure)))
+        return 0
+    results = demo(arguments.out, quick=arguments.quick, budget_s=arguments.budget)
+    if results.interrupted:
+        return 130
+    return 3 if results.unverified or results.reason == "failed" else 0
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

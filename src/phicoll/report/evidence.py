@@ -1,0 +1,96 @@
+"""Everything the report is made from: the records, the exact counts, the verdicts, and what the doctor says."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from phicoll import bench
+from phicoll.claims import Finding, check_counts, check_native
+from phicoll.counting import PAPER_MACHINES, count
+from phicoll.report.parts import MAIN, PAPERS, PLACES, Part, split_parts
+from phicoll.results import Results
+
+__all__ = ["Doctor", "Evidence", "examine", "gather"]
+
+#: Settings with sense reversal, for the claim that it can be reused at once.
+SENSE = (
+    "sense-reversing:reset=sense,combining-tree:reset=sense,combining-tree:notify=global:reset=sense,"
+    "static-tournament:reset=sense,dynamic-tournament:reset=sense,dissemination:reset=sense,"
+    "hybrid-dissemination:reset=sense"
+)
+SENSE_RANKS = (*range(1, 18), 31, 60)
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Facts of the machine as (name, value), and advice in sentences."""
+
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
+
+
+def examine() -> Doctor:
+    """Ask ``phicoll-bench doctor``. Best before measuring: afterwards the load that it sees is our own."""
+    done = subprocess.run([str(bench.find()), "doctor"], capture_output=True, text=True, check=False)
+    facts, advice = [], []
+    for line in done.stdout.splitlines():
+        if line.startswith("- "):
+            advice.append(line[2:].strip())
+        elif len(line) > 25 and line[24] == " " and line[:24].strip():
+            facts.append((line[:24].strip(), line[25:].strip()))
+    return Doctor(facts, advice)
+
+
+def counter(spec: str, ranks: Sequence[int], machine: str, placement: str) -> list[dict[str, Any]]:
+    """What the counted claims ask: :data:`phicoll.claims.counted.Counter`."""
+    return [row for number in ranks for row in count(spec, machine, ranks=number, placement=placement)]
+
+
+@dataclass
+class Evidence:
+    """What the sections of the report read."""
+
+    results: Results
+    parts: list[Part]
+    doctor: Doctor
+    counts: list[dict[str, Any]]
+    findings: list[Finding]
+
+    @cached_property
+    def mains(self) -> list[Part]:
+        """The comparisons of all barriers, fewest ranks first."""
+        found = [part for part in self.parts if part.kind == MAIN and part.results is not None and part.results.samples]
+        return sorted(found, key=lambda part: part.ranks)
+
+    @cached_property
+    def context(self) -> dict[str, Any]:
+        return self.results.contexts[0] if self.results.contexts else {}
+
+    def one(self, kind: str) -> Part | None:
+        return next((part for part in self.parts if part.kind == kind and part.results is not None), None)
+
+
+def crowded(part: Part) -> bool:
+    """Whether ranks of this part share CPUs: its unit is then switches."""
+    assert part.results is not None
+    return any(point.get("oversubscribed") for point in part.results.points)
+
+
+def gather(results: Results, doctor: Doctor | None = None) -> Evidence:
+    """Count, judge the claims, and sort the records into parts."""
+    parts = split_parts(results)
+    merged = Results([])
+    for part in parts:
+        if part.kind == MAIN and part.results is not None:
+            merged = merged + part.results
+    evidence = Evidence(results, parts, doctor or examine(), list(count("all", PAPER_MACHINES, placement="balanced")), [])
+    papers, places = evidence.one(PAPERS), evidence.one(PLACES)
+    promise = [row for number in SENSE_RANKS for row in count(f"all,{SENSE}", "61x4", ranks=number)]
+    found = check_counts(counter)
+    found += check_native(merged, papers and papers.results, places and places.results, promise)
+    evidence.findings = sorted(found, key=lambda finding: finding.claim.number)
+    return evidence

@@ -1,0 +1,139 @@
+"""What the demo runs on this machine: a few sweeps that together take no longer than the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from phicoll import _core
+from phicoll.results import Results
+
+__all__ = ["BUDGET_S", "MAIN", "PAPERS", "PLACES", "Part", "part_of", "plan_parts", "rank_counts", "split_parts"]
+
+#: Seconds of measuring; the report takes about 15 more.
+BUDGET_S = 70.0
+
+MAIN, PAPERS, PLACES = "main", "papers", "places"
+
+#: The papers' variants that their claims compare, for ranks that share the machine.
+VARIANTS = (
+    "sense-reversing",
+    "combining-tree:arity=2:notify=global",
+    "combining-tree:arity=4:notify=global",
+    "combining-tree:arity=8:notify=global",
+    "combining-tree:arity=4:notify=local",
+    "static-tournament:ways=2:notify=local",
+    "static-tournament:ways=2:notify=global",
+    "dynamic-tournament:ways=2:notify=local",
+    "dynamic-tournament:ways=2:notify=global",
+    "dissemination:ways=1",
+    "hybrid-dissemination",
+)
+#: What is run again and again at the same places of the arena.
+REPEATED = ("sense-reversing:wait=spin", "sense-reversing:wait=pause", "hand-one-line")
+QUICK = ("dissemination", "sense-reversing", "tree", "one-to-all", "hand-one-line", "hand-two-lines",
+         "hand-counter-per-cpu", "pthread-barrier", "std-barrier")  # fmt: skip
+#: Launches of two ranks; more ranks take longer to start, and their rounds differ less between launches.
+LAUNCHES, LAUNCHES_OF_MANY = 20, 12
+#: Places that phicoll-bench walks through before one comes again.
+PLACES_COUNT = 64
+
+
+@dataclass
+class Part:
+    """One sweep: its kind, its ranks, and what it measured."""
+
+    kind: str
+    ranks: int
+    arguments: list[str] = field(default_factory=list)
+    results: Results | None = None
+
+    @property
+    def title(self) -> str:
+        return {
+            MAIN: f"every barrier and reference, {self.ranks} ranks, threads and processes",
+            PAPERS: f"the papers' variants, {self.ranks} threads",
+            PLACES: f"{self.ranks} threads, the same places again and again",
+        }[self.kind]
+
+    @property
+    def command(self) -> str:
+        """The command that measures this part, for a shell."""
+        return " ".join(["phicoll", *map(quote, self.arguments), "-o", "demo/results.jsonl"])
+
+
+def quote(word: str) -> str:
+    return f"'{word}'" if any(c in word for c in " ()*?&;") else word
+
+
+def rank_counts(cpus: int) -> list[int]:
+    """Two ranks, one on each CPU where there are many, and twice as many; eight on a machine of one or two CPUs."""
+    if cpus <= 2:
+        return [2, 8]
+    return list(dict.fromkeys([2, cpus, min(2 * cpus, 1024)]))
+
+
+def plan_parts(budget_s: float = BUDGET_S, quick: bool = False, cpus: int | None = None) -> list[Part]:
+    """The parts for this machine, or for one with ``cpus`` CPUs, with the budget shared among them."""
+    cpus = _core.allowed_cpu_count() if cpus is None else cpus
+    counts = rank_counts(cpus)
+    algorithms = ",".join(QUICK) if quick else "all,references"
+    rounds = 4 if quick else 8
+    # A round of many ranks that share CPUs takes about ten times as long as one of two ranks.
+    rest = 0.48 / (len(counts) - 1)
+    shares = [(0.32, MAIN, 2), *((rest, MAIN, ranks) for ranks in counts[1:]), (0.1, PAPERS, min(counts[-1], 64))]
+    if cpus >= 2:
+        shares.append((0.1, PLACES, 2))
+    parts = []
+    for share, kind, ranks in shares:
+        budget = share * budget_s
+        launches = 3 if quick else LAUNCHES if ranks == 2 else LAUNCHES_OF_MANY
+        if kind == MAIN:
+            options = ["--algorithm", algorithms, "--ranks", str(ranks), "--mode", "threads,processes"]
+            options += ["--definition", "loop,window", "--launches", str(launches), "--rounds", str(rounds)]
+        elif kind == PAPERS:
+            options = ["--algorithm", ",".join(VARIANTS), "--ranks", str(ranks), "--mode", "threads"]
+            options += ["--definition", "loop", "--launches", str(launches), "--rounds", str(2 * rounds)]
+        else:
+            visits = 2 if quick else 8
+            options = ["--algorithm", ",".join(REPEATED), "--ranks", str(ranks), "--mode", "threads"]
+            options += ["--definition", "loop", "--launches", "1", "--rounds", str(visits * PLACES_COUNT)]
+        if ranks > cpus:
+            options.append("--oversubscribe")
+        options += ["--placement", "scatter", "--budget", f"{budget:.3g}"]
+        parts.append(Part(kind, ranks, ["run", "barrier", *options]))
+    return parts
+
+
+def part_of(results: Results, cpus: int | None = None) -> Part:
+    """What part a run was, by what it was asked to do."""
+    context = results.contexts[0] if results.contexts else {}
+    settings = context.get("settings") or {}
+    ranks = max((point["ranks"] for point in results.points), default=0)
+    if "window" in (settings.get("definitions") or ["window"]):
+        kind = MAIN
+    else:
+        kind = PLACES if settings.get("launches") == 1 else PAPERS
+    return Part(kind, ranks, shown_arguments(context.get("command") or []), results)
+
+
+def shown_arguments(command: Sequence[str]) -> list[str]:
+    """The recorded command without the program's path, where the records went, and what Python added."""
+    shown: list[str] = []
+    skip = False
+    for word in command[1:]:
+        if skip:
+            skip = False
+        elif word in ("-o", "--seed"):
+            skip = True
+        elif word not in ("--progress", "--resume"):
+            shown.append(word)
+    return shown
+
+
+def split_parts(results: Results) -> list[Part]:
+    """The parts of a results file, one for each run, in their order."""
+    by_run: dict[str, list[dict[str, object]]] = {}
+    for record in results.records:
+        by_run.setdefault(str(record.get("run", "")), []).append(record)
+    return [part_of(Results(records, source=results.source)) for records in by_run.values()]
