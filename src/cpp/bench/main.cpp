@@ -24,7 +24,7 @@ run barrier:
   --ranks 2,4,8..32:8          numbers of ranks                                               [2]
   --mode threads,processes                                                                    [threads]
   --definition loop,window     back-to-back calls; calls from a common start                  [loop,window]
-  --launches N  --rounds N     rounds nest in launches                                        [3, 20]
+  --launches N  --rounds N     rounds nest in launches                                        [12, 8]
   --calls N                    calls of a loop; 0: about 0.25 ms of them                      [0]
   --window-calls N                                                                            [32]
   --budget S                   stop after so many seconds (a round is finished)

@@ -53,8 +53,8 @@ measure::Settings parse_settings(const Arguments& arguments) {
   settings.modes = choices("mode", arguments.text("--mode", "threads"), {"threads", "processes"});
   settings.definitions =
       choices("definition", arguments.text("--definition", "loop,window"), {"loop", "window"});
-  settings.launches = static_cast<int>(arguments.integer("--launches", 3, 1, 100000));
-  settings.rounds = static_cast<int>(arguments.integer("--rounds", 20, 1, 1000000));
+  settings.launches = static_cast<int>(arguments.integer("--launches", settings.launches, 1, 100000));
+  settings.rounds = static_cast<int>(arguments.integer("--rounds", settings.rounds, 1, 1000000));
   settings.calls = static_cast<int>(arguments.integer("--calls", 0, 0, 100000000));
   settings.window_calls = static_cast<int>(arguments.integer("--window-calls", 32, 1, 100000));
   settings.budget_s = arguments.number("--budget", 0, 0);

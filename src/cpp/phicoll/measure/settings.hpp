@@ -16,8 +16,8 @@ struct Settings {
   std::vector<int> ranks;
   std::vector<std::string> modes{"threads"};  ///< threads, processes
   std::vector<std::string> definitions{"loop", "window"};
-  int launches = 3;
-  int rounds = 20;  ///< in each launch, for each number of ranks
+  int launches = 12;
+  int rounds = 8;  ///< in each launch, for each number of ranks
   int calls = 0;    ///< of a loop; 0: as many as take about 0.25 ms, 64 to 1000
   int window_calls = 32;
   double budget_s = 0;      ///< 0: none

@@ -29,6 +29,7 @@ constexpr int most_loop_calls = 1000;
 constexpr double warm_aim_ns = 1e6;
 constexpr int most_warmups = 32;
 constexpr int verify_episodes = 300;
+constexpr int again_episodes = 100;  // in later launches
 constexpr int least_episodes = 20;
 constexpr double verify_timeout_s = 60;
 constexpr double verify_cap_ns = 100e6;
@@ -327,7 +328,7 @@ void Sweep::verify(LiveSet& set, Point& point, int launch) {
   step.kind = StepKind::verify;
   step.subject = point.index;
   step.place = places_[static_cast<std::size_t>(launch) % places_.size()];
-  step.calls = verify_episodes;
+  step.calls = point.written ? again_episodes : verify_episodes;
   step.warmups = least_episodes;
   step.seed = mix_seed(settings_.seed, 4, static_cast<std::uint64_t>(launch));
   step.jitter_ns = jitter_ns;
