@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-BARRIER = r"phicoll::Dissemination::Rank<phicoll::NativePort>::operator\(\)\(phicoll::NativePort&\)"
+RANK = r"phicoll::Dissemination::Rank<phicoll::NativePort>"
+# Two ranks take the first function (the barrier inlined into the probe) to its end; more go on, by a jump, to the second.
+FUNCTIONS = {"two ranks": "phicoll_hot_path", "more": rf"{RANK}::all_rounds\(phicoll::NativePort&\)"}
 COLD = ("NativePort::wait_slow", "NativePort::wake_slow", "NativePort::store_whole")
 
 
 @pytest.fixture(scope="module")
-def code(tmp_path_factory):
-    """The barrier's instructions in order: address -> (mnemonic, operands, called function or None)."""
+def disassembly(tmp_path_factory):
     compiler = shutil.which("g++")
     if compiler is None or shutil.which("objdump") is None:
         pytest.skip("needs g++ and objdump")
@@ -30,8 +31,13 @@ def code(tmp_path_factory):
     command = [compiler, "-std=c++14", "-O2", "-I", ROOT / "src" / "cpp", "-c", source, "-o", obj]
     subprocess.run(command, check=True)
     dump = ["objdump", "-drC", "--no-show-raw-insn", obj]
-    text = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
-    body = re.search(rf"<{BARRIER}>:\n(.*?)(?:\n\n|\Z)", text, re.DOTALL)
+    return subprocess.run(dump, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module", params=FUNCTIONS.values(), ids=FUNCTIONS.keys())
+def code(request, disassembly):
+    """The function's instructions in order: address -> (mnemonic, operands, called or jumped-to function or None)."""
+    body = re.search(rf"<{request.param}>:\n(.*?)(?:\n\n|\Z)", disassembly, re.DOTALL)
     assert body, "the barrier's function is not in the object"
     instructions = {}
     address = None
@@ -56,12 +62,15 @@ def without_calls(code):
         if at in seen or at not in code or code[at][0].startswith("call"):
             continue
         seen.add(at)
-        mnemonic, operands, _ = code[at]
+        mnemonic, operands, target = code[at]
         if mnemonic.startswith("ret"):
             continue
         if mnemonic.startswith("j"):
             assert "*" not in operands, "an indirect jump"
-            todo.append(int(operands.split()[0], 16))
+            if target is None:
+                todo.append(int(operands.split()[0], 16))
+            else:
+                assert "all_rounds" in target
         if mnemonic != "jmp":
             todo.append(following[at])
     return [code[at] for at in sorted(seen)]
@@ -71,12 +80,13 @@ def test_the_barrier_returns_without_a_call(without_calls):
     mnemonics = [mnemonic for mnemonic, _, _ in without_calls]
     assert any(m.startswith("ret") for m in mnemonics)
     # Not an empty body: flags are stored and looked at.
-    assert sum("(%r" in operands for _, operands, _ in without_calls) >= 10
+    assert sum("(%r" in operands for _, operands, _ in without_calls) >= 6
 
 
-def test_only_what_leaves_the_fast_path_is_called(code):
+def test_only_what_leaves_the_fast_path_is_called(code, disassembly):
     called = [target or operands for m, operands, target in code.values() if m.startswith("call")]
-    assert called
+    # Here, or in the cold part of the function that the compiler splits off.
+    assert "NativePort::wait_slow" in disassembly
     assert [name for name in called if not any(cold in name for cold in COLD)] == []
 
 

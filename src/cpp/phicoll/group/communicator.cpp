@@ -54,7 +54,8 @@ void Barrier::release() {
 }
 
 Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& shape, const WaitPolicy& wait)
-    : memory_(memory),
+    : barrier_port_(*memory.control, rank, wait, &calls_),
+      memory_(memory),
       rank_(rank),
       shape_(shape),
       wait_(wait),
@@ -102,15 +103,21 @@ void Communicator::reserve_own_part(const Region::Block& block) {
 }
 
 void Communicator::select_barrier(const BarrierSpec& spec) {
-  barrier_.reset();
-  barrier_.reset(new Barrier(*this, spec, nullptr));
-  reason_ = spec.name == "auto" ? choose_barrier(shape_).why : "";
+  set_barrier(spec, nullptr);
 }
 
 void Communicator::select_barrier_at(const BarrierSpec& spec, std::size_t place) {
+  set_barrier(spec, &place);
+}
+
+void Communicator::set_barrier(const BarrierSpec& spec, const std::size_t* place) {
+  enter_ = nullptr;
   barrier_.reset();
-  barrier_.reset(new Barrier(*this, spec, &place));
+  barrier_.reset(new Barrier(*this, spec, place));
   reason_ = spec.name == "auto" ? choose_barrier(shape_).why : "";
+  barrier_port_ = barrier_->port_;
+  entered_ = barrier_->algorithm_.get();
+  enter_ = entered_->enter();
 }
 
 const BarrierSpec& Communicator::barrier_spec() {

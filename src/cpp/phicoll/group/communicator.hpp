@@ -58,8 +58,12 @@ class Barrier {
 };
 
 /// Not to be copied or moved: barriers refer to it. Used by its own rank's thread only.
-class Communicator {
+class alignas(arch::stride_bytes) Communicator {
  public:
+  // C++14's new does not over-align.
+  static void* operator new(std::size_t bytes) { return allocate_strided(bytes); }
+  static void operator delete(void* memory) { std::free(memory); }
+
   /// For groups; users get theirs from ThreadGroup or ProcessGroup. `shape` must be the same on all ranks.
   Communicator(const GroupMemory& memory, int rank, const Shape& shape, const WaitPolicy& wait);
   ~Communicator();
@@ -73,8 +77,9 @@ class Communicator {
 
   /// Blocks until every rank of the group has called it; by `auto` unless select_barrier chose. Collective.
   void barrier() {
-    if (__builtin_expect(!barrier_, 0)) select_barrier(parse_barrier("auto"));
-    barrier_->wait();
+    if (__builtin_expect(enter_ == nullptr, 0)) select_barrier(parse_barrier("auto"));
+    ++calls_;
+    enter_(*entered_, barrier_port_);
   }
   /// What barrier() uses from now on. Collective. Throws as parse_barrier, and ResourceError over the memory
   /// limit.
@@ -89,7 +94,8 @@ class Communicator {
   /// A barrier of its own, beside barrier(). Collective.
   Barrier make_barrier(const std::string& spec);
   std::size_t region_bytes() const { return region_.bytes(); }
-  /// The region's memory, for measurements that put something of their own where a barrier would lie. They leave it zeroed.
+  /// The region's memory, for measurements that put something of their own where a barrier would lie. They
+  /// leave it zeroed.
   unsigned char* region() const { return memory_.region; }
   Control& control() { return *memory_.control; }
 
@@ -99,14 +105,20 @@ class Communicator {
  private:
   friend class Barrier;
   void sync();
+  void set_barrier(const BarrierSpec& spec, const std::size_t* place);
   Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);
   void reserve_own_part(const Region::Block& block);
+
+  // What barrier() touches, side by side.
+  AnyBarrier<NativePort>::Enter enter_ = nullptr;
+  AnyBarrier<NativePort>* entered_ = nullptr;
+  std::uint64_t calls_ = 0;
+  NativePort barrier_port_;
 
   GroupMemory memory_;
   int rank_;
   Shape shape_;
   WaitPolicy wait_;
-  std::uint64_t calls_ = 0;
   Region region_;
   NativePort port_;
   SenseReversing::Rank<NativePort> sync_;

@@ -29,12 +29,39 @@ constexpr unsigned yields_a_check = 16;
 // the latest.
 constexpr std::int64_t longest_sleep_ns = 10 * 1000 * 1000;
 
+/// Looks `turns` times with `pauses` polite turns after each: a loop for each width and kind, as tight as one
+/// written out.
+template <class T, ConditionKind kind>
+bool look_for(const void* place, T value, T mask, unsigned turns, unsigned pauses, std::uint64_t& seen) {
+  const Condition<T> condition{kind, value, mask};
+  const std::atomic<T>& word = static_cast<const Word<T>*>(place)->atomic();
+  for (unsigned turn = 0; turn < turns; ++turn) {
+    const T now = word.load(std::memory_order_acquire);
+    if (condition(now)) {
+      seen = now;
+      return true;
+    }
+    for (unsigned p = 0; p < pauses; ++p) arch::pause();
+  }
+  return false;
+}
+
 template <class T>
-bool look_for(const void* place, std::uint64_t value, std::uint64_t mask, ConditionKind kind,
-              std::uint64_t& seen) {
-  const T word = static_cast<const Word<T>*>(place)->atomic().load(std::memory_order_acquire);
-  seen = word;
-  return Condition<T>{kind, static_cast<T>(value), static_cast<T>(mask)}(word);
+bool look_for(const void* place, std::uint64_t value, std::uint64_t mask, ConditionKind kind, unsigned turns,
+              unsigned pauses, std::uint64_t& seen) {
+  const T v = static_cast<T>(value);
+  const T m = static_cast<T>(mask);
+  switch (kind) {
+    case ConditionKind::at_least:
+      return look_for<T, ConditionKind::at_least>(place, v, m, turns, pauses, seen);
+    case ConditionKind::equal:
+      return look_for<T, ConditionKind::equal>(place, v, m, turns, pauses, seen);
+    case ConditionKind::not_equal:
+      return look_for<T, ConditionKind::not_equal>(place, v, m, turns, pauses, seen);
+    case ConditionKind::masked_equal:
+      return look_for<T, ConditionKind::masked_equal>(place, v, m, turns, pauses, seen);
+  }
+  return false;
 }
 
 }  // namespace
@@ -47,29 +74,29 @@ std::int64_t NativePort::now() const {
   return os::now_ns();
 }
 
-bool NativePort::look(const Awaited& a, std::uint64_t& seen) {
-  if (a.whole_line) {
-    seen = a.value;
-    return line_holds(*static_cast<const ByteLine*>(a.place), a.mask, static_cast<std::uint8_t>(a.value));
+bool NativePort::look_turns(const Awaited& a, std::uint64_t& seen, unsigned turns, unsigned pauses) {
+  if (a.manner.whole_line) {
+    for (unsigned turn = 0; turn < turns; ++turn) {
+      if (line_holds(*static_cast<const ByteLine*>(a.place), a.mask, static_cast<std::uint8_t>(a.value)))
+        return true;
+      for (unsigned p = 0; p < pauses; ++p) arch::pause();
+    }
+    return false;
   }
-  switch (a.bytes) {
+  switch (a.manner.bytes) {
     case 1:
-      return look_for<std::uint8_t>(a.place, a.value, a.mask, a.kind, seen);
+      return look_for<std::uint8_t>(a.place, a.value, a.mask, a.manner.kind, turns, pauses, seen);
     case 2:
-      return look_for<std::uint16_t>(a.place, a.value, a.mask, a.kind, seen);
+      return look_for<std::uint16_t>(a.place, a.value, a.mask, a.manner.kind, turns, pauses, seen);
     case 4:
-      return look_for<std::uint32_t>(a.place, a.value, a.mask, a.kind, seen);
+      return look_for<std::uint32_t>(a.place, a.value, a.mask, a.manner.kind, turns, pauses, seen);
     default:
-      return look_for<std::uint64_t>(a.place, a.value, a.mask, a.kind, seen);
+      return look_for<std::uint64_t>(a.place, a.value, a.mask, a.manner.kind, turns, pauses, seen);
   }
 }
 
-bool NativePort::look_turns(const Awaited& a, std::uint64_t& seen, unsigned turns, unsigned pauses) {
-  for (unsigned turn = 0; turn < turns; ++turn) {
-    if (look(a, seen)) return true;
-    for (unsigned p = 0; p < pauses; ++p) arch::pause();
-  }
-  return false;
+bool NativePort::look(const Awaited& a, std::uint64_t& seen) {
+  return look_turns(a, seen, 1, 0);
 }
 
 bool NativePort::look_yielding(const Awaited& a, std::uint64_t& seen, unsigned turns) {
@@ -81,13 +108,12 @@ bool NativePort::look_yielding(const Awaited& a, std::uint64_t& seen, unsigned t
 }
 
 bool NativePort::spin_then_yield(const Awaited& a, std::uint64_t& seen) const {
-  const bool sharing = control_->shares_cpu(rank_);
   // To a rank on the own CPU only the CPU itself helps: spinning for it cost ten times the barrier (8 ranks
   // on 2 CPUs).
-  const bool awaited_shares = a.from == any_rank ? sharing : control_->same_cpu(a.from, rank_);
+  const bool awaited_shares = a.manner.from == any_rank ? sharing_ : control_->same_cpu(a.manner.from, rank_);
   if (!awaited_shares) {
     if (look_turns(a, seen, bare_looks, 0)) return true;
-    const bool polite_only = !sharing && !control_->crowded();
+    const bool polite_only = !sharing_ && !control_->crowded();
     if (look_turns(a, seen, polite_only ? polite_looks_alone : polite_looks_sharing, 1)) return true;
   }
   const std::int64_t start = os::now_ns();

@@ -109,10 +109,34 @@ struct Dissemination {
           }
       }
       peers_a_set_ = peers_.size() / sets(p);
+      if (peers_.size() == 1 && store_ == StorePolicy::plain) only_ = peers_.front();
     }
 
     void operator()(Port& port) {
-      ++episode_;
+      const std::uint64_t episode = ++episode_;
+      if (only_.tell != nullptr) {
+        // Two ranks: the next store follows the flag that was awaited as closely as in a loop written out.
+        // When both flags share a line, that decides whether it is handed over once or twice a barrier.
+        port.signal(*only_.tell, episode);
+        port.wait(*only_.hear, at_least(episode), only_.from);
+        return;
+      }
+      all_rounds(port);
+    }
+
+   private:
+    // The flag of one sender in one round: 8 bytes. In line-per-round it owns its line, so it may be stored
+    // whole.
+    using Flag = Word<std::uint64_t>;
+    struct Peer {
+      Flag* tell = nullptr;
+      Flag* hear = nullptr;
+      int to = any_rank;
+      int from = any_rank;
+    };
+
+    // A function of its own, so that two ranks save no registers for it.
+    [[gnu::noinline]] void all_rounds(Port& port) {
       if (__builtin_expect(reset_ == Reset::episode, 1)) {
         run<ConditionKind::at_least>(port, peers_.data(), episode_);
       } else {
@@ -121,17 +145,6 @@ struct Dissemination {
         run<ConditionKind::equal>(port, peers_.data() + ((episode_ - 1) & 1) * peers_a_set_, sense);
       }
     }
-
-   private:
-    // The flag of one sender in one round: 8 bytes. In line-per-round it owns its line, so it may be stored
-    // whole.
-    using Flag = Word<std::uint64_t>;
-    struct Peer {
-      Flag* tell;
-      Flag* hear;
-      int to;
-      int from;
-    };
 
     // Members are copied to locals: a store to a flag could change them for all that the compiler knows.
     template <ConditionKind kind>
@@ -155,6 +168,7 @@ struct Dissemination {
     }
 
     std::uint64_t episode_ = 0;
+    Peer only_;  // of two ranks with one set of flags
     AlignedVector<Peer> peers_;
     std::size_t peers_a_set_ = 0;
     Reset reset_;
