@@ -6,6 +6,8 @@ shows its progress, forwards Ctrl-C and reads the records that it wrote.
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
 import shutil
 import signal
@@ -44,7 +46,9 @@ def find() -> Path:
     named = os.environ.get("PHICOLL_BENCH")
     if named:
         if not os.access(named, os.X_OK):
-            raise ResourceError(f"PHICOLL_BENCH: got {named!r}; allowed: the path of a phicoll-bench that can run")
+            raise ResourceError(
+                f"PHICOLL_BENCH: got {named!r}; allowed: the path of a phicoll-bench that can run"
+            )
         return Path(named)
     core = getattr(_core, "__file__", None) or __file__
     for folder in (Path(core).parent, Path(__file__).parent):
@@ -54,7 +58,9 @@ def find() -> Path:
     found = shutil.which("phicoll-bench")
     if found:
         return Path(found)
-    raise ResourceError("phicoll-bench was not found: install phicoll with pip, or set PHICOLL_BENCH to its path")
+    raise ResourceError(
+        "phicoll-bench was not found: install phicoll with pip, or set PHICOLL_BENCH to its path"
+    )
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,7 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
         text=True,
         errors="replace",
         start_new_session=True,
+        preexec_fn=functools.partial(end_with_parent, ctypes.CDLL(None)),
     )
     words: list[str] = []
     reader = threading.Thread(target=listen, args=(process, words, progress), daemon=True)
@@ -124,6 +131,11 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
     reader.join(PATIENCE_S)
     results = load(output) if output.exists() and output.stat().st_size else None
     return Outcome(results, process.returncode, "".join(words), interrupted)
+
+
+def end_with_parent(libc: ctypes.CDLL) -> None:
+    """In the child: a Python that is killed does not leave a measurement running (prctl PR_SET_PDEATHSIG)."""
+    libc.prctl(1, int(signal.SIGINT))
 
 
 def listen(process: subprocess.Popen[str], words: list[str], progress: Progress | None) -> None:

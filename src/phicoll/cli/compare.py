@@ -9,7 +9,7 @@ from operator import add as join
 
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
-from phicoll.results import load
+from phicoll.results import Results, load
 
 __all__ = ["add"]
 
@@ -18,10 +18,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("compare", help="compare the subjects of results files, or two runs")
     parser.add_argument("files", nargs="+", metavar="FILE", help="results files; several are read as one")
     parser.add_argument("--against", metavar="SPEC", help="a fixed opponent in place of the best")
-    parser.add_argument("--summary", action="store_true", help="paper 001's: geometric means over rank counts, and the oracle")
-    parser.add_argument("--baseline", metavar="FILE", help="an older run: exit code 4 where something became slower")
     parser.add_argument(
-        "--threshold", type=float, default=1.10, metavar="RATIO", help="slower than this is a regression (default: 1.10)"
+        "--summary", action="store_true", help="paper 001's: geometric means over rank counts, and the oracle"
+    )
+    parser.add_argument(
+        "--baseline", metavar="FILE", help="an older run: exit code 4 where something became slower"
+    )
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        default=1.10,
+        metavar="RATIO",
+        help="slower than this is a regression (default: 1.10)",
     )
     add_json(parser)
     parser.set_defaults(function=run)
@@ -47,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def against_baseline(arguments: argparse.Namespace, results) -> int:  # type: ignore[no-untyped-def]
+def against_baseline(arguments: argparse.Namespace, results: Results) -> int:
     from phicoll.cli import REGRESSED
 
     if not arguments.threshold > 0:

@@ -14,14 +14,21 @@ __all__ = ["add"]
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("count", help="rounds, chains, notifications, edges and lines, counted exactly")
+    parser = commands.add_parser(
+        "count", help="rounds, chains, notifications, edges and lines, counted exactly"
+    )
     parser.add_argument("operation", nargs="?", default="barrier", help="barrier")
     parser.add_argument("--algorithm", default="all", metavar="LIST", help="what to count (default: all)")
     parser.add_argument(
-        "--machine", default=",".join(PAPER_MACHINES), metavar="LIST", help="cores x contexts (default: 60x4,61x4)"
+        "--machine",
+        default=",".join(PAPER_MACHINES),
+        metavar="LIST",
+        help="cores x contexts (default: 60x4,61x4)",
     )
     parser.add_argument("--ranks", type=int, metavar="N", help="default: all contexts")
-    parser.add_argument("--placement", default="compact", help="compact, scatter or balanced (default: compact)")
+    parser.add_argument(
+        "--placement", default="compact", help="compact, scatter or balanced (default: compact)"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="a figure as well")
     add_json(parser)
     parser.set_defaults(function=run)

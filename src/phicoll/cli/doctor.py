@@ -11,8 +11,12 @@ __all__ = ["add"]
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("doctor", help="what would spoil a measurement on this machine, and what to do")
-    parser.add_argument("--no-probe", action="store_true", help="do not measure the shares of same-core rounds (2 s)")
+    parser = commands.add_parser(
+        "doctor", help="what would spoil a measurement on this machine, and what to do"
+    )
+    parser.add_argument(
+        "--no-probe", action="store_true", help="do not measure the shares of same-core rounds (2 s)"
+    )
     add_json(parser)
     parser.set_defaults(function=run)
 

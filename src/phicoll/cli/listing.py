@@ -36,6 +36,9 @@ def describe(algorithm: Algorithm) -> str:
         if p.name == "wait":
             continue
         lines += textwrap.wrap(
-            f":{p.name}={p.default}  ({p.range}) {p.meaning}", 100, initial_indent="    ", subsequent_indent="        "
+            f":{p.name}={p.default}  ({p.range}) {p.meaning}",
+            100,
+            initial_indent="    ",
+            subsequent_indent="        ",
         )
     return "\n".join(lines)

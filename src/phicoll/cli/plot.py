@@ -21,9 +21,13 @@ FORMATS = (".png", ".svg", ".pdf")
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("plot", help="a figure of results files")
     parser.add_argument("files", nargs="+", metavar="FILE", help="results files; several are read as one")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the figure: .png, .svg or .pdf")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="the figure: .png, .svg or .pdf"
+    )
     parser.add_argument("--kind", default="auto", choices=KINDS, help="what to show (default: auto)")
-    parser.add_argument("--unit", choices=("lines", "switches", "ns"), help="the axis (default: lines, or switches)")
+    parser.add_argument(
+        "--unit", choices=("lines", "switches", "ns"), help="the axis (default: lines, or switches)"
+    )
     parser.add_argument("--label", choices=("remote", "same-core"), help="which rounds (default: remote)")
     parser.add_argument("--most", type=int, metavar="N", help="only so many algorithms, the fastest")
     parser.add_argument("--highlight", type=int, metavar="N", help="how many algorithms in colour (ranks)")

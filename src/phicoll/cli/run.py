@@ -6,9 +6,21 @@ import argparse
 import sys
 
 from phicoll.cli.output import add_json, put, put_json
+from phicoll.errors import ArgumentError
 from phicoll.measuring import sweep
+from phicoll.results import Results
 
 __all__ = ["add"]
+
+#: Arguments of sweep() that are called otherwise on the command line.
+NAMES = {
+    "save": "output",
+    "budget_s": "budget",
+    "target_width": "target-width",
+    "window_calls": "window-calls",
+    "delay_ns": "delay-ns",
+    "imbalance_ns": "imbalance-ns",
+}
 
 EXAMPLES = """algorithms are separated by commas, their parameters by colons:
   phicoll run barrier --algorithm dissemination:ways=3,static-tournament:ways=4:notify=local,std-barrier \\
@@ -24,28 +36,50 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("operation", help="barrier")
-    parser.add_argument("--algorithm", default="all,references", metavar="LIST", help="what to measure (default: all,references)")
-    parser.add_argument("--ranks", default="2", metavar="LIST", help="rank counts, 1 to 1024 (default: 2)")
-    parser.add_argument("--mode", default="threads", metavar="LIST", help="threads, processes or both (default: threads)")
     parser.add_argument(
-        "--definition", default="loop,window", metavar="LIST", help="of run time: loop, window or both (default: both)"
+        "--algorithm",
+        default="all,references",
+        metavar="LIST",
+        help="what to measure (default: all,references)",
+    )
+    parser.add_argument("--ranks", default="2", metavar="LIST", help="rank counts, 1 to 1024 (default: 2)")
+    parser.add_argument(
+        "--mode", default="threads", metavar="LIST", help="threads, processes or both (default: threads)"
+    )
+    parser.add_argument(
+        "--definition",
+        default="loop,window",
+        metavar="LIST",
+        help="of run time: loop, window or both (default: both)",
     )
     parser.add_argument("--launches", metavar="N", help="new threads or processes this often (default: 3)")
     parser.add_argument("--rounds", metavar="N", help="rounds in each launch (default: 20)")
     parser.add_argument("--calls", metavar="N", help="calls in a loop sample (default: as the clock needs)")
     parser.add_argument("--window-calls", metavar="N", help="calls in a window sample (default: 32)")
     parser.add_argument("--budget", metavar="S", help="seconds that the whole sweep may take")
-    parser.add_argument("--target-width", metavar="F", help="stop when intervals are this narrow, relative to the median")
     parser.add_argument(
-        "--placement", default="compact", help="compact, scatter, balanced or a list of CPUs (default: compact)"
+        "--target-width", metavar="F", help="stop when intervals are this narrow, relative to the median"
+    )
+    parser.add_argument(
+        "--placement",
+        default="compact",
+        help="compact, scatter, balanced or a list of CPUs (default: compact)",
     )
     parser.add_argument("--oversubscribe", action="store_true", help="allow more ranks than CPUs")
     parser.add_argument("--delay-ns", default="0", metavar="NS", help="delay between barriers")
     parser.add_argument("--imbalance-ns", default="0", metavar="NS", help="largest random delay of one rank")
-    parser.add_argument("--start", default="warm", help="warm or evicted flags before each call (default: warm)")
-    parser.add_argument("--wait", metavar="POLICY", help="spin, pause, pause(n), yield or adaptive (the default)")
-    parser.add_argument("--seed", metavar="N", help="seeds places, orders and delays (default: drawn, and recorded)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where every record goes as it is measured (JSON Lines)")
+    parser.add_argument(
+        "--start", default="warm", help="warm or evicted flags before each call (default: warm)"
+    )
+    parser.add_argument(
+        "--wait", metavar="POLICY", help="spin, pause, pause(n), yield or adaptive (the default)"
+    )
+    parser.add_argument(
+        "--seed", metavar="N", help="seeds places, orders and delays (default: drawn, and recorded)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="where every record goes as it is measured (JSON Lines)"
+    )
     parser.add_argument("--resume", action="store_true", help="go on with the run in FILE")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar on a terminal")
     add_json(parser)
@@ -55,7 +89,23 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from phicoll.cli import BROKEN, INTERRUPTED
 
-    results = sweep(
+    try:
+        results = measure(arguments)
+    except ArgumentError as error:  # by the names that the command line has
+        name = NAMES.get(error.argument, error.argument)
+        raise ArgumentError(name, error.got, error.allowed) from error
+    if arguments.json:
+        put_json(results.compare().to_list())
+    else:
+        put(str(results.compare()))
+    print(f"phicoll: {results.caption()}", file=sys.stderr)
+    if results.interrupted:
+        return INTERRUPTED
+    return BROKEN if results.unverified else 0
+
+
+def measure(arguments: argparse.Namespace) -> Results:
+    return sweep(
         arguments.operation,
         algorithm=arguments.algorithm,
         ranks=arguments.ranks,
@@ -78,11 +128,3 @@ def run(arguments: argparse.Namespace) -> int:
         resume=arguments.resume,
         progress=False if arguments.no_progress else None,
     )
-    if arguments.json:
-        put_json(results.compare().to_list())
-    else:
-        put(str(results.compare()))
-    print(f"phicoll: {results.caption()}", file=sys.stderr)
-    if results.interrupted:
-        return INTERRUPTED
-    return BROKEN if results.unverified else 0

@@ -81,7 +81,10 @@ def choose_best(values: Mapping[Subject, Rounds], rounds: set[Round]) -> Subject
         present = [by[key] for by in values.values() if key in by]
         if present:
             centres[key] = float(np.median(present))
-    meets = {s: sum(not rounds.isdisjoint(by.keys() & other.keys()) for other in values.values()) for s, by in values.items()}
+    meets = {
+        s: sum(not rounds.isdisjoint(by.keys() & other.keys()) for other in values.values())
+        for s, by in values.items()
+    }
     best, best_score = None, np.inf
     for subject, by in values.items():
         if meets[subject] < max(meets.values()):
@@ -124,7 +127,9 @@ def ratios_to(
     levels, p_holm = holm_levels(p_raw, CONFIDENCE)
     ratios_of: dict[Subject, Ratio] = {}
     if opponent in values:
-        ratios_of[opponent] = Ratio(opponent.spec, 1.0, 1.0, 1.0, 1.0, 1.0, False, "round", 0, len(compared), note)
+        ratios_of[opponent] = Ratio(
+            opponent.spec, 1.0, 1.0, 1.0, 1.0, 1.0, False, "round", 0, len(compared), note
+        )
     for (subject, of), level, p in zip(units.items(), levels, p_holm, strict=True):
         found = estimate(np.log(of.values), level)
         ratios_of[subject] = Ratio(

@@ -107,7 +107,9 @@ class Summary(Sequence[SummaryRow]):
         lines = [f"{self.title}: geometric mean over {counts} ranks"]
         width = max([len(row.spec) for row in self.rows] + [20])
         lines.append(f"  {'ideal meta-algorithm'.ljust(width)}  {self.ideal_ns:10,.0f} ns")
-        lines += [f"  {row.spec.ljust(width)}  {row.geomean_ns:10,.0f} ns  {row.loss:6.2f} x" for row in self.rows]
+        lines += [
+            f"  {row.spec.ljust(width)}  {row.geomean_ns:10,.0f} ns  {row.loss:6.2f} x" for row in self.rows
+        ]
         lines.append(f"  {'worst at each count'.ljust(width)}  {self.worst_ns:10,.0f} ns")
         lines += [f"  at {at.ranks} ranks the best is {at.spec} ({at.best_ns:,.0f} ns)" for at in self.ideal]
         if self.incomplete:
@@ -169,7 +171,9 @@ def summarise_family(rows: Sequence[Row]) -> Summary:
             medians.setdefault(row.subject.spec, {})[row.subject.ranks] = row.time.median
     ranks = sorted({count for by in medians.values() for count in by})
     complete = {spec: by for spec, by in medians.items() if len(by) == len(ranks)}
-    summary = Summary(", ".join(words), ranks, incomplete=sorted(spec for spec in names if spec not in complete))
+    summary = Summary(
+        ", ".join(words), ranks, incomplete=sorted(spec for spec in names if spec not in complete)
+    )
     for count in ranks:
         at = {spec: by[count] for spec, by in medians.items() if count in by}
         best = min(at, key=lambda spec: at[spec])

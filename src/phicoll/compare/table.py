@@ -177,7 +177,8 @@ class Comparison(Sequence[Row]):
         for title, rows in self.groups():
             head = "".join(f"<th>{html.escape(name)}</th>" for name in columns(rows))
             body = "".join(
-                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells(row)) + "</tr>" for row in rows
+                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells(row)) + "</tr>"
+                for row in rows
             )
             parts.append(
                 f"<table><caption>{html.escape(title)}</caption><thead><tr>{head}</tr></thead>"
@@ -187,7 +188,9 @@ class Comparison(Sequence[Row]):
         return "".join(parts) if self.rows else "<p>no samples</p>"
 
 
-def compare(observations: Observations, points: Sequence[dict[str, Any]] = (), against: str | None = None) -> Comparison:
+def compare(
+    observations: Observations, points: Sequence[dict[str, Any]] = (), against: str | None = None
+) -> Comparison:
     """Summarise every subject and compare those that share rounds.
 
     Parameters
@@ -208,11 +211,13 @@ def compare(observations: Observations, points: Sequence[dict[str, Any]] = (), a
     for subject, of in observations.by_subject.items():
         settings.setdefault(subject.setting, {})[subject] = of
     if against is not None:
-        known = sorted({s.spec for s in observations.by_subject} | {s.algorithm for s in observations.by_subject})
+        known = sorted(
+            {s.spec for s in observations.by_subject} | {s.algorithm for s in observations.by_subject}
+        )
         if against not in known:
             raise ArgumentError("against", repr(against), ", ".join(known) or "nothing, there are no samples")
     rows: list[Row] = []
-    for _, members in sorted(settings.items(), key=lambda item: item[0]):
+    for _, members in sorted(settings.items(), key=lambda item: order_of(next(iter(item[1])))):
         verified = {s: of for s, of in members.items() if all(o.verified for o in of)}
         opponent = None
         if against is not None:
@@ -223,13 +228,30 @@ def compare(observations: Observations, points: Sequence[dict[str, Any]] = (), a
     return Comparison(rows, orphans=observations.orphans)
 
 
+def order_of(subject: Subject) -> tuple[Any, ...]:
+    """Where a setting's table stands: by ranks and definition, threads before processes, remote before same-core."""
+    modes = ("threads", "processes", "simulated")
+    place = modes.index(subject.mode) if subject.mode in modes else len(modes)
+    return (
+        subject.operation,
+        subject.machine,
+        subject.ranks,
+        subject.definition,
+        subject.label or "",
+        place,
+        subject.setting,
+    )
+
+
 def rank_in_group(row: Row) -> tuple[bool, float, str]:
     """Verified first, then by ratio, then by name."""
     ratio = row.ratio_to_best.median if row.ratio_to_best else float("inf")
     return (not row.verified, ratio, row.subject.spec)
 
 
-def summarise_subject(subject: Subject, of: Sequence[Observation], verified: bool, ratio: Ratio | None) -> Row:
+def summarise_subject(
+    subject: Subject, of: Sequence[Observation], verified: bool, ratio: Ratio | None
+) -> Row:
     first = of[0].point
     verification = first.get("verification") or {}
     counts: dict[str, Any] = {

@@ -47,7 +47,9 @@ def cells(row: Row) -> list[str]:
     elif ratio.opponent == row.subject.spec:
         ratio_text = "1 (best)"
     else:
-        ratio_text = f"{ratio.median:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]" + ("" if ratio.resolved else " =")
+        ratio_text = f"{ratio.median:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]" + (
+            "" if ratio.resolved else " ="
+        )
     note = f"chose {row.chosen['spec']}" if row.chosen and row.chosen.get("spec") else ""
     return [
         row.name,
@@ -75,7 +77,9 @@ def footer(comparison: Comparison) -> list[str]:
         lines.append("lines : one-way transfers of one cache line between the same CPUs, in the same round")
     few = sum(row.units < MIN_UNITS for row in rows)
     if few:
-        lines.append(f"fewer than {MIN_UNITS} independent units in {few} of {len(rows)} rows: intervals are wide")
+        lines.append(
+            f"fewer than {MIN_UNITS} independent units in {few} of {len(rows)} rows: intervals are wide"
+        )
     capped = sum(row.capped for row in rows)
     if capped:
         lines.append(f"{capped} sample(s) were cut by a time cap")

@@ -83,4 +83,6 @@ class Estimate:
 def estimate(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> Estimate:
     """The median of ``values`` and its interval, with no assumption on the distribution."""
     low, high, attained = _core.median_interval(values, confidence)
-    return Estimate(float(np.median(values)), float(low), float(high), float(attained), attained >= confidence - 1e-12)
+    return Estimate(
+        float(np.median(values)), float(low), float(high), float(attained), attained >= confidence - 1e-12
+    )

@@ -198,5 +198,3 @@ def write_times(
         color="#777777",
         annotation_clip=False,
     )
-
-

@@ -66,6 +66,14 @@ def draw_counts(counts: Sequence[dict[str, Any]], figure: Figure | None = None) 
     for label, name in zip(axes[0].get_yticklabels(), names, strict=True):
         label.set_color(ORIGIN_COLOURS.get(first[name].get("origin", ""), "#222222"))
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper right", ncols=len(shapes), frameon=False, fontsize=8,
-                  title="cores x contexts", title_fontsize=8)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper right",
+        ncols=len(shapes),
+        frameon=False,
+        fontsize=8,
+        title="cores x contexts",
+        title_fontsize=8,
+    )
     return figure

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["draw_distribution"]
 
 
-def draw_distribution(ax: Axes, observations: Observations, rows: Sequence[Row], unit: str | None = None) -> Axes:
+def draw_distribution(
+    ax: Axes, observations: Observations, rows: Sequence[Row], unit: str | None = None
+) -> Axes:
     """Draw one panel: for each row the share of rounds (places) up to a value, and its launch medians as ticks.
 
     ``rows`` are of one algorithm that differ in mode, such as threads and processes.
@@ -38,8 +40,17 @@ def draw_distribution(ax: Axes, observations: Observations, rows: Sequence[Row],
         launches = sorted({launch for _, launch in pairs})
         label = f"{row.subject.mode}\n{len(values)} places, {len(launches)} launches"
         ax.step(values, share, where="post", color=colour, linewidth=1.6, label=label)
-        medians = [float(np.median([v for v, at in pairs if at == launch and v is not None])) for launch in launches]
-        ax.plot(medians, np.full(len(medians), -0.05 - 0.06 * index), "|", color=colour, markersize=7, clip_on=False)
+        medians = [
+            float(np.median([v for v, at in pairs if at == launch and v is not None])) for launch in launches
+        ]
+        ax.plot(
+            medians,
+            np.full(len(medians), -0.05 - 0.06 * index),
+            "|",
+            color=colour,
+            markersize=7,
+            clip_on=False,
+        )
     if high > 0:
         if high / low > 5:
             plain_log_ticks(ax, "x", low * 0.95, high * 1.05)

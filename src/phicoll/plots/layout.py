@@ -35,7 +35,9 @@ def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
         if name not in OPTIONS[kind]:
-            raise ArgumentError(name, f"{value!r} for {kind}", ", ".join(sorted(OPTIONS[kind])) or "no option")
+            raise ArgumentError(
+                name, f"{value!r} for {kind}", ", ".join(sorted(OPTIONS[kind])) or "no option"
+            )
         if name in VALUES and value not in VALUES[name]:
             raise ArgumentError(name, repr(value), ", ".join(VALUES[name]))
     return given
@@ -57,7 +59,9 @@ def chosen_rows(results: Results, label: str | None) -> list[Row]:
         remote = {key(row) for row in rows if row.subject.label != "same-core"}
         found = [row for row in rows if row.subject.label != "same-core" or key(row) not in remote]
     if not any(row.verified for row in found):
-        raise ArgumentError("results", "no verified sample" + (f" labelled {label}" if label else ""), "at least one")
+        raise ArgumentError(
+            "results", "no verified sample" + (f" labelled {label}" if label else ""), "at least one"
+        )
     return found
 
 
@@ -87,17 +91,19 @@ def panel_title(row: Row, mode: bool) -> str:
     return f"{s.operation}: " + ", ".join(words)
 
 
-def comparison(results: Results, unit: str | None = None, label: str | None = None, most: int | None = None) -> Figure:
+def comparison(
+    results: Results, unit: str | None = None, label: str | None = None, most: int | None = None
+) -> Figure:
     rows = chosen_rows(results, label)
     found = panels(rows, key)
-    names = max(len({row.name for row in of}) for of in found.values())
     modes = max(len({row.subject.mode for row in of}) for of in found.values())
-    shown = min(names, most or names)
     columns = min(2, len(found))
     lines = -(-len(found) // columns)
-    height = (0.19 + 0.13 * modes) * shown + 1.1
-    figure = new_figure(6.6 * columns, height * lines + 0.3)
-    axes = figure.subplots(lines, columns, squeeze=False)
+    sizes = [min(len({row.name for row in of if row.verified}), most or len(of)) for of in found.values()]
+    tallest = [max(sizes[line * columns : (line + 1) * columns]) for line in range(lines)]
+    heights = [(0.19 + 0.13 * modes) * size + 1.1 for size in tallest]
+    figure = new_figure(6.6 * columns, sum(heights) + 0.3)
+    axes = figure.subplots(lines, columns, squeeze=False, height_ratios=heights)
     for ax, of in zip(axes.flat, found.values(), strict=False):
         draw_comparison(ax, results.observations, of, unit=unit, most=most)
         ax.set_title(panel_title(of[0], mode=False), loc="left", pad=16 if modes else 6)
@@ -111,10 +117,13 @@ def legend(figure: Figure, rows: Sequence[Row]) -> None:
     """Origins by colour, modes by marker; only what occurs."""
     from matplotlib.lines import Line2D
 
-    origins = [origin for origin in ORIGIN_COLOURS if origin and any(r.subject.origin == origin for r in rows)]
+    origins = [
+        origin for origin in ORIGIN_COLOURS if origin and any(r.subject.origin == origin for r in rows)
+    ]
     modes = [mode for mode in MODE_MARKERS if any(row.subject.mode == mode for row in rows)]
     handles = [
-        Line2D([], [], linestyle="", marker="o", color=ORIGIN_COLOURS[origin], label=origin) for origin in origins
+        Line2D([], [], linestyle="", marker="o", color=ORIGIN_COLOURS[origin], label=origin)
+        for origin in origins
     ]
     handles += [
         Line2D(

@@ -24,7 +24,9 @@ PROBES = {
 }
 
 
-def draw_probes(ax: Axes, rounds: Sequence[Record], probes: Sequence[str] = ("pingpong_ns", "read_ns")) -> Axes:
+def draw_probes(
+    ax: Axes, rounds: Sequence[Record], probes: Sequence[str] = ("pingpong_ns", "read_ns")
+) -> Axes:
     """Draw one panel: probes over the time of a run.
 
     Parameters
@@ -57,8 +59,15 @@ def draw_probes(ax: Axes, rounds: Sequence[Record], probes: Sequence[str] = ("pi
     tidy(ax, "y")
     same = sum(r.get("label") == "same-core" for r in rounds)
     ax.set_title(f"probes: {same} of {len(rounds)} rounds on one physical core (shaded)", loc="left")
-    ax.legend(fontsize=7.5, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(probes),
-              borderaxespad=0.2, handletextpad=0.1)
+    ax.legend(
+        fontsize=7.5,
+        frameon=False,
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=len(probes),
+        borderaxespad=0.2,
+        handletextpad=0.1,
+    )
     return ax
 
 

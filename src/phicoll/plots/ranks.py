@@ -51,10 +51,25 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
         at = sorted(by)
         colour = SERIES[index % len(SERIES)] if index < highlight else PALE
         medians = [by[ranks][0] for ranks in at]
-        ax.plot(at, medians, color=colour, linewidth=1.6 if index < highlight else 0.9, zorder=3 - (index >= highlight),
-                marker="o", markersize=3.5 if index < highlight else 2)
+        ax.plot(
+            at,
+            medians,
+            color=colour,
+            linewidth=1.6 if index < highlight else 0.9,
+            zorder=3 - (index >= highlight),
+            marker="o",
+            markersize=3.5 if index < highlight else 2,
+        )
         if index < highlight:
-            ax.vlines(at, [by[r][1] for r in at], [by[r][2] for r in at], color=colour, linewidth=2.4, alpha=0.45, zorder=2.5)
+            ax.vlines(
+                at,
+                [by[r][1] for r in at],
+                [by[r][2] for r in at],
+                color=colour,
+                linewidth=2.4,
+                alpha=0.45,
+                zorder=2.5,
+            )
             ends.append((medians[-1], name, colour))
     best = [min(by[ranks][0] for by in series.values() if ranks in by) for ranks in counts]
     ax.plot(counts, best, color=INK, linewidth=1, linestyle=(0, (2, 2)), zorder=4)
@@ -90,5 +105,12 @@ def name_ends(ax: Axes, ends: Sequence[tuple[float, str, str]], low: float, high
     for value, name, colour in sorted(ends):
         y = max(place(value), last + 0.055)
         last = y
-        ax.annotate(name, (1.02, y), xycoords="axes fraction", color=colour, fontsize=7.5, va="center",
-                    annotation_clip=False)
+        ax.annotate(
+            name,
+            (1.02, y),
+            xycoords="axes fraction",
+            color=colour,
+            fontsize=7.5,
+            va="center",
+            annotation_clip=False,
+        )

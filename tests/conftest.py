@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from made_up import MadeUp
+
+from phicoll.results import Results, load
+
+pytest_plugins = ["pytester"]
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def made_up(tmp_path: Path) -> Callable[..., Results]:
+    """Results of made-up records; takes what MadeUp takes."""
+
+    def make(**options: object) -> Results:
+        return load(MadeUp(**options).write(tmp_path / f"made-up-{len(list(tmp_path.iterdir()))}.jsonl"))
+
+    return make
+
+
+@pytest.fixture
+def phicoll_command() -> Run:
+    """Run the command line in a process of its own."""
+
+    def run(*words: str | Path, timeout: float = 120, env: dict[str, str] | None = None):
+        return subprocess.run(
+            [sys.executable, "-m", "phicoll", *map(str, words)],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env={**os.environ, **(env or {})},
+            check=False,
+        )
+
+    return run
+
+
+#: Enough to have every kind of record, little enough for a test.
+QUICK: Sequence[str] = ("--launches", "2", "--rounds", "4", "--calls", "50", "--window-calls", "8")

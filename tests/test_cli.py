@@ -1,0 +1,136 @@
+"""The command line: data on stdout, words on stderr, exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import QUICK
+from made_up import MadeUp, MadeUpSubject
+
+B = MadeUpSubject("sense-reversing", 2.2)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return MadeUp().write(tmp_path / "r.jsonl")
+
+
+@pytest.mark.parametrize("command", ["", "doctor", "list", "run", "compare", "plot", "count"])
+def test_help_is_printed(phicoll_command, command):
+    done = phicoll_command(*command.split(), "--help")
+    assert done.returncode == 0
+    assert "usage: phicoll" in done.stdout
+    assert done.stderr == ""
+
+
+def test_list_json_is_an_array_of_algorithms(phicoll_command):
+    done = phicoll_command("list", "barrier", "--json")
+    found = {one["name"]: one for one in json.loads(done.stdout)}
+    assert done.returncode == 0
+    assert {"name", "origin", "source", "summary", "parameters"} <= set(found["dissemination"])
+    assert {"name", "range", "default", "meaning"} == set(found["dissemination"]["parameters"][0])
+    assert found["std-barrier"]["origin"] == "reference"
+    assert "sets: all" in phicoll_command("list", "barrier").stdout
+
+
+def test_run_then_compare_then_plot(phicoll_command, tmp_path):
+    path, figure = tmp_path / "r.jsonl", tmp_path / "r.png"
+    algorithms = "dissemination:ways=3,static-tournament:ways=4:notify=local,std-barrier"
+    words = ("--ranks", "2,4", "--mode", "threads,processes", "--oversubscribe", *QUICK)
+    ran = phicoll_command("run", "barrier", "--algorithm", algorithms, *words, "-o", path)
+    assert ran.returncode == 0, ran.stderr
+    assert "barrier, 2 threads, loop" in ran.stdout
+    compared = phicoll_command("compare", path, "--json")
+    rows = json.loads(compared.stdout)
+    assert compared.returncode == 0
+    assert {(row["algorithm"], row["mode"], row["ranks"]) for row in rows} >= {
+        ("dissemination", "threads", 2),
+        ("static-tournament", "processes", 4),
+        ("std-barrier", "threads", 4),
+    }
+    assert all(row["verified"] for row in rows)
+    assert next(r for r in rows if r["algorithm"] == "dissemination")["parameters"]["ways"] in (3, "3")
+    plotted = phicoll_command("plot", path, "-o", figure)
+    assert plotted.returncode == 0
+    assert plotted.stdout == ""
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_run_prints_json_on_stdout_alone(phicoll_command):
+    done = phicoll_command(
+        "run", "barrier", "--algorithm", "dissemination", "--oversubscribe", *QUICK, "--json"
+    )
+    assert done.returncode == 0
+    assert len(json.loads(done.stdout)) >= 2
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        ("run barrier --algorithm disemination", "phicoll: algorithm: got 'disemination'; allowed: "),
+        ("run barrier --ranks 0", "phicoll: ranks: got '0'; allowed: "),
+        ("run barrier --budget x", "phicoll: budget: got 'x'; allowed: "),
+        ("run barrier -o /nonexistent/r.jsonl", "phicoll: output: got '/nonexistent/r.jsonl'; allowed: "),
+        ("run broadcast", "phicoll: operation: got 'broadcast'; allowed: "),
+        ("list broadcast", "phicoll: operation: got 'broadcast'; allowed: "),
+        ("compare /nonexistent.jsonl", "phicoll: /nonexistent.jsonl: got No such file"),
+        ("compare /etc/passwd", "phicoll: /etc/passwd: got "),
+        ("plot /etc/passwd -o /nonexistent/r.png", "phicoll: output: got "),
+        ("count --machine 4", "phicoll: machine: got '4'; allowed: "),
+    ],
+)
+def test_bad_input_is_one_line_on_stderr_and_exit_code_2(phicoll_command, words, start):
+    done = phicoll_command(*words.split())
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(start)
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_unknown_words_exit_with_2(phicoll_command):
+    assert phicoll_command("measure").returncode == 2
+    assert phicoll_command("run", "barrier", "--speed").returncode == 2
+    assert phicoll_command().returncode == 2
+
+
+def test_compare_counts_cut_off_lines_in_words(phicoll_command, path):
+    path.write_text(path.read_text()[:-20])
+    done = phicoll_command("compare", path, "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)
+    assert "1 cut-off line(s) skipped" in done.stderr
+
+
+def test_compare_with_a_baseline_exits_with_4_on_a_regression(phicoll_command, tmp_path):
+    old = MadeUp(subjects=(B,), launches=10, rounds=10).write(tmp_path / "old.jsonl")
+    new = MadeUp(subjects=(MadeUpSubject(B.spec, 3.3),), launches=10, rounds=10, seed=2).write(
+        tmp_path / "new.jsonl"
+    )
+    done = phicoll_command("compare", new, "--baseline", old)
+    assert done.returncode == 4
+    assert "slower" in done.stdout
+    assert phicoll_command("compare", old, "--baseline", old).returncode == 0
+    assert phicoll_command("compare", new, "--baseline", old, "--threshold", "2").returncode == 0
+
+
+def test_compare_summary(phicoll_command, path):
+    done = phicoll_command("compare", path, "--summary", "--json")
+    assert json.loads(done.stdout)[0]["ideal"][0]["ranks"] == 2
+    assert "ideal meta-algorithm" in phicoll_command("compare", path, "--summary").stdout
+
+
+@pytest.mark.parametrize("kind", ["comparison", "ranks", "probes", "distributions"])
+def test_plot_kinds(phicoll_command, path, tmp_path, kind):
+    figure = tmp_path / "f.svg"
+    done = phicoll_command("plot", path, "-o", figure, "--kind", kind)
+    assert done.returncode == 0, done.stderr
+    assert "<svg" in figure.read_text()
+
+
+def test_doctor_prints_json(phicoll_command):
+    done = phicoll_command("doctor", "--json", "--no-probe")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert {finding["level"] for finding in found["findings"]} <= {"good", "note", "warning"}
+    assert found["facts"]["allowed_cpus"]

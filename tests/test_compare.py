@@ -1,0 +1,198 @@
+"""Comparing: what was drawn must come out, and nothing else may seem resolved."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from made_up import MadeUp, MadeUpSubject
+
+import phicoll
+from phicoll.results import from_lines
+
+A, B = MadeUpSubject("dissemination:ways=3", 1.1), MadeUpSubject("sense-reversing", 2.2)
+
+
+def results_of(**options):
+    return from_lines(MadeUp(**options).text().splitlines(), "made up")
+
+
+def test_ratios_and_lines_come_out_although_the_machine_drifts():
+    rows = results_of(subjects=(A, B), launches=25, rounds=10, drift=0.8, definitions=("loop",)).compare()
+    best, other = rows
+    assert best.subject.algorithm == "dissemination"
+    assert best.lines.low <= 1.1 <= best.lines.high
+    ratio = other.ratio_to_best
+    assert ratio.low <= 2.0 <= ratio.high
+    assert ratio.resolved
+    assert ratio.high / ratio.low < 1.1
+    assert other.time.high / other.time.low > 1.1  # nanoseconds alone would not have told
+
+
+def test_equal_subjects_are_seldom_told_apart():
+    alike = tuple(MadeUpSubject(f"dissemination:ways={ways}", 1.5) for ways in range(1, 6))
+    wrong = 0
+    for seed in range(40):
+        comparison = results_of(
+            subjects=alike, seed=seed, launches=5, rounds=12, definitions=("loop",)
+        ).compare()
+        wrong += any(row.ratio_to_best.resolved for row in comparison)
+    assert wrong <= 6  # 5 % of 40 is 2; 7 or more has a chance of 1 in 300
+
+
+def test_the_best_of_several_is_not_flattered():
+    """Chosen on odd rounds and compared on even ones, the best of equals is not seen as better."""
+    alike = tuple(MadeUpSubject(f"dissemination:ways={ways}", 1.5) for ways in range(1, 21))
+    ratios = []
+    for seed in range(10):
+        comparison = results_of(
+            subjects=alike, seed=seed, launches=1, rounds=10, round_sigma=0.2, definitions=("loop",)
+        ).compare()
+        ratios += [
+            row.ratio_to_best.median for row in comparison if row.ratio_to_best.opponent != row.subject.spec
+        ]
+    assert abs(np.median(np.log(ratios))) < 0.05
+
+
+def test_a_subject_that_is_not_verified_is_marked_and_never_summarised():
+    broken = MadeUpSubject("tree:degree=6", 0.1, verified=False)
+    comparison = results_of(subjects=(A, broken, B)).compare()
+    row = next(row for row in comparison if row.subject.algorithm == "tree")
+    assert not row.verified
+    assert row.time is None
+    assert row.ratio_to_best is None
+    assert "left episode 3" in row.error
+    assert row.to_dict()["median_ns"] is None
+    assert all(other.ratio_to_best.opponent == A.spec for other in comparison if other.verified)
+    assert "not verified" in str(comparison)
+
+
+def test_where_ranks_share_a_cpu_the_unit_is_switches():
+    row = results_of(subjects=(A, B), ranks=(8,), launches=8, rounds=10).compare()[0]
+    assert row.lines is None
+    assert row.switches.low <= 1.1 <= row.switches.high
+    found = row.to_dict()
+    assert found["median_lines"] is None
+    assert found["median_switches"] == row.switches.median
+    assert "switches [95 %]" in str(results_of(ranks=(8,)).compare())
+
+
+def test_labels_are_summarised_apart():
+    comparison = results_of(
+        subjects=(A, B), same_core=0.3, launches=10, rounds=10, definitions=("loop",)
+    ).compare()
+    labels = {row.subject.label: row for row in comparison}
+    assert set(labels) == {"remote", "same-core"}
+    assert labels["same-core"].time.median < labels["remote"].time.median
+
+
+def test_json_has_the_documented_fields():
+    wanted = {
+        *(
+            "operation",
+            "algorithm",
+            "parameters",
+            "mode",
+            "machine",
+            "ranks",
+            "size_bytes",
+            "definition",
+            "label",
+        ),
+        *(
+            "samples",
+            "median_ns",
+            "low_ns",
+            "high_ns",
+            "median_lines",
+            "low_lines",
+            "high_lines",
+            "ratio_to_best",
+        ),
+        "verified",
+    }
+    found = json.loads(results_of().compare().to_json())
+    assert len(found) == 10
+    for row in found:
+        assert wanted <= set(row)
+        assert row["low_ns"] <= row["median_ns"] <= row["high_ns"]
+        assert {"median", "low", "high"} <= set(row["ratio_to_best"])
+    assert found[0]["size_bytes"] == 0
+    assert found[0]["machine"] == "host"
+
+
+def test_against_names_a_fixed_opponent():
+    comparison = results_of(subjects=(A, B), launches=10, rounds=10).compare(against="sense-reversing")
+    ratio = next(row for row in comparison if row.subject.algorithm == "dissemination").ratio_to_best
+    assert ratio.opponent == "sense-reversing"
+    assert ratio.low <= 0.5 <= ratio.high
+    with pytest.raises(phicoll.ArgumentError, match="sense-reversing"):
+        results_of(subjects=(A, B)).compare(against="tree")
+
+
+def test_the_opponent_of_several_runs_is_one_that_met_the_others():
+    common = MadeUpSubject("hand-one-line", 1.0)
+    one = results_of(subjects=(common, B), run="a" * 16, launches=10)
+    two = results_of(
+        subjects=(common, MadeUpSubject("tree:degree=2", 0.9)), run="b" * 16, launches=10, seed=3
+    )
+    comparison = (one + two).compare()
+    assert all(row.ratio_to_best is not None for row in comparison)
+    assert {row.ratio_to_best.opponent for row in comparison} == {"hand-one-line"}
+
+
+def test_tables_show_themselves_everywhere():
+    results = results_of()
+    assert "<table>" in results._repr_html_()
+    assert "barrier, 2 threads, loop" in str(results)
+    frame = results.compare().to_dataframe()
+    assert len(frame) == 10
+    assert "ratio_to_best_median" in frame.columns
+    assert str(phicoll.Results([]).compare()) == "no samples"
+
+
+def test_summary_is_the_paper_s():
+    tree = MadeUpSubject("tree:degree=2", 3.0)
+    results = results_of(
+        subjects=(A, B, tree), ranks=(2, 4, 8), launches=10, rounds=10, definitions=("loop",)
+    )
+    (summary,) = results.summary()
+    assert summary.ranks == [2, 4, 8]
+    by_name = {row.spec: row for row in summary}
+    row = by_name["tree:degree=2"]
+    assert row.geomean_ns == pytest.approx(np.prod(list(row.by_ranks.values())) ** (1 / 3))
+    assert [at.spec for at in summary.ideal] == [A.spec] * 3
+    assert summary.ideal_ns == pytest.approx(by_name[A.spec].geomean_ns)
+    assert summary.worst_ns == pytest.approx(row.geomean_ns)
+    assert row.loss == pytest.approx(3.0 / 1.1, rel=0.1)
+    assert "ideal meta-algorithm" in str(summary)
+
+
+def test_summary_names_what_is_not_at_every_count(tmp_path):
+    one = results_of(subjects=(A, B), ranks=(2,), run="a" * 16)
+    two = results_of(subjects=(A,), ranks=(4,), run="b" * 16)
+    summary = next(s for s in (one + two).summary() if "loop" in s.title)
+    assert [row.spec for row in summary] == [A.spec]
+    assert summary.incomplete == [B.spec]
+
+
+def test_a_resolved_slowdown_is_a_regression_and_no_other():
+    before = results_of(subjects=(A, B), launches=10, rounds=10, definitions=("loop",))
+    slower = MadeUpSubject(B.spec, B.lines * 1.4)
+    after = results_of(
+        subjects=(A, slower), launches=10, rounds=10, seed=7, line_ns=150, definitions=("loop",)
+    )
+    found = {one.subject.algorithm: one for one in after.regressions(before, 1.10)}
+    assert found["sense-reversing"].regressed
+    assert found["sense-reversing"].low > 1.1
+    assert not found["dissemination"].regressed  # the line became slower, the algorithm did not
+    assert found["dissemination"].unit == "lines"
+    back = {one.subject.algorithm: one for one in before.regressions(after, 1.10)}
+    assert back["sense-reversing"].improved
+
+
+def test_too_few_units_resolve_no_regression():
+    before = results_of(subjects=(B,), launches=1, rounds=3)
+    after = results_of(subjects=(MadeUpSubject(B.spec, 9.0),), launches=1, rounds=3)
+    assert all(one.verdict == "too few units" for one in after.regressions(before))

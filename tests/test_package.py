@@ -1,0 +1,60 @@
+"""The package: what importing costs, and that stubs, names and versions agree."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import importlib.resources
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import phicoll
+from phicoll import _core
+
+HEAVY = ("pandas", "scipy", "matplotlib", "pyarrow", "rich", "IPython", "cloudpickle")
+
+
+def test_import_loads_the_core_and_numpy_only():
+    code = "import sys, json, phicoll; print(json.dumps(sorted(sys.modules)))"
+    loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+    assert "phicoll._core" in loaded
+    assert "numpy" in loaded
+    assert not [name for name in HEAVY if name in loaded]
+
+
+def test_comparing_a_file_needs_no_heavy_package(tmp_path):
+    from made_up import MadeUp
+
+    path = MadeUp().write(tmp_path / "r.jsonl")
+    code = f"import sys, json, phicoll; str(phicoll.load({str(path)!r}).compare()); print(json.dumps(sorted(sys.modules)))"
+    loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+    assert not [name for name in HEAVY if name in loaded]
+
+
+def test_every_public_name_resolves():
+    for name in phicoll.__all__:
+        assert getattr(phicoll, name) is not None
+    assert set(phicoll.__all__) <= set(dir(phicoll))
+
+
+def test_version_is_cmake_s():
+    assert phicoll.__version__ == _core.__version__ == importlib.metadata.version("phicoll")
+    cmake = Path(__file__).parents[1] / "CMakeLists.txt"
+    assert f"project(phicoll VERSION {phicoll.__version__} " in cmake.read_text()
+
+
+def test_stub_lists_what_the_core_has():
+    stub = importlib.resources.files("phicoll").joinpath("_core.pyi").read_text()
+    named = {node.name for node in ast.walk(ast.parse(stub)) if isinstance(node, ast.FunctionDef)}
+    assert named == {name for name in dir(_core) if not name.startswith("_")}
+
+
+def test_package_is_marked_as_typed():
+    assert importlib.resources.files("phicoll").joinpath("py.typed").is_file()
+
+
+def test_core_docstrings_name_the_arguments():
+    assert re.search(r"median_interval\(values: .*, confidence: ", _core.median_interval.__doc__)

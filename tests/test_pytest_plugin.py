@@ -1,0 +1,68 @@
+"""The pytest plugin, run by pytest in pytest."""
+
+from __future__ import annotations
+
+import pytest
+from made_up import MadeUp, MadeUpSubject
+
+import phicoll
+
+BENCHMARK = """
+def test_one(sweep):
+    results = sweep("barrier", algorithm="sense-reversing", launches=6, rounds=12, calls=60, window_calls=8,
+                    definition="loop", oversubscribe=True)
+    assert not results.unverified
+"""
+
+
+def test_a_sweep_is_run_saved_and_shown(pytester, tmp_path):
+    pytester.makepyfile(BENCHMARK)
+    saved = tmp_path / "out.jsonl"
+    result = pytester.runpytest_subprocess("--phicoll-ranks", "2,3", "--phicoll-save", str(saved))
+    result.assert_outcomes(passed=1)
+    assert {point["ranks"] for point in phicoll.load(saved).points} == {2, 3}
+    result.stdout.fnmatch_lines(["*phicoll*", "*sense-reversing*", f"*saved: {saved}*"])
+
+
+@pytest.mark.parametrize(("lines", "slower"), [(0.01, True), (1e6, False)])
+def test_a_resolved_regression_fails(pytester, tmp_path, lines, slower):
+    """Against made-up baselines that are a thousand times faster, or slower, than anything real."""
+    (spec,) = phicoll.expand("sense-reversing")
+    made = MadeUp(subjects=(MadeUpSubject(spec, lines),), launches=12, rounds=10, definitions=("loop",))
+    old = made.write(tmp_path / "old.jsonl")
+    pytester.makepyfile(BENCHMARK.replace("rounds=12", "rounds=4").replace("launches=6", "launches=12"))
+    result = pytester.runpytest_subprocess("--phicoll-baseline", str(old))
+    if slower:
+        result.assert_outcomes(passed=1, errors=1)
+        result.stdout.fnmatch_lines(
+            ["*slower than the baseline*", "*sense-reversing*times the baseline in lines*"]
+        )
+    else:
+        result.assert_outcomes(passed=1)
+        result.stdout.fnmatch_lines(["*against the baseline*", "*faster*"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--phicoll-ranks", "0"],
+        ["--phicoll-baseline", "/nonexistent.jsonl"],
+        ["--phicoll-save", "/nonexistent/out.jsonl"],
+        ["--phicoll-threshold", "0"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_bad_options_stop_pytest_before_any_test(pytester, words):
+    pytester.makepyfile(BENCHMARK)
+    result = pytester.runpytest_subprocess(*words)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{words[0][2:].split('-')[-1]}*allowed: *"]) if "baseline" not in words[
+        0
+    ] else None
+
+
+def test_without_options_the_plugin_is_silent(pytester):
+    pytester.makepyfile("def test_nothing(): pass")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1)
+    assert "phicoll --" not in result.stdout.str()

@@ -1,0 +1,166 @@
+"""Reading and writing results: nothing lost, nothing taken for ours that is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from made_up import MadeUp
+
+import phicoll
+from phicoll.storage import check_writable
+
+
+@pytest.fixture
+def path(tmp_path):
+    return MadeUp(launches=2, rounds=3).write(tmp_path / "r.jsonl")
+
+
+def test_load_keeps_every_record(path):
+    results = phicoll.load(path)
+    assert results.records == [json.loads(line) for line in path.read_text().splitlines()]
+    assert results.damaged_lines == 0
+    assert results.reason == "complete"
+    assert len(results) == 2 * 3 * 5 * 2
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_saving_and_loading_gives_the_same_records(path, tmp_path, suffix):
+    results = phicoll.load(path)
+    results.samples[0]["order"] = None  # null is not the same as missing
+    saved = results.save(tmp_path / f"again.{suffix}")
+    assert phicoll.load(saved).records == results.records
+
+
+def test_parquet_rows_can_be_read_by_others(path, tmp_path):
+    import pandas as pd
+
+    frame = pd.read_parquet(phicoll.load(path).save(tmp_path / "r.parquet"))
+    assert {"point", "launch", "round", "definition", "ns"} <= set(frame.columns)
+    assert len(frame) == 60
+
+
+@pytest.mark.parametrize("cut", [1, 7, 60])
+def test_a_cut_off_last_line_is_counted_and_the_rest_kept(path, cut):
+    whole = path.read_text().splitlines()
+    path.write_text("\n".join(whole[:-1]) + "\n" + whole[-1][: -cut if cut > 1 else -1])
+    with pytest.warns(phicoll.PhicollWarning, match=r"1 cut-off line\(s\) skipped"):
+        results = phicoll.load(path)
+    assert results.damaged_lines == 1
+    assert len(results.records) == len(whole) - 1
+    assert results.reason == "killed"
+    assert results.compare().damaged_lines == 1
+
+
+def test_a_cut_off_line_in_the_middle_is_counted_too(path):
+    lines = path.read_text().splitlines()
+    lines[5] = lines[5][:20]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.warns(phicoll.PhicollWarning):
+        assert phicoll.load(path).damaged_lines == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no line"),
+        ('{"schema": 1, "kind": "cont', "1 cut-off line"),
+        ("root:x:0:0\n", "not JSON"),
+        ("[1, 2]\n", "no schema"),
+        ('{"a": 1}\n', "no schema"),
+        ('{"schema": 1, "kind": "sample"}\n', "kind 'sample'"),
+        ('{"schema": 1, "kind": "context", "phicoll": "models"}\n', "kind 'context'"),
+        ('{"schema": "1", "kind": "context"}\n', "schema '1'"),
+        ('{"schema": 2, "kind": "context", "phicoll": "results"}\n', "schema 2"),
+    ],
+)
+def test_what_is_not_ours_or_newer_is_refused(tmp_path, text, words):
+    path = tmp_path / "other.jsonl"
+    path.write_text(text)
+    with pytest.raises(phicoll.ResultsFileError) as caught:
+        phicoll.load(path)
+    assert words in caught.value.got
+    assert str(path) in str(caught.value)
+    assert "allowed: " in str(caught.value)
+
+
+def test_a_newer_schema_anywhere_is_refused(path):
+    with path.open("a") as stream:
+        stream.write('{"schema": 2, "kind": "sample", "run": "x"}\n')
+    with pytest.raises(phicoll.ResultsFileError, match="newer phicoll"):
+        phicoll.load(path)
+
+
+def test_unknown_fields_and_kinds_are_kept_and_ignored(path):
+    with path.open("a") as stream:
+        stream.write('{"schema": 1, "kind": "remark", "run": "x", "text": "hello"}\n')
+    results = phicoll.load(path)
+    assert results.records[-1]["text"] == "hello"
+    assert len(results.compare()) == 10
+
+
+def test_a_missing_file_and_a_foreign_parquet_are_refused(tmp_path):
+    import pandas as pd
+
+    with pytest.raises(phicoll.ResultsFileError, match="No such file"):
+        phicoll.load(tmp_path / "nothing.jsonl")
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(phicoll.ResultsFileError, match="without phicoll's metadata"):
+        phicoll.load(tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").write_text("no")
+    with pytest.raises(phicoll.ResultsFileError):
+        phicoll.load(tmp_path / "b.parquet")
+
+
+def test_writing_where_nothing_can_be_written_is_refused_and_leaves_nothing(path, tmp_path):
+    results = phicoll.load(path)
+    before = sorted(tmp_path.iterdir())
+    for bad in (tmp_path, tmp_path / "no" / "r.jsonl", "/proc/phicoll.jsonl"):
+        with pytest.raises(phicoll.ArgumentError):
+            results.save(bad)
+    assert sorted(tmp_path.iterdir()) == before
+    assert not check_writable(tmp_path / "new.jsonl").exists()
+
+
+def test_views(path):
+    results = phicoll.load(path)
+    samples = results.to_dataframe()
+    assert len(samples) == 60
+    loop = samples[samples.definition == "loop"].iloc[0]
+    assert loop.ns == max(results.samples[0]["ns"])
+    assert loop.lines == pytest.approx(loop.ns / loop.pingpong_ns)
+    assert len(results.to_dataframe("calls")) == 30 * 12
+    assert len(results.to_dataframe("rounds")) == 6
+    assert len(results.to_dataframe("points")) == 5
+    with pytest.raises(phicoll.ArgumentError, match="samples, calls, rounds, points"):
+        results.to_dataframe("all")
+
+
+def test_a_window_sample_is_the_middle_half_of_its_calls_unless_it_says(path):
+    results = phicoll.load(path)
+    window = next(o for o in results.observations.all if o.subject.definition == "window")
+    ordered = sorted(window.sample["ns"])
+    assert window.ns == pytest.approx(sum(ordered[3:9]) / 6)
+    window.sample["value_ns"] = 12.5
+    assert next(
+        o.ns for o in phicoll.Results(results.records).observations.all if o.sample is window.sample
+    ) == pytest.approx(12.5)
+
+
+def test_select_keeps_what_matches_with_its_rounds(path):
+    results = phicoll.load(path)
+    part = results.select(algorithm=["sense-reversing", "std-barrier"], definition="loop")
+    assert {s.algorithm for s in part.subjects} == {"sense-reversing", "std-barrier"}
+    assert {s.definition for s in part.subjects} == {"loop"}
+    assert len(part.rounds) == len(results.rounds)
+    with pytest.raises(phicoll.ArgumentError, match="algorithm"):
+        results.select(colour="red")
+
+
+def test_adding_results_keeps_runs_apart(tmp_path):
+    one = MadeUp(launches=2, rounds=2, run="a" * 16)
+    two = MadeUp(launches=2, rounds=2, run="b" * 16, seed=9)
+    both = phicoll.load(one.write(tmp_path / "1")) + phicoll.load(two.write(tmp_path / "2"))
+    row = both.compare()[0]
+    assert row.launches == 4
+    assert row.samples == 8
