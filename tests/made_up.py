@@ -127,7 +127,9 @@ class MadeUp:
             "topology": [
                 {"cpu": cpu, "core": cpu, "l3": 0, "numa": 0, "package": 0} for cpu in range(self.cpus)
             ],
-            "caches": [{"level": 1, "type": "data", "size_bytes": 32768, "line_bytes": 64, "shared_cpus": [0]}],
+            "caches": [
+                {"level": 1, "type": "data", "size_bytes": 32768, "line_bytes": 64, "shared_cpus": [0]}
+            ],
             "allowed_cpus": list(range(self.cpus)),
             "cpu_quota": None,
             "clock": {
@@ -171,7 +173,9 @@ class MadeUp:
                             "verified": subject.verified,
                             "verification": {
                                 "episodes": 100,
-                                "error": None if subject.verified else "rank 1 left episode 3 before rank 0 entered",
+                                "error": None
+                                if subject.verified
+                                else "rank 1 left episode 3 before rank 0 entered",
                             },
                         }
                     )
@@ -192,7 +196,9 @@ class MadeUp:
             "local_ns": 1.4,
             "read_ns": 4.0 if same_core else 1.3 * line,
             "pingpong_ns": line,
-            "switch_ns": self.switch_ns * float(np.exp(random.normal(0, 0.05))) if ranks > self.cpus else None,
+            "switch_ns": self.switch_ns * float(np.exp(random.normal(0, 0.05)))
+            if ranks > self.cpus
+            else None,
             "empty_ns": 0.4,
         }
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from made_up import MadeUp, MadeUpSubject
 
 import phicoll
+from made_up import MadeUp, MadeUpSubject
 
 BENCHMARK = """
 def test_one(sweep):

@@ -7,11 +7,12 @@ import pytest
 import phicoll
 from phicoll.registry import algorithm_sets, short_spec
 
-PAPERS_AND_OURS = (
-    "sense-reversing combining-tree static-tournament dynamic-tournament dissemination hybrid-dissemination "
-    "counter-tree-notify centralized-bytes centralized-lines tree k-nomial-tree tournament-tree binomial-tree one-to-all "
-    "signal-register pairwise-exchange all-to-all dissemination-acknowledged simd-flags libomp-hyper auto"
-).split()
+PAPERS_AND_OURS = [
+    *("sense-reversing", "combining-tree", "static-tournament", "dynamic-tournament", "dissemination"),
+    *("hybrid-dissemination", "counter-tree-notify", "centralized-bytes", "centralized-lines", "tree"),
+    *("k-nomial-tree", "tournament-tree", "binomial-tree", "one-to-all", "signal-register", "pairwise-exchange"),
+    *("all-to-all", "dissemination-acknowledged", "simd-flags", "libomp-hyper", "auto"),
+]
 REFERENCES = [
     "hand-one-line",
     "hand-two-lines",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from made_up import MadeUp
 
 import phicoll
+from made_up import MadeUp
 from phicoll.storage import check_writable
 
 

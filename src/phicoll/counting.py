@@ -24,7 +24,16 @@ __all__ = ["PAPER_MACHINES", "Counts", "count"]
 PAPER_MACHINES = ("60x4", "61x4")
 PLACEMENTS = ("compact", "scatter", "balanced")
 MAX_CONTEXTS = 1024
-COLUMNS = ("name", "machine", "ranks", "rounds", "longest_chain", "notifications", "edges_between_cores", "lines_written")
+COLUMNS = (
+    "name",
+    "machine",
+    "ranks",
+    "rounds",
+    "longest_chain",
+    "notifications",
+    "edges_between_cores",
+    "lines_written",
+)
 
 
 @dataclass
@@ -68,7 +77,8 @@ class Counts(Sequence[dict[str, Any]]):
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in COLUMNS)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(row[name]))}</td>" for name in COLUMNS) + "</tr>" for row in self.rows
+            "<tr>" + "".join(f"<td>{html.escape(str(row[name]))}</td>" for name in COLUMNS) + "</tr>"
+            for row in self.rows
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -141,7 +151,9 @@ def parse_machine(text: str) -> tuple[int, int]:
     cores, _, contexts = str(text).partition("x")
     if cores.isdigit() and contexts.isdigit() and 1 <= int(cores) * int(contexts) <= MAX_CONTEXTS:
         return int(cores), int(contexts)
-    raise ArgumentError("machine", repr(text), f"cores x contexts such as 60x4, at most {MAX_CONTEXTS} in all")
+    raise ArgumentError(
+        "machine", repr(text), f"cores x contexts such as 60x4, at most {MAX_CONTEXTS} in all"
+    )
 
 
 def check_count(ranks: int) -> int:

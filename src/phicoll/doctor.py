@@ -108,7 +108,9 @@ def shares(
 def check_processor(facts: dict[str, Any]) -> Finding:
     cores = {place["core"] for place in facts["topology"]}
     nodes = {place["numa"] for place in facts["topology"]}
-    found = f"{facts['cpu_model']}, {len(facts['topology'])} CPUs, {len(cores)} cores, {len(nodes)} NUMA node(s)"
+    found = (
+        f"{facts['cpu_model']}, {len(facts['topology'])} CPUs, {len(cores)} cores, {len(nodes)} NUMA node(s)"
+    )
     return Finding("processor", "good", f"{found}, Linux {facts['kernel']}")
 
 
@@ -119,7 +121,10 @@ def check_cpus(facts: dict[str, Any]) -> Finding:
         found += f", the container's quota is {facts['cpu_quota']:g} CPUs"
     if count < 2:
         return Finding(
-            "CPUs", "warning", found, "two ranks need two CPUs: widen the affinity mask or the quota (cpu.max)"
+            "CPUs",
+            "warning",
+            found,
+            "two ranks need two CPUs: widen the affinity mask or the quota (cpu.max)",
         )
     if facts["cpu_quota"] is not None:
         advice = "keep ranks below the quota, and look at throttling: a stopped rank stops all others"
@@ -166,7 +171,9 @@ def check_load(facts: dict[str, Any]) -> Finding:
     busy, load = facts["busy_share"], facts["load"]
     found = f"load {load[0]:.2f}" + (f", CPUs {busy:.0%} busy" if busy is not None else "")
     if busy is not None and busy > 0.1:
-        return Finding("other load", "warning", found, "wait, or stop what else runs: ranks share CPUs with it")
+        return Finding(
+            "other load", "warning", found, "wait, or stop what else runs: ranks share CPUs with it"
+        )
     return Finding("other load", "good", found)
 
 
@@ -193,7 +200,10 @@ def check_numa_balancing(facts: dict[str, Any]) -> Finding | None:
     if facts["numa_balancing"] != 1 or len(nodes) < 2:
         return None
     return Finding(
-        "NUMA balancing", "warning", "the kernel moves pages between nodes", "sudo sysctl kernel.numa_balancing=0"
+        "NUMA balancing",
+        "warning",
+        "the kernel moves pages between nodes",
+        "sudo sysctl kernel.numa_balancing=0",
     )
 
 
@@ -210,7 +220,9 @@ def check_copies(facts: dict[str, Any]) -> Finding:
     if code == 0:
         return Finding("cross-process copy", "good", "allowed")
     name = errno.errorcode.get(code, str(code))
-    advice = "barriers do not need it; large data between processes is staged: sysctl kernel.yama.ptrace_scope=0"
+    advice = (
+        "barriers do not need it; large data between processes is staged: sysctl kernel.yama.ptrace_scope=0"
+    )
     return Finding("cross-process copy", "note", f"refused ({name}: {os.strerror(code)})", advice)
 
 
@@ -268,6 +280,10 @@ def read_probes(results: Results, facts: dict[str, Any]) -> list[Finding]:
     if results.rounds:
         facts["same_core_share"] = same / len(results.rounds)
         found = f"{same} of {len(results.rounds)} rounds had both CPUs on one physical core"
-        advice = "they are labelled and summarised apart; measure longer for enough remote rounds" if same else None
+        advice = (
+            "they are labelled and summarised apart; measure longer for enough remote rounds"
+            if same
+            else None
+        )
         findings.append(Finding("same-core rounds", "note" if same else "good", found, advice))
     return findings

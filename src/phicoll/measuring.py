@@ -72,7 +72,9 @@ def plan(
     definitions = check_choices("definition", definition, DEFINITIONS)
     check_choices("start", start, STARTS)
     if start == "evicted" and definitions != ["window"]:
-        raise ArgumentError("start", "'evicted' with definition loop", "evicted with definition='window' alone")
+        raise ArgumentError(
+            "start", "'evicted' with definition loop", "evicted with definition='window' alone"
+        )
     check_placement(placement, counts, oversubscribe)
     arguments = [
         "run",
@@ -118,7 +120,9 @@ def plan(
         output = check_writable(save, "save")
         if output.suffix == ".parquet":
             raise ArgumentError(
-                "save", repr(str(save)), "a JSON Lines file, which is written as the run goes on; Results.save writes Parquet"
+                "save",
+                repr(str(save)),
+                "a JSON Lines file, which is written as the run goes on; Results.save writes Parquet",
             )
         if resume and output.exists() and output.stat().st_size:
             load(output)  # refuses what is not ours
@@ -331,5 +335,3 @@ def check_placement(placement: str | Sequence[int], counts: Sequence[int], overs
 
 def check_wait(wait: str) -> str:
     return str(_core.parse_wait(wait))
-
-

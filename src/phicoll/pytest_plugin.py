@@ -44,13 +44,23 @@ KEY = pytest.StashKey[Session]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("phicoll", "benchmarks of shared-memory collectives")
     group.addoption("--phicoll-ranks", metavar="LIST", help="rank counts for every sweep, such as 2,4")
-    group.addoption("--phicoll-save", metavar="FILE", help="write the records of all sweeps (.jsonl or .parquet)")
-    group.addoption("--phicoll-baseline", metavar="FILE", help="fail where a subject became slower than in FILE")
     group.addoption(
-        "--phicoll-threshold", type=float, default=1.10, metavar="RATIO", help="slower than this fails (default: 1.10)"
+        "--phicoll-save", metavar="FILE", help="write the records of all sweeps (.jsonl or .parquet)"
     )
     group.addoption(
-        "--phicoll-oversubscribe", action="store_true", help="let sweeps have more ranks than this process may use CPUs"
+        "--phicoll-baseline", metavar="FILE", help="fail where a subject became slower than in FILE"
+    )
+    group.addoption(
+        "--phicoll-threshold",
+        type=float,
+        default=1.10,
+        metavar="RATIO",
+        help="slower than this fails (default: 1.10)",
+    )
+    group.addoption(
+        "--phicoll-oversubscribe",
+        action="store_true",
+        help="let sweeps have more ranks than this process may use CPUs",
     )
 
 

@@ -67,7 +67,11 @@ def parse_lines(lines: Iterable[str | bytes], source: str, *, warn: bool = True)
         check(record, number, source, first=not parsed.records)
         parsed.records.append(record)
     if not parsed.records:
-        got = "no line" if not parsed.damaged_lines else f"{parsed.damaged_lines} cut-off line(s) and no whole one"
+        got = (
+            "no line"
+            if not parsed.damaged_lines
+            else f"{parsed.damaged_lines} cut-off line(s) and no whole one"
+        )
         raise ResultsFileError(source, got, "a results file with at least its context line")
     if parsed.damaged_lines and warn:
         warnings.warn(
@@ -87,7 +91,9 @@ def check(record: object, number: int, source: str, *, first: bool) -> None:
         raise not_ours(source, f"line {number} has schema {schema!r}")
     if schema > SCHEMA:
         raise ResultsFileError(
-            source, f"schema {schema} in line {number}", f"schema {SCHEMA} or older; a newer phicoll wrote this file"
+            source,
+            f"schema {schema} in line {number}",
+            f"schema {SCHEMA} or older; a newer phicoll wrote this file",
         )
     if first and (record["kind"] != "context" or record.get("phicoll") != "results"):
         raise not_ours(source, f"line {number} is of kind {record['kind']!r}")
@@ -104,4 +110,6 @@ def read_file(path: str | Path, *, warn: bool = True) -> RecordFile:
         with path.open("rb") as stream:
             return parse_lines(stream, str(path), warn=warn)
     except OSError as error:
-        raise ResultsFileError(str(path), error.strerror or str(error), "a results file that can be read") from error
+        raise ResultsFileError(
+            str(path), error.strerror or str(error), "a results file that can be read"
+        ) from error

@@ -79,7 +79,9 @@ class AlgorithmList(tuple[Algorithm, ...]):
                 f"<td>{html.escape(a.source)}</td><td style='text-align:left'>{html.escape(a.summary)}</td>"
                 f"<td style='text-align:left'>{parameters}</td></tr>"
             )
-        head = "".join(f"<th>{name}</th>" for name in ("name", "origin", "source", "what it does", "parameters"))
+        head = "".join(
+            f"<th>{name}</th>" for name in ("name", "origin", "source", "what it does", "parameters")
+        )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 

@@ -106,13 +106,17 @@ class Results:
         ArgumentError
             No point and no sample has a field of that name.
         """
-        wanted = {name: set(map(freeze, value if isinstance(value, list | tuple | set) else [value]))
-                  for name, value in fields.items()}
+        wanted = {
+            name: set(map(freeze, value if isinstance(value, list | tuple | set) else [value]))
+            for name, value in fields.items()
+        }
         in_points = {name for point in self.points for name in point}
         in_samples = {name for sample in self.samples for name in sample} - in_points
         for name in wanted:
             if name not in in_points | in_samples:
-                raise ArgumentError("select", repr(name), ", ".join(sorted(in_points | in_samples)) or "no field")
+                raise ArgumentError(
+                    "select", repr(name), ", ".join(sorted(in_points | in_samples)) or "no field"
+                )
         kept: set[tuple[Any, Any]] = set()
         records = []
         for record in self.records:

@@ -36,13 +36,17 @@ def check_writable(path: str | Path, argument: str = "path") -> Path:
     if path.is_dir():
         raise ArgumentError(argument, f"{str(path)!r}, a folder", "a file that can be written")
     if not path.parent.is_dir():
-        raise ArgumentError(argument, repr(str(path)), f"a file in a folder that exists ({path.parent} does not)")
+        raise ArgumentError(
+            argument, repr(str(path)), f"a file in a folder that exists ({path.parent} does not)"
+        )
     existed = path.exists()
     try:
         with path.open("ab"):
             pass
     except OSError as error:
-        raise ArgumentError(argument, repr(str(path)), f"a file that can be written ({error.strerror})") from error
+        raise ArgumentError(
+            argument, repr(str(path)), f"a file that can be written ({error.strerror})"
+        ) from error
     if not existed:
         path.unlink(missing_ok=True)
     return path
