@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from made_up import MadeUp
 
+from made_up import MadeUp
 from phicoll.results import Results, load
 
 pytest_plugins = ["pytester"]

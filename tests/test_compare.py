@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from made_up import MadeUp, MadeUpSubject
 
 import phicoll
+from made_up import MadeUp, MadeUpSubject
 from phicoll.results import from_lines
 
 A, B = MadeUpSubject("dissemination:ways=3", 1.1), MadeUpSubject("sense-reversing", 2.2)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from made_up import MadeUp
 
+from made_up import MadeUp
 from phicoll import _core
 from phicoll.doctor import CHECKS, LEVELS, doctor, gather, read_probes, shares
 from phicoll.results import from_lines

@@ -51,7 +51,17 @@ def test_every_header_compiles_alone(tmp_path):
 
     def compile_alone(header: Path) -> str:
         standard = "c++20" if layer_of(header) == "sim" else "c++14"
-        command = [compiler, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra", "-I", CPP, "-I", tmp_path]
+        command = [
+            compiler,
+            f"-std={standard}",
+            "-fsyntax-only",
+            "-Wall",
+            "-Wextra",
+            "-I",
+            CPP,
+            "-I",
+            tmp_path,
+        ]
         result = subprocess.run([*command, "-x", "c++", header], capture_output=True, text=True)
         errors = [line for line in result.stderr.splitlines() if "error" in line]
         return f"{header.relative_to(CPP)}: {errors[0]}" if result.returncode else ""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from made_up import MadeUp, MadeUpSubject
 from matplotlib.figure import Figure
 
 import phicoll
+from made_up import MadeUp, MadeUpSubject
 from phicoll.plots import KINDS, draw_comparison, draw_probes
 from phicoll.results import from_lines
 

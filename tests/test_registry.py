@@ -10,7 +10,14 @@ from phicoll.registry import algorithm_sets, short_spec
 PAPERS_AND_OURS = [
     *("sense-reversing", "combining-tree", "static-tournament", "dynamic-tournament", "dissemination"),
     *("hybrid-dissemination", "counter-tree-notify", "centralized-bytes", "centralized-lines", "tree"),
-    *("k-nomial-tree", "tournament-tree", "binomial-tree", "one-to-all", "signal-register", "pairwise-exchange"),
+    *(
+        "k-nomial-tree",
+        "tournament-tree",
+        "binomial-tree",
+        "one-to-all",
+        "signal-register",
+        "pairwise-exchange",
+    ),
     *("all-to-all", "dissemination-acknowledged", "simd-flags", "libomp-hyper", "auto"),
 ]
 REFERENCES = [

@@ -272,7 +272,7 @@ def read_probes(results: Results, facts: dict[str, Any]) -> list[Finding]:
     lines = sorted(r["pingpong_ns"] for r in results.rounds if r.get("pingpong_ns"))
     if lines:
         facts["pingpong_ns"] = {"low": lines[0], "median": lines[len(lines) // 2], "high": lines[-1]}
-        found = f"one way {lines[len(lines) // 2]:.0f} ns, from {lines[0]:.0f} to {lines[-1]:.0f} in {len(lines)} rounds"
+        found = f"one way {lines[len(lines) // 2]:.0f} ns, {lines[0]:.0f} to {lines[-1]:.0f} in {len(lines)} rounds"
         wide = lines[-1] > 1.5 * lines[0]
         advice = "it varies: compare in lines and within rounds, over many places" if wide else None
         findings.append(Finding("cache line", "note" if wide else "good", found, advice))

@@ -21,8 +21,8 @@ BROKEN = 3  # a group broke, or a subject failed verification
 REGRESSED = 4
 INTERRUPTED = 130
 
-EPILOG = """exit codes: 0 done; 1 the machine says no; 2 bad input, nothing was started; 3 a group broke or a subject was
-not verified; 4 slower than the baseline; 130 interrupted, what was measured is kept"""
+EPILOG = """exit codes: 0 done; 1 the machine says no; 2 bad input, nothing was started; 3 a group broke or a subject
+was not verified; 4 slower than the baseline; 130 interrupted, what was measured is kept"""
 
 
 def parser() -> argparse.ArgumentParser:
