@@ -28,6 +28,11 @@ inline void pause() {
   __asm__ __volatile__("isb" : : : "memory");
 }
 
+/// Between two looks at a flag that is about to come: nothing but a look at memory anew.
+inline void look_gap() {
+  __asm__ __volatile__("" : : : "memory");
+}
+
 /// Waits very roughly `wanted` core cycles, at about 16 to an ISB. The generic timer would be no better: it
 /// ticks at 25 MHz to 1 GHz, so that one tick can be 100 cycles. 0 returns at once.
 inline void delay(unsigned wanted) {

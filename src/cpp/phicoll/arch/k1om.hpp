@@ -33,6 +33,11 @@ inline void pause() {
   k1om_bytes::delay(64);
 }
 
+/// Between two looks at a flag that is about to come: nothing, the core issues in order (and has no LFENCE).
+inline void look_gap() {
+  __asm__ __volatile__("" : : : "memory");
+}
+
 /// The time-stamp counter, in core cycles. The core issues in order, but a load before RDTSC may still be
 /// under way; the compiler moves no memory access across it.
 inline std::uint64_t cycles() {

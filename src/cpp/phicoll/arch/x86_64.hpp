@@ -29,6 +29,14 @@ inline void pause() {
   __asm__ __volatile__("pause" : : : "memory");
 }
 
+/// Between two looks at a flag that is about to come: LFENCE keeps one load in flight instead of as many as
+/// fit, so that the exit from the loop costs no memory-order machine clear. Two ranks whose flags share one
+/// line meet within 1.02 of a loop written out with it and within 1.1 to 1.4 without (PAUSE is twice as
+/// long: 1.2).
+inline void look_gap() {
+  __asm__ __volatile__("lfence" : : : "memory");
+}
+
 /// The time-stamp counter: constant rate on every CPU phicoll meets, not the core's clock. RDTSC is not
 /// serialising: it may execute before earlier instructions have finished and later ones may start before it.
 /// That is some tens of cycles of blur; a caller to whom these matter puts full_fence() in front. The

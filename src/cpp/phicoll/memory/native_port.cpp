@@ -41,6 +41,7 @@ bool look_for(const void* place, T value, T mask, unsigned turns, unsigned pause
       seen = now;
       return true;
     }
+    arch::look_gap();
     for (unsigned p = 0; p < pauses; ++p) arch::pause();
   }
   return false;

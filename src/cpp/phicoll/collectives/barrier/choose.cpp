@@ -3,9 +3,18 @@
 namespace phicoll {
 
 BarrierChoice choose_barrier(const Shape& shape) {
-  if (shape.size() == 2)
-    return {parse_barrier("dissemination"), "two ranks: each tells the other, one transfer deep"};
-  return {parse_barrier("dissemination"), "fewest rounds among barriers without a hot spot"};
+  const int ranks = shape.size();
+  if (ranks == 1) return {parse_barrier("dissemination"), "one rank waits for nobody"};
+  // Where ranks share CPUs the switches decide: count the own CPU's ranks in, then let one rank of each CPU
+  // meet.
+  if (shape.oversubscribed())
+    return {parse_barrier("hybrid-dissemination:group=cpu"),
+            "ranks share CPUs: one counter a CPU and the last arrivers meet, so each CPU switches the fewest "
+            "times"};
+  if (ranks == 2)
+    return {parse_barrier("dissemination:layout=packed"),
+            "two ranks tell each other in one line, which one transfer hands over with both flags"};
+  return {parse_barrier("dissemination"), "the fewest rounds, and no line that all ranks wait for"};
 }
 
 }  // namespace phicoll
