@@ -64,7 +64,7 @@ class Results:
 
     @property
     def reason(self) -> str:
-        """How the last run ended: ``complete``, ``budget``, ``interrupted``, ``failed``; ``killed`` if it says nothing."""
+        """How the last run ended: ``complete``, ``budget``, ``interrupted``, ``failed``, else ``killed``."""
         last = next((r for r in reversed(self.records) if r["kind"] in ("context", "end")), None)
         return str(last.get("reason", "complete")) if last and last["kind"] == "end" else "killed"
 

@@ -275,7 +275,7 @@ void run_case(const Case& test) {
   GroupOptions options;
   options.wait = parse_wait_policy(test.wait);
   options.memory_limit = std::size_t{16} << 20;
-  options.timeout_ms = 120000;  // of a single wait: far beyond any, so that a hang ends
+  options.timeout_ms = 60000;  // of a single wait: far beyond any, so that a hang ends
   if (test.where == Where::compact) options.placement = "compact";
   if (test.where == Where::scatter) options.placement = "scatter";
   if (test.where == Where::one_cpu) options.placement = std::to_string(os::allowed_cpus().back());
@@ -401,9 +401,9 @@ class EveryBarrier : public ::testing::TestWithParam<AlgorithmInfo> {
  protected:
   void SetUp() override { start_ = std::chrono::steady_clock::now(); }
 
-  /// Runs it unless three have failed.
+  /// Runs it unless three have failed, or one has hung: the program ends in time also where all would hang.
   void run(Case test) {
-    if (failures_ >= 3) return;
+    if (failures_ >= 3 || (failures_ > 0 && seconds() > 60)) return;
     test.seed = ++cases_ + seed() % 1000000 * 1000;
     try {
       run_case(test);
@@ -413,11 +413,14 @@ class EveryBarrier : public ::testing::TestWithParam<AlgorithmInfo> {
     }
   }
 
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
   void report(const char* what) const {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     std::printf("%s: %llu cases (%s), seed %llu, %.2f s\n", GetParam().name.c_str(),
                 static_cast<unsigned long long>(cases_), what, static_cast<unsigned long long>(seed()),
-                seconds);
+                seconds());
     std::fflush(stdout);  // before the next fork
   }
 
@@ -440,7 +443,7 @@ TEST_P(EveryBarrier, HoldsBackEveryRankInAPairwiseArray) {
   int dropped = 0;
   for (const Case& test : pairwise_cases(dropped))
     if (test.barrier.substr(0, test.barrier.find(':')) == GetParam().name) run(test);
-  EXPECT_GE(cases_, 18u) << "each algorithm meets each rank count";
+  if (failures_ == 0) EXPECT_GE(cases_, 18u) << "each algorithm meets each rank count";
   EXPECT_EQ(dropped, pairs_that_cannot_be());
   report("pairwise");
 }

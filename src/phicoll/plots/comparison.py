@@ -35,6 +35,7 @@ def draw_comparison(
     unit: str | None = None,
     most: int | None = None,
     times: bool = True,
+    end: float | None = None,
 ) -> Axes:
     """Draw one panel.
 
@@ -51,6 +52,8 @@ def draw_comparison(
         Show only so many algorithms, the fastest.
     times:
         Write the median in ns at the right.
+    end:
+        Where the axis ends at the latest; rounds beyond are counted at its edge.
     """
     verified = [row for row in rows if row.verified and row.time is not None]
     if not verified:
@@ -73,7 +76,7 @@ def draw_comparison(
             values = values_of(observations, row, unit)
             draw_strip(ax, y, height, values, row, unit)
             low, high = min(low, values.min()), max(high, float(np.quantile(values, 0.99)), values.min())
-    low, high = low * 0.88, high * 1.15
+    low, high = low * 0.88, min(high * 1.15, end or high * 1.15)
     beyond(ax, observations, names, by_name, modes, height, unit, high)
     if unit == "lines" and low < 1:
         low = min(low, 0.85)

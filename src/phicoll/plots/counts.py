@@ -27,14 +27,14 @@ def draw_counts(counts: Sequence[dict[str, Any]], figure: Figure | None = None) 
     ``counts`` are what :func:`phicoll.count` returns: objects with ``name``, ``origin``, ``shape`` and the
     :data:`QUANTITIES`. Counts are exact; nothing is measured.
     """
-    from matplotlib.figure import Figure as NewFigure
+    from phicoll.plots.canvas import new_figure
 
     names = list(dict.fromkeys(row["name"] for row in counts))
     shapes = list(dict.fromkeys(row["shape"] for row in counts))
     first = {row["name"]: row for row in reversed(counts)}
     names.sort(key=lambda name: (first[name]["longest_chain"], first[name]["notifications"], name))
     if figure is None:
-        figure = NewFigure(figsize=(12.5, 1.3 + 0.235 * len(names)), layout="constrained")
+        figure = new_figure(12.5, 1.3 + 0.235 * len(names))
     axes = figure.subplots(1, len(QUANTITIES), sharey=True)
     for ax, (field, title) in zip(axes, QUANTITIES.items(), strict=True):
         values = [row[field] for row in counts if row.get(field)]

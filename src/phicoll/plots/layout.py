@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from phicoll.compare import Row
 from phicoll.errors import ArgumentError
+from phicoll.plots.canvas import new_figure
 from phicoll.plots.comparison import draw_comparison
 from phicoll.plots.distributions import draw_distribution
 from phicoll.plots.probes import draw_probes
@@ -41,13 +42,6 @@ def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if name in VALUES and value not in VALUES[name]:
             raise ArgumentError(name, repr(value), ", ".join(VALUES[name]))
     return given
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """A figure outside pyplot's list: nothing to close, and no window opens."""
-    from matplotlib.figure import Figure as NewFigure
-
-    return NewFigure(figsize=(width, height), layout="constrained")
 
 
 def chosen_rows(results: Results, label: str | None) -> list[Row]:

@@ -1,0 +1,23 @@
+"""The figures that phicoll makes: outside pyplot's list, so nothing has to be closed and no window opens."""
+
+from __future__ import annotations
+
+import io
+
+from matplotlib.figure import Figure
+
+__all__ = ["Canvas", "new_figure"]
+
+
+class Canvas(Figure):
+    """A Matplotlib figure that shows itself as the value of a notebook's cell."""
+
+    def _repr_png_(self) -> bytes:
+        stream = io.BytesIO()
+        self.savefig(stream, format="png", dpi=90)
+        return stream.getvalue()
+
+
+def new_figure(width: float, height: float) -> Canvas:
+    """An empty figure of that size in inches, its panels laid out without overlaps."""
+    return Canvas(figsize=(width, height), layout="constrained")
