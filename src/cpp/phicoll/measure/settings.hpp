@@ -18,7 +18,7 @@ struct Settings {
   std::vector<std::string> definitions{"loop", "window"};
   int launches = 12;
   int rounds = 8;  ///< in each launch, for each number of ranks
-  int calls = 0;    ///< of a loop; 0: as many as take about 0.25 ms, 64 to 1000
+  int calls = 0;   ///< of a loop; 0: as many as take about 0.25 ms, 64 to 1000
   int window_calls = 32;
   double budget_s = 0;      ///< 0: none
   double target_width = 0;  ///< relative width of every point's interval at which to stop; 0: none
