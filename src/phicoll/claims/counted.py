@@ -17,7 +17,7 @@ __all__ = ["Counter", "check_counts"]
 #: ``counter(spec, ranks, machine, placement)``: a dict for each number of ranks, as ``phicoll.count`` gives them.
 Counter = Callable[[str, Sequence[int], str, str], list[dict[str, Any]]]
 
-RANKS = (*range(2, 65), 100, 128, 240, 244)
+RANKS = (*range(2, 34), 48, 60, 61, 63, 64, 65, 100, 127, 128, 129, 240, 244)
 PHI = "61x4"
 
 
@@ -58,7 +58,9 @@ def agreement(
         text = f"The counted {what} equal the formula in all {len(found)} cases."
         return Finding(claim(number), HOLDS, text + remark, "counted", under, values)
     case, counted, formula = wrong[-1]
-    direction = "fewer" if all(c < f for _, c, f in wrong) else "more" if all(c > f for _, c, f in wrong) else "other"
+    direction = (
+        "fewer" if all(c < f for _, c, f in wrong) else "more" if all(c > f for _, c, f in wrong) else "other"
+    )
     text = (
         f"Equal to the formula in {len(found) - len(wrong)} of {len(found)} cases, {direction} {what} in the rest; "
         f"{case}: {counted} counted, {formula} by the formula."
@@ -81,31 +83,39 @@ def ways_rounds(counter: Counter, ranks: Sequence[int]) -> Finding:
     ways = (1, 2, 3, 4, 5, 7, 15)
     for f in ways:
         for r in counter(f"dissemination:ways={f}", ranks, PHI, "balanced"):
-            found.append((f"N = {r['ranks']}, f = {f}", r["rounds"], ceil_log(min(f, r["ranks"] - 1) + 1, r["ranks"])))
+            found.append(
+                (f"N = {r['ranks']}, f = {f}", r["rounds"], ceil_log(min(f, r["ranks"] - 1) + 1, r["ranks"]))
+            )
     return agreement("001-17", found, "rounds", f"{span(ranks)}; f = {', '.join(map(str, ways))}")
 
 
 def tree_steps(counter: Counter, ranks: Sequence[int]) -> Finding:
     found = []
-    for k in (2, 3, 4, 6, 8):
+    for k in (2, 3, 4, 8, 6):
         for r in counter(f"tree:degree={k}", ranks, PHI, "balanced"):
             found.append((f"P = {r['ranks']}, k = {k}", r["rounds"], 2 * ceil_log(k, r["ranks"])))
     remark = (
         " A heap tree of degree k has a level of k + k^2 + ... ranks below its root, so its depth can be one less than "
         "the printed logarithm."
     )
+    found.sort(key=lambda one: int(one[0].split(",")[0].split()[-1]))  # the largest P serves as the example
     return agreement("000-21", found, "rounds", f"{span(ranks)}; k = 2, 3, 4, 6, 8", remark)
 
 
 def tournament_steps(counter: Counter, ranks: Sequence[int]) -> Finding:
     k = 6
     rows = counter(f"tournament-tree:release_degree={k}", ranks, PHI, "balanced")
-    found = [(f"P = {r['ranks']}, k = {k}", r["rounds"], ceil_log(2, r["ranks"]) + ceil_log(k, r["ranks"])) for r in rows]
+    found = [
+        (f"P = {r['ranks']}, k = {k}", r["rounds"], ceil_log(2, r["ranks"]) + ceil_log(k, r["ranks"]))
+        for r in rows
+    ]
     remark = (
         " Rounds are messages in a row: a step in which only others play adds none, and the heap tree down is as "
         "shallow as in 000-21."
     )
-    return agreement("000-22", found, "rounds", f"{span(ranks)}; k = {k}, which the paper does not state", remark)
+    return agreement(
+        "000-22", found, "rounds", f"{span(ranks)}; k = {k}, which the paper does not state", remark
+    )
 
 
 def binomial_children(counter: Counter, ranks: Sequence[int]) -> Finding:
@@ -126,9 +136,10 @@ def binomial_children(counter: Counter, ranks: Sequence[int]) -> Finding:
 def covered(ranks: int) -> list[int]:
     """All children of all ranks: rank + 2^i with log2(rank) < i < ceil(log2 P), below P."""
     found = []
+    top = ceil_log(2, ranks)
     for rank in range(ranks):
         first = rank.bit_length()  # the smallest i above log2(rank), and 0 for the root
-        found += [rank + (1 << i) for i in range(first, ceil_log(2, ranks)) if rank + (1 << i) < ranks]
+        found += [rank + (1 << i) for i in range(first, top) if rank + (1 << i) < ranks]
     return found
 
 
@@ -191,7 +202,9 @@ def edges_between_chips(counter: Counter) -> Finding:
         f"exchange sends {pair} messages across: {pair // ranks} phase of {ranks}."
     )
     good = all(across) and flat == sum(across) and pair == ranks
-    return Finding(claim("002-10"), HOLDS if good else FAILS, text, "counted", "16 ranks, 8 on each of two chips")
+    return Finding(
+        claim("002-10"), HOLDS if good else FAILS, text, "counted", "16 ranks, 8 on each of two chips"
+    )
 
 
 def exchange_steps(counter: Counter, ranks: Sequence[int]) -> Finding:

@@ -45,7 +45,9 @@ def family_ratio(
     """
     mine = {subject: by_round(of) for subject, of in ours.items()}
     other = {subject: by_round(of) for subject, of in theirs.items()}
-    rounds = sorted({key for by in mine.values() for key in by} & {key for by in other.values() for key in by})
+    rounds = sorted(
+        {key for by in mine.values() for key in by} & {key for by in other.values() for key in by}
+    )
     if not rounds:
         return None
     chosen_on, compared = (set(rounds), set(rounds)) if len(mine) == len(other) == 1 else split(rounds)
@@ -57,7 +59,9 @@ def family_ratio(
     shared = [key for key in rounds if key in compared and key in mine[a] and key in other[b]]
     if not shared:
         return None
-    units = units_of([float(np.exp(mine[a][key] - other[b][key])) for key in shared], [key[:2] for key in shared])
+    units = units_of(
+        [float(np.exp(mine[a][key] - other[b][key])) for key in shared], [key[:2] for key in shared]
+    )
     found = estimate(np.log(units.values), 1 - (1 - CONFIDENCE) / comparisons)
     return Versus(
         short_name(a),

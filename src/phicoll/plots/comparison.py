@@ -69,12 +69,11 @@ def draw_comparison(
     low, high = np.inf, 0.0
     for index, name in enumerate(names):
         for offset, mode in enumerate(modes):
-            row = by_name[name].get(mode)
-            if row is None:
+            if mode not in by_name[name]:
                 continue
             y = index + (offset - (len(modes) - 1) / 2) * height
-            values = values_of(observations, row, unit)
-            draw_strip(ax, y, height, values, row, unit)
+            values = values_of(observations, by_name[name][mode], unit)
+            draw_strip(ax, y, height, values, by_name[name][mode], unit)
             low, high = min(low, values.min()), max(high, float(np.quantile(values, 0.99)), values.min())
     low, high = low * 0.88, min(high * 1.15, end or high * 1.15)
     beyond(ax, observations, names, by_name, modes, height, unit, high)

@@ -49,7 +49,10 @@ def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | Non
     if not LEAST_BUDGET_S <= budget < float("inf"):
         raise ArgumentError("budget", repr(budget_s), f"a number of seconds, {LEAST_BUDGET_S:g} or more")
     folder = make_folder(out)
-    file, page = check_writable(folder / "results.jsonl", "out"), check_writable(folder / "report.html", "out")
+    file, page = (
+        check_writable(folder / "results.jsonl", "out"),
+        check_writable(folder / "report.html", "out"),
+    )
     parts = plan_parts(budget, quick)
     doctor = examine()
     say(f"measuring for about {budget:.0f} s, in {len(parts)} parts")
@@ -88,7 +91,7 @@ def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -
                 with file.open("ab") as stream:
                     stream.write(own.read_bytes())
                 own.unlink()
-        print(f"{part.title}\n\n{part.results.compare()}\n", flush=True)
+        print(f"{part.title}\n\n{part.comparison}\n", flush=True)
         found = found + part.results
         if part.results.interrupted:
             break
@@ -127,7 +130,9 @@ def make_folder(out: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ArgumentError("out", repr(str(out)), f"a folder that can be written ({error.strerror})") from error
+        raise ArgumentError(
+            "out", repr(str(out)), f"a folder that can be written ({error.strerror})"
+        ) from error
     return folder
 
 
@@ -135,9 +140,15 @@ def main(argv: Sequence[str]) -> int:
     """The command line of ``phicoll demo``; returns the exit code."""
     parser = argparse.ArgumentParser(prog="phicoll demo", description=(__doc__ or "").replace("``", ""))
     parser.add_argument("--out", default="demo", metavar="DIR", help="where to write (default: demo)")
-    parser.add_argument("--budget", type=float, metavar="S", help=f"seconds of measuring (default: {BUDGET_S:g})")
-    parser.add_argument("--quick", action="store_true", help="a few seconds with a few algorithms, to try it out")
-    parser.add_argument("--from", dest="file", metavar="FILE", help="make the report of a results.jsonl; measure nothing")
+    parser.add_argument(
+        "--budget", type=float, metavar="S", help=f"seconds of measuring (default: {BUDGET_S:g})"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a few seconds with a few algorithms, to try it out"
+    )
+    parser.add_argument(
+        "--from", dest="file", metavar="FILE", help="make the report of a results.jsonl; measure nothing"
+    )
     parser.add_argument("--figure", metavar="NAME", help="with --from: only this figure, as DIR/NAME.png")
     arguments = parser.parse_args(list(argv))
     if arguments.file is None and arguments.figure is not None:

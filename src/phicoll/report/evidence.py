@@ -63,7 +63,11 @@ class Evidence:
     @cached_property
     def mains(self) -> list[Part]:
         """The comparisons of all barriers, fewest ranks first."""
-        found = [part for part in self.parts if part.kind == MAIN and part.results is not None and part.results.samples]
+        found = [
+            part
+            for part in self.parts
+            if part.kind == MAIN and part.results is not None and part.results.samples
+        ]
         return sorted(found, key=lambda part: part.ranks)
 
     @cached_property
@@ -87,7 +91,9 @@ def gather(results: Results, doctor: Doctor | None = None) -> Evidence:
     for part in parts:
         if part.kind == MAIN and part.results is not None:
             merged = merged + part.results
-    evidence = Evidence(results, parts, doctor or examine(), list(count("all", PAPER_MACHINES, placement="balanced")), [])
+    evidence = Evidence(
+        results, parts, doctor or examine(), list(count("all", PAPER_MACHINES, placement="balanced")), []
+    )
     papers, places = evidence.one(PAPERS), evidence.one(PLACES)
     promise = [row for number in SENSE_RANKS for row in count(f"all,{SENSE}", "61x4", ranks=number)]
     found = check_counts(counter)

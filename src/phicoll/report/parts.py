@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from phicoll import _core
+from phicoll.compare import Comparison
+from phicoll.report.ratios import Setting, settings_of
 from phicoll.results import Results
 
-__all__ = ["BUDGET_S", "MAIN", "PAPERS", "PLACES", "Part", "part_of", "plan_parts", "rank_counts", "split_parts"]
+__all__ = [
+    "BUDGET_S",
+    "MAIN",
+    "PAPERS",
+    "PLACES",
+    "Part",
+    "part_of",
+    "plan_parts",
+    "rank_counts",
+    "split_parts",
+]
 
 #: Seconds of measuring; the report takes about 15 more.
-BUDGET_S = 70.0
+BUDGET_S = 68.0
 
 MAIN, PAPERS, PLACES = "main", "papers", "places"
 
@@ -51,10 +64,22 @@ class Part:
     @property
     def title(self) -> str:
         return {
-            MAIN: f"every barrier and reference, {self.ranks} ranks, threads and processes",
+            MAIN: f"all barriers and references, {self.ranks} ranks",
             PAPERS: f"the papers' variants, {self.ranks} threads",
             PLACES: f"{self.ranks} threads, the same places again and again",
         }[self.kind]
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """The table of this part's own rounds."""
+        assert self.results is not None
+        return self.results.compare()
+
+    @cached_property
+    def settings(self) -> dict[tuple[str, str], Setting]:
+        """Its subjects by (definition, mode)."""
+        assert self.results is not None
+        return settings_of(self.results.observations, self.comparison)
 
     @property
     def command(self) -> str:
@@ -81,7 +106,11 @@ def plan_parts(budget_s: float = BUDGET_S, quick: bool = False, cpus: int | None
     rounds = 4 if quick else 8
     # A round of many ranks that share CPUs takes about ten times as long as one of two ranks.
     rest = 0.48 / (len(counts) - 1)
-    shares = [(0.32, MAIN, 2), *((rest, MAIN, ranks) for ranks in counts[1:]), (0.1, PAPERS, min(counts[-1], 64))]
+    shares = [
+        (0.32, MAIN, 2),
+        *((rest, MAIN, ranks) for ranks in counts[1:]),
+        (0.1, PAPERS, min(counts[-1], 64)),
+    ]
     if cpus >= 2:
         shares.append((0.1, PLACES, 2))
     parts = []

@@ -1,0 +1,55 @@
+"""The page: its head, a table of contents, and the sections one after another."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from phicoll.report.evidence import Evidence
+from phicoll.report.html import text
+from phicoll.report.sections import (
+    claims,
+    counts,
+    crowd,
+    limit,
+    machine,
+    method,
+    places,
+    probes,
+    reproduce,
+    summary,
+)
+
+__all__ = ["SECTIONS", "build"]
+
+#: Sections in their order: each has ``TITLE``, ``ANCHOR`` and ``body(evidence)``; an empty body leaves it out.
+SECTIONS = (summary, limit, crowd, places, probes, counts, claims, machine, method, reproduce)
+
+
+def build(evidence: Evidence) -> str:
+    """The whole report as one HTML text that needs nothing else."""
+    bodies = [(section.TITLE, section.ANCHOR, section.body(evidence)) for section in SECTIONS]
+    present = [(title, anchor, body) for title, anchor, body in bodies if body]
+    host = evidence.context.get("host") or {}
+    style = files("phicoll.report").joinpath("style.css").read_text(encoding="utf-8")
+    contents = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for title, anchor, _ in present)
+    sections = "".join(
+        f'<section><h2 id="{anchor}">{text(title)}</h2>{body}</section>' for title, anchor, body in present
+    )
+    when = str(evidence.context.get("created", ""))
+    lead = ", ".join(
+        word
+        for word in (str(host.get("cpu_model") or "unknown CPU"), when.replace("T", " ").rstrip("Z"))
+        if word
+    )
+    if when:
+        lead += " UTC"
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>phicoll: barriers on this machine</title><style>{style}</style></head><body>"
+        f'<header><h1>Barriers on this machine</h1><p class="lead">{text(lead)}. Every barrier of four papers, phicoll’s own and '
+        "other systems’, measured in the same rounds by threads and by processes.</p></header>"
+        f'<nav aria-label="Contents"><ol>{contents}</ol></nav><main>{sections}</main>'
+        f"<footer>Made by phicoll {text(evidence.context.get('version', ''))}. "
+        "This file needs no network and no other file.</footer></body></html>\n"
+    )

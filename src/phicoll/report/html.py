@@ -1,0 +1,132 @@
+"""Small pieces of HTML. Everything that comes from data goes through :func:`text`."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from phicoll.compare.units import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "code",
+    "details",
+    "duration",
+    "figure",
+    "interval",
+    "number",
+    "paragraph",
+    "span",
+    "table",
+    "text",
+]
+
+DPI = 150
+
+
+def text(value: object) -> str:
+    """A value as text that HTML shows as it is."""
+    return html.escape(str(value))
+
+
+def code(value: object) -> str:
+    return f"<code>{text(value)}</code>"
+
+
+def paragraph(body: str, kind: str = "") -> str:
+    return f'<p class="{kind}">{body}</p>' if kind else f"<p>{body}</p>"
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, thousands apart; a minus sign where there is nothing."""
+    if value is None:
+        return "–"
+    size = abs(value)
+    if size >= 100:
+        return f"{value:,.0f}"
+    if size >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}"
+
+
+def duration(ns: float) -> str:
+    """A time with the unit in which it reads well."""
+    for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= scale:
+            return f"{number(ns / scale)} {unit}"
+    return f"{number(ns)} ns"
+
+
+def span(low: float, high: float) -> str:
+    """An interval, quieter than the number before it."""
+    return f'<span class="interval">[{number(low)}, {number(high)}]</span>'
+
+
+def interval(found: Estimate | None) -> str:
+    """A median and its interval; a question mark where there are too few units for 95 %."""
+    if found is None:
+        return "–"
+    mark = "" if found.enough else '<span class="interval">?</span>'
+    return f"{number(found.median)} {span(found.low, found.high)}{mark}"
+
+
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    caption: str = "",
+    left: Sequence[int] = (0,),
+    groups: Sequence[tuple[str, int]] = (),
+    classes: Sequence[str] = (),
+) -> str:
+    """A table of HTML cells. ``left`` columns are texts, the others numbers; ``groups`` are heads over several
+    columns; ``classes`` names the class of each row."""
+
+    def cell(tag: str, index: int, body: str) -> str:
+        return f"<{tag}{' class=left' if index in left else ''}>{body}</{tag}>"
+
+    top = ""
+    if groups:
+        top = (
+            "<tr>"
+            + "".join(f'<th colspan="{width}" class="group">{name}</th>' for name, width in groups)
+            + "</tr>"
+        )
+    top += "<tr>" + "".join(cell("th", i, name) for i, name in enumerate(head)) + "</tr>"
+    body = []
+    for index, row in enumerate(rows):
+        kind = classes[index] if index < len(classes) else ""
+        body.append(
+            f"<tr{f' class={kind}' if kind else ''}>"
+            + "".join(cell("td", i, c) for i, c in enumerate(row))
+            + "</tr>"
+        )
+    words = f"<caption>{caption}</caption>" if caption else ""
+    return f'<div class="wide"><table>{words}<thead>{top}</thead><tbody>{"".join(body)}</tbody></table></div>'
+
+
+def details(summary: str, body: str) -> str:
+    return f"<details><summary>{summary}</summary>{body}</details>"
+
+
+def figure(name: str, drawn: Figure, caption: str, alt: str, made: Sequence[str] = (), raw: str = "") -> str:
+    """A figure with its caption, the commands that make it and its raw data."""
+    buffer = io.BytesIO()
+    drawn.savefig(buffer, format="png", dpi=DPI, facecolor="white")
+    picture = base64.b64encode(buffer.getvalue()).decode("ascii")
+    lines = "".join(f"<code>{text(line)}</code>" for line in made)
+    source = (
+        f'<div class="made">{lines}{f"<span>Raw data: {raw}</span>" if raw else ""}</div>'
+        if made or raw
+        else ""
+    )
+    width = int(drawn.get_figwidth() * 96)
+    return (
+        f'<figure id="{text(name)}"><div class="wide"><img src="data:image/png;base64,{picture}" alt="{text(alt)}" '
+        f'style="max-width:{width}px" loading="lazy"></div><figcaption>{caption}</figcaption>{source}</figure>'
+    )
