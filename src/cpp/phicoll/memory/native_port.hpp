@@ -208,6 +208,7 @@ class NativePort {
   static bool look(const Awaited& awaited, std::uint64_t& seen);
   static bool look_turns(const Awaited& awaited, std::uint64_t& seen, unsigned turns, unsigned pauses);
   static bool look_yielding(const Awaited& awaited, std::uint64_t& seen, unsigned turns);
+  bool awaited_needs_this_cpu(const Awaited& awaited) const;
   bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen) const;
   bool sleep_once(const Awaited& awaited, std::uint64_t& seen) const;
   void check_alive(std::int64_t& started_ns) const;
