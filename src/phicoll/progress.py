@@ -40,9 +40,7 @@ def wanted() -> bool:
 def in_notebook() -> bool:
     if "IPython" not in sys.modules:
         return False
-    from IPython import get_ipython
-
-    shell = get_ipython()
+    shell = sys.modules["IPython"].get_ipython()
     return shell is not None and shell.__class__.__name__ == "ZMQInteractiveShell"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ AXIS_LABELS = {
 }
 
 
-def tidy(ax: Axes, grid: str = "x") -> None:
+def tidy(ax: Axes, grid: Literal["both", "x", "y"] = "x") -> None:
     """No box, a quiet grid on one axis, small ticks."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
@@ -46,15 +46,15 @@ def tidy(ax: Axes, grid: str = "x") -> None:
     ax.grid(axis=grid, color="#E4E6E9", linewidth=0.8, which="major")
     ax.set_axisbelow(True)
     ax.tick_params(colors=INK, labelsize=8, length=3)
-    ax.xaxis.label.set_size(8.5)
-    ax.yaxis.label.set_size(8.5)
-    ax.title.set_size(9.5)
+    ax.xaxis.label.set_fontsize(8.5)
+    ax.yaxis.label.set_fontsize(8.5)
+    ax.title.set_fontsize(9.5)
 
 
 def jitter(count: int, width: float) -> NDArray[np.float64]:
     """Offsets between -width/2 and width/2 that spread evenly and are the same every time."""
     golden = 0.6180339887498949
-    return ((np.arange(1, count + 1) * golden) % 1.0 - 0.5) * width
+    return np.asarray(((np.arange(1, count + 1) * golden) % 1.0 - 0.5) * width, dtype=np.float64)
 
 
 def plain_log_ticks(ax: Axes, axis: str, low: float, high: float) -> None:
