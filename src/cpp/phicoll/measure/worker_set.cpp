@@ -87,6 +87,7 @@ void WorkerSet::start(const Program& program, const std::vector<std::string>& mo
 }
 
 std::string WorkerSet::ended() {
+  std::string cause;
   for (std::size_t i = 0; i < pids_.size(); ++i) {
     if (pids_[i] < 0) continue;
     int status = 0;
@@ -95,11 +96,15 @@ std::string WorkerSet::ended() {
                                                         : "the process of the ranks (" + config_.mode + ")";
     pids_[i] = -1;
     well_ = false;
-    killed_ = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    if (WIFSIGNALED(status)) return who + " was ended by signal " + std::to_string(WTERMSIG(status));
-    return who + " ended with status " + std::to_string(WEXITSTATUS(status));
+    // The others leave by themselves when they see that one was killed: it is the cause, whichever is found
+    // first.
+    if (WIFSIGNALED(status)) {
+      killed_ = WTERMSIG(status) == SIGKILL;
+      return who + " was ended by signal " + std::to_string(WTERMSIG(status));
+    }
+    if (cause.empty()) cause = who + " ended with status " + std::to_string(WEXITSTATUS(status));
   }
-  return "";
+  return cause;
 }
 
 void WorkerSet::run(const Step& step, double timeout_s) {
