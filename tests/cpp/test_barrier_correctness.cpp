@@ -443,7 +443,8 @@ TEST_P(EveryBarrier, HoldsBackEveryRankInAPairwiseArray) {
   int dropped = 0;
   for (const Case& test : pairwise_cases(dropped))
     if (test.barrier.substr(0, test.barrier.find(':')) == GetParam().name) run(test);
-  if (failures_ == 0) EXPECT_GE(cases_, 18u) << "each algorithm meets each rank count";
+  if (failures_ > 0) return;
+  EXPECT_GE(cases_, 18u) << "each algorithm meets each rank count";
   EXPECT_EQ(dropped, pairs_that_cannot_be());
   report("pairwise");
 }
