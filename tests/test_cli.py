@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
+import phicoll
 from conftest import QUICK
 from made_up import MadeUp, MadeUpSubject
 
@@ -64,6 +69,40 @@ def test_run_prints_json_on_stdout_alone(phicoll_command):
     )
     assert done.returncode == 0
     assert len(json.loads(done.stdout)) >= 2
+
+
+def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path):
+    path = tmp_path / "r.jsonl"
+    words = (
+        "run",
+        "barrier",
+        "--algorithm",
+        "auto",
+        "--launches",
+        "1000",
+        "--rounds",
+        "1000",
+        "-o",
+        str(path),
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "phicoll", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 90
+    while not path.exists() or '"sample"' not in path.read_text():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, words = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "barrier, 2 threads, loop" in out
+    assert "interrupted" in words
+    assert phicoll.load(path).reason == "interrupted"
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,8 @@ def test_a_run_can_be_resumed_where_it_was_cut(tmp_path):
         ({"ranks": 2.5}, "ranks", "from 1 to 1024"),
         ({"ranks": True}, "ranks", "from 1 to 1024"),
         ({"ranks": []}, "ranks", "1 to 1024"),
+        ({"ranks": "4..2"}, "ranks", "first..last"),
+        ({"ranks": "2..x"}, "ranks", "from 1 to 1024"),
         ({"ranks": 1024, "oversubscribe": False}, "ranks", "oversubscribe"),
         ({"mode": "fibers"}, "mode", "threads, processes"),
         ({"definition": "mean"}, "definition", "loop, window"),
@@ -96,6 +98,19 @@ def test_bad_input_is_refused_before_anything_starts(monkeypatch, options, argum
         phicoll.sweep("barrier", **{"algorithm": "dissemination", **QUICK, **options})
     assert caught.value.argument == argument
     assert words in caught.value.allowed
+
+
+def test_ranges_of_ranks():
+    words = plan(algorithm="dissemination", ranks="1,2,4..8:2", oversubscribe=True).arguments
+    assert words[words.index("--ranks") + 1] == "1,2,4,6,8"
+
+
+def test_a_second_run_in_a_file_is_returned_alone_and_kept_with_the_first(tmp_path):
+    path = tmp_path / "r.jsonl"
+    first = phicoll.measure("dissemination", save=path, **QUICK)
+    second = phicoll.measure("sense-reversing", save=path, **QUICK)
+    assert {s.algorithm for s in second.subjects} == {"sense-reversing"}
+    assert phicoll.load(path).records == first.records + second.records
 
 
 def test_a_file_that_is_not_ours_is_not_resumed_into(tmp_path):
@@ -151,6 +166,31 @@ def test_progress_is_passed_on_and_words_are_not_lost(tmp_path, monkeypatch):
     seen = []
     plan(algorithm="dissemination").run(lambda *what: seen.append(what))
     assert seen == [(1, 4, "2 threads"), (4, 4, "done")]
+
+
+def test_what_the_machine_refuses_is_not_taken_for_an_older_run(tmp_path, monkeypatch):
+    path = tmp_path / "r.jsonl"
+    phicoll.measure("dissemination", save=path, **QUICK)
+    path_of_fake = tmp_path / "refusing"
+    path_of_fake.write_text("#!/bin/sh\necho 'phicoll-bench: CPU 0 is in use' >&2\nexit 3\n")
+    path_of_fake.chmod(0o755)
+    monkeypatch.setenv("PHICOLL_BENCH", str(path_of_fake))
+    with pytest.raises(phicoll.ResourceError, match="CPU 0 is in use"):
+        phicoll.measure("dissemination", save=path, **QUICK)
+
+
+def test_progress_is_drawn_between_rounds(monkeypatch):
+    """The program waits for the word that the bar is drawn."""
+    seen = []
+
+    def slow(*what):
+        time.sleep(0.05)
+        seen.append(what)
+
+    results = plan(algorithm="dissemination", launches=2, rounds=4, calls=50, window_calls=8).run(slow)
+    assert results.reason == "complete"
+    assert seen
+    assert seen[-1][0] == seen[-1][1] == len(results.rounds)
 
 
 def test_a_missing_program_is_named(monkeypatch):

@@ -6,6 +6,7 @@ shows its progress, forwards Ctrl-C and reads the records that it wrote.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -104,11 +105,12 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
     """Start the program, wait for it, and read its file. Ctrl-C is forwarded once, then waited for."""
     command = [str(find()), *arguments, "-o", str(output)]
     if progress is not None:
-        command.append("--progress")
+        command.append("--progress-ack")
+    before = output.stat().st_size if output.exists() else 0
     # A group of its own: the terminal's Ctrl-C reaches Python alone, which forwards it once.
     process = subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE if progress is not None else subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -129,7 +131,8 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
         stop(process)
         raise
     reader.join(PATIENCE_S)
-    results = load(output) if output.exists() and output.stat().st_size else None
+    after = output.stat().st_size if output.exists() else 0
+    results = load(output) if after > before or (after and process.returncode == 0) else None
     return Outcome(results, process.returncode, "".join(words), interrupted)
 
 
@@ -146,10 +149,19 @@ def listen(process: subprocess.Popen[str], words: list[str], progress: Progress 
             fields = line.split(None, 3)
             if progress is not None and len(fields) >= 3 and fields[1].isdigit() and fields[2].isdigit():
                 progress(int(fields[1]), int(fields[2]), fields[3].strip() if len(fields) > 3 else "")
+            acknowledge(process)
         else:
             words.append(line)
             if not line.startswith("phicoll-bench:"):
                 sys.stderr.write(line)
+
+
+def acknowledge(process: subprocess.Popen[str]) -> None:
+    """What was to be drawn is drawn: the program, which waits between two rounds, may go on."""
+    if process.stdin is not None:
+        with contextlib.suppress(OSError, ValueError):
+            process.stdin.write("\n")
+            process.stdin.flush()
 
 
 def stop(process: subprocess.Popen[str]) -> None:
@@ -175,8 +187,8 @@ def conclude(outcome: Outcome) -> Results:
         return outcome.results
     said = outcome.words.strip().removeprefix("phicoll-bench: ") or f"exit code {outcome.exit_code}"
     error: Error
-    if outcome.exit_code == EXIT_BROKEN:
-        if outcome.results is not None and outcome.results.ends:
+    if outcome.exit_code == EXIT_BROKEN and outcome.results is not None:
+        if outcome.results.ends:
             said = str(outcome.results.ends[-1].get("error") or said)
         error = BrokenGroupError(said)
     elif outcome.exit_code < 0:

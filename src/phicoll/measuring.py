@@ -36,7 +36,7 @@ class Plan:
 
     def run(self, progress: bench.Progress | None = None) -> Results:
         """Measure. See :func:`sweep` for what it returns and raises."""
-        return bench.run(self.arguments, self.output, progress)
+        return last_run(bench.run(self.arguments, self.output, progress))
 
 
 def plan(
@@ -65,7 +65,7 @@ def plan(
     """Check the arguments of a sweep and say what would be run. Starts nothing; see :func:`sweep`."""
     check_operation(operation)
     specs = expand(algorithm, operation)
-    counts = [check_ranks(count) for count in as_list(ranks)]
+    counts = check_rank_list(ranks)
     if not counts:
         raise ArgumentError("ranks", "no number", f"1 to {MAX_RANKS}")
     modes = check_choices("mode", mode, MODES)
@@ -167,14 +167,14 @@ def sweep(
         Specs such as ``"dissemination:ways=3,std-barrier"`` or a list of them; sets are ``all``, ``references``,
         ``paper-000``, ``paper-001``, ``paper-002`` and ``paper-004``.
     ranks:
-        Rank counts, 1 to 1,024.
+        Rank counts, 1 to 1,024; a text may have ranges, ``"2,4,8..32:8"``.
     mode:
         ``"threads"``, ``"processes"`` or both.
     definition:
         ``"loop"`` (mean of back-to-back calls, empty loop subtracted), ``"window"`` (each call from the last entry to
         the last exit, after a random delay) or both.
     launches, rounds:
-        New threads or processes this often (3 by default), rounds in each (20 by default).
+        New threads or processes this often (12 by default), rounds in each (8 by default).
     calls, window_calls:
         Calls in a loop sample (by default as many as the clock needs) and in a window sample (32 by default).
     budget_s:
@@ -270,6 +270,13 @@ def warn_about(results: Results) -> None:
         )
 
 
+def last_run(results: Results) -> Results:
+    """The records of the run that was measured last: a file that is appended to may have others."""
+    run = next((r.get("run") for r in reversed(results.records) if r["kind"] == "context"), None)
+    mine = [record for record in results.records if record.get("run") == run]
+    return Results(mine, damaged_lines=results.damaged_lines, source=results.source)
+
+
 # Checks. Each names the argument, what it got and what is allowed.
 
 
@@ -289,6 +296,21 @@ def check_choices(argument: str, value: str | Sequence[str], allowed: Sequence[s
     if not found:
         raise ArgumentError(argument, "none", ", ".join(allowed))
     return found
+
+
+def check_rank_list(ranks: Any) -> list[int]:
+    """Rank counts; in text also ranges such as ``2,4,8..32:8``."""
+    counts: list[int] = []
+    for part in as_list(ranks):
+        if isinstance(part, str) and ".." in part:
+            ends, _, step = part.partition(":")
+            first, last = (check_ranks(end) for end in ends.split("..", 1))
+            if last < first:
+                raise ArgumentError("ranks", repr(part), "first..last with first not above last")
+            counts += range(first, last + 1, check_whole("ranks", step, 1) if step else 1)
+        else:
+            counts.append(check_ranks(part))
+    return list(dict.fromkeys(counts))
 
 
 def check_ranks(count: Any) -> int:

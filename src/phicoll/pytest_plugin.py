@@ -72,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[KEY] = Session(None, None, None, threshold)
         return
     from phicoll.errors import ArgumentError
-    from phicoll.measuring import as_list, check_ranks
+    from phicoll.measuring import check_rank_list
     from phicoll.results import load
     from phicoll.storage import check_writable
 
@@ -81,7 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if not threshold > 0:
             raise ArgumentError("--phicoll-threshold", repr(threshold), "a ratio above 0, such as 1.10")
         config.stash[KEY] = Session(
-            ranks=[check_ranks(count) for count in as_list(ranks)] if ranks else None,
+            ranks=check_rank_list(ranks) if ranks else None,
             save=check_writable(save, "--phicoll-save") if save else None,
             baseline=load(baseline) if baseline else None,
             threshold=threshold,

@@ -1,3 +1,4 @@
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -26,6 +27,14 @@ std::atomic<bool> interrupted{false};
 
 void on_interrupt(int) {
   interrupted.store(true, std::memory_order_relaxed);
+}
+
+// A program that draws a progress bar uses CPU time: with --progress-ack the next round begins once it has
+// written a byte to our standard input, or after 0.3 s. So nothing is drawn inside a timed region.
+void wait_for_watcher() {
+  pollfd input = {STDIN_FILENO, POLLIN, 0};
+  char byte = 0;
+  if (poll(&input, 1, 300) > 0 && read(STDIN_FILENO, &byte, 1) < 0) return;
 }
 
 std::vector<std::string> choices(const std::string& argument, const std::string& text,
@@ -70,7 +79,7 @@ measure::Settings parse_settings(const Arguments& arguments) {
   if (settings.start == "evicted" && settings.definitions != std::vector<std::string>{"window"})
     throw ArgumentError("start", "'evicted' with definition loop",
                         "evicted with definition window alone: back-to-back calls leave no time to evict");
-  settings.progress = arguments.has("--progress");
+  settings.progress = arguments.has("--progress") || arguments.has("--progress-ack");
   settings.resume = arguments.has("--resume");
   if (arguments.has("-o") && arguments.has("--output")) throw ArgumentError("output", "two values", "one");
   settings.output = arguments.text("-o", arguments.text("--output", "-"));
@@ -117,7 +126,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
                              "--rounds",    "--calls",    "--window-calls", "--budget",     "--target-width",
                              "--placement", "--delay-ns", "--imbalance-ns", "--seed",       "--wait",
                              "-o",          "--output",   "--libiomp5",     "--lock-wait",  "--start"},
-                            {"--oversubscribe", "--resume", "--progress"});
+                            {"--oversubscribe", "--resume", "--progress", "--progress-ack"});
   if (arguments.alone().size() != 1 || arguments.alone()[0] != "barrier")
     throw ArgumentError("operation",
                         arguments.alone().empty() ? "none" : "'" + arguments.alone().back() + "'", "barrier");
@@ -166,10 +175,11 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   }
   measure::Sweep sweep(
       settings, programs, clock, writer, run,
-      [](const std::string& text) {
+      [progress_ack = arguments.has("--progress-ack")](const std::string& text) {
         // Progress is for programs that watch; everything else says who speaks.
         const bool progress = text.compare(0, 9, "progress:") == 0;
         std::fprintf(stderr, "%s%s\n", progress ? "" : "phicoll-bench: ", text.c_str());
+        if (progress && progress_ack) wait_for_watcher();
       },
       interrupted);
   if (continuing) sweep.resume(earlier);

@@ -1,4 +1,5 @@
-// What may spoil a measurement on this machine, as the kernel tells it; docs for each in phicoll/os/facts.hpp.
+// What may spoil a measurement on this machine, as the kernel tells it; docs for each in
+// phicoll/os/facts.hpp.
 
 #include <pybind11/stl.h>
 

@@ -1,5 +1,5 @@
-// C++ errors become the classes of phicoll.errors, which Python code catches. They are looked up when one is raised:
-// the package imports this module first.
+// C++ errors become the classes of phicoll.errors, which Python code catches. They are looked up when one is
+// raised: the package imports this module first.
 
 #include <exception>
 #include <string>
@@ -45,7 +45,9 @@ void translate(std::exception_ptr pointer) {
 
 }  // namespace
 
-void register_errors(py::module_&) { py::register_exception_translator(&translate); }
+void register_errors(py::module_&) {
+  py::register_exception_translator(&translate);
+}
 
 }  // namespace bindings
 }  // namespace phicoll

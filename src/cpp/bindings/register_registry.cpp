@@ -83,8 +83,9 @@ void register_registry(py::module_& module) {
   module.def("expand", &expand, py::arg("operation"), py::arg("text"));
   module.def("effective", &effective, py::arg("operation"), py::arg("spec"), py::arg("ranks"),
              py::arg("placement") = "");
-  module.def("parse_wait", [](const std::string& text) { return to_string(parse_wait_policy(text)); },
-             py::arg("text"));
+  module.def(
+      "parse_wait", [](const std::string& text) { return to_string(parse_wait_policy(text)); },
+      py::arg("text"));
 }
 
 }  // namespace bindings

@@ -42,7 +42,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="LIST",
         help="what to measure (default: all,references)",
     )
-    parser.add_argument("--ranks", default="2", metavar="LIST", help="rank counts, 1 to 1024 (default: 2)")
+    parser.add_argument(
+        "--ranks", default="2", metavar="LIST", help="rank counts such as 2,4,8..32:8 (default: 2)"
+    )
     parser.add_argument(
         "--mode", default="threads", metavar="LIST", help="threads, processes or both (default: threads)"
     )
@@ -52,8 +54,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="LIST",
         help="of run time: loop, window or both (default: both)",
     )
-    parser.add_argument("--launches", metavar="N", help="new threads or processes this often (default: 3)")
-    parser.add_argument("--rounds", metavar="N", help="rounds in each launch (default: 20)")
+    parser.add_argument("--launches", metavar="N", help="new threads or processes this often (default: 12)")
+    parser.add_argument("--rounds", metavar="N", help="rounds in each launch (default: 8)")
     parser.add_argument("--calls", metavar="N", help="calls in a loop sample (default: as the clock needs)")
     parser.add_argument("--window-calls", metavar="N", help="calls in a window sample (default: 32)")
     parser.add_argument("--budget", metavar="S", help="seconds that the whole sweep may take")
