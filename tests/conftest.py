@@ -44,4 +44,15 @@ def phicoll_command() -> Run:
 
 
 #: Enough to have every kind of record, little enough for a test.
-QUICK: Sequence[str] = ("--launches", "2", "--rounds", "4", "--calls", "50", "--window-calls", "8")
+QUICK: Sequence[str] = (
+    "--launches",
+    "2",
+    "--rounds",
+    "4",
+    "--calls",
+    "50",
+    "--window-calls",
+    "8",
+    "--lock-wait",
+    "100",
+)

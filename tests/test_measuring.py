@@ -16,7 +16,15 @@ import phicoll
 from phicoll import _core, bench
 from phicoll.measuring import plan
 
-QUICK = {"launches": 2, "rounds": 4, "calls": 50, "window_calls": 8, "progress": False, "oversubscribe": True}
+QUICK = {
+    "launches": 2,
+    "rounds": 4,
+    "calls": 50,
+    "window_calls": 8,
+    "progress": False,
+    "oversubscribe": True,
+    "lock_wait_s": 120,
+}
 
 
 def test_a_measurement_has_every_kind_of_record(tmp_path):
@@ -81,6 +89,7 @@ def test_a_run_can_be_resumed_where_it_was_cut(tmp_path):
         ({"target_width": -1}, "target_width", "above 0"),
         ({"delay_ns": -1}, "delay_ns", "0 or above"),
         ({"imbalance_ns": float("nan")}, "imbalance_ns", "0 or above"),
+        ({"lock_wait_s": "long"}, "lock_wait_s", "0 or above"),
         ({"seed": -1}, "seed", "from 0"),
         ({"wait": "doze"}, "wait", "adaptive"),
         ({"start": "cold"}, "start", "warm, evicted"),
@@ -214,7 +223,7 @@ def test_an_unverified_subject_is_warned_about(tmp_path, monkeypatch):
 LONG = (
     "import phicoll, sys\n"
     "r = phicoll.sweep('barrier', algorithm='dissemination,sense-reversing', ranks=2, launches=1000, rounds=1000,"
-    " save=sys.argv[1], oversubscribe=True, progress=False)\n"
+    " save=sys.argv[1], oversubscribe=True, lock_wait_s=60, progress=False)\n"
     "print(r.reason, r.interrupted, len(r) > 0)\n"
 )
 

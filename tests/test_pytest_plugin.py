@@ -10,7 +10,7 @@ from made_up import MadeUp, MadeUpSubject
 BENCHMARK = """
 def test_one(sweep):
     results = sweep("barrier", algorithm="sense-reversing", launches=6, rounds=12, calls=60, window_calls=8,
-                    definition="loop", oversubscribe=True)
+                    definition="loop", oversubscribe=True, lock_wait_s=120)
     assert not results.unverified
 """
 

@@ -59,6 +59,7 @@ def plan(
     start: str = "warm",
     wait: str | None = None,
     seed: int | None = None,
+    lock_wait_s: float | None = None,
     save: str | Path | None = None,
     resume: bool = False,
 ) -> Plan:
@@ -103,6 +104,8 @@ def plan(
             arguments += [f"--{name}", str(check_whole(name.replace("-", "_"), value, 1))]
     if seed is not None:
         arguments += ["--seed", str(check_whole("seed", seed, 0))]
+    if lock_wait_s is not None:
+        arguments += ["--lock-wait", f"{check_number('lock_wait_s', lock_wait_s):g}"]
     if budget_s is not None:
         arguments += ["--budget", f"{check_number('budget_s', budget_s, above=0):g}"]
     if target_width is not None:
@@ -152,6 +155,7 @@ def sweep(
     start: str = "warm",
     wait: str | None = None,
     seed: int | None = None,
+    lock_wait_s: float | None = None,
     save: str | Path | None = None,
     resume: bool = False,
     progress: bool | None = None,
@@ -193,6 +197,8 @@ def sweep(
         How a rank waits: ``spin``, ``pause``, ``pause(n)``, ``yield`` or ``adaptive`` (the default).
     seed:
         Seeds places, orders and delays; drawn and recorded where not given.
+    lock_wait_s:
+        How long to wait for CPUs that another measurement uses (30 by default), in seconds.
     save:
         A JSON Lines file that gets each record as it is measured.
     resume:
@@ -237,6 +243,7 @@ def sweep(
         start=start,
         wait=wait,
         seed=seed,
+        lock_wait_s=lock_wait_s,
         save=save,
         resume=resume,
     )
