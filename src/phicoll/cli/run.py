@@ -81,6 +81,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--seed", metavar="N", help="seeds places, orders and delays (default: drawn, and recorded)"
     )
     parser.add_argument(
+        "--lock-wait",
+        metavar="S",
+        help="how long to wait for CPUs that another measurement uses (default: 30)",
+    )
+    parser.add_argument(
         "-o", "--output", metavar="FILE", help="where every record goes as it is measured (JSON Lines)"
     )
     parser.add_argument("--resume", action="store_true", help="go on with the run in FILE")
