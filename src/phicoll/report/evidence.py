@@ -62,11 +62,11 @@ class Evidence:
 
     @cached_property
     def mains(self) -> list[Part]:
-        """The comparisons of all barriers, fewest ranks first."""
+        """The comparisons of all barriers that have something verified, fewest ranks first."""
         found = [
             part
             for part in self.parts
-            if part.kind == MAIN and part.results is not None and part.results.samples
+            if part.kind == MAIN and part.results is not None and part.settings
         ]
         return sorted(found, key=lambda part: part.ranks)
 

@@ -127,6 +127,6 @@ def figure(name: str, drawn: Figure, caption: str, alt: str, made: Sequence[str]
     )
     width = int(drawn.get_figwidth() * 96)
     return (
-        f'<figure id="{text(name)}"><div class="wide"><img src="data:image/png;base64,{picture}" alt="{text(alt)}" '
+        f'<figure id="figure-{text(name)}"><div class="wide"><img src="data:image/png;base64,{picture}" alt="{text(alt)}" '
         f'style="max-width:{width}px" loading="lazy"></div><figcaption>{caption}</figcaption>{source}</figure>'
     )

@@ -9,7 +9,7 @@ from phicoll.claims.versus import family_ratio
 from phicoll.compare import Row
 from phicoll.compare.units import MIN_UNITS
 from phicoll.report.evidence import Evidence, crowded
-from phicoll.report.html import code, duration, number, paragraph, span
+from phicoll.report.html import code, duration, number, span
 from phicoll.report.parts import Part
 from phicoll.report.ratios import Setting, limit_of
 from phicoll.report.sections.common import names, times, where
@@ -19,9 +19,8 @@ ANCHOR = "short"
 
 
 def body(evidence: Evidence) -> str:
-    if not evidence.mains:
-        return paragraph("Nothing was measured and verified.")
-    points = [sentence for part in evidence.mains for sentence in part_points(part)]
+    points = [] if evidence.mains else ["<b>Nothing was measured and verified.</b>"]
+    points += [sentence for part in evidence.mains for sentence in part_points(part)]
     points += [claims_point(evidence), trust_point(evidence)]
     return '<ul class="points">' + "".join(f"<li>{point}</li>" for point in points if point) + "</ul>"
 

@@ -1,0 +1,229 @@
+"""The demo and its report: every section is there, it needs no network, and it says what the numbers say."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import phicoll
+from made_up import DEFAULT, MadeUp, MadeUpSubject
+from phicoll.errors import ArgumentError
+from phicoll.report.build import SECTIONS, build
+from phicoll.report.demo import demo, main, rebuild
+from phicoll.report.evidence import Doctor, Evidence, gather
+from phicoll.report.figures import figures
+from phicoll.report.html import duration, number
+from phicoll.report.levels import find_levels
+from phicoll.report.parts import MAIN, PAPERS, PLACES, plan_parts, rank_counts, split_parts
+from phicoll.report.sections.summary import body as summary
+
+SUBJECTS = (
+    *DEFAULT[:3],
+    MadeUpSubject("hand-one-line", 1.0, origin="reference"),
+    MadeUpSubject("hand-two-lines", 1.6, origin="reference"),
+    MadeUpSubject("std-barrier", 9.0, origin="reference"),
+)
+CROWD = (
+    *DEFAULT[:3],
+    MadeUpSubject("hand-counter-per-cpu", 1.0, origin="reference"),
+    MadeUpSubject("std-barrier", 9.0, origin="reference"),
+)
+
+
+class Reader(HTMLParser):
+    """Collects ids, links, and everything that a browser would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if found.get("id"):
+            self.ids.append(str(found["id"]))
+        if tag == "a":
+            self.links.append(str(found.get("href")))
+        elif "href" in found or "src" in found:
+            self.loaded.append(str(found.get("src") or found.get("href")))
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+
+def read(page: str) -> Reader:
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert not reader.open
+    return reader
+
+
+def records(subjects=SUBJECTS, **options) -> str:
+    return MadeUp(subjects=subjects, modes=("threads", "processes"), launches=12, rounds=4, **options).text()
+
+
+@pytest.fixture(scope="module")
+def made_up_evidence(tmp_path_factory) -> Evidence:
+    """Two and eight ranks; the middle reading of a machine that shares a core now and then."""
+    path = tmp_path_factory.mktemp("report") / "results.jsonl"
+    path.write_text(
+        records(ranks=(2,), run="a" * 16, same_core=0.2) + records(CROWD, ranks=(8,), run="b" * 16)
+    )
+    return gather(phicoll.load(path), Doctor([("CPU quota", "none")], ["Something <else> is running."]))
+
+
+def check_page(page: str) -> None:
+    """What holds for every report."""
+    reader = read(page)
+    for section in SECTIONS:
+        assert section.ANCHOR in reader.ids, section.TITLE
+    assert len(reader.ids) == len(set(reader.ids))
+    for link in reader.links:
+        assert link == "results.jsonl" or (link.startswith("#") and link[1:] in reader.ids), link
+    assert reader.loaded
+    assert all(source.startswith("data:image/png;base64,") for source in reader.loaded)
+    assert "@import" not in page
+    assert not re.search(r"url\(", page)
+    assert "<script" not in page
+    words = re.sub(r"<style>.*?</style>|data:image[^\"]*|<[^>]*>", " ", page, flags=re.S)
+    assert not re.search(r"\b(nan|None|inf|Estimate|Ratio\()\b", words)
+
+
+def test_a_report_of_made_up_records_is_whole_and_loads_nothing(made_up_evidence):
+    page = build(made_up_evidence)
+    check_page(page)
+    assert "Something &lt;else&gt; is running." in page
+    for finding in made_up_evidence.findings:
+        assert f'id="claim-{finding.claim.number}"' in page
+
+
+def test_sentences_name_the_best_the_limit_and_the_references(made_up_evidence):
+    text = re.sub(r"<[^>]+>", "", summary(made_up_evidence))
+    best = "The fastest is dissemination:ways=3"
+    assert f"2 ranks on 2 CPUs, threads, back to back. {best}" in text
+    assert "as long as hand-one-line" in text
+    assert "The best of other systems, std-barrier, takes" in text
+    assert f"8 ranks on 2 CPUs, threads, back to back. {best}" in text
+    assert re.search(r"1\.[01]\d switches", text)
+    assert "no difference resolved" in text  # threads and processes were drawn alike
+    assert "same-core" in text or "one physical core" in text
+
+
+def test_what_is_not_resolved_is_said(tmp_path):
+    path = tmp_path / "r.jsonl"
+    equal = (MadeUpSubject("tree:degree=6", 2.0), MadeUpSubject("sense-reversing", 2.0), *SUBJECTS[3:])
+    path.write_text(records(equal, ranks=(2,)))
+    text = re.sub(r"<[^>]+>", "", summary(gather(phicoll.load(path), Doctor())))
+    assert "Not resolved from it: " in text
+
+
+def test_every_figure_can_be_drawn_and_is_named_in_the_page(made_up_evidence, tmp_path):
+    known = figures(made_up_evidence)
+    assert {"limit-2", "loop-2", "window-2", "modes-2", "limit-8", "loop-8", "probes", "counts"} <= set(known)
+    page = build(made_up_evidence)
+    for name in known:
+        assert f"--figure {name}" in page
+    known["limit-2"]().savefig(tmp_path / "limit.png")
+    assert (tmp_path / "limit.png").stat().st_size > 10_000
+
+
+def test_a_report_without_one_verified_point_says_so(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text(records([MadeUpSubject("tree:degree=6", 1.0, verified=False)], ranks=(2,)))
+    page = build(gather(phicoll.load(path), Doctor()))
+    assert "failed verification" in page
+
+
+def test_parts_fit_the_budget_and_the_machine():
+    assert rank_counts(1) == [2, 8]
+    assert rank_counts(2) == [2, 8]
+    assert rank_counts(64) == [2, 64, 128]
+    for cpus in (1, 2, 64):
+        parts = plan_parts(60, cpus=cpus)
+        budgets = [float(part.arguments[part.arguments.index("--budget") + 1]) for part in parts]
+        assert 40 <= sum(budgets) <= 61
+        for part in parts:
+            assert ("--oversubscribe" in part.arguments) == (part.ranks > cpus)
+        assert (PLACES in {part.kind for part in parts}) == (cpus > 1)
+
+
+def test_levels_are_found_only_where_there_is_a_gap():
+    two = [40.0 + i % 3 for i in range(30)] + [160.0 + i % 7 for i in range(70)]
+    found = find_levels(two)
+    assert found is not None
+    assert found.low_ns == pytest.approx(41, abs=2)
+    assert found.high_ns == pytest.approx(163, abs=4)
+    assert found.low_share == pytest.approx(0.3)
+    assert find_levels([100.0 + i for i in range(100)]) is None
+    assert find_levels([100.0] * 99 + [500.0]) is None  # one value is not a level
+    assert find_levels([40.0, 160.0]) is None
+
+
+def test_numbers_are_rounded_for_reading():
+    assert [number(v) for v in (None, 0.123, 1.456, 12.34, 1234.5)] == ["–", "0.12", "1.46", "12.3", "1,234"]
+    assert [duration(v) for v in (166, 4506, 3.2e6)] == ["166 ns", "4.51 µs", "3.20 ms"]
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory) -> Path:
+    """A real run on this machine, a short one."""
+    folder = tmp_path_factory.mktemp("demo") / "deep" / "demo"
+    demo(folder, quick=True, budget_s=4, progress=False)
+    return folder
+
+
+def test_the_quick_demo_writes_a_whole_report(quick):
+    check_page((quick / "report.html").read_text(encoding="utf-8"))
+    assert sorted(path.name for path in quick.iterdir()) == ["report.html", "results.jsonl"]
+
+
+def test_the_demo_keeps_every_record(quick):
+    results = phicoll.load(quick / "results.jsonl")
+    assert len(results.contexts) == len(results.ends)
+    kinds = [part.kind for part in split_parts(results)]
+    assert kinds.count(MAIN) >= 2
+    assert kinds.count(PAPERS) == 1
+    assert not results.unverified
+    assert {point["mode"] for point in results.points} == {"threads", "processes"}
+
+
+def test_the_report_can_be_made_again_from_the_records(quick, tmp_path, phicoll_command):
+    done = phicoll_command("demo", "--from", quick / "results.jsonl", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    check_page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    done = phicoll_command("demo", "--from", quick / "results.jsonl", "--out", tmp_path, "--figure", "counts")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "counts.png").stat().st_size > 10_000
+
+
+def test_bad_input_is_refused_before_measuring(tmp_path):
+    with pytest.raises(ArgumentError, match="budget: got"):
+        demo(tmp_path, budget_s=0.1)
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(ArgumentError, match="out: got"):
+        demo(file / "below")
+    with pytest.raises(ArgumentError, match="figure: got"):
+        main(["--figure", "counts"])
+    results = tmp_path / "r.jsonl"
+    results.write_text(json.dumps({"some": "thing"}) + "\n")
+    with pytest.raises(ArgumentError):
+        rebuild(results, tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_an_unknown_figure_is_refused_with_those_there_are(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text(records(ranks=(2,)))
+    with pytest.raises(ArgumentError, match="limit-2"):
+        rebuild(path, tmp_path, "limit-3")
