@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.compare.table import Comparison, Row
+from phicoll.registry import short_spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,19 +106,26 @@ class Summary(Sequence[SummaryRow]):
     def __str__(self) -> str:
         counts = ", ".join(map(str, self.ranks))
         lines = [f"{self.title}: geometric mean over {counts} ranks"]
-        width = max([len(row.spec) for row in self.rows] + [20])
+        width = max([len(short(row.spec)) for row in self.rows] + [20])
         lines.append(f"  {'ideal meta-algorithm'.ljust(width)}  {self.ideal_ns:10,.0f} ns")
         lines += [
-            f"  {row.spec.ljust(width)}  {row.geomean_ns:10,.0f} ns  {row.loss:6.2f} x" for row in self.rows
+            f"  {short(row.spec).ljust(width)}  {row.geomean_ns:10,.0f} ns  {row.loss:6.2f} x"
+            for row in self.rows
         ]
         lines.append(f"  {'worst at each count'.ljust(width)}  {self.worst_ns:10,.0f} ns")
-        lines += [f"  at {at.ranks} ranks the best is {at.spec} ({at.best_ns:,.0f} ns)" for at in self.ideal]
+        lines += [
+            f"  at {at.ranks} ranks the best is {short(at.spec)} ({at.best_ns:,.0f} ns)" for at in self.ideal
+        ]
         if self.incomplete:
-            lines.append(f"  not at every count: {', '.join(self.incomplete)}")
+            lines.append(f"  not at every count: {', '.join(map(short, self.incomplete))}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def short(spec: str) -> str:
+    return short_spec("barrier", spec)
 
 
 def geomean(values: Sequence[float]) -> float:
