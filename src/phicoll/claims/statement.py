@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 __all__ = ["CANNOT", "FAILS", "HOLDS", "PAPERS", "UNRESOLVED", "VERDICTS", "Claim", "Finding"]
@@ -48,7 +49,7 @@ class Finding:
     how: str
     under: str = ""
     #: Numbers behind the verdict, for programs.
-    values: dict[str, object] = field(default_factory=dict)
+    values: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

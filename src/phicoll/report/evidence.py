@@ -64,9 +64,7 @@ class Evidence:
     def mains(self) -> list[Part]:
         """The comparisons of all barriers that have something verified, fewest ranks first."""
         found = [
-            part
-            for part in self.parts
-            if part.kind == MAIN and part.results is not None and part.settings
+            part for part in self.parts if part.kind == MAIN and part.results is not None and part.settings
         ]
         return sorted(found, key=lambda part: part.ranks)
 
@@ -97,6 +95,8 @@ def gather(results: Results, doctor: Doctor | None = None) -> Evidence:
     papers, places = evidence.one(PAPERS), evidence.one(PLACES)
     promise = [row for number in SENSE_RANKS for row in count(f"all,{SENSE}", "61x4", ranks=number)]
     found = check_counts(counter)
-    found += check_native(merged, papers and papers.results, places and places.results, promise)
+    found += check_native(
+        merged, papers.results if papers else None, places.results if places else None, promise
+    )
     evidence.findings = sorted(found, key=lambda finding: finding.claim.number)
     return evidence

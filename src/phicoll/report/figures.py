@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
 from phicoll.compare import Row
 from phicoll.compare.best import Ratio
@@ -83,7 +83,9 @@ def draw_limits(part: Part) -> Figure:
             for index, name in enumerate(names):
                 ratio = ratios.get((definition, mode), {}).get(name)
                 if ratio is not None:
-                    draw_ratio(ax, index + offset, ratio, mode, "limit" if name in hands else origins[name], high)
+                    draw_ratio(
+                        ax, index + offset, ratio, mode, "limit" if name in hands else origins[name], high
+                    )
         ax.axvline(1, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         plain_log_ticks(ax, "x", low, high)
         ax.set_xlim(low, high)
@@ -143,10 +145,7 @@ def legend(figure: Figure, origins: set[str], modes: Sequence[str]) -> None:
 
 def chosen_rows(part: Part, definition: str) -> list[Row]:
     return [
-        row
-        for (d, _), setting in part.settings.items()
-        if d == definition
-        for row in setting.rows.values()
+        row for (d, _), setting in part.settings.items() if d == definition for row in setting.rows.values()
     ]
 
 
@@ -159,7 +158,14 @@ def draw_spread(part: Part, definition: str) -> Figure:
     # Where a few rounds of one reference last thousands of times as long, the rest would be a smear at the left.
     medians = sorted(found.median for row in rows if (found := row.in_units or row.time) is not None)
     draw_comparison(ax, part.results.observations, rows, end=3 * medians[int(0.9 * (len(medians) - 1))])
-    origins = {row.name: LIMIT_COLOUR if is_limit(row.subject) else ORIGIN_COLOURS.get(row.subject.origin, INK) for row in rows}
+    low, high = ax.get_xlim()
+    if high / low > 5:
+        ax.xaxis.set_major_locator(FixedLocator([step * 10.0**e for e in range(-4, 9) for step in (1, 2, 5)]))
+        ax.set_xlim(low, high)
+    origins = {
+        row.name: LIMIT_COLOUR if is_limit(row.subject) else ORIGIN_COLOURS.get(row.subject.origin, INK)
+        for row in rows
+    }
     for label in ax.get_yticklabels():
         label.set_color(origins.get(label.get_text(), INK))
     legend(
@@ -188,7 +194,9 @@ def draw_modes(part: Part) -> Figure:
             draw_distribution(ax, part.results.observations, rows)
             trim(ax, part, rows)
             ax.set_title(f"{rows[0].name}, {definition}", loc="left", fontsize=9)
-            ax.set_xlabel(f"{rows[0].subject.unit} per call" if any(r.in_units for r in rows) else "ns per call")
+            ax.set_xlabel(
+                f"{rows[0].subject.unit} per call" if any(r.in_units for r in rows) else "ns per call"
+            )
             ax.set_ylabel("share of rounds" if ax is line[0] else "")
         for ax in line[len(best) :]:
             ax.set_visible(False)
@@ -210,8 +218,9 @@ def trim(ax: Axes, part: Part, rows: Sequence[Row]) -> None:
     ax.set_xlim(max(0.0, low - margin), high + margin)
     for line in ax.lines:
         line.set_clip_on(True)
-    if ax.get_legend() is not None:
-        ax.get_legend().remove()
+    legend_of_panel = ax.get_legend()
+    if legend_of_panel is not None:
+        legend_of_panel.remove()
 
 
 def draw_all_probes(parts: Sequence[Part]) -> Figure:
@@ -230,13 +239,22 @@ def draw_all_probes(parts: Sequence[Part]) -> Figure:
         draw_probes(ax, part.results.rounds, probes)
         same = sum(record.get("label") == "same-core" for record in part.results.rounds)
         ax.set_title(f"{part.title}: {same} of {len(part.results.rounds)} rounds same-core", loc="left")
-        if ax.get_legend() is not None:
-            ax.get_legend().remove()
+        legend_of_panel = ax.get_legend()
+        if legend_of_panel is not None:
+            legend_of_panel.remove()
         ax.set_xlabel("")
     axes[-1].set_xlabel("time since the start of the part, s")
     most = max(range(len(wanted)), key=lambda index: len(wanted[index][1]))
     handles, labels = axes[most].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=8, markerscale=2)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=len(labels),
+        frameon=False,
+        fontsize=8,
+        markerscale=2,
+    )
     return figure
 
 

@@ -67,12 +67,12 @@ def span(low: float, high: float) -> str:
     return f'<span class="interval">[{number(low)}, {number(high)}]</span>'
 
 
-def interval(found: Estimate | None) -> str:
-    """A median and its interval; a question mark where there are too few units for 95 %."""
+def interval(found: Estimate | None, scale: float = 1) -> str:
+    """A median and its interval, divided by ``scale``; a question mark: too few units for 95 %."""
     if found is None:
         return "–"
     mark = "" if found.enough else '<span class="interval">?</span>'
-    return f"{number(found.median)} {span(found.low, found.high)}{mark}"
+    return f"{number(found.median / scale)} {span(found.low / scale, found.high / scale)}{mark}"
 
 
 def table(

@@ -103,7 +103,7 @@ def plan_parts(budget_s: float = BUDGET_S, quick: bool = False, cpus: int | None
     cpus = _core.allowed_cpu_count() if cpus is None else cpus
     counts = rank_counts(cpus)
     algorithms = ",".join(QUICK) if quick else "all,references"
-    rounds = 4 if quick else 8
+    rounds = 4 if quick else 12
     # A round of many ranks that share CPUs takes about ten times as long as one of two ranks.
     rest = 0.48 / (len(counts) - 1)
     shares = [
@@ -120,11 +120,12 @@ def plan_parts(budget_s: float = BUDGET_S, quick: bool = False, cpus: int | None
         if kind == MAIN:
             options = ["--algorithm", algorithms, "--ranks", str(ranks), "--mode", "threads,processes"]
             options += ["--definition", "loop,window", "--launches", str(launches), "--rounds", str(rounds)]
+            options += ["--window-calls", "16"]
         elif kind == PAPERS:
             options = ["--algorithm", ",".join(VARIANTS), "--ranks", str(ranks), "--mode", "threads"]
             options += ["--definition", "loop", "--launches", str(launches), "--rounds", str(2 * rounds)]
         else:
-            visits = 2 if quick else 8
+            visits = 2 if quick else 24
             options = ["--algorithm", ",".join(REPEATED), "--ranks", str(ranks), "--mode", "threads"]
             options += ["--definition", "loop", "--launches", "1", "--rounds", str(visits * PLACES_COUNT)]
         if ranks > cpus:

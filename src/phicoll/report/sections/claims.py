@@ -23,9 +23,16 @@ def body(evidence: Evidence) -> str:
     if not evidence.findings:
         return ""
     tally = Counter(finding.verdict for finding in evidence.findings)
-    plural = {HOLDS: "hold", FAILS: "do not hold", UNRESOLVED: "not resolved", CANNOT: "cannot be checked here"}
+    plural = {
+        HOLDS: "hold",
+        FAILS: "do not hold",
+        UNRESOLVED: "not resolved",
+        CANNOT: "cannot be checked here",
+    }
     chips = " ".join(
-        f'<span class="verdict {CLASSES[v]}">{tally[v]} {v if tally[v] == 1 else plural[v]}</span>' for v in CLASSES if tally[v]
+        f'<span class="verdict {CLASSES[v]}">{tally[v]} {v if tally[v] == 1 else plural[v]}</span>'
+        for v in CLASSES
+        if tally[v]
     )
     intro = paragraph(
         "Statements of the papers in our own words, each with its number. Numbers of rounds and messages are checked exactly. What is measured "

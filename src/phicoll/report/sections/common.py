@@ -8,13 +8,11 @@ from phicoll.claims.versus import Versus
 from phicoll.compare import Row
 from phicoll.compare.best import Ratio
 from phicoll.report.evidence import Evidence, crowded
-from phicoll.report.html import code, duration, interval, number, span, table, text
+from phicoll.report.html import code, interval, number, span, table, text
 from phicoll.report.parts import Part
 from phicoll.report.ratios import Limit, Setting, is_limit, limit_of
 
 __all__ = ["comparison_table", "made", "names", "place_of", "ratio_cell", "raw", "times", "where"]
-
-MODE_WORDS = {"threads": "threads", "processes": "processes"}
 
 
 def where(part: Part) -> str:
@@ -73,6 +71,7 @@ def comparison_table(
         for row in setting.rows.values():
             rows.setdefault(row.name, {})[mode] = row
     unit = place_of(part)
+    scale = 1e3 if crowded(part) else 1
 
     def key(name: str) -> tuple[float, str]:
         row = next(iter(rows[name][mode] for mode in chosen if mode in rows[name]))
@@ -96,7 +95,7 @@ def comparison_table(
             if at is None:
                 cells += ["–"] * (3 if limit else 2)
                 continue
-            cells += [interval(at.time), interval(at.in_units)]
+            cells += [interval(at.time, scale), interval(at.in_units)]
             if limit:
                 cells.append(ratio_cell(limit.ratios.get(at.subject), at.subject == limit.subject))
         body.append(cells)
@@ -104,7 +103,7 @@ def comparison_table(
     head, groups = ["barrier"], [("", 1)]
     for mode in chosen:
         limit = limits[mode]
-        head += ["ns", unit]
+        head += ["ns" if scale == 1 else "µs", unit]
         if limit:
             head.append("× limit")
         groups.append((mode, 3 if limit else 2))
@@ -115,8 +114,3 @@ def comparison_table(
         "other systems; rings: the hand-written limits."
     )
     return table(head, body, caption=caption, groups=groups, classes=classes)
-
-
-def mean_gap(row: Row) -> str:
-    assert row.time is not None
-    return duration(row.time.median)

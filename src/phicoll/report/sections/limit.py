@@ -17,8 +17,8 @@ def body(evidence: Evidence) -> str:
     if not parts:
         return ""
     intro = paragraph(
-        "No barrier of two ranks is faster than a loop written by hand for exactly two: one flag for each, nothing checked, nothing "
-        "configurable. That loop ran in the same rounds, at the same places, and everything is given as a multiple of it. "
+        "The yardstick is a loop written by hand for exactly two ranks: one flag for each, nothing checked, nothing configurable. It ran in "
+        "the same rounds, at the same places, and everything is given as a multiple of it. "
         "Back to back, the best hand-written loop keeps both flags in one line: the line that brings the partner’s flag is the one that "
         "the next flag goes to. With time between barriers that advantage is gone."
     )

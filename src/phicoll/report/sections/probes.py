@@ -23,10 +23,16 @@ def body(evidence: Evidence) -> str:
         + (f"{same} of {len(evidence.results.rounds)} rounds were same-core; they are shaded and summarised apart."
            if same else "In this run no round was labelled same-core.")
     )  # fmt: skip
-    levels = find_levels([r["pingpong_ns"] for r in evidence.results.rounds if r.get("pingpong_ns")])
+    levels = find_levels(
+        [
+            r["pingpong_ns"]
+            for r in evidence.results.rounds
+            if r.get("pingpong_ns") and r.get("label") == "remote"
+        ]
+    )
     if levels is not None:
         text += paragraph(
-            f"In this run a line cost <b>{number(levels.low_ns)} ns</b> in {levels.low_share:.0%} of the rounds and "
+            f"In this run a line cost <b>{number(levels.low_ns)} ns</b> in {levels.low_share:.0%} of the remote rounds and "
             f"<b>{number(levels.high_ns)} ns</b> in the others, with nothing in between: the host moved the virtual CPUs, or shared them "
             "with others. Times in ns from such a run are a mixture; lines and ratios within rounds are not."
         )

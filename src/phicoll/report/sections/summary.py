@@ -8,6 +8,7 @@ from phicoll.claims import CANNOT, FAILS, HOLDS, UNRESOLVED
 from phicoll.claims.versus import family_ratio
 from phicoll.compare import Row
 from phicoll.compare.units import MIN_UNITS
+from phicoll.registry import short_spec
 from phicoll.report.evidence import Evidence, crowded
 from phicoll.report.html import code, duration, number, span
 from phicoll.report.parts import Part
@@ -84,8 +85,12 @@ def auto_words(setting: Setting) -> str:
     if ratio is None:
         return ""
     chosen = setting.rows[next(iter(auto))].chosen or {}
-    name = str(chosen.get("spec") or "").split(":")[0]
-    text = f" {code('auto')}" + (f" chose {code(name)} and" if name else "") + f" takes {times(ratio)} as long as {code(ratio.theirs)}"
+    name = short_spec("barrier", str(chosen.get("spec") or ""))
+    text = (
+        f" {code('auto')}"
+        + (f" chose {code(name)} and" if name else "")
+        + f" takes {times(ratio)} as long as {code(ratio.theirs)}"
+    )
     return text + (", no difference resolved." if ratio.low <= 1 <= ratio.high else ".")
 
 
@@ -122,7 +127,7 @@ def trust_point(evidence: Evidence) -> str:
     """What a reader has to know before quoting a number."""
     words = []
     rounds = evidence.results.rounds
-    distinct = [r for r in rounds if r.get("pingpong_ns")]
+    distinct = [r for r in rounds if r.get("pingpong_ns") and r.get("label") == "remote"]
     if distinct:
         pings = sorted(r["pingpong_ns"] for r in distinct)
         tenth, ninth = pings[len(pings) // 10], pings[(len(pings) * 9) // 10]
@@ -131,9 +136,9 @@ def trust_point(evidence: Evidence) -> str:
         if load[0] > 0.5:
             words.append(f"The machine was not idle: the load was {load[0]:.1f} when the run began.")
         words.append(
-            f"One line took {number(tenth)} to {number(ninth)} ns from one CPU to the other in the middle 80 % of {len(rounds):,} rounds; "
+            f"One line took {number(tenth)} to {number(ninth)} ns from one CPU to the other in the middle 80 % of {len(distinct):,} rounds; "
             + (
-                f"{same} rounds ran on one physical core and are kept apart"
+                f"{same} more ran on one physical core and are kept apart"
                 if same
                 else "no round ran on one physical core"
             )
@@ -141,11 +146,12 @@ def trust_point(evidence: Evidence) -> str:
         )
     for part in evidence.mains:
         assert part.results is not None
-        few = [row for row in part.comparison if row.verified and row.units < MIN_UNITS]
+        rows = [row for setting in part.settings.values() for row in setting.rows.values()]
+        few = [row for row in rows if row.units < MIN_UNITS]
         if few:
             words.append(
-                f"At {where(part)}, {len(few)} of {len(part.comparison)} rows rest on fewer than {MIN_UNITS} independent "
-                "units, so their intervals are wide."
+                f"At {where(part)}, {len(few)} of {len(rows)} rows rest on fewer than {MIN_UNITS} independent units (launches differ), "
+                "so their intervals are wide."
             )
         if crowded(part) and part.results.reason == "budget":
             words.append(f"Time was up at {where(part)} before all planned rounds were made.")
