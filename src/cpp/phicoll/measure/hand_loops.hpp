@@ -29,9 +29,11 @@ class HandOneLine {
       : own_(&reinterpret_cast<HandLine*>(memory)->words[rank]),
         other_(&reinterpret_cast<HandLine*>(memory)->words[1 - rank]) {}
   void operator()() {
-    ++episode_;
-    own_->store(episode_, std::memory_order_release);
-    while (other_->load(std::memory_order_acquire) < episode_) {
+    // Locals: a store to a flag could change the members for all that the compiler knows.
+    const std::uint64_t episode = ++episode_;
+    const HandWord* const other = other_;
+    own_->store(episode, std::memory_order_release);
+    while (other->load(std::memory_order_acquire) < episode) {
     }
   }
 
@@ -48,9 +50,11 @@ class HandTwoLines {
       : own_(&reinterpret_cast<HandLine*>(memory)[2 * rank].words[0]),
         other_(&reinterpret_cast<HandLine*>(memory)[2 * (1 - rank)].words[0]) {}
   void operator()() {
-    ++episode_;
-    own_->store(episode_, std::memory_order_release);
-    while (other_->load(std::memory_order_acquire) < episode_) {
+    // Locals: a store to a flag could change the members for all that the compiler knows.
+    const std::uint64_t episode = ++episode_;
+    const HandWord* const other = other_;
+    own_->store(episode, std::memory_order_release);
+    while (other->load(std::memory_order_acquire) < episode) {
     }
   }
 

@@ -53,8 +53,11 @@ class RankWorker {
     if (!subject.reference) {
       communicator_.select_barrier_at(subject.spec, step.place);
       seat_.memory = communicator_.region() + step.place;
+      // By value: a program calls barrier() on a communicator that it has at hand, not through the harness's
+      // members.
+      Communicator* const communicator = &communicator_;
       run_step(
-          seat_, step, [this] { communicator_.barrier(); }, report);
+          seat_, step, [communicator] { communicator->barrier(); }, report);
       return;
     }
     communicator_.select_barrier_at(meeting_, 0);

@@ -22,6 +22,7 @@ struct Programs {
   WorkerSet::Program threads;
   WorkerSet::Program processes;
   std::map<std::string, WorkerSet::Program> openmp;  ///< by the reference's name
+  bool std_barrier = false;                          ///< the threads' program was built with it (C++20)
 };
 
 struct SweepResult {
