@@ -8,7 +8,8 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/json.hpp"
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 Arguments::Arguments(const std::vector<std::string>& words, const std::vector<std::string>& options,
                      const std::vector<std::string>& flags) {
@@ -70,4 +71,5 @@ double Arguments::number(const std::string& name, double otherwise, double least
   return value;
 }
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

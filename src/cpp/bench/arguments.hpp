@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 class Arguments {
  public:
@@ -30,4 +31,5 @@ class Arguments {
   std::vector<std::string> alone_;
 };
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

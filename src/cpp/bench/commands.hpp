@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 int run_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line);
 int list_command(const std::vector<std::string>& words);
@@ -17,4 +18,5 @@ int doctor_command(const std::vector<std::string>& words);
 /// Hidden: a process of a set, started by run.
 int worker_command(const std::vector<std::string>& words);
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

@@ -13,7 +13,8 @@
 #include "phicoll/measure/records.hpp"
 #include "phicoll/measure/statistics.hpp"
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 namespace {
 
@@ -216,4 +217,5 @@ int compare_command(const std::vector<std::string>& words) {
   return 0;
 }
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

@@ -10,7 +10,8 @@
 #include "phicoll/sim/count_barrier.hpp"
 #endif
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 #if defined(PHICOLL_HAVE_SIM)
 
@@ -90,4 +91,5 @@ int count_command(const std::vector<std::string>&) {
 
 #endif
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

@@ -18,7 +18,8 @@
 #include "phicoll/os/shared_memory.hpp"
 #include "phicoll/os/topology.hpp"
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 namespace {
 
@@ -102,4 +103,5 @@ int doctor_command(const std::vector<std::string>& words) {
   return 0;
 }
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

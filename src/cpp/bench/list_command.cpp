@@ -6,7 +6,8 @@
 #include "phicoll/measure/json.hpp"
 #include "phicoll/measure/subjects.hpp"
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 namespace {
 
@@ -70,4 +71,5 @@ int list_command(const std::vector<std::string>& words) {
   return 0;
 }
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

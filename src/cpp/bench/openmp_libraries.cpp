@@ -10,7 +10,8 @@
 
 extern char** environ;
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 namespace {
 
@@ -97,4 +98,5 @@ std::string openmp_environment() {
   return words;
 }
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

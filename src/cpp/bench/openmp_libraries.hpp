@@ -5,7 +5,8 @@
 
 #include "phicoll/measure/worker_set.hpp"
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 /// The OpenMP libraries found here, by the reference's name, each with how to start the reference program on
 /// it: libgomp as linked; LLVM's libomp from /usr/lib/llvm-*/lib or the system's folder; Intel's libiomp5
@@ -17,4 +18,5 @@ std::map<std::string, measure::WorkerSet::Program> find_openmp(const std::string
 /// The OpenMP settings in the environment, as `NAME=value` words; "" for none.
 std::string openmp_environment();
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

@@ -9,6 +9,7 @@
 
 #include "bench/arguments.hpp"
 #include "bench/commands.hpp"
+#include "bench/extra_references.hpp"
 #include "bench/openmp_libraries.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"
@@ -19,7 +20,8 @@
 #include "phicoll/os/cpu_lock.hpp"
 #include "phicoll_build.hpp"
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 namespace {
 
@@ -167,6 +169,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   const std::string self = "/proc/self/exe";
   programs.threads = {self, {"--worker", "threads"}, {}};
   programs.processes = {self, {"--worker", "processes"}, {}};
+  programs.std_barrier = !extra_references().empty();
   programs.openmp = find_openmp(arguments.text("--libiomp5", ""));
   if (!continuing) {
     measure::JsonObject context = measure::context_fields(settings, whole_line, build_info(), clock);
@@ -189,4 +192,5 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   return result.reason == "failed" || result.unverified ? 3 : 0;
 }
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

@@ -6,7 +6,8 @@
 #include <barrier>
 #include <new>
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 namespace {
 
@@ -29,4 +30,5 @@ measure::ExtraReference std_barrier_reference() {
   return {"std-barrier", run};
 }
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

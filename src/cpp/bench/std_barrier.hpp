@@ -2,8 +2,10 @@
 
 #include "phicoll/measure/rank_worker.hpp"
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 measure::ExtraReference std_barrier_reference();
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll

@@ -2,15 +2,16 @@
 #include <cstdlib>
 
 #include "bench/commands.hpp"
-#include "bench/std_barrier.hpp"
+#include "bench/extra_references.hpp"
 
-namespace phicoll::bench {
+namespace phicoll {
+namespace bench {
 
 int worker_command(const std::vector<std::string>& words) {
   // threads <board> | processes <board> <group> <rank>
   if (words.size() == 2 && words[0] == "threads") {
     measure::StepBoard board = measure::StepBoard::join(std::atoi(words[1].c_str()));
-    measure::serve_threads(board, {std_barrier_reference()});
+    measure::serve_threads(board, extra_references());
     return 0;
   }
   if (words.size() == 4 && words[0] == "processes") {
@@ -22,4 +23,5 @@ int worker_command(const std::vector<std::string>& words) {
   return 2;
 }
 
-}  // namespace phicoll::bench
+}  // namespace bench
+}  // namespace phicoll
