@@ -283,7 +283,7 @@ def draw_places(part: Part) -> Figure:
     ax.set_xlabel("place of the flags in the arena (seeded)")
     ax.set_ylabel("time per call (loop), ns")
     tidy(ax, "y")
-    ax.legend(fontsize=7.5, frameon=False, loc="upper right", ncols=2)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
 
 

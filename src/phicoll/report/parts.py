@@ -46,8 +46,8 @@ VARIANTS = (
 REPEATED = ("sense-reversing:wait=spin", "sense-reversing:wait=pause", "hand-one-line")
 QUICK = ("dissemination", "sense-reversing", "tree", "one-to-all", "hand-one-line", "hand-two-lines",
          "hand-counter-per-cpu", "pthread-barrier", "std-barrier")  # fmt: skip
-#: Launches of two ranks; more ranks take longer to start, and their rounds differ less between launches.
-LAUNCHES, LAUNCHES_OF_MANY = 20, 12
+#: Each launch gets an equal share of its part's time.
+LAUNCHES = 20
 #: Places that phicoll-bench walks through before one comes again.
 PLACES_COUNT = 64
 
@@ -105,18 +105,18 @@ def plan_parts(budget_s: float = BUDGET_S, quick: bool = False, cpus: int | None
     algorithms = ",".join(QUICK) if quick else "all,references"
     rounds = 4 if quick else 12
     # A round of many ranks that share CPUs takes about ten times as long as one of two ranks.
-    rest = 0.48 / (len(counts) - 1)
+    rest = 0.54 / (len(counts) - 1)
     shares = [
         (0.32, MAIN, 2),
         *((rest, MAIN, ranks) for ranks in counts[1:]),
         (0.1, PAPERS, min(counts[-1], 64)),
     ]
     if cpus >= 2:
-        shares.append((0.1, PLACES, 2))
+        shares.append((0.08, PLACES, 2))
     parts = []
     for share, kind, ranks in shares:
         budget = share * budget_s
-        launches = 3 if quick else LAUNCHES if ranks == 2 else LAUNCHES_OF_MANY
+        launches = 3 if quick else LAUNCHES
         if kind == MAIN:
             options = ["--algorithm", algorithms, "--ranks", str(ranks), "--mode", "threads,processes"]
             options += ["--definition", "loop,window", "--launches", str(launches), "--rounds", str(rounds)]

@@ -15,7 +15,7 @@ def body(evidence: Evidence) -> str:
     items = (
         ("Loop", f"Back-to-back calls. The value is the mean time of a call, with an empty loop{empty} taken off, of the slowest rank."),
         ("Window", "Single calls. All ranks agree on a start and each waits a random time of up to 1 µs beyond it; a call lasts from the last entry "
-                   "to the last exit, on one clock. The value of a sample is the median of its calls."),
+                   "to the last exit, on one clock. The value of a sample is the mean of the middle half of its calls."),
         ("Lines", "One line is what it takes to move one cache line one way between two CPUs, by a ping-pong without pause in the same round. Ratios "
                   "to it carry over between moments, and to some extent between machines, where nanoseconds do not."),
         ("Switches", "One switch is what two ranks of one CPU take to hand a word to each other by yielding, in the same round. It is the unit where "
