@@ -1,4 +1,4 @@
-"""`make bench`: phicoll's barriers against the hand-written limit and the references, side by side, against their targets.
+"""`make bench`: phicoll's barriers beside the hand-written limit and the references, held against their targets.
 
 Everything is measured within rounds that interleave all subjects (docs/measuring.md); a ratio is the median of the
 ratios within rounds labelled remote, with its exact 95 % interval. A target is met when the bound of the interval that
@@ -71,8 +71,12 @@ def setting(observed: Observed, mode: str, definition: str) -> Observed:
     }
 
 
-def versus(group: Observed, ours: Callable[[Subject], bool], theirs: Callable[[Subject], bool]) -> Versus | None:
-    return family_ratio({s: o for s, o in group.items() if ours(s)}, {s: o for s, o in group.items() if theirs(s)})
+def versus(
+    group: Observed, ours: Callable[[Subject], bool], theirs: Callable[[Subject], bool]
+) -> Versus | None:
+    return family_ratio(
+        {s: o for s, o in group.items() if ours(s)}, {s: o for s, o in group.items() if theirs(s)}
+    )
 
 
 def target(what: str, found: Versus | None, bound: float) -> Target | None:
@@ -99,7 +103,13 @@ def processes_over_threads(observed: Observed, definition: str) -> list[Target]:
         a, b = (estimate(launch_medians(group[spec]), 0.975) for group in (processes, threads))
         name = spec.split(":")[0]
         targets.append(
-            Target(f"processes / threads, {definition}: {name}", a.median / b.median, a.low / b.high, a.high / b.low, 1.10)
+            Target(
+                f"processes / threads, {definition}: {name}",
+                a.median / b.median,
+                a.low / b.high,
+                a.high / b.low,
+                1.10,
+            )
         )
     return sorted(targets, key=lambda t: t.ratio)
 
@@ -110,7 +120,11 @@ def two_ranks(observed: Observed) -> list[Target | None]:
     return [
         target("2 threads, loop: best / hand-one-line", versus(loop, is_ours, named("hand-one-line")), 1.10),
         target("2 threads, loop: best / best reference", versus(loop, is_ours, is_reference), 1 / 3.5),
-        target("2 threads, loop: hand-one-line / best reference", versus(loop, named("hand-one-line"), is_reference), 1 / 3.5),
+        target(
+            "2 threads, loop: hand-one-line / best reference",
+            versus(loop, named("hand-one-line"), is_reference),
+            1 / 3.5,
+        ),
         target("2 threads, window: auto / best hand-written", versus(window, named("auto"), is_limit), 1.05),
         target("2 threads, window: auto / best reference", versus(window, named("auto"), is_reference), 1.0),
         target("2 threads, window: auto / best", versus(window, named("auto"), is_ours), 1.05),
@@ -123,7 +137,9 @@ def many_ranks(observed: Observed, ranks: int) -> list[Target | None]:
         for definition in ("loop", "window"):
             group = setting(observed, mode, definition)
             where = f"{ranks} {mode}, {definition}"
-            targets.append(target(f"{where}: auto / best hand-written", versus(group, named("auto"), is_limit), 1.10))
+            targets.append(
+                target(f"{where}: auto / best hand-written", versus(group, named("auto"), is_limit), 1.10)
+            )
             reference = versus(group, named("auto"), is_reference)
             targets.append(target(f"{where}: auto / fastest reference", reference, 1 / 1.5))
             hand = versus(group, is_limit, is_reference)
@@ -141,8 +157,12 @@ def table(title: str, targets: Iterable[Target | None]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("bench-out"), help="directory of the records (default: bench-out)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("bench-out"), help="directory of the records (default: bench-out)"
+    )
     parser.add_argument("--minutes", type=float, default=8.0, help="time for all of it (default: 8)")
     arguments = parser.parse_args()
     cpus = len(os.sched_getaffinity(0))
@@ -171,7 +191,12 @@ def main() -> int:
     print(table("Two ranks on two CPUs", two_ranks(two_by)))
     print()
     for definition in ("loop", "window"):
-        print(table(f"Processes against threads, two ranks, {definition}", processes_over_threads(two_by, definition)))
+        print(
+            table(
+                f"Processes against threads, two ranks, {definition}",
+                processes_over_threads(two_by, definition),
+            )
+        )
         print()
     print(table(f"{crowded} ranks on {cpus} CPUs", many_ranks(many_by, crowded)))
     print(f"\nrecords: {pair}, {crowd}")

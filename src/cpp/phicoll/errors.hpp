@@ -1,7 +1,8 @@
 #pragma once
 
-// What phicoll throws. Bad input is an ArgumentError (or a subclass of it) that names the argument, what it got and what
-// is allowed, thrown before anything is started; a group that cannot go on is a BrokenGroupError on every rank.
+// What phicoll throws. Bad input is an ArgumentError (or a subclass of it) that names the argument, what it
+// got and what is allowed, thrown before anything is started; a group that cannot go on is a BrokenGroupError
+// on every rank.
 
 #include <stdexcept>
 #include <string>
@@ -30,7 +31,8 @@ class ResourceError : public Error {
   using Error::Error;
 };
 
-/// A rank died, left, raised or never came: the group is unusable from then on. `rank` is the first cause, -1 if unknown.
+/// A rank died, left, raised or never came: the group is unusable from then on. `rank` is the first cause, -1
+/// if unknown.
 class BrokenGroupError : public Error {
  public:
   BrokenGroupError(int rank, const std::string& reason)
