@@ -45,7 +45,8 @@ class NativePort {
         rank_(rank),
         wait_(wait),
         sharing_(control.shares_cpu(rank)),
-        looks_in_place_(in_place(wait, sharing_)) {}
+        roaming_(control.crowded() && control.cpu(rank) < 0),
+        looks_in_place_(in_place(wait, sharing_ || roaming_)) {}
 
   int rank() const { return rank_; }
   Control& control() const { return *control_; }
@@ -207,7 +208,7 @@ class NativePort {
   [[gnu::noinline, gnu::cold]] void wake_slow(const void* place) const;
   static bool look(const Awaited& awaited, std::uint64_t& seen);
   static bool look_turns(const Awaited& awaited, std::uint64_t& seen, unsigned turns, unsigned pauses);
-  static bool look_yielding(const Awaited& awaited, std::uint64_t& seen, unsigned turns);
+  bool look_yielding(const Awaited& awaited, std::uint64_t& seen, unsigned turns) const;
   bool awaited_needs_this_cpu(const Awaited& awaited) const;
   bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen) const;
   bool sleep_once(const Awaited& awaited, std::uint64_t& seen) const;
@@ -218,6 +219,7 @@ class NativePort {
   int rank_;
   WaitPolicy wait_;
   bool sharing_;  // another rank is pinned to this rank's CPU
+  bool roaming_;  // not pinned, in a group with more ranks than CPUs: who runs where changes all the time
   unsigned looks_in_place_;
 };
 
