@@ -1,6 +1,6 @@
 """``phicoll demo``: look at this machine, compare every barrier on it, write a report.
 
-It measures for about 70 s; the report takes some 10 s more.
+It measures for about a minute; the report takes some 10 s more.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | Non
     quick:
         A few seconds with a few algorithms, for tests: the intervals say little.
     budget_s:
-        Seconds of measuring; 70 by default, 6 when quick.
+        Seconds of measuring; 64 by default, 6 when quick.
     progress:
         Show a progress bar; by default on a terminal.
 

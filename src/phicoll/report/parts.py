@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 #: Seconds of measuring; the report takes about 15 more.
-BUDGET_S = 68.0
+BUDGET_S = 64.0
 
 MAIN, PAPERS, PLACES = "main", "papers", "places"
 
@@ -107,7 +107,7 @@ def plan_parts(budget_s: float = BUDGET_S, quick: bool = False, cpus: int | None
     # A round of many ranks that share CPUs takes about ten times as long as one of two ranks.
     rest = 0.54 / (len(counts) - 1)
     shares = [
-        (0.32, MAIN, 2),
+        (0.28, MAIN, 2),
         *((rest, MAIN, ranks) for ranks in counts[1:]),
         (0.1, PAPERS, min(counts[-1], 64)),
     ]

@@ -86,12 +86,10 @@ def auto_words(setting: Setting) -> str:
         return ""
     chosen = setting.rows[next(iter(auto))].chosen or {}
     name = short_spec("barrier", str(chosen.get("spec") or ""))
-    text = (
-        f" {code('auto')}"
-        + (f" chose {code(name)} and" if name else "")
-        + f" takes {times(ratio)} as long as {code(ratio.theirs)}"
-    )
-    return text + (", no difference resolved." if ratio.low <= 1 <= ratio.high else ".")
+    if ratio.low <= 1 <= ratio.high or ratio.high < 1:  # the sentences before have said it
+        return f" {code('auto')} chose {code(name)}." if name else ""
+    chose = f" chose {code(name)} and" if name else ""
+    return f" {code('auto')}{chose} takes {times(ratio)} as long as {code(ratio.theirs)}."
 
 
 def modes_point(part: Part, settings: dict[tuple[str, str], Setting]) -> str:
@@ -116,7 +114,7 @@ def modes_point(part: Part, settings: dict[tuple[str, str], Setting]) -> str:
 def claims_point(evidence: Evidence) -> str:
     tally = Counter(finding.verdict for finding in evidence.findings)
     parts = [f"{tally[verdict]} {word}" for verdict, word in
-             ((HOLDS, "hold"), (FAILS, "do not hold as stated"), (UNRESOLVED, "are not resolved"), (CANNOT, "cannot be checked here"))
+             ((HOLDS, "hold"), (FAILS, "do not hold as stated"), (UNRESOLVED, "not resolved"), (CANNOT, "cannot be checked here"))
              if tally[verdict]]  # fmt: skip
     if not parts:
         return ""
