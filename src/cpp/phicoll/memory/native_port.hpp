@@ -168,6 +168,8 @@ class NativePort {
   static bool line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value);
 
  private:
+  friend struct ParkingProbe;  // a test that sleeps without the looks and yields in front
+
   // Only a policy that spins first looks in place, and not where the awaited rank may need this very CPU.
   static unsigned in_place(const WaitPolicy& wait, bool sharing) {
     const bool spins_first = wait.kind == WaitPolicy::Kind::spin || wait.kind == WaitPolicy::Kind::adaptive;

@@ -1,0 +1,178 @@
+// Falling asleep while the signal is on its way: the race between a sleeper's mark and a signaller's store
+// that is still in its store buffer. The signaller dirties 32 lines of the other rank before each signal, so
+// that the store stays there for long; the sleeper sleeps without looking first.
+//
+// A wake is lost when the signaller's call has returned, nobody has touched the slot's sequence, and the
+// sleeper really slept (it gave its CPU away) until the bound of its sleep. A rank that is only late because
+// the machine is busy is none of that, so the count does not depend on the machine's speed.
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "phicoll/memory/native_port.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/fallbacks.hpp"
+#include "phicoll/os/futex.hpp"
+#include "phicoll/os/membarrier.hpp"
+
+namespace phicoll {
+
+struct ParkingProbe {
+  template <class T>
+  static bool sleep(const NativePort& port, const Word<T>& word, T value) {
+    std::uint64_t seen = 0;
+    return port.sleep_once(
+        NativePort::Awaited{&word, value, 0, {any_rank, sizeof(T), ConditionKind::at_least, false}}, seen);
+  }
+};
+
+namespace {
+
+constexpr std::int64_t bound_ns = 10 * 1000 * 1000;
+constexpr int dirty_lines = 32;
+
+struct Shared {
+  Control control;
+  Strided<Word<std::uint64_t>> flag;   // the round that was signalled
+  Strided<Word<std::uint64_t>> ready;  // the round that the sleeper is about to sleep for
+  Strided<Word<std::uint64_t>> done;   // when the signaller's call for the round had returned, in ns
+  // The mean delay before a signal, in pauses. The sleeper sets it so that every other round the signal comes
+  // while it falls asleep.
+  Strided<Word<std::uint64_t>> delay;
+  Strided<Word<std::uint64_t>> dirt[dirty_lines];
+};
+
+/// sleep_once() as it would be without its membarrier: the order of the mark and the look is the sleeper's
+/// own business only.
+bool sleep_without_membarrier(Control& control, const Word<std::uint64_t>& word, std::uint64_t value) {
+  ParkingSlot& slot = control.slot_of(&word);
+  control.parked().atomic().fetch_add(1, std::memory_order_seq_cst);
+  slot.sleepers.atomic().fetch_add(1, std::memory_order_seq_cst);
+  const std::uint32_t sequence = slot.sequence.atomic().load(std::memory_order_acquire);
+  bool holds = word.atomic().load(std::memory_order_acquire) >= value;
+  if (!holds) {
+    os::futex_wait(&slot.sequence.atomic(), sequence, bound_ns, false);
+    holds = word.atomic().load(std::memory_order_acquire) >= value;
+  }
+  slot.sleepers.atomic().fetch_sub(1, std::memory_order_release);
+  control.parked().atomic().fetch_sub(1, std::memory_order_release);
+  return holds;
+}
+
+long times_slept() {
+  struct rusage usage;
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+struct Outcome {
+  long rounds = 0;
+  long sleeps = 0;
+  long lost = 0;
+};
+
+template <class Sleep>
+Outcome race(std::int64_t run_ns, Sleep sleep) {
+  os::register_membarrier();
+  std::vector<unsigned char> room(sizeof(Shared) + arch::stride_bytes);
+  auto place = reinterpret_cast<std::uintptr_t>(room.data());
+  place = (place + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+  auto& shared = *reinterpret_cast<Shared*>(place);  // zeroed, as a group's memory is
+  shared.control.configure(2, false, false, 0);
+  const std::vector<int> cpus = os::allowed_cpus();
+
+  std::atomic<bool> over{false};
+  Outcome outcome;
+  std::thread signaller([&] {
+    if (cpus.size() > 1) os::pin_this_thread(cpus[1]);
+    const NativePort port(shared.control, 1, WaitPolicy{});
+    std::uint64_t random = 88172645463325252ull;
+    for (std::uint64_t round = 1;; ++round) {
+      for (int looks = 0; shared.ready.value.atomic().load(std::memory_order_acquire) < round; ++looks) {
+        if (over.load(std::memory_order_acquire)) return;
+        if (looks > 2000) std::this_thread::yield();
+      }
+      random ^= random << 13;
+      random ^= random >> 7;
+      random ^= random << 17;
+      for (std::uint64_t turn =
+               random % (2 * shared.delay.value.atomic().load(std::memory_order_relaxed) + 1);
+           turn > 0; --turn)
+        arch::pause();
+      for (auto& line : shared.dirt) port.store_relaxed(line.value, round);
+      port.signal(shared.flag.value, round);
+      port.store_release(shared.done.value, static_cast<std::uint64_t>(os::now_ns()));
+    }
+  });
+  std::thread sleeper([&] {
+    if (cpus.size() > 1) os::pin_this_thread(cpus[0]);
+    NativePort port(shared.control, 0, WaitPolicy{});
+    const ParkingSlot& slot = shared.control.slot_of(&shared.flag.value);
+    std::uint64_t delay = 32;
+    const std::int64_t start = os::now_ns();
+    for (std::uint64_t round = 1; os::now_ns() - start < run_ns; ++round) {
+      for (auto& line : shared.dirt) port.store_relaxed(line.value, round);
+      port.store_release(shared.ready.value, round);
+      bool slept_this_round = false;
+      for (bool holds = false; !holds;) {
+        const std::uint32_t sequence = slot.sequence.atomic().load(std::memory_order_acquire);
+        const long before = times_slept();
+        const std::int64_t asleep_ns = os::now_ns();
+        holds = sleep(port, shared, round);
+        const std::int64_t awake_ns = os::now_ns();
+        const bool slept = times_slept() != before;
+        const bool touched = slot.sequence.atomic().load(std::memory_order_acquire) != sequence;
+        outcome.sleeps += slept ? 1 : 0;
+        slept_this_round = slept_this_round || slept;
+        if (!holds || !slept || touched || awake_ns - asleep_ns < bound_ns) continue;
+        // The signal was complete for long, and this rank slept on.
+        const auto done_ns =
+            static_cast<std::int64_t>(shared.done.value.atomic().load(std::memory_order_acquire));
+        if (done_ns > asleep_ns && awake_ns - done_ns > bound_ns / 2) ++outcome.lost;
+      }
+      ++outcome.rounds;
+      if (!slept_this_round && delay < 4096) ++delay;
+      if (slept_this_round && delay > 0) --delay;
+      port.store_relaxed(shared.delay.value, delay);
+    }
+    over.store(true, std::memory_order_release);
+  });
+  sleeper.join();
+  signaller.join();
+  return outcome;
+}
+
+void report(const char* what, const Outcome& outcome) {
+  std::printf("%s: %ld rounds, %ld sleeps, %ld late wakes\n", what, outcome.rounds, outcome.sleeps,
+              outcome.lost);
+}
+
+TEST(Parking, NoWakeIsLostWithAMembarrier) {
+  const Outcome outcome = race(4000000000, [](NativePort& port, Shared& shared, std::uint64_t round) {
+    return ParkingProbe::sleep(port, shared.flag.value, round);
+  });
+  report("as built", outcome);
+  EXPECT_GT(outcome.rounds, 0);
+  if (os::membarrier_available()) {
+    EXPECT_EQ(outcome.lost, 0);
+  }
+}
+
+// Every round ends all the same: the bound of the sleep ends it. How many come late is for the reader.
+TEST(Parking, WithoutItTheBoundOfASleepEndsIt) {
+  const Outcome outcome = race(3000000000, [](NativePort&, Shared& shared, std::uint64_t round) {
+    return sleep_without_membarrier(shared.control, shared.flag.value, round);
+  });
+  report("without membarrier", outcome);
+  EXPECT_GT(outcome.rounds, 0);
+}
+
+}  // namespace
+}  // namespace phicoll
