@@ -1,5 +1,7 @@
 #include "phicoll/memory/control.hpp"
 
+#include <time.h>
+
 #include <climits>
 #include <cstring>
 
@@ -15,22 +17,31 @@ void Control::configure(int ranks, bool shared, bool crowded, std::int64_t timeo
   shared_ = shared ? 1 : 0;
   crowded_ = crowded ? 1 : 0;
   timeout_ns_ = timeout_ns;
-  for (int r = 0; r < max_ranks; ++r) cpus_[r] = -1;
+  for (int r = 0; r < max_ranks; ++r) {
+    cpus_[r] = -1;
+    shares_[r] = 0;
+  }
 }
 
 void Control::set_cpu(int rank, int cpu) {
-  cpus_[rank] = static_cast<std::int16_t>(cpu);
-  for (int a = 0; a < ranks_; ++a) {
-    shares_[a] = 0;
-    for (int b = 0; b < ranks_; ++b)
-      if (a != b && same_cpu(a, b)) shares_[a] = 1;
-  }
+  cpus_[rank] = static_cast<std::int16_t>(cpu > INT16_MAX ? -1 : cpu);
+  for (int other = 0; other < ranks_; ++other)
+    if (other != rank && same_cpu(rank, other)) shares_[rank] = shares_[other] = 1;
 }
 
 void Control::break_group(int rank, const char* reason, bool timed_out) {
   std::uint32_t whole = 0;
   // acq_rel: only the first cause writes the text; the release of 2 below makes it visible to whoever sees 2.
-  if (!broken_.atomic().compare_exchange_strong(whole, 1, std::memory_order_acq_rel)) return;
+  if (!broken_.atomic().compare_exchange_strong(whole, 1, std::memory_order_acq_rel)) {
+    // Another cause is there already, or is being written. Its writer may be killed just then, and a group
+    // that stays between whole and broken would never end its waits: whoever comes next finishes it.
+    for (int naps = 0; broken_.atomic().load(std::memory_order_acquire) != 2; ++naps) {
+      if (naps == 100) break;
+      const timespec nap = {0, 1000000};
+      nanosleep(&nap, nullptr);
+    }
+    if (broken_.atomic().load(std::memory_order_acquire) == 2) return;
+  }
   broken_rank_ = rank;
   timed_out_ = timed_out ? 1 : 0;
   std::strncpy(broken_reason_, reason, sizeof broken_reason_ - 1);

@@ -29,7 +29,7 @@ class alignas(arch::stride_bytes) Control {
   /// What the group fixes before any rank waits. `shared` is true between processes; `crowded` when ranks
   /// outnumber the CPUs that they may use; `timeout_ns` bounds every single wait, 0 for never.
   void configure(int ranks, bool shared, bool crowded, std::int64_t timeout_ns);
-  /// The CPU that `rank` is pinned to, or -1 for unknown. Set before the ranks start to wait.
+  /// The CPU that `rank` is pinned to, or -1 for unknown. Once for each rank, before the ranks start to wait.
   void set_cpu(int rank, int cpu);
   int cpu(int rank) const { return cpus_[rank]; }
   bool same_cpu(int a, int b) const { return cpus_[a] >= 0 && cpus_[a] == cpus_[b]; }

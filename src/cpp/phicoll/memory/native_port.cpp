@@ -198,8 +198,7 @@ std::uint64_t NativePort::wait_slow(const Awaited& a) const {
         holds = look_turns(a, seen, turns_a_check, 0);
         break;
       case WaitPolicy::Kind::pause:
-        holds = look_turns(a, seen, wait_.pauses < turns_a_check ? turns_a_check / wait_.pauses : 1,
-                           wait_.pauses);
+        holds = look_turns(a, seen, turns_a_check / (wait_.pauses + 1) + 1, wait_.pauses);
         break;
       case WaitPolicy::Kind::yield:
         holds = look_yielding(a, seen, 64);

@@ -18,6 +18,7 @@ Region::Region(std::size_t bytes) : bytes_(bytes) {
 }
 
 Region::Block Region::take(std::size_t bytes) {
+  if (bytes > bytes_) refuse(bytes, bytes_);  // before it is rounded up, which may overflow
   const std::size_t wanted = round_up(bytes == 0 ? 1 : bytes, arch::stride_bytes);
   std::size_t largest = 0;
   for (const auto& hole : free_) {
@@ -26,6 +27,10 @@ Region::Block Region::take(std::size_t bytes) {
     if (hole.second >= lost + wanted) return take_at(start, wanted);
     if (hole.second > largest) largest = hole.second;
   }
+  refuse(wanted, largest);
+}
+
+void Region::refuse(std::size_t wanted, std::size_t largest) const {
   throw ResourceError(
       "memory_limit: " + std::to_string(wanted) + " bytes of the group's shared memory are needed and " +
       std::to_string(largest) + " of its " + std::to_string(bytes_) +
@@ -33,11 +38,12 @@ Region::Block Region::take(std::size_t bytes) {
 }
 
 Region::Block Region::take_at(std::size_t offset, std::size_t bytes) {
+  if (bytes > bytes_) refuse(bytes, bytes_);
   const std::size_t wanted = round_up(bytes == 0 ? 1 : bytes, arch::line_bytes);
   auto hole = free_.upper_bound(offset);
   if (hole != free_.begin()) --hole;
-  if (hole == free_.end() || offset % arch::line_bytes != 0 || hole->first > offset ||
-      hole->first + hole->second < offset + wanted)
+  if (hole == free_.end() || offset % arch::line_bytes != 0 || hole->first > offset || offset > bytes_ ||
+      wanted > bytes_ - offset || hole->first + hole->second < offset + wanted)
     throw ArgumentError("place", std::to_string(offset) + " with " + std::to_string(wanted) + " bytes",
                         "free multiples of 64 within " + std::to_string(bytes_));
   const std::size_t hole_start = hole->first;

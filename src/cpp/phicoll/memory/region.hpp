@@ -26,6 +26,8 @@ class Region {
   std::size_t bytes() const { return bytes_; }
 
  private:
+  [[noreturn]] void refuse(std::size_t wanted, std::size_t largest) const;
+
   std::map<std::size_t, std::size_t> free_;  // offset to bytes, never two neighbours
   std::size_t bytes_;
   std::size_t touched_ = 0;  // everything from here on is still zero

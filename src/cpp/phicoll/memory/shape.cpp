@@ -76,6 +76,7 @@ const char* to_string(Placement placement) {
 }
 
 Shape place_ranks(int ranks, std::vector<Place> contexts, Placement placement) {
+  if (contexts.empty()) throw ArgumentError("contexts", "none", "a place for each context that may be used");
   // Sort the contexts by package, node, cache, core: a core's contexts stand together, in the order of their
   // numbers.
   std::stable_sort(contexts.begin(), contexts.end(), [](const Place& a, const Place& b) {
