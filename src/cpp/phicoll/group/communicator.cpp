@@ -27,8 +27,14 @@ Barrier::Barrier(Communicator& owner, const BarrierSpec& spec, const std::size_t
       owner_(&owner),
       spec_(effective_barrier(spec, owner.shape_)) {
   block_ = owner.take_zeroed(barrier_footprint(spec_, owner.shape_), place);
-  algorithm_ =
-      make_native_barrier(spec_, Setup{owner.rank_, owner.shape_, owner.memory_.region + block_.offset});
+  try {
+    algorithm_ =
+        make_native_barrier(spec_, Setup{owner.rank_, owner.shape_, owner.memory_.region + block_.offset});
+  } catch (const std::exception& error) {
+    // This rank's own trouble (its heap is full): the others have the barrier and would wait in it.
+    owner.memory_.control->break_group(owner.rank_, error.what());
+    throw;
+  }
 }
 
 Barrier::~Barrier() {
@@ -80,7 +86,13 @@ void Communicator::sync() {
 // former use, and none is in its next use before the second.
 Region::Block Communicator::take_zeroed(std::size_t bytes, const std::size_t* place) {
   const Region::Block block = place != nullptr ? region_.take_at(*place, bytes) : region_.take(bytes);
-  if (memory_.reserve) reserve_own_part(block);
+  if (memory_.reserve) try {
+      reserve_own_part(block);
+    } catch (const std::exception& error) {
+      // No memory left for this rank's part; the others know nothing of it.
+      memory_.control->break_group(rank_, error.what());
+      throw;
+    }
   if (block.used_before) {
     sync();
     if (rank_ == 0) std::memset(memory_.region + block.offset, 0, block.bytes);
@@ -111,6 +123,14 @@ void Communicator::select_barrier_at(const BarrierSpec& spec, std::size_t place)
 }
 
 void Communicator::set_barrier(const BarrierSpec& spec, const std::size_t* place) {
+  // Whether it fits is seen before the former one goes, and by all ranks alike: a refusal is without effect.
+  const std::size_t bytes = barrier_footprint(effective_barrier(spec, shape_), shape_);
+  Region trial = region_;
+  if (barrier_) trial.give_back(barrier_->block_);
+  if (place != nullptr)
+    trial.take_at(*place, bytes);
+  else
+    trial.take(bytes);
   enter_ = nullptr;
   barrier_.reset();
   barrier_.reset(new Barrier(*this, spec, place));

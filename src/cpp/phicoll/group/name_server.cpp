@@ -10,9 +10,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <system_error>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/layout.hpp"
+#include "phicoll/group/quiet_thread.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/liveness.hpp"
 
@@ -172,14 +174,21 @@ os::SharedMemory ProcessGroup::NameServer::find_or_serve(const std::string& name
 }
 
 ProcessGroup::NameServer::NameServer(int listener, const os::SharedMemory& memory)
-    : listener_(listener),
-      wake_(os::open_wake_fd()),
-      memory_(os::SharedMemory::from_descriptor(fcntl(memory.descriptor(), F_DUPFD_CLOEXEC, 3), 0)) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { serve(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    : listener_(listener), wake_(os::open_wake_fd()) {
+  Descriptor owned_listener(listener_);
+  Descriptor owned_wake(wake_);
+  const int copy = fcntl(memory.descriptor(), F_DUPFD_CLOEXEC, 3);
+  // Without the wake descriptor the thread could not be ended.
+  if (wake_ < 0 || copy < 0)
+    throw ResourceError(std::string("name: no descriptor left to serve it: ") + std::strerror(errno));
+  memory_ = os::SharedMemory::from_descriptor(copy, 0);
+  try {
+    thread_ = start_quiet_thread([this] { serve(); });
+  } catch (const std::system_error& error) {
+    throw ResourceError(std::string("name: no thread could be started to serve it: ") + error.what());
+  }
+  owned_listener.release();
+  owned_wake.release();
 }
 
 ProcessGroup::NameServer::~NameServer() {
@@ -196,7 +205,10 @@ void ProcessGroup::NameServer::serve() {
     if (watched[1].revents != 0) return;
     if ((watched[0].revents & POLLIN) == 0) continue;
     const Descriptor connection(accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
-    if (connection.fd >= 0) answer(connection.fd);
+    if (connection.fd >= 0)
+      answer(connection.fd);
+    else
+      usleep(10000);  // no descriptor left, say: the one that knocks stays, so poll() would return at once
   }
 }
 

@@ -13,6 +13,22 @@ void check_ranks(int ranks) {
                         "a whole number from 1 to " + std::to_string(max_ranks));
 }
 
+void check_options(const GroupOptions& options) {
+  constexpr std::int64_t longest_ms = INT64_MAX / 1000000 / 2;  // a time and a limit in ns can be added
+  constexpr std::size_t most_bytes = std::size_t{1} << 47;      // what a process can address
+  const auto number = [](const char* name, std::int64_t got, std::int64_t least, std::int64_t most) {
+    if (got < least || got > most)
+      throw ArgumentError(
+          name, std::to_string(got),
+          "a whole number from " + std::to_string(least) + " to " + std::to_string(most) + " (ms)");
+  };
+  number("timeout_ms", options.timeout_ms, 0, longest_ms);
+  number("attach_timeout_ms", options.attach_timeout_ms, 1, longest_ms);
+  if (options.memory_limit < 1 || options.memory_limit > most_bytes)
+    throw ArgumentError("memory_limit", std::to_string(options.memory_limit) + " bytes",
+                        "1 to " + std::to_string(most_bytes));
+}
+
 Shape shape_on_host(int ranks, const std::string& placement) {
   check_ranks(ranks);
   if (placement.empty()) return Shape::unknown(ranks);

@@ -30,5 +30,7 @@ Shape shape_on_host(int ranks, const std::string& placement);
 
 /// Throws ArgumentError("ranks") outside 1..1024.
 void check_ranks(int ranks);
+/// Throws ArgumentError naming the option that is out of range (`placement` is shape_on_host's to check).
+void check_options(const GroupOptions& options);
 
 }  // namespace phicoll

@@ -17,6 +17,7 @@
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/futex.hpp"
+#include "phicoll/os/liveness.hpp"
 #include "phicoll/os/membarrier.hpp"
 
 namespace phicoll {
@@ -72,31 +73,65 @@ std::string ending(int status) {
   return std::string();
 }
 
-/// Reaps all; the first that ended badly, or without ever having joined, breaks the group.
+/// Sleeps until one of the processes has ended, or for some milliseconds.
+void await_an_end(const std::vector<int>& ends) {
+  int longest_ms = 50;
+  for (int end : ends)
+    if (end < 0) longest_ms = 2;
+  int which = -1;
+  os::wait_any_exit(ends.data(), static_cast<int>(ends.size()), -1, longest_ms, &which);
+}
+
+/// Reaps these, and no other child of the program; the first that ended badly, or without ever having joined,
+/// breaks the group.
 int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory) {
   Control& control = control_of(memory);
   const ProcessHeader& header = header_of(memory);
-  int worst = 0;
-  for (std::size_t left = pids.size(); left > 0;) {
-    int status = 0;
-    const pid_t pid = waitpid(-1, &status, 0);
-    if (pid < 0) {
-      if (errno == EINTR) continue;
-      break;
+  struct Ends {
+    explicit Ends(const std::vector<int>& processes) {
+      for (int pid : processes) fds.push_back(os::open_pidfd(pid));
     }
-    for (std::size_t r = 0; r < pids.size(); ++r) {
-      if (pids[r] != pid) continue;
-      --left;
-      const std::string reason = ending(status);
+    ~Ends() {
+      for (int fd : fds)
+        if (fd >= 0) close(fd);
+    }
+    std::vector<int> fds;
+  };
+  std::vector<int> running = pids;
+  Ends ends(pids);
+  int worst = 0;
+  for (;;) {
+    bool any_ended = false;
+    std::size_t left = 0;
+    for (std::size_t r = 0; r < running.size(); ++r) {
+      if (running[r] < 0) continue;
+      int status = 0;
+      const pid_t pid = waitpid(running[r], &status, WNOHANG);
+      if (pid == 0 || (pid < 0 && errno == EINTR)) {
+        ++left;
+        continue;
+      }
+      any_ended = true;
+      running[r] = -1;
+      if (ends.fds[r] >= 0) close(ends.fds[r]);
+      ends.fds[r] = -1;
+      // ECHILD: the program has it that its children leave no status (SIGCHLD ignored). The members' states
+      // still tell.
+      const std::string reason = pid < 0 ? std::string() : ending(status);
       const auto state = header.members[r].state.atomic().load(std::memory_order_acquire);
       if (!reason.empty())
         control.break_group(static_cast<int>(r), reason.c_str());
       else if (state < ProcessHeader::attached)
         control.break_group(static_cast<int>(r), "ended without joining the group");
-      if (WIFEXITED(status) && WEXITSTATUS(status) > worst) worst = WEXITSTATUS(status);
+      if (pid >= 0 && WIFEXITED(status) && WEXITSTATUS(status) > worst) worst = WEXITSTATUS(status);
     }
+    if (left == 0) return worst;
+    if (any_ended) continue;
+    std::vector<int> awaited;
+    for (std::size_t r = 0; r < running.size(); ++r)
+      if (running[r] >= 0) awaited.push_back(ends.fds[r]);
+    await_an_end(awaited);
   }
-  return worst;
 }
 
 void throw_if_broken(const os::SharedMemory& memory) {
@@ -108,6 +143,7 @@ void throw_if_broken(const os::SharedMemory& memory) {
 
 os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& options) {
   const Shape shape = shape_on_host(ranks, options.placement);
+  check_options(options);
   os::SharedMemory shared =
       os::SharedMemory::create("phicoll-group", GroupLayout::total(options.memory_limit));
   Control& control = control_of(shared);
@@ -125,6 +161,26 @@ os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& opti
   return shared;
 }
 
+/// The calling thread on one CPU until the group ends: a program may go on afterwards, and make other groups.
+class ProcessGroup::Pin {
+ public:
+  explicit Pin(int cpu) : thread_(pthread_self()), before_(os::allowed_cpus()) { os::pin_this_thread(cpu); }
+  ~Pin() {
+    if (pthread_equal(thread_, pthread_self()) == 0) return;  // another thread's destructor: not its CPUs
+    try {
+      os::set_thread_cpus(before_);
+    } catch (const Error&) {
+      // The CPUs were taken from the program meanwhile.
+    }
+  }
+  Pin(const Pin&) = delete;
+  Pin& operator=(const Pin&) = delete;
+
+ private:
+  pthread_t thread_;
+  std::vector<int> before_;
+};
+
 ProcessGroup::ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& wait)
     : memory_(std::move(memory)), rank_(rank) {
   ProcessHeader& header = header_of(memory_);
@@ -135,9 +191,23 @@ ProcessGroup::ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& 
     throw ArgumentError("rank", std::to_string(rank), "0.." + std::to_string(header.ranks - 1));
   os::register_membarrier();
   claim();
+  try {
+    enter(wait);
+  } catch (const std::exception& error) {
+    // The others need not wait for this rank until their attach_timeout. (Of no effect if it was they who
+    // broke the group.)
+    control_of(memory_).break_group(rank, error.what());
+    throw;
+  }
+}
+
+/// From a claimed rank to a communicator.
+void ProcessGroup::enter(const WaitPolicy& wait) {
+  ProcessHeader& header = header_of(memory_);
+  const int rank = rank_;
   watcher_.reset(new Watcher(control_of(memory_), header, rank));  // before pinning: it may run anywhere
   const Place place = header.members[rank].place;
-  if (place.cpu >= 0) os::pin_this_thread(place.cpu);
+  if (place.cpu >= 0) pin_.reset(new Pin(place.cpu));
   wait_until_complete();
   std::vector<Place> places;
   for (int r = 0; r < header.ranks; ++r) places.push_back(header.members[r].place);
@@ -202,6 +272,8 @@ void ProcessGroup::wait_until_complete() {
 }
 
 std::unique_ptr<ProcessGroup> ProcessGroup::join(int descriptor, int rank, const WaitPolicy& wait) {
+  // It is this process's from now on: programs that it starts do not inherit it.
+  if (descriptor >= 0) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return std::unique_ptr<ProcessGroup>(
       new ProcessGroup(os::SharedMemory::from_descriptor(descriptor, 0), rank, wait));
 }
@@ -228,10 +300,12 @@ void fork_and_run(int ranks, const GroupOptions& options,
   os::SharedMemory memory = ProcessGroup::create_memory(ranks, options);
   header_of(memory).launcher_pid = static_cast<std::int32_t>(getpid());
   std::vector<int> pids;
+  pids.reserve(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
     const pid_t pid = fork();
     if (pid < 0) {
-      control_of(memory).break_group(r, std::strerror(errno));
+      const std::string reason = "could not start rank " + std::to_string(r) + ": " + std::strerror(errno);
+      control_of(memory).break_group(r, reason.c_str());
       break;
     }
     if (pid == 0) {
@@ -244,6 +318,9 @@ void fork_and_run(int ranks, const GroupOptions& options,
         group.reset();
       } catch (const std::exception& error) {
         control_of(memory).break_group(r, error.what());
+        status = 1;
+      } catch (...) {
+        control_of(memory).break_group(r, "raised something that is not an exception");
         status = 1;
       }
       // Not exit(): the parent's buffers and destructors are not this process's to run.
@@ -262,16 +339,34 @@ Launcher::Launcher(const std::vector<std::string>& command, int ranks, const Gro
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
+  // All that allocates is done before the fork: this process may have other threads, one of which may hold
+  // the heap's lock.
+  pids_.reserve(static_cast<std::size_t>(ranks));
+  const std::string own[] = {descriptor_variable + std::string("=") + std::to_string(memory_.descriptor()),
+                             rank_variable + std::string("=")};
+  std::vector<char*> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string variable(*entry);
+    const auto names = [&](const char* name) {
+      return variable.compare(0, std::strlen(name) + 1, std::string(name) + "=") == 0;
+    };
+    if (!names(descriptor_variable) && !names(rank_variable)) environment.push_back(*entry);
+  }
+  environment.push_back(const_cast<char*>(own[0].c_str()));
+  environment.resize(environment.size() + 2, nullptr);
   for (int r = 0; r < ranks; ++r) {
+    const std::string rank = own[1] + std::to_string(r);
+    environment[environment.size() - 2] = const_cast<char*>(rank.c_str());
     const pid_t pid = fork();
-    if (pid < 0)
+    if (pid < 0) {
+      const int error = errno;
+      end_all();
       throw ResourceError(std::string("could not start rank ") + std::to_string(r) + ": " +
-                          std::strerror(errno));
+                          std::strerror(error));
+    }
     if (pid == 0) {
-      const int descriptor = dup(memory_.descriptor());  // without close-on-exec
-      setenv(descriptor_variable, std::to_string(descriptor).c_str(), 1);
-      setenv(rank_variable, std::to_string(r).c_str(), 1);
-      execvp(argv[0], argv.data());
+      fcntl(memory_.descriptor(), F_SETFD, 0);  // this child's copy stays open
+      execvpe(argv[0], argv.data(), environment.data());
       const std::string reason = std::string("could not start ") + command[0] + ": " + std::strerror(errno);
       control_of(memory_).break_group(r, reason.c_str());
       _exit(127);
@@ -280,9 +375,16 @@ Launcher::Launcher(const std::vector<std::string>& command, int ranks, const Gro
   }
 }
 
-Launcher::~Launcher() {
+void Launcher::end_all() {
   for (int pid : pids_) kill(pid, SIGKILL);
-  for (int pid : pids_) waitpid(pid, nullptr, 0);
+  for (int pid : pids_)
+    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  pids_.clear();
+}
+
+Launcher::~Launcher() {
+  end_all();
 }
 
 int Launcher::wait() {

@@ -50,15 +50,18 @@ class ProcessGroup {
  private:
   ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& wait);
   void claim();
+  void enter(const WaitPolicy& wait);
   void wait_until_complete();
 
   class Watcher;
   class NameServer;
+  class Pin;
   os::SharedMemory memory_;
   int rank_;
   bool claimed_ = false;
   std::unique_ptr<NameServer> server_;
   std::unique_ptr<Watcher> watcher_;
+  std::unique_ptr<Pin> pin_;
   std::unique_ptr<Communicator> communicator_;
 };
 
@@ -80,6 +83,8 @@ class Launcher {
   int wait();
 
  private:
+  void end_all();
+
   os::SharedMemory memory_;
   std::vector<int> pids_;
 };

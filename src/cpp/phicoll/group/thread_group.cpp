@@ -34,6 +34,7 @@ struct ThreadGroup::Memory {
 
 ThreadGroup::ThreadGroup(int ranks, const GroupOptions& options)
     : options_(options), shape_(shape_on_host(ranks, options.placement)) {
+  check_options(options);
   os::register_membarrier();
 }
 
@@ -44,6 +45,16 @@ bool ThreadGroup::broken() const {
 }
 
 void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
+  struct Running {
+    explicit Running(std::atomic<bool>& state) : flag(state) {
+      // acq_rel: a run begins after all that the one before has done.
+      if (flag.exchange(true, std::memory_order_acq_rel))
+        throw Error("run: this group is running already; allowed: one run at a time");
+    }
+    ~Running() { flag.store(false, std::memory_order_release); }
+    std::atomic<bool>& flag;
+  };
+  const Running running(running_);
   memory_.reset();
   memory_.reset(new Memory(options_.memory_limit));
   const GroupMemory& memory = memory_->memory;
@@ -71,10 +82,17 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
     }
   };
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(size()));
   try {
     for (int r = 0; r < size(); ++r) threads.emplace_back(body, r);
-  } catch (const std::system_error& error) {
-    failed(static_cast<int>(threads.size()), error.what());
+  } catch (const std::exception& error) {
+    const int rank = static_cast<int>(threads.size());
+    try {
+      throw ResourceError("ranks: no thread could be started for rank " + std::to_string(rank) + " of " +
+                          std::to_string(size()) + ": " + error.what());
+    } catch (const ResourceError& named) {
+      failed(rank, named.what());
+    }
   }
   for (std::thread& thread : threads) thread.join();
   if (first) std::rethrow_exception(first);

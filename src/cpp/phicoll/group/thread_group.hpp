@@ -2,6 +2,7 @@
 
 // Ranks as threads of this process.
 
+#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -19,7 +20,8 @@ class ThreadGroup {
   ThreadGroup& operator=(const ThreadGroup&) = delete;
 
   /// Calls `function` once on each rank, each on a thread of its own, and returns when all have ended. A rank
-  /// that throws breaks the group; the first cause is thrown again here.
+  /// that throws breaks the group; the first cause is thrown again here. A group that was broken may run
+  /// again. Throws Error if it runs already (from another thread, or from one of its own ranks).
   void run(const std::function<void(Communicator&)>& function);
 
   int size() const { return shape_.size(); }
@@ -32,6 +34,7 @@ class ThreadGroup {
   GroupOptions options_;
   Shape shape_;
   std::unique_ptr<Memory> memory_;
+  std::atomic<bool> running_{false};
 };
 
 }  // namespace phicoll

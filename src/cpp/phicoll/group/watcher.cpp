@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
+#include <system_error>
 
+#include "phicoll/errors.hpp"
+#include "phicoll/group/quiet_thread.hpp"
 #include "phicoll/os/liveness.hpp"
 
 namespace phicoll {
@@ -21,20 +25,17 @@ constexpr const char* launcher_death = "the launcher died";
 }  // namespace
 
 ProcessGroup::Watcher::Watcher(Control& control, ProcessHeader& header, int rank)
-    : control_(control), header_(header), rank_(rank), wake_(os::open_wake_fd()) {
-  // The watcher handles no signals: they belong to the program's own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] {
-    header_.members[rank_].life.acquire();
-    if (os::pidfd_available() && wake_ >= 0)
-      watch_by_descriptor();
-    else
-      watch_by_mutex();
-    header_.members[rank_].life.release();
-  });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    : control_(control), header_(header), rank_(rank), parent_(getppid()), wake_(os::open_wake_fd()) {
+  try {
+    thread_ = start_quiet_thread([this] {
+      header_.members[rank_].life.acquire();
+      if (!os::pidfd_available() || wake_ < 0 || !watch_by_descriptor()) watch_by_mutex();
+      header_.members[rank_].life.release();
+    });
+  } catch (const std::system_error& error) {
+    if (wake_ >= 0) close(wake_);
+    throw ResourceError(std::string("no thread could be started to watch the group: ") + error.what());
+  }
 }
 
 ProcessGroup::Watcher::~Watcher() {
@@ -62,16 +63,25 @@ bool ProcessGroup::Watcher::report_death(int rank) {
   return true;
 }
 
-void ProcessGroup::Watcher::watch_by_descriptor() {
+/// Until the end, or false: there are no descriptors left for this process (its limit on open files), so the
+/// deaths must be seen otherwise.
+bool ProcessGroup::Watcher::watch_by_descriptor() {
   const int launcher = header_.launcher_pid > 0 ? os::open_pidfd(header_.launcher_pid) : -1;
-  if (header_.launcher_pid > 0 && launcher < 0 && errno == ESRCH)
+  if (header_.launcher_pid > 0 && launcher < 0) {
+    if (errno != ESRCH) return false;
     control_.break_group(any_rank, launcher_death);
-  while (!stop_.load(std::memory_order_acquire) && !control_.broken()) {
+  }
+  bool descriptors = true;
+  while (descriptors && !stop_.load(std::memory_order_acquire) && !control_.broken()) {
     const int next = successor();
     int peer = -1;
     if (next >= 0) {
       peer = os::open_pidfd(header_.members[next].pid);
-      if (peer < 0 && errno == ESRCH && report_death(next)) break;
+      if (peer < 0 && errno != ESRCH) {
+        descriptors = false;
+        break;
+      }
+      if (peer < 0 && report_death(next)) break;
     }
     const int watched[2] = {peer, launcher};
     int which = -1;
@@ -89,12 +99,21 @@ void ProcessGroup::Watcher::watch_by_descriptor() {
     if (peer >= 0) close(peer);
   }
   if (launcher >= 0) close(launcher);
+  return descriptors;
+}
+
+/// Without pidfds. A child sees its launcher's end by getting another parent; a rank that was started through
+/// some other program (a shell) can only ask whether the launcher's number is still in use.
+bool ProcessGroup::Watcher::launcher_is_gone() const {
+  const int launcher = header_.launcher_pid;
+  if (launcher <= 0) return false;
+  if (parent_ == launcher) return getppid() != launcher;
+  return kill(launcher, 0) != 0 && errno == ESRCH;
 }
 
 void ProcessGroup::Watcher::watch_by_mutex() {
   while (!stop_.load(std::memory_order_acquire) && !control_.broken()) {
-    // Without pidfds a launcher is seen to be gone only by its children, who get another parent.
-    if (header_.launcher_pid > 0 && getppid() != header_.launcher_pid) {
+    if (launcher_is_gone()) {
       control_.break_group(any_rank, launcher_death);
       break;
     }

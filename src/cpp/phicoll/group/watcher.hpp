@@ -18,14 +18,16 @@ class ProcessGroup::Watcher {
   ~Watcher();
 
  private:
-  void watch_by_descriptor();
+  bool watch_by_descriptor();
   void watch_by_mutex();
+  bool launcher_is_gone() const;
   int successor() const;
   bool report_death(int rank);
 
   Control& control_;
   ProcessHeader& header_;
   int rank_;
+  int parent_;  // the process that started this one, as it was in the beginning
   int wake_;
   std::atomic<bool> stop_{false};
   std::thread thread_;

@@ -1,0 +1,319 @@
+// Groups in trouble: options out of range, memory that does not fit, no descriptors left, deaths while others
+// attach, other children of the same program. What must hold each time: an error that says what is wrong, the
+// others told, the program as it was before.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/layout.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/memory/region.hpp"
+#include "phicoll/memory/shape.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/liveness.hpp"
+
+namespace phicoll {
+namespace {
+
+GroupOptions small() {
+  GroupOptions options;
+  options.memory_limit = std::size_t{1} << 20;
+  options.attach_timeout_ms = 10000;
+  return options;
+}
+
+template <class Body>
+pid_t in_process(Body body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    int status = 99;
+    try {
+      status = body();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+    }
+    _exit(status);
+  }
+  return pid;
+}
+
+int status_of(pid_t pid) {
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+void expect_refused(const GroupOptions& options, const std::string& argument) {
+  SCOPED_TRACE(argument);
+  for (bool threads : {true, false}) try {
+      if (threads)
+        ThreadGroup(2, options);
+      else
+        ProcessGroup::create_memory(2, options);
+      FAIL() << "not refused";
+    } catch (const ArgumentError& error) {
+      EXPECT_EQ(error.argument(), argument) << error.what();
+    }
+}
+
+TEST(Options, OutOfRangeAreRefusedByName) {
+  GroupOptions options = small();
+  options.timeout_ms = -1;
+  expect_refused(options, "timeout_ms");
+  options.timeout_ms = INT64_MAX / 1000;  // in ns it would overflow, and every wait would time out
+  expect_refused(options, "timeout_ms");
+  options = small();
+  options.attach_timeout_ms = 0;
+  expect_refused(options, "attach_timeout_ms");
+  options = small();
+  options.memory_limit = 0;
+  expect_refused(options, "memory_limit");
+  options.memory_limit = SIZE_MAX - 1000;  // rounded up to pages it would be next to nothing
+  expect_refused(options, "memory_limit");
+}
+
+TEST(Options, APauseOfNoTurnsIsASpin) {
+  GroupOptions options = small();
+  options.wait.kind = WaitPolicy::Kind::pause;
+  options.wait.pauses = 0;
+  ThreadGroup(2, options).run([](Communicator& communicator) {
+    for (int i = 0; i < 10; ++i) communicator.barrier();
+  });
+}
+
+TEST(Placement, NoContextsAreRefused) {
+  EXPECT_THROW(place_ranks(2, {}, Placement::compact), ArgumentError);
+}
+
+TEST(Region, SizesAndPlacesThatOverflowAreRefused) {
+  Region region(4096);
+  EXPECT_THROW(region.take(SIZE_MAX), ResourceError);
+  EXPECT_THROW(region.take_at(SIZE_MAX - 63, 128), ArgumentError);
+  EXPECT_THROW(region.take_at(64, SIZE_MAX), ResourceError);
+  EXPECT_EQ(region.take(4096).offset, 0u);
+}
+
+TEST(ThreadGroup, ABarrierThatDoesNotFitIsRefusedWithoutEffect) {
+  GroupOptions options = small();
+  options.memory_limit = 4096;
+  ThreadGroup(8, options).run([](Communicator& communicator) {
+    communicator.select_barrier("sense-reversing");
+    communicator.barrier();
+    EXPECT_THROW(communicator.select_barrier("dissemination:reset=sense"), ResourceError);
+    EXPECT_EQ(communicator.barrier_spec().name, "sense-reversing");
+    EXPECT_THROW(communicator.select_barrier_at(parse_barrier("dissemination"), 1 << 20), ArgumentError);
+    EXPECT_EQ(communicator.barrier_spec().name, "sense-reversing");
+    for (int i = 0; i < 10; ++i) communicator.barrier();
+  });
+}
+
+TEST(ThreadGroup, RunsAgainAfterItBrokeButNotTwiceAtOnce) {
+  ThreadGroup group(3, small());
+  EXPECT_THROW(group.run([](Communicator& communicator) {
+    if (communicator.rank() == 2) throw std::logic_error("enough");
+    communicator.barrier();
+  }),
+               std::logic_error);
+  EXPECT_TRUE(group.broken());
+  std::atomic<int> refused{0};
+  group.run([&](Communicator& communicator) {
+    communicator.barrier();
+    try {
+      group.run([](Communicator&) {});
+    } catch (const Error&) {
+      ++refused;
+    }
+    communicator.barrier();
+  });
+  EXPECT_EQ(refused, 3);
+  EXPECT_FALSE(group.broken());
+}
+
+TEST(ProcessGroup, LeavesOtherChildrenOfTheProgramAlone) {
+  const pid_t other = in_process([] { return 7; });
+  usleep(20000);
+  fork_and_run(2, small(), [](Communicator& communicator) { communicator.barrier(); });
+  EXPECT_EQ(status_of(other), 7);
+}
+
+TEST(ProcessGroup, EndsWhereChildrenLeaveNoStatus) {
+  EXPECT_EQ(status_of(in_process([] {
+              signal(SIGCHLD, SIG_IGN);
+              fork_and_run(2, small(), [](Communicator& communicator) { communicator.barrier(); });
+              try {
+                fork_and_run(2, small(), [](Communicator& communicator) {
+                  communicator.barrier();
+                  if (communicator.rank() == 0) kill(getpid(), SIGKILL);
+                  communicator.barrier();
+                });
+              } catch (const BrokenGroupError& error) {
+                return error.rank() == 0 ? 0 : 1;
+              }
+              return 2;
+            })),
+            0);
+}
+
+TEST(ProcessGroup, WhatIsNoExceptionIsACauseToo) {
+  try {
+    fork_and_run(2, small(), [](Communicator& communicator) {
+      if (communicator.rank() == 1) throw 42;
+      communicator.barrier();
+    });
+    FAIL();
+  } catch (const BrokenGroupError& error) {
+    EXPECT_EQ(error.rank(), 1);
+    EXPECT_NE(std::string(error.what()).find("not an exception"), std::string::npos) << error.what();
+  }
+}
+
+TEST(ProcessGroup, ItsDescriptorIsNotInheritedAndItsCpusAreGivenBack) {
+  GroupOptions options = small();
+  options.placement = "compact";
+  EXPECT_EQ(status_of(in_process([&] {
+              os::SharedMemory memory = ProcessGroup::create_memory(1, options);
+              const std::vector<int> before = os::allowed_cpus();
+              const int descriptor = dup(memory.descriptor());
+              {
+                auto group = ProcessGroup::join(descriptor, 0);
+                if ((fcntl(descriptor, F_GETFD) & FD_CLOEXEC) == 0) return 1;
+                if (os::allowed_cpus().size() != 1) return 2;
+              }
+              return os::allowed_cpus() == before ? 0 : 3;
+            })),
+            0);
+}
+
+TEST(ProcessGroup, ARankThatCannotEnterTellsTheOthers) {
+  // Its place is a CPU that there is not: it fails when it pins itself. The others see it long before their
+  // attach_timeout.
+  os::SharedMemory memory = ProcessGroup::create_memory(2, small());
+  GroupLayout::header_at(memory.data())->members[1].place.cpu = 100000;
+  const std::int64_t start = os::now_ns();
+  const auto rank = [&](int r) {
+    return in_process([&, r] {
+      try {
+        ProcessGroup::join(dup(memory.descriptor()), r);
+      } catch (const BrokenGroupError& error) {
+        return error.rank() == 1 && std::string(error.what()).find("100000") != std::string::npos ? 10 : 12;
+      } catch (const ResourceError&) {
+        return 13;
+      }
+      return 11;
+    });
+  };
+  const pid_t first = rank(0);
+  const pid_t second = rank(1);
+  EXPECT_EQ(status_of(first), 10);
+  EXPECT_EQ(status_of(second), 13);
+  EXPECT_LT(os::now_ns() - start, 3000000000);
+}
+
+TEST(ProcessGroup, DeathsAreSeenWithoutDescriptorsForThem) {
+  if (!os::RobustToken::works()) GTEST_SKIP() << "no robust mutexes here";
+  os::SharedMemory memory = ProcessGroup::create_memory(2, small());
+  os::SharedMemory board = os::SharedMemory::create("board", 4096);
+  auto* const killed_ns = new (board.data()) std::atomic<std::int64_t>(0);
+  const auto rank = [&](int r) {
+    return in_process([&, r] {
+      const int descriptor = dup(memory.descriptor());
+      struct rlimit limit = {};
+      getrlimit(RLIMIT_NOFILE, &limit);
+      limit.rlim_cur = static_cast<rlim_t>(descriptor) + 2;  // one for the watcher's alarm, none for a peer
+      setrlimit(RLIMIT_NOFILE, &limit);
+      auto group = ProcessGroup::join(descriptor, r);
+      group->communicator().barrier();
+      if (r == 1) pause();
+      usleep(300000);  // the watcher has found out by now that it gets no descriptor
+      killed_ns->store(os::now_ns());
+      try {
+        group->communicator().barrier();
+      } catch (const BrokenGroupError& error) {
+        return error.rank() != 1 ? 12 : os::now_ns() - killed_ns->load() > 2000000000 ? 13 : 10;
+      }
+      return 11;
+    });
+  };
+  const pid_t first = rank(0);
+  const pid_t second = rank(1);
+  while (killed_ns->load() == 0) usleep(1000);
+  kill(second, SIGKILL);
+  EXPECT_EQ(status_of(first), 10);
+  EXPECT_EQ(status_of(second), -SIGKILL);
+}
+
+TEST(ProcessGroup, ADeathWhileOthersStillAttachIsSeen) {
+  os::SharedMemory memory = ProcessGroup::create_memory(3, small());  // rank 2 never comes
+  const auto rank = [&](int r) {
+    return in_process([&, r] {
+      try {
+        ProcessGroup::join(dup(memory.descriptor()), r);
+      } catch (const BrokenGroupError& error) {
+        return error.rank() == 1 && std::string(error.what()).find("died") != std::string::npos ? 10 : 12;
+      }
+      return 11;
+    });
+  };
+  const pid_t first = rank(0);
+  usleep(100000);
+  const pid_t second = rank(1);
+  usleep(200000);
+  const std::int64_t killed_ns = os::now_ns();
+  kill(second, SIGKILL);
+  EXPECT_EQ(status_of(first), 10);
+  EXPECT_LT(os::now_ns() - killed_ns, 2000000000);
+  status_of(second);
+}
+
+TEST(ProcessGroup, ADeathDuringTheGroupsOwnBarrierIsSeen) {
+  // select_barrier() takes memory that was used before, so the ranks meet in the group's own barrier first.
+  GroupOptions options = small();
+  options.memory_limit = 64 * 1024;
+  for (const char* wait : {"spin", "yield", "adaptive"}) {
+    options.wait = parse_wait_policy(wait);
+    const std::int64_t start = os::now_ns();
+    try {
+      fork_and_run(2, options, [](Communicator& communicator) {
+        for (int i = 0;; ++i) {
+          communicator.select_barrier(i % 2 != 0 ? "sense-reversing" : "dissemination");
+          communicator.barrier();
+          if (i == 20 && communicator.rank() == 1) kill(getpid(), SIGKILL);
+        }
+      });
+      FAIL() << wait;
+    } catch (const BrokenGroupError& error) {
+      EXPECT_EQ(error.rank(), 1) << error.what();
+    }
+    EXPECT_LT(os::now_ns() - start, 3000000000);
+  }
+}
+
+TEST(Launcher, LeavesItsOwnEnvironmentAsItIs) {
+  setenv("PHICOLL_RANK", "mine", 1);
+  Launcher launcher(
+      {"sh", "-c", "test -n \"$PHICOLL_GROUP_FD\" && test \"$PHICOLL_RANK\" != mine || exit 9; exit 5"}, 2,
+      small());
+  try {
+    launcher.wait();
+    FAIL();
+  } catch (const BrokenGroupError& error) {
+    EXPECT_NE(std::string(error.what()).find("exit status 5"), std::string::npos) << error.what();
+  }
+  EXPECT_STREQ(getenv("PHICOLL_RANK"), "mine");
+  EXPECT_EQ(getenv("PHICOLL_GROUP_FD"), nullptr);
+  unsetenv("PHICOLL_RANK");
+}
+
+}  // namespace
+}  // namespace phicoll
