@@ -276,6 +276,33 @@ TEST(ProcessGroup, ADeathWhileOthersStillAttachIsSeen) {
   status_of(second);
 }
 
+TEST(ProcessGroup, ADeathBetweenTakingARankAndAttachingIsSeen) {
+  if (!os::pidfd_available()) GTEST_SKIP() << "without pidfds only its attach_timeout ends this";
+  os::SharedMemory memory = ProcessGroup::create_memory(2, small());
+  const pid_t second = in_process([&] {
+    // As far as a process gets whose CPU is busy when it pins itself.
+    auto& member = GroupLayout::header_at(memory.data())->members[1];
+    member.pid.atomic().store(static_cast<std::uint32_t>(getpid()), std::memory_order_release);
+    member.state.atomic().store(ProcessHeader::claimed, std::memory_order_release);
+    pause();
+    return 0;
+  });
+  const pid_t first = in_process([&] {
+    try {
+      ProcessGroup::join(dup(memory.descriptor()), 0);
+    } catch (const BrokenGroupError& error) {
+      return error.rank() == 1 && std::string(error.what()).find("died") != std::string::npos ? 10 : 12;
+    }
+    return 11;
+  });
+  usleep(200000);
+  const std::int64_t killed_ns = os::now_ns();
+  kill(second, SIGKILL);
+  EXPECT_EQ(status_of(first), 10);
+  EXPECT_LT(os::now_ns() - killed_ns, 2000000000);
+  status_of(second);
+}
+
 TEST(ProcessGroup, ADeathDuringTheGroupsOwnBarrierIsSeen) {
   // select_barrier() takes memory that was used before, so the ranks meet in the group's own barrier first.
   GroupOptions options = small();

@@ -22,7 +22,7 @@ namespace phicoll {
 
 namespace {
 
-constexpr std::uint32_t protocol_magic = 0x70686331;  // raised when the layout of the shared memory changes
+constexpr std::uint32_t protocol_magic = 0x70686332;  // raised when the layout of the shared memory changes
 
 struct Request {
   std::uint32_t magic;
@@ -226,8 +226,7 @@ void ProcessGroup::NameServer::answer(int connection) const {
   else if (static_cast<const Control*>(memory_.data())->broken())
     reply.answer = Answer::broken;
   else if (request.rank < 0 || request.rank >= header.ranks ||
-           header.members[request.rank].state.atomic().load(std::memory_order_acquire) !=
-               ProcessHeader::absent)
+           header.members[request.rank].pid.atomic().load(std::memory_order_acquire) != 0)
     reply.answer = Answer::rank_taken;
   send_reply(connection, reply, reply.answer == Answer::welcome ? memory_.descriptor() : -1);
 }

@@ -236,19 +236,19 @@ void ProcessGroup::fail(const std::string& reason) {
 
 void ProcessGroup::claim() {
   ProcessHeader::Member& member = header_of(memory_).members[rank_];
-  std::uint32_t absent = ProcessHeader::absent;
-  if (!member.state.atomic().compare_exchange_strong(absent, ProcessHeader::claimed,
-                                                     std::memory_order_acq_rel))
+  // By its pid, so that whoever sees the rank taken knows whom to watch: it may die at any moment.
+  std::uint32_t nobody = 0;
+  if (!member.pid.atomic().compare_exchange_strong(nobody, static_cast<std::uint32_t>(getpid()),
+                                                   std::memory_order_acq_rel))
     throw ArgumentError("rank", std::to_string(rank_) + ", which another process has",
                         "a rank that is still free");
   claimed_ = true;
-  member.pid = static_cast<std::int32_t>(getpid());
+  member.state.atomic().store(ProcessHeader::claimed, std::memory_order_release);
 }
 
 void ProcessGroup::wait_until_complete() {
   ProcessHeader& header = header_of(memory_);
   Control& control = control_of(memory_);
-  // Release: the pid above is visible to the watcher of whoever sees `attached`.
   header.members[rank_].state.atomic().store(ProcessHeader::attached, std::memory_order_release);
   std::atomic<std::uint32_t>& count = header.attached_count.atomic();
   count.fetch_add(1, std::memory_order_acq_rel);

@@ -19,7 +19,7 @@ struct ProcessHeader {
 
   struct Member {
     Word<std::uint32_t> state;
-    std::int32_t pid;
+    Word<std::uint32_t> pid;  // who takes the rank puts it in place of 0; from then on its death is watched
     Place place;
     os::RobustToken life;  // used where there is no pidfd
   };

@@ -45,11 +45,13 @@ ProcessGroup::Watcher::~Watcher() {
   if (wake_ >= 0) close(wake_);
 }
 
-/// The next rank that has attached and not left; -1 if there is none but this one.
+/// The next rank that a process has taken and not left; -1 if there is none but this one.
 int ProcessGroup::Watcher::successor() const {
   for (int step = 1; step < header_.ranks; ++step) {
     const int r = (rank_ + step) % header_.ranks;
-    if (header_.members[r].state.atomic().load(std::memory_order_acquire) == ProcessHeader::attached)
+    const ProcessHeader::Member& member = header_.members[r];
+    if (member.pid.atomic().load(std::memory_order_acquire) != 0 &&
+        member.state.atomic().load(std::memory_order_acquire) != ProcessHeader::left)
       return r;
   }
   return -1;
@@ -76,7 +78,8 @@ bool ProcessGroup::Watcher::watch_by_descriptor() {
     const int next = successor();
     int peer = -1;
     if (next >= 0) {
-      peer = os::open_pidfd(header_.members[next].pid);
+      peer = os::open_pidfd(
+          static_cast<pid_t>(header_.members[next].pid.atomic().load(std::memory_order_acquire)));
       if (peer < 0 && errno != ESRCH) {
         descriptors = false;
         break;
