@@ -64,6 +64,14 @@ def find() -> Path:
     )
 
 
+def environment() -> dict[str, str]:
+    """The environment, with Intel's OpenMP library named where it is installed beside this Python."""
+    found = Path(sys.prefix) / "lib" / "libiomp5.so"
+    if "PHICOLL_LIBIOMP5" in os.environ or not found.is_file():
+        return dict(os.environ)
+    return {**os.environ, "PHICOLL_LIBIOMP5": str(found)}
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a run of the program ended, and what it wrote."""
@@ -116,6 +124,7 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
         text=True,
         errors="replace",
         start_new_session=True,
+        env=environment(),
         preexec_fn=functools.partial(end_with_parent, ctypes.CDLL(None)),
     )
     words: list[str] = []

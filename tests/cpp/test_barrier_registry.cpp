@@ -160,6 +160,21 @@ TEST(BarrierRegistry, ValuesBeyondUseActAsTheLargestUseful) {
   EXPECT_NE(effective("auto", 2).substr(0, 4), "auto") << "auto says what it is";
 }
 
+TEST(BarrierRegistry, AutoGoesByWhatRanksShare) {
+  const auto chosen = [](const Shape& shape) { return choose_barrier(shape).spec.name; };
+  EXPECT_EQ(choose_barrier(Shape::unknown(2)).spec.values[1].second, "packed");
+  EXPECT_EQ(chosen(Shape::unknown(9)), "dissemination");
+  // Cores with several contexts: paper 001's hybrid, inside a core first.
+  const BarrierSpec on_card =
+      choose_barrier(place_ranks(240, uniform_machine(60, 4), Placement::balanced)).spec;
+  EXPECT_EQ(on_card.text().substr(0, 31), "hybrid-dissemination:group=core");
+  // A core a rank: nobody to meet on it.
+  EXPECT_EQ(chosen(place_ranks(60, uniform_machine(60, 4), Placement::balanced)), "dissemination");
+  // Ranks that share CPUs: the CPU is the group.
+  const BarrierSpec crowded = choose_barrier(place_ranks(8, uniform_machine(2, 1), Placement::compact)).spec;
+  EXPECT_EQ(crowded.text().substr(0, 30), "hybrid-dissemination:group=cpu");
+}
+
 TEST(BarrierRegistry, EveryDefaultFitsAtEveryRankCount) {
   constexpr std::size_t limit = 64u << 20;
   for (const int ranks : {1, 2, 3, 7, 64, 65, 240, 244, 1000, max_ranks})

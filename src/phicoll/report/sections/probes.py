@@ -42,7 +42,7 @@ def body(evidence: Evidence) -> str:
         known["probes"](),
         "Probes of every round over the time of each part of the run. Ping-pong: one line, one way, no pause. Read: a dependent chase "
         "through lines that the other CPU just wrote. Switch: one hand-over between two ranks of one CPU by yielding. Rounds in which a read "
-        "costs less than four local L1 hits are same-core, and shaded.",
+        "costs less than eight local L1 hits are same-core, and shaded.",
         "Probes over time",
         [*commands, *made("probes")],
         '<a href="results.jsonl">results.jsonl</a>, records of kind <code>round</code>',

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "phicoll/collectives/barrier/barrier.hpp"
 
 namespace phicoll {
@@ -14,6 +16,11 @@ BarrierChoice choose_barrier(const Shape& shape) {
   if (ranks == 2)
     return {parse_barrier("dissemination:layout=packed"),
             "two ranks tell each other in one line, which one transfer hands over with both flags"};
+  // Paper 001's hybrid: every round of a dissemination between all ranks would have an edge between cores.
+  const std::vector<int> cores = shape.groups(Level::core);
+  if (static_cast<int>(std::set<int>(cores.begin(), cores.end()).size()) < ranks)
+    return {parse_barrier("hybrid-dissemination"),
+            "cores hold several ranks: they meet on their core, then one rank of each core disseminates"};
   return {parse_barrier("dissemination"), "the fewest rounds, and no line that all ranks wait for"};
 }
 
