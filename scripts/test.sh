@@ -40,17 +40,20 @@ step "Python: pytest, the notebook among them"
 .venv/bin/python -m pytest -q ${long:+-m "long or not long"}
 
 # A sample of the other builds: the tests of what is shared and raced for.
-sample=(test_barrier_correctness test_groups test_os_sync)
-if [ -n "$long" ]; then sample=(); fi
+sample=(test_barrier_correctness test_groups test_os_sync test_parking)
+with_bench=OFF
+if [ -n "$long" ]; then
+  sample=()
+  with_bench=ON
+fi
 for sanitizer in thread address,undefined; do
   step "sanitizer: $sanitizer"
-  build "san-$sanitizer" "${sample[@]}" -- -DPHICOLL_SANITIZE=$sanitizer -DPHICOLL_BUILD_BENCH=OFF
-  TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/cpp/tsan.supp" ASAN_OPTIONS=detect_leaks=1 PHICOLL_TEST_SAMPLE=1 \
-    run_ctest "san-$sanitizer" ${sample:+-R "^($(IFS='|'; echo "${sample[*]}"))$"}
+  build "san-$sanitizer" "${sample[@]}" -- -DPHICOLL_SANITIZE=$sanitizer -DPHICOLL_BUILD_BENCH="$with_bench"
+  TSAN_OPTIONS=halt_on_error=1 run_ctest "san-$sanitizer" ${sample:+-R "^($(IFS='|'; echo "${sample[*]}"))$"}
 done
 step "all fallbacks forced"
-build fallbacks "${sample[@]}" -- -DPHICOLL_FORCE_FALLBACKS=ON -DPHICOLL_BUILD_BENCH=OFF -DPHICOLL_WITH_HWLOC=OFF -DPHICOLL_WITH_BOOST=OFF
-PHICOLL_TEST_SAMPLE=1 run_ctest fallbacks ${sample:+-R "^($(IFS='|'; echo "${sample[*]}"))$"}
+build fallbacks "${sample[@]}" -- -DPHICOLL_FORCE_FALLBACKS=ON -DPHICOLL_BUILD_BENCH="$with_bench" -DPHICOLL_WITH_HWLOC=OFF -DPHICOLL_WITH_BOOST=OFF
+run_ctest fallbacks ${sample:+-R "^($(IFS='|'; echo "${sample[*]}"))$"}
 
 step "a plain build without Python, installed, used by a project outside"
 build plain -- -DPHICOLL_BUILD_TESTS=OFF
