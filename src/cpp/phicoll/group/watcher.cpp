@@ -10,6 +10,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/quiet_thread.hpp"
+#include "phicoll/os/futex.hpp"
 #include "phicoll/os/liveness.hpp"
 
 namespace phicoll {
@@ -29,6 +30,8 @@ ProcessGroup::Watcher::Watcher(Control& control, ProcessHeader& header, int rank
   try {
     thread_ = start_quiet_thread([this] {
       header_.members[rank_].life.acquire();
+      alive_.store(1, std::memory_order_release);
+      os::futex_wake(&alive_, 1, false);
       if (!os::pidfd_available() || wake_ < 0 || !watch_by_descriptor()) watch_by_mutex();
       header_.members[rank_].life.release();
     });
@@ -36,6 +39,9 @@ ProcessGroup::Watcher::Watcher(Control& control, ProcessHeader& header, int rank
     if (wake_ >= 0) close(wake_);
     throw ResourceError(std::string("no thread could be started to watch the group: ") + error.what());
   }
+  // Only then may the rank attach: without pidfds, whoever dies before it holds its sign of life would never
+  // be missed.
+  while (alive_.load(std::memory_order_acquire) == 0) os::futex_wait(&alive_, 0, 10 * 1000 * 1000, false);
 }
 
 ProcessGroup::Watcher::~Watcher() {

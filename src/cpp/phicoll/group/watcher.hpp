@@ -5,6 +5,7 @@
 // the first one's predecessor lives. A rank that left in order is passed over.
 
 #include <atomic>
+#include <cstdint>
 #include <thread>
 
 #include "phicoll/group/process_group.hpp"
@@ -30,6 +31,7 @@ class ProcessGroup::Watcher {
   int parent_;  // the process that started this one, as it was in the beginning
   int wake_;
   std::atomic<bool> stop_{false};
+  std::atomic<std::uint32_t> alive_{0};  // 1 once the thread holds this rank's sign of life
   std::thread thread_;
 };
 
