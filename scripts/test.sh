@@ -40,7 +40,7 @@ step "Python: pytest, the notebook among them"
 .venv/bin/python -m pytest -q ${long:+-m "long or not long"}
 
 # A sample of the other builds: the tests of what is shared and raced for.
-sample=(test_barrier_correctness test_groups test_os_sync test_parking)
+sample=(test_barrier_correctness test_groups test_group_faults test_os_sync test_parking)
 with_bench=OFF
 if [ -n "$long" ]; then
   sample=()
@@ -66,5 +66,7 @@ build/prefix/bin/phicoll-bench --version
 if [ -n "$long" ]; then
   step "aarch64 under QEMU (weak ordering is not tested there; cross-process copy falls back)"
   tests/aarch64.sh
+  step "the card's program, by a stand-in for its compiler (nothing of it is run)"
+  tests/k1om_stand_in.sh build/k1om-stand-in >build/k1om-stand-in.log
 fi
 step "all passed"

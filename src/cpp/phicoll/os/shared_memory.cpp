@@ -182,7 +182,10 @@ SharedMemory SharedMemory::from_descriptor(int descriptor, std::size_t bytes) {
   if (fstat(descriptor, &status) != 0)
     throw ArgumentError("descriptor", std::to_string(descriptor), "an open descriptor of shared memory");
   const std::size_t length = static_cast<std::size_t>(status.st_size);
-  if (length == 0 || bytes > length)
+  if (length == 0)
+    throw ArgumentError("descriptor", std::to_string(descriptor) + ", which has no bytes of memory",
+                        "an open descriptor of shared memory");
+  if (bytes > length)
     throw ArgumentError("bytes", std::to_string(bytes),
                         "at most the memory's size, " + std::to_string(length));
   SharedMemory memory(descriptor, bytes == 0 ? length : bytes);
