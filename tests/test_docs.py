@@ -43,7 +43,16 @@ def test_the_example_of_an_algorithm_compiles(tmp_path: Path) -> None:
     (example,) = code_blocks("adding-an-algorithm.md", "cpp")
     (tmp_path / "example.hpp").write_text(example)
     (tmp_path / "use.cpp").write_text(USE)
-    command = [compiler, "-std=c++14", "-pedantic-errors", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+    command = [
+        compiler,
+        "-std=c++14",
+        "-pedantic-errors",
+        "-Wall",
+        "-Wextra",
+        "-Wconversion",
+        "-Wshadow",
+        "-Werror",
+    ]
     command += ["-fsyntax-only", "-I", ROOT / "src" / "cpp", "-I", tmp_path, tmp_path / "use.cpp"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
