@@ -20,6 +20,8 @@
 #include "phicoll/os/cpu_lock.hpp"
 #include "phicoll_build.hpp"
 
+#include "phicoll/collectives/split.hpp"
+
 namespace phicoll {
 namespace bench {
 
@@ -44,7 +46,7 @@ std::vector<std::string> choices(const std::string& argument, const std::string&
   std::string all;
   for (const std::string& name : allowed) all += (all.empty() ? "" : ", ") + name;
   std::vector<std::string> chosen;
-  for (const std::string& part : measure::split_list(text)) {
+  for (const std::string& part : split(text, ',')) {
     if (std::find(allowed.begin(), allowed.end(), part) == allowed.end())
       throw ArgumentError(argument, "'" + part + "'", all + ", separated by commas");
     if (std::find(chosen.begin(), chosen.end(), part) == chosen.end()) chosen.push_back(part);

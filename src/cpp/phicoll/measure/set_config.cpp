@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "phicoll/collectives/split.hpp"
 #include "phicoll/measure/subjects.hpp"
 
 namespace phicoll {
@@ -17,7 +18,7 @@ std::string SetConfig::text() const {
 
 SetConfig SetConfig::parse(const std::string& text) {
   SetConfig config;
-  for (const std::string& line : split_list(text, '\n')) {
+  for (const std::string& line : split(text, '\n')) {
     const std::size_t blank = line.find(' ');
     if (blank == std::string::npos) continue;
     const std::string key = line.substr(0, blank);

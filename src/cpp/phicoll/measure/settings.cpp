@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"
 #include "phicoll/measure/json.hpp"
@@ -57,7 +58,7 @@ int parse_count(const std::string& whole, const std::string& text) {
 
 std::vector<int> parse_ranks(const std::string& text) {
   std::vector<int> ranks;
-  for (const std::string& part : split_list(text)) {
+  for (const std::string& part : split(text, ',')) {
     const std::size_t dots = part.find("..");
     if (dots == std::string::npos) {
       ranks.push_back(parse_count(text, part));

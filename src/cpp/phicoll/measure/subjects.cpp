@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "phicoll/collectives/nearest.hpp"
+#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 
 namespace phicoll {
@@ -38,17 +39,6 @@ bool is_openmp_reference(const std::string& name) {
   return name == "libgomp" || name == "libomp" || name == "libiomp5";
 }
 
-std::vector<std::string> split_list(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t start = 0;
-  for (;;) {
-    const std::size_t end = text.find(separator, start);
-    parts.push_back(text.substr(start, end == std::string::npos ? end : end - start));
-    if (end == std::string::npos) return parts;
-    start = end + 1;
-  }
-}
-
 std::vector<Subject> parse_subjects(const std::string& text) {
   std::vector<Subject> subjects;
   std::vector<std::string> seen;
@@ -63,7 +53,7 @@ std::vector<Subject> parse_subjects(const std::string& text) {
   for (const AlgorithmInfo& info : barrier_algorithms()) names.push_back(info.name);
   for (const AlgorithmInfo& info : reference_barriers()) names.push_back(info.name);
 
-  for (const std::string& part : split_list(text)) {
+  for (const std::string& part : split(text, ',')) {
     if (part == "references") {
       for (const AlgorithmInfo& info : reference_barriers()) add(Subject{info, true, BarrierSpec{}});
       continue;

@@ -31,8 +31,5 @@ std::vector<Subject> parse_subjects(const std::string& text);
 /// Why the subject can't run in `mode` ("threads", "processes") with ranks placed so; "" when it can.
 std::string why_not(const Subject& subject, const std::string& mode, const Shape& shape);
 
-/// Splits at commas; no empty parts are dropped.
-std::vector<std::string> split_list(const std::string& text, char separator = ',');
-
 }  // namespace measure
 }  // namespace phicoll

@@ -5,6 +5,7 @@
 #include "phicoll/collectives/barrier/registry.hpp"
 #include "phicoll/collectives/barrier/sets.hpp"
 #include "phicoll/collectives/nearest.hpp"
+#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 
 namespace phicoll {
@@ -127,17 +128,6 @@ const Entry& entry_named(const std::string& name) {
     names.push_back(entry.info.name);
   }
   throw ArgumentError("algorithm", "'" + name + "'", nearest_or_all(name, names));
-}
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t start = 0;
-  for (;;) {
-    const std::size_t end = text.find(separator, start);
-    parts.push_back(text.substr(start, end == std::string::npos ? end : end - start));
-    if (end == std::string::npos) return parts;
-    start = end + 1;
-  }
 }
 
 }  // namespace

@@ -29,40 +29,20 @@
 #include "phicoll/collectives/barrier/game_tree.hpp"
 #include "phicoll/collectives/barrier/notify.hpp"
 #include "phicoll/collectives/barrier/reset.hpp"
+#include "phicoll/collectives/barrier/tournament_parameters.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"
 
 namespace phicoll {
 
-struct DynamicTournament {
-  struct Parameters {
-    int ways = 2;
-    Notify notify = Notify::local;
-    FlagLayout layout = FlagLayout::packed;
-    Reset reset = Reset::episode;
-    StorePolicy store = StorePolicy::plain;
-  };
-
+struct DynamicTournament : TournamentDescription {
   static AlgorithmFacts facts() {
     return {"dynamic-tournament", Origin::paper, "rodchenko-2015 section 3",
             "games of f players; whoever finds all flags set has come last and goes on"};
   }
 
-  template <class Visitor>
-  static void describe(Visitor& visitor, Parameters& p) {
-    visitor.integer("ways", p.ways, 2, max_ranks, "players of a game");
-    describe_notify(visitor, p.notify);
-    describe_flag_layout(visitor, p.layout);
-    describe_reset(visitor, p.reset);
-    describe_store(visitor, p.store);
-  }
-  static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 2 ? shape.size() : 2;
-    if (p.ways > useful) p.ways = useful;
-  }
-  /// `store` is for the release lines; the flags, of which many are read at once, take plain stores.
-  static const char* refuse(const Parameters&) { return nullptr; }
+  // `store` is for the release lines; the flags, of which many are read at once, take plain stores.
 
   using Flag = Word<std::uint64_t>;
   using ReleaseLine = SoleWriterLine<std::uint64_t>;

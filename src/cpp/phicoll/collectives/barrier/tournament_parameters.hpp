@@ -1,0 +1,40 @@
+#pragma once
+
+// What static and dynamic tournaments have in common: a tree of games of `ways` players, flags, releases.
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/barrier/game_flags.hpp"
+#include "phicoll/collectives/barrier/notify.hpp"
+#include "phicoll/collectives/barrier/reset.hpp"
+#include "phicoll/memory/control.hpp"
+
+namespace phicoll {
+
+struct TournamentParameters {
+  int ways = 2;
+  Notify notify = Notify::local;
+  FlagLayout layout = FlagLayout::packed;
+  Reset reset = Reset::episode;
+  StorePolicy store = StorePolicy::plain;
+};
+
+/// The part of a tournament's description that is the same for both; to be inherited.
+struct TournamentDescription {
+  using Parameters = TournamentParameters;
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("ways", p.ways, 2, max_ranks, "players of a game");
+    describe_notify(visitor, p.notify);
+    describe_flag_layout(visitor, p.layout);
+    describe_reset(visitor, p.reset);
+    describe_store(visitor, p.store);
+  }
+  static void limit(Parameters& p, const Shape& shape) {
+    const int useful = shape.size() > 2 ? shape.size() : 2;
+    if (p.ways > useful) p.ways = useful;
+  }
+  static const char* refuse(const Parameters&) { return nullptr; }
+};
+
+}  // namespace phicoll
