@@ -249,6 +249,7 @@ TEST(ProcessGroup, ADeathIsSeenPastARankThatLeftInOrder) {
       // No call that rank 1 missed: only the death can end this wait.
       while (!group->communicator().control().broken() && seconds_since(start) < 3) usleep(1000);
       status = seconds_since(start) < 1.0 && group->communicator().control().broken_rank() == 2 ? 10 : 12;
+      group.reset();
       _exit(status);
     }
     pids.push_back(pid);

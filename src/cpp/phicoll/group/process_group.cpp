@@ -310,8 +310,8 @@ void fork_and_run(int ranks, const GroupOptions& options,
     }
     if (pid == 0) {
       int status = 0;
-      std::unique_ptr<ProcessGroup>
-          group;  // outlives the exception, whose text is the reason that others see
+      // Outlives the exception, whose text is the reason that the others see.
+      std::unique_ptr<ProcessGroup> group;
       try {
         group = ProcessGroup::join(fcntl(memory.descriptor(), F_DUPFD_CLOEXEC, 3), r, options.wait);
         function(group->communicator());
@@ -323,6 +323,7 @@ void fork_and_run(int ranks, const GroupOptions& options,
         control_of(memory).break_group(r, "raised something that is not an exception");
         status = 1;
       }
+      group.reset();  // ends the watcher where the function failed
       // Not exit(): the parent's buffers and destructors are not this process's to run.
       _exit(status);
     }
