@@ -28,9 +28,13 @@ def test_a_sweep_is_run_saved_and_shown(pytester, tmp_path):
 def test_a_resolved_regression_fails(pytester, tmp_path, lines, slower):
     """Against made-up baselines that are a thousand times faster, or slower, than anything real."""
     (spec,) = phicoll.expand("sense-reversing")
-    made = MadeUp(subjects=(MadeUpSubject(spec, lines),), launches=12, rounds=10, definitions=("loop",))
+    # Which label this machine's rounds get is not the test's to choose: the baseline has both, and of 16 launches one
+    # label has the 8 that an interval over two rows needs.
+    made = MadeUp(
+        subjects=(MadeUpSubject(spec, lines),), launches=40, rounds=6, definitions=("loop",), same_core=0.5
+    )
     old = made.write(tmp_path / "old.jsonl")
-    pytester.makepyfile(BENCHMARK.replace("rounds=12", "rounds=4").replace("launches=6", "launches=12"))
+    pytester.makepyfile(BENCHMARK.replace("rounds=12", "rounds=3").replace("launches=6", "launches=16"))
     result = pytester.runpytest_subprocess("--phicoll-baseline", str(old))
     if slower:
         result.assert_outcomes(passed=1, errors=1)
