@@ -27,6 +27,13 @@ ArgumentError not_ours(const std::string& argument, const std::string& path, con
                        "a results file of phicoll, which begins with its context line");
 }
 
+void check_schema(const JsonValue& line, const std::string& path, const std::string& argument) {
+  if (line["schema"].number > records_schema)
+    throw ArgumentError(
+        argument, "'" + path + "' of schema " + json_number(line["schema"].number),
+        "schema " + std::to_string(records_schema) + " or older; a newer phicoll wrote this file");
+}
+
 void check_first(const JsonValue& first, const std::string& path, const std::string& argument) {
   if (first["phicoll"].string != "results") throw not_ours(argument, path, "its first line is not phicoll's");
 }
@@ -47,6 +54,7 @@ RecordWriter::RecordWriter(const std::string& path) : file_(stdout), path_(path)
     JsonValue first;
     if (!JsonValue::parse(line, &first)) throw not_ours("output", path, "its first line is not JSON");
     check_first(first, path, "output");
+    check_schema(first, path, "output");
     stream.clear();
     stream.seekg(-1, std::ios::end);
     unfinished = stream.get() != '\n';
@@ -91,10 +99,7 @@ RecordLines read_records(const std::string& path, const std::string& argument) {
       continue;
     }
     if (lines.records.empty()) check_first(value, path, argument);
-    if (value["schema"].number > records_schema)
-      throw ArgumentError(
-          argument, "'" + path + "' of schema " + json_number(value["schema"].number),
-          "schema " + std::to_string(records_schema) + " or older; a newer phicoll wrote this file");
+    check_schema(value, path, argument);
     lines.records.push_back(std::move(value));
   }
   if (lines.records.empty()) throw not_ours(argument, path, "no whole line");
