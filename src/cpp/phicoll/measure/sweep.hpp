@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "phicoll/measure/point.hpp"
 #include "phicoll/measure/records.hpp"
 #include "phicoll/measure/settings.hpp"
 #include "phicoll/measure/worker_set.hpp"
@@ -45,8 +46,6 @@ class Sweep {
   SweepResult run();
 
  private:
-  struct Point;
-  struct LiveSet;
   struct Task;
 
   using PointKey = std::tuple<std::string, int, std::string>;  // mode, ranks, spec
@@ -58,10 +57,9 @@ class Sweep {
                const std::vector<const Subject*>& subjects);
   void verify(LiveSet& set, Point& point, int launch);
   void exclude(const LiveSet& set, Point& point, const std::string& why);
-  void write_point(const LiveSet& set, const Point& point);
-  void probe(LiveSet& set, int launch, int round, std::size_t place_number, std::size_t place,
-             std::uint64_t seed);
-  void measure(Task& task, int launch, int round, int order, std::size_t place, std::uint64_t seed);
+  void write_point(const LiveSet& set, Point& point);
+  void probe(LiveSet& set, int launch, int round, std::size_t place_number, std::uint64_t seed);
+  void sample(const Task& task, int launch, int round, int order, std::size_t place, std::uint64_t seed);
   bool width_reached() const;
   double elapsed_s() const;
   void check_interrupt() const;

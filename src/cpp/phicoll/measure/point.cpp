@@ -1,0 +1,77 @@
+#include "phicoll/measure/point.hpp"
+
+namespace phicoll {
+namespace measure {
+
+namespace {
+
+std::string values_json(const ParameterValues& values) {
+  JsonObject object;
+  for (const auto& value : values) {
+    const bool digits =
+        !value.second.empty() && value.second.find_first_not_of("0123456789") == std::string::npos;
+    if (digits)
+      object.raw(value.first, value.second);
+    else
+      object.add(value.first, value.second);
+  }
+  return object.text();
+}
+
+std::string value_of(const ParameterValues& values, const char* name, const char* otherwise) {
+  for (const auto& value : values)
+    if (value.first == name) return value.second;
+  return otherwise;
+}
+
+}  // namespace
+
+std::string Point::title() const {
+  return subject.text() + " with " + std::to_string(ranks) + " ranks as " + mode;
+}
+
+JsonObject point_fields(const Point& point, const Shape& shape, const Settings& settings) {
+  const Subject& subject = point.subject;
+  JsonObject fields;
+  fields.add("point", point.number).add("operation", "barrier").add("algorithm", subject.info.name);
+  fields.add("spec", subject.text());
+  std::string wait = "none";
+  std::string store = "plain";
+  std::string chosen = "null";
+  if (subject.reference) {
+    fields.raw("parameters", "{}").raw("effective", "{}");
+  } else {
+    const BarrierSpec effective = effective_barrier(subject.spec, shape);
+    fields.raw("parameters", values_json(subject.spec.values))
+        .raw("effective", values_json(effective.values));
+    wait = effective.has_wait ? to_string(effective.wait) : settings.wait;
+    store = value_of(effective.values, "store", "plain");
+    if (subject.spec.name == "auto")
+      chosen = JsonObject().add("spec", effective.text()).add("why", choose_barrier(shape).why).text();
+  }
+  fields.add("origin", to_string(subject.info.origin));
+  fields.add("source",
+             point.library.empty() ? subject.info.source : subject.info.source + ", " + point.library);
+  fields.add("wait", wait).add("store", store).add("mode", point.mode).add("machine", "host");
+  std::vector<int> cpus;
+  for (const Place& place : shape.places()) cpus.push_back(place.cpu);
+  fields.add("ranks", point.ranks)
+      .raw("cpus", json_integers(cpus))
+      .add("placement", settings.placement)
+      .raw("observed_cpus", json_integers(point.observed))
+      .add("oversubscribed", shape.oversubscribed())
+      .add("size_bytes", 0)
+      .raw("chosen", chosen)
+      .add("verified", point.verified);
+  JsonObject verification;
+  verification.add("episodes", point.episodes);
+  if (point.error.empty())
+    verification.null("error");
+  else
+    verification.add("error", point.error);
+  fields.raw("verification", verification.text());
+  return fields;
+}
+
+}  // namespace measure
+}  // namespace phicoll

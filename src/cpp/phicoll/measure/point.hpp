@@ -1,0 +1,56 @@
+#pragma once
+
+// What a run knows of each thing it measures, a subject with a number of ranks in a mode, and of the set of
+// ranks that runs it.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "phicoll/measure/json.hpp"
+#include "phicoll/measure/settings.hpp"
+#include "phicoll/measure/subjects.hpp"
+#include "phicoll/measure/worker_set.hpp"
+#include "phicoll/memory/shape.hpp"
+
+namespace phicoll {
+namespace measure {
+
+struct Point {
+  int number = 0;
+  Subject subject;
+  std::string mode;
+  int ranks = 0;
+  bool written = false;
+  bool verified = false;
+  bool excluded = false;  ///< could not even be verified: it hung, or its set died
+  std::string error;
+  std::uint64_t episodes = 0;
+  std::string library;  ///< an OpenMP reference's runtime as it was really loaded
+  std::vector<int> observed;
+  std::uint32_t index = 0;  ///< in the set of the launch in hand
+  double estimate_ns = 0;   ///< of a call
+  double slack_ns = 0;
+  std::map<std::string, std::vector<double>> values;  ///< by definition
+
+  /// For a person: "dissemination:ways=3 with 4 ranks as threads".
+  std::string title() const;
+};
+
+/// The ranks of a launch in one mode, alive.
+struct LiveSet {
+  std::unique_ptr<WorkerSet> workers;
+  std::string mode;  ///< threads, processes: as recorded
+  bool openmp = false;
+  Shape shape;
+  std::vector<Point*> points;
+  double empty_ns = 0;
+};
+
+/// The fields of the point's record.
+JsonObject point_fields(const Point& point, const Shape& shape, const Settings& settings);
+
+}  // namespace measure
+}  // namespace phicoll

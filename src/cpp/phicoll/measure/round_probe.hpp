@@ -1,0 +1,35 @@
+#pragma once
+
+// The limit of a round, measured beside its subjects.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phicoll/measure/json.hpp"
+#include "phicoll/measure/point.hpp"
+
+namespace phicoll {
+namespace measure {
+
+/// What the probes of a round saw; negative: not measured with these ranks.
+struct RoundProbe {
+  double local_ns = -1;            ///< an L1 hit
+  double read_ns = -1;             ///< median over pairs of CPUs
+  double pingpong_ns = -1;         ///< one way, median over pairs of CPUs
+  double switch_ns = -1;           ///< two ranks on one CPU
+  std::vector<std::string> pairs;  ///< JSON objects, one a pair of CPUs
+
+  /// "same-core" when what was read never left the core, else "remote".
+  const char* label() const;
+  /// The fields of the round's record from `label` to `switch_ns`.
+  void add_to(JsonObject& fields) const;
+};
+
+/// Runs the probes at `place`, a byte offset in the region, and keeps the empty loop's time as
+/// `set.empty_ns`. Throws SetFailure.
+RoundProbe probe_round(LiveSet& set, std::size_t place, std::uint64_t seed);
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,138 @@
+#include "phicoll/measure/sample.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "phicoll/measure/probes.hpp"
+#include "phicoll/measure/statistics.hpp"
+
+namespace phicoll {
+namespace measure {
+
+namespace {
+
+// No step takes longer than about this: fewer calls are made and recorded as such.
+constexpr double step_cap_ns = 50e6;
+constexpr double step_timeout_s = 30;
+// A loop of automatic length.
+constexpr double loop_aim_ns = 250e3;
+constexpr int least_loop_calls = 16;
+constexpr int most_loop_calls = 8000;
+// Untimed calls after a hand-over: caches, branch predictors and wake-ups settle. The exits of short waiting
+// loops take a processor some thousand calls to learn: 300 timed calls behind 32 others showed 1.25 where
+// 10,000 showed 1.08.
+constexpr double warm_aim_ns = 100e3;
+constexpr int most_warmups = 2000;
+constexpr double jitter_ns = 1000;
+// What one eviction takes at most, as a rule.
+constexpr double evict_line_ns = 200;
+
+// Fills in a loop's calls and delays; returns the number of calls that were asked for.
+double plan_loop(const Point& point, const Settings& settings, Step& step) {
+  step.delay_ns = settings.delay_ns;
+  step.imbalance_ns = settings.imbalance_ns;
+  const double estimate = std::max(1.0, point.estimate_ns);
+  const double turn = estimate + settings.delay_ns + settings.imbalance_ns;
+  const double asked = settings.calls > 0 ? settings.calls
+                                          : std::min(std::max(loop_aim_ns / turn, 1.0 * least_loop_calls),
+                                                     1.0 * most_loop_calls);
+  step.calls = static_cast<std::uint64_t>(std::max(1.0, std::min(asked, step_cap_ns / turn)));
+  return asked;
+}
+
+double plan_window(const LiveSet& set, Point& point, const Settings& settings, Step& step) {
+  step.calls = static_cast<std::uint64_t>(settings.window_calls);
+  if (point.slack_ns <= 0)
+    point.slack_ns = set.shape.oversubscribed() ? 2000 + 2500.0 * point.ranks : 1500 + 50.0 * point.ranks;
+  step.slack_ns = point.slack_ns;
+  if (settings.start == "evicted") {
+    step.evict_bytes =
+        point.subject.reference ? Probes::bytes() : barrier_footprint(point.subject.spec, set.shape);
+    // Each rank evicts its share between the announcement and the start.
+    step.slack_ns += evict_line_ns * static_cast<double>(step.evict_bytes / arch::line_bytes) / point.ranks;
+  }
+  return settings.window_calls;
+}
+
+void add_loop(LiveSet& set, Point& point, const Settings& settings, const StampClock& clock,
+              std::uint64_t calls, JsonObject& fields) {
+  std::vector<double> ns;
+  double total = 0;
+  for (int r = 0; r < point.ranks; ++r) {
+    const RankReport& report = set.workers->report(r);
+    const double timed = clock.to_ns(report.ticks) - clock.to_ns(report.ideal_ticks);
+    ns.push_back(timed / static_cast<double>(calls) - set.empty_ns);
+    total = std::max(total, ns.back());
+  }
+  fields.add("delay_ns", settings.delay_ns).add("imbalance_ns", settings.imbalance_ns);
+  fields.add("value_ns", total, 2).raw("ns", json_numbers(ns, 2));
+  point.values["loop"].push_back(total);
+  // The next estimate leans to the slow side: a cap is for bad times.
+  point.estimate_ns = std::max(1.0, std::max(total, 0.5 * (total + point.estimate_ns)));
+}
+
+void add_window(LiveSet& set, Point& point, const StampClock& clock, std::uint64_t calls,
+                JsonObject& fields) {
+  StepBoard& board = set.workers->board();
+  std::vector<double> ns;
+  std::vector<std::string> entries, exits;
+  std::uint64_t late = 0;
+  const std::atomic<std::uint64_t>* starts = board.starts();
+  for (std::uint64_t i = 0; i < calls; ++i) {
+    const std::uint64_t start = starts[i].load(std::memory_order_relaxed);
+    std::vector<double> entry, exit;
+    double last_in = -HUGE_VAL;
+    double last_out = -HUGE_VAL;
+    for (int r = 0; r < point.ranks; ++r) {
+      const auto since = [&](std::uint64_t stamp) {
+        return static_cast<double>(static_cast<std::int64_t>(stamp - start)) * clock.ns_per_tick;
+      };
+      entry.push_back(since(board.entries(r)[i]));
+      exit.push_back(since(board.exits(r)[i]));
+      last_in = std::max(last_in, entry.back());
+      last_out = std::max(last_out, exit.back());
+    }
+    ns.push_back(last_out - last_in);
+    entries.push_back(json_numbers(entry, 1));
+    exits.push_back(json_numbers(exit, 1));
+  }
+  for (int r = 0; r < point.ranks; ++r) late += set.workers->report(r).late;
+  // Starts that are missed often come too soon: the next sample gives the ranks longer.
+  if (late * 10 > calls * static_cast<std::uint64_t>(point.ranks))
+    point.slack_ns = std::min(point.slack_ns * 1.5, 2e6);
+  const double value = midmean(ns);
+  fields.add("delay_ns", 0).add("imbalance_ns", 0).add("value_ns", value, 2).raw("ns", json_numbers(ns, 1));
+  fields.raw("entry_ns", json_list(entries)).raw("exit_ns", json_list(exits)).add("late", late);
+  point.values["window"].push_back(value);
+}
+
+}  // namespace
+
+void take_sample(LiveSet& set, Point& point, const std::string& definition, const Settings& settings,
+                 const StampClock& clock, std::size_t place, std::uint64_t seed, JsonObject& fields) {
+  const bool loop = definition == "loop";
+  Step step = Step();
+  step.kind = loop ? StepKind::loop : StepKind::window;
+  step.subject = point.index;
+  step.place = place;
+  step.seed = seed;
+  const double estimate = std::max(1.0, point.estimate_ns);
+  step.warmups =
+      static_cast<std::uint64_t>(std::min(std::max(warm_aim_ns / estimate, 1.0), 1.0 * most_warmups));
+  step.cap_ns = step_cap_ns;
+  step.jitter_ns = jitter_ns;
+  const double asked = loop ? plan_loop(point, settings, step) : plan_window(set, point, settings, step);
+  set.workers->run(step, step_timeout_s);
+
+  const std::uint64_t calls = set.workers->report(0).calls;
+  fields.add("definition", definition)
+      .add("calls", calls)
+      .add("capped", static_cast<double>(calls) < std::floor(asked));
+  if (loop)
+    add_loop(set, point, settings, clock, calls, fields);
+  else
+    add_window(set, point, clock, calls, fields);
+}
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,154 @@
+// The sets of a launch: who takes part in them, where in memory, and who is left out.
+
+#include <algorithm>
+
+#include "phicoll/group/options.hpp"
+#include "phicoll/measure/hand_loops.hpp"
+#include "phicoll/measure/probes.hpp"
+#include "phicoll/measure/random.hpp"
+#include "phicoll/measure/sweep.hpp"
+#include "phicoll/measure/verification.hpp"
+
+namespace phicoll {
+namespace measure {
+
+namespace {
+
+// The region's front belongs to the meeting barrier of a set.
+constexpr std::size_t first_place = 4096;
+constexpr std::size_t places_span = std::size_t{8} << 20;
+constexpr std::size_t places_count = 64;
+
+}  // namespace
+
+void Sweep::start_sets(int launch, int ranks, const Shape& shape) {
+  sets_.clear();
+  GroupOptions options;
+  std::size_t largest = std::max(Probes::bytes(), std::size_t{4096} + HandCounterPerCpu::footprint(shape) +
+                                                      HandFlatFlags::footprint(shape));
+  std::map<std::string, std::vector<const Subject*>> members;
+  for (const std::string& mode : settings_.modes)
+    for (const Subject& subject : settings_.subjects) {
+      const std::string spec = subject.text();
+      const std::string why = why_not(subject, mode, shape);
+      const std::string what = spec + " with " + std::to_string(ranks) + " ranks as " + mode;
+      if (!why.empty()) {
+        say_once("skipped: " + what + ": " + why);
+        continue;
+      }
+      const auto known = points_.find(PointKey(mode, ranks, spec));
+      if (known != points_.end() && known->second->excluded) continue;
+      if (subject.reference && is_openmp_reference(subject.info.name)) {
+        if (settings_.start == "evicted")
+          say_once("skipped: " + subject.info.name + ": its flags are out of reach, they can't be evicted");
+        else if (programs_.openmp.count(subject.info.name) == 0)
+          say_once("skipped: " + subject.info.name + ": the library is not installed here");
+        else
+          members[subject.info.name].push_back(&subject);
+        continue;
+      }
+      if (subject.reference && subject.info.name == "std-barrier" && !programs_.std_barrier) {
+        say_once("skipped: std-barrier: this phicoll-bench was built without C++20's <barrier>");
+        continue;
+      }
+      if (!subject.reference) {
+        const std::size_t footprint = barrier_footprint(subject.spec, shape);
+        if (footprint + first_place > options.memory_limit) {
+          say_once("skipped: " + what + ": it takes " + std::to_string(footprint) +
+                   " bytes of shared memory, more than the group's limit of " +
+                   std::to_string(options.memory_limit));
+          continue;
+        }
+        largest = std::max(largest, footprint);
+      }
+      members[mode].push_back(&subject);
+    }
+
+  // The places: as many as a region of some MB gives, the same for every set of the launch.
+  const std::size_t room = std::min(places_span, options.memory_limit - first_place - largest);
+  Random random(mix_seed(settings_.seed, 3));
+  places_.clear();
+  for (std::size_t i = 0; i < places_count; ++i)
+    places_.push_back(first_place + static_cast<std::size_t>(random.below(room / 64 + 1)) * 64);
+
+  // A set of threads or processes is there even if it has no subject: it has the probes.
+  for (const std::string& mode : settings_.modes)
+    add_set(mode, mode == "threads" ? programs_.threads : programs_.processes, ranks, shape, members[mode]);
+  for (const auto& program : programs_.openmp)
+    if (!members[program.first].empty())
+      add_set(program.first, program.second, ranks, shape, members[program.first]);
+
+  for (std::size_t s = 0; s < sets_.size(); ++s)
+    for (Point* point : sets_[s]->points) {
+      check_interrupt();
+      try {
+        verify(*sets_[s], *point, launch);
+      } catch (const SetFailure& failure) {
+        // A subject that hangs, throws or crashes takes its set with it, not the run: it is marked, and the
+        // launch starts again without it. Who kills a process from outside means the run.
+        if (failure.killed()) throw;
+        exclude(*sets_[s], *point, failure.what());
+        start_sets(launch, ranks, shape);
+        return;
+      }
+    }
+}
+
+void Sweep::add_set(const std::string& mode, const WorkerSet::Program& program, int ranks, const Shape& shape,
+                    const std::vector<const Subject*>& subjects) {
+  const bool openmp = is_openmp_reference(mode);
+  std::unique_ptr<LiveSet> set(new LiveSet());
+  set->mode = openmp ? "threads" : mode;
+  set->openmp = openmp;
+  set->shape = shape;
+  SetConfig config;
+  config.mode = openmp ? "openmp" : mode;
+  config.ranks = ranks;
+  config.placement = settings_.placement;
+  config.wait = settings_.wait;
+  for (int r = 0; r < ranks; ++r) config.cpus.push_back(shape[r].cpu);
+  for (const Subject* subject : subjects) {
+    std::unique_ptr<Point>& point = points_[PointKey(set->mode, ranks, subject->text())];
+    if (!point) {
+      point.reset(new Point());
+      point->number = static_cast<int>(points_.size()) - 1;
+    }
+    point->subject = *subject;
+    point->mode = set->mode;
+    point->ranks = ranks;
+    point->index = static_cast<std::uint32_t>(config.subjects.size());
+    config.subjects.push_back(subject->text());
+    set->points.push_back(point.get());
+  }
+  const auto most_calls = static_cast<std::size_t>(std::max(settings_.window_calls, 64));
+  set->workers.reset(new WorkerSet(config, program, most_calls, clock_.clock));
+  sets_.push_back(std::move(set));
+}
+
+void Sweep::verify(LiveSet& set, Point& point, int launch) {
+  const bool before = point.verified;
+  verify_point(set, point, places_[static_cast<std::size_t>(launch) % places_.size()],
+               mix_seed(settings_.seed, 4, static_cast<std::uint64_t>(launch)), clock_.clock);
+  if (!point.verified) {
+    unverified_ = true;
+    say_once("not a barrier: " + point.title() + ": " + point.error);
+  }
+  if (!point.written || before != point.verified) write_point(set, point);
+}
+
+void Sweep::exclude(const LiveSet& set, Point& point, const std::string& why) {
+  point.excluded = true;
+  point.verified = false;
+  point.error = why;
+  unverified_ = true;
+  say_("left out: " + point.title() + ": " + why);
+  write_point(set, point);
+}
+
+void Sweep::write_point(const LiveSet& set, Point& point) {
+  writer_.write("point", run_, point_fields(point, set.shape, settings_));
+  point.written = true;
+}
+
+}  // namespace measure
+}  // namespace phicoll
