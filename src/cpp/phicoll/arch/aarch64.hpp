@@ -73,6 +73,11 @@ inline void store_line_plain(void* line, const void* source) {
   store_words_then_flag(line, source);
 }
 
+/// A release at the line's end: words 0 to 6, then word 7.
+inline void store_line_ascending(void* line, const void* source) {
+  store_words_then_last(line, source);
+}
+
 /// The same as store_line_plain: see the head of the file.
 inline void store_line_no_read(void* line, const void* source) {
   store_words_then_flag(line, source);

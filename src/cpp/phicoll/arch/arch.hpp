@@ -9,8 +9,10 @@
 //
 // - store_line_plain: a release. A reader that acquires word 0 sees words 1 to 7 and every earlier ordinary
 //   store of the writer.
-// - store_line_no_read: the same promise, by stores that do not first read the line from its owner. Earlier
-//   *unordered* line stores are not covered: order_no_read_stores() stands between.
+// - store_line_ascending: a release of another shape, for a copy whose arrival its own end announces: a
+//   reader that acquires word 7 sees words 0 to 6 and every earlier ordinary store of the writer.
+// - store_line_no_read: the promise of store_line_plain, by stores that do not first read the line from its
+//   owner. Earlier *unordered* line stores are not covered: order_no_read_stores() stands between.
 // - store_line_no_read_unordered: no promise at all, neither about earlier stores nor that word 0 comes last.
 //   For message data, whose arrival a later flag announces:
 //       store_line_no_read_unordered(data, source);  // any number of these

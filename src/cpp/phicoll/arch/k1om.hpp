@@ -77,6 +77,11 @@ inline void store_line_plain(void* line, const void* source) {
   k1om_bytes::copy_line(line, whole_line(source, room));
 }
 
+/// One store of 64 bytes: whoever sees a word of it sees all of it and every earlier ordinary store.
+inline void store_line_ascending(void* line, const void* source) {
+  store_line_plain(line, source);
+}
+
 /// The same without a read of the line from its owner.
 inline void store_line_no_read(void* line, const void* source) {
   alignas(line_bytes) LineWord room[line_words];

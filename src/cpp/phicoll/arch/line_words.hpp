@@ -45,6 +45,15 @@ inline void store_words_then_flag(void* line, const void* source) {
   __atomic_store_n(to, from[0], __ATOMIC_RELEASE);
 }
 
+/// Words 0 to 6 in any order, then word 7 with release.
+inline void store_words_then_last(void* line, const void* source) {
+  LineWord* const to = static_cast<LineWord*>(line);
+  const SourceWord* const from = static_cast<const SourceWord*>(source);
+  __atomic_store_n(to, from[0], __ATOMIC_RELAXED);
+  for (int i = 1; i < line_words - 1; ++i) __atomic_store_n(to + i, from[i], __ATOMIC_RELAXED);
+  __atomic_store_n(to + line_words - 1, from[line_words - 1], __ATOMIC_RELEASE);
+}
+
 /// All words without any order, the flag included. ThreadSanitizer knows nothing of the fences around such a
 /// line that make a flag of it; for it alone word 0 is a release.
 inline void store_words_unordered(void* line, const void* source) {

@@ -75,6 +75,11 @@ inline void store_line_plain(void* line, const void* source) {
   store_words_then_flag(line, source);
 }
 
+/// A release at the line's end: words 0 to 6, then word 7.
+inline void store_line_ascending(void* line, const void* source) {
+  store_words_then_last(line, source);
+}
+
 /// One MOVNTI: 8 bytes past the caches to memory; a copy of the line in any cache is dropped.
 inline void store_word_non_temporal(LineWord* word, std::uint64_t value) {
   __asm__ __volatile__("movnti %1, %0" : "=m"(*word) : "r"(value) : "memory");

@@ -75,6 +75,15 @@ std::int64_t NativePort::now() const {
   return os::now_ns();
 }
 
+void NativePort::wait_until(std::int64_t ticks) const {
+  constexpr unsigned turns_a_look = 1024;
+  std::int64_t started_ns = 0;
+  for (unsigned turn = 1; this->ticks() < ticks; ++turn) {
+    if (sharing_ || roaming_) sched_yield();
+    if (turn % turns_a_look == 0) check_alive(started_ns);
+  }
+}
+
 bool NativePort::look_turns(const Awaited& a, std::uint64_t& seen, unsigned turns, unsigned pauses) {
   if (a.manner.whole_line) {
     for (unsigned turn = 0; turn < turns; ++turn) {

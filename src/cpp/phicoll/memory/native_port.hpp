@@ -19,6 +19,17 @@
 //   load_line, store_line, prefetch, evict   a whole line
 //   fence()                                  sequentially consistent
 //   pause(), now()                           one polite turn; a clock of ns for diagnostics
+//   ticks()                                  the machine's cycle counter, one clock for all ranks: every load
+//                                            before it has its value, no access after it has begun; stores
+//                                            before it may still be on their way (fence() in front, where
+//                                            that matters). Where the counter is no clock, ns
+//   wait_until(ticks)                        until ticks() has reached a value: a start by time stamp
+//   copy(destination, source, bytes)         whole lines from shared memory to shared memory, not
+//                                            overlapping. Becomes visible line by line in ascending order,
+//                                            the last word of the last line last: whoever acquires it sees
+//                                            the whole copy and all that was stored before it
+//   software(what)                           the instructions around a transfer, for machines that do not
+//                                            execute them (a simulated one); natively nothing
 // What a rank wrote before it signals is visible to whoever returns from a wait that the signal satisfied.
 
 #include <cstdint>
@@ -27,7 +38,9 @@
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/policies.hpp"
+#include "phicoll/memory/software.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/os/clock.hpp"
 
 namespace phicoll {
 
@@ -162,6 +175,28 @@ class NativePort {
     arch::pause();
   }
   std::int64_t now() const;
+
+  std::int64_t ticks() const {
+    if (__builtin_expect(!os::cycle_counter_is_clock(), 0)) return now();
+    // RDTSC may run ahead of a load in front of it and behind one that follows: a gap on both sides.
+    arch::look_gap();
+    const auto at = static_cast<std::int64_t>(arch::cycles());
+    arch::look_gap();
+    return at;
+  }
+  /// Gives the CPU away meanwhile where another rank needs it, and ends with the group like every wait.
+  void wait_until(std::int64_t ticks) const;
+
+  /// Each line's last word is a release, so a canary in the last line needs no fence: on x86-64 these are
+  /// ordinary stores, which become visible in program order, on aarch64 an STLR a line, on the card one store
+  /// of 64 bytes a line. `bytes` is a multiple of 64, both addresses are aligned to it.
+  void copy(void* destination, const void* source, std::size_t bytes) const {
+    auto* to = static_cast<unsigned char*>(destination);
+    const auto* from = static_cast<const unsigned char*>(source);
+    for (std::size_t at = 0; at < bytes; at += arch::line_bytes)
+      arch::store_line_ascending(to + at, from + at);
+  }
+  void software(Software) const {}
 
   /// True when every byte that `mask` selects equals `value`; acquire. The whole line in a few vector
   /// compares.

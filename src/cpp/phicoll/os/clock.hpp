@@ -30,6 +30,14 @@ CycleClock calibrate_cycle_clock(std::int64_t window_ns);
 /// The clock of this process, calibrated over 20 ms at the first call. Thread-safe.
 const CycleClock& cycle_clock();
 
+/// Whether the cycle counter serves as one clock for all ranks (NativePort::ticks): on x86-64 where the maker
+/// calls it invariant, on aarch64 and on the card always (paper 004, section 3.2: consistent between cores in
+/// a normal power state). Decided at the first call, the same in every process of a machine.
+bool cycle_counter_is_clock();
+
+/// Nanoseconds of one of NativePort's ticks: cycle_clock()'s, or 1 where they are nanoseconds.
+double ns_per_tick();
+
 /// Whether the CPU says that its counter is invariant: the flags constant_tsc and nonstop_tsc in `cpuinfo`
 /// (the text of /proc/cpuinfo) on x86; always on aarch64.
 bool cycle_counter_invariant(const char* cpuinfo);

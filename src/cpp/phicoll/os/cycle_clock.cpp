@@ -91,6 +91,23 @@ CycleClock calibrate_cycle_clock(std::int64_t window_ns) {
   return clock;
 }
 
+bool cycle_counter_is_clock() {
+#if defined(__KNC__) || defined(__k1om__) || defined(__MIC__)
+  return true;
+#else
+  static const bool is_clock = [] {
+    std::string cpuinfo;
+    read_text("/proc/cpuinfo", &cpuinfo);
+    return cycle_counter_invariant(cpuinfo.c_str());
+  }();
+  return is_clock;
+#endif
+}
+
+double ns_per_tick() {
+  return cycle_counter_is_clock() ? cycle_clock().ns_per_cycle : 1.0;
+}
+
 const CycleClock& cycle_clock() {
   static const CycleClock clock = calibrate_cycle_clock(20000000);
   return clock;

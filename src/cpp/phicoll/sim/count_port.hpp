@@ -10,6 +10,7 @@
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/policies.hpp"
+#include "phicoll/memory/software.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/sim/count_machine.hpp"
 
@@ -137,6 +138,19 @@ class CountPort {
   void fence() const {}
   void pause() const { machine_->pause(rank_); }
   std::int64_t now() const { return 0; }
+  // There is no time here: every stamp has been reached.
+  std::int64_t ticks() const { return 0; }
+  void wait_until(std::int64_t) const {}
+  void copy(void* destination, const void* source, std::size_t bytes) const {
+    auto* to = static_cast<unsigned char*>(destination);
+    const auto* from = static_cast<const unsigned char*>(source);
+    unsigned char line[arch::line_bytes];
+    for (std::size_t at = 0; at < bytes; at += arch::line_bytes) {
+      load_line(from + at, line);
+      store_line(to + at, line, StorePolicy::plain);
+    }
+  }
+  void software(Software) const {}
 
  private:
   template <class T>
