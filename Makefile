@@ -3,6 +3,8 @@
 PYTHON := .venv/bin/python
 CMAKE  := $(CURDIR)/.venv/bin/cmake
 JOBS   ?= $(shell nproc)
+# make test-long: minutes in the full matrix of the barriers, over all builds; 0: to its end (hours).
+BUDGET ?= 36
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
@@ -12,7 +14,7 @@ SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -na
 help:
 	@echo "make demo       look at this machine, compare the barriers on it: demo/report.html, demo/results.jsonl"
 	@echo "make test       C++ and Python tests, the notebook, style, a sample of the sanitizers and fallbacks"
-	@echo "make test-long  the full matrix, every sanitizer, the emulated aarch64"
+	@echo "make test-long  a sample of the full matrix, BUDGET=36 minutes of it (0: all), every sanitizer, the emulated aarch64"
 	@echo "make bench      the speed table: phicoll against the limit and the references"
 	@echo "make build      phicoll in .venv:  .venv/bin/phicoll, .venv/bin/python -c 'import phicoll'"
 	@echo "make clean      removes what was built; .venv and demo/ stay"
@@ -42,7 +44,7 @@ test:
 test-long:
 	@scripts/setup.sh test-long
 	@$(MAKE) --no-print-directory .venv/.built
-	JOBS=$(JOBS) scripts/test.sh --long
+	JOBS=$(JOBS) BUDGET=$(BUDGET) scripts/test.sh --long
 
 style:
 	@scripts/setup.sh test

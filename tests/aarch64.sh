@@ -1,6 +1,6 @@
 #!/bin/sh
 # Cross-compiles the core for 64-bit ARM and runs its C++ tests under QEMU's user mode.
-#   tests/aarch64.sh [BUILD_FOLDER]          (Debian: g++-aarch64-linux-gnu qemu-user googletest cmake ninja-build)
+#   [PHICOLL_TEST_LONG=1 PHICOLL_TEST_BUDGET_S=240] tests/aarch64.sh [BUILD_FOLDER]          (Debian: g++-aarch64-linux-gnu qemu-user googletest cmake ninja-build)
 # What this shows: the source is portable, and aarch64.hpp's instructions exist and do what they say. What it does not:
 # weak memory ordering. QEMU runs ARM code as x86 code, whose stores stay in order, so a missing barrier goes unseen.
 # Under QEMU cross-process copy and membarrier fall back, and robust mutexes do not notice a death (those tests are left out).

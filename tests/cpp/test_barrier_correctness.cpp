@@ -1,9 +1,12 @@
 // No rank leaves a barrier before all have entered it: every algorithm, its parameters, wait and store
 // policies, threads and processes, rank counts, placements and orders of arrival.
 //
-// By default a pairwise covering array of these for each algorithm. PHICOLL_TEST_LONG=1 runs every parameter
-// value at every rank count, under every wait policy, by threads and by processes. PHICOLL_TEST_SEED sets the
-// seed, which is printed with the time.
+// By default a pairwise covering array of these for each algorithm. PHICOLL_TEST_LONG=1 adds the full matrix:
+// every parameter value at every rank count, under every wait policy, by threads and by processes, some
+// 30,000 cases. It is walked in an order drawn from the seed until PHICOLL_TEST_BUDGET_S seconds are over (0:
+// to its end), so that a short budget samples it all. PHICOLL_TEST_SEED sets the seed, which is printed with
+// the time and the number of cases run; PHICOLL_TEST_EPISODES, where a machine is slow, the episodes of a
+// usual case.
 //
 // How it is checked. Before it enters episode e a rank writes e into a cell of its own, one of two used in
 // turn; when it has left the episode it reads the cells of all. A cell of episode e is written again for
@@ -51,22 +54,26 @@ using testing::Pairwise;
 using testing::Random;
 using testing::Row;
 
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int usual_episodes = 100;
+constexpr std::uint64_t whole_episodes = 100;
 #else
-constexpr int usual_episodes = 1000;
+constexpr std::uint64_t whole_episodes = 1000;
 #endif
+const int usual_episodes = static_cast<int>(from_environment("PHICOLL_TEST_EPISODES", whole_episodes));
 // Ranks that share a CPU and never give it away take a time slice for every step.
 constexpr int spinning_episodes = 20;
 
 bool long_run() {
-  const char* text = std::getenv("PHICOLL_TEST_LONG");
-  return text != nullptr && std::string(text) == "1";
+  return from_environment("PHICOLL_TEST_LONG", 0) == 1;
 }
 
 std::uint64_t seed() {
-  const char* text = std::getenv("PHICOLL_TEST_SEED");
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : 20150824;
+  return from_environment("PHICOLL_TEST_SEED", 20150824);
 }
 
 enum class Mode { threads, processes };
@@ -396,15 +403,13 @@ int pairs_that_cannot_be() {
   return never * crowded + 1;
 }
 
-/// Every barrier of the registry with its defaults, `auto` included.
-class EveryBarrier : public ::testing::TestWithParam<AlgorithmInfo> {
- protected:
-  void SetUp() override { start_ = std::chrono::steady_clock::now(); }
-
+/// Runs cases, counts them, and knows when to stop.
+class Cases {
+ public:
   /// Runs it unless three have failed, or one has hung: the program ends in time also where all would hang.
   void run(Case test) {
     if (failures_ >= 3 || (failures_ > 0 && seconds() > 60)) return;
-    test.seed = ++cases_ + seed() % 1000000 * 1000;
+    test.seed = ++count_ + seed() % 1000000 * 1000;
     try {
       run_case(test);
     } catch (const std::exception& error) {
@@ -417,18 +422,27 @@ class EveryBarrier : public ::testing::TestWithParam<AlgorithmInfo> {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
-  void report(const char* what) const {
-    std::printf("%s: %llu cases (%s), seed %llu, %.2f s\n", GetParam().name.c_str(),
-                static_cast<unsigned long long>(cases_), what, static_cast<unsigned long long>(seed()),
-                seconds());
+  void report(const std::string& whose, const std::string& what) const {
+    std::printf("%s: %llu %s, seed %llu, %.2f s\n", whose.c_str(), static_cast<unsigned long long>(count_),
+                what.c_str(), static_cast<unsigned long long>(seed()), seconds());
     std::fflush(stdout);  // before the next fork
   }
 
-  std::uint64_t cases_ = 0;
-  int failures_ = 0;
+  std::uint64_t count() const { return count_; }
+  int failures() const { return failures_; }
 
  private:
-  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::uint64_t count_ = 0;
+  int failures_ = 0;
+};
+
+/// Every barrier of the registry with its defaults, `auto` included.
+class EveryBarrier : public ::testing::TestWithParam<AlgorithmInfo> {
+ protected:
+  void run(const Case& test) { cases_.run(test); }
+  void report(const char* what) const { cases_.report(GetParam().name, "cases (" + std::string(what) + ")"); }
+  Cases cases_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryBarrier, ::testing::ValuesIn(barrier_algorithms()),
@@ -439,18 +453,16 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryBarrier, ::testing::ValuesIn(barrier_alg
                          });
 
 TEST_P(EveryBarrier, HoldsBackEveryRankInAPairwiseArray) {
-  if (long_run()) GTEST_SKIP() << "the full matrix runs instead";
   int dropped = 0;
   for (const Case& test : pairwise_cases(dropped))
     if (test.barrier.substr(0, test.barrier.find(':')) == GetParam().name) run(test);
-  if (failures_ > 0) return;
-  EXPECT_GE(cases_, 18u) << "each algorithm meets each rank count";
+  if (cases_.failures() > 0) return;
+  EXPECT_GE(cases_.count(), 18u) << "each algorithm meets each rank count";
   EXPECT_EQ(dropped, pairs_that_cannot_be());
   report("pairwise");
 }
 
 TEST_P(EveryBarrier, HoldsBackRanksThatSpinOnASharedCpu) {
-  if (long_run()) GTEST_SKIP() << "the full matrix runs instead";
   Case test;
   test.barrier = GetParam().name;
   test.ranks = os::allowed_cpu_count() + 1;
@@ -476,16 +488,15 @@ TEST_P(EveryBarrier, HoldsBackHundredsOfRanks) {
   report("many ranks");
 }
 
-TEST_P(EveryBarrier, HoldsBackEveryRankInTheFullMatrix) {
-  if (!long_run()) GTEST_SKIP() << "PHICOLL_TEST_LONG=1 runs it";
-  const AlgorithmInfo& algorithm = GetParam();
+/// An algorithm's share of the full matrix, in an order drawn from the seed.
+std::vector<Case> matrix_of(const AlgorithmInfo& algorithm, Random& random) {
   std::vector<std::string> barriers{algorithm.name};
   for (const ParameterInfo& parameter : algorithm.parameters)
     for (const std::string& value : values_of(parameter)) {
       const std::string barrier = algorithm.name + ":" + parameter.name + "=" + value;
       if (value != parameter.default_value && accepted(barrier)) barriers.push_back(barrier);
     }
-  Random random(seed());
+  std::vector<Case> cases;
   for (const std::string& barrier : barriers)
     for (int ranks : rank_counts())
       for (const std::string& wait : wait_names)
@@ -505,9 +516,45 @@ TEST_P(EveryBarrier, HoldsBackEveryRankInTheFullMatrix) {
           if (test.episodes == spinning_episodes &&
               (ranks > 17 || (barrier != algorithm.name && barrier.find(":store=") == std::string::npos)))
             continue;
-          run(test);
+          cases.push_back(test);
         }
-  report("full matrix");
+  for (std::size_t i = cases.size(); i > 1; --i)
+    std::swap(cases[i - 1], cases[static_cast<std::size_t>(random.below(static_cast<int>(i)))]);
+  return cases;
+}
+
+/// The full matrix, in which every part from the beginning on holds its share of each algorithm, and the
+/// first cases are one of each.
+std::vector<Case> full_matrix() {
+  Random random(seed());
+  std::vector<std::pair<double, Case>> dealt;
+  for (const AlgorithmInfo& algorithm : barrier_algorithms()) {
+    const std::vector<Case> cases = matrix_of(algorithm, random);
+    for (std::size_t i = 0; i < cases.size(); ++i)
+      dealt.emplace_back(static_cast<double>(i) / static_cast<double>(cases.size()), cases[i]);
+  }
+  std::stable_sort(dealt.begin(), dealt.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Case> all;
+  for (const auto& entry : dealt) all.push_back(entry.second);
+  return all;
+}
+
+TEST(Registry, HoldsBackEveryRankInTheFullMatrix) {
+  if (!long_run()) GTEST_SKIP() << "PHICOLL_TEST_LONG=1 runs it";
+  const auto budget_s = static_cast<double>(from_environment("PHICOLL_TEST_BUDGET_S", 0));
+  const std::vector<Case> matrix = full_matrix();
+  Cases cases;
+  double said = 0;
+  for (const Case& test : matrix) {
+    if (budget_s > 0 && cases.seconds() >= budget_s && cases.count() >= barrier_algorithms().size()) break;
+    cases.run(test);
+    if (cases.seconds() - said >= 60) {
+      said = cases.seconds();
+      cases.report("full matrix", "cases so far, last " + test.text());
+    }
+  }
+  cases.report("full matrix", "of " + std::to_string(matrix.size()) + " cases");
 }
 
 TEST_P(EveryBarrier, FitsInTheDefaultMemoryAtTheMostRanks) {
