@@ -1,0 +1,756 @@
+#include "phicoll/sim/coherence.hpp"
+
+#include <algorithm>
+
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+namespace sim {
+
+const char* to_string(Request kind) {
+  constexpr const char* names[] = {"read", "prefetch", "write", "no-read write", "evict"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+char letter(LineState state) {
+  return "ISEML"[static_cast<std::size_t>(state)];
+}
+
+int CoreSet::lowest() const {
+  for (int word = 0; word < max_cores / 64; ++word)
+    if (bits[word] != 0) return word * 64 + __builtin_ctzll(bits[word]);
+  return -1;
+}
+
+namespace {
+
+bool is_read(Request kind) {
+  return kind == Request::read || kind == Request::prefetch;
+}
+bool is_write(Request kind) {
+  return kind == Request::write || kind == Request::write_no_read;
+}
+
+}  // namespace
+
+Coherence::Coherence(const MachineParameters& parameters, EventWheel& wheel, std::uint64_t seed,
+                     CoherenceListener& listener, Counters& counters)
+    : p_(parameters),
+      ring_(parameters),
+      wheel_(wheel),
+      listener_(listener),
+      counters_(counters),
+      random_(measure::mix_seed(seed, 1)),
+      seed_(seed),
+      cores_(static_cast<std::size_t>(parameters.cores)) {
+  const auto directories = static_cast<std::size_t>(std::max(p_.directories, 1));
+  const auto channels =
+      static_cast<std::size_t>(std::max(p_.memory_controllers * p_.channels_per_controller, 1));
+  counters_.directories.resize(directories);
+  counters_.caches.resize(cores_);
+  counters_.channels.resize(channels);
+  directory_free_.resize(directories);
+  cache_free_.resize(cores_);
+  channel_free_.resize(channels);
+  under_way_.assign(cores_, none);
+  outstanding_count_.resize(cores_);
+  held_back_.resize(cores_);
+  l1_.assign(cores_, CoreTags(p_.l1_kib, p_.l1_ways));
+  l2_.assign(cores_, CoreTags(p_.l2_kib, p_.l2_ways));
+}
+
+void Coherence::add_lines(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Line line;
+    const std::uint64_t hash = measure::mix_seed(seed_, 2, lines_.size());
+    line.home = static_cast<std::uint16_t>((hash & 0xffffffff) % counters_.directories.size());
+    line.channel = static_cast<std::uint16_t>((hash >> 32) % counters_.channels.size());
+    lines_.push_back(line);
+  }
+  states_.resize(lines_.size() * cores_, 0);
+  counters_.lines.resize(lines_.size());
+  // Lines are numbered one after another, so a cache's sets fill evenly and none overflows before all do.
+  capacity_matters_ = lines_.size() > static_cast<std::size_t>(p_.l1_kib) * 1024 / 64;
+}
+
+Cycles Coherence::hit(int core, LineId line) {
+  const auto c = static_cast<std::size_t>(core);
+  if (!capacity_matters_ || l1_[c].touch(line)) {
+    ++counters_.l1_hits;
+    return p_.l1_hit;
+  }
+  l1_[c].insert(line);
+  l2_[c].touch(line);
+  ++counters_.l2_hits;
+  return p_.l2_hit;
+}
+
+void Coherence::set_state(int core, LineId line, LineState to) {
+  std::uint8_t& state = states_[line * cores_ + static_cast<std::size_t>(core)];
+  const auto from = static_cast<LineState>(state);
+  if (from == to) return;
+  state = static_cast<std::uint8_t>(to);
+  if (log_)
+    log_->states.push_back(StateRecord{wheel_.now(), line, static_cast<std::int16_t>(core), from, to});
+  if (checking_) check(line);
+}
+
+Cycles Coherence::jitter() {
+  return p_.jitter == 0 ? 0 : static_cast<Cycles>(random_.below(static_cast<std::uint64_t>(p_.jitter) + 1));
+}
+
+/// When the server takes the request up that reaches it at `from`.
+Cycles Coherence::serve(ServiceCount& count, Cycles& free, Cycles from, Cycles service) {
+  const Cycles start = std::max(from, free);
+  free = start + service;
+  ++count.served;
+  count.busy += service;
+  count.queued += start - from;
+  return start;
+}
+
+// --- the requester ---------------------------------------------------------------------------------------
+
+std::uint32_t Coherence::make(Request kind, int core, int rank, LineId line) {
+  std::uint32_t t = free_;
+  if (t == none) {
+    t = static_cast<std::uint32_t>(transactions_.size());
+    transactions_.emplace_back();
+  } else {
+    free_ = transactions_[t].next;
+  }
+  Transaction& made = transactions_[t];
+  made = Transaction{};
+  made.line = line;
+  made.next = none;
+  made.core = static_cast<std::int16_t>(core);
+  made.responder = -1;
+  made.kind = kind;
+  made.issued = wheel_.now();
+  made.arrived = made.begun = made.answered = made.data = made.go = made.filled = -1;
+  made.acknowledge = 0;
+  if (rank >= 0) made.rank[made.ranks++] = static_cast<std::int16_t>(rank);
+  std::uint32_t& first = under_way_[static_cast<std::size_t>(core)];
+  made.next_at_core = first;
+  first = t;
+  ++counters_.requests[static_cast<std::size_t>(kind)];
+  return t;
+}
+
+void Coherence::request(Request kind, int core, int rank, LineId line) {
+  for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none; t = at(t).next_at_core) {
+    Transaction& other = at(t);
+    if (other.line != line) continue;
+    // A read joins a prefetch whatever the machine merges: the prefetch waits in the same cache.
+    const bool joins =
+        is_read(kind)
+            ? other.kind == Request::prefetch || (other.kind == Request::read && p_.merge_reads == Switch::on)
+        : is_write(kind) ? (other.kind == kind || (other.kind == Request::write && is_write(kind))) &&
+                               p_.merge_writes == Switch::on
+                         : false;
+    if (!joins || other.filled >= 0) continue;
+    if (rank >= 0) {
+      if (other.ranks == max_contexts_per_core) continue;
+      for (int i = 0; i < other.ranks; ++i)
+        if (other.rank[i] == rank) return;
+      other.rank[other.ranks++] = static_cast<std::int16_t>(rank);
+    }
+    ++counters_.merged;
+    return;
+  }
+  const std::uint32_t t = make(kind, core, rank, line);
+  if (kind == Request::evict) {
+    if (!readable(core, line)) {
+      leave_core(t);
+      at(t).next = free_;
+      free_ = t;
+      return;
+    }
+    // From now on the core does not have the line; what it was lives in the image until the directory agrees.
+    set_state(core, line, LineState::leaving);
+    listener_.taken(core, line);
+    launch(t);
+    return;
+  }
+  const auto c = static_cast<std::size_t>(core);
+  if (state(core, line) == LineState::leaving || outstanding_count_[c] >= p_.core_window) {
+    held_back_[c].push_back(t);
+    return;
+  }
+  launch(t);
+}
+
+bool Coherence::asked(int core, LineId line) const {
+  for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none;
+       t = transactions_[t].next_at_core)
+    if (transactions_[t].line == line && transactions_[t].kind != Request::evict) return true;
+  return false;
+}
+
+void Coherence::launch(std::uint32_t t) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  ++outstanding_count_[static_cast<std::size_t>(x.core)];
+  ++counters_.lines[x.line].requests;
+  if (p_.near_directories == Switch::on && !line.homed) {
+    line.homed = true;
+    line.home = static_cast<std::uint16_t>(static_cast<std::size_t>(x.core) % counters_.directories.size());
+  }
+  if (p_.protocol == Protocol::table) {
+    wheel_.push(wheel_.now() + p_.miss + jitter(), EventKind::start, t);
+    return;
+  }
+  const Cycles trip = ring_.send(counters_.request_ring, ring_.core(x.core), ring_.directory(line.home));
+  wheel_.push(wheel_.now() + p_.miss + jitter() + trip, EventKind::request, t);
+}
+
+/// The transaction is no longer under way at its core; requests that were held back may start.
+void Coherence::leave_core(std::uint32_t t) {
+  const auto c = static_cast<std::size_t>(at(t).core);
+  std::uint32_t* link = &under_way_[c];
+  while (*link != t) link = &at(*link).next_at_core;
+  *link = at(t).next_at_core;
+}
+
+// --- the directory ---------------------------------------------------------------------------------------
+
+void Coherence::handle(const Event& event) {
+  ++counters_.events;
+  switch (event.kind) {
+    case EventKind::request:
+      return arrive(event.subject);
+    case EventKind::start:
+      return take_up(event.subject);
+    case EventKind::forward:
+      return forwarded(event.subject, event.core);
+    case EventKind::answer:
+      return answer(event.subject, event.core);
+    case EventKind::invalidate:
+      return invalidate(event.subject, event.core);
+    case EventKind::give_up:
+      return give_up(event.subject, event.core);
+    case EventKind::acknowledged:
+      return acknowledged(event.subject);
+    case EventKind::fill:
+      return fill(event.subject);
+    case EventKind::released:
+      return released(event.subject);
+    case EventKind::resume:
+      break;
+  }
+}
+
+void Coherence::arrive(std::uint32_t t) {
+  Transaction& x = at(t);
+  const std::size_t home = lines_[x.line].home;
+  x.arrived = wheel_.now();
+  const Cycles start =
+      serve(counters_.directories[home], directory_free_[home], x.arrived, p_.directory_service);
+  if (start > x.arrived)
+    wheel_.push(start, EventKind::start, t);
+  else
+    take_up(t);
+}
+
+void Coherence::take_up(std::uint32_t t) {
+  Transaction& x = at(t);
+  if (x.arrived < 0) x.arrived = wheel_.now();
+  x.ahead = lines_[x.line].queued;
+  queue(t);
+  pump(x.line);
+}
+
+void Coherence::queue(std::uint32_t t) {
+  Line& line = lines_[at(t).line];
+  at(t).next = none;
+  (line.waiting == none ? line.waiting : at(line.last).next) = t;
+  line.last = t;
+  ++line.queued;
+}
+
+/// Begins the requests of a line that can begin, in their order.
+void Coherence::pump(LineId id) {
+  Line& line = lines_[id];
+  while (line.waiting != none && !line.busy) {
+    const std::uint32_t t = line.waiting;
+    // A line that is on its way from memory can only be read, and not if its reader got it exclusively.
+    if (line.fetching > 0 && (!is_read(at(t).kind) || line.alone)) return;
+    line.waiting = at(t).next;
+    --line.queued;
+    begin(t);
+  }
+}
+
+void Coherence::begin(std::uint32_t t) {
+  Transaction& x = at(t);
+  if (x.begun < 0) {
+    x.begun = wheel_.now();
+    counters_.lines[x.line].waited += x.begun - x.arrived;
+  }
+  if (p_.protocol == Protocol::table) return begin_table(t);
+  const Cycles from = wheel_.now() + p_.directory_latency;
+  if (is_read(x.kind)) return begin_read(t, from);
+  if (is_write(x.kind)) return begin_write(t, from);
+  begin_evict(t, from);
+}
+
+/// Which cache answers a read by `core`: the owner; or the sharer nearest to the requester.
+int Coherence::responder(const Line& line, int core) const {
+  if (p_.responder == Responder::nearest) {
+    int best = -1;
+    Cycles least = EventWheel::never;
+    RingCount uncounted;
+    line.sharers.each([&](int sharer) {
+      const Cycles trip = ring_.send(uncounted, ring_.core(sharer), ring_.core(core));
+      if (sharer == core || trip >= least) return;
+      least = trip;
+      best = sharer;
+    });
+    if (best >= 0) return best;
+  }
+  if (line.owner >= 0 && line.owner != core) return line.owner;
+  int other = -1;
+  line.sharers.each([&](int sharer) {
+    if (sharer != core && other < 0) other = sharer;
+  });
+  return other >= 0 ? other : core;
+}
+
+void Coherence::fetch(std::uint32_t t, Cycles from) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  const std::size_t channel = line.channel;
+  const int stop = ring_.memory(static_cast<int>(channel) / p_.channels_per_controller);
+  const Cycles there = from + ring_.send(counters_.request_ring, ring_.directory(line.home), stop);
+  const Cycles start = serve(counters_.channels[channel], channel_free_[channel],
+                             std::max(there, line.memory_free), p_.memory_channel);
+  line.memory_free = start + p_.memory_same_line;
+  x.source = Source::memory;
+  x.answered = start;
+  x.data = start + p_.memory_latency + ring_.send(counters_.data_ring, stop, ring_.core(x.core));
+  wheel_.push(x.data + p_.fill, EventKind::fill, t);
+}
+
+void Coherence::begin_read(std::uint32_t t, Cycles from) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  if (line.sharers.empty() || (p_.responder == Responder::memory && !line.dirty)) {
+    if (line.fetching > 0 && !line.joining && p_.memory_fill == MemoryFill::defer) {
+      x.next = line.deferred;
+      line.deferred = t;
+      return;
+    }
+    ++line.fetching;
+    x.ordered = true;
+    return fetch(t, from);
+  }
+  line.busy = true;
+  const int from_core = responder(line, x.core);
+  x.responder = static_cast<std::int16_t>(from_core);
+  x.source = Source::cache;
+  const Cycles trip = ring_.send(counters_.request_ring, ring_.directory(line.home), ring_.core(from_core));
+  wheel_.push(from + trip, EventKind::forward, t, static_cast<std::uint16_t>(from_core));
+}
+
+void Coherence::begin_write(std::uint32_t t, Cycles from) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  line.busy = true;
+  x.upgrade = line.sharers.has(x.core);
+  const bool needs_data = x.kind == Request::write && !x.upgrade;
+  if (x.upgrade) {
+    ++counters_.upgrades;
+    from += p_.upgrade;
+  }
+  CoreSet others = line.sharers;
+  others.remove(x.core);
+  if (others.empty()) {
+    line.sharers = CoreSet();
+    line.sharers.add(x.core);
+    line.owner = x.core;
+    line.dirty = true;
+    x.ordered = true;
+    if (needs_data) return fetch(t, from);
+    x.go = from + ring_.send(counters_.acknowledge_ring, ring_.directory(line.home), ring_.core(x.core));
+    wheel_.push(x.go + p_.fill, EventKind::fill, t);
+    return;
+  }
+  // The cache that sends the data is asked first, then the others, one behind the other.
+  const int first = line.owner >= 0 && others.has(line.owner) ? line.owner : others.lowest();
+  if (needs_data) {
+    x.responder = static_cast<std::int16_t>(first);
+    x.source = Source::cache;
+  }
+  const auto ask = [&](int core) {
+    const Cycles trip = ring_.send(counters_.request_ring, ring_.directory(line.home), ring_.core(core));
+    wheel_.push(from + p_.invalidate_each * x.pending + trip, EventKind::invalidate, t,
+                static_cast<std::uint16_t>(core));
+    ++x.pending;
+  };
+  ask(first);
+  others.remove(first);
+  others.each(ask);
+  x.invalidated = x.pending;
+}
+
+void Coherence::begin_evict(std::uint32_t t, Cycles from) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  if (line.sharers.has(x.core)) {
+    line.sharers.remove(x.core);
+    if (line.owner == x.core) {
+      if (line.dirty) {
+        const std::size_t channel = line.channel;
+        const int stop = ring_.memory(static_cast<int>(channel) / p_.channels_per_controller);
+        const Cycles there = from + ring_.send(counters_.data_ring, ring_.core(x.core), stop);
+        serve(counters_.channels[channel], channel_free_[channel], there, p_.memory_channel);
+        ++counters_.write_backs;
+        line.dirty = false;
+      }
+      line.owner = static_cast<std::int16_t>(line.sharers.lowest());
+    }
+  }
+  x.go = from + ring_.send(counters_.acknowledge_ring, ring_.directory(line.home), ring_.core(x.core));
+  wheel_.push(x.go, EventKind::fill, t);
+}
+
+// --- the caches that are asked ----------------------------------------------------------------------------
+
+void Coherence::forwarded(std::uint32_t t, int core) {
+  const auto c = static_cast<std::size_t>(core);
+  const Cycles start = serve(counters_.caches[c], cache_free_[c], wheel_.now(), p_.owner_service);
+  if (start > wheel_.now())
+    wheel_.push(start, EventKind::answer, t, static_cast<std::uint16_t>(core));
+  else
+    answer(t, core);
+}
+
+void Coherence::answer(std::uint32_t t, int core) {
+  Transaction& x = at(t);
+  const Line& line = lines_[x.line];
+  // From here on the core no longer writes without asking. A core that asks itself keeps what it has.
+  if (core != x.core && writable(core, x.line)) set_state(core, x.line, LineState::shared);
+  if (p_.protocol == Protocol::table) return;
+  x.answered = wheel_.now();
+  const Cycles sent = wheel_.now() + p_.owner_latency;
+  x.data = sent + ring_.send(counters_.data_ring, ring_.core(core), ring_.core(x.core));
+  const Cycles told =
+      sent + ring_.send(counters_.acknowledge_ring, ring_.core(core), ring_.directory(line.home));
+  wheel_.push(told + p_.acknowledge, EventKind::acknowledged, t);
+  if (p_.completion == Completion::data) {
+    x.ordered = true;
+    wheel_.push(x.data + p_.fill, EventKind::fill, t);
+  }
+}
+
+void Coherence::invalidate(std::uint32_t t, int core) {
+  const auto c = static_cast<std::size_t>(core);
+  const Cycles service = core == at(t).responder ? p_.owner_service : p_.invalidate_each;
+  const Cycles start = serve(counters_.caches[c], cache_free_[c], wheel_.now(), service);
+  if (start > wheel_.now())
+    wheel_.push(start, EventKind::give_up, t, static_cast<std::uint16_t>(core));
+  else
+    give_up(t, core);
+}
+
+/// Reads of the core that the directory has counted but that are not there yet will be used once only.
+void Coherence::drop_own_reads(int core, LineId line) {
+  for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none; t = at(t).next_at_core)
+    if (at(t).line == line && at(t).ordered && is_read(at(t).kind)) at(t).dropped = true;
+}
+
+void Coherence::give_up(std::uint32_t t, int core) {
+  Transaction& x = at(t);
+  const Line& line = lines_[x.line];
+  drop_own_reads(core, x.line);
+  if (readable(core, x.line)) {
+    set_state(core, x.line, LineState::invalid);
+    listener_.taken(core, x.line);
+  }
+  ++counters_.invalidations;
+  ++counters_.lines[x.line].invalidations;
+  x.answered = wheel_.now();
+  if (p_.protocol == Protocol::table) return;
+  const Cycles sent = wheel_.now() + p_.owner_latency;
+  if (core == x.responder)
+    x.data = sent + ring_.send(counters_.data_ring, ring_.core(core), ring_.core(x.core));
+  const Cycles told =
+      sent + ring_.send(counters_.acknowledge_ring, ring_.core(core), ring_.directory(line.home));
+  x.acknowledge = std::max(x.acknowledge, told + p_.acknowledge);
+  if (--x.pending == 0) wheel_.push(x.acknowledge, EventKind::acknowledged, t);
+}
+
+// --- the end ----------------------------------------------------------------------------------------------
+
+void Coherence::acknowledged(std::uint32_t t) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  const bool write = is_write(x.kind);
+  if (write) line.sharers = CoreSet();
+  line.sharers.add(x.core);
+  if (write || line.owner < 0) line.owner = x.core;
+  if (write) line.dirty = true;
+  x.go =
+      wheel_.now() + ring_.send(counters_.acknowledge_ring, ring_.directory(line.home), ring_.core(x.core));
+  // Without the go-ahead in the way a read ended, or will end, when its data came: see answer().
+  if (write || p_.completion == Completion::go) {
+    x.ordered = true;
+    const bool data_ends = write && p_.completion == Completion::data && x.data >= 0;
+    const Cycles end = data_ends ? std::max(x.data, wheel_.now()) : std::max(x.data, x.go);
+    wheel_.push(end + p_.fill, EventKind::fill, t);
+  }
+  // Where the data alone ends a read, its requester may have gone on already: the owner's word is enough.
+  const bool early = !write && p_.completion == Completion::data;
+  const bool over = early && x.filled >= 0;
+  const LineId id = x.line;
+  if (over) {
+    at(t).next = free_;
+    free_ = t;
+  }
+  if (early || (write ? p_.write_unlock : p_.read_unlock) == Unlock::owner) {
+    line.busy = false;
+    pump(id);
+  }
+}
+
+void Coherence::insert(int core, LineId line) {
+  if (!capacity_matters_) return;
+  const auto c = static_cast<std::size_t>(core);
+  if (!l1_[c].touch(line)) l1_[c].insert(line);
+  if (l2_[c].touch(line)) return;
+  const std::uint32_t out = l2_[c].insert(line);
+  if (out == CoreTags::nothing || !readable(core, out)) return;
+  ++counters_.evictions;
+  request(Request::evict, core, -1, out);
+}
+
+void Coherence::record(const Transaction& x) {
+  if (!log_) return;
+  const Line& line = lines_[x.line];
+  log_->transfers.push_back(TransferRecord{x.kind, x.source, x.core, x.ranks > 0 ? x.rank[0] : -1, x.line,
+                                           line.home, x.responder, x.invalidated, x.ahead, x.issued,
+                                           x.arrived, x.begun, x.answered, x.data, x.go, x.filled});
+}
+
+void Coherence::fill(std::uint32_t t) {
+  const Transaction& x = at(t);
+  const LineId id = x.line;
+  const int core = x.core;
+  const Request kind = x.kind;
+  Line& line = lines_[id];
+  at(t).filled = wheel_.now();
+  if (kind == Request::evict) {
+    set_state(core, id, LineState::invalid);
+  } else if (is_write(kind)) {
+    set_state(core, id, LineState::modified);
+  } else {
+    const bool memory = x.source == Source::memory;
+    if (memory && p_.protocol == Protocol::directory)
+      line.alone = line.fetching == 1 && line.deferred == none && line.sharers.empty();
+    if (!x.dropped && !readable(core, id))
+      set_state(core, id,
+                memory && (line.alone || (p_.protocol == Protocol::table && line.sharers.empty()))
+                    ? LineState::exclusive
+                    : LineState::shared);
+  }
+  if (x.source == Source::cache) ++counters_.from_caches, ++counters_.lines[id].transfers;
+  if (x.source == Source::memory) ++counters_.from_memory, ++counters_.lines[id].from_memory;
+  record(x);
+  const int transfer = log_ ? static_cast<int>(log_->transfers.size()) - 1 : -1;
+
+  // What is acknowledged to the directory: reads from memory, and what keeps the line busy until then.
+  if (p_.protocol == Protocol::table) {
+    if (is_write(kind)) line.sharers = CoreSet();
+    if (kind != Request::evict) {
+      line.sharers.add(core);
+      if (is_write(kind) || line.owner < 0) line.owner = static_cast<std::int16_t>(core);
+    }
+    wheel_.push(wheel_.now() + p_.table_line_service, EventKind::released, t);
+  } else {
+    const bool fetched = is_read(kind) && x.source == Source::memory;
+    const bool holds_line = is_write(kind) ? p_.write_unlock == Unlock::requester || (x.invalidated == 0)
+                            : is_read(kind) && !fetched
+                                ? p_.read_unlock == Unlock::requester && p_.completion == Completion::go
+                                : false;
+    if (fetched || holds_line) {
+      const Cycles trip =
+          ring_.send(counters_.acknowledge_ring, ring_.core(core), ring_.directory(line.home));
+      wheel_.push(wheel_.now() + trip, EventKind::released, t);
+    } else if (!(is_read(kind) && p_.completion == Completion::data && x.go < 0)) {
+      at(t).next = free_;  // with `data`, acknowledged() is still to come and frees it
+      free_ = t;
+    }
+  }
+
+  const auto c = static_cast<std::size_t>(core);
+  leave_core(t);
+  --outstanding_count_[c];
+  const int ranks = at(t).ranks;
+  std::int16_t waiting[max_contexts_per_core];
+  std::copy(at(t).rank, at(t).rank + ranks, waiting);
+  if (kind != Request::evict) insert(core, id);
+  while (!held_back_[c].empty() && outstanding_count_[c] < p_.core_window) {
+    const std::uint32_t next = held_back_[c].front();
+    if (state(core, at(next).line) == LineState::leaving) break;
+    held_back_[c].pop_front();
+    launch(next);
+  }
+  for (int i = 0; i < ranks; ++i) listener_.fulfilled(waiting[i], id, kind, i, transfer);
+}
+
+void Coherence::released(std::uint32_t t) {
+  const Transaction& x = at(t);
+  const LineId id = x.line;
+  Line& line = lines_[id];
+  const bool fetched = p_.protocol == Protocol::directory && is_read(x.kind) && x.source == Source::memory;
+  if (fetched) {
+    --line.fetching;
+    line.sharers.add(x.core);
+    if (line.owner < 0) line.owner = x.core;
+    if (line.fetching == 0) {
+      line.alone = false;
+      line.joining = false;
+      if (line.deferred != none) {
+        // They came one before the other; the list has the last first.
+        std::uint32_t reversed = none;
+        while (line.deferred != none) {
+          const std::uint32_t next = at(line.deferred).next;
+          at(line.deferred).next = reversed;
+          reversed = line.deferred;
+          line.deferred = next;
+        }
+        line.joining = true;
+        while (reversed != none) {
+          const std::uint32_t next = at(reversed).next;
+          ++line.fetching;
+          at(reversed).ordered = true;
+          fetch(reversed, wheel_.now() + p_.directory_latency);
+          reversed = next;
+        }
+      }
+    }
+  } else {
+    line.busy = false;
+  }
+  at(t).next = free_;
+  free_ = t;
+  pump(id);
+}
+
+// --- machines whose transfers cost what a table says
+// --------------------------------------------------------
+
+void Coherence::begin_table(std::uint32_t t) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  line.busy = true;
+  if (x.kind == Request::evict) {
+    line.sharers.remove(x.core);
+    if (line.owner == x.core) {
+      if (line.dirty) ++counters_.write_backs;
+      line.dirty = false;
+      line.owner = static_cast<std::int16_t>(line.sharers.lowest());
+    }
+    wheel_.push(wheel_.now() + p_.table_near_shared, EventKind::fill, t);
+    return;
+  }
+  const auto package = [this](int core) { return static_cast<long>(core) * p_.packages / p_.cores; };
+  CoreSet others = line.sharers;
+  others.remove(x.core);
+  x.upgrade = line.sharers.has(x.core);
+  Cycles latency = p_.l2_hit;
+  if (line.sharers.empty()) {
+    x.source = Source::memory;
+    latency = p_.table_memory;
+  } else if (!others.empty()) {
+    // The owner answers, or of several sharers one in the requester's package.
+    int from = line.owner >= 0 && line.owner != x.core ? line.owner : others.lowest();
+    others.each([&](int core) {
+      if (!writable(from, x.line) && package(core) == package(x.core)) from = core;
+    });
+    const bool near = package(from) == package(x.core);
+    switch (state(from, x.line)) {
+      case LineState::modified:
+        latency = near ? p_.table_near_modified : p_.table_far_modified;
+        break;
+      case LineState::exclusive:
+        latency = near ? p_.table_near_exclusive : p_.table_far_exclusive;
+        break;
+      default:
+        latency = near ? p_.table_near_shared : p_.table_far_shared;
+    }
+    x.source = Source::cache;
+    x.responder = static_cast<std::int16_t>(from);
+    const Cycles half = wheel_.now() + latency / 2;
+    if (is_write(x.kind)) {
+      others.each([&](int core) {
+        ++x.invalidated;
+        wheel_.push(half, EventKind::give_up, t, static_cast<std::uint16_t>(core));
+      });
+    } else {
+      wheel_.push(half, EventKind::answer, t, static_cast<std::uint16_t>(from));
+    }
+  }
+  if (is_write(x.kind)) {
+    line.dirty = true;
+    if (x.upgrade) ++counters_.upgrades;
+  }
+  x.data = wheel_.now() + latency;
+  wheel_.push(x.data + p_.fill, EventKind::fill, t);
+}
+
+// --- checking and setting up
+// ----------------------------------------------------------------------------------
+
+void Coherence::check(LineId line) const {
+  std::string holders;
+  int owners = 0, sharers = 0;
+  for (int core = 0; core < p_.cores; ++core) {
+    const LineState s = state(core, line);
+    if (s == LineState::invalid || s == LineState::leaving) continue;
+    (s == LineState::shared ? sharers : owners) += 1;
+    holders += (holders.empty() ? "" : ", ") + std::string("core ") + std::to_string(core) + " " + letter(s);
+  }
+  if (owners > 1 || (owners == 1 && sharers > 0))
+    throw Error("simulation: line " + std::to_string(line) + " at cycle " + std::to_string(wheel_.now()) +
+                " is held by " + holders + ": one core alone may have a line exclusive or modified");
+}
+
+void Coherence::check_at_rest() const {
+  for (LineId id = 0; id < lines_.size(); ++id) {
+    const Line& line = lines_[id];
+    check(id);
+    if (line.busy || line.waiting != none || line.fetching != 0 || line.deferred != none)
+      throw Error("simulation: line " + std::to_string(id) + " is busy though nothing is under way");
+    for (int core = 0; core < p_.cores; ++core)
+      if (readable(core, id) && !line.sharers.has(core))
+        throw Error("simulation: core " + std::to_string(core) + " has line " + std::to_string(id) +
+                    " and its directory does not know");
+  }
+  for (std::size_t core = 0; core < cores_; ++core)
+    if (under_way_[core] != none || outstanding_count_[core] != 0 || !held_back_[core].empty())
+      throw Error("simulation: core " + std::to_string(core) + " still waits for line " +
+                  std::to_string(under_way_[core] == none ? 0 : transactions_[under_way_[core]].line));
+}
+
+void Coherence::place(LineId id, LineState to, const std::vector<int>& cores) {
+  Line& line = lines_[id];
+  for (int core = 0; core < p_.cores; ++core) set_state(core, id, LineState::invalid);
+  line.sharers = CoreSet();
+  line.owner = -1;
+  line.dirty = to == LineState::modified;
+  if (to == LineState::invalid) return;
+  for (const int core : cores) {
+    set_state(core, id, to);
+    line.sharers.add(core);
+    if (line.owner < 0) line.owner = static_cast<std::int16_t>(core);
+    if (capacity_matters_) {
+      const auto c = static_cast<std::size_t>(core);
+      if (!l1_[c].touch(id)) l1_[c].insert(id);
+      if (!l2_[c].touch(id)) l2_[c].insert(id);
+    }
+  }
+}
+
+}  // namespace sim
+}  // namespace phicoll
