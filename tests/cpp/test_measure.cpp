@@ -148,6 +148,21 @@ TEST(Json, WhatIsCutOffOrMoreThanOneValueIsRefused) {
        {"", "{", "{\"a\":1", "{\"a\":}", "[1,2", "\"open", "{\"a\":1} x", "tru", "{\"a\" 1}", "[1 2]"})
     EXPECT_FALSE(JsonValue::parse(text, &value)) << text;
   EXPECT_FALSE(JsonValue::parse(std::string(5000, '['), &value));
+  for (const char* text : {"inf", "0x10", "+1", "1.2.3", "nan", "{\"a\":1,\"a\":2}", "\"two\nlines\""})
+    EXPECT_FALSE(JsonValue::parse(text, &value)) << text;
+}
+
+TEST(Json, KnowsTheLineOfEachValueAndOfWhatIsWrong) {
+  JsonValue value;
+  ASSERT_TRUE(JsonValue::parse("\n{\"a\": 1,\n \"b\": [2,\n3]}", &value));
+  EXPECT_EQ(value.line, 2);
+  EXPECT_EQ(value["a"].line, 2);
+  EXPECT_EQ(value["b"].list.at(1).line, 4);
+  EXPECT_EQ(value["absent"].line, 0);
+  JsonFault fault;
+  ASSERT_FALSE(JsonValue::parse("{\"a\": 1,\n \"b\": 2\n \"c\": 3}", &value, &fault));
+  EXPECT_EQ(fault.line, 3);
+  EXPECT_NE(fault.what.find("\"b\""), std::string::npos) << fault.what;
 }
 
 TEST(Settings, RankListsAreParsed) {

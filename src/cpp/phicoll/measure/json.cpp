@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace phicoll {
 namespace measure {
@@ -83,12 +84,22 @@ class Parser {
   bool whole(JsonValue* value) {
     if (!parse(value, 0)) return false;
     blanks();
-    return at_ == end_;
+    return at_ == end_ || fail("more after the end");
   }
+  const JsonFault& fault() const { return fault_; }
 
  private:
+  /// Remembers the first fault, which is the innermost.
+  bool fail(const std::string& what) {
+    if (fault_.line == 0) {
+      fault_.line = line_;
+      fault_.what = what;
+    }
+    return false;
+  }
   void blanks() {
-    while (at_ < end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r')) ++at_;
+    for (; at_ < end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r'); ++at_)
+      if (*at_ == '\n') ++line_;
   }
   bool word(const char* expected) {
     const char* p = at_;
@@ -98,9 +109,10 @@ class Parser {
     return true;
   }
   bool parse(JsonValue* value, int depth) {
-    if (depth > 64) return false;
+    if (depth > 64) return fail("nested too deeply");
     blanks();
-    if (at_ == end_) return false;
+    if (at_ == end_) return fail("the text ends where a value is expected");
+    value->line = line_;
     switch (*at_) {
       case '{':
         return parse_object(value, depth);
@@ -112,21 +124,25 @@ class Parser {
       case 't':
         value->type = JsonValue::Type::boolean;
         value->boolean = true;
-        return word("true");
+        return word("true") || fail("a value is expected");
       case 'f':
         value->type = JsonValue::Type::boolean;
-        return word("false");
+        return word("false") || fail("a value is expected");
       case 'n':
-        return word("null");
-      default: {
-        value->type = JsonValue::Type::number;
-        char* after = nullptr;
-        value->number = std::strtod(at_, &after);
-        if (after == at_ || after > end_) return false;
-        at_ = after;
-        return true;
-      }
+        return word("null") || fail("a value is expected");
+      default:
+        return parse_number(value);
     }
+  }
+  bool parse_number(JsonValue* value) {
+    value->type = JsonValue::Type::number;
+    const std::size_t length = std::strspn(at_, "+-.0123456789eE");  // strtod alone takes 0x10 and inf too
+    char* after = nullptr;
+    value->number = std::strtod(at_, &after);
+    if (length == 0 || *at_ == '+' || after != at_ + length || after > end_)
+      return fail("a value is expected");
+    at_ = after;
+    return true;
   }
   bool parse_object(JsonValue* value, int depth) {
     value->type = JsonValue::Type::object;
@@ -136,13 +152,15 @@ class Parser {
     for (;;) {
       blanks();
       std::string name;
-      if (at_ == end_ || *at_ != '"' || !parse_string(&name)) return false;
+      if (at_ == end_ || *at_ != '"') return fail("a field's name in quotes is expected");
+      if (!parse_string(&name)) return false;
       blanks();
-      if (!word(":")) return false;
+      if (!word(":")) return fail("':' is expected behind \"" + name + "\"");
+      if (value->object.count(name) != 0) return fail("\"" + name + "\" for the second time");
       if (!parse(&value->object[name], depth + 1)) return false;
       blanks();
       if (word("}")) return true;
-      if (!word(",")) return false;
+      if (!word(",")) return fail("',' or '}' is expected behind the value of \"" + name + "\"");
     }
   }
   bool parse_list(JsonValue* value, int depth) {
@@ -155,7 +173,7 @@ class Parser {
       if (!parse(&value->list.back(), depth + 1)) return false;
       blanks();
       if (word("]")) return true;
-      if (!word(",")) return false;
+      if (!word(",")) return fail("',' or ']' is expected");
     }
   }
   bool parse_string(std::string* text) {
@@ -165,11 +183,12 @@ class Parser {
         ++at_;
         return true;
       }
+      if (*at_ == '\n') return fail("a text without its closing quote");
       if (*at_ != '\\') {
         *text += *at_;
         continue;
       }
-      if (++at_ == end_) return false;
+      if (++at_ == end_) break;
       switch (*at_) {
         case 'n':
           *text += '\n';
@@ -187,7 +206,7 @@ class Parser {
           *text += '\f';
           break;
         case 'u': {
-          if (end_ - at_ < 5) return false;
+          if (end_ - at_ < 5) return fail("\\u without four digits");
           const unsigned long code = std::strtoul(std::string(at_ + 1, 4).c_str(), nullptr, 16);
           // UTF-8 of the basic plane; surrogate halves come out as such, which our own lines never hold.
           if (code < 0x80) {
@@ -207,11 +226,13 @@ class Parser {
           *text += *at_;
       }
     }
-    return false;
+    return fail("a text without its closing quote");
   }
 
   const char* at_;
   const char* end_;
+  int line_ = 1;
+  JsonFault fault_;
 };
 
 }  // namespace
@@ -245,9 +266,12 @@ std::string JsonValue::text() const {
   return result.text();
 }
 
-bool JsonValue::parse(const std::string& text, JsonValue* value) {
+bool JsonValue::parse(const std::string& text, JsonValue* value, JsonFault* fault) {
   *value = JsonValue();
-  return Parser(text).whole(value);
+  Parser parser(text);
+  const bool good = parser.whole(value);
+  if (!good && fault != nullptr) *fault = parser.fault();
+  return good;
 }
 
 }  // namespace measure

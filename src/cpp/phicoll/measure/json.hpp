@@ -1,7 +1,8 @@
 #pragma once
 
-// As much JSON as the records need: writing one object a line, and reading our own lines back. No dependency,
-// so that the card's build can write records too.
+// As much JSON as the records and machine files need: writing one object a line, and reading our own lines
+// and files that people edit, with the line of what is wrong. No dependency, so that the card's build can
+// write records too.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,12 @@ std::string json_strings(const std::vector<std::string>& texts);
 std::string json_integers(const std::vector<int>& values);
 std::string json_numbers(const std::vector<double>& values, int decimals = 3);
 
+/// What is not JSON, and where.
+struct JsonFault {
+  int line = 0;  ///< from 1
+  std::string what;
+};
+
 /// A parsed value. Absent members and wrong types read as null, 0, "" or empty.
 class JsonValue {
  public:
@@ -53,14 +60,16 @@ class JsonValue {
   std::string string;
   std::vector<JsonValue> list;
   std::map<std::string, JsonValue> object;
+  int line = 0;  ///< where it begins, from 1; 0 for a value that was not parsed
 
   bool is_null() const { return type == Type::null; }
   const JsonValue& operator[](const std::string& name) const;
   /// Compact text with members in the order of their names: equal values have equal texts.
   std::string text() const;
 
-  /// Returns false for anything that is not one whole JSON value.
-  static bool parse(const std::string& text, JsonValue* value);
+  /// Returns false for anything that is not one whole JSON value, or holds a member twice; `fault`, if given,
+  /// says what and where.
+  static bool parse(const std::string& text, JsonValue* value, JsonFault* fault = nullptr);
 };
 
 }  // namespace measure
