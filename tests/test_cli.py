@@ -139,7 +139,7 @@ def test_compare_counts_cut_off_lines_in_words(phicoll_command, path):
     done = phicoll_command("compare", path, "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)
-    assert "1 cut-off line(s) skipped" in done.stderr
+    assert "1 cut-off line skipped" in done.stderr
 
 
 def test_compare_with_a_baseline_exits_with_4_on_a_regression(phicoll_command, tmp_path):

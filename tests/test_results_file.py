@@ -44,7 +44,7 @@ def test_parquet_rows_can_be_read_by_others(path, tmp_path):
 def test_a_cut_off_last_line_is_counted_and_the_rest_kept(path, cut):
     whole = path.read_text().splitlines()
     path.write_text("\n".join(whole[:-1]) + "\n" + whole[-1][: -cut if cut > 1 else -1])
-    with pytest.warns(phicoll.PhicollWarning, match=r"1 cut-off line\(s\) skipped"):
+    with pytest.warns(phicoll.PhicollWarning, match="1 cut-off line skipped"):
         results = phicoll.load(path)
     assert results.damaged_lines == 1
     assert len(results.records) == len(whole) - 1
@@ -52,12 +52,16 @@ def test_a_cut_off_last_line_is_counted_and_the_rest_kept(path, cut):
     assert results.compare().damaged_lines == 1
 
 
-def test_a_cut_off_line_in_the_middle_is_counted_too(path):
+def test_a_damaged_line_in_the_middle_is_counted_too_and_not_called_cut_off(path):
     lines = path.read_text().splitlines()
     lines[5] = lines[5][:20]
     path.write_text("\n".join(lines) + "\n")
-    with pytest.warns(phicoll.PhicollWarning):
+    with pytest.warns(phicoll.PhicollWarning, match=r"r\.jsonl: 1 damaged line\(s\) skipped"):
         assert phicoll.load(path).damaged_lines == 1
+    lines[-1] = lines[-1][:20]
+    path.write_text("\n".join(lines))
+    with pytest.warns(phicoll.PhicollWarning, match=r"1 damaged line\(s\) and 1 cut-off line skipped"):
+        assert phicoll.load(path).damaged_lines == 2
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def parse_lines(lines: Iterable[str | bytes], source: str, *, warn: bool = True)
         no whole line.
     """
     parsed = RecordFile(source=source)
+    last_is_cut_off = False
     for number, line in enumerate(lines, start=1):
         text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
         text = text.strip().strip("\0")
@@ -63,23 +64,33 @@ def parse_lines(lines: Iterable[str | bytes], source: str, *, warn: bool = True)
             if not parsed.records and not text.startswith("{"):
                 raise not_ours(source, f"line {number} is not JSON") from None
             parsed.damaged_lines += 1
+            last_is_cut_off = True
             continue
+        last_is_cut_off = False
         check(record, number, source, first=not parsed.records)
         parsed.records.append(record)
     if not parsed.records:
         got = (
             "no line"
             if not parsed.damaged_lines
-            else f"{parsed.damaged_lines} cut-off line(s) and no whole one"
+            else f"{describe_damage(parsed.damaged_lines, last_is_cut_off)} and no whole one"
         )
         raise ResultsFileError(source, got, "a results file with at least its context line")
     if parsed.damaged_lines and warn:
         warnings.warn(
-            f"{source}: {parsed.damaged_lines} cut-off line(s) skipped, {len(parsed.records)} whole lines kept",
+            f"{source}: {describe_damage(parsed.damaged_lines, last_is_cut_off)} skipped,"
+            f" {len(parsed.records)} whole lines kept",
             PhicollWarning,
             stacklevel=2,
         )
     return parsed
+
+
+def describe_damage(lines: int, last_is_cut_off: bool) -> str:
+    """Only the last line can have been cut off by the end of a run; another was damaged otherwise."""
+    inner = lines - last_is_cut_off
+    parts = [f"{inner} damaged line(s)"] * (inner > 0) + ["1 cut-off line"] * last_is_cut_off
+    return " and ".join(parts)
 
 
 def check(record: object, number: int, source: str, *, first: bool) -> None:

@@ -212,7 +212,7 @@ def freeze(value: Any) -> Any:
 def load(path: str | Path) -> Results:
     """Read results that :meth:`Results.save`, ``phicoll run`` or ``phicoll-bench`` wrote.
 
-    A cut-off line is skipped with a warning and counted in ``damaged_lines``.
+    A damaged line, or a last one that was cut off, is skipped with a warning and counted in ``damaged_lines``.
 
     Raises
     ------

@@ -286,8 +286,11 @@ TEST_F(BenchTest, BadInputIsOneLineAndStartsNothing) {
        "output: got '/no/such/folder/r.jsonl'"},
       {{"run", "barrier", "--ranks", "1", "--mode", "fibers"},
        "mode: got 'fibers'; allowed: threads, processes"},
-      {{"run", "barrier", "--ranks", "1", "--rounds", "many"}, "--rounds: got 'many'; allowed: "},
+      {{"run", "barrier", "--ranks", "1", "--rounds", "many"}, "rounds: got 'many'; allowed: "},
       {{"run", "barrier", "--ranks", "1", "--start", "evicted"}, "start: got 'evicted'"},
+      {{"run", "barrier", "--algorithm", ""}, "algorithm: got ''; allowed: all: "},
+      {{"run", "barrier", "-o", "a", "--output", "b"}, "output: got two values; allowed: one"},
+      {{"run", "barrier", "--rnds", "1"}, "option: got '--rnds'; allowed: nearest: "},
       {{"run", "broadcast"}, "operation: got 'broadcast'; allowed: barrier"},
       {{"compare", "/no/such/file"}, "file: got '/no/such/file'"},
       {{"walk"}, "command: got 'walk'; allowed: "},
@@ -299,6 +302,48 @@ TEST_F(BenchTest, BadInputIsOneLineAndStartsNothing) {
     EXPECT_EQ(words.find('\n'), words.size() - 1) << words;
     EXPECT_EQ(text("out"), "");
   }
+}
+
+TEST_F(BenchTest, AFileOfANewerSchemaIsNotAppendedTo) {
+  const std::string newer = "{\"schema\":2,\"kind\":\"context\",\"run\":\"a\",\"phicoll\":\"results\"}\n";
+  std::ofstream(file_) << newer;
+  const std::vector<std::string> words = sweep("auto", "2", "1", "1");
+  EXPECT_EQ(run(words), 2);
+  EXPECT_NE(text("err").find("output: got '" + file_ + "' of schema 2; allowed: schema 1 or older"),
+            std::string::npos)
+      << text("err");
+  std::vector<std::string> resuming = words;
+  resuming.push_back("--resume");
+  EXPECT_EQ(run(resuming), 2);
+  EXPECT_NE(text("err").find("of schema 2"), std::string::npos) << text("err");
+  EXPECT_EQ(text("r.jsonl"), newer);
+}
+
+TEST_F(BenchTest, EachCommandHasAPageOfItsOwn) {
+  ASSERT_EQ(run({"--help"}), 0);
+  const std::string overview = text("out");
+  for (const char* command : {"run", "compare", "list", "count", "doctor"}) {
+    EXPECT_NE(overview.find(std::string("phicoll-bench ") + command), std::string::npos) << command;
+    ASSERT_EQ(run({command, "--help"}), 0);
+    EXPECT_EQ(text("err"), "");
+    EXPECT_EQ(text("out").find(std::string("phicoll-bench ") + command), 0u) << text("out");
+    EXPECT_NE(text("out").find("Exit status:"), std::string::npos) << text("out");
+  }
+  ASSERT_EQ(run({"run", "--help"}), 0);
+  for (const char* option : {"--progress-ack", "-o, --output FILE", "  1  ", "130  "})
+    EXPECT_NE(text("out").find(option), std::string::npos) << option;
+  EXPECT_EQ(text("out").find("--machine"), std::string::npos);
+  ASSERT_EQ(run({"count", "--help"}), 0);
+  EXPECT_NE(text("out").find("--machine"), std::string::npos);
+}
+
+TEST_F(BenchTest, WhatTheMachineRefusesExitsWith1) {
+  const pid_t child = start(sweep("auto", "2", "1", "100000"));
+  ASSERT_TRUE(wait_for("sample"));
+  EXPECT_EQ(run({"run", "barrier", "--ranks", "2", "--oversubscribe", "--lock-wait", "0"}), 1);
+  EXPECT_NE(text("err").find("in use by another measurement"), std::string::npos) << text("err");
+  kill(child, SIGINT);
+  EXPECT_EQ(finish(child), 130);
 }
 
 TEST_F(BenchTest, ListsAndComparesForPrograms) {

@@ -11,11 +11,21 @@
 namespace phicoll {
 namespace bench {
 
-Arguments::Arguments(const std::vector<std::string>& words, const std::vector<std::string>& options,
-                     const std::vector<std::string>& flags) {
-  const auto among = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
+namespace {
+
+// As the errors of settings name it: "window-calls", "output".
+std::string bare_name(const OptionInfo& option) {
+  const std::string& name = option.also.empty() ? option.name : option.also;
+  return name.substr(name.find_first_not_of('-'));
+}
+
+std::string bare_name(const std::string& name) {
+  return name.substr(name.find_first_not_of('-'));
+}
+
+}  // namespace
+
+Arguments::Arguments(const std::vector<std::string>& words, const CommandPage& page) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word.size() < 2 || word[0] != '-') {
@@ -24,21 +34,27 @@ Arguments::Arguments(const std::vector<std::string>& words, const std::vector<st
     }
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
-    if (among(flags, name)) {
-      if (equals != std::string::npos) throw ArgumentError(name, "a value", "none: it is a flag");
-      values_[name] = "";
-    } else if (among(options, name)) {
-      if (values_.count(name) != 0) throw ArgumentError(name, "two values", "one");
-      if (equals != std::string::npos) {
-        values_[name] = word.substr(equals + 1);
-      } else {
-        if (i + 1 == words.size()) throw ArgumentError(name, "no value", "one");
-        values_[name] = words[++i];
-      }
+    const auto found = std::find_if(page.options.begin(), page.options.end(), [&](const OptionInfo& option) {
+      return option.name == name || option.also == name;
+    });
+    if (found == page.options.end()) {
+      std::vector<std::string> known;
+      for (const OptionInfo& option : page.options) known.push_back(option.name);
+      throw ArgumentError("option", "'" + name + "'",
+                          known.empty() ? page.name + " takes none" : nearest_or_all(name, known));
+    }
+    if (found->value.empty()) {
+      if (equals != std::string::npos)
+        throw ArgumentError(bare_name(*found), "a value", "none: it is a flag");
+      values_[found->name] = "";
+      continue;
+    }
+    if (values_.count(found->name) != 0) throw ArgumentError(bare_name(*found), "two values", "one");
+    if (equals != std::string::npos) {
+      values_[found->name] = word.substr(equals + 1);
     } else {
-      std::vector<std::string> known = options;
-      known.insert(known.end(), flags.begin(), flags.end());
-      throw ArgumentError("option", "'" + name + "'", nearest_or_all(name, known));
+      if (i + 1 == words.size()) throw ArgumentError(bare_name(*found), "no value", "one");
+      values_[found->name] = words[++i];
     }
   }
 }
@@ -55,7 +71,7 @@ std::int64_t Arguments::integer(const std::string& name, std::int64_t otherwise,
   char* end = nullptr;
   const long long value = std::strtoll(found->second.c_str(), &end, 10);
   if (found->second.empty() || *end != 0 || value < least || value > most)
-    throw ArgumentError(name, "'" + found->second + "'",
+    throw ArgumentError(bare_name(name), "'" + found->second + "'",
                         "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
   return value;
 }
@@ -66,7 +82,7 @@ double Arguments::number(const std::string& name, double otherwise, double least
   char* end = nullptr;
   const double value = std::strtod(found->second.c_str(), &end);
   if (found->second.empty() || *end != 0 || !std::isfinite(value) || value < least)
-    throw ArgumentError(name, "'" + found->second + "'",
+    throw ArgumentError(bare_name(name), "'" + found->second + "'",
                         "a number of at least " + measure::json_number(least));
   return value;
 }

@@ -7,16 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "bench/pages.hpp"
+
 namespace phicoll {
 namespace bench {
 
 class Arguments {
  public:
-  /// `options` take a value, `flags` do not; "-o" may be among the options. Throws ArgumentError for anything
-  /// else.
-  Arguments(const std::vector<std::string>& words, const std::vector<std::string>& options,
-            const std::vector<std::string>& flags);
+  /// The words behind a command's name, as its page says. Throws ArgumentError for anything else; errors name
+  /// an option without its dashes, as a settings file or a function would.
+  Arguments(const std::vector<std::string>& words, const CommandPage& page);
 
+  /// Below, `name` is an option's first name, dashes and all.
   bool has(const std::string& name) const { return values_.count(name) != 0; }
   std::string text(const std::string& name, const std::string& otherwise) const;
   /// Throws ArgumentError unless the value is a whole number from `least` to `most`.

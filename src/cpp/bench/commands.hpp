@@ -1,8 +1,7 @@
 #pragma once
 
-// The subcommands. Each takes the words behind its name and returns the exit status: 0 well, 2 bad input, 3
-// broken or failed verification, 130 interrupted. They throw ArgumentError for bad input, before anything is
-// started.
+// The subcommands. Each takes the words behind its name and returns the exit status (pages.cpp). They throw
+// ArgumentError for bad input, before anything is started.
 
 #include <string>
 #include <vector>

@@ -147,14 +147,12 @@ void print_table(const TableKey& key, std::vector<Row>& rows) {
 }  // namespace
 
 int compare_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, {}, {});
+  const Arguments arguments(words, command_page("compare"));
   if (arguments.alone().size() != 1)
     throw ArgumentError("file", std::to_string(arguments.alone().size()) + " names", "one results file");
   const std::string path = arguments.alone()[0];
   const measure::RecordLines file = measure::read_records(path, "file");
-  if (file.damaged > 0)
-    std::fprintf(stderr, "phicoll-bench: %s: %zu cut-off line(s) skipped, %zu whole lines kept\n",
-                 path.c_str(), file.damaged, file.records.size());
+  if (file.damaged > 0) std::fprintf(stderr, "phicoll-bench: %s: %s\n", path.c_str(), file.loss().c_str());
   std::map<std::pair<std::string, int>, const JsonValue*> points;
   std::map<std::pair<std::string, int>, bool> verified;
   std::map<RoundKey, const JsonValue*> rounds;

@@ -31,7 +31,7 @@ std::pair<int, int> parse_machine(const std::string& text) {
 }  // namespace
 
 int count_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, {"--algorithm", "--machine", "--ranks", "--placement"}, {"--json"});
+  const Arguments arguments(words, command_page("count"));
   if (arguments.alone().size() != 1 || arguments.alone()[0] != "barrier")
     throw ArgumentError("operation",
                         arguments.alone().empty() ? "none" : "'" + arguments.alone().back() + "'", "barrier");
@@ -86,7 +86,7 @@ int count_command(const std::vector<std::string>& words) {
 #else
 
 int count_command(const std::vector<std::string>&) {
-  throw Error("count: this phicoll-bench was built without the counting machine");
+  throw ResourceError("count: this phicoll-bench was built without the counting machine");
 }
 
 #endif

@@ -34,7 +34,7 @@ std::string number(double value, int decimals = 2) {
 }  // namespace
 
 int doctor_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, {}, {});
+  const Arguments arguments(words, command_page("doctor"));
   if (!arguments.alone().empty())
     throw ArgumentError("doctor", "'" + arguments.alone()[0] + "'", "no argument");
   std::vector<std::string> advice;

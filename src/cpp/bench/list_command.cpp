@@ -46,7 +46,7 @@ std::string as_json(const AlgorithmInfo& info) {
 }  // namespace
 
 int list_command(const std::vector<std::string>& words) {
-  const Arguments arguments(words, {}, {"--json"});
+  const Arguments arguments(words, command_page("list"));
   if (arguments.alone().size() > 1 || (arguments.alone().size() == 1 && arguments.alone()[0] != "barrier"))
     throw ArgumentError("operation", "'" + arguments.alone().back() + "'", "barrier");
   std::vector<AlgorithmInfo> infos = barrier_algorithms();

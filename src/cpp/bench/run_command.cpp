@@ -85,8 +85,7 @@ measure::Settings parse_settings(const Arguments& arguments) {
                         "evicted with definition window alone: back-to-back calls leave no time to evict");
   settings.progress = arguments.has("--progress") || arguments.has("--progress-ack");
   settings.resume = arguments.has("--resume");
-  if (arguments.has("-o") && arguments.has("--output")) throw ArgumentError("output", "two values", "one");
-  settings.output = arguments.text("-o", arguments.text("--output", "-"));
+  settings.output = arguments.text("-o", "-");
   if (settings.resume && settings.output == "-")
     throw ArgumentError("resume", "standard output", "a file given with -o");
   // Of 53 bits: a JSON number that every reader keeps.
@@ -125,12 +124,7 @@ std::string run_to_resume(const measure::RecordLines& file, measure::Settings& s
 }  // namespace
 
 int run_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line) {
-  const Arguments arguments(words,
-                            {"--algorithm", "--ranks",    "--mode",         "--definition", "--launches",
-                             "--rounds",    "--calls",    "--window-calls", "--budget",     "--target-width",
-                             "--placement", "--delay-ns", "--imbalance-ns", "--seed",       "--wait",
-                             "-o",          "--output",   "--libiomp5",     "--lock-wait",  "--start"},
-                            {"--oversubscribe", "--resume", "--progress", "--progress-ack"});
+  const Arguments arguments(words, command_page("run"));
   if (arguments.alone().size() != 1 || arguments.alone()[0] != "barrier")
     throw ArgumentError("operation",
                         arguments.alone().empty() ? "none" : "'" + arguments.alone().back() + "'", "barrier");
@@ -143,8 +137,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   if (settings.resume && access(settings.output.c_str(), F_OK) == 0) {
     measure::RecordLines file = measure::read_records(settings.output, "resume");
     if (file.damaged > 0)
-      std::fprintf(stderr, "phicoll-bench: %s: %zu cut-off line(s) skipped, %zu whole lines kept\n",
-                   settings.output.c_str(), file.damaged, file.records.size());
+      std::fprintf(stderr, "phicoll-bench: %s: %s\n", settings.output.c_str(), file.loss().c_str());
     run = run_to_resume(file, settings, arguments.has("--seed"));
     earlier = std::move(file.records);
     continuing = true;

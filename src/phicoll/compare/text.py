@@ -84,7 +84,7 @@ def footer(comparison: Comparison) -> list[str]:
     if capped:
         lines.append(f"{capped} sample(s) were cut by a time cap")
     if comparison.damaged_lines:
-        lines.append(f"{comparison.damaged_lines} cut-off line(s) of the file were skipped")
+        lines.append(f"{comparison.damaged_lines} line(s) of the file were damaged or cut off, and skipped")
     return lines
 
 

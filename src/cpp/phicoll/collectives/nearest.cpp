@@ -30,7 +30,8 @@ std::string nearest_or_all(const std::string& text, const std::vector<std::strin
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string result;
   for (const auto& candidate : ranked)
-    if (candidate.first <= 3 || candidate.first * 2 <= text.size())
+    // Near: few changes, and not every character of the text among them.
+    if (candidate.first < text.size() && (candidate.first <= 3 || candidate.first * 2 <= text.size()))
       result += (result.empty() ? "nearest: " : ", ") + candidate.second;
   if (!result.empty()) result += "; ";
   result += "all:";

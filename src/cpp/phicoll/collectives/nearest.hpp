@@ -5,7 +5,7 @@
 
 namespace phicoll {
 
-/// "did you mean A or B? (all: ...)": the names nearest to `text` by edit distance, for an error message.
+/// "nearest: A, B; all: A B C": the names nearest to `text` by edit distance, for an error message.
 std::string nearest_or_all(const std::string& text, const std::vector<std::string>& names);
 
 }  // namespace phicoll

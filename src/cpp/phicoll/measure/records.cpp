@@ -96,14 +96,24 @@ RecordLines read_records(const std::string& path, const std::string& argument) {
       if (lines.records.empty() && line[0] != '{')
         throw not_ours(argument, path, "its first line is not JSON");
       ++lines.damaged;
+      lines.last_is_cut_off = true;
       continue;
     }
+    lines.last_is_cut_off = false;
     if (lines.records.empty()) check_first(value, path, argument);
     check_schema(value, path, argument);
     lines.records.push_back(std::move(value));
   }
   if (lines.records.empty()) throw not_ours(argument, path, "no whole line");
   return lines;
+}
+
+std::string RecordLines::loss() const {
+  if (damaged == 0) return "";
+  const std::size_t inner = damaged - (last_is_cut_off ? 1 : 0);
+  std::string text = inner > 0 ? std::to_string(inner) + " damaged line(s)" : "";
+  if (last_is_cut_off) text += std::string(inner > 0 ? " and " : "") + "1 cut-off line";
+  return text + " skipped, " + std::to_string(records.size()) + " whole lines kept";
 }
 
 JsonObject context_fields(const Settings& settings, const std::vector<std::string>& command,

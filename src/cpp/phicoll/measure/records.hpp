@@ -56,7 +56,10 @@ class RecordWriter {
 /// a newer schema; damaged lines are counted.
 struct RecordLines {
   std::vector<JsonValue> records;
-  std::size_t damaged = 0;
+  std::size_t damaged = 0;       ///< `last_is_cut_off` included
+  bool last_is_cut_off = false;  ///< only the last line can have been cut off by the end of a run
+  /// For a person: "1 damaged line(s) and 1 cut-off line skipped, 12 whole lines kept"; "" without damage.
+  std::string loss() const;
 };
 RecordLines read_records(const std::string& path, const std::string& argument);
 

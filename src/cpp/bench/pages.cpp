@@ -1,0 +1,173 @@
+#include "bench/pages.hpp"
+
+#include <algorithm>
+
+#include "phicoll/collectives/nearest.hpp"
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+namespace bench {
+
+namespace {
+
+const char* meaning_of_exit(int code) {
+  switch (code) {
+    case 0:
+      return "well";
+    case 1:
+      return "the machine says no: no memory, a CPU held by another measurement, a full disk";
+    case 2:
+      return "bad input; nothing was started";
+    case 3:
+      return "a set of ranks broke, or a subject failed verification; what was measured is kept";
+    default:
+      return "interrupted; what was measured is kept";
+  }
+}
+
+constexpr std::size_t most_columns = 110;
+
+// Words in lines of at most `width` characters.
+std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string left_of(const OptionInfo& option) {
+  std::string text = option.name;
+  if (!option.also.empty()) text += ", " + option.also;
+  if (!option.value.empty()) text += " " + option.value;
+  return text;
+}
+
+std::string option_lines(const std::vector<OptionInfo>& options) {
+  std::size_t column = 0;
+  for (const OptionInfo& option : options) column = std::max(column, left_of(option).size());
+  std::string text;
+  for (const OptionInfo& option : options) {
+    const std::string meaning =
+        option.meaning + (option.standard.empty() ? "" : " [" + option.standard + "]");
+    std::string left = left_of(option);
+    for (const std::string& line : wrapped(meaning, most_columns - column - 4)) {
+      text += "  " + left + std::string(column - left.size() + 2, ' ') + line + "\n";
+      left.clear();
+    }
+  }
+  return text;
+}
+
+const OptionInfo json_option = {"--json", "", "", "print JSON, for programs", ""};
+
+}  // namespace
+
+const std::vector<CommandPage>& command_pages() {
+  static const std::vector<CommandPage> pages = {
+      {"run",
+       "barrier [options]",
+       "measure; writes JSON Lines (docs/records.md)",
+       {
+           {"--algorithm", "A,B:ways=3,...", "all,references",
+            "names with parameters, or sets: all, references, paper-001, ...", ""},
+           {"--ranks", "2,4,8..32:8", "2", "numbers of ranks", ""},
+           {"--mode", "threads,processes", "threads", "what a rank is", ""},
+           {"--definition", "loop,window", "loop,window",
+            "of run time: back-to-back calls; calls from a common start", ""},
+           {"--launches", "N", "12", "new threads or processes this often", ""},
+           {"--rounds", "N", "8", "rounds in each launch", ""},
+           {"--calls", "N", "0", "calls of a loop; 0: about 0.25 ms of them", ""},
+           {"--window-calls", "N", "32", "calls of a window sample", ""},
+           {"--budget", "S", "0", "stop after so many seconds, the round in hand is finished; 0: no bound",
+            ""},
+           {"--target-width", "F", "0",
+            "stop once every median's interval is narrower than this share; 0: no such rule", ""},
+           {"--placement", "P", "compact", "compact, scatter, balanced, or CPUs such as 0,2,4-7", ""},
+           {"--oversubscribe", "", "", "allow more ranks than CPUs", ""},
+           {"--delay-ns", "NS", "0", "between the barriers of a loop", ""},
+           {"--imbalance-ns", "NS", "0", "largest random delay of a rank in a loop", ""},
+           {"--start", "S", "warm", "warm; evicted: flags flushed before each call (window only)", ""},
+           {"--wait", "POLICY", "adaptive", "spin, pause, pause(n), yield, adaptive", ""},
+           {"--seed", "N", "drawn", "of places, orders and delays", ""},
+           {"--libiomp5", "PATH", "", "Intel's OpenMP library, if it is not found by itself", ""},
+           {"--lock-wait", "S", "30", "how long to wait for CPUs that another measurement uses", ""},
+           {"-o", "FILE", "-", "append here; - is standard output", "--output"},
+           {"--resume", "", "", "continue the last run of FILE", ""},
+           {"--progress", "", "", "a line on stderr a round, for programs: progress: DONE TOTAL WHAT", ""},
+           {"--progress-ack", "", "",
+            "the same, and the next round begins once a byte came on stdin, or after 0.3 s: what draws a bar "
+            "draws outside of what is timed",
+            ""},
+       },
+       "",
+       {0, 1, 2, 3, 130}},
+      {"compare",
+       "FILE",
+       "a short table of a results file",
+       {},
+       "Units are lines, one-way transfers of one cache line in the same round, or switches where ranks "
+       "share "
+       "CPUs.\n`phicoll compare` shows more.\n",
+       {0, 2}},
+      {"list",
+       "[barrier] [options]",
+       "every algorithm and reference, with parameters",
+       {json_option},
+       "",
+       {0, 2}},
+      {"count",
+       "barrier [options]",
+       "rounds, notifications, lines: exact counts, without running",
+       {
+           {"--algorithm", "A,B:ways=3,...", "all", "names with parameters, or sets", ""},
+           {"--machine", "CORESxCONTEXTS", "60x4", "at most 1024 contexts", ""},
+           {"--ranks", "2,4,8..32:8", "all contexts", "numbers of ranks", ""},
+           {"--placement", "P", "compact", "compact, scatter, balanced", ""},
+           json_option,
+       },
+       "",
+       {0, 1, 2}},
+      {"doctor", "", "what on this machine would spoil a measurement", {}, "", {0, 2}},
+  };
+  return pages;
+}
+
+const CommandPage& command_page(const std::string& name) {
+  std::vector<std::string> names;
+  for (const CommandPage& page : command_pages()) {
+    if (page.name == name) return page;
+    names.push_back(page.name);
+  }
+  throw ArgumentError("command", "'" + name + "'", nearest_or_all(name, names));
+}
+
+std::string overview_text() {
+  std::string text = "phicoll-bench: shared-memory collectives, measured.\n\n";
+  std::vector<OptionInfo> lines;
+  for (const CommandPage& page : command_pages())
+    lines.push_back({"phicoll-bench " + page.name, page.words, "", page.summary, ""});
+  lines.push_back({"phicoll-bench --version", "", "", "this program's", ""});
+  return text + option_lines(lines) + "\nphicoll-bench COMMAND --help prints a command's options.\n";
+}
+
+std::string help_text(const CommandPage& page) {
+  std::string text = "phicoll-bench " + page.name + (page.words.empty() ? "" : " " + page.words) + "\n\n" +
+                     page.summary + "\n";
+  if (!page.options.empty()) text += "\n" + option_lines(page.options);
+  if (!page.more.empty()) text += "\n" + page.more;
+  text += "\nExit status:\n";
+  for (const int code : page.exits) {
+    const std::string number = std::to_string(code);
+    text += "  " + std::string(3 - number.size(), ' ') + number + "  " + meaning_of_exit(code) + "\n";
+  }
+  return text;
+}
+
+}  // namespace bench
+}  // namespace phicoll

@@ -1,0 +1,38 @@
+#pragma once
+
+// What each subcommand takes and how it ends: one table, from which arguments are read and help is printed.
+
+#include <string>
+#include <vector>
+
+namespace phicoll {
+namespace bench {
+
+struct OptionInfo {
+  std::string name;      ///< "--ranks", or "-o"
+  std::string value;     ///< what a person puts there, "N"; "" for a flag
+  std::string standard;  ///< the value where it is not given; "" for none
+  std::string meaning;
+  std::string also;  ///< a second name; "" for none
+};
+
+struct CommandPage {
+  std::string name;
+  std::string words;    ///< behind the name: "barrier [options]"
+  std::string summary;  ///< one line
+  std::vector<OptionInfo> options;
+  std::string more;  ///< behind the options, lines with their ends
+  std::vector<int> exits;
+};
+
+const std::vector<CommandPage>& command_pages();
+/// Throws ArgumentError("command") for a name that is none.
+const CommandPage& command_page(const std::string& name);
+
+/// What `phicoll-bench --help` prints.
+std::string overview_text();
+/// What `phicoll-bench NAME --help` prints.
+std::string help_text(const CommandPage& page);
+
+}  // namespace bench
+}  // namespace phicoll
