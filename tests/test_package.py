@@ -46,6 +46,16 @@ def test_version_is_cmake_s():
     assert f"project(phicoll VERSION {phicoll.__version__} " in cmake.read_text()
 
 
+def test_phicoll_bench_is_a_console_script_that_becomes_the_program():
+    scripts = importlib.metadata.distribution("phicoll").entry_points.select(group="console_scripts")
+    assert {script.name: script.value for script in scripts}["phicoll-bench"] == "phicoll.bench:main"
+    code = "import sys; from phicoll.bench import main; main()"
+    words = ("run", "barrier", "--ranks", "0")
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("phicoll-bench: ranks: got '0'; allowed: ")
+
+
 def test_stub_lists_what_the_core_has():
     stub = importlib.resources.files("phicoll").joinpath("_core.pyi").read_text()
     named = {node.name for node in ast.walk(ast.parse(stub)) if isinstance(node, ast.FunctionDef)}

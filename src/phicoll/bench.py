@@ -24,7 +24,7 @@ from phicoll import _core
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.results import Results, load
 
-__all__ = ["EXIT_BAD_INPUT", "EXIT_BROKEN", "EXIT_INTERRUPTED", "Progress", "find", "run"]
+__all__ = ["EXIT_BAD_INPUT", "EXIT_BROKEN", "EXIT_INTERRUPTED", "Progress", "find", "main", "run"]
 
 EXIT_BAD_INPUT = 2
 EXIT_BROKEN = 3
@@ -44,6 +44,16 @@ def find() -> Path:
     ResourceError
         There is none.
     """
+    found = named_or_installed() or shutil.which("phicoll-bench")
+    if found:
+        return Path(found)
+    raise ResourceError(
+        "phicoll-bench was not found: install phicoll with pip, or set PHICOLL_BENCH to its path"
+    )
+
+
+def named_or_installed() -> Path | None:
+    """``$PHICOLL_BENCH``, or the one installed with the package, or None."""
     named = os.environ.get("PHICOLL_BENCH")
     if named:
         if not os.access(named, os.X_OK):
@@ -56,12 +66,18 @@ def find() -> Path:
         program = folder / "bin" / "phicoll-bench"
         if program.is_file():
             return program
-    found = shutil.which("phicoll-bench")
-    if found:
-        return Path(found)
-    raise ResourceError(
-        "phicoll-bench was not found: install phicoll with pip, or set PHICOLL_BENCH to its path"
-    )
+    return None
+
+
+def main() -> None:
+    """The console script ``phicoll-bench``: becomes the program that lies in the package's ``bin/``."""
+    try:
+        program = named_or_installed()  # never one on the PATH: that may be this script
+        if program is None:
+            raise ResourceError("phicoll-bench is not in this package, which was built without it")
+    except ResourceError as error:
+        sys.exit(f"phicoll-bench: {error}")
+    os.execve(program, ["phicoll-bench", *sys.argv[1:]], environment())
 
 
 def environment() -> dict[str, str]:

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from phicoll import __version__
+from phicoll.arguments import Parser
 from phicoll.cli import compare, count, doctor, listing, plot, run
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, PhicollWarning, VerificationError
 
@@ -27,7 +28,7 @@ was not verified; 4 slower than the baseline; 130 interrupted, what was measured
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    root = argparse.ArgumentParser(
+    root = Parser(
         prog="phicoll",
         description="Shared-memory collectives for many-core processors: look, measure, compare.",
         epilog=EPILOG,

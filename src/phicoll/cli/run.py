@@ -97,6 +97,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from phicoll.cli import BROKEN, INTERRUPTED
 
+    if arguments.resume and arguments.output is None:
+        raise ArgumentError("resume", "no file", "-o with the file to go on with")
     try:
         results = measure(arguments)
     except ArgumentError as error:  # by the names that the command line has

@@ -5,13 +5,13 @@ It measures for about a minute; the report takes some 10 s more.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from phicoll import bench
+from phicoll.arguments import Parser
 from phicoll.errors import ArgumentError, Error
 from phicoll.progress import display
 from phicoll.report.evidence import examine, gather
@@ -138,7 +138,7 @@ def make_folder(out: str | Path) -> Path:
 
 def main(argv: Sequence[str]) -> int:
     """The command line of ``phicoll demo``; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="phicoll demo", description=(__doc__ or "").replace("``", ""))
+    parser = Parser(prog="phicoll demo", description=(__doc__ or "").replace("``", ""))
     parser.add_argument("--out", default="demo", metavar="DIR", help="where to write (default: demo)")
     parser.add_argument(
         "--budget", type=float, metavar="S", help=f"seconds of measuring (default: {BUDGET_S:g})"

@@ -1,0 +1,56 @@
+"""An argument parser whose refusals read like every other: one line that names what it got and what is allowed."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from typing import NoReturn
+
+from phicoll.errors import ArgumentError
+
+__all__ = ["Parser"]
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises :class:`ArgumentError` where argparse would print its usage and end the program."""
+
+    def error(self, message: str) -> NoReturn:
+        raise self.refusal(message)
+
+    def refusal(self, message: str) -> ArgumentError:
+        """What argparse says, taken apart; a text it does not know stays whole."""
+        if found := re.fullmatch(r"argument (.+?): invalid choice: (.+) \(choose from (.+)\)", message):
+            allowed = re.findall(r"[\w-]+", found[3])
+            return ArgumentError(bare(found[1]), found[2], near(found[2].strip("'"), allowed))
+        if found := re.fullmatch(r"argument (.+?): invalid (\w+) value: (.+)", message):
+            kind = {"int": "a whole number", "float": "a number"}.get(found[2], found[2])
+            return ArgumentError(bare(found[1]), found[3], kind)
+        if found := re.fullmatch(r"argument (.+?): expected (.+)", message):
+            return ArgumentError(bare(found[1]), "no value", found[2].replace(" argument", ""))
+        if found := re.fullmatch(r"the following arguments are required: (.+)", message):
+            first = found[1].split(", ")[0]
+            return ArgumentError(
+                bare(first), "none", ", ".join(self.choices(first)) or f"{first}, see {self.prog} --help"
+            )
+        if found := re.fullmatch(r"unrecognized arguments: (.+)", message):
+            word = found[1].split()[0]
+            return ArgumentError("arguments", repr(word), f"what {self.prog} --help lists")
+        return ArgumentError("arguments", message, f"what {self.prog} --help lists")
+
+    def choices(self, name: str) -> list[str]:
+        """The values that an argument may have, where it has a list of them."""
+        for action in self._actions:
+            if name in (action.metavar, action.dest) and action.choices is not None:
+                return list(action.choices)
+        return []
+
+
+def bare(name: str) -> str:
+    """``-o/--output`` as errors call it: ``output``."""
+    return name.rsplit("/", 1)[-1].lstrip("-").lower()
+
+
+def near(word: str, allowed: list[str]) -> str:
+    nearest = difflib.get_close_matches(word, allowed, n=2)
+    return (f"nearest: {', '.join(nearest)}; all: " if nearest else "") + ", ".join(allowed)
