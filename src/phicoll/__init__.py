@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from phicoll.compare import Comparison, compare_with_baseline
     from phicoll.counting import count
     from phicoll.doctor import doctor
+    from phicoll.machine import Machine, load_machine, machines
     from phicoll.measuring import measure, sweep
     from phicoll.registry import Algorithm, algorithms, expand
 
@@ -41,6 +42,7 @@ __all__ = [
     "BrokenGroupError",
     "Comparison",
     "Error",
+    "Machine",
     "PhicollWarning",
     "ResourceError",
     "Results",
@@ -53,6 +55,8 @@ __all__ = [
     "doctor",
     "expand",
     "load",
+    "load_machine",
+    "machines",
     "measure",
     "sweep",
 ]
@@ -61,11 +65,14 @@ __all__ = [
 _LAZY = {
     "Algorithm": "phicoll.registry",
     "Comparison": "phicoll.compare",
+    "Machine": "phicoll.machine",
     "algorithms": "phicoll.registry",
     "compare_with_baseline": "phicoll.compare",
     "count": "phicoll.counting",
     "doctor": "phicoll.doctor",
     "expand": "phicoll.registry",
+    "load_machine": "phicoll.machine",
+    "machines": "phicoll.machine",
     "measure": "phicoll.measuring",
     "sweep": "phicoll.measuring",
 }

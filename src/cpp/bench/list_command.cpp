@@ -2,6 +2,7 @@
 
 #include "bench/arguments.hpp"
 #include "bench/commands.hpp"
+#include "bench/list_machines.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/json.hpp"
 #include "phicoll/measure/subjects.hpp"
@@ -47,8 +48,18 @@ std::string as_json(const AlgorithmInfo& info) {
 
 int list_command(const std::vector<std::string>& words) {
   const Arguments arguments(words, command_page("list"));
-  if (arguments.alone().size() > 1 || (arguments.alone().size() == 1 && arguments.alone()[0] != "barrier"))
-    throw ArgumentError("operation", "'" + arguments.alone().back() + "'", "barrier");
+  const std::vector<std::string>& what = arguments.alone();
+  const bool one_machine = !what.empty() && what[0] == "machine";
+  if (one_machine && what.size() == 1) throw ArgumentError("machine", "none", "a name or file behind it");
+  if (what.size() > (one_machine ? 2u : 1u))
+    throw ArgumentError("list", "'" + what.back() + "' behind '" + what[what.size() - 2] + "'",
+                        "one thing to list");
+  if (one_machine || (!what.empty() && what[0] == "machines")) {
+    list_machines(one_machine ? what[1] : "", arguments.has("--json"));
+    return 0;
+  }
+  if (!what.empty() && what[0] != "barrier")
+    throw ArgumentError("operation", "'" + what[0] + "'", "barrier; or machines, machine NAME");
   std::vector<AlgorithmInfo> infos = barrier_algorithms();
   for (const AlgorithmInfo& info : measure::reference_barriers()) infos.push_back(info);
   if (arguments.has("--json")) {

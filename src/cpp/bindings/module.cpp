@@ -8,6 +8,7 @@ PYBIND11_MODULE(_core, module) {
   register_errors(module);
   register_registry(module);
   register_machine(module);
+  register_machines(module);
   register_doctor(module);
   register_statistics(module);
   register_counting(module);

@@ -12,6 +12,7 @@ namespace py = pybind11;
 void register_errors(py::module_& module);
 void register_registry(py::module_& module);
 void register_machine(py::module_& module);
+void register_machines(py::module_& module);
 void register_doctor(py::module_& module);
 void register_statistics(py::module_& module);
 void register_counting(py::module_& module);

@@ -1,4 +1,4 @@
-"""``phicoll list``: which algorithms there are."""
+"""``phicoll list``: which algorithms and which simulated machines there are."""
 
 from __future__ import annotations
 
@@ -6,26 +6,64 @@ import argparse
 import textwrap
 
 from phicoll.cli.output import add_json, put, put_json
+from phicoll.errors import ArgumentError
+from phicoll.machine import load_machine, machines
 from phicoll.registry import Algorithm, algorithm_sets, algorithms
 
 __all__ = ["add"]
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("list", help="algorithms with their parameters, and named sets")
-    parser.add_argument("operation", nargs="?", default="barrier", help="barrier")
+    parser = commands.add_parser(
+        "list", help="algorithms with their parameters, and named sets; simulated machines"
+    )
+    parser.add_argument(
+        "operation", nargs="?", default="barrier", metavar="WHAT", help="barrier, machines, or machine NAME"
+    )
+    parser.add_argument(
+        "name", nargs="?", help="of a machine: a shipped one, or a file, perhaps with changes"
+    )
     parser.add_argument("--origin", choices=("paper", "phicoll", "reference"), help="only these")
     add_json(parser)
     parser.set_defaults(function=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.operation in ("machine", "machines"):
+        return list_machines(arguments)
+    if arguments.name is not None:
+        raise ArgumentError("list", f"{arguments.name!r} behind {arguments.operation!r}", "one thing to list")
     found = [a for a in algorithms(arguments.operation) if arguments.origin in (None, a.origin)]
     if arguments.json:
         put_json([algorithm.to_dict() for algorithm in found])
     else:
         put("\n".join(describe(algorithm) for algorithm in found))
         put(f"\nsets: {', '.join(algorithm_sets(arguments.operation))}")
+    return 0
+
+
+def list_machines(arguments: argparse.Namespace) -> int:
+    if arguments.origin is not None:
+        raise ArgumentError("origin", repr(arguments.origin), "nothing: machines have none")
+    if arguments.operation == "machine":
+        if arguments.name is None:
+            raise ArgumentError("machine", "none", "a name or file behind it")
+        machine = load_machine(arguments.name)
+        if arguments.json:
+            put_json(machine.to_dict())
+        else:
+            put(str(machine))
+        return 0
+    if arguments.name is not None:
+        raise ArgumentError("list", f"{arguments.name!r} behind 'machines'", "one thing to list")
+    if arguments.json:
+        put_json([{k: v for k, v in m.to_dict().items() if k != "parameters"} for m in machines()])
+    else:
+        put(
+            "\n".join(
+                f"{m.name:<22} {m.cores:>3} cores, {m.contexts:>3} contexts  {m.summary}" for m in machines()
+            )
+        )
     return 0
 
 

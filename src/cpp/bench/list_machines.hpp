@@ -1,0 +1,15 @@
+#pragma once
+
+// `list machines` and `list machine NAME`.
+
+#include <string>
+
+namespace phicoll {
+namespace bench {
+
+/// Every shipped machine, or everything about one; `name` is what load_machine takes, "" for all. Throws
+/// ArgumentError("machine"), also where phicoll was built without simulated machines.
+void list_machines(const std::string& name, bool as_json);
+
+}  // namespace bench
+}  // namespace phicoll
