@@ -334,7 +334,8 @@ void Coherence::fetch(std::uint32_t t, Cycles from) {
 void Coherence::begin_read(std::uint32_t t, Cycles from) {
   Transaction& x = at(t);
   Line& line = lines_[x.line];
-  if (line.sharers.empty() || (p_.responder == Responder::memory && !line.dirty)) {
+  // Once deferred reads are being fetched, whoever comes meanwhile is fetched with them.
+  if (line.sharers.empty() || line.joining || (p_.responder == Responder::memory && !line.dirty)) {
     if (line.fetching > 0 && !line.joining && p_.memory_fill == MemoryFill::defer) {
       x.next = line.deferred;
       line.deferred = t;

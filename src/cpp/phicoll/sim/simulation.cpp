@@ -255,6 +255,7 @@ void Simulation::fulfilled(int rank, LineId line, Request kind, int position, in
     for (std::size_t i = 0; i < c.store_count; ++i)
       if (store_at(c, i).line == line) {
         store_at(c, i).asked = false;
+        store_at(c, i).came = true;
         store_at(c, i).transfer = transfer;
       }
     pump_stores(c);
@@ -270,9 +271,8 @@ void Simulation::fulfilled(int rank, LineId line, Request kind, int position, in
 void Simulation::taken(int core, LineId line) {
   for (const int rank : core_ranks_[static_cast<std::size_t>(core)]) {
     Context& c = context(rank);
-    const std::size_t window = std::min(c.store_count, static_cast<std::size_t>(machine_.p.store_window));
-    for (std::size_t i = 1; i < window; ++i)
-      if (store_at(c, i).line == line && !store_at(c, i).asked) ++counters_.stolen;
+    for (std::size_t i = 1; i < c.store_count; ++i)
+      if (store_at(c, i).line == line && store_at(c, i).came) ++counters_.stolen;
   }
   wake_parked(core, line);
 }
@@ -314,7 +314,7 @@ void Simulation::train_prefetcher(Context& c, LineId line, bool missed) {
   if (machine_.p.prefetcher == Switch::off) return;
   const bool in_stream = c.stream > 0 && (line == c.last_miss || line == c.last_miss + 1);
   if (missed && !in_stream) {
-    c.stream = line == c.last_miss + 1 ? 1 : 0;
+    c.stream = line == c.last_miss + 1 && c.last_miss != UINT32_MAX ? 1 : 0;
     c.stream_end = line + 1;
     c.last_miss = line;
     if (c.stream == 0) return;
@@ -395,6 +395,7 @@ void Simulation::push_store(Context& c, LineId line, unsigned offset, const void
   s.bytes = static_cast<std::uint8_t>(bytes);
   s.no_read = no_read;
   s.asked = false;
+  s.came = false;
   s.operation = c.operation;
   s.transfer = -1;
   std::memcpy(s.data, value, bytes);
@@ -410,14 +411,17 @@ void Simulation::pump_stores(Context& c) {
     c.first_store = (c.first_store + 1) % c.stores.size();
     --c.store_count;
   }
-  const std::size_t window = std::min(c.store_count, static_cast<std::size_t>(machine_.p.store_window));
-  for (std::size_t i = 0; i < window; ++i) {
+  int under_way = 0;
+  for (std::size_t i = 0; i < c.store_count; ++i) under_way += store_at(c, i).asked;
+  for (std::size_t i = 0; i < c.store_count && under_way < machine_.p.store_window; ++i) {
     Store& s = store_at(c, i);
-    if (s.asked || coherence_.writable(c.core, s.line)) continue;
+    // What came before its turn and was taken away again is asked for again when it is its turn.
+    if (s.asked || (s.came && i != 0) || coherence_.writable(c.core, s.line)) continue;
     bool asked_already = false;
     for (std::size_t j = 0; j < i; ++j) asked_already = asked_already || store_at(c, j).line == s.line;
     if (asked_already) continue;
     s.asked = true;
+    ++under_way;
     coherence_.request(s.no_read ? Request::write_no_read : Request::write, c.core, c.rank, s.line);
   }
   if (before == c.store_count || c.mode != Mode::blocked) return;

@@ -120,6 +120,7 @@ class Simulation final : private CoherenceListener {
     std::uint8_t bytes;
     bool no_read;
     bool asked;
+    bool came;  // the line was the core's once since it was asked for
     int operation;
     int transfer;
     unsigned char data[64];
