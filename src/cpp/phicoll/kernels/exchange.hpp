@@ -1,0 +1,82 @@
+#pragma once
+
+// What the ping-pong kernels have in common: pairs of ranks with four buffers, a send and a receive buffer
+// each, whose lines are brought into their states before every exchange and lie elsewhere in each. Source:
+// 004 chapter 2, figure 2.1. Ranks 2i and 2i + 1 are a pair; all pairs run at the same time.
+
+#include <algorithm>
+
+#include "phicoll/kernels/draw.hpp"
+#include "phicoll/kernels/kernel_run.hpp"
+#include "phicoll/kernels/line_state.hpp"
+#include "phicoll/kernels/meeting.hpp"
+
+namespace phicoll {
+namespace kernels {
+
+struct Exchange {
+  LineState send;
+  LineState receive;
+  std::size_t lines;  ///< of each buffer
+  bool whole;         ///< all of them are copied, not the canary alone
+
+  static const char* ranks_allowed(int ranks) {
+    return ranks >= 2 && ranks % 2 == 0 ? nullptr : "an even number from 2: pairs";
+  }
+  std::size_t footprint(int ranks) const {
+    return Meeting::footprint(ranks) + static_cast<std::size_t>(ranks) * 2 * pool_bytes();
+  }
+
+  /// `transfer(port, destination, source)` copies a send buffer into the partner's receive buffer, the canary
+  /// last.
+  template <class Port, class Transfer>
+  void run(Port& port, const KernelRun& run, RankSamples& samples, Transfer transfer) const {
+    Meeting meeting(run);
+    const int partner = run.rank ^ 1;
+    const bool first = run.rank < partner;
+    for (int s = 0; s < run.samples; ++s) {
+      const auto mark = static_cast<std::uint64_t>(s) + 1;
+      unsigned char* const mine = buffer(run, s, run.rank, false);
+      unsigned char* const my_inbox = buffer(run, s, run.rank, true);
+      unsigned char* const theirs = buffer(run, s, partner, false);
+      unsigned char* const their_inbox = buffer(run, s, partner, true);
+      meeting.meet(port);
+      write_lines(port, mine, lines, mark);
+      write_lines(port, my_inbox, lines, 0);
+      hold_lines(port, mine, lines, send);
+      hold_lines(port, my_inbox, lines, receive);
+      if (send == LineState::shared || receive == LineState::shared) {
+        meeting.meet(port);
+        if (send == LineState::shared) share_lines(port, theirs, lines);
+        if (receive == LineState::shared) share_lines(port, their_inbox, lines);
+      }
+      DataWord& canary = last_word(my_inbox, lines);
+      if (first) {
+        // The partner polls by now.
+        meeting.start(port, samples);
+        const std::int64_t begin = port.ticks();
+        transfer(port, their_inbox, mine);
+        port.wait(canary, equal(mark), partner);
+        samples.ticks.push_back(port.ticks() - begin);
+      } else {
+        meeting.agree(port);
+        port.wait(canary, equal(mark), partner);
+        transfer(port, their_inbox, mine);
+      }
+      if (whole && count_wrong(port, my_inbox, lines, mark) != 0) ++samples.wrong;
+    }
+  }
+
+ private:
+  std::size_t pool_lines() const { return std::max<std::size_t>(512, 2 * lines); }
+  std::size_t pool_bytes() const { return whole_pages(pool_lines() * arch::line_bytes); }
+  unsigned char* buffer(const KernelRun& run, int sample, int rank, bool inbox) const {
+    const auto pool = static_cast<std::size_t>(rank) * 2 + (inbox ? 1 : 0);
+    Draw draw(run.seed, static_cast<std::uint64_t>(sample), pool);
+    return run.memory + Meeting::footprint(run.ranks) + pool * pool_bytes() +
+           draw.below(pool_lines() - lines + 1) * arch::line_bytes;
+  }
+};
+
+}  // namespace kernels
+}  // namespace phicoll

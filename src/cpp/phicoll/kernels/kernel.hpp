@@ -1,0 +1,65 @@
+#pragma once
+
+// Kernels by name: listing, parsing and what they need, without a port. A kernel is written
+// `name:parameter=value:...`, for example `ping-pong:state=E:receive=S`.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/parameters.hpp"
+#include "phicoll/kernels/kernel_run.hpp"
+
+namespace phicoll {
+namespace kernels {
+
+struct KernelInfo {
+  std::string name;
+  std::string source;
+  std::string summary;
+  std::string sample;
+  std::vector<ParameterInfo> parameters;
+};
+
+/// A kernel with all its parameters given values.
+struct KernelSpec {
+  std::string name;
+  ParameterValues values;  ///< all parameters, in the order of description
+  std::string text() const;
+};
+
+/// All kernels, in the registry's order.
+const std::vector<KernelInfo>& kernel_infos();
+
+/// Throws ArgumentError: an unknown name, a parameter that the kernel does not take, a value out of range.
+KernelSpec parse_kernel(const std::string& text);
+
+/// Throws ArgumentError("ranks") when the kernel cannot run with so many.
+void check_kernel_ranks(const KernelSpec& spec, int ranks);
+/// Bytes of shared memory that it takes.
+std::size_t kernel_footprint(const KernelSpec& spec, int ranks);
+/// What a sample in ticks is divided by: the accesses, or the ways of a round trip, in it.
+int kernel_per_sample(const KernelSpec& spec);
+/// Bytes that one rank moves in a sample, as the kernel counts them; 0 where none are counted.
+std::size_t kernel_bytes(const KernelSpec& spec);
+
+/// What a run of a kernel gave: raw samples, and what they mean.
+struct KernelSamples {
+  KernelSpec spec;
+  std::vector<RankSamples> ranks;
+  double ns_per_tick = 1;
+  int per_sample = 1;
+  std::size_t bytes = 0;
+
+  /// The samples of a rank in nanoseconds, each divided by what is in it.
+  std::vector<double> ns(int rank) const;
+  std::uint64_t late() const;
+  std::uint64_t wrong() const;
+  /// GB/s of all ranks that measured, a value a sample: their bytes by the slowest one's time. Empty where no
+  /// bytes are counted.
+  std::vector<double> gigabytes_a_second() const;
+};
+
+}  // namespace kernels
+}  // namespace phicoll

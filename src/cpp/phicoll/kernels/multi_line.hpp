@@ -1,0 +1,54 @@
+#pragma once
+
+// The ping-pong of messages of many lines: the sender copies its send buffer into the other's receive buffer,
+// the receiver polls the canary in the last line and reads nothing else. Source: 004 sections 3.1 and A.3
+// (there with several pairs and with buffers larger than the caches). A receive buffer in state I is so but
+// for its last line, which is polled.
+
+#include "phicoll/kernels/exchange.hpp"
+
+namespace phicoll {
+namespace kernels {
+
+struct MultiLine {
+  static KernelFacts facts() {
+    return {"multi-line", "ramos-hoefler-2013, section 3.1", "A message of many lines there and back.",
+            "half of one round trip"};
+  }
+
+  struct Parameters {
+    LineState state = LineState::exclusive;
+    LineState receive = LineState::exclusive;
+    int lines = 8;
+  };
+  template <class Visitor>
+  static void describe(Visitor& v, Parameters& p) {
+    describe_state(v, "state", p.state, "state of both send buffers");
+    describe_state(v, "receive", p.receive, "state of both receive buffers");
+    v.integer("lines", p.lines, 1, 1 << 20, "lines of 64 bytes in a message");
+  }
+
+  static const char* ranks_allowed(const Parameters&, int ranks) { return Exchange::ranks_allowed(ranks); }
+  static std::size_t footprint(const Parameters& p, int ranks) { return exchange(p).footprint(ranks); }
+  static int per_sample(const Parameters&) { return 2; }
+  static std::size_t bytes(const Parameters& p) {
+    return static_cast<std::size_t>(p.lines) * arch::line_bytes;
+  }
+
+  template <class Port>
+  static void run(Port& port, const Parameters& p, const KernelRun& run, RankSamples& samples) {
+    const std::size_t size = bytes(p);
+    exchange(p).run(port, run, samples, [size](Port& by, unsigned char* to, unsigned char* from) {
+      by.software(Software::send);
+      by.copy(to, from, size);
+    });
+  }
+
+ private:
+  static Exchange exchange(const Parameters& p) {
+    return {p.state, p.receive, static_cast<std::size_t>(p.lines), true};
+  }
+};
+
+}  // namespace kernels
+}  // namespace phicoll

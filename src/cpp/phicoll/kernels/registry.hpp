@@ -1,0 +1,25 @@
+#pragma once
+
+// Every kernel there is, a line each: threads, the simulated machine, the command line and the tests expand
+// this list. docs/kernels.md says how to add one.
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/kernels/contention.hpp"
+#include "phicoll/kernels/multi_line.hpp"
+#include "phicoll/kernels/ping_pong.hpp"
+#include "phicoll/kernels/read_by_all.hpp"
+#include "phicoll/kernels/read_latency.hpp"
+#include "phicoll/kernels/stream.hpp"
+
+namespace phicoll {
+namespace kernels {
+
+using KernelList = AlgorithmList<ReadLatency,  //
+                                 PingPong,     //
+                                 MultiLine,    //
+                                 Contention,   //
+                                 ReadByAll,    //
+                                 Stream>;
+
+}  // namespace kernels
+}  // namespace phicoll

@@ -1,0 +1,55 @@
+#include "phicoll/kernels/run_threads.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/kernels/run_kernel.hpp"
+#include "phicoll/os/clock.hpp"
+
+namespace phicoll {
+namespace kernels {
+
+namespace {
+
+unsigned char* on_page(unsigned char* memory) {
+  const auto past = static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(memory) % page_bytes);
+  return past == 0 ? memory : memory + (page_bytes - past);
+}
+
+}  // namespace
+
+KernelSamples run_on_threads(const KernelSpec& spec, const ThreadRun& run) {
+  if (run.samples < 1) throw ArgumentError("samples", std::to_string(run.samples), "1 or more");
+  check_kernel_ranks(spec, run.ranks);
+  const std::size_t bytes = kernel_footprint(spec, run.ranks);
+  GroupOptions options;
+  options.wait = run.wait;
+  options.placement = run.placement;
+  options.timeout_ms = run.timeout_ms;
+  options.memory_limit = std::max(options.memory_limit, bytes + page_bytes);
+  ThreadGroup group(run.ranks, options);
+
+  KernelSamples result;
+  result.spec = spec;
+  result.ns_per_tick = os::ns_per_tick();
+  result.per_sample = kernel_per_sample(spec);
+  result.bytes = kernel_bytes(spec);
+  result.ranks.resize(static_cast<std::size_t>(run.ranks));
+  const auto start_ticks = static_cast<std::int64_t>(static_cast<double>(run.start_ns) / result.ns_per_tick);
+  group.run([&](Communicator& comm) {
+    NativePort port(comm.control(), comm.rank(), run.wait);
+    // Of the thread's own while it measures: neighbours in a vector share lines.
+    RankSamples samples;
+    samples.ticks.reserve(static_cast<std::size_t>(run.samples));
+    const KernelRun mine = {comm.rank(), comm.size(), on_page(comm.region()),
+                            run.samples, run.seed,    start_ticks};
+    run_kernel(port, spec, mine, samples);
+    result.ranks[static_cast<std::size_t>(comm.rank())] = std::move(samples);
+  });
+  return result;
+}
+
+}  // namespace kernels
+}  // namespace phicoll
