@@ -53,6 +53,29 @@ def test_same_core_rounds_are_shaded():
     assert ax.patches
 
 
+def test_a_run_without_same_core_rounds_is_not_called_shaded():
+    results = results_of(same_core=0.0, launches=2, rounds=10)
+    ax = Figure().subplots()
+    draw_probes(ax, results.rounds)
+    assert "shaded" not in ax.get_title(loc="left")
+    assert not ax.patches
+
+
+def test_one_rank_count_is_shown_side_by_side_and_says_so():
+    figure = results_of(ranks=(2,), definitions=("loop",)).plot("ranks")
+    assert "2 ranks are the only rank count" in figure.get_suptitle()
+    assert figure.axes[0].get_xlabel() != "ranks"
+
+
+def test_the_legend_of_distributions_lies_above_the_curves():
+    figure = results_of(modes=("threads", "processes"), launches=2, rounds=8).plot("distributions")
+    ax = figure.axes[0]
+    figure.draw_without_rendering()
+    box = ax.get_legend().get_window_extent().transformed(ax.transData.inverted())
+    assert box.y0 > 1.0
+    assert box.y1 <= ax.get_ylim()[1]
+
+
 def test_counts_are_drawn():
     figure = phicoll.count("dissemination,tree,simd-flags").plot()
     assert [ax.get_title(loc="left") for ax in figure.axes][:2] == ["rounds", "longest chain"]

@@ -38,7 +38,7 @@ def draw_distribution(
         colour = SERIES[index % len(SERIES)]
         share = np.arange(1, len(values) + 1) / len(values)
         launches = sorted({launch for _, launch in pairs})
-        label = f"{row.subject.mode}\n{len(values)} places, {len(launches)} launches"
+        label = f"{row.subject.mode}: {len(values)} rounds, {len(launches)} launches"
         ax.step(values, share, where="post", color=colour, linewidth=1.6, label=label)
         medians = [
             float(np.median([v for v, at in pairs if at == launch and v is not None])) for launch in launches
@@ -55,12 +55,13 @@ def draw_distribution(
         if high / low > 5:
             plain_log_ticks(ax, "x", low * 0.95, high * 1.05)
         ax.set_xlim(low * 0.95, high * 1.05)
-    ax.set_ylim(-0.08 - 0.06 * max(len(rows) - 1, 0), 1.02)
+    # The legend has a band of its own above 100 %: the curves may run anywhere below.
+    ax.set_ylim(-0.08 - 0.06 * max(len(rows) - 1, 0), 1.04 + 0.11 * len(rows))
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
     ax.set_ylabel("share of rounds")
     ax.set_xlabel(AXIS_LABELS[unit])
     tidy(ax, "both")
-    ax.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(0, 1.0))
+    ax.legend(fontsize=7, frameon=False, loc="upper left", borderaxespad=0.1)
     if rows:
         ax.set_title(rows[0].name, loc="left")
     return ax

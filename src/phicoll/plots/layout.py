@@ -137,6 +137,12 @@ def legend(figure: Figure, rows: Sequence[Row]) -> None:
 
 def ranks(results: Results, unit: str = "ns", label: str | None = None, highlight: int = 6) -> Figure:
     rows = chosen_rows(results, label)
+    counts = {row.subject.ranks for row in rows}
+    if len(counts) == 1:
+        # A line of one point shows nothing.
+        figure = comparison(results, unit, label)
+        figure.suptitle(f"{counts.pop()} ranks are the only rank count: algorithms side by side", fontsize=9)
+        return figure
     found = panels(rows, lambda row: (row.subject.mode, row.subject.definition))
     columns = min(2, len(found))
     lines = -(-len(found) // columns)

@@ -58,7 +58,8 @@ def draw_probes(
     ax.set_ylabel("ns")
     tidy(ax, "y")
     same = sum(r.get("label") == "same-core" for r in rounds)
-    ax.set_title(f"probes: {same} of {len(rounds)} rounds on one physical core (shaded)", loc="left")
+    shaded = f"{same} of {len(rounds)} rounds on one physical core (shaded)"
+    ax.set_title("probes: " + (shaded if same else f"{len(rounds)} rounds, all remote"), loc="left")
     ax.legend(
         fontsize=7.5,
         frameon=False,
