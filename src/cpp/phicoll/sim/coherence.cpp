@@ -130,6 +130,10 @@ std::uint32_t Coherence::make(Request kind, int core, int rank, LineId line) {
   made.arrived = made.begun = made.answered = made.data = made.go = made.filled = -1;
   made.acknowledge = 0;
   if (rank >= 0) made.rank[made.ranks++] = static_cast<std::int16_t>(rank);
+  if (log_) {
+    if (steps_.size() < transactions_.size()) steps_.resize(transactions_.size());
+    steps_[t] = Steps{};
+  }
   std::uint32_t& first = under_way_[static_cast<std::size_t>(core)];
   made.next_at_core = first;
   first = t;
@@ -190,6 +194,7 @@ bool Coherence::asked(int core, LineId line) const {
 void Coherence::launch(std::uint32_t t) {
   Transaction& x = at(t);
   Line& line = lines_[x.line];
+  if (log_) steps_[t].sent = wheel_.now();
   ++outstanding_count_[static_cast<std::size_t>(x.core)];
   ++counters_.lines[x.line].requests;
   if (p_.near_directories == Switch::on && !line.homed) {
@@ -255,6 +260,7 @@ void Coherence::arrive(std::uint32_t t) {
 void Coherence::take_up(std::uint32_t t) {
   Transaction& x = at(t);
   if (x.arrived < 0) x.arrived = wheel_.now();
+  if (log_) steps_[t].taken_up = wheel_.now();
   x.ahead = lines_[x.line].queued;
   queue(t);
   pump(x.line);
@@ -325,6 +331,14 @@ void Coherence::fetch(std::uint32_t t, Cycles from) {
   const Cycles start = serve(counters_.channels[channel], channel_free_[channel],
                              std::max(there, line.memory_free), p_.memory_channel);
   line.memory_free = start + p_.memory_same_line;
+  if (log_) {
+    Steps& s = steps_[t];
+    if (from > x.begun + p_.directory_latency + p_.upgrade) s.resumed = from - p_.directory_latency;
+    s.directed = from;
+    s.asked = there;
+    s.answered = start;
+    s.replied = start + p_.memory_latency;
+  }
   x.source = Source::memory;
   x.answered = start;
   x.data = start + p_.memory_latency + ring_.send(counters_.data_ring, stop, ring_.core(x.core));
@@ -372,6 +386,7 @@ void Coherence::begin_write(std::uint32_t t, Cycles from) {
     line.dirty = true;
     x.ordered = true;
     if (needs_data) return fetch(t, from);
+    if (log_) steps_[t].directed = from;
     x.go = from + ring_.send(counters_.acknowledge_ring, ring_.directory(line.home), ring_.core(x.core));
     wheel_.push(x.go + p_.fill, EventKind::fill, t);
     return;
@@ -420,6 +435,7 @@ void Coherence::begin_evict(std::uint32_t t, Cycles from) {
 void Coherence::forwarded(std::uint32_t t, int core) {
   const auto c = static_cast<std::size_t>(core);
   const Cycles start = serve(counters_.caches[c], cache_free_[c], wheel_.now(), p_.owner_service);
+  if (log_) note_asked(t, core, start);
   if (start > wheel_.now())
     wheel_.push(start, EventKind::answer, t, static_cast<std::uint16_t>(core));
   else
@@ -448,6 +464,7 @@ void Coherence::invalidate(std::uint32_t t, int core) {
   const auto c = static_cast<std::size_t>(core);
   const Cycles service = core == at(t).responder ? p_.owner_service : p_.invalidate_each;
   const Cycles start = serve(counters_.caches[c], cache_free_[c], wheel_.now(), service);
+  if (log_) note_asked(t, core, start);
   if (start > wheel_.now())
     wheel_.push(start, EventKind::give_up, t, static_cast<std::uint16_t>(core));
   else
@@ -509,6 +526,7 @@ void Coherence::acknowledged(std::uint32_t t) {
     free_ = t;
   }
   if (early || (write ? p_.write_unlock : p_.read_unlock) == Unlock::owner) {
+    if (log_) note_freed(t);
     line.busy = false;
     pump(id);
   }
@@ -525,12 +543,50 @@ void Coherence::insert(int core, LineId line) {
   request(Request::evict, core, -1, out);
 }
 
-void Coherence::record(const Transaction& x) {
+/// A cache was reached and takes the message up at `start`.
+void Coherence::note_asked(std::uint32_t t, int core, Cycles start) {
+  const Transaction& x = at(t);
+  const int home = ring_.directory(lines_[x.line].home);
+  Steps& s = steps_[t];
+  RingCount uncounted;
+  const Cycles directed = wheel_.now() - ring_.send(uncounted, home, ring_.core(core));
+  const Cycles told = start + p_.owner_latency + ring_.send(uncounted, ring_.core(core), home);
+  if (core == x.responder) {
+    s.data_directed = directed;
+    s.data_asked = wheel_.now();
+    s.data_answered = start;
+  }
+  if (told <= s.last_acknowledgement) return;
+  s.last_acknowledgement = told;
+  s.directed = directed;
+  s.asked = wheel_.now();
+  s.answered = start;
+  s.replied = start + p_.owner_latency;
+}
+
+void Coherence::note_freed(std::uint32_t t) {
+  steps_[t].freed = wheel_.now();
+  if (steps_[t].record >= 0) log_->transfers[static_cast<std::size_t>(steps_[t].record)].freed = wheel_.now();
+}
+
+void Coherence::record(std::uint32_t t) {
   if (!log_) return;
+  const Transaction& x = at(t);
   const Line& line = lines_[x.line];
-  log_->transfers.push_back(TransferRecord{x.kind, x.source, x.core, x.ranks > 0 ? x.rank[0] : -1, x.line,
-                                           line.home, x.responder, x.invalidated, x.ahead, x.issued,
-                                           x.arrived, x.begun, x.answered, x.data, x.go, x.filled});
+  Steps& s = steps_[t];
+  if (s.data_asked >= 0 && x.data > x.go) {
+    s.directed = s.data_directed;
+    s.asked = s.data_asked;
+    s.answered = s.data_answered;
+    s.replied = s.data_answered + p_.owner_latency;
+  }
+  s.record = static_cast<int>(log_->transfers.size());
+  log_->transfers.push_back(TransferRecord{x.kind,     x.source,   x.core,      x.ranks > 0 ? x.rank[0] : -1,
+                                           x.line,     line.home,  x.responder, x.invalidated,
+                                           x.ahead,    x.issued,   s.sent,      x.arrived,
+                                           s.taken_up, x.begun,    s.resumed,   s.directed,
+                                           s.asked,    s.answered, s.replied,   x.data,
+                                           x.go,       x.filled,   s.freed});
 }
 
 void Coherence::fill(std::uint32_t t) {
@@ -556,7 +612,7 @@ void Coherence::fill(std::uint32_t t) {
   }
   if (x.source == Source::cache) ++counters_.from_caches, ++counters_.lines[id].transfers;
   if (x.source == Source::memory) ++counters_.from_memory, ++counters_.lines[id].from_memory;
-  record(x);
+  record(t);
   const int transfer = log_ ? static_cast<int>(log_->transfers.size()) - 1 : -1;
 
   // What is acknowledged to the directory: reads from memory, and what keeps the line busy until then.
@@ -604,6 +660,7 @@ void Coherence::released(std::uint32_t t) {
   const LineId id = x.line;
   Line& line = lines_[id];
   const bool fetched = p_.protocol == Protocol::directory && is_read(x.kind) && x.source == Source::memory;
+  if (log_) note_freed(t);
   if (fetched) {
     --line.fetching;
     line.sharers.add(x.core);

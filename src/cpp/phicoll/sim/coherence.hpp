@@ -150,6 +150,16 @@ class Coherence {
     Cycles issued, arrived, begun, answered, data, go, acknowledge, filled;
   };
 
+  /// What only the log wants to know of a transaction.
+  struct Steps {
+    int record = -1;
+    Cycles sent = -1, taken_up = -1, resumed = -1, freed = -1;
+    Cycles directed = -1, asked = -1, answered = -1,
+           replied = -1;  // of the cache whose acknowledgement is last
+    Cycles data_directed = -1, data_asked = -1, data_answered = -1;  // of the one that sent the data
+    Cycles last_acknowledgement = -1;
+  };
+
   void set_state(int core, LineId line, LineState to);
   Transaction& at(std::uint32_t t) { return transactions_[t]; }
   std::uint32_t make(Request kind, int core, int rank, LineId line);
@@ -177,7 +187,9 @@ class Coherence {
   void insert(int core, LineId line);
   int responder(const Line& line, int core) const;
   void drop_own_reads(int core, LineId line);
-  void record(const Transaction& t);
+  void note_asked(std::uint32_t t, int core, Cycles start);
+  void note_freed(std::uint32_t t);
+  void record(std::uint32_t t);
   Cycles jitter();
 
   const MachineParameters p_;
@@ -196,6 +208,7 @@ class Coherence {
   std::vector<CoreTags> l1_, l2_;
   std::vector<Cycles> directory_free_, cache_free_, channel_free_;
   std::vector<Transaction> transactions_;
+  std::vector<Steps> steps_;  // of each transaction, with a log only
   std::uint32_t free_ = none;
   std::vector<std::uint32_t> under_way_;  // of each core, a list
   std::vector<int> outstanding_count_;

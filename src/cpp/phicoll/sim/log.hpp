@@ -21,7 +21,8 @@ using LineId = std::uint32_t;
 enum class LineState : std::uint8_t { invalid, shared, exclusive, modified, leaving };
 char letter(LineState state);  ///< I S E M L
 
-/// One transaction of the protocol. Times are -1 where the step did not happen.
+/// One transaction of the protocol. Times are -1 where the step did not happen. Of several caches that were
+/// asked, `asked`, `answered` and `replied` are of the one that decided when the transaction ended.
 struct TransferRecord {
   Request kind;
   Source source;
@@ -33,12 +34,19 @@ struct TransferRecord {
   int invalidated;  ///< sharers that lost the line
   int ahead;        ///< requests of this line that were in front when it reached the directory
   Cycles issued;    ///< the context missed
+  Cycles sent;      ///< its core sent it: later than `issued` if too many others were under way
   Cycles arrived;   ///< at the directory
-  Cycles begun;     ///< the directory began: it and the line were free
-  Cycles answered;  ///< the last cache that was asked took it up; memory's channel did
+  Cycles taken_up;  ///< the directory was free; from here on it queued for its line
+  Cycles begun;     ///< the line was free
+  Cycles resumed;   ///< of a read that was put off until another had been fetched from memory: when that was
+  Cycles directed;  ///< the directory sent its message to the cache, or to memory
+  Cycles asked;     ///< which was reached
+  Cycles answered;  ///< and took it up, or its channel did
+  Cycles replied;   ///< and sent the line or its acknowledgement
   Cycles data;      ///< the data reached the core
   Cycles go;        ///< the directory's go-ahead reached the core
   Cycles filled;    ///< the context can go on
+  Cycles freed;     ///< the directory took the line's next request
 };
 
 enum class OperationKind : std::uint8_t { load, store, atomic, wait, fence, copy, evict, pause };
@@ -52,7 +60,7 @@ struct OperationRecord {
   Cycles begun;
   Cycles ended;    ///< the rank went on
   Cycles visible;  ///< of a store or atomic: when its value could be read; -1 otherwise
-  Cycles missed;   ///< of a wait: when the look that succeeded began
+  Cycles missed;   ///< of a wait: when the look that succeeded began; of a store: the buffer was full since
   int transfer;    ///< the transfer that served it last, -1 for none
   int cause;       ///< the operation that wrote what it read, -1 for none
 };

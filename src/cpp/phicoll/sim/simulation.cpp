@@ -375,18 +375,19 @@ void Simulation::store(int rank, void* place, const void* value, unsigned bytes,
   // As the native ports do: what was stored before is visible first, and the store itself before what
   // follows.
   const bool unordered = policy == StorePolicy::no_read_unordered;
-  if (unordered) drain(c);
+  if (unordered) drain_as_fence(c);
   begin_operation(c, OperationKind::store, line);
   spend(c, machine_.p.store_instructions, 0);
   push_store(c, line, offset_of(place), value, bytes, policy != StorePolicy::plain);
   end_operation(c, Log::none);
-  if (unordered) drain(c);
+  if (unordered) drain_as_fence(c);
 }
 
 void Simulation::push_store(Context& c, LineId line, unsigned offset, const void* value, unsigned bytes,
                             bool no_read) {
   if (c.store_count == c.stores.size()) {
     c.needs = Needs::buffer_space;
+    if (log_) log_->operations[static_cast<std::size_t>(c.operation)].missed = c.time;
     suspend(c, Mode::blocked, 0);
   }
   Store& s = store_at(c, c.store_count++);
@@ -440,6 +441,12 @@ void Simulation::commit(Context& c, const Store& s) {
     log_->wrote(s.line, s.offset, s.bytes, s.operation);
   }
   wake_parked(c.core, s.line);
+}
+
+void Simulation::drain_as_fence(Context& c) {
+  begin_operation(c, OperationKind::fence, 0);
+  drain(c);
+  end_operation(c, Log::none);
 }
 
 /// Until all the rank's stores are visible.
@@ -615,9 +622,11 @@ void Simulation::pause(int rank) {
   sync(c);
   spend(c, 1, 0);
   if (++vain_pauses_ > vain_turns_a_rank * std::max(unfinished_, 1)) throw_stuck("poll");
+  begin_operation(c, OperationKind::pause, 0);
   wake_at(c, c.time + machine_.p.pause);
   set_weight(c, 0);
   c.fiber->suspend();
+  end_operation(c, Log::none);
 }
 
 void Simulation::wait_until(int rank, std::int64_t ticks) {

@@ -183,6 +183,7 @@ class Simulation final : private CoherenceListener {
 
   int begin_operation(Context& c, OperationKind kind, LineId line);
   void end_operation(Context& c, int cause);
+  void drain_as_fence(Context& c);
   int cause_of(const void* place, unsigned bytes, std::uint64_t mask) const;
 
   Machine machine_;
