@@ -181,7 +181,7 @@ def test_a_resolved_slowdown_is_a_regression_and_no_other():
     before = results_of(subjects=(A, B), launches=10, rounds=10, definitions=("loop",))
     slower = MadeUpSubject(B.spec, B.lines * 1.4)
     after = results_of(
-        subjects=(A, slower), launches=10, rounds=10, seed=7, line_ns=150, definitions=("loop",)
+        subjects=(A, slower), launches=10, rounds=10, seed=7, line_ns=110, definitions=("loop",)
     )
     found = {one.subject.algorithm: one for one in after.regressions(before, 1.10)}
     assert found["sense-reversing"].regressed
@@ -190,6 +190,18 @@ def test_a_resolved_slowdown_is_a_regression_and_no_other():
     assert found["dissemination"].unit == "lines"
     back = {one.subject.algorithm: one for one in before.regressions(after, 1.10)}
     assert back["sense-reversing"].improved
+
+
+def test_a_machine_that_changed_is_no_regression():
+    options = {"launches": 10, "rounds": 10, "definitions": ("loop",)}
+    before = results_of(subjects=(B,), line_ns=40, **options)
+    slower = results_of(subjects=(MadeUpSubject(B.spec, B.lines * 1.6),), line_ns=160, seed=7, **options)
+    (found,) = slower.regressions(before, 1.10)
+    assert found.low > 1.1
+    assert not found.regressed
+    assert found.verdict.startswith("not comparable: one of the lines took ")
+    far_slower = results_of(subjects=(MadeUpSubject(B.spec, B.lines * 9),), line_ns=160, seed=7, **options)
+    assert far_slower.regressions(before, 1.10)[0].regressed
 
 
 def test_too_few_units_resolve_no_regression():

@@ -210,7 +210,8 @@ def conclude(outcome: Outcome) -> Results:
         if outcome.results is None:
             raise KeyboardInterrupt
         return outcome.results
-    said = outcome.words.strip().removeprefix("phicoll-bench: ") or f"exit code {outcome.exit_code}"
+    words = outcome.words.strip().removeprefix("phicoll-bench: ")
+    said = words or f"exit code {outcome.exit_code}"
     error: Error
     if outcome.exit_code == EXIT_BROKEN and outcome.results is not None:
         if outcome.results.ends:
@@ -218,7 +219,7 @@ def conclude(outcome: Outcome) -> Results:
         error = BrokenGroupError(said)
     elif outcome.exit_code < 0:
         name = signal.Signals(-outcome.exit_code).name
-        error = BrokenGroupError(f"phicoll-bench was ended by {name}: {said}")
+        error = BrokenGroupError(f"phicoll-bench was ended by {name}" + (f": {words}" if words else ""))
     else:
         error = ResourceError(said)
     error.results = outcome.results
