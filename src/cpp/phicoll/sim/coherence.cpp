@@ -342,7 +342,8 @@ void Coherence::fetch(std::uint32_t t, Cycles from) {
   x.source = Source::memory;
   x.answered = start;
   x.data = start + p_.memory_latency + ring_.send(counters_.data_ring, stop, ring_.core(x.core));
-  wheel_.push(x.data + p_.fill, EventKind::fill, t);
+  x.due = fill_time(x, x.data);
+  wheel_.push(x.due, EventKind::fill, t);
 }
 
 void Coherence::begin_read(std::uint32_t t, Cycles from) {
@@ -375,7 +376,7 @@ void Coherence::begin_write(std::uint32_t t, Cycles from) {
   const bool needs_data = x.kind == Request::write && !x.upgrade;
   if (x.upgrade) {
     ++counters_.upgrades;
-    from += p_.upgrade;
+    if (x.kind == Request::write) from += p_.upgrade;
   }
   CoreSet others = line.sharers;
   others.remove(x.core);
@@ -388,7 +389,8 @@ void Coherence::begin_write(std::uint32_t t, Cycles from) {
     if (needs_data) return fetch(t, from);
     if (log_) steps_[t].directed = from;
     x.go = from + ring_.send(counters_.acknowledge_ring, ring_.directory(line.home), ring_.core(x.core));
-    wheel_.push(x.go + p_.fill, EventKind::fill, t);
+    x.due = fill_time(x, x.go);
+    wheel_.push(x.due, EventKind::fill, t);
     return;
   }
   // The cache that sends the data is asked first, then the others, one behind the other.
@@ -443,6 +445,7 @@ void Coherence::forwarded(std::uint32_t t, int core) {
 }
 
 void Coherence::answer(std::uint32_t t, int core) {
+  if (still_coming(t, core, EventKind::answer)) return;
   Transaction& x = at(t);
   const Line& line = lines_[x.line];
   // From here on the core no longer writes without asking. A core that asks itself keeps what it has.
@@ -471,6 +474,24 @@ void Coherence::invalidate(std::uint32_t t, int core) {
     give_up(t, core);
 }
 
+/// Where a directory passes a line on before its new owner has it: the owner gives it up once it has come.
+bool Coherence::still_coming(std::uint32_t t, int core, EventKind again) {
+  if (p_.write_unlock == Unlock::requester) return false;
+  for (std::uint32_t own = under_way_[static_cast<std::size_t>(core)]; own != none;
+       own = at(own).next_at_core) {
+    const Transaction& x = at(own);
+    if (x.line != at(t).line || !is_write(x.kind) || !x.ordered || x.filled >= 0 || own == t) continue;
+    wheel_.push(x.due + 1, again, t, static_cast<std::uint16_t>(core));
+    return true;
+  }
+  return false;
+}
+
+/// What a store of a whole line waits for is leave, not data: nothing has to be filled in.
+Cycles Coherence::fill_time(const Transaction& x, Cycles end) const {
+  return end + (x.kind == Request::write_no_read ? 0 : p_.fill);
+}
+
 /// Reads of the core that the directory has counted but that are not there yet will be used once only.
 void Coherence::drop_own_reads(int core, LineId line) {
   for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none; t = at(t).next_at_core)
@@ -478,6 +499,7 @@ void Coherence::drop_own_reads(int core, LineId line) {
 }
 
 void Coherence::give_up(std::uint32_t t, int core) {
+  if (still_coming(t, core, EventKind::give_up)) return;
   Transaction& x = at(t);
   const Line& line = lines_[x.line];
   drop_own_reads(core, x.line);
@@ -515,7 +537,8 @@ void Coherence::acknowledged(std::uint32_t t) {
     x.ordered = true;
     const bool data_ends = write && p_.completion == Completion::data && x.data >= 0;
     const Cycles end = data_ends ? std::max(x.data, wheel_.now()) : std::max(x.data, x.go);
-    wheel_.push(end + p_.fill, EventKind::fill, t);
+    x.due = fill_time(x, end);
+    wheel_.push(x.due, EventKind::fill, t);
   }
   // Where the data alone ends a read, its requester may have gone on already: the owner's word is enough.
   const bool early = !write && p_.completion == Completion::data;

@@ -148,6 +148,7 @@ class Coherence {
     std::uint8_t ranks;  // who waits
     std::int16_t rank[max_contexts_per_core];
     Cycles issued, arrived, begun, answered, data, go, acknowledge, filled;
+    Cycles due;  // when it will be filled, once that is known
   };
 
   /// What only the log wants to know of a transaction.
@@ -187,6 +188,8 @@ class Coherence {
   void insert(int core, LineId line);
   int responder(const Line& line, int core) const;
   void drop_own_reads(int core, LineId line);
+  bool still_coming(std::uint32_t t, int core, EventKind again);
+  Cycles fill_time(const Transaction& t, Cycles end) const;
   void note_asked(std::uint32_t t, int core, Cycles start);
   void note_freed(std::uint32_t t);
   void record(std::uint32_t t);

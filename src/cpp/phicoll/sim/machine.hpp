@@ -48,8 +48,7 @@ struct MachineParameters {
   Protocol protocol = Protocol::directory;
   // core
   int issue_interval = 0, look_instructions = 0, store_instructions = 0, l1_hit = 0, l2_hit = 0,
-      atomic_hit = 0, atomic_execute = 0, pause = 0, store_buffer = 0, store_window = 0, line_window = 0,
-      core_window = 0;
+      atomic_hit = 0, atomic_execute = 0, pause = 0, store_buffer = 0, store_window = 0, core_window = 0;
   // caches
   int l1_kib = 0, l1_ways = 0, l2_kib = 0, l2_ways = 0;
   Switch prefetcher = Switch::on;
@@ -118,7 +117,6 @@ void describe_machine(Visitor& v, MachineParameters& m) {
            "stores of a context that wait to become visible, in order");
   v.number("core.store_window", m.store_window, 1, 64, "",
            "lines that a context's waiting stores ask for at once");
-  v.number("core.line_window", m.line_window, 1, 64, "", "lines that a context reads ahead at once");
   v.number("core.core_window", m.core_window, 1, 512, "", "lines that a core asks for at once");
 
   v.number("cache.l1_kib", m.l1_kib, 1, 1024, "KiB", "first-level data cache of a core");
@@ -179,9 +177,12 @@ void describe_machine(Visitor& v, MachineParameters& m) {
   v.number("table.line_service", m.table_line_service, 0, 100000, "cycles",
            "between two transfers of one line, beyond the transfer");
 
-  v.number("software.call", m.software_call, 0, 10000, "cycles", "entering and leaving a collective");
-  v.number("software.send", m.software_send, 0, 10000, "cycles", "around a send in a ping-pong kernel");
-  v.number("software.copy", m.software_copy, 0, 10000, "cycles", "around the copy in the contention kernel");
+  v.number("software.call", m.software_call, 0, 10000, "",
+           "instructions of entering and leaving a collective");
+  v.number("software.send", m.software_send, 0, 10000, "",
+           "instructions around a send: the loop, whom to tell next");
+  v.number("software.copy", m.software_copy, 0, 10000, "",
+           "instructions around the copy in the contention kernel");
 
   v.number("noise.jitter", m.jitter, 0, 10000, "cycles",
            "each miss takes up to this much longer, drawn from the seed");

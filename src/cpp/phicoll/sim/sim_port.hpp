@@ -65,27 +65,32 @@ class SimPort {
 
   template <class T>
   void signal(Word<T>& word, T value) const {
+    software(Software::send);
     store_relaxed(word, value);
   }
   template <class T>
   T signal_add(Word<T>& word, T value) const {
+    software(Software::send);
     return fetch_add(word, value);
   }
   template <class T>
   T signal_or(Word<T>& word, T value) const {
+    software(Software::send);
     return fetch_or(word, value);
   }
   template <class T>
   void signal(SoleWriterLine<T>& line, T value, StorePolicy policy) const {
     if (policy == StorePolicy::plain) {
-      store_relaxed(line.word, value);
+      signal(line.word, value);
       return;
     }
+    software(Software::send);
     unsigned char image[arch::line_bytes] = {};
     std::memcpy(image, &value, sizeof value);
     simulation_->store(rank_, &line, image, sizeof image, policy);
   }
   void signal_bytes(ByteLine& line, std::uint8_t value) const {
+    software(Software::send);
     unsigned char image[arch::line_bytes];
     std::memset(image, value, sizeof image);
     simulation_->store(rank_, &line, image, sizeof image, StorePolicy::plain);

@@ -640,9 +640,11 @@ void Simulation::wait_until(int rank, std::int64_t ticks) {
 void Simulation::software(int rank, Software what) {
   Context& c = context(rank);
   const MachineParameters& p = machine_.p;
-  c.time += what == Software::call   ? p.software_call
-            : what == Software::send ? p.software_send
-                                     : p.software_copy;
+  spend(c,
+        what == Software::call   ? p.software_call
+        : what == Software::send ? p.software_send
+                                 : p.software_copy,
+        0);
 }
 
 std::int64_t Simulation::nanoseconds(int rank) const {
