@@ -9,7 +9,6 @@
 // together keep the order of making.
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <queue>
 #include <vector>
@@ -149,7 +148,7 @@ class EventWheel {
     std::uint64_t bits = used_[word] & (~std::uint64_t{0} << start % 64);
     for (std::size_t i = 0; i <= words; ++i) {
       if (bits != 0) {
-        const std::size_t bucket = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+        const std::size_t bucket = word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits));
         next_ = now_ + static_cast<Cycles>((bucket - start) & (reach - 1));
         return;
       }

@@ -1,0 +1,324 @@
+// The memory kernels: what they accept, that they move data and count samples on threads, on the counting
+// port and on simulated machines, that the states they ask for are reached, and what must hold between
+// places.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/kernels/run_kernel.hpp"
+#include "phicoll/kernels/run_threads.hpp"
+#include "phicoll/sim/count_port.hpp"
+#include "phicoll/sim/sim_kernels.hpp"
+#include "phicoll/sim/sim_port.hpp"
+
+namespace phicoll {
+namespace {
+
+using kernels::KernelSamples;
+using kernels::KernelSpec;
+using kernels::parse_kernel;
+using State = kernels::LineState;
+
+struct Case {
+  std::string spec;
+  int ranks;
+  std::vector<int> measuring;  // ranks that have samples
+};
+
+// Every kernel, every state and every choice once.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"read-latency", 2, {0}},
+      {"read-latency:state=E:reads=1", 2, {0}},
+      {"read-latency:state=S", 3, {0}},
+      {"read-latency:state=I:reads=64", 2, {0}},
+      {"read-latency:owner=self", 1, {0}},
+      {"read-latency:owner=self:state=S", 2, {0}},
+      {"ping-pong", 2, {0}},
+      {"ping-pong:state=M:receive=M", 4, {0, 2}},
+      {"ping-pong:state=S:receive=S", 2, {0}},
+      {"ping-pong:state=I", 2, {0}},
+      {"multi-line:lines=1", 2, {0}},
+      {"multi-line:lines=7:state=I:receive=I", 2, {0}},
+      {"multi-line:lines=300:state=M:receive=S", 2, {0}},
+      {"contention", 3, {1, 2}},
+      {"contention:state=I:receive=I", 2, {1}},
+      {"contention:state=S:receive=S", 3, {1, 2}},
+      {"contention:state=M:receive=M", 2, {1}},
+      {"read-by-all", 3, {1, 2}},
+      {"read-by-all:lines=5:state=S", 3, {1, 2}},
+      {"read-by-all:pattern=next:state=S", 3, {0, 1, 2}},
+      {"read-by-all:pattern=second:state=E", 3, {0, 1, 2}},
+      {"read-by-all:pattern=fours:lines=3:state=I", 5, {0, 1, 2, 3, 4}},
+      {"stream:lines=64", 2, {0, 1}},
+      {"stream:lines=33:operation=copy:store=no-read:ahead=0", 2, {0, 1}},
+      {"stream:lines=33:operation=scale:store=no-read-unordered", 1, {0}},
+      {"stream:lines=33:operation=add:start=warm", 2, {0, 1}},
+  };
+  return all;
+}
+
+void expect_samples(const KernelSamples& result, const Case& c, std::size_t samples) {
+  SCOPED_TRACE(c.spec);
+  EXPECT_EQ(result.wrong(), 0u);
+  ASSERT_EQ(result.ranks.size(), static_cast<std::size_t>(c.ranks));
+  for (int r = 0; r < c.ranks; ++r) {
+    const bool measures = std::find(c.measuring.begin(), c.measuring.end(), r) != c.measuring.end();
+    EXPECT_EQ(result.ns(r).size(), measures ? samples : 0) << "rank " << r;
+    for (const double ns : result.ns(r)) EXPECT_GE(ns, 0) << "rank " << r;
+  }
+  EXPECT_EQ(result.gigabytes_a_second().size(), result.bytes == 0 ? 0 : samples);
+}
+
+std::string error_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(KernelList, HasEveryKernelWithASourceAndWhatASampleIs) {
+  std::vector<std::string> names;
+  for (const kernels::KernelInfo& info : kernels::kernel_infos()) {
+    names.push_back(info.name);
+    EXPECT_NE(info.source, "");
+    EXPECT_NE(info.sample, "");
+    EXPECT_EQ(parse_kernel(info.name).values.size(), info.parameters.size());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"read-latency", "ping-pong", "multi-line", "contention",
+                                             "read-by-all", "stream"}));
+}
+
+TEST(KernelList, TextIsReadBackAsItIs) {
+  const std::string text = "multi-line:state=I:receive=E:lines=12";
+  EXPECT_EQ(parse_kernel("multi-line:lines=12:state=I").text(), text);
+  EXPECT_EQ(parse_kernel(text).text(), text);
+}
+
+TEST(KernelList, BadInputIsRefusedByName) {
+  const auto refused = [](const std::string& text) { return error_of([&] { parse_kernel(text); }); };
+  EXPECT_EQ(refused("pingpong"),
+            "kernel: got 'pingpong'; allowed: read-latency, ping-pong, multi-line, contention, read-by-all, "
+            "stream");
+  EXPECT_EQ(refused("ping-pong:receive=I"), "ping-pong:receive: got 'I'; allowed: M, E, S");
+  EXPECT_EQ(refused("multi-line:lines=0"),
+            "multi-line:lines: got '0'; allowed: a whole number from 1 to 1048576");
+  EXPECT_EQ(refused("contention:lines=3"),
+            "contention: got 'lines=3'; allowed: parameter=value with one of state, receive");
+  EXPECT_EQ(refused("contention:state"),
+            "contention: got 'state'; allowed: parameter=value with one of state, receive");
+  EXPECT_EQ(refused("contention:state=E:state=I"), "contention:state: got two values; allowed: one");
+  EXPECT_EQ(error_of([] { kernels::check_kernel_ranks(parse_kernel("ping-pong"), 3); }),
+            "ranks: got 3; allowed: an even number from 2: pairs (ping-pong)");
+  EXPECT_EQ(error_of([] { kernels::check_kernel_ranks(parse_kernel("read-latency:state=S"), 2); }),
+            "ranks: got 2; allowed: 3 or more: reader, owner and another holder (read-latency)");
+}
+
+TEST(ReadByAllPatterns, EveryRankReadsSomeoneElseAndIsReadOnce) {
+  using Pattern = kernels::ReadByAll::Pattern;
+  for (const Pattern pattern : {Pattern::next, Pattern::second, Pattern::fours})
+    for (int ranks = 2; ranks <= 21; ++ranks) {
+      std::vector<int> readers(static_cast<std::size_t>(ranks));
+      for (int r = 0; r < ranks; ++r) {
+        const int source = kernels::ReadByAll::source(pattern, r, ranks);
+        ASSERT_GE(source, 0);
+        ASSERT_LT(source, ranks);
+        EXPECT_NE(source, r) << "of " << ranks;
+        ++readers[static_cast<std::size_t>(source)];
+      }
+      // A last group of one rank reads its neighbour, which then has two readers.
+      if (pattern == Pattern::fours && ranks % 4 == 1) continue;
+      EXPECT_EQ(*std::max_element(readers.begin(), readers.end()), 1) << "of " << ranks;
+    }
+}
+
+class EveryKernel : public testing::TestWithParam<Case> {};
+
+// Yielding, so that it ends soon on machines with fewer CPUs than ranks.
+TEST_P(EveryKernel, MovesItsDataOnThreads) {
+  kernels::ThreadRun run;
+  run.ranks = GetParam().ranks;
+  run.samples = 20;
+  run.wait.kind = WaitPolicy::Kind::yield;
+  run.placement = "";
+  run.timeout_ms = 60000;
+  expect_samples(kernels::run_on_threads(parse_kernel(GetParam().spec), run), GetParam(), 20);
+}
+
+TEST_P(EveryKernel, RunsOnTheCountingPort) {
+  const Case& c = GetParam();
+  const KernelSpec spec = parse_kernel(c.spec);
+  KernelSamples result;
+  result.spec = spec;
+  result.ranks.resize(static_cast<std::size_t>(c.ranks));
+  result.bytes = kernels::kernel_bytes(spec);
+  CountMachine machine(Shape::unknown(c.ranks), kernels::kernel_footprint(spec, c.ranks));
+  machine.run_episode(
+      [&](int rank) {
+        CountPort port(machine, rank);
+        kernels::run_kernel(port, spec, kernels::KernelRun{rank, c.ranks, machine.memory(), 2, 1, 0},
+                            result.ranks[static_cast<std::size_t>(rank)]);
+      },
+      {});
+  expect_samples(result, c, 2);
+}
+
+TEST_P(EveryKernel, KeepsTheProtocolOnASimulatedMachineAndStartsInTime) {
+  const Case& c = GetParam();
+  const sim::Machine machine = sim::load_machine("xeon-phi-5110p");
+  for (const Placement placement : {Placement::compact, Placement::scatter}) {
+    sim::SimOptions options = sim::kernel_options(7);
+    options.check = true;
+    const KernelSamples result = sim::simulate_kernel(
+        machine, parse_kernel(c.spec), place_ranks(c.ranks, machine.places(), placement), 5, options);
+    expect_samples(result, c, 5);
+    EXPECT_EQ(result.late(), 0u) << c.spec;
+  }
+}
+
+TEST_P(EveryKernel, GivesTheSameTimesForTheSameSeed) {
+  const Case& c = GetParam();
+  const sim::Machine machine = sim::load_machine("xeon-phi-se10p");
+  const Shape shape = place_ranks(c.ranks, machine.places(), Placement::scatter);
+  const auto ticks = [&](std::uint64_t seed) {
+    std::vector<std::int64_t> all;
+    for (const kernels::RankSamples& rank :
+         sim::simulate_kernel(machine, parse_kernel(c.spec), shape, 5, sim::kernel_options(seed)).ranks)
+      all.insert(all.end(), rank.ticks.begin(), rank.ticks.end());
+    return all;
+  };
+  EXPECT_EQ(ticks(3), ticks(3)) << c.spec;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernel, testing::ValuesIn(cases()), [](const auto& tested) {
+  std::string name = tested.param.spec + "_" + std::to_string(tested.param.ranks);
+  for (char& letter : name)
+    if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
+  return name;
+});
+
+TEST(LineStates, AreReachedOnASimulatedMachine) {
+  const sim::Machine machine = sim::load_machine("xeon-phi-5110p");
+  sim::Simulation simulation(machine, sim::shape_at(machine, "middle", 2), 4096, sim::kernel_options(1));
+  unsigned char* const lines = simulation.memory();
+  constexpr std::size_t count = 5;
+  const auto state_of = [&](int rank, std::size_t line) {
+    return simulation.state(simulation.core_of(rank), simulation.line_of(lines + line * arch::line_bytes));
+  };
+  const auto bring = [&](State state) {
+    simulation.run([&](sim::SimPort& port) {
+      if (port.rank() != 0) return;
+      kernels::write_lines(port, lines, count, 9);
+      kernels::hold_lines(port, lines, count, state);
+    });
+    if (state == State::shared)
+      simulation.run([&](sim::SimPort& port) {
+        if (port.rank() == 1) kernels::share_lines(port, lines, count);
+      });
+  };
+  struct Wanted {
+    State asked;
+    sim::LineState owner, other;
+  };
+  const Wanted wanted[] = {{State::modified, sim::LineState::modified, sim::LineState::invalid},
+                           {State::shared, sim::LineState::shared, sim::LineState::shared},
+                           {State::exclusive, sim::LineState::exclusive, sim::LineState::invalid},
+                           {State::invalid, sim::LineState::invalid, sim::LineState::invalid},
+                           {State::modified, sim::LineState::modified, sim::LineState::invalid}};
+  for (const Wanted& w : wanted) {
+    bring(w.asked);
+    for (std::size_t line = 0; line < count; ++line) {
+      EXPECT_EQ(state_of(0, line), w.owner) << "line " << line << ", asked " << static_cast<int>(w.asked);
+      EXPECT_EQ(state_of(1, line), w.other) << "line " << line << ", asked " << static_cast<int>(w.asked);
+    }
+  }
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+double mean(const std::vector<std::vector<double>>& ranks) {
+  double sum = 0;
+  for (const std::vector<double>& values : ranks) sum += mean(values);
+  return sum / static_cast<double>(ranks.size());
+}
+
+TEST(SimulatedKernels, LocalReadsAreFasterThanRemoteOnesAndTheseThanMemory) {
+  for (const char* const name : {"xeon-phi-5110p", "xeon-phi-se10p", "xeon-phi-3120a"}) {
+    const sim::Machine machine = sim::load_machine(name);
+    for (const State state : {State::modified, State::exclusive, State::shared}) {
+      const double local = mean(sim::simulate_read_latency(machine, state, "local", 20, 1));
+      const double remote = mean(sim::simulate_read_latency(machine, state, "middle", 20, 1));
+      const double memory = mean(sim::simulate_read_latency(machine, State::invalid, "middle", 20, 1));
+      EXPECT_LT(2 * local, remote) << name;
+      EXPECT_LT(remote, memory) << name;
+    }
+  }
+}
+
+TEST(SimulatedKernels, MoreReceiversMoreLinesAndInvalidBuffersTakeLonger) {
+  const sim::Machine machine = sim::load_machine("xeon-phi-5110p");
+  const auto contention = [&](State state, int receivers) {
+    return mean(sim::simulate_contention(machine, state, State::exclusive, receivers, 20, 1));
+  };
+  EXPECT_LT(contention(State::exclusive, 1), contention(State::exclusive, 10));
+  EXPECT_LT(contention(State::exclusive, 10), contention(State::exclusive, 40));
+  const auto multi = [&](State state, int lines) {
+    return mean(sim::simulate_multi_line(machine, state, State::exclusive, lines, "middle", 20, 1));
+  };
+  EXPECT_LT(multi(State::exclusive, 1), multi(State::exclusive, 16));
+  EXPECT_LT(multi(State::exclusive, 16), multi(State::invalid, 16));
+  using Pattern = kernels::ReadByAll::Pattern;
+  EXPECT_LT(2 * mean(sim::simulate_read_by_all(machine, Pattern::next, 1, 60, 10, 1)),
+            mean(sim::simulate_read_by_all(machine, Pattern::root, 1, 60, 10, 1)));
+}
+
+TEST(SimulatedKernels, BadInputIsRefusedByName) {
+  const sim::Machine machine = sim::load_machine("xeon-phi-5110p");
+  EXPECT_NE(error_of([&] { sim::shape_at(machine, "far", 2); }).find("distance: got 'far'"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { sim::shape_at(machine, "60", 2); }).find("distance: got '60'"), std::string::npos);
+  EXPECT_NE(error_of([&] { sim::shape_at(machine, "other-package", 2); }).find("distance"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              sim::simulate_ping_pong(machine, State::exclusive, State::invalid, "middle", 1, 1);
+            }).find("receive: got I"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              sim::simulate_read_latency(machine, State::exclusive, "middle", 0, 1);
+            }).find("samples: got 0"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              sim::simulate_contention(machine, State::exclusive, State::exclusive, 240, 1, 1);
+            }).find("ranks"),
+            std::string::npos);
+}
+
+TEST(NativePortTime, ATimeStampIsReachedAndABrokenGroupEndsTheWait) {
+  ThreadGroup group(2);
+  group.run([](Communicator& comm) {
+    NativePort port(comm.control(), comm.rank(), WaitPolicy());
+    const std::int64_t now = port.ticks();
+    port.wait_until(now + 1000);
+    EXPECT_GE(port.ticks(), now + 1000);
+    port.wait_until(now);  // past: at once
+  });
+  EXPECT_THROW(group.run([](Communicator& comm) {
+    if (comm.rank() == 0) throw std::runtime_error("gone");
+    NativePort port(comm.control(), comm.rank(), WaitPolicy());
+    port.wait_until(INT64_MAX);
+  }),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace phicoll
