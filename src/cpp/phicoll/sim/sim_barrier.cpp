@@ -57,6 +57,10 @@ BarrierRun simulate_barrier(const Machine& machine, const BarrierSpec& spec, con
   const auto one = [&](SimPort& port, int episode) {
     const auto r = static_cast<std::size_t>(port.rank());
     const Cycles in = port.ticks();
+    if (simulation.log() != nullptr && episode == options.warm_up && run.counted_from == 0) {
+      run.counted_before = simulation.counters();
+      run.counted_from = in;
+    }
     simulation.mark(port.rank(), MarkKind::enter, episode - options.warm_up);
     (*barriers[r])(port);
     port.software(Software::call);
@@ -90,6 +94,7 @@ BarrierRun simulate_barrier(const Machine& machine, const BarrierSpec& spec, con
                   ", before rank " + std::to_string(last - in) + " entered at " + std::to_string(*last));
   }
   run.counters = simulation.counters();
+  run.counted_to = simulation.now();
   if (simulation.log() != nullptr) run.log = std::make_unique<Log>(std::move(*simulation.log()));
   return run;
 }

@@ -32,6 +32,10 @@ struct BarrierRun {
   Cycles start = 0;
   Counters counters;  ///< of the whole run, warm-up included
   std::unique_ptr<Log> log;
+  /// With a log: what had been counted when the first rank entered the first reported episode, then and at
+  /// the end.
+  Counters counted_before;
+  Cycles counted_from = 0, counted_to = 0;
 
   /// The time of each reported episode in cycles. Loop: from the last rank's exit of one episode to that of
   /// the next. Window: from the last entry to the last exit.
