@@ -164,7 +164,9 @@ void Coherence::request(Request kind, int core, int rank, LineId line) {
   }
   const std::uint32_t t = make(kind, core, rank, line);
   if (kind == Request::evict) {
-    if (!readable(core, line)) {
+    // Nor is a line given up that the core is asking for: it would come back at once, and the directory would
+    // have to tell the two apart.
+    if (!readable(core, line) || asked(core, line)) {
       leave_core(t);
       at(t).next = free_;
       free_ = t;
@@ -172,6 +174,7 @@ void Coherence::request(Request kind, int core, int rank, LineId line) {
     }
     // From now on the core does not have the line; what it was lives in the image until the directory agrees.
     set_state(core, line, LineState::leaving);
+    forget(core, line);
     listener_.taken(core, line);
     launch(t);
     return;
@@ -350,7 +353,8 @@ void Coherence::begin_read(std::uint32_t t, Cycles from) {
   Transaction& x = at(t);
   Line& line = lines_[x.line];
   // Once deferred reads are being fetched, whoever comes meanwhile is fetched with them.
-  if (line.sharers.empty() || line.joining || (p_.responder == Responder::memory && !line.dirty)) {
+  if (line.sharers.empty() || line.joining ||
+      (p_.responder == Responder::memory && !line.dirty && !line.owned)) {
     if (line.fetching > 0 && !line.joining && p_.memory_fill == MemoryFill::defer) {
       x.next = line.deferred;
       line.deferred = t;
@@ -385,6 +389,7 @@ void Coherence::begin_write(std::uint32_t t, Cycles from) {
     line.sharers.add(x.core);
     line.owner = x.core;
     line.dirty = true;
+    line.owned = true;
     x.ordered = true;
     if (needs_data) return fetch(t, from);
     if (log_) steps_[t].directed = from;
@@ -425,6 +430,7 @@ void Coherence::begin_evict(std::uint32_t t, Cycles from) {
         ++counters_.write_backs;
         line.dirty = false;
       }
+      line.owned = false;
       line.owner = static_cast<std::int16_t>(line.sharers.lowest());
     }
   }
@@ -505,6 +511,7 @@ void Coherence::give_up(std::uint32_t t, int core) {
   drop_own_reads(core, x.line);
   if (readable(core, x.line)) {
     set_state(core, x.line, LineState::invalid);
+    forget(core, x.line);
     listener_.taken(core, x.line);
   }
   ++counters_.invalidations;
@@ -530,6 +537,7 @@ void Coherence::acknowledged(std::uint32_t t) {
   line.sharers.add(x.core);
   if (write || line.owner < 0) line.owner = x.core;
   if (write) line.dirty = true;
+  line.owned = write || (line.owned && line.owner == x.core);
   x.go =
       wheel_.now() + ring_.send(counters_.acknowledge_ring, ring_.directory(line.home), ring_.core(x.core));
   // Without the go-ahead in the way a read ended, or will end, when its data came: see answer().
@@ -555,13 +563,23 @@ void Coherence::acknowledged(std::uint32_t t) {
   }
 }
 
-void Coherence::insert(int core, LineId line) {
+/// The core's caches have room where the line was.
+void Coherence::forget(int core, LineId line) {
   if (!capacity_matters_) return;
+  const auto c = static_cast<std::size_t>(core);
+  l1_[c].remove(line);
+  l2_[c].remove(line);
+}
+
+void Coherence::insert(int core, LineId line) {
+  if (!capacity_matters_ || !readable(core, line)) return;
   const auto c = static_cast<std::size_t>(core);
   if (!l1_[c].touch(line)) l1_[c].insert(line);
   if (l2_[c].touch(line)) return;
   const std::uint32_t out = l2_[c].insert(line);
-  if (out == CoreTags::nothing || !readable(core, out)) return;
+  if (out == CoreTags::nothing) return;
+  l1_[c].remove(out);
+  if (!readable(core, out)) return;
   ++counters_.evictions;
   request(Request::evict, core, -1, out);
 }
@@ -688,6 +706,7 @@ void Coherence::released(std::uint32_t t) {
     --line.fetching;
     line.sharers.add(x.core);
     if (line.owner < 0) line.owner = x.core;
+    line.owned = line.alone;
     if (line.fetching == 0) {
       line.alone = false;
       line.joining = false;
@@ -762,6 +781,7 @@ void Coherence::begin_table(std::uint32_t t) {
     }
     x.source = Source::cache;
     x.responder = static_cast<std::int16_t>(from);
+    latency = std::max<Cycles>(latency, 1);  // the others give the line up before the requester has it
     const Cycles half = wheel_.now() + latency / 2;
     if (is_write(x.kind)) {
       others.each([&](int core) {
@@ -800,36 +820,77 @@ void Coherence::check(LineId line) const {
 void Coherence::check_at_rest() const {
   for (LineId id = 0; id < lines_.size(); ++id) {
     const Line& line = lines_[id];
+    const std::string name = "simulation: at rest line " + std::to_string(id);
     check(id);
-    if (line.busy || line.waiting != none || line.fetching != 0 || line.deferred != none)
-      throw Error("simulation: line " + std::to_string(id) + " is busy though nothing is under way");
-    for (int core = 0; core < p_.cores; ++core)
-      if (readable(core, id) && !line.sharers.has(core))
-        throw Error("simulation: core " + std::to_string(core) + " has line " + std::to_string(id) +
-                    " and its directory does not know");
+    if (line.busy || line.waiting != none || line.queued != 0 || line.fetching != 0 ||
+        line.deferred != none || line.alone || line.joining)
+      throw Error(name + " is busy though nothing is under way");
+    for (int core = 0; core < p_.cores; ++core) {
+      const LineState s = state(core, id);
+      const std::string at_core = " at core " + std::to_string(core);
+      if (s == LineState::leaving) throw Error(name + " is leaving" + at_core);
+      if ((s != LineState::invalid) != line.sharers.has(core))
+        throw Error(name + at_core + " is " + letter(s) + ", and its directory knows otherwise");
+      if (writable(core, id) && (line.owner != core || !(line.owned || p_.protocol == Protocol::table)))
+        throw Error(name + at_core + " is " + letter(s) +
+                    ", and its directory does not take it for the owner");
+      if (s == LineState::modified && !line.dirty)
+        throw Error(name + at_core + " is modified, and its directory takes it for clean");
+    }
+    if (line.owner >= 0 ? !line.sharers.has(line.owner) : !line.sharers.empty())
+      throw Error(name + " has owner " + std::to_string(line.owner) + ", which does not hold it");
   }
   for (std::size_t core = 0; core < cores_; ++core)
     if (under_way_[core] != none || outstanding_count_[core] != 0 || !held_back_[core].empty())
-      throw Error("simulation: core " + std::to_string(core) + " still waits for line " +
+      throw Error("simulation: at rest core " + std::to_string(core) + " still waits for line " +
                   std::to_string(under_way_[core] == none ? 0 : transactions_[under_way_[core]].line));
+  std::vector<bool> free(transactions_.size());
+  std::size_t count = 0;
+  for (std::uint32_t t = free_; t != none; t = transactions_[t].next, ++count) {
+    if (free[t]) throw Error("simulation: transaction " + std::to_string(t) + " was freed twice");
+    free[t] = true;
+  }
+  if (count != transactions_.size())
+    throw Error("simulation: at rest " + std::to_string(transactions_.size() - count) +
+                " transactions were never freed");
 }
 
 void Coherence::place(LineId id, LineState to, const std::vector<int>& cores) {
+  for (const int core : cores)
+    if (core < 0 || core >= p_.cores)
+      throw ArgumentError("cores", std::to_string(core), "0 to " + std::to_string(p_.cores - 1));
+  const bool alone = to == LineState::exclusive || to == LineState::modified;
+  if (alone && cores.size() > 1)
+    throw ArgumentError("cores", std::to_string(cores.size()) + " cores", "one that has the line alone");
   Line& line = lines_[id];
-  for (int core = 0; core < p_.cores; ++core) set_state(core, id, LineState::invalid);
+  for (int core = 0; core < p_.cores; ++core) {
+    if (state(core, id) == LineState::invalid) continue;
+    set_state(core, id, LineState::invalid);
+    forget(core, id);
+  }
   line.sharers = CoreSet();
   line.owner = -1;
   line.dirty = to == LineState::modified;
+  line.owned = alone;
   if (to == LineState::invalid) return;
   for (const int core : cores) {
     set_state(core, id, to);
     line.sharers.add(core);
     if (line.owner < 0) line.owner = static_cast<std::int16_t>(core);
-    if (capacity_matters_) {
-      const auto c = static_cast<std::size_t>(core);
-      if (!l1_[c].touch(id)) l1_[c].insert(id);
-      if (!l2_[c].touch(id)) l2_[c].insert(id);
-    }
+    if (!capacity_matters_) continue;
+    const auto c = static_cast<std::size_t>(core);
+    if (!l1_[c].touch(id)) l1_[c].insert(id);
+    if (l2_[c].touch(id)) continue;
+    const std::uint32_t out = l2_[c].insert(id);
+    if (out == CoreTags::nothing) continue;
+    l1_[c].remove(out);
+    if (state(core, out) == LineState::invalid) continue;
+    set_state(core, out, LineState::invalid);
+    Line& lost = lines_[out];
+    lost.sharers.remove(core);
+    if (lost.owner != core) continue;
+    lost.owner = static_cast<std::int16_t>(lost.sharers.lowest());
+    lost.dirty = lost.owned = false;
   }
 }
 

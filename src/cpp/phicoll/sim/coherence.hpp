@@ -86,7 +86,9 @@ class Coherence {
   }
   /// A write hit of a line that is writable: it is modified from now on.
   void modify(int core, LineId line) {
-    if (state(core, line) == LineState::exclusive) set_state(core, line, LineState::modified);
+    if (state(core, line) != LineState::exclusive) return;
+    set_state(core, line, LineState::modified);
+    lines_[line].dirty = true;  // the owner would say so when it answers
   }
   /// What a read of a readable line costs.
   Cycles hit(int core, LineId line);
@@ -104,9 +106,11 @@ class Coherence {
 
   /// Throws Error with the line and the cores if two cores hold what only one may hold.
   void check(LineId line) const;
-  /// Throws Error unless everything has come to rest: nothing busy, nothing under way, all lines sound.
+  /// Throws Error unless everything has come to rest: nothing busy, nothing under way, all lines sound, and
+  /// the directories know exactly who has what.
   void check_at_rest() const;
-  /// For a machine that has just been set up: the line as if `cores` had read or written it.
+  /// For a machine that has just been set up: the line as if `cores` had read or written it. Throws
+  /// ArgumentError: a core that the machine has not, several that are to have the line alone.
   void place(LineId line, LineState state, const std::vector<int>& cores);
 
  private:
@@ -126,6 +130,7 @@ class Coherence {
     bool dirty = false;    // memory has an older value
     bool joining = false;  // deferred reads are being fetched
     bool alone = false;    // a fetch gave the line exclusively
+    bool owned = false;    // its only holder got it exclusively or to write it, and nobody has read it since
     bool homed = false;
     Cycles memory_free = 0;
   };
@@ -186,6 +191,7 @@ class Coherence {
   void released(std::uint32_t t);
   void pump(LineId line);
   void insert(int core, LineId line);
+  void forget(int core, LineId line);
   int responder(const Line& line, int core) const;
   void drop_own_reads(int core, LineId line);
   bool still_coming(std::uint32_t t, int core, EventKind again);

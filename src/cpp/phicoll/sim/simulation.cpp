@@ -16,6 +16,8 @@ namespace {
 constexpr int full_weight = 256;
 // A rank that polls by pause() for something that never comes is found by this many turns a rank in vain.
 constexpr std::int64_t vain_turns_a_rank = 20000;
+// And one that does so without pause() by this many loads.
+constexpr std::int64_t vain_loads_a_rank = 20000000;
 
 template <class T>
 bool word_holds(const Awaited& a, std::uint64_t seen) {
@@ -126,7 +128,7 @@ std::uint64_t Simulation::image(const void* place, unsigned bytes) const {
 // ----------------------------------------------------------------------------------------
 
 void Simulation::run(const std::function<void(SimPort&)>& body) {
-  body_ = &body;
+  body_ = body;
   unfinished_ = shape_.size();
   vain_pauses_ = 0;
   for (Context& c : contexts_) {
@@ -135,8 +137,9 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
       c.fiber.reset(new Fiber([this, &c] {
         SimPort port(*this, c.rank);
         for (;;) {
-          (*body_)(port);
+          body_(port);
           --unfinished_;
+          ++changes_;
           vain_pauses_ = 0;
           c.mode = Mode::finished;
           set_weight(c, 0);
@@ -158,6 +161,8 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
       coherence_.handle(event);
     run_ready();
   }
+  // The ranks' last instructions end behind the last event.
+  for (const Context& c : contexts_) wheel_.advance(c.time);
   counters_.events = wheel_.popped();
   if (unfinished_ != 0) throw_stuck("wait");
   if (options_.check) coherence_.check_at_rest();
@@ -225,8 +230,17 @@ void Simulation::spend(Context& c, int instructions, Cycles least) {
   counters_.issue_busy[static_cast<std::size_t>(c.core)] += instructions;
 }
 
+/// From look to look of a rank that waits for a line of its cache, as the core's contexts issue now: while it
+/// looks it issues itself.
+Cycles Simulation::look_period(const Context& c) const {
+  const int load = core_load_[static_cast<std::size_t>(c.core)] - c.weight + full_weight;
+  const int interval = std::max(machine_.p.issue_interval * full_weight, load);
+  const Cycles instructions = machine_.p.look_instructions;
+  return std::max<Cycles>(machine_.p.l1_hit, instructions * interval / full_weight) + pause_;
+}
+
 /// The share of the issue port that the context's instructions take. Siblings that look at lines in a loop
-/// look more or less often from now on; when they last looked stays.
+/// look more or less often from now on; when they look next stays.
 void Simulation::set_weight(Context& c, int weight) {
   if (weight == c.weight) return;
   core_load_[static_cast<std::size_t>(c.core)] += weight - c.weight;
@@ -234,17 +248,20 @@ void Simulation::set_weight(Context& c, int weight) {
   for (const int rank : core_ranks_[static_cast<std::size_t>(c.core)]) {
     Context& other = context(rank);
     if (other.mode != Mode::parked || &other == &c) continue;
-    const Cycles period =
-        std::max<Cycles>(machine_.p.l1_hit, issue(other, machine_.p.look_instructions)) + pause_;
+    const Cycles period = look_period(other);
     if (period == other.look_period) continue;
-    if (other.next_look < wheel_.now()) {
-      const Cycles turns = (wheel_.now() - other.next_look + other.look_period - 1) / other.look_period;
-      other.next_look += turns * other.look_period;
-      counters_.elided_looks += turns;
-      counters_.issue_busy[static_cast<std::size_t>(c.core)] += turns * machine_.p.look_instructions;
-    }
+    pass_looks(other);
     other.look_period = period;
   }
+}
+
+/// The looks of a parked rank up to now, which saw nothing new.
+void Simulation::pass_looks(Context& c) {
+  if (c.next_look >= wheel_.now()) return;
+  const Cycles turns = (wheel_.now() - c.next_look + c.look_period - 1) / c.look_period;
+  c.next_look += turns * c.look_period;
+  counters_.elided_looks += turns;
+  counters_.issue_busy[static_cast<std::size_t>(c.core)] += turns * machine_.p.look_instructions;
 }
 
 // --- what the protocol tells -------------------------------------------------------------------------------
@@ -282,12 +299,7 @@ void Simulation::wake_parked(int core, LineId line) {
   for (const int rank : core_ranks_[static_cast<std::size_t>(core)]) {
     Context& c = context(rank);
     if (c.mode != Mode::parked || c.line != line) continue;
-    if (c.next_look < wheel_.now()) {
-      const Cycles turns = (wheel_.now() - c.next_look + c.look_period - 1) / c.look_period;
-      c.next_look += turns * c.look_period;
-      counters_.elided_looks += turns;
-      counters_.issue_busy[static_cast<std::size_t>(core)] += turns * machine_.p.look_instructions;
-    }
+    pass_looks(c);
     wake_at(c, c.next_look);
   }
 }
@@ -330,6 +342,15 @@ void Simulation::train_prefetcher(Context& c, LineId line, bool missed) {
   c.stream_end = std::max(c.stream_end, end);
 }
 
+/// A loop of loads that never sees anything new would run for ever: no event ends it.
+void Simulation::count_vain(Context& c) {
+  if (changes_ != c.changes || c.time <= sleeping_until_) {
+    c.changes = changes_;
+    c.vain_loads = 0;
+  }
+  if (++c.vain_loads > vain_loads_a_rank) throw_stuck("poll");
+}
+
 std::uint64_t Simulation::load(int rank, const void* word, unsigned bytes) {
   std::uint64_t value = 0;
   load_bytes(rank, word, &value, bytes);
@@ -341,6 +362,7 @@ void Simulation::load_bytes(int rank, const void* from, void* destination, std::
   sync(c);
   const LineId line = line_of(from);
   const auto count = static_cast<unsigned>(bytes);
+  count_vain(c);
   begin_operation(c, OperationKind::load, line);
   const Own own = own_store(c, line, offset_of(from), count, destination);
   if (own == Own::whole) {
@@ -433,6 +455,7 @@ void Simulation::commit(Context& c, const Store& s) {
   std::memcpy(memory_ + std::size_t{s.line} * arch::line_bytes + s.offset, s.data, s.bytes);
   coherence_.modify(c.core, s.line);
   ++counters_.stores;
+  ++changes_;
   vain_pauses_ = 0;
   if (log_) {
     OperationRecord& operation = log_->operations[static_cast<std::size_t>(s.operation)];
@@ -489,6 +512,7 @@ std::uint64_t Simulation::update(int rank, void* word, unsigned bytes, Update ho
   if (how != Update::compare_exchange || before == expected) {
     std::memcpy(word, &after, bytes);
     coherence_.modify(c.core, line);
+    ++changes_;
     vain_pauses_ = 0;
     if (log_) {
       log_->operations[static_cast<std::size_t>(c.operation)].visible = wheel_.now();
@@ -584,6 +608,24 @@ bool Simulation::holds(const Awaited& a, std::uint64_t& seen) const {
   }
 }
 
+/// Until the next look at a line of the rank's cache that can see something new: not before the line is taken
+/// away or written on this core.
+void Simulation::look_again(Context& c, LineId line) {
+  c.next_look = c.time + pause_;
+  c.look_period = look_period(c);
+  const int weight = static_cast<int>(full_weight * (c.look_period - pause_) / c.look_period);
+  c.line = line;
+  if (options_.elide) return suspend(c, Mode::parked, weight);
+  wake_at(c, c.next_look);
+  set_weight(c, weight);
+  c.fiber->suspend();
+  if (wheel_.next_time() != wheel_.now()) return;
+  // A change in the very cycle of a look is seen by it.
+  wake_at(c, c.time);
+  set_weight(c, weight);
+  c.fiber->suspend();
+}
+
 std::uint64_t Simulation::wait(int rank, const Awaited& a) {
   Context& c = context(rank);
   sync(c);
@@ -600,13 +642,7 @@ std::uint64_t Simulation::wait(int rank, const Awaited& a) {
     read_line(c, line);
     if (holds(a, seen)) break;
     if (coherence_.readable(c.core, line)) {
-      // Nothing new can be seen before the line is taken away or written on this core.
-      const MachineParameters& p = machine_.p;
-      c.line = line;
-      c.next_look = c.time + pause_;
-      const Cycles active = std::max<Cycles>(p.l1_hit, issue(c, p.look_instructions));
-      c.look_period = active + pause_;
-      suspend(c, Mode::parked, static_cast<int>(full_weight * active / c.look_period));
+      look_again(c, line);
     } else {
       c.time += pause_;
       sync(c);
@@ -621,7 +657,8 @@ void Simulation::pause(int rank) {
   Context& c = context(rank);
   sync(c);
   spend(c, 1, 0);
-  if (++vain_pauses_ > vain_turns_a_rank * std::max(unfinished_, 1)) throw_stuck("poll");
+  if (c.time > sleeping_until_ && ++vain_pauses_ > vain_turns_a_rank * std::max(unfinished_, 1))
+    throw_stuck("poll");
   begin_operation(c, OperationKind::pause, 0);
   wake_at(c, c.time + machine_.p.pause);
   set_weight(c, 0);
@@ -632,6 +669,7 @@ void Simulation::pause(int rank) {
 void Simulation::wait_until(int rank, std::int64_t ticks) {
   Context& c = context(rank);
   if (ticks <= c.time) return;
+  sleeping_until_ = std::max(sleeping_until_, ticks);
   wake_at(c, ticks);
   set_weight(c, 0);
   c.fiber->suspend();
@@ -705,7 +743,12 @@ void Simulation::throw_stuck(const char* what) const {
     text += (text.empty() ? "" : "; ") + std::string("rank ") + std::to_string(c.rank) + " (core " +
             std::to_string(c.core) + ")";
     if (c.awaited == nullptr) {
-      text += c.mode == Mode::blocked ? " needs line " + std::to_string(c.line) : std::string(" polls");
+      if (c.mode != Mode::blocked)
+        text += " polls";
+      else if (c.needs == Needs::line)
+        text += " needs line " + std::to_string(c.line);
+      else
+        text += " has stores that wait for line " + std::to_string(c.stores[c.first_store].line);
       continue;
     }
     const Awaited& a = *c.awaited;

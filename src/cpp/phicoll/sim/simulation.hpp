@@ -37,7 +37,8 @@ struct SimOptions {
   Cycles start_skew = 0;   ///< each run starts the ranks within this time of each other
   bool shuffle = false;    ///< the seed also chooses the order of events of one time
   bool check = false;      ///< every change of a line is checked by the protocol's rules; slow
-  bool log = false;        ///< keep a Log
+  bool elide = true;  ///< false: every look of a waiting rank is simulated, what eliding is compared with
+  bool log = false;   ///< keep a Log
 };
 
 /// No rank can go on. The text says who waits for what.
@@ -138,7 +139,9 @@ class Simulation final : private CoherenceListener {
     int position = 0;   // among those served together
     Cycles next_look = 0;
     Cycles look_period = 0;
-    int weight = 0;  // of its instructions on the issue port; 256 for one that runs
+    int weight = 0;               // of its instructions on the issue port; 256 for one that runs
+    std::int64_t vain_loads = 0;  // since anything changed
+    std::int64_t changes = 0;
     LineId last_miss = UINT32_MAX;
     LineId stream_end = 0;      // lines below have been prefetched
     int stream = 0;             // misses in a row on neighbouring lines
@@ -178,6 +181,10 @@ class Simulation final : private CoherenceListener {
   bool holds(const Awaited& awaited, std::uint64_t& seen) const;
   std::uint64_t image(const void* place, unsigned bytes) const;
   unsigned offset_of(const void* place) const;
+  Cycles look_period(const Context& c) const;
+  void pass_looks(Context& c);
+  void look_again(Context& c, LineId line);
+  void count_vain(Context& c);
   void run_ready();
   [[noreturn]] void throw_stuck(const char* what) const;
 
@@ -202,9 +209,11 @@ class Simulation final : private CoherenceListener {
   std::vector<int> core_load_;                // sum of their weights
   std::vector<Cycles> next_interruption_;
   std::vector<int> ready_;
-  const std::function<void(SimPort&)>* body_ = nullptr;
+  std::function<void(SimPort&)> body_;  // a copy: fibers that are unwound late still have it on their stacks
   int unfinished_ = 0;
   std::int64_t vain_pauses_ = 0;  // polite turns since a store became visible or a rank returned
+  std::int64_t changes_ = 0;      // how often that happened
+  Cycles sleeping_until_ = 0;     // a rank waits for a time and goes on then, whatever the others do
 };
 
 }  // namespace sim
