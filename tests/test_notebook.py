@@ -33,3 +33,4 @@ def test_it_runs(name, tmp_path):
     kinds = {kind for output in shown for kind in output.get("data", {})}
     assert {"text/html", "image/png"} <= kinds
     assert not any(output.output_type == "error" for output in shown)
+    assert not any("Warning" in str(output) or "stderr" in str(output) for output in shown)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -16,8 +17,14 @@ __all__ = ["Display", "display", "wanted"]
 INTERVAL_S = 0.5  # drawing takes CPU time that the ranks could use
 
 
-class Display:
+class Display(Protocol):
     """What :func:`phicoll.bench.run` reports to."""
+
+    def update(self, done: int, total: int, what: str) -> None: ...
+
+
+class TerminalDisplay:
+    """A bar of rich's."""
 
     def __init__(self, bar: Progress) -> None:
         self.bar = bar
@@ -30,6 +37,32 @@ class Display:
         if now - self.last >= INTERVAL_S or done >= total:
             self.last = now
             self.bar.refresh()
+
+
+class NotebookDisplay:
+    """A bar of HTML in the cell's output: no widgets needed, and gone when the run is over."""
+
+    def __init__(self) -> None:
+        from IPython.display import display
+
+        self.start = self.last = time.monotonic()
+        self.handle: Any = display(self.shown("starting"), display_id=True)
+
+    def update(self, done: int, total: int, what: str) -> None:
+        now = time.monotonic()
+        if now - self.last >= INTERVAL_S:
+            self.last = now
+            words = f"{html.escape(what[:60])}: {done} of {total}, {now - self.start:.0f} s"
+            self.handle.update(self.shown(f'<progress value="{done}" max="{total}"></progress> {words}'))
+
+    def close(self) -> None:
+        self.handle.update(self.shown(""))
+
+    @staticmethod
+    def shown(text: str) -> Any:
+        from IPython.display import HTML
+
+        return HTML(text)
 
 
 def wanted() -> bool:
@@ -50,6 +83,13 @@ def display(progress: bool | None) -> Iterator[Display | None]:
     if not (wanted() if progress is None else progress):
         yield None
         return
+    if in_notebook():
+        shown = NotebookDisplay()
+        try:
+            yield shown
+        finally:
+            shown.close()
+        return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -60,7 +100,6 @@ def display(progress: bool | None) -> Iterator[Display | None]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    console = None if in_notebook() else Console(stderr=True)
     # No refreshing thread: it would run inside timed regions.
-    with Progress(*columns, console=console, auto_refresh=False, transient=True) as bar:
-        yield Display(bar)
+    with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as bar:
+        yield TerminalDisplay(bar)

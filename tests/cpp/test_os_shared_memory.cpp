@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,6 +93,24 @@ TEST(SharedMemory, RefusesMoreThanTheMachineHas) {
   }
   EXPECT_THROW(os::SharedMemory::create("phicoll-test", 0), phicoll::ArgumentError);
   EXPECT_THROW(os::SharedMemory::create_in("/nonexistent", "phicoll-test", 1), phicoll::ResourceError);
+}
+
+TEST(SharedMemory, ALimitOnTheLengthOfFilesIsAnErrorAndNotASignal) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const struct rlimit limit = {4096, 4096};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(1);
+    try {
+      os::SharedMemory::create("phicoll-test", 100000);
+    } catch (const phicoll::ResourceError& error) {
+      const std::string text = error.what();
+      _exit(text.find("ulimit -f") != std::string::npos && text.find("100000 bytes") != std::string::npos
+                ? 0
+                : 2);
+    }
+    _exit(3);
+  }
+  EXPECT_EQ(exit_code(child), 0);
 }
 
 TEST(SharedMemory, RefusesADescriptorThatIsTooShort) {

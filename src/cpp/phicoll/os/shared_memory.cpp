@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -35,6 +36,7 @@ std::size_t page_bytes() {
 }
 
 std::string describe(std::size_t bytes) {
+  if (bytes == std::numeric_limits<std::size_t>::max()) return "an unknown number of bytes";
   return std::to_string(bytes) + " bytes (" + std::to_string(bytes >> 20) + " MB)";
 }
 
@@ -92,6 +94,17 @@ int open_unlinked(const std::string& directory, const std::string& label) {
       "shared memory: " + what + ": asked for " + describe(asked) + ", available are " + describe(available);
   if (error != 0) message += std::string(" (") + std::strerror(error) + ")";
   throw ResourceError(message);
+}
+
+// Makes the file as long as asked for. Beyond the process's limit for files the kernel would end the process
+// by SIGXFSZ instead of failing.
+void lengthen(int fd, const std::string& label, std::size_t bytes) {
+  const std::size_t rounded = (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < rounded)
+    refuse(label + ": a file's length is limited here (ulimit -f)", bytes,
+           static_cast<std::size_t>(limit.rlim_cur), 0);
+  if (ftruncate(fd, static_cast<off_t>(rounded)) != 0) refuse(label, bytes, memory_available(), errno);
 }
 
 std::size_t free_bytes(const struct statvfs& status) {
@@ -156,9 +169,7 @@ SharedMemory SharedMemory::create(const std::string& label, std::size_t bytes) {
   }
   if (memory.descriptor_ < 0)
     refuse(label + ": no memfd and no directory to write in", bytes, available, errno);
-  const std::size_t rounded = (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
-  if (ftruncate(memory.descriptor_, static_cast<off_t>(rounded)) != 0)
-    refuse(label, bytes, memory_available(), errno);
+  lengthen(memory.descriptor_, label, bytes);
   seal_size(memory.descriptor_);
   memory.map();
   return memory;
@@ -170,9 +181,7 @@ SharedMemory SharedMemory::create_in(const std::string& directory, const std::st
   SharedMemory memory(open_unlinked(directory, label), bytes);
   if (memory.descriptor_ < 0)
     throw ResourceError("shared memory: no file can be made in " + directory + ": " + std::strerror(errno));
-  const std::size_t rounded = (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
-  if (ftruncate(memory.descriptor_, static_cast<off_t>(rounded)) != 0)
-    refuse(label, bytes, memory_available(), errno);
+  lengthen(memory.descriptor_, label, bytes);
   memory.map();
   return memory;
 }
