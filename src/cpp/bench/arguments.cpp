@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "phicoll/collectives/nearest.hpp"
+#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/json.hpp"
 
@@ -85,6 +86,19 @@ double Arguments::number(const std::string& name, double otherwise, double least
     throw ArgumentError(bare_name(name), "'" + found->second + "'",
                         "a number of at least " + measure::json_number(least));
   return value;
+}
+
+std::vector<std::string> Arguments::choices(const std::string& name, const std::string& otherwise,
+                                            const std::vector<std::string>& allowed) const {
+  std::string all;
+  for (const std::string& one : allowed) all += (all.empty() ? "" : ", ") + one;
+  std::vector<std::string> chosen;
+  for (const std::string& part : split(text(name, otherwise), ',')) {
+    if (std::find(allowed.begin(), allowed.end(), part) == allowed.end())
+      throw ArgumentError(bare_name(name), "'" + part + "'", all + ", separated by commas");
+    if (std::find(chosen.begin(), chosen.end(), part) == chosen.end()) chosen.push_back(part);
+  }
+  return chosen;
 }
 
 }  // namespace bench

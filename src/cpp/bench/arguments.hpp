@@ -26,6 +26,9 @@ class Arguments {
                        std::int64_t most) const;
   /// Throws ArgumentError unless the value is a number of at least `least`.
   double number(const std::string& name, double otherwise, double least) const;
+  /// The value's parts between commas, each once. Throws ArgumentError for one that is not `allowed`.
+  std::vector<std::string> choices(const std::string& name, const std::string& otherwise,
+                                   const std::vector<std::string>& allowed) const;
   const std::vector<std::string>& alone() const { return alone_; }
 
  private:

@@ -3,8 +3,6 @@
 namespace phicoll {
 namespace measure {
 
-namespace {
-
 std::string values_json(const ParameterValues& values) {
   JsonObject object;
   for (const auto& value : values) {
@@ -18,13 +16,11 @@ std::string values_json(const ParameterValues& values) {
   return object.text();
 }
 
-std::string value_of(const ParameterValues& values, const char* name, const char* otherwise) {
+std::string parameter_value(const ParameterValues& values, const char* name, const char* otherwise) {
   for (const auto& value : values)
     if (value.first == name) return value.second;
   return otherwise;
 }
-
-}  // namespace
 
 std::string Point::title() const {
   return subject.text() + " with " + std::to_string(ranks) + " ranks as " + mode;
@@ -45,7 +41,7 @@ JsonObject point_fields(const Point& point, const Shape& shape, const Settings& 
     fields.raw("parameters", values_json(subject.spec.values))
         .raw("effective", values_json(effective.values));
     wait = effective.has_wait ? to_string(effective.wait) : settings.wait;
-    store = value_of(effective.values, "store", "plain");
+    store = parameter_value(effective.values, "store", "plain");
     if (subject.spec.name == "auto")
       chosen = JsonObject().add("spec", effective.text()).add("why", choose_barrier(shape).why).text();
   }

@@ -49,6 +49,11 @@ struct LiveSet {
   double empty_ns = 0;
 };
 
+/// A barrier's values as an object of numbers and texts.
+std::string values_json(const ParameterValues& values);
+/// The value of a parameter, `otherwise` where there is none of that name.
+std::string parameter_value(const ParameterValues& values, const char* name, const char* otherwise);
+
 /// The fields of the point's record.
 JsonObject point_fields(const Point& point, const Shape& shape, const Settings& settings);
 

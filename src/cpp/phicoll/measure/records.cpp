@@ -70,16 +70,23 @@ RecordWriter::~RecordWriter() {
   if (file_ != stdout) std::fclose(file_);
 }
 
-void RecordWriter::write(const char* kind, const std::string& run, const JsonObject& fields) {
+std::string record_line(const char* kind, const std::string& run, const JsonObject& fields) {
   JsonObject head;
   head.add("schema", records_schema).add("kind", kind).add("run", run);
   std::string line = head.text();
   const std::string rest = fields.text();
   line.pop_back();
   if (rest.size() > 2) line += ',';
-  line.append(rest, 1, std::string::npos);
-  line += '\n';
-  if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)
+  return line.append(rest, 1, std::string::npos);
+}
+
+void RecordWriter::write(const char* kind, const std::string& run, const JsonObject& fields) {
+  write_line(record_line(kind, run, fields));
+}
+
+void RecordWriter::write_line(const std::string& line) {
+  const std::string whole = line + '\n';
+  if (std::fwrite(whole.data(), 1, whole.size(), file_) != whole.size() || std::fflush(file_) != 0)
     throw ResourceError("output: '" + path_ + "' can't be written any more (" + std::strerror(errno) + ")");
 }
 
@@ -118,6 +125,17 @@ std::string RecordLines::loss() const {
 
 JsonObject context_fields(const Settings& settings, const std::vector<std::string>& command,
                           const BuildInfo& build, const ClockFacts& clock) {
+  JsonObject facts;
+  facts.add("source", clock.clock.cycle_counter != 0 ? "tsc" : "clock_gettime")
+      .add("resolution_ns", clock.resolution_ns)
+      .add("overhead_ns", clock.overhead_ns)
+      .add("invariant", clock.invariant)
+      .add("offset_ns", clock.offset_ns);
+  return context_fields(command, build, facts.text(), settings.seed, settings.json());
+}
+
+JsonObject context_fields(const std::vector<std::string>& command, const BuildInfo& build,
+                          const std::string& clock, std::uint64_t seed, const std::string& settings) {
   char created[64];
   const std::time_t now = std::time(nullptr);
   std::tm utc;
@@ -180,14 +198,7 @@ JsonObject context_fields(const Settings& settings, const std::vector<std::strin
     context.null("cpu_quota");
   else
     context.add("cpu_quota", os::cpu_quota());
-  context.raw("clock", JsonObject()
-                           .add("source", clock.clock.cycle_counter != 0 ? "tsc" : "clock_gettime")
-                           .add("resolution_ns", clock.resolution_ns)
-                           .add("overhead_ns", clock.overhead_ns)
-                           .add("invariant", clock.invariant)
-                           .add("offset_ns", clock.offset_ns)
-                           .text());
-  context.add("seed", settings.seed).raw("settings", settings.json());
+  context.raw("clock", clock).add("seed", seed).raw("settings", settings);
   return context;
 }
 

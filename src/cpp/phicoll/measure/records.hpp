@@ -34,6 +34,9 @@ struct ClockFacts {
   double offset_ns = 0;
 };
 
+/// The text of a record, without the line's end; `fields` is an object without schema, kind and run.
+std::string record_line(const char* kind, const std::string& run, const JsonObject& fields);
+
 class RecordWriter {
  public:
   /// Opens `path` ("-": standard output) for appending. A file that exists must be ours; a last line without
@@ -46,6 +49,8 @@ class RecordWriter {
   /// A line of `kind`; `fields` is an object without schema, kind and run. Throws ResourceError when it can't
   /// be written (a full disk).
   void write(const char* kind, const std::string& run, const JsonObject& fields);
+  /// A line that record_line made.
+  void write_line(const std::string& line);
 
  private:
   std::FILE* file_;
@@ -66,6 +71,9 @@ RecordLines read_records(const std::string& path, const std::string& argument);
 /// The fields of the context record.
 JsonObject context_fields(const Settings& settings, const std::vector<std::string>& command,
                           const BuildInfo& build, const ClockFacts& clock);
+/// The same for a run of another kind; `clock` and `settings` are JSON texts.
+JsonObject context_fields(const std::vector<std::string>& command, const BuildInfo& build,
+                          const std::string& clock, std::uint64_t seed, const std::string& settings);
 
 /// 16 hexadecimal digits that no other run has.
 std::string new_run_id();

@@ -1,0 +1,34 @@
+#include "phicoll/measure/resume.hpp"
+
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+namespace measure {
+
+std::string run_to_resume(const RecordLines& file, const std::string& settings, std::uint64_t* seed,
+                          bool seed_given) {
+  const JsonValue* context = nullptr;
+  for (const JsonValue& record : file.records)
+    if (record["kind"].string == "context") context = &record;
+  if (context == nullptr) throw ArgumentError("resume", "a file without a run", "a results file of phicoll");
+  const auto file_seed = static_cast<std::uint64_t>((*context)["seed"].number);
+  if (!seed_given) *seed = file_seed;
+  if (*seed != file_seed)
+    throw ArgumentError("seed", std::to_string(*seed),
+                        std::to_string(file_seed) + ", as the run to resume has it");
+  JsonValue ours;
+  JsonValue::parse(settings, &ours);
+  const JsonValue& theirs = (*context)["settings"];
+  const auto check = [&](const std::string& name) {
+    const std::string before = theirs[name].text();
+    if (before != ours[name].text())
+      throw ArgumentError(name, ours[name].text(), before + ", as the run to resume has it");
+  };
+  check("modes");  // first: a simulated run has other settings
+  for (const auto& member : ours.object)
+    if (member.first != "budget_s" && member.first != "target_width") check(member.first);
+  return (*context)["run"].string;
+}
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,29 @@
+#pragma once
+
+// A point of a simulated run as records: what docs/records.md says of mode `simulated`.
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phicoll/sim/sim_sweep.hpp"
+
+namespace phicoll {
+namespace sim {
+
+struct PointRecords {
+  std::vector<std::string> lines;  ///< `point`, then `round` and `sample`s of each round
+  std::int64_t samples = 0;
+  bool verified = true;
+  std::string error;  ///< of the first round that failed: a deadlock, or a barrier that let a rank out early
+};
+
+/// Simulates the steps of a point. The same settings give the same lines on any host. A failure ends the
+/// point and is part of its record; bad input is thrown. `stop`, if given, ends the point after the step in
+/// hand when it turns true; without any step there are no lines.
+PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPoint& point,
+                            const std::string& run, const std::atomic<bool>* stop = nullptr);
+
+}  // namespace sim
+}  // namespace phicoll

@@ -1,0 +1,252 @@
+#include "phicoll/sim/sim_sweep.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "phicoll/collectives/nearest.hpp"
+#include "phicoll/collectives/split.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/options.hpp"
+#include "phicoll/measure/point.hpp"
+#include "phicoll/measure/random.hpp"
+#include "phicoll/measure/subjects.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/sim/machine_parameters.hpp"
+#include "phicoll/sim/sim_barrier.hpp"
+
+namespace phicoll {
+namespace sim {
+
+using measure::JsonObject;
+using measure::JsonValue;
+
+namespace {
+
+// The barrier with the store that a simulated machine gives it, where the text did not say.
+BarrierSpec with_simulated_store(const BarrierSpec& spec) {
+  std::string text = spec.name;
+  for (const auto& value : spec.values)
+    if (value.first != "store") text += ":" + value.first + "=" + value.second;
+  if (spec.has_wait) text += ":wait=" + to_string(spec.wait);
+  return simulated_barrier(text);
+}
+
+std::string machine_json(const Machine& machine) {
+  return JsonObject()
+      .add("name", machine.name)
+      .add("digest", machine.digest)
+      .add("clock_mhz", machine.p.clock_mhz)
+      .raw("parameters", measure::values_json(machine_values(machine.p)))
+      .text();
+}
+
+Machine parse_machine(const JsonValue& value) {
+  Machine machine;
+  machine.name = value["name"].string;
+  for (const auto& member : value["parameters"].object) {
+    const JsonValue& v = member.second;
+    if (!set_machine_value(&machine.p, member.first, v.type == JsonValue::Type::string ? v.string : v.text()))
+      throw Error("simulation: a task with the parameter " + member.first + " = " + v.text() +
+                  ", which this version of phicoll does not know");
+  }
+  machine.digest = machine_digest(machine.p);
+  if (machine.digest != value["digest"].string)
+    throw Error("simulation: a task for machine " + machine.name + " of digest " + value["digest"].string +
+                ", which this version of phicoll reads as " + machine.digest);
+  return machine;
+}
+
+}  // namespace
+
+std::string SimulatedSettings::json() const {
+  std::vector<std::string> texts;
+  for (const BarrierSpec& barrier : barriers) texts.push_back(barrier.text());
+  return JsonObject()
+      .add("machine", machine.name)
+      .add("machine_digest", machine.digest)
+      .add("launches", 1)
+      .add("rounds", rounds)
+      .add("calls", episodes)
+      .add("window_calls", episodes)
+      .add("warm_up", warm_up)
+      .raw("definitions", measure::json_strings(definitions))
+      .add("skew_ns", skew_ns)
+      .add("delay_ns", 0)
+      .add("imbalance_ns", 0)
+      .add("start", "warm")
+      .null("budget_s")
+      .null("target_width")
+      .add("placement", placement)
+      .add("oversubscribe", false)
+      .add("wait", wait)
+      .raw("algorithms", measure::json_strings(texts))
+      .raw("ranks", measure::json_integers(ranks))
+      .raw("modes", measure::json_strings({"simulated"}))
+      .text();
+}
+
+std::vector<BarrierSpec> parse_simulated_barriers(const std::string& text, bool* left_out) {
+  std::vector<BarrierSpec> specs;
+  std::vector<std::string> texts;
+  const auto add = [&](BarrierSpec spec) {
+    std::string canonical = spec.text();
+    if (std::find(texts.begin(), texts.end(), canonical) != texts.end()) return;
+    texts.push_back(std::move(canonical));
+    specs.push_back(std::move(spec));
+  };
+  *left_out = false;
+  for (const std::string& part : split(text, ',')) {
+    if (part == "references") {
+      *left_out = true;
+      continue;
+    }
+    const std::string name = part.substr(0, part.find(':'));
+    for (const AlgorithmInfo& info : measure::reference_barriers())
+      if (info.name == name)
+        throw ArgumentError("algorithm", "'" + name + "' with a machine",
+                            "barriers of phicoll: those of other systems have no simulated form");
+    for (const BarrierSpec& spec : parse_barriers(part))
+      add(part.find(":store=") == std::string::npos ? with_simulated_store(spec) : spec);
+  }
+  if (specs.empty())
+    throw ArgumentError("algorithm", "'" + text + "' with a machine",
+                        "barriers of phicoll: those of other systems have no simulated form");
+  return specs;
+}
+
+Shape place_on_machine(const Machine& machine, int ranks, const std::string& placement) {
+  const std::vector<Place> places = machine.places();
+  if (ranks < 1 || ranks > machine.contexts())
+    throw ArgumentError("ranks", std::to_string(ranks),
+                        "1 to " + std::to_string(machine.contexts()) + ", the contexts of " + machine.name);
+  const bool is_list = !placement.empty() && placement[0] >= '0' && placement[0] <= '9';
+  if (!is_list) return place_ranks(ranks, places, parse_placement(placement));
+  std::vector<int> all;
+  for (const Place& place : places) all.push_back(place.cpu);
+  const std::vector<int> chosen = os::parse_cpu_list(placement, all);
+  if (static_cast<std::size_t>(ranks) > chosen.size())
+    throw ArgumentError("ranks", std::to_string(ranks),
+                        "1 to " + std::to_string(chosen.size()) + ", the contexts of placement " + placement);
+  std::vector<Place> taken;
+  for (int r = 0; r < ranks; ++r)
+    for (const Place& place : places)
+      if (place.cpu == chosen[static_cast<std::size_t>(r)]) taken.push_back(place);
+  return Shape(std::move(taken));
+}
+
+std::uint64_t round_seed(std::uint64_t seed, int round) {
+  return measure::mix_seed(seed, static_cast<std::uint64_t>(round)) >> 11;
+}
+
+std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings) {
+  std::vector<SimulatedPoint> points;
+  for (const int ranks : settings.ranks) {
+    const Shape shape = place_on_machine(settings.machine, ranks, settings.placement);
+    for (const BarrierSpec& barrier : settings.barriers) {
+      effective_barrier(barrier, shape);
+      SimulatedPoint point;
+      point.number = static_cast<int>(points.size());
+      point.spec = barrier;
+      point.ranks = ranks;
+      for (int round = 0; round < settings.rounds; ++round)
+        for (const std::string& definition : settings.definitions)
+          point.steps.push_back(SimulatedStep{round, definition});
+      points.push_back(std::move(point));
+    }
+  }
+  return points;
+}
+
+EarlierPoints drop_done(std::vector<SimulatedPoint>* points, const std::vector<JsonValue>& records,
+                        const std::string& run) {
+  EarlierPoints earlier;
+  std::map<int, bool> verified;
+  for (const JsonValue& record : records) {
+    if (record["run"].string != run) continue;
+    const auto number = static_cast<int>(record["point"].number);
+    if (record["kind"].string == "point") {
+      verified.emplace(number, true);
+      if (!record["verified"].boolean) verified[number] = false;
+    } else if (record["kind"].string == "end") {
+      earlier.elapsed_s = std::max(earlier.elapsed_s, record["elapsed_s"].number);
+    } else if (record["kind"].string == "sample") {
+      ++earlier.samples;
+      for (SimulatedPoint& point : *points) {
+        if (point.number != number) continue;
+        const auto same = [&](const SimulatedStep& step) {
+          return step.round == static_cast<int>(record["round"].number) &&
+                 step.definition == record["definition"].string;
+        };
+        point.steps.erase(std::remove_if(point.steps.begin(), point.steps.end(), same), point.steps.end());
+      }
+    }
+  }
+  earlier.points = static_cast<int>(verified.size());
+  for (const auto& one : verified) earlier.unverified = earlier.unverified || !one.second;
+  // What failed would fail again: nothing is left to chance here.
+  const auto done = [&](const SimulatedPoint& point) {
+    const auto known = verified.find(point.number);
+    return point.steps.empty() || (known != verified.end() && !known->second);
+  };
+  points->erase(std::remove_if(points->begin(), points->end(), done), points->end());
+  return earlier;
+}
+
+std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& point,
+                      const std::string& run) {
+  std::vector<std::string> steps;
+  for (const SimulatedStep& step : point.steps)
+    steps.push_back(JsonObject().add("round", step.round).add("definition", step.definition).text());
+  return JsonObject()
+      .add("run", run)
+      .raw("machine", machine_json(settings.machine))
+      .add("point", point.number)
+      .add("spec", point.spec.text())
+      .add("ranks", point.ranks)
+      .raw("steps", measure::json_list(steps))
+      .add("placement", settings.placement)
+      .add("episodes", settings.episodes)
+      .add("warm_up", settings.warm_up)
+      .add("skew_ns", settings.skew_ns)
+      .add("wait", settings.wait)
+      .add("seed", settings.seed)
+      .text();
+}
+
+SimulatedTask parse_task(const std::string& text) {
+  JsonValue value;
+  if (!JsonValue::parse(text, &value)) throw Error("simulation: a task that is not JSON");
+  SimulatedTask task;
+  task.run = value["run"].string;
+  task.settings.machine = parse_machine(value["machine"]);
+  task.settings.placement = value["placement"].string;
+  task.settings.episodes = static_cast<int>(value["episodes"].number);
+  task.settings.warm_up = static_cast<int>(value["warm_up"].number);
+  task.settings.skew_ns = value["skew_ns"].number;
+  task.settings.wait = value["wait"].string;
+  task.settings.seed = static_cast<std::uint64_t>(value["seed"].number);
+  task.point.number = static_cast<int>(value["point"].number);
+  task.point.spec = parse_barrier(value["spec"].string);
+  task.point.ranks = static_cast<int>(value["ranks"].number);
+  for (const JsonValue& step : value["steps"].list)
+    task.point.steps.push_back(
+        SimulatedStep{static_cast<int>(step["round"].number), step["definition"].string});
+  return task;
+}
+
+JsonObject simulated_context(const SimulatedSettings& settings, const std::vector<std::string>& command,
+                             const measure::BuildInfo& build) {
+  const std::string clock = JsonObject()
+                                .add("source", "simulated")
+                                .add("resolution_ns", settings.machine.ns(1), 6)
+                                .add("overhead_ns", 0)
+                                .add("invariant", true)
+                                .add("offset_ns", 0)
+                                .text();
+  JsonObject context = measure::context_fields(command, build, clock, settings.seed, settings.json());
+  context.raw("machines", measure::json_list({machine_json(settings.machine)}));
+  return context;
+}
+
+}  // namespace sim
+}  // namespace phicoll

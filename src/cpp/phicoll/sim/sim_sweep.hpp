@@ -1,0 +1,97 @@
+#pragma once
+
+// What a simulated run is asked to do, taken apart into points that can be simulated one by one, anywhere and
+// in any order.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/measure/json.hpp"
+#include "phicoll/measure/records.hpp"
+#include "phicoll/memory/shape.hpp"
+#include "phicoll/sim/machine.hpp"
+
+namespace phicoll {
+namespace sim {
+
+constexpr int most_episodes = 100000;
+constexpr int most_rounds = 100000;
+constexpr double most_skew_ns = 1e9;
+
+struct SimulatedSettings {
+  Machine machine;
+  std::vector<BarrierSpec> barriers;
+  std::vector<int> ranks;
+  std::string placement = "balanced";  ///< or compact, scatter, a list of contexts such as 0,4,8-11
+  std::vector<std::string> definitions{"loop"};
+  int episodes = 20;
+  int warm_up = 2;
+  int rounds = 1;         ///< each another seed
+  double skew_ns = 1000;  ///< ranks start, and enter the episodes of a window, within this time of each other
+  std::string wait = "pause(1)";
+  std::uint64_t seed = 1;
+
+  /// The record's `settings`.
+  std::string json() const;
+};
+
+/// The barriers that a text means in a simulation: as parse_barriers, stored as simulated_barrier says.
+/// Barriers of other systems have no simulated form: the set `references` is left out (`left_out` becomes
+/// true), one that is named is refused. Throws ArgumentError("algorithm") and those of parse_barrier.
+std::vector<BarrierSpec> parse_simulated_barriers(const std::string& text, bool* left_out);
+
+/// Ranks on a machine's contexts. Throws ArgumentError: more ranks than contexts, a bad placement.
+Shape place_on_machine(const Machine& machine, int ranks, const std::string& placement);
+
+/// The seed of a round, of 53 bits: what the round's Simulation gets.
+std::uint64_t round_seed(std::uint64_t seed, int round);
+
+/// One round under one definition: one simulation.
+struct SimulatedStep {
+  int round = 0;
+  std::string definition;
+};
+
+/// One barrier with one number of ranks.
+struct SimulatedPoint {
+  int number = 0;
+  BarrierSpec spec;
+  int ranks = 0;
+  std::vector<SimulatedStep> steps;
+};
+
+/// Every point of a run, by ranks, then barriers. Throws ArgumentError for what cannot be simulated.
+std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings);
+
+/// What earlier parts of a resumed run hold.
+struct EarlierPoints {
+  int points = 0;
+  std::int64_t samples = 0;
+  bool unverified = false;
+  double elapsed_s = 0;
+};
+/// Takes from `points` what `records` have of `run`.
+EarlierPoints drop_done(std::vector<SimulatedPoint>* points, const std::vector<measure::JsonValue>& records,
+                        const std::string& run);
+
+/// All that simulating a point takes, as one line of JSON: it can be sent to another process or host.
+std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& point, const std::string& run);
+
+struct SimulatedTask {
+  SimulatedSettings settings;  ///< without barriers, ranks, definitions and rounds
+  SimulatedPoint point;
+  std::string run;
+};
+/// Throws Error for what task_text did not make.
+SimulatedTask parse_task(const std::string& text);
+
+/// The fields of the run's context record: the host's facts and the machine's, with all its parameters.
+measure::JsonObject simulated_context(const SimulatedSettings& settings,
+                                      const std::vector<std::string>& command,
+                                      const measure::BuildInfo& build);
+
+}  // namespace sim
+}  // namespace phicoll
