@@ -134,15 +134,19 @@ std::uint32_t Coherence::make(Request kind, int core, int rank, LineId line) {
     if (steps_.size() < transactions_.size()) steps_.resize(transactions_.size());
     steps_[t] = Steps{};
   }
-  std::uint32_t& first = under_way_[static_cast<std::size_t>(core)];
-  made.next_at_core = first;
-  first = t;
+  // Nothing joins or waits for an eviction, and a full cache makes many: they are not in the core's list.
+  if (kind != Request::evict) {
+    std::uint32_t& first = under_way_[static_cast<std::size_t>(core)];
+    made.next_at_core = first;
+    first = t;
+  }
   ++counters_.requests[static_cast<std::size_t>(kind)];
   return t;
 }
 
 void Coherence::request(Request kind, int core, int rank, LineId line) {
-  for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none; t = at(t).next_at_core) {
+  for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none && kind != Request::evict;
+       t = at(t).next_at_core) {
     Transaction& other = at(t);
     if (other.line != line) continue;
     // A read joins a prefetch whatever the machine merges: the prefetch waits in the same cache.
@@ -162,16 +166,11 @@ void Coherence::request(Request kind, int core, int rank, LineId line) {
     ++counters_.merged;
     return;
   }
+  // A line that the core is asking for is not given up: it would come back at once, and the directory would
+  // have to tell the two apart.
+  if (kind == Request::evict && (!readable(core, line) || asked(core, line))) return;
   const std::uint32_t t = make(kind, core, rank, line);
   if (kind == Request::evict) {
-    // Nor is a line given up that the core is asking for: it would come back at once, and the directory would
-    // have to tell the two apart.
-    if (!readable(core, line) || asked(core, line)) {
-      leave_core(t);
-      at(t).next = free_;
-      free_ = t;
-      return;
-    }
     // From now on the core does not have the line; what it was lives in the image until the directory agrees.
     set_state(core, line, LineState::leaving);
     forget(core, line);
@@ -198,7 +197,7 @@ void Coherence::launch(std::uint32_t t) {
   Transaction& x = at(t);
   Line& line = lines_[x.line];
   if (log_) steps_[t].sent = wheel_.now();
-  ++outstanding_count_[static_cast<std::size_t>(x.core)];
+  if (x.kind != Request::evict) ++outstanding_count_[static_cast<std::size_t>(x.core)];
   ++counters_.lines[x.line].requests;
   if (p_.near_directories == Switch::on && !line.homed) {
     line.homed = true;
@@ -681,17 +680,22 @@ void Coherence::fill(std::uint32_t t) {
   }
 
   const auto c = static_cast<std::size_t>(core);
-  leave_core(t);
-  --outstanding_count_[c];
+  if (kind != Request::evict) {
+    leave_core(t);
+    --outstanding_count_[c];
+  }
   const int ranks = at(t).ranks;
   std::int16_t waiting[max_contexts_per_core];
   std::copy(at(t).rank, at(t).rank + ranks, waiting);
   if (kind != Request::evict) insert(core, id);
-  while (!held_back_[c].empty() && outstanding_count_[c] < p_.core_window) {
-    const std::uint32_t next = held_back_[c].front();
-    if (state(core, at(next).line) == LineState::leaving) break;
-    held_back_[c].pop_front();
-    launch(next);
+  for (auto next = held_back_[c].begin();
+       next != held_back_[c].end() && outstanding_count_[c] < p_.core_window;) {
+    if (state(core, at(*next).line) == LineState::leaving) {
+      ++next;
+      continue;
+    }
+    launch(*next);
+    next = held_back_[c].erase(next);
   }
   for (int i = 0; i < ranks; ++i) listener_.fulfilled(waiting[i], id, kind, i, transfer);
 }
