@@ -13,6 +13,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
 int list_command(const std::vector<std::string>& words);
 int compare_command(const std::vector<std::string>& words);
 int count_command(const std::vector<std::string>& words);
+int explain_command(const std::vector<std::string>& words);
 int doctor_command(const std::vector<std::string>& words);
 /// Hidden: a process of a set, started by run.
 int worker_command(const std::vector<std::string>& words);

@@ -1,0 +1,66 @@
+#include <cmath>
+#include <cstdio>
+
+#include "bench/arguments.hpp"
+#include "bench/commands.hpp"
+#include "phicoll/errors.hpp"
+#if defined(PHICOLL_HAVE_SIM)
+#include "phicoll/sim/chrome_trace.hpp"
+#include "phicoll/sim/explanation.hpp"
+#endif
+
+namespace phicoll {
+namespace bench {
+
+#if defined(PHICOLL_HAVE_SIM)
+
+int explain_command(const std::vector<std::string>& words) {
+  const Arguments arguments(words, command_page("explain"));
+  if (arguments.alone().size() != 1 || arguments.alone()[0] != "barrier")
+    throw ArgumentError("operation",
+                        arguments.alone().empty() ? "none" : "'" + arguments.alone().back() + "'", "barrier");
+  const std::string algorithm = arguments.text("--algorithm", "hybrid-dissemination");
+  const BarrierSpec spec = sim::simulated_barrier(algorithm);
+  const sim::Machine machine = sim::load_machine(arguments.text("--machine", "xeon-phi-5110p"));
+  sim::ExplainOptions options;
+  options.placement = arguments.text("--placement", options.placement);
+  const int ranks = static_cast<int>(arguments.integer("--ranks", machine.contexts(), 1, machine.contexts()));
+  const Shape shape = place_ranks(ranks, machine.places(), parse_placement(options.placement));
+  const std::string definition = arguments.text("--definition", "loop");
+  if (definition != "loop" && definition != "window")
+    throw ArgumentError("definition", "'" + definition + "'", "loop or window");
+  options.window = definition == "window";
+  const std::int64_t seed = arguments.integer("--seed", 1, 0, (std::int64_t{1} << 53) - 1);
+  options.seed = static_cast<std::uint64_t>(seed);
+  options.episodes = static_cast<int>(arguments.integer("--episodes", options.episodes, 1, 1000));
+  options.warm_up = static_cast<int>(arguments.integer("--warm-up", options.warm_up, 0, 1000));
+  options.episode = static_cast<int>(arguments.integer("--episode", -1, -1, options.episodes - 1));
+  options.wait = parse_wait_policy(arguments.text("--wait", "pause(1)"));
+  options.start_skew = static_cast<sim::Cycles>(
+      std::llround(arguments.number("--skew-ns", 1000, 0) * machine.p.clock_mhz / 1000));
+  const std::int64_t links = arguments.integer("--links", 60, 0, 1000000);
+  const std::string trace = arguments.text("--trace", "");
+  if (!trace.empty()) sim::check_trace_path(trace);
+
+  const sim::Explanation found = sim::explain_barrier(machine, spec, shape, options);
+  if (!trace.empty()) {
+    const std::size_t bytes = sim::write_chrome_trace(trace, found, arguments.has("--all-episodes"));
+    std::fprintf(stderr, "phicoll-bench: wrote %s, %.1f MB; open it at ui.perfetto.dev\n", trace.c_str(),
+                 static_cast<double>(bytes) * 1e-6);
+  }
+  const std::string text = arguments.has("--json") ? sim::explanation_json(found) + "\n"
+                                                   : sim::explanation_text(found, static_cast<int>(links));
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+#else
+
+int explain_command(const std::vector<std::string>&) {
+  throw ResourceError("explain: this phicoll-bench was built without the simulated machine");
+}
+
+#endif
+
+}  // namespace bench
+}  // namespace phicoll
