@@ -32,7 +32,6 @@ struct PingPong {
   template <class Port>
   static void run(Port& port, const Parameters& p, const KernelRun& run, RankSamples& samples) {
     exchange(p).run(port, run, samples, [](Port& by, unsigned char* to, unsigned char* from) {
-      by.software(Software::send);
       by.signal(last_word(to, 1), by.load_relaxed(last_word(from, 1)));
     });
   }
