@@ -34,12 +34,49 @@ def cpu_times() -> tuple[int, int, int] | None: ...
 def shipped_machines() -> list[dict[str, Any]]: ...
 def load_machine(text: str) -> dict[str, Any]: ...
 def machine_file_text(text: str) -> str: ...
+def fit_host_machine(
+    name: str, launches: int, samples: int, budget_s: float, seed: int, lock_wait_s: float
+) -> str: ...
 def machine_parameters() -> list[dict[str, Any]]: ...
 
 # Counting
 def count(
     operation: str, spec: str, cores: int, contexts: int, ranks: int, placement: str = "compact"
 ) -> dict[str, Any]: ...
+
+# Memory kernels
+def kernels() -> list[dict[str, Any]]: ...
+def parse_kernel(text: str) -> str: ...
+def simulate_kernel(
+    machine: str, spec: str, ranks: int, where: str, samples: int, seed: int = 1, wait: str = "spin"
+) -> dict[str, Any]: ...
+def run_kernel(
+    spec: str,
+    ranks: int,
+    placement: str,
+    samples: int,
+    seed: int = 1,
+    wait: str = "spin",
+    timeout_ms: int = 60000,
+) -> dict[str, Any]: ...
+
+# Why a barrier takes its time
+def explain_barrier(
+    machine: str,
+    algorithm: str,
+    ranks: int,
+    placement: str,
+    definition: str,
+    episodes: int,
+    warm_up: int,
+    episode: int,
+    skew_ns: float,
+    wait: str,
+    seed: int,
+    most_links: int = 60,
+    trace: str = "",
+    all_episodes: bool = False,
+) -> tuple[str, str]: ...
 
 # Statistics: phicoll/measure/statistics.hpp
 def median(values: _Values) -> float: ...

@@ -12,4 +12,5 @@ PYBIND11_MODULE(_core, module) {
   register_doctor(module);
   register_statistics(module);
   register_counting(module);
+  register_kernels(module);
 }

@@ -1,5 +1,6 @@
 #include "phicoll/sim/sim_kernels.hpp"
 
+#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/kernels/run_kernel.hpp"
 #include "phicoll/sim/sim_port.hpp"
@@ -90,9 +91,36 @@ Shape shape_at(const Machine& machine, const std::string& distance, int ranks) {
                             std::to_string(p.cores - 1));
   if (ranks < 1 || ranks > 3 || (ranks == 3 && p.cores < 3))
     throw ArgumentError("ranks", std::to_string(ranks), "1 to 3, each on a core of the machine");
-  const int helper = core == p.cores - 1 ? core - 1 : core + 1;
-  std::vector<Place> chosen = {context(0, 0), context(core, number), context(helper == 0 ? 2 : helper, 0)};
+  // In the reader's package, so that a shared line of a snooping machine is there too (ramos-hoefler-2013,
+  // table 1.8: 17 ns although the owner is in the other package).
+  const int helper = core == 1 ? 2 : 1;
+  std::vector<Place> chosen = {context(0, 0), context(core, number)};
+  if (ranks == 3) chosen.push_back(context(helper, 0));
   chosen.resize(static_cast<std::size_t>(ranks));
+  return Shape(chosen);
+}
+
+Shape kernel_shape(const Machine& machine, int ranks, const std::string& where) {
+  if (ranks < 1 || ranks > machine.contexts())
+    throw ArgumentError("ranks", std::to_string(ranks),
+                        "1 to " + std::to_string(machine.contexts()) + " on " + machine.name);
+  for (const Placement placement : {Placement::compact, Placement::scatter, Placement::balanced})
+    if (where == to_string(placement)) return place_ranks(ranks, machine.places(), placement);
+  if (where.find(',') == std::string::npos) return shape_at(machine, where, ranks);
+  const std::vector<Place> places = machine.places();
+  std::vector<Place> chosen;
+  for (const std::string& part : split(where, ',')) {
+    const bool number =
+        !part.empty() && part.size() < 6 && part.find_first_not_of("0123456789") == std::string::npos;
+    if (!number || std::stoi(part) >= machine.contexts())
+      throw ArgumentError(
+          "where", "'" + part + "'",
+          "contexts 0 to " + std::to_string(machine.contexts() - 1) + ", separated by commas");
+    chosen.push_back(places[static_cast<std::size_t>(std::stoi(part))]);
+  }
+  if (chosen.size() != static_cast<std::size_t>(ranks))
+    throw ArgumentError("where", std::to_string(chosen.size()) + " contexts",
+                        "one a rank, " + std::to_string(ranks));
   return Shape(chosen);
 }
 

@@ -28,11 +28,16 @@ SimOptions kernel_options(std::uint64_t seed);
 kernels::KernelSamples simulate_kernel(const Machine& machine, const kernels::KernelSpec& spec,
                                        const Shape& shape, int samples, const SimOptions& options);
 
-/// Three contexts for two ranks at a distance and a helper on a third core: `same-core`, `adjacent`, `middle`
-/// (a quarter of the ring, as ramos-hoefler-2013 has it), `maximum` (half of it), `same-package`,
-/// `other-package`, or the number of the second rank's core. The first rank is on core 0. Throws
-/// ArgumentError("distance").
+/// Contexts for two ranks at a distance, and for a helper on a third core near the first: `same-core`,
+/// `adjacent`, `middle` (a quarter of the ring, as ramos-hoefler-2013 has it), `maximum` (half of it),
+/// `same-package`, `other-package`, or the number of the second rank's core. The first rank is on core 0.
+/// Throws ArgumentError("distance").
 Shape shape_at(const Machine& machine, const std::string& distance, int ranks);
+
+/// Where the ranks of a kernel are, as text: `compact`, `scatter` (one rank a core while there are cores) or
+/// `balanced`; contexts separated by commas, one a rank; else a distance for shape_at. Throws
+/// ArgumentError("where").
+Shape kernel_shape(const Machine& machine, int ranks, const std::string& where);
 
 /// One value a sample. Local reads are those with `distance` "local".
 std::vector<double> simulate_read_latency(const Machine& machine, kernels::LineState state,

@@ -1,0 +1,278 @@
+"""The papers' memory kernels: on threads of this machine, or on a simulated one.
+
+    >>> from phicoll import kernels
+    >>> kernels.read_latency("E", distance="middle", machine="xeon-phi-5110p").mean()   # ns
+    >>> kernels.contention(59, machine="xeon-phi-5110p").mean(axis=1)                   # a row a receiver
+
+Every function returns raw samples in nanoseconds (``stream``: GB/s), measured where ``machine`` is ``None`` and
+simulated where it names a machine; docs/kernels.md says what a sample is. The seed draws the addresses, and on a
+simulated machine where lines live: the same arguments give the same simulated samples on any host. The global
+interpreter lock is released meanwhile, so simulations can run side by side in threads.
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phicoll import _core
+from phicoll.errors import ArgumentError, VerificationError
+
+__all__ = [
+    "Kernel",
+    "KernelList",
+    "KernelSamples",
+    "contention",
+    "kernels",
+    "multi_line",
+    "ping_pong",
+    "read_by_all",
+    "read_latency",
+    "run",
+    "stream",
+]
+
+Samples = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel: its name, where it is from, what it measures and what one sample is."""
+
+    name: str
+    source: str
+    summary: str
+    sample: str
+    parameters: tuple[dict[str, str], ...]
+
+    def __str__(self) -> str:
+        return ":".join([self.name, *(f"{p['name']}={p['default']}" for p in self.parameters)])
+
+
+class KernelList(tuple[Kernel, ...]):
+    """The kernels there are; shows itself as a table in a notebook."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td><code>{html.escape(str(k))}</code></td><td>{html.escape(k.source)}</td>"
+            f"<td style='text-align:left'>{html.escape(k.summary)}</td>"
+            f"<td style='text-align:left'>{html.escape(k.sample)}</td></tr>"
+            for k in self
+        )
+        return f"<table><tr><th>kernel</th><th>source</th><th></th><th>a sample is</th></tr>{rows}</table>"
+
+
+def kernels() -> KernelList:
+    """All kernels with their parameters, in the order of the core's list."""
+    return KernelList(
+        Kernel(k["name"], k["source"], k["summary"], k["sample"], tuple(k["parameters"]))
+        for k in _core.kernels()
+    )
+
+
+@dataclass(frozen=True)
+class KernelSamples:
+    """What a run of a kernel gave.
+
+    ``ns`` has an array for each rank, empty for ranks that only help; ``late`` counts samples whose common start a
+    rank came too late for (they are kept).
+    """
+
+    spec: str
+    machine: str  #: ``"host"``, or the simulated machine's name
+    mode: str  #: ``"threads"`` or ``"simulated"``
+    seed: int
+    ns: tuple[Samples, ...]
+    ticks: tuple[NDArray[np.int64], ...]  #: raw, before anything is divided
+    ns_per_tick: float
+    per_sample: int  #: accesses, or ways of a round trip, in a sample: ``ns = ticks * ns_per_tick / per_sample``
+    bytes: int  #: that one rank moves in a sample; 0 where none are counted
+    gigabytes_a_second: Samples  #: of all ranks that measured, by the slowest rank's time
+    late: int
+
+    @property
+    def measured(self) -> Samples:
+        """The samples of the ranks that measured, a row each; one dimension if it was one rank."""
+        rows = [row for row in self.ns if row.size]
+        return rows[0] if len(rows) == 1 else np.vstack(rows)
+
+
+def run(
+    spec: str,
+    *,
+    machine: str | None = None,
+    ranks: int = 2,
+    where: str | None = None,
+    samples: int = 1000,
+    seed: int = 1,
+    wait: str = "spin",
+) -> KernelSamples:
+    """Run any kernel.
+
+    Parameters
+    ----------
+    spec:
+        ``"ping-pong:state=E:receive=S"``; :func:`kernels` lists names and parameters.
+    machine:
+        A simulated machine's name or file, perhaps with changes (``"xeon-phi-5110p:ring.hop=0"``); ``None`` for
+        threads of this machine.
+    ranks:
+        How many; the kernel says which numbers it takes.
+    where:
+        ``"compact"``, ``"scatter"`` (one rank a core while there are cores), ``"balanced"`` or CPUs such as
+        ``"0,4"``. On a simulated machine also a distance between the first two ranks: ``"same-core"``,
+        ``"adjacent"``, ``"middle"``, ``"maximum"``, ``"same-package"``, ``"other-package"`` or the second rank's
+        core. By default ``"scatter"``.
+    samples:
+        How many for each rank.
+    seed:
+        Of the addresses, and of where lines live on a simulated machine.
+    wait:
+        How ranks poll; the papers' kernels look again at once.
+
+    Raises
+    ------
+    ArgumentError
+        Bad input; nothing was started.
+    VerificationError
+        The data were not what they must be after a sample.
+    """
+    if not isinstance(samples, int) or samples < 1:
+        raise ArgumentError("samples", repr(samples), "a whole number from 1")
+    place = "scatter" if where is None else where
+    if machine is None:
+        found: dict[str, Any] = _core.run_kernel(spec, ranks, place, samples, seed, wait)
+    else:
+        found = _core.simulate_kernel(machine, spec, ranks, place, samples, seed, wait)
+    if found["wrong"]:
+        raise VerificationError(f"{found['spec']}: the data were wrong after {found['wrong']} samples")
+    return KernelSamples(
+        spec=found["spec"],
+        machine="host" if machine is None else found["machine"],
+        mode="threads" if machine is None else "simulated",
+        seed=seed,
+        ns=tuple(found["ns"]),
+        ticks=tuple(found["ticks"]),
+        ns_per_tick=found["ns_per_tick"],
+        per_sample=found["per_sample"],
+        bytes=found["bytes"],
+        gigabytes_a_second=found["gigabytes_a_second"],
+        late=found["late"],
+    )
+
+
+def read_latency(
+    state: str = "E",
+    distance: str | None = None,
+    *,
+    machine: str | None = None,
+    reads: int = 32,
+    samples: int = 200,
+    seed: int = 1,
+) -> Samples:
+    """One read of a line in ``state`` (M, E, S, I) of a rank at ``distance``: mean of ``reads``, ns, a value a sample.
+
+    ``distance="local"`` reads the rank's own lines. Source: ramos-hoefler-2013, section 1.3.1.
+    """
+    owner = "self" if distance == "local" else "other"
+    ranks = (1 if owner == "self" else 2) + (1 if state == "S" else 0)
+    where = ("adjacent" if machine is not None else "scatter") if distance == "local" else distance
+    spec = f"read-latency:state={state}:owner={owner}:reads={reads}"
+    return run(spec, machine=machine, ranks=ranks, where=where, samples=samples, seed=seed).measured
+
+
+def ping_pong(
+    state: str = "E",
+    receive: str = "E",
+    distance: str | None = None,
+    *,
+    machine: str | None = None,
+    samples: int = 1000,
+    seed: int = 1,
+) -> Samples:
+    """Half of a round trip of one line, ns, by the states of send and receive lines.
+
+    Source: ramos-hoefler-2013, chapter 2.
+    """
+    spec = f"ping-pong:state={state}:receive={receive}"
+    return run(spec, machine=machine, where=distance, samples=samples, seed=seed).measured
+
+
+def multi_line(
+    lines: int,
+    state: str = "E",
+    receive: str = "E",
+    distance: str | None = None,
+    *,
+    machine: str | None = None,
+    samples: int = 300,
+    seed: int = 1,
+) -> Samples:
+    """Half of a round trip of a message of ``lines`` lines, ns. Source: ramos-hoefler-2013, section 3.1."""
+    spec = f"multi-line:state={state}:receive={receive}:lines={lines}"
+    return run(spec, machine=machine, where=distance, samples=samples, seed=seed).measured
+
+
+def contention(
+    receivers: int,
+    state: str = "E",
+    receive: str = "E",
+    *,
+    machine: str | None = None,
+    where: str | None = None,
+    samples: int = 200,
+    seed: int = 1,
+) -> Samples:
+    """Receivers that copy one line at the same time: ns, a row a receiver (always two dimensions).
+
+    ``state`` is the common line's, ``receive`` the private lines'. Source: ramos-hoefler-2013, section 3.2.
+    """
+    spec = f"contention:state={state}:receive={receive}"
+    found = run(spec, machine=machine, ranks=receivers + 1, where=where, samples=samples, seed=seed)
+    return np.atleast_2d(found.measured)
+
+
+def read_by_all(
+    ranks: int,
+    pattern: str = "root",
+    lines: int = 1,
+    *,
+    state: str = "M",
+    machine: str | None = None,
+    where: str | None = None,
+    samples: int = 100,
+    seed: int = 1,
+) -> Samples:
+    """Ranks that copy one root's lines, or one another's: ns, a row a reader (always two dimensions).
+
+    Patterns ``root``, ``next`` (I), ``second`` (II) and ``fours`` (III). Source: panigrahi-2014, section IV.
+    """
+    spec = f"read-by-all:pattern={pattern}:state={state}:lines={lines}"
+    found = run(spec, machine=machine, ranks=ranks, where=where, samples=samples, seed=seed)
+    return np.atleast_2d(found.measured)
+
+
+def stream(
+    ranks: int,
+    operation: str = "triad",
+    *,
+    lines: int = 4096,
+    store: str = "plain",
+    machine: str | None = None,
+    where: str | None = None,
+    samples: int = 5,
+    seed: int = 1,
+) -> Samples:
+    """Bandwidth of memory, GB/s of all ranks, a value a sample, counted as STREAM counts. Source: McCalpin 1995.
+
+    ``lines`` is a rank's part of each of the three arrays: take more than the caches hold.
+    """
+    spec = f"stream:operation={operation}:lines={lines}:store={store}"
+    found = run(spec, machine=machine, ranks=ranks, where=where, samples=samples, seed=seed)
+    return found.gigabytes_a_second
