@@ -326,6 +326,31 @@ TEST(ProcessGroup, ADeathDuringTheGroupsOwnBarrierIsSeen) {
   }
 }
 
+/// What Launcher.ARankThatEndsBeforeItJoinsIsMissedAtOnce starts, this program with this test alone.
+TEST(Launched, RankZeroJoinsAndRankOneDoesNot) {
+  if (getenv("PHICOLL_GROUP_FD") == nullptr) GTEST_SKIP() << "only where a launcher started it";
+  if (std::string(getenv("PHICOLL_RANK")) == "1") _exit(0);
+  const std::int64_t start = os::now_ns();
+  try {
+    ProcessGroup::from_environment();
+    _exit(20);
+  } catch (const BrokenGroupError& error) {
+    const bool told = std::string(error.what()).find("ended without joining") != std::string::npos;
+    if (!told) std::fprintf(stderr, "%s\n", error.what());
+    _exit(error.rank() == 1 && told && os::now_ns() - start < 5000000000 ? 10 : 21);
+  }
+}
+
+TEST(Launcher, ARankThatEndsBeforeItJoinsIsMissedAtOnce) {
+  // A program of another instruction set runs under an emulator, which cannot start itself again.
+  if (!os::RobustToken::works()) GTEST_SKIP() << "no programs can be started from here";
+  Launcher launcher({"/proc/self/exe", "--gtest_filter=Launched.*"}, 2, small());
+  // Not wait(), which reaps the dead and says so: the launcher has other things to do. Status left to it.
+  siginfo_t ended;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(launcher.pids()[0]), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(ended.si_status, 10);
+}
+
 TEST(Launcher, LeavesItsOwnEnvironmentAsItIs) {
   setenv("PHICOLL_RANK", "mine", 1);
   Launcher launcher(

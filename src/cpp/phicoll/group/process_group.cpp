@@ -44,6 +44,12 @@ ProcessHeader& header_of(const os::SharedMemory& shared) {
   return *GroupLayout::header_at(shared.data());
 }
 
+/// The launcher's word to those who wait for the rank.
+void started(const os::SharedMemory& shared, int rank, pid_t pid) {
+  header_of(shared).members[rank].started.atomic().store(static_cast<std::uint32_t>(pid),
+                                                         std::memory_order_release);
+}
+
 std::string missing_ranks(const ProcessHeader& header, int* first) {
   std::string missing;
   *first = -1;
@@ -53,6 +59,23 @@ std::string missing_ranks(const ProcessHeader& header, int* first) {
     missing += (missing.empty() ? "" : ", ") + std::to_string(r);
   }
   return missing;
+}
+
+/// The ranks behind `rank` that nobody has taken, up to the next one that somebody has: whether the process
+/// that a launcher started for one of them has ended. Each missing rank is looked after by one of those who
+/// wait.
+void look_after_missing(Control& control, const ProcessHeader& header, int rank) {
+  for (int step = 1; step < header.ranks; ++step) {
+    const int r = (rank + step) % header.ranks;
+    const ProcessHeader::Member& member = header.members[r];
+    if (member.pid.atomic().load(std::memory_order_acquire) != 0) return;
+    const std::uint32_t started = member.started.atomic().load(std::memory_order_acquire);
+    if (started == 0 || !os::process_has_ended(static_cast<pid_t>(started))) continue;
+    // It may have taken its rank, and even left, since the first look.
+    if (member.pid.atomic().load(std::memory_order_acquire) != 0) return;
+    control.break_group(r, "ended without joining the group");
+    return;
+  }
 }
 
 int environment_number(const char* name) {
@@ -267,7 +290,8 @@ void ProcessGroup::wait_until_complete() {
       }
     }
     control.check_broken(rank_);
-    os::futex_wait(&count, there, 50 * 1000000, true);
+    if (os::futex_wait(&count, there, 50 * 1000000, true) == ETIMEDOUT)
+      look_after_missing(control, header, rank_);
   }
 }
 
@@ -327,6 +351,7 @@ void fork_and_run(int ranks, const GroupOptions& options,
       // Not exit(): the parent's buffers and destructors are not this process's to run.
       _exit(status);
     }
+    started(memory, r, pid);
     pids.push_back(static_cast<int>(pid));
   }
   wait_for_all(pids, memory);
@@ -372,6 +397,7 @@ Launcher::Launcher(const std::vector<std::string>& command, int ranks, const Gro
       control_of(memory_).break_group(r, reason.c_str());
       _exit(127);
     }
+    started(memory_, r, pid);
     pids_.push_back(static_cast<int>(pid));
   }
 }

@@ -20,6 +20,7 @@ struct ProcessHeader {
   struct Member {
     Word<std::uint32_t> state;
     Word<std::uint32_t> pid;  // who takes the rank puts it in place of 0; from then on its death is watched
+    Word<std::uint32_t> started;  // the process that a launcher started for the rank; 0: none that is known
     Place place;
     os::RobustToken life;  // used where there is no pidfd
   };

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/fallbacks.hpp"
+#include "phicoll/os/text_file.hpp"
 
 namespace phicoll {
 namespace os {
@@ -52,6 +54,22 @@ int open_pidfd(pid_t pid) {
 #endif
   errno = ENOSYS;
   return -1;
+}
+
+bool process_has_ended(pid_t pid) {
+  const int fd = open_pidfd(pid);
+  if (fd >= 0) {
+    pollfd entry = {fd, POLLIN, 0};
+    const bool ended = poll(&entry, 1, 0) > 0;
+    close(fd);
+    return ended;
+  }
+  if (kill(pid, 0) != 0 && errno == ESRCH) return true;
+  // "12 (name) Z ...": a child that nobody has reaped yet. The name may hold anything.
+  std::string text;
+  if (!read_text("/proc/" + std::to_string(pid) + "/stat", &text)) return false;
+  const std::size_t name_end = text.rfind(") ");
+  return name_end != std::string::npos && (text[name_end + 2] == 'Z' || text[name_end + 2] == 'X');
 }
 
 bool pidfd_available() {

@@ -18,6 +18,10 @@ namespace os {
 /// (ESRCH). Close it with close().
 int open_pidfd(pid_t pid);
 
+/// Whether the process has ended, reaped or not, as far as its number tells: of one whose number has been
+/// given to another it says no.
+bool process_has_ended(pid_t pid);
+
 /// Whether open_pidfd() works here.
 bool pidfd_available();
 
