@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from phicoll.counting import count
     from phicoll.doctor import doctor
     from phicoll.machine import Machine, load_machine, machines
+    from phicoll.machine_fit import fit_machine
     from phicoll.measuring import measure, sweep
     from phicoll.registry import Algorithm, algorithms, expand
 
@@ -54,6 +55,7 @@ __all__ = [
     "count",
     "doctor",
     "expand",
+    "fit_machine",
     "load",
     "load_machine",
     "machines",
@@ -71,6 +73,7 @@ _LAZY = {
     "count": "phicoll.counting",
     "doctor": "phicoll.doctor",
     "expand": "phicoll.registry",
+    "fit_machine": "phicoll.machine_fit",
     "load_machine": "phicoll.machine",
     "machines": "phicoll.machine",
     "measure": "phicoll.measuring",

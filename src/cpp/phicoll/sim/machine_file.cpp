@@ -43,7 +43,7 @@ class FileReader {
       fail(top["phicoll"].line, "phicoll = " + top["phicoll"].text(), "\"machine\"");
     Machine machine;
     machine.name = read_text(top, "name", "the file");
-    if (machine.name.find_first_of(":/, \t") != std::string::npos)
+    if (!is_machine_name(machine.name))
       fail(top["name"].line, "name = " + top["name"].text(),
            "a name without blanks, commas, colons and slashes");
     machine.summary = read_text(top, "summary", "the file");
@@ -132,6 +132,10 @@ class FileReader {
 };
 
 }  // namespace
+
+bool is_machine_name(const std::string& name) {
+  return !name.empty() && name.find_first_of(":/, \t\n") == std::string::npos;
+}
 
 Machine parse_machine_file(const std::string& text, const std::string& file) {
   return FileReader(file).read(text);

@@ -11,6 +11,9 @@
 namespace phicoll {
 namespace sim {
 
+/// Whether a machine can be called so: not empty, without blanks, commas, colons and slashes.
+bool is_machine_name(const std::string& name);
+
 /// The machine that `text` describes. `file` names it in messages. Throws ArgumentError("machine") with file,
 /// line and field: what is not JSON, a field that is missing, unknown, there twice, of the wrong type or out
 /// of range, a kind that there is not, values that do not go together.
