@@ -163,6 +163,7 @@ TEST(BarrierRegistry, ValuesBeyondUseActAsTheLargestUseful) {
 TEST(BarrierRegistry, AutoGoesByWhatRanksShare) {
   const auto chosen = [](const Shape& shape) { return choose_barrier(shape).spec.name; };
   EXPECT_EQ(choose_barrier(Shape::unknown(2)).spec.values[1].second, "packed");
+  EXPECT_EQ(chosen(Shape::unknown(8, true)), "sense-reversing");
   EXPECT_EQ(chosen(Shape::unknown(9)), "dissemination");
   // Cores with several contexts: paper 001's hybrid, inside a core first.
   const BarrierSpec on_card =

@@ -418,5 +418,16 @@ TEST(Memory, MoreThanTheMachineHasIsRefusedWithTheSize) {
   }
 }
 
+TEST(Communicator, AutoKnowsThatUnplacedRanksAreMoreThanTheCpus) {
+  const int crowd = os::allowed_cpu_count() + 2;
+  const auto check = [](Communicator& communicator) {
+    if (communicator.barrier_spec().name != "sense-reversing")
+      throw std::runtime_error("not what was chosen");
+    communicator.barrier();
+  };
+  ThreadGroup(crowd).run(check);
+  fork_and_run(crowd, GroupOptions(), check);
+}
+
 }  // namespace
 }  // namespace phicoll

@@ -31,7 +31,7 @@ void check_options(const GroupOptions& options) {
 
 Shape shape_on_host(int ranks, const std::string& placement) {
   check_ranks(ranks);
-  if (placement.empty()) return Shape::unknown(ranks);
+  if (placement.empty()) return Shape::unknown(ranks, ranks > os::allowed_cpu_count());
   const bool is_list = placement[0] >= '0' && placement[0] <= '9';
   const std::vector<int> cpus = is_list ? os::parse_cpu_list(placement) : os::allowed_cpus();
   std::vector<Place> contexts;

@@ -50,6 +50,18 @@ void started(const os::SharedMemory& shared, int rank, pid_t pid) {
                                                          std::memory_order_release);
 }
 
+/// The same on every rank, also where programs that attach may use different CPUs: as the group's maker had
+/// it.
+Shape shape_of(const ProcessHeader& header, bool crowded) {
+  std::vector<Place> places;
+  bool placed = false;
+  for (int r = 0; r < header.ranks; ++r) {
+    places.push_back(header.members[r].place);
+    placed = placed || places.back().cpu >= 0;
+  }
+  return placed ? Shape(std::move(places)) : Shape::unknown(header.ranks, crowded);
+}
+
 std::string missing_ranks(const ProcessHeader& header, int* first) {
   std::string missing;
   *first = -1;
@@ -232,10 +244,8 @@ void ProcessGroup::enter(const WaitPolicy& wait) {
   const Place place = header.members[rank].place;
   if (place.cpu >= 0) pin_.reset(new Pin(place.cpu));
   wait_until_complete();
-  std::vector<Place> places;
-  for (int r = 0; r < header.ranks; ++r) places.push_back(header.members[r].place);
-  communicator_.reset(
-      new Communicator(memory_of(memory_, header.region_bytes), rank, Shape(std::move(places)), wait));
+  communicator_.reset(new Communicator(memory_of(memory_, header.region_bytes), rank,
+                                       shape_of(header, control_of(memory_).crowded()), wait));
 }
 
 ProcessGroup::~ProcessGroup() {

@@ -25,8 +25,12 @@ class Shape {
  public:
   Shape() = default;
   explicit Shape(std::vector<Place> places) : places_(std::move(places)) {}
-  /// `ranks` ranks of which nothing is known.
-  static Shape unknown(int ranks) { return Shape(std::vector<Place>(static_cast<std::size_t>(ranks))); }
+  /// `ranks` ranks of which no place is known, perhaps that they are more than the CPUs they may use.
+  static Shape unknown(int ranks, bool crowded = false) {
+    Shape shape(std::vector<Place>(static_cast<std::size_t>(ranks)));
+    shape.crowded_ = crowded;
+    return shape;
+  }
 
   int size() const { return static_cast<int>(places_.size()); }
   const Place& operator[](int rank) const { return places_[static_cast<std::size_t>(rank)]; }
@@ -37,9 +41,12 @@ class Shape {
   std::vector<int> groups(Level level) const;
   /// Whether two ranks are known to share a CPU.
   bool oversubscribed() const;
+  /// Whether some ranks must share a CPU though the system decides which.
+  bool crowded() const { return crowded_; }
 
  private:
   std::vector<Place> places_;
+  bool crowded_ = false;
 };
 
 /// How ranks are laid out over the contexts of a machine: `compact` fills a core's contexts first, `scatter`
