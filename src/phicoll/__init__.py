@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from phicoll.compare import Comparison, compare_with_baseline
     from phicoll.counting import count
     from phicoll.doctor import doctor
+    from phicoll.explaining import Explanation, explain
     from phicoll.machine import Machine, load_machine, machines
     from phicoll.machine_fit import fit_machine
     from phicoll.measuring import measure, sweep
@@ -43,6 +44,7 @@ __all__ = [
     "BrokenGroupError",
     "Comparison",
     "Error",
+    "Explanation",
     "Machine",
     "PhicollWarning",
     "ResourceError",
@@ -55,6 +57,7 @@ __all__ = [
     "count",
     "doctor",
     "expand",
+    "explain",
     "fit_machine",
     "load",
     "load_machine",
@@ -68,11 +71,13 @@ _LAZY = {
     "Algorithm": "phicoll.registry",
     "Comparison": "phicoll.compare",
     "Machine": "phicoll.machine",
+    "Explanation": "phicoll.explaining",
     "algorithms": "phicoll.registry",
     "compare_with_baseline": "phicoll.compare",
     "count": "phicoll.counting",
     "doctor": "phicoll.doctor",
     "expand": "phicoll.registry",
+    "explain": "phicoll.explaining",
     "fit_machine": "phicoll.machine_fit",
     "load_machine": "phicoll.machine",
     "machines": "phicoll.machine",

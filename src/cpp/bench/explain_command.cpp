@@ -7,6 +7,7 @@
 #if defined(PHICOLL_HAVE_SIM)
 #include "phicoll/sim/chrome_trace.hpp"
 #include "phicoll/sim/explanation.hpp"
+#include "phicoll/sim/sim_sweep.hpp"
 #endif
 
 namespace phicoll {
@@ -25,7 +26,7 @@ int explain_command(const std::vector<std::string>& words) {
   sim::ExplainOptions options;
   options.placement = arguments.text("--placement", options.placement);
   const int ranks = static_cast<int>(arguments.integer("--ranks", machine.contexts(), 1, machine.contexts()));
-  const Shape shape = place_ranks(ranks, machine.places(), parse_placement(options.placement));
+  const Shape shape = sim::place_on_machine(machine, ranks, options.placement);
   const std::string definition = arguments.text("--definition", "loop");
   if (definition != "loop" && definition != "window")
     throw ArgumentError("definition", "'" + definition + "'", "loop or window");

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "phicoll/errors.hpp"
-#include "phicoll/measure/random.hpp"
+#include "phicoll/sim/sim_sweep.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -135,7 +135,7 @@ Explanation explain_barrier(const Machine& machine, const BarrierSpec& spec, con
   settings.episodes = options.episodes;
   settings.warm_up = options.warm_up;
   settings.window = options.window;
-  settings.simulation.seed = measure::mix_seed(options.seed, 0) >> 11;  // as the first round of a run has it
+  settings.simulation.seed = round_seed(options.seed, 0);  // as the first round of a run has it
   settings.simulation.wait = options.wait;
   settings.simulation.start_skew = options.start_skew;
   settings.simulation.log = true;

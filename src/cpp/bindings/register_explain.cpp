@@ -1,0 +1,57 @@
+// Why a barrier takes its time on a simulated machine.
+
+#include <pybind11/stl.h>
+
+#include <cmath>
+#include <string>
+
+#include "bindings/register.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/sim/chrome_trace.hpp"
+#include "phicoll/sim/explanation.hpp"
+#include "phicoll/sim/sim_sweep.hpp"
+
+namespace phicoll {
+namespace bindings {
+namespace {
+
+/// The explanation as text and as JSON; a trace as well if `trace` is a path. Simulates without the GIL.
+py::tuple explain_barrier(const std::string& machine, const std::string& algorithm, int ranks,
+                          const std::string& placement, const std::string& definition, int episodes,
+                          int warm_up, int episode, double skew_ns, const std::string& wait,
+                          std::uint64_t seed, int most_links, const std::string& trace, bool all_episodes) {
+  std::string text, json;
+  {
+    py::gil_scoped_release released;
+    const sim::Machine loaded = sim::load_machine(machine);
+    const BarrierSpec spec = sim::simulated_barrier(algorithm);
+    const Shape shape = sim::place_on_machine(loaded, ranks == 0 ? loaded.contexts() : ranks, placement);
+    sim::ExplainOptions options;
+    options.placement = placement;
+    options.window = definition == "window";
+    options.episodes = episodes;
+    options.warm_up = warm_up;
+    options.episode = episode;
+    options.start_skew = static_cast<sim::Cycles>(std::llround(skew_ns * loaded.p.clock_mhz / 1000));
+    options.wait = parse_wait_policy(wait);
+    options.seed = seed;
+    if (!trace.empty()) sim::check_trace_path(trace);
+    const sim::Explanation found = sim::explain_barrier(loaded, spec, shape, options);
+    if (!trace.empty()) sim::write_chrome_trace(trace, found, all_episodes);
+    text = sim::explanation_text(found, most_links);
+    json = sim::explanation_json(found);
+  }
+  return py::make_tuple(text, json);
+}
+
+}  // namespace
+
+void register_explain(py::module_& module) {
+  module.def("explain_barrier", &explain_barrier, py::arg("machine"), py::arg("algorithm"), py::arg("ranks"),
+             py::arg("placement"), py::arg("definition"), py::arg("episodes"), py::arg("warm_up"),
+             py::arg("episode"), py::arg("skew_ns"), py::arg("wait"), py::arg("seed"),
+             py::arg("most_links") = 60, py::arg("trace") = "", py::arg("all_episodes") = false);
+}
+
+}  // namespace bindings
+}  // namespace phicoll

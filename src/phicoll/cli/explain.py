@@ -1,0 +1,97 @@
+"""``phicoll explain``: why a barrier takes its time on a simulated machine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from phicoll.cli.output import add_json, put, put_json
+from phicoll.cli.plot import FORMATS
+from phicoll.errors import ArgumentError
+from phicoll.explaining import explain
+from phicoll.storage import check_writable
+
+__all__ = ["add"]
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "explain", help="why a barrier takes its time on a simulated machine: counters, critical path, trace"
+    )
+    parser.add_argument("operation", nargs="?", default="barrier", help="barrier")
+    parser.add_argument(
+        "--algorithm",
+        default="hybrid-dissemination",
+        metavar="A",
+        help="one barrier with its parameters (default: hybrid-dissemination)",
+    )
+    parser.add_argument(
+        "--machine",
+        default="xeon-phi-5110p",
+        metavar="M",
+        help="a name or a machine file, perhaps with changes such as :directory.service=0 (default: xeon-phi-5110p)",
+    )
+    parser.add_argument("--ranks", type=int, metavar="N", help="default: all contexts")
+    parser.add_argument(
+        "--placement",
+        default="balanced",
+        metavar="P",
+        help="compact, scatter, balanced, or contexts such as 0,4,8-11 (default: balanced)",
+    )
+    parser.add_argument(
+        "--definition", default="loop", metavar="D", help="loop, or window: from rest (default: loop)"
+    )
+    parser.add_argument(
+        "--episodes", type=int, default=20, metavar="N", help="episodes that are simulated (default: 20)"
+    )
+    parser.add_argument(
+        "--episode", type=int, metavar="K", help="whose path, from 0 (default: the one of median time)"
+    )
+    parser.add_argument(
+        "--wait", default="pause(1)", metavar="POLICY", help="spin, pause or pause(n) (default: pause(1))"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
+    parser.add_argument(
+        "--links", type=int, default=60, metavar="N", help="links of the path that are printed (default: 60)"
+    )
+    parser.add_argument("--trace", metavar="FILE", help="a timeline of the episode, for ui.perfetto.dev")
+    parser.add_argument(
+        "--all-episodes", action="store_true", help="the timeline has everything that was simulated"
+    )
+    parser.add_argument("--figure", metavar="FILE", help="the critical path as a figure: .png, .svg or .pdf")
+    add_json(parser)
+    parser.set_defaults(function=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    figure = check_writable(Path(arguments.figure), "figure") if arguments.figure else None
+    if figure is not None and figure.suffix not in FORMATS:
+        raise ArgumentError("figure", repr(arguments.figure), "a name that ends in " + ", ".join(FORMATS))
+    if arguments.trace:
+        check_writable(Path(arguments.trace), "trace")
+    found = explain(
+        arguments.algorithm,
+        arguments.machine,
+        ranks=arguments.ranks,
+        placement=arguments.placement,
+        definition=arguments.definition,
+        episodes=arguments.episodes,
+        episode=arguments.episode,
+        wait=arguments.wait,
+        seed=arguments.seed,
+        operation=arguments.operation,
+        most_links=arguments.links,
+    )
+    if arguments.json:
+        put_json(found.data)
+    else:
+        put(str(found))
+    if arguments.trace:
+        written = found.save_trace(arguments.trace, all_episodes=arguments.all_episodes)
+        size = written.stat().st_size / 1e6
+        print(f"phicoll: wrote {written}, {size:.1f} MB; ui.perfetto.dev opens it", file=sys.stderr)
+    if figure is not None:
+        found.plot().savefig(figure, dpi=150)  # type: ignore[union-attr]
+        print(f"phicoll: wrote {figure}", file=sys.stderr)
+    return 0
