@@ -14,6 +14,7 @@ int list_command(const std::vector<std::string>& words);
 int compare_command(const std::vector<std::string>& words);
 int count_command(const std::vector<std::string>& words);
 int explain_command(const std::vector<std::string>& words);
+int kernel_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line);
 int doctor_command(const std::vector<std::string>& words);
 /// Hidden: a process of a set, started by run.
 int worker_command(const std::vector<std::string>& words);

@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
     if (command == "compare") return bench::compare_command(words);
     if (command == "count") return bench::count_command(words);
     if (command == "explain") return bench::explain_command(words);
+    if (command == "kernel") return bench::kernel_command(words, line);
     return bench::doctor_command(words);
   } catch (const ArgumentError& error) {
     std::fprintf(stderr, "phicoll-bench: %s\n", error.what());

@@ -170,6 +170,32 @@ const std::vector<CommandPage>& command_pages() {
        },
        "",
        {0, 1, 2, 3}},
+      {"kernel",
+       "NAME[:parameter=value...] ... [options]",
+       "the papers' memory kernels: read latency, ping-pong, contention, bandwidth (docs/kernels.md)",
+       {
+           {"--ranks", "2,4,8..32:8", "2", "numbers of ranks", ""},
+           {"--state", "M,E,S,I", "", "the parameter `state` of each kernel, each value in turn", ""},
+           {"--receive", "M,E,S,I", "", "the parameter `receive`", ""},
+           {"--lines", "N,...", "", "the parameter `lines`", ""},
+           {"--machine", "M", "",
+            "simulate M instead of measuring here: a name (phicoll-bench list machines) or a machine file, "
+            "perhaps with changes such as xeon-phi-5110p:ring.hop=0",
+            ""},
+           {"--where", "W", "scatter",
+            "compact, scatter, balanced, or CPUs such as 0,4-7; with --machine also a distance of the first "
+            "two ranks: same-core, adjacent, middle, maximum, same-package, other-package, or a core",
+            ""},
+           {"--samples", "N", "1000; with --machine: 200", "samples of each rank", ""},
+           {"--wait", "POLICY", "spin", "how ranks poll: spin, pause, pause(n), yield, adaptive", ""},
+           {"--seed", "N", "1", "of addresses, and of where lines live on a simulated machine", ""},
+           {"--oversubscribe", "", "", "allow more ranks than CPUs", ""},
+           {"--lock-wait", "S", "30", "how long to wait for CPUs that another measurement uses", ""},
+           {"-o", "FILE", "",
+            "append records here (docs/records.md); - is standard output, without the table", "--output"},
+       },
+       "Kernels: read-latency, ping-pong, multi-line, contention, read-by-all, stream.\n",
+       {0, 1, 2, 3, 130}},
       {"doctor", "", "what on this machine would spoil a measurement", {}, "", {0, 2}},
   };
   return pages;

@@ -1,9 +1,9 @@
 #include "phicoll/sim/sim_kernels.hpp"
 
-#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/kernels/run_kernel.hpp"
 #include "phicoll/sim/sim_port.hpp"
+#include "phicoll/sim/sim_sweep.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -101,27 +101,11 @@ Shape shape_at(const Machine& machine, const std::string& distance, int ranks) {
 }
 
 Shape kernel_shape(const Machine& machine, int ranks, const std::string& where) {
-  if (ranks < 1 || ranks > machine.contexts())
-    throw ArgumentError("ranks", std::to_string(ranks),
-                        "1 to " + std::to_string(machine.contexts()) + " on " + machine.name);
-  for (const Placement placement : {Placement::compact, Placement::scatter, Placement::balanced})
-    if (where == to_string(placement)) return place_ranks(ranks, machine.places(), placement);
-  if (where.find(',') == std::string::npos) return shape_at(machine, where, ranks);
-  const std::vector<Place> places = machine.places();
-  std::vector<Place> chosen;
-  for (const std::string& part : split(where, ',')) {
-    const bool number =
-        !part.empty() && part.size() < 6 && part.find_first_not_of("0123456789") == std::string::npos;
-    if (!number || std::stoi(part) >= machine.contexts())
-      throw ArgumentError(
-          "where", "'" + part + "'",
-          "contexts 0 to " + std::to_string(machine.contexts() - 1) + ", separated by commas");
-    chosen.push_back(places[static_cast<std::size_t>(std::stoi(part))]);
-  }
-  if (chosen.size() != static_cast<std::size_t>(ranks))
-    throw ArgumentError("where", std::to_string(chosen.size()) + " contexts",
-                        "one a rank, " + std::to_string(ranks));
-  return Shape(chosen);
+  const bool is_list =
+      !where.empty() && where[0] >= '0' && where[0] <= '9' && where.find_first_of(",-") != std::string::npos;
+  const bool is_placement = where == "compact" || where == "scatter" || where == "balanced";
+  if (is_list || is_placement) return place_on_machine(machine, ranks, where);
+  return shape_at(machine, where, ranks);
 }
 
 std::vector<double> simulate_read_latency(const Machine& machine, kernels::LineState state,

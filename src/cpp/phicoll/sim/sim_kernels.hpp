@@ -34,9 +34,9 @@ kernels::KernelSamples simulate_kernel(const Machine& machine, const kernels::Ke
 /// Throws ArgumentError("distance").
 Shape shape_at(const Machine& machine, const std::string& distance, int ranks);
 
-/// Where the ranks of a kernel are, as text: `compact`, `scatter` (one rank a core while there are cores) or
-/// `balanced`; contexts separated by commas, one a rank; else a distance for shape_at. Throws
-/// ArgumentError("where").
+/// Where the ranks of a kernel are, as text: what place_on_machine takes (`compact`, `scatter`, `balanced`,
+/// or contexts such as `0,4-7`), else a distance for shape_at. Throws ArgumentError("ranks", "placement",
+/// "distance").
 Shape kernel_shape(const Machine& machine, int ranks, const std::string& where);
 
 /// One value a sample. Local reads are those with `distance` "local".

@@ -1,0 +1,275 @@
+// `phicoll-bench kernel`: the papers' memory kernels, on threads or on a simulated machine.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "bench/arguments.hpp"
+#include "bench/build_info.hpp"
+#include "bench/commands.hpp"
+#include "bench/kernel_records.hpp"
+#include "bench/watchers.hpp"
+#include "phicoll/collectives/split.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/options.hpp"
+#include "phicoll/kernels/run_threads.hpp"
+#include "phicoll/measure/records.hpp"
+#include "phicoll/measure/settings.hpp"
+#include "phicoll/measure/statistics.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/cpu_lock.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#if defined(PHICOLL_HAVE_SIM)
+#include "phicoll/sim/sim_kernels.hpp"
+#endif
+
+namespace phicoll {
+namespace bench {
+
+namespace {
+
+/// Every spec with every value of the options that set a parameter: `--state E,I` is `:state=E` and
+/// `:state=I`.
+std::vector<kernels::KernelSpec> parse_specs(const Arguments& arguments) {
+  std::vector<std::string> texts = arguments.alone();
+  if (texts.empty()) {
+    std::string names;
+    for (const kernels::KernelInfo& info : kernels::kernel_infos())
+      names += (names.empty() ? "" : ", ") + info.name;
+    throw ArgumentError("kernel", "none", names);
+  }
+  for (const std::string& text : texts) kernels::parse_kernel(text);
+  for (const char* const name : {"state", "receive", "lines"}) {
+    const std::string option = std::string("--") + name;
+    if (!arguments.has(option)) continue;
+    std::vector<std::string> with;
+    for (const std::string& text : texts)
+      for (const std::string& value : split(arguments.text(option, ""), ','))
+        with.push_back(text + ":" + name + "=" + value);
+    texts.swap(with);
+  }
+  std::vector<kernels::KernelSpec> specs;
+  for (const std::string& text : texts) specs.push_back(kernels::parse_kernel(text));
+  return specs;
+}
+
+/// Where the points run: this machine's threads, or a simulated machine.
+class Runner {
+ public:
+  explicit Runner(const Arguments& arguments) : where_(arguments.text("--where", "scatter")) {
+    wait_ = parse_wait_policy(arguments.text("--wait", "spin"));
+#if defined(PHICOLL_HAVE_SIM)
+    if (arguments.has("--machine")) {
+      if (arguments.has("--oversubscribe"))
+        throw ArgumentError("oversubscribe", "given with a machine", "only without --machine");
+      machine_.reset(new sim::Machine(sim::load_machine(arguments.text("--machine", ""))));
+    }
+#else
+    if (arguments.has("--machine"))
+      throw ResourceError("machine: this phicoll-bench was built without the simulated machine");
+#endif
+  }
+
+  bool simulated() const {
+#if defined(PHICOLL_HAVE_SIM)
+    return machine_ != nullptr;
+#else
+    return false;
+#endif
+  }
+  const std::string& where() const {
+    return where_;
+  }
+  double ns_per_tick() const {
+#if defined(PHICOLL_HAVE_SIM)
+    if (machine_) return machine_->ns(1);
+#endif
+    return os::ns_per_tick();
+  }
+
+  /// Refuses what cannot run, before anything does.
+  void prepare(KernelPoint& point, bool oversubscribe) const {
+    kernels::check_kernel_ranks(point.spec, point.ranks);
+    point.where = where_;
+    point.wait = to_string(wait_);
+    point.mode = simulated() ? "simulated" : "threads";
+    point.machine = "host";
+    Shape shape;
+#if defined(PHICOLL_HAVE_SIM)
+    if (machine_) {
+      point.machine = machine_->name;
+      point.machine_digest = machine_->digest;
+      shape = sim::kernel_shape(*machine_, point.ranks, where_);
+    }
+#endif
+    if (!simulated()) {
+      shape = shape_on_host(point.ranks, where_);
+      if (point.ranks > os::allowed_cpu_count() && !oversubscribe)
+        throw ArgumentError("ranks", std::to_string(point.ranks),
+                            "1 to " + std::to_string(os::allowed_cpu_count()) +
+                                ", the CPUs that may be used; more with --oversubscribe");
+    }
+    for (const Place& place : shape.places()) point.contexts.push_back(place.cpu);
+  }
+
+  kernels::KernelSamples run(const KernelPoint& point) const {
+#if defined(PHICOLL_HAVE_SIM)
+    if (machine_) {
+      sim::SimOptions options = sim::kernel_options(point.seed);
+      options.wait = wait_;
+      return sim::simulate_kernel(*machine_, point.spec, sim::kernel_shape(*machine_, point.ranks, where_),
+                                  point.samples, options);
+    }
+#endif
+    kernels::ThreadRun how;
+    how.ranks = point.ranks;
+    how.samples = point.samples;
+    how.seed = point.seed;
+    how.wait = wait_;
+    how.placement = where_;
+    how.timeout_ms = 60000;
+    return kernels::run_on_threads(point.spec, how);
+  }
+
+ private:
+  std::string where_;
+  WaitPolicy wait_;
+#if defined(PHICOLL_HAVE_SIM)
+  std::unique_ptr<sim::Machine> machine_;
+#endif
+};
+
+void print_row(const KernelPoint& point, const kernels::KernelSamples& samples) {
+  std::vector<double> ns;
+  for (int r = 0; r < point.ranks; ++r) {
+    const std::vector<double> of_rank = samples.ns(r);
+    ns.insert(ns.end(), of_rank.begin(), of_rank.end());
+  }
+  const double mean = measure::mean(ns);
+  double squares = 0;
+  for (const double value : ns) squares += (value - mean) * (value - mean);
+  const std::vector<double> rates = samples.gigabytes_a_second();
+  char rate[32] = "-";
+  if (!rates.empty()) std::snprintf(rate, sizeof rate, "%.3f", measure::median(rates));
+  std::printf("%-52s %5d %8zu %12.1f %12.1f %10.1f %12.1f %12.1f %9s %6llu\n",
+              point.spec.text().substr(0, 52).c_str(), point.ranks, ns.size(), measure::median(ns), mean,
+              std::sqrt(squares / static_cast<double>(ns.size())), measure::smallest(ns),
+              measure::largest(ns), rate, static_cast<unsigned long long>(samples.late()));
+  std::fflush(stdout);
+}
+
+std::string settings_json(const std::vector<KernelPoint>& points, const Runner& runner) {
+  std::vector<std::string> specs;
+  std::vector<int> ranks;
+  for (const KernelPoint& point : points) {
+    if (std::find(specs.begin(), specs.end(), point.spec.text()) == specs.end())
+      specs.push_back(point.spec.text());
+    if (std::find(ranks.begin(), ranks.end(), point.ranks) == ranks.end()) ranks.push_back(point.ranks);
+  }
+  return measure::JsonObject()
+      .raw("kernels", measure::json_strings(specs))
+      .raw("ranks", measure::json_integers(ranks))
+      .add("where", runner.where())
+      .add("samples", points.front().samples)
+      .text();
+}
+
+}  // namespace
+
+int kernel_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line) {
+  const Arguments arguments(words, command_page("kernel"));
+  const Runner runner(arguments);
+  const auto samples =
+      static_cast<int>(arguments.integer("--samples", runner.simulated() ? 200 : 1000, 1, 10000000));
+  const std::int64_t seed = arguments.integer("--seed", 1, 0, (std::int64_t{1} << 53) - 1);
+  std::vector<KernelPoint> points;
+  std::vector<int> cpus;
+  for (const kernels::KernelSpec& spec : parse_specs(arguments))
+    for (const int ranks : measure::parse_ranks(arguments.text("--ranks", "2"))) {
+      KernelPoint point;
+      point.number = static_cast<int>(points.size());
+      point.spec = spec;
+      point.ranks = ranks;
+      point.samples = samples;
+      point.seed = static_cast<std::uint64_t>(seed);
+      runner.prepare(point, arguments.has("--oversubscribe"));
+      cpus.insert(cpus.end(), point.contexts.begin(), point.contexts.end());
+      points.push_back(point);
+    }
+  std::sort(cpus.begin(), cpus.end());
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  const double patience_s = arguments.number("--lock-wait", 30, 0);
+  const std::string output = arguments.text("-o", "");
+  std::unique_ptr<measure::RecordWriter> writer;
+  if (!output.empty()) writer.reset(new measure::RecordWriter(output));
+  std::unique_ptr<os::CpuLock> lock;
+  if (!runner.simulated()) lock.reset(new os::CpuLock(os::CpuLock::acquire(cpus, patience_s)));
+
+  const std::string run = measure::new_run_id();
+  if (writer)
+    writer->write("context", run,
+                  measure::context_fields(whole_line, build_info(),
+                                          measure::JsonObject()
+                                              .add("source", runner.simulated()             ? "simulated"
+                                                             : os::cycle_counter_is_clock() ? "tsc"
+                                                                                            : "clock_gettime")
+                                              .add("ns_per_tick", runner.ns_per_tick(), 9)
+                                              .text(),
+                                          static_cast<std::uint64_t>(seed), settings_json(points, runner)));
+  const bool table = output != "-";
+  if (table)
+    std::printf("%s, ns\n%-52s %5s %8s %12s %12s %10s %12s %12s %9s %6s\n",
+                runner.simulated() ? ("simulated: " + points.front().machine).c_str() : "measured: threads",
+                "kernel", "ranks", "samples", "median", "mean", "sd", "least", "most", "GB/s", "late");
+  const std::atomic<bool>& interrupted = catch_interrupts();
+  const std::int64_t begin_ns = os::now_ns();
+  int done = 0;
+  std::int64_t written = 0;
+  bool unverified = false;
+  std::string error;
+  try {
+    for (const KernelPoint& point : points) {
+      if (interrupted.load(std::memory_order_relaxed)) break;
+      const kernels::KernelSamples found = runner.run(point);
+      if (found.wrong() != 0) {
+        unverified = true;
+        say(point.spec.text() + ": the data were wrong after " + std::to_string(found.wrong()) + " samples",
+            false);
+      }
+      if (writer) {
+        writer->write("kernel", run, kernel_fields(point, found));
+        for (int r = 0; r < point.ranks; ++r)
+          if (!found.ranks[static_cast<std::size_t>(r)].ticks.empty()) {
+            writer->write("kernel-sample", run, kernel_sample_fields(point, found, r));
+            ++written;
+          }
+      }
+      // Only what was verified is summarised.
+      if (table && found.wrong() == 0) print_row(point, found);
+      ++done;
+    }
+  } catch (const ResourceError&) {
+    throw;  // no memory, or a full disk: there may be nowhere to write the end to
+  } catch (const std::exception& failure) {
+    error = failure.what();
+    say("failed: " + error, false);
+  }
+  const bool complete = done == static_cast<int>(points.size());
+  if (writer) {
+    measure::JsonObject end;
+    end.add("reason", !error.empty() ? "failed" : complete ? "complete" : "interrupted");
+    if (!error.empty()) end.add("error", error);
+    writer->write("end", run,
+                  end.add("elapsed_s", static_cast<double>(os::now_ns() - begin_ns) * 1e-9)
+                      .add("points", done)
+                      .add("samples", written)
+                      .null("width_reached"));
+  }
+  if (!error.empty()) return 3;
+  if (!complete) return 130;
+  return unverified ? 3 : 0;
+}
+
+}  // namespace bench
+}  // namespace phicoll

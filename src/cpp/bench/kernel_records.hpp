@@ -1,0 +1,35 @@
+#pragma once
+
+// What a run of a memory kernel writes: docs/records.md, kinds `kernel` and `kernel-sample`.
+
+#include <string>
+#include <vector>
+
+#include "phicoll/kernels/kernel.hpp"
+#include "phicoll/measure/json.hpp"
+
+namespace phicoll {
+namespace bench {
+
+/// A kernel at one place of a run, and where it ran.
+struct KernelPoint {
+  int number = 0;
+  kernels::KernelSpec spec;
+  int ranks = 2;
+  std::string mode;            ///< `threads` or `simulated`
+  std::string machine;         ///< `host`, or the simulated machine's name
+  std::string machine_digest;  ///< empty for the host
+  std::string where;
+  std::vector<int> contexts;  ///< of each rank; empty where it is not pinned
+  std::string wait;
+  int samples = 0;
+  std::uint64_t seed = 1;
+};
+
+measure::JsonObject kernel_fields(const KernelPoint& point, const kernels::KernelSamples& samples);
+/// Of one rank that measured.
+measure::JsonObject kernel_sample_fields(const KernelPoint& point, const kernels::KernelSamples& samples,
+                                         int rank);
+
+}  // namespace bench
+}  // namespace phicoll
