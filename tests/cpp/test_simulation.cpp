@@ -805,16 +805,28 @@ TEST(Simulation, RanksThatWaitForEverAreNamedWithTheirLinesAndValues) {
 
 TEST(Simulation, RanksThatPollForEverAreFoundToo) {
   const Machine machine = flat_chip();
-  for (const bool politely : {true, false}) {
-    const std::string text =
-        deadlock_of(machine, one_a_core(machine, 2), [politely](SimPort& port, Bench& bench) {
-          if (port.rank() == 0) return;
-          while (port.load_acquire(bench.word(0)) == 0)
-            if (politely) port.pause();
-        });
-    EXPECT_NE(text.find("1 of 2 ranks poll for ever"), std::string::npos) << text;
-    EXPECT_NE(text.find("rank 1"), std::string::npos) << text;
-  }
+  using Poll = void (*)(SimPort&, W64&);
+  const Poll polls[] = {
+      [](SimPort& port, W64&) { port.pause(); },
+      [](SimPort&, W64&) {},
+      [](SimPort& port, W64&) { port.wait_until(port.ticks() + 100); },
+      [](SimPort& port, W64& word) { port.fetch_or(word, std::uint64_t{0}); },
+      [](SimPort& port, W64& word) {
+        std::uint64_t expected = 1;
+        port.compare_exchange(word, expected, std::uint64_t{2});
+        port.pause();
+      },
+  };
+  for (const Poll poll : polls)
+    for (const int pollers : {1, 2}) {
+      const std::string text =
+          deadlock_of(machine, one_a_core(machine, 3), [poll, pollers](SimPort& port, Bench& bench) {
+            if (port.rank() >= pollers) return;
+            while (port.load_acquire(bench.word(0)) == 0) poll(port, bench.word(0));
+          });
+      EXPECT_NE(text.find(std::to_string(pollers) + " of 3 ranks poll for ever"), std::string::npos) << text;
+      EXPECT_NE(text.find("rank 0"), std::string::npos) << text;
+    }
 }
 
 TEST(Simulation, PollingForARankThatComesLateIsNoDeadlock) {

@@ -17,7 +17,7 @@ constexpr int full_weight = 256;
 // A rank that polls by pause() for something that never comes is found by this many turns a rank in vain.
 constexpr std::int64_t vain_turns_a_rank = 20000;
 // And one that does so without pause() by this many loads.
-constexpr std::int64_t vain_loads_a_rank = 20000000;
+constexpr std::int64_t vain_loads_a_rank = 4000000;
 
 template <class T>
 bool word_holds(const Awaited& a, std::uint64_t seen) {
@@ -130,7 +130,7 @@ std::uint64_t Simulation::image(const void* place, unsigned bytes) const {
 void Simulation::run(const std::function<void(SimPort&)>& body) {
   body_ = body;
   unfinished_ = shape_.size();
-  vain_pauses_ = 0;
+  vain_pauses_ = vain_sleeps_ = 0;
   for (Context& c : contexts_) {
     if (!c.fiber) {
       // The fiber serves all runs: a stack and a start are dearer than a switch.
@@ -139,8 +139,7 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
         for (;;) {
           body_(port);
           --unfinished_;
-          ++changes_;
-          vain_pauses_ = 0;
+          note_change();
           c.mode = Mode::finished;
           set_weight(c, 0);
           c.fiber->suspend();
@@ -342,9 +341,15 @@ void Simulation::train_prefetcher(Context& c, LineId line, bool missed) {
   c.stream_end = std::max(c.stream_end, end);
 }
 
+/// Something that others may poll for: they do not poll in vain.
+void Simulation::note_change() {
+  ++changes_;
+  vain_pauses_ = vain_sleeps_ = 0;
+}
+
 /// A loop of loads that never sees anything new would run for ever: no event ends it.
 void Simulation::count_vain(Context& c) {
-  if (changes_ != c.changes || c.time <= sleeping_until_) {
+  if (changes_ != c.changes || c.time < sleeping_until_) {
     c.changes = changes_;
     c.vain_loads = 0;
   }
@@ -455,8 +460,7 @@ void Simulation::commit(Context& c, const Store& s) {
   std::memcpy(memory_ + std::size_t{s.line} * arch::line_bytes + s.offset, s.data, s.bytes);
   coherence_.modify(c.core, s.line);
   ++counters_.stores;
-  ++changes_;
-  vain_pauses_ = 0;
+  note_change();
   if (log_) {
     OperationRecord& operation = log_->operations[static_cast<std::size_t>(s.operation)];
     operation.visible = wheel_.now();
@@ -500,6 +504,7 @@ std::uint64_t Simulation::update(int rank, void* word, unsigned bytes, Update ho
   Context& c = context(rank);
   sync(c);
   const LineId line = line_of(word);
+  count_vain(c);
   begin_operation(c, OperationKind::atomic, line);
   drain(c);
   const bool here = coherence_.writable(c.core, line);
@@ -510,10 +515,9 @@ std::uint64_t Simulation::update(int rank, void* word, unsigned bytes, Update ho
   if (how == Update::bit_or) after = before | value;
   const int cause = cause_of(word, bytes, ~std::uint64_t{0});
   if (how != Update::compare_exchange || before == expected) {
+    if (std::memcmp(word, &after, bytes) != 0) note_change();  // who polls by atomics changes nothing
     std::memcpy(word, &after, bytes);
     coherence_.modify(c.core, line);
-    ++changes_;
-    vain_pauses_ = 0;
     if (log_) {
       log_->operations[static_cast<std::size_t>(c.operation)].visible = wheel_.now();
       log_->wrote(line, offset_of(word), bytes, c.operation);
@@ -657,7 +661,7 @@ void Simulation::pause(int rank) {
   Context& c = context(rank);
   sync(c);
   spend(c, 1, 0);
-  if (c.time > sleeping_until_ && ++vain_pauses_ > vain_turns_a_rank * std::max(unfinished_, 1))
+  if (c.time >= sleeping_until_ && ++vain_pauses_ > vain_turns_a_rank * std::max(unfinished_, 1))
     throw_stuck("poll");
   begin_operation(c, OperationKind::pause, 0);
   wake_at(c, c.time + machine_.p.pause);
@@ -669,6 +673,8 @@ void Simulation::pause(int rank) {
 void Simulation::wait_until(int rank, std::int64_t ticks) {
   Context& c = context(rank);
   if (ticks <= c.time) return;
+  // Who polls by the clock is found too: it excuses those that poll meanwhile for so many turns only.
+  if (++vain_sleeps_ > vain_turns_a_rank * std::max(unfinished_, 1)) throw_stuck("poll");
   sleeping_until_ = std::max(sleeping_until_, ticks);
   wake_at(c, ticks);
   set_weight(c, 0);

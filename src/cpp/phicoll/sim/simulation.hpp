@@ -184,6 +184,7 @@ class Simulation final : private CoherenceListener {
   Cycles look_period(const Context& c) const;
   void pass_looks(Context& c);
   void look_again(Context& c, LineId line);
+  void note_change();
   void count_vain(Context& c);
   void run_ready();
   [[noreturn]] void throw_stuck(const char* what) const;
@@ -212,6 +213,7 @@ class Simulation final : private CoherenceListener {
   std::function<void(SimPort&)> body_;  // a copy: fibers that are unwound late still have it on their stacks
   int unfinished_ = 0;
   std::int64_t vain_pauses_ = 0;  // polite turns since a store became visible or a rank returned
+  std::int64_t vain_sleeps_ = 0;  // and waits for a time
   std::int64_t changes_ = 0;      // how often that happened
   Cycles sleeping_until_ = 0;     // a rank waits for a time and goes on then, whatever the others do
 };
