@@ -80,13 +80,13 @@ def test_a_file_of_one_s_own(tmp_path, monkeypatch):
     ("before", "after", "words"),
     [
         (
-            '"ring.hop": {"value":2',
-            '"ring.hop": {"value":-2',
-            "ring.hop = -2; allowed: a whole number, 0 to 1000",
+            '"ring.hop": {"value":',
+            '"ring.hop": {"value":-',
+            "; allowed: a whole number, 0 to 1000 cycles",
         ),
         ('"ring.hop"', '"ring.hip"', "unknown parameter 'ring.hip'; allowed: nearest: ring.hop"),
         ('"ring.hop"', '"ring.inject"', '"ring.inject" for the second time'),
-        ('"ring.hop": {"value":2,', '"ring.hop": {', "ring.hop without the field 'value'"),
+        ('"ring.hop": {"value":', '"ring.hop": {"val":', "unknown field 'val' in ring.hop"),
     ],
 )
 def test_a_mistake_is_reported_with_file_line_and_name(tmp_path, before, after, words):
