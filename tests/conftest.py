@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -12,6 +13,11 @@ from made_up import MadeUp
 from phicoll.results import Results, load
 
 pytest_plugins = ["pytester"]
+
+# A shell starts what it runs in the background with SIGINT ignored, and every process started from there
+# inherits that: the tests that press Ctrl-C would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
