@@ -243,6 +243,37 @@ TEST(LineStates, AreReachedOnASimulatedMachine) {
   }
 }
 
+// A port whose copies lose the first word, and which streams nothing.
+class LossyPort : public sim::SimPort {
+ public:
+  using sim::SimPort::SimPort;
+  void copy(void* to, const void* from, std::size_t bytes) const {
+    sim::SimPort::copy(static_cast<unsigned char*>(to) + 8, static_cast<const unsigned char*>(from) + 8,
+                       bytes - 8);
+  }
+  void store_line(void* line, const void* source, StorePolicy policy) const {
+    if (policy == StorePolicy::plain) sim::SimPort::store_line(line, source, policy);
+  }
+};
+
+TEST(KernelChecks, ACopyThatLosesAWordIsSeen) {
+  const sim::Machine machine = sim::load_machine("xeon-phi-5110p");
+  for (const char* const text :
+       {"multi-line:lines=3", "contention", "read-by-all:lines=2", "stream:lines=4:store=no-read"}) {
+    const KernelSpec spec = parse_kernel(text);
+    sim::Simulation simulation(machine, place_ranks(2, machine.places(), Placement::scatter),
+                               kernels::kernel_footprint(spec, 2), sim::kernel_options(1));
+    KernelSamples result;
+    result.ranks.resize(2);
+    simulation.run([&](sim::SimPort& port) {
+      LossyPort lossy(simulation, port.rank());
+      kernels::run_kernel(lossy, spec, kernels::KernelRun{port.rank(), 2, simulation.memory(), 3, 1, 5000},
+                          result.ranks[static_cast<std::size_t>(port.rank())]);
+    });
+    EXPECT_GE(result.wrong(), 3u) << text;
+  }
+}
+
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
