@@ -30,10 +30,10 @@ __all__ = ["Session"]
 class Session:
     """What the benchmarks of one pytest run share."""
 
-    ranks: list[int] | None
-    save: Path | None
-    baseline: Results | None
-    threshold: float
+    ranks: list[int] | None = None
+    save: Path | None = None
+    baseline: Results | None = None
+    threshold: float = 0.0  # with a baseline only
     results: list[Results] = field(default_factory=list)
     regressions: list[Regression] = field(default_factory=list)
 
@@ -53,7 +53,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--phicoll-threshold",
         type=float,
-        default=1.10,
         metavar="RATIO",
         help="slower than this fails (default: 1.10)",
     )
@@ -66,25 +65,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before any test runs."""
-    options = [config.getoption(f"--phicoll-{name}") for name in ("ranks", "save", "baseline")]
-    threshold = config.getoption("--phicoll-threshold")
-    if not any(options) and threshold == 1.10:
-        config.stash[KEY] = Session(None, None, None, threshold)
+    options = [config.getoption(f"--phicoll-{name}") for name in ("ranks", "save", "baseline", "threshold")]
+    if all(option is None for option in options):
+        config.stash[KEY] = Session()
         return
+    from phicoll.compare.regression import THRESHOLD, check_threshold
     from phicoll.errors import ArgumentError
     from phicoll.measuring import check_rank_list
     from phicoll.results import load
     from phicoll.storage import check_writable
 
-    ranks, save, baseline = options
+    ranks, save, baseline, threshold = options
     try:
-        if not threshold > 0:
-            raise ArgumentError("--phicoll-threshold", repr(threshold), "a ratio above 0, such as 1.10")
+        ratio = THRESHOLD if threshold is None else check_threshold(threshold, "--phicoll-threshold")
         config.stash[KEY] = Session(
             ranks=check_rank_list(ranks) if ranks else None,
             save=check_writable(save, "--phicoll-save") if save else None,
             baseline=load(baseline) if baseline else None,
-            threshold=threshold,
+            threshold=ratio,
         )
     except ArgumentError as error:
         raise pytest.UsageError(str(error)) from error

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add as join
 
 from phicoll.cli.output import add_json, put, put_json
-from phicoll.errors import ArgumentError
+from phicoll.compare.regression import THRESHOLD, check_threshold
 from phicoll.results import Results, load
 
 __all__ = ["add"]
@@ -27,9 +27,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--threshold",
         type=float,
-        default=1.10,
+        default=THRESHOLD,
         metavar="RATIO",
-        help="slower than this is a regression (default: 1.10)",
+        help=f"slower than this is a regression (default: {THRESHOLD:.2f})",
     )
     add_json(parser)
     parser.set_defaults(function=run)
@@ -58,9 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
 def against_baseline(arguments: argparse.Namespace, results: Results) -> int:
     from phicoll.cli import REGRESSED
 
-    if not arguments.threshold > 0:
-        raise ArgumentError("threshold", repr(arguments.threshold), "a ratio above 0, such as 1.10")
-    found = results.regressions(load(arguments.baseline), arguments.threshold)
+    threshold = check_threshold(arguments.threshold)
+    found = results.regressions(load(arguments.baseline), threshold)
     if arguments.json:
         put_json([one.to_dict() for one in found])
     else:

@@ -18,15 +18,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from phicoll.compare.units import CONFIDENCE, Estimate, Units, estimate, units_of
+from phicoll.errors import ArgumentError
 from phicoll.observations import Observation
 from phicoll.subject import Subject
 
 if TYPE_CHECKING:
     from phicoll.results import Results
 
-__all__ = ["Regression", "compare_with_baseline"]
+__all__ = ["THRESHOLD", "Regression", "check_threshold", "compare_with_baseline"]
 
+THRESHOLD = 1.10
 MOST_SHIFT = 2.0
+
+
+def check_threshold(value: float, argument: str = "threshold") -> float:
+    """The ratio above which a resolved slowdown is a regression."""
+    if not value > 0:
+        raise ArgumentError(argument, repr(value), "a ratio above 0, such as 1.10")
+    return value
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,7 @@ class Regression:
         )
 
 
-def compare_with_baseline(new: Results, old: Results, threshold: float = 1.10) -> list[Regression]:
+def compare_with_baseline(new: Results, old: Results, threshold: float = THRESHOLD) -> list[Regression]:
     """Compare every subject that both results have, verified.
 
     Parameters

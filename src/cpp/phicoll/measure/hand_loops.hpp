@@ -21,13 +21,10 @@ struct alignas(arch::line_bytes) HandLine {
   HandWord words[arch::line_bytes / sizeof(HandWord)];
 };
 
-/// Two ranks. Both flags lie in one line on purpose: the line that brings the partner's flag is the one that
-/// the own flag will be stored to, so a barrier is one transfer.
-class HandOneLine {
+/// Two ranks that tell each other the episode.
+class HandPair {
  public:
-  HandOneLine(unsigned char* memory, int rank)
-      : own_(&reinterpret_cast<HandLine*>(memory)->words[rank]),
-        other_(&reinterpret_cast<HandLine*>(memory)->words[1 - rank]) {}
+  HandPair(HandWord* own, HandWord* other) : own_(own), other_(other) {}
   void operator()() {
     // Locals: a store to a flag could change the members for all that the compiler knows.
     const std::uint64_t episode = ++episode_;
@@ -43,25 +40,21 @@ class HandOneLine {
   std::uint64_t episode_ = 0;
 };
 
-/// Two ranks, a flag in a line (and pair of lines) of its own for each: better with time between barriers.
-class HandTwoLines {
+/// Both flags lie in one line on purpose: the line that brings the partner's flag is the one that the own
+/// flag will be stored to, so a barrier is one transfer.
+class HandOneLine : public HandPair {
+ public:
+  HandOneLine(unsigned char* memory, int rank)
+      : HandPair(&reinterpret_cast<HandLine*>(memory)->words[rank],
+                 &reinterpret_cast<HandLine*>(memory)->words[1 - rank]) {}
+};
+
+/// A flag in a line (and pair of lines) of its own for each: better with time between barriers.
+class HandTwoLines : public HandPair {
  public:
   HandTwoLines(unsigned char* memory, int rank)
-      : own_(&reinterpret_cast<HandLine*>(memory)[2 * rank].words[0]),
-        other_(&reinterpret_cast<HandLine*>(memory)[2 * (1 - rank)].words[0]) {}
-  void operator()() {
-    // Locals: a store to a flag could change the members for all that the compiler knows.
-    const std::uint64_t episode = ++episode_;
-    const HandWord* const other = other_;
-    own_->store(episode, std::memory_order_release);
-    while (other->load(std::memory_order_acquire) < episode) {
-    }
-  }
-
- private:
-  HandWord* own_;
-  HandWord* other_;
-  std::uint64_t episode_ = 0;
+      : HandPair(&reinterpret_cast<HandLine*>(memory)[2 * rank].words[0],
+                 &reinterpret_cast<HandLine*>(memory)[2 * (1 - rank)].words[0]) {}
 };
 
 /// Ranks that share CPUs: one counter for each CPU, then the CPUs among themselves; who waits for the own

@@ -38,10 +38,7 @@ struct BinomialTree {
     describe_flag_reset(visitor, p.flags.reset);
     describe_store(visitor, p.flags.store);
   }
-  static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 3 ? shape.size() - 1 : 2;
-    if (p.release_degree > useful) p.release_degree = useful;
-  }
+  static void limit(Parameters& p, const Shape& shape) { limit_heap_degree(p.release_degree, shape.size()); }
   static const char* refuse(const Parameters& p) {
     return p.flags.reset == FlagReset::unset && p.release == Release::heap
                ? "reset=episode or sense unless release=binomial: who awaits a flag must be who unsets it"
@@ -55,8 +52,7 @@ struct BinomialTree {
     const std::vector<int> children = k_nomial_children(size, 2, rank);
     const std::vector<int> gather(children.rbegin(), children.rend());  // the smallest subtree first
     if (p.release == Release::binomial) return {gather, children, rank == 0 ? -1 : k_nomial_parent(2, rank)};
-    return {gather, heap_children(size, p.release_degree, rank),
-            rank == 0 ? -1 : heap_parent(p.release_degree, rank)};
+    return with_heap_release(gather, p.release_degree, size, rank);
   }
 
   template <class Port>

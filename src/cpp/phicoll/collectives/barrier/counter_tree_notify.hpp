@@ -37,10 +37,7 @@ struct CounterTreeNotify {
     describe_reset(visitor, p.reset);
     describe_store(visitor, p.store);
   }
-  static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 3 ? shape.size() - 1 : 2;
-    if (p.arity > useful) p.arity = useful;
-  }
+  static void limit(Parameters& p, const Shape& shape) { limit_heap_degree(p.arity, shape.size()); }
   static const char* refuse(const Parameters&) { return nullptr; }
 
   using ReleaseLine = SoleWriterLine<std::uint64_t>;

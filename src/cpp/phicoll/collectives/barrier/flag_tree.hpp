@@ -21,6 +21,7 @@
 
 #include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/barrier/heap_tree.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
 
@@ -41,6 +42,11 @@ struct FlagTreeNeighbours {
   std::vector<int> release;
   int release_parent;
 };
+
+/// Gathered as given, released down the heap tree of `degree`.
+inline FlagTreeNeighbours with_heap_release(const std::vector<int>& gather, int degree, int ranks, int rank) {
+  return {gather, heap_children(ranks, degree, rank), rank == 0 ? -1 : heap_parent(degree, rank)};
+}
 
 struct FlagTreeParameters {
   FlagReset reset = FlagReset::episode;

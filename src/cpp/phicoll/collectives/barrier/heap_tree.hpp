@@ -18,6 +18,12 @@ inline std::vector<int> heap_children(int ranks, int degree, int rank) {
   return children;
 }
 
+/// A degree larger than useful acts as the largest useful one: all others are children of rank 0.
+inline void limit_heap_degree(int& degree, int ranks) {
+  const int useful = ranks > 3 ? ranks - 1 : 2;
+  if (degree > useful) degree = useful;
+}
+
 /// For rank > 0.
 inline int heap_parent(int degree, int rank) {
   return (rank - 1) / degree;

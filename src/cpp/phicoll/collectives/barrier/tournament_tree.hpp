@@ -34,10 +34,7 @@ struct TournamentTree {
     describe_flag_reset(visitor, p.flags.reset);
     describe_store(visitor, p.flags.store);
   }
-  static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 3 ? shape.size() - 1 : 2;
-    if (p.release_degree > useful) p.release_degree = useful;
-  }
+  static void limit(Parameters& p, const Shape& shape) { limit_heap_degree(p.release_degree, shape.size()); }
   static const char* refuse(const Parameters& p) {
     return p.flags.reset == FlagReset::unset ? "reset=episode or sense: who awaits a flag is not who would "
                                                "unset it, and could meet it again"
@@ -51,8 +48,7 @@ struct TournamentTree {
     std::vector<int> beaten;
     for (int step = 1; step < size && (rank & step) == 0; step *= 2)
       if (rank + step < size) beaten.push_back(rank + step);
-    return {beaten, heap_children(size, p.release_degree, rank),
-            rank == 0 ? -1 : heap_parent(p.release_degree, rank)};
+    return with_heap_release(beaten, p.release_degree, size, rank);
   }
 
   template <class Port>

@@ -31,10 +31,7 @@ struct Tree {
     describe_flag_reset(visitor, p.flags.reset);
     describe_store(visitor, p.flags.store);
   }
-  static void limit(Parameters& p, const Shape& shape) {
-    const int useful = shape.size() > 3 ? shape.size() - 1 : 2;
-    if (p.degree > useful) p.degree = useful;
-  }
+  static void limit(Parameters& p, const Shape& shape) { limit_heap_degree(p.degree, shape.size()); }
   static const char* refuse(const Parameters&) { return nullptr; }
   static std::size_t footprint(const Parameters&, const Shape& shape) {
     return flag_tree_footprint(shape.size());
