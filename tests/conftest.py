@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -47,6 +47,24 @@ def phicoll_command() -> Run:
         )
 
     return run
+
+
+@pytest.fixture
+def start_python() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start Python with words. It does not outlive the test: a measurement left behind keeps its CPUs from others."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*words: str | Path) -> subprocess.Popen[str]:
+        command = [sys.executable, *map(str, words)]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()  # its phicoll-bench ends with it
+        process.communicate(timeout=60)
 
 
 #: Enough to have every kind of record, little enough for a test.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -71,27 +69,10 @@ def test_run_prints_json_on_stdout_alone(phicoll_command):
     assert len(json.loads(done.stdout)) >= 2
 
 
-def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path):
+def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_python):
     path = tmp_path / "r.jsonl"
-    words = (
-        "run",
-        "barrier",
-        "--algorithm",
-        "auto",
-        "--launches",
-        "1000",
-        "--rounds",
-        "1000",
-        "-o",
-        str(path),
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-m", "phicoll", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    words = ("--algorithm", "auto", "--launches", "1000", "--rounds", "1000", "-o", path)
+    process = start_python("-m", "phicoll", "run", "barrier", *words)
     deadline = time.monotonic() + 90
     while not path.exists() or '"sample"' not in path.read_text():
         assert process.poll() is None

@@ -228,13 +228,8 @@ LONG = (
 )
 
 
-def start_long(path):
-    process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", LONG, str(path)],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+def start_long(start_python, path):
+    process = start_python("-W", "ignore", "-c", LONG, path)
     deadline = time.monotonic() + 90
     while not (path.exists() and '"kind":"sample"' in path.read_text().replace(": ", ":")):
         assert process.poll() is None
@@ -243,9 +238,9 @@ def start_long(path):
     return process
 
 
-def test_ctrl_c_ends_cleanly_and_returns_what_was_measured(tmp_path):
+def test_ctrl_c_ends_cleanly_and_returns_what_was_measured(tmp_path, start_python):
     path = tmp_path / "r.jsonl"
-    process = start_long(path)
+    process = start_long(start_python, path)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
@@ -255,9 +250,9 @@ def test_ctrl_c_ends_cleanly_and_returns_what_was_measured(tmp_path):
     assert results.damaged_lines == 0
 
 
-def test_a_killed_python_leaves_no_measurement_running(tmp_path):
+def test_a_killed_python_leaves_no_measurement_running(tmp_path, start_python):
     path = tmp_path / "r.jsonl"
-    process = start_long(path)
+    process = start_long(start_python, path)
     children = subprocess.run(
         ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True
     ).stdout
