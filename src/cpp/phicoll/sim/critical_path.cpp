@@ -408,6 +408,23 @@ class Walk {
     return holder;
   }
 
+  /// The read of a context of the core that made its prefetcher ask.
+  int trainer_of(const TransferRecord& x) const {
+    for (std::size_t r = 0; r < cores_.size(); ++r) {
+      if (cores_[r] != x.core) continue;
+      const std::vector<int>& mine = of_rank_[r];
+      const auto after = std::upper_bound(mine.begin(), mine.end(), x.issued,
+                                          [this](Cycles time, int o) { return time < operation(o).begun; });
+      for (auto o = after; o != mine.begin() && operation(*(o - 1)).ended >= x.issued; --o) {
+        const OperationRecord& read = operation(*(o - 1));
+        const bool reads = read.kind == OperationKind::load || read.kind == OperationKind::wait ||
+                           read.kind == OperationKind::copy;
+        if (reads && (read.begun == x.issued || read.missed == x.issued)) return *(o - 1);
+      }
+    }
+    return Log::none;
+  }
+
   /// A stage of a transfer that began at `from`, unless it began earlier than the path got there.
   bool stage(Cause cause, Cycles from) {
     if (from < 0 || from >= time_) return true;
@@ -457,6 +474,10 @@ class Walk {
     // Whoever asked first: a context of the core may have joined its request.
     const int first = issuer_[static_cast<std::size_t>(t)];
     if (first >= 0) return go_inside(first);
+    if (x.rank < 0) {
+      const int trainer = trainer_of(x);
+      if (trainer >= 0) return go_inside(trainer);
+    }
     if (x.rank >= 0)
       return go_at(x.rank, static_cast<int>(of_rank_[static_cast<std::size_t>(x.rank)].size()));
     if (asker >= 0) return go_inside(asker);

@@ -68,7 +68,7 @@ struct PathPart {
 /// One step of the path, in the order of time.
 struct PathLink {
   LinkKind kind = LinkKind::local;
-  int rank = -1;  ///< who did it; of a queue: who held the line
+  int rank = -1;  ///< who did it; of a queue: who held the line, -1 for a core's prefetcher
   int core = -1;
   int operation = -1;  ///< in the log, -1 for none
   int transfer = -1;   ///< in the log, -1 for none

@@ -64,6 +64,10 @@ void add_parts(std::array<Cycles, causes>* sums, const PathLink& link) {
     (*sums)[static_cast<std::size_t>(part.cause)] += part.to - part.from;
 }
 
+std::string asker(const PathLink& link) {
+  return link.rank >= 0 ? std::to_string(link.rank) : "core " + std::to_string(link.core) + "'s prefetcher";
+}
+
 std::string line_place(const PathLink& link) {
   return "line " + std::to_string(link.line);
 }
@@ -139,10 +143,9 @@ std::string explanation_text(const Explanation& x, int most_links) {
   const Cycles whole = path.to - path.from;
   add(&text,
       "\ncritical path: %lld cycles (%.0f ns) from rank %d, the last to arrive, to rank %d, the last to "
-      "leave: "
-      "%d hand-overs\n",
+      "leave: %d hand-over%s\n",
       static_cast<long long>(whole), m.ns(static_cast<double>(whole)), path.last_in, path.last_out,
-      path.hand_overs());
+      path.hand_overs(), path.hand_overs() == 1 ? "" : "s");
   const std::array<Cycles, causes> sums = path.by_cause();
   for (const std::size_t k : largest_first(sums)) {
     if (sums[k] == 0) break;
@@ -178,7 +181,7 @@ std::string explanation_text(const Explanation& x, int most_links) {
              path.links[end].line == link.line) {
         add_parts(&parts, path.links[end]);
         const std::size_t place = end - i;
-        if (place < 6) ranks += (ranks.empty() ? "" : " ") + std::to_string(path.links[end].rank);
+        if (place < 6) ranks += (ranks.empty() ? "" : " ") + asker(path.links[end]);
         if (place == 6) ranks += " ...";
         ++end;
       }

@@ -1,0 +1,205 @@
+"""Why a simulated barrier takes its time: frames, figure, trace, and the command line."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import pytest
+
+import phicoll
+
+
+@pytest.fixture(scope="module")
+def hybrid() -> phicoll.Explanation:
+    return phicoll.explain("hybrid-dissemination", machine="xeon-phi-5110p", ranks=240)
+
+
+def test_frames_agree_with_each_other(hybrid):
+    path, causes = hybrid.path, hybrid.causes
+    assert path["ns"].sum() == pytest.approx(hybrid.path_ns)
+    assert causes["cycles"].sum() == hybrid.data["path"]["cycles"]
+    assert causes["share"].sum() == pytest.approx(1)
+    assert "unexplained" not in causes.index
+    assert (path["from_ns"].diff().dropna() > 0).all()
+    queues = path[path["kind"] == "queue"]
+    assert queues["cycles"].sum() <= causes.loc["line busy", "cycles"]
+    assert 0 < hybrid.path_ns <= 2 * hybrid.time_ns
+    # Each core's last rank disseminates: six rounds between 60 cores, and the way in and out of a core.
+    assert hybrid.data["path"]["hand_overs"] >= 6
+    assert set(path["kind"]) <= {"local", "store", "atomic", "hear", "queue"}
+
+
+def test_lines_directories_and_servers(hybrid):
+    lines = hybrid.lines
+    assert (lines["byte"] == lines.index * 64).all()
+    assert (lines["waited"].diff().dropna() <= 0).all()
+    assert lines["requests"].sum() == hybrid.transactions["count"].sum()
+    assert len(hybrid.directories) == 64
+    assert hybrid.servers["mean"].between(0, 1).all()
+    assert hybrid.counters.loc["atomics", "per_episode"] > 0
+
+
+def test_what_if_shows_the_cause():
+    as_it_is = phicoll.explain("sense-reversing", ranks=60)
+    free = phicoll.explain("sense-reversing", "xeon-phi-5110p:ring.hop=0:owner.latency=0", ranks=60)
+    assert as_it_is.causes.index[0] == "line busy"
+    assert as_it_is.causes.loc["line busy", "share"] > 0.5
+    assert free.time_ns < as_it_is.time_ns
+
+
+def test_the_same_seed_gives_the_same():
+    one, two, other = (phicoll.explain("combining-tree", ranks=61, seed=seed) for seed in (7, 7, 8))
+    assert one.data == two.data
+    assert one.data["episode_cycles"] != other.data["episode_cycles"]
+
+
+def test_explain_says_what_run_measures(hybrid):
+    results = phicoll.sweep("hybrid-dissemination", machine="xeon-phi-5110p", ranks=[240], seed=1)
+    assert any(len(sample["ns"]) for sample in results.samples)
+    measured = [ns for sample in results.samples for ns in sample["ns"]]
+    cycles = hybrid.data["episode_cycles"]
+    # A loop's sample is the mean of its episodes, or each of them.
+    assert min(map(hybrid.ns, cycles)) - 1 <= sum(measured) / len(measured) <= max(map(hybrid.ns, cycles)) + 1
+
+
+def test_another_episode_has_another_path(hybrid):
+    first = phicoll.explain("hybrid-dissemination", ranks=240, episode=0)
+    assert first.data["episode"] == 0
+    assert first.data["episode_cycles"] == hybrid.data["episode_cycles"]
+
+
+@pytest.mark.parametrize("definition", ["loop", "window"])
+@pytest.mark.parametrize("machine", ["xeon-phi-5110p", "sandy-bridge-e5-2670"])
+def test_text_and_figure_of_every_machine(machine, definition):
+    found = phicoll.explain("dissemination", machine, ranks=16, definition=definition)
+    assert "critical path" in str(found)
+    assert machine in str(found)
+    figure = found.plot()
+    (ax,) = figure.axes
+    assert "dissemination, 16 ranks" in ax.get_title(loc="left")
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert any("%" in label for label in labels)
+    assert found._repr_html_().startswith("<pre>")
+
+
+def test_draws_into_axes_that_are_given(hybrid):
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    assert hybrid.plot(ax) is ax
+    assert ax.get_yticklabels()[0].get_text().startswith("rank ")
+
+
+@pytest.mark.parametrize("all_episodes", [False, True])
+def test_trace_nests_and_its_arrows_have_both_ends(tmp_path, all_episodes):
+    found = phicoll.explain("hybrid-dissemination", ranks=61, episodes=3)
+    path = found.save_trace(tmp_path / "trace.json", all_episodes=all_episodes)
+    trace = json.loads(path.read_text())
+    slices, arrows, tracks = defaultdict(list), defaultdict(list), {}
+    for event in trace["traceEvents"]:
+        track = event["pid"], event["tid"]
+        if event["ph"] == "X":
+            begin = round(event["ts"] * 1000)
+            slices[track].append((begin, -(begin + round(event["dur"] * 1000)), event["name"]))
+        elif event["ph"] in "sf":
+            arrows[event["id"]].append(event["ph"])
+        elif event["name"] == "thread_name":
+            tracks[track] = event["args"]["name"]
+    assert arrows
+    assert all(sorted(ends) == ["f", "s"] for ends in arrows.values())
+    assert set(slices) <= set(tracks)
+    for track, mine in slices.items():
+        open_ends: list[int] = []
+        for begin, end, name in sorted(mine):
+            while open_ends and open_ends[-1] <= begin:
+                open_ends.pop()
+            assert not open_ends or -end <= open_ends[-1], f"{name} overlaps on {tracks[track]}"
+            open_ends.append(-end)
+    names = set(tracks.values())
+    assert sum(name.startswith("rank ") for name in names) == 61
+    assert any(name.startswith("directory ") for name in names)
+    assert any(name.startswith("line ") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"algorithm": "disemination"}, "algorithm"),
+        ({"algorithm": "std-barrier"}, "algorithm"),
+        ({"machine": "xeon-fi"}, "machine"),
+        ({"machine": "xeon-phi-5110p:ring.hops=1"}, "machine"),
+        ({"ranks": 241}, "ranks"),
+        ({"ranks": 0}, "ranks"),
+        ({"placement": "close"}, "placement"),
+        ({"definition": "loops"}, "definition"),
+        ({"episode": 20}, "episode"),
+        ({"episodes": 0}, "episodes"),
+        ({"seed": -1}, "seed"),
+        ({"wait": "sleep"}, "wait"),
+        ({"operation": "bcast"}, "operation"),
+    ],
+)
+def test_bad_input_is_refused(options, argument):
+    with pytest.raises(phicoll.ArgumentError) as caught:
+        phicoll.explain(**{"algorithm": "dissemination", **options})
+    assert caught.value.argument == argument
+
+
+def test_command_prints_and_writes(phicoll_command, tmp_path):
+    done = phicoll_command(
+        "explain",
+        "barrier",
+        "--algorithm",
+        "dissemination",
+        "--ranks",
+        "61",
+        "--trace",
+        tmp_path / "trace.json",
+        "--figure",
+        tmp_path / "path.png",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "critical path" in done.stdout
+    assert (tmp_path / "path.png").read_bytes().startswith(b"\x89PNG")
+    assert json.loads((tmp_path / "trace.json").read_text())["otherData"]["ranks"] == 61
+
+
+def test_command_gives_json(phicoll_command):
+    done = phicoll_command("explain", "barrier", "--ranks", "8", "--json")
+    assert json.loads(done.stdout)["path"]["links"]
+
+
+@pytest.mark.parametrize(("option", "name"), [("--trace", "trace.json"), ("--figure", "path.png")])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_runs(
+    phicoll_command, tmp_path, option, name
+):
+    # Would take minutes if it were simulated first.
+    done = phicoll_command(
+        "explain",
+        "barrier",
+        "--algorithm",
+        "centralized-lines",
+        "--episodes",
+        "1000",
+        option,
+        tmp_path / "no" / name,
+    )
+    assert done.returncode == 2
+    assert option[2:] in done.stderr
+    assert not done.stdout
+
+
+def test_the_program_without_python_says_the_same(hybrid):
+    import subprocess
+
+    from phicoll import bench
+
+    command = [bench.find(), "explain", "barrier", "--ranks", "240"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == hybrid.text
+    refused = subprocess.run(
+        [*command, "--trace", "/nowhere/x.json"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert refused.returncode == 2
+    assert "trace" in refused.stderr
