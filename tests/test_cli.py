@@ -20,7 +20,7 @@ def path(tmp_path):
     return MadeUp().write(tmp_path / "r.jsonl")
 
 
-@pytest.mark.parametrize("command", ["", "doctor", "list", "run", "compare", "plot", "count"])
+@pytest.mark.parametrize("command", ["", "doctor", "list", "run", "compare", "plot", "count", "explain"])
 def test_help_is_printed(phicoll_command, command):
     done = phicoll_command(*command.split(), "--help")
     assert done.returncode == 0
