@@ -3,8 +3,10 @@
 // Every rank runs a program drawn from a seed: loads and stores of all sizes and policies, atomics, copies,
 // evictions, prefetches, and waits that are sure to end. Words have one writer each and only grow (or are
 // atomics), and every value carries what its writer knew when it stored it: whoever obtains the value must
-// from then on see all of that. So the test needs no model of time: a value that is older than what the rank
-// has heard of, a lost store, a torn line, an update that two ranks both won, all show.
+// from then on see all of that; atomics hand it on likewise. So the test needs no model of the machine: a
+// value that is older than what the rank has heard of, a lost store, a torn line, an update that two ranks
+// both won, all show. And what a fence has made visible by some cycle, a load that begins later must see:
+// nobody runs ahead of the clock.
 //
 // Beside that the simulation checks its own protocol (SimOptions::check): one owner or many sharers at every
 // change, and at the end nothing busy, nothing under way, nothing leaked, and the directories know exactly
@@ -94,6 +96,9 @@ class Program {
     const auto ranks = static_cast<std::size_t>(ranks_);
     known_.assign(ranks, Knowledge(cells_.size(), 0));
     taken_.assign(3, {});
+    handed_on_.assign(2, {});
+    fenced_.assign(cells_.size(), {});
+    looks_.clear();
     shadow_.assign(ranks, std::vector<unsigned char>(scratch_bytes, 0));
     simulation.run([&](SimPort& port) {
       Random random(measure::mix_seed(seed_, 2, static_cast<std::uint64_t>(port.rank())));
@@ -166,6 +171,19 @@ class Program {
   }
 
   void load(SimPort& port, Simulation& simulation, std::size_t index) {
+    looks_.push_back(Look{index, port.ticks(), 0});
+    const std::size_t look = looks_.size() - 1;
+    load_value(port, simulation, index);
+    looks_[look].value = known_[static_cast<std::size_t>(port.rank())][index];
+  }
+
+  void fence(SimPort& port) {
+    port.fence();
+    for (std::size_t i = 0; i < cells_.size(); ++i)
+      if (cells_[i].writer == port.rank()) fenced_[i].push_back(Look{i, port.ticks(), cells_[i].stored});
+  }
+
+  void load_value(SimPort& port, Simulation& simulation, std::size_t index) {
     const Cell& cell = cells_[index];
     switch (cell.bytes) {
       case 1:
@@ -235,7 +253,7 @@ class Program {
       case 10:
         return random.below(2) == 0 ? port.evict(any_place()) : port.prefetch(any_place());
       case 11:
-        return random.below(3) == 0   ? port.fence()
+        return random.below(3) != 0   ? fence(port)
                : random.below(2) == 0 ? port.pause()
                                       : touch(port, simulation, random);
       case 12:
@@ -261,19 +279,31 @@ class Program {
     const auto which = static_cast<std::size_t>(random.below(3));
     if (which == 0) {
       auto& counter = word<std::uint16_t>(simulation, counters_ + 2);
-      return take(port, which, port.fetch_add(counter, std::uint16_t{1}));
+      const std::uint64_t ticket = port.fetch_add(counter, std::uint16_t{1});
+      hand_on(port, which, ticket);
+      return take(port, which, ticket);
     }
     auto& counter = word<std::uint64_t>(simulation, counters_ + which * 64);
     if (which == 1) {
       std::uint64_t expected = port.load_acquire(counter);
       while (!port.compare_exchange(counter, expected, expected + 1)) {
       }
+      hand_on(port, which, expected);
       return take(port, which, expected);
     }
     // A mark of its own: what was exchanged out comes back exactly once.
     const std::uint64_t mark = 1 + (static_cast<std::uint64_t>(port.rank()) << 32) + marks_++;
     marked_.push_back(mark);
     take(port, which, port.exchange(counter, mark));
+  }
+  /// Who takes a ticket knows what those knew that took the ones before.
+  void hand_on(SimPort& port, std::size_t which, std::uint64_t ticket) {
+    std::vector<Knowledge>& all = handed_on_[which];
+    if (ticket != all.size()) fail(port, "ticket " + std::to_string(ticket) + " came out of turn");
+    Knowledge& known = known_[static_cast<std::size_t>(port.rank())];
+    if (ticket > 0)
+      for (std::size_t i = 0; i < known.size(); ++i) known[i] = std::max(known[i], all.back()[i]);
+    all.push_back(known);
   }
   void take(SimPort& port, std::size_t which, std::uint64_t ticket) {
     if (++taken_[which][ticket] > 1)
@@ -327,6 +357,12 @@ class Program {
       if (std::memcmp(simulation.memory() + scratch_ + r * scratch_bytes, shadow_[r].data(), scratch_bytes) !=
           0)
         throw Failure("rank " + std::to_string(r) + "'s own lines are not what it stored");
+    for (const Look& look : looks_)
+      for (const Look& fence : fenced_[look.index])
+        if (fence.time <= look.time && fence.value > look.value)
+          throw Failure("a load at cycle " + std::to_string(look.time) + " found " +
+                        std::to_string(look.value) + " in word " + std::to_string(look.index) + ", but " +
+                        std::to_string(fence.value) + " was visible at cycle " + std::to_string(fence.time));
     std::uint16_t tickets = 0;
     std::memcpy(&tickets, simulation.memory() + counters_ + 2, 2);
     if (tickets != taken_[0].size()) throw Failure("tickets of counter 0 were lost");
@@ -343,6 +379,14 @@ class Program {
   std::vector<Cell> cells_;
   std::size_t progress_ = 0, counters_ = 0, scratch_ = 0, far_ = 0, bytes_ = 0;
   std::vector<Knowledge> known_;
+  struct Look {
+    std::size_t index;
+    Cycles time;
+    std::uint32_t value;
+  };
+  std::vector<Look> looks_;                        // when each load began, and what it found
+  std::vector<std::vector<Look>> fenced_;          // what was visible when, of each word
+  std::vector<std::vector<Knowledge>> handed_on_;  // of each counter, ticket by ticket
   std::vector<std::map<std::uint64_t, int>> taken_;
   std::vector<std::vector<unsigned char>> shadow_;
   std::vector<std::uint64_t> marked_;
