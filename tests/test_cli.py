@@ -104,7 +104,10 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
             "comparr r.jsonl",
             "phicoll: command: got 'comparr'; allowed: nearest: compare; all: doctor, list, ",
         ),
-        ("run barrier --speed 3", "phicoll: arguments: got '--speed'; allowed: what phicoll --help lists"),
+        (
+            "run barrier --speed 3",
+            "phicoll: arguments: got '--speed'; allowed: what phicoll run --help lists",
+        ),
         ("run", "phicoll: operation: got none; allowed: "),
         ("run barrier --ranks", "phicoll: ranks: got no value; allowed: one"),
         ("run barrier --resume", "phicoll: resume: got no file; allowed: -o with the file to go on with"),

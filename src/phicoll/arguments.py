@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from phicoll.errors import ArgumentError
 
@@ -14,6 +14,13 @@ __all__ = ["Parser"]
 
 class Parser(argparse.ArgumentParser):
     """Raises :class:`ArgumentError` where argparse would print its usage and end the program."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            page = " ".join([self.prog, *filter(None, [getattr(found, "command", None)])])
+            raise ArgumentError("arguments", repr(rest[0]), f"what {page} --help lists")
+        return found
 
     def error(self, message: str) -> NoReturn:
         raise self.refusal(message)
@@ -33,9 +40,6 @@ class Parser(argparse.ArgumentParser):
             return ArgumentError(
                 bare(first), "none", ", ".join(self.choices(first)) or f"{first}, see {self.prog} --help"
             )
-        if found := re.fullmatch(r"unrecognized arguments: (.+)", message):
-            word = found[1].split()[0]
-            return ArgumentError("arguments", repr(word), f"what {self.prog} --help lists")
         return ArgumentError("arguments", message, f"what {self.prog} --help lists")
 
     def choices(self, name: str) -> list[str]:
