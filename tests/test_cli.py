@@ -99,7 +99,7 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
         ("compare /etc/passwd", "phicoll: /etc/passwd: got "),
         ("plot /etc/passwd -o /nonexistent/r.png", "phicoll: output: got "),
         ("count --machine 4", "phicoll: machine: got '4'; allowed: "),
-        ("", "phicoll: command: got none; allowed: doctor, list, run, compare, plot, count, demo"),
+        ("", "phicoll: command: got none; allowed: doctor, list, run, compare, "),
         (
             "comparr r.jsonl",
             "phicoll: command: got 'comparr'; allowed: nearest: compare; all: doctor, list, ",
