@@ -12,6 +12,7 @@ PYBIND11_MODULE(_core, module) {
   register_doctor(module);
   register_statistics(module);
   register_counting(module);
+  register_validation(module);
   register_explain(module);
   register_kernels(module);
 }

@@ -16,6 +16,7 @@ void register_machines(py::module_& module);
 void register_doctor(py::module_& module);
 void register_statistics(py::module_& module);
 void register_counting(py::module_& module);
+void register_validation(py::module_& module);
 void register_explain(py::module_& module);
 void register_kernels(py::module_& module);
 
