@@ -74,15 +74,21 @@ void Coherence::add_lines(std::size_t count) {
 }
 
 Cycles Coherence::hit(int core, LineId line) {
-  const auto c = static_cast<std::size_t>(core);
-  if (!capacity_matters_ || l1_[c].touch(line)) {
+  if (!capacity_matters_ || hold_in_l1(core, line)) {
     ++counters_.l1_hits;
     return p_.l1_hit;
   }
-  l1_[c].insert(line);
-  l2_[c].touch(line);
   ++counters_.l2_hits;
   return p_.l2_hit;
+}
+
+/// The line is used: it is in the first-level cache from now on. Whether it was there.
+bool Coherence::hold_in_l1(int core, LineId line) {
+  const auto c = static_cast<std::size_t>(core);
+  if (l1_[c].touch(line)) return true;
+  l1_[c].insert(line);
+  l2_[c].touch(line);
+  return false;
 }
 
 void Coherence::set_state(int core, LineId line, LineState to) {
@@ -758,21 +764,22 @@ void Coherence::begin_table(std::uint32_t t) {
     wheel_.push(wheel_.now() + p_.table_near_shared, EventKind::fill, t);
     return;
   }
-  const auto package = [this](int core) { return static_cast<long>(core) * p_.packages / p_.cores; };
+  const int package = package_of(x.core);
+  if (line.package < 0) line.package = static_cast<std::int16_t>(package);
   CoreSet others = line.sharers;
   others.remove(x.core);
   x.upgrade = line.sharers.has(x.core);
   Cycles latency = p_.l2_hit;
   if (line.sharers.empty()) {
     x.source = Source::memory;
-    latency = p_.table_memory;
+    latency = line.package == package ? p_.table_memory : p_.table_far_memory;
   } else if (!others.empty()) {
     // The owner answers, or of several sharers one in the requester's package.
     int from = line.owner >= 0 && line.owner != x.core ? line.owner : others.lowest();
     others.each([&](int core) {
-      if (!writable(from, x.line) && package(core) == package(x.core)) from = core;
+      if (!writable(from, x.line) && package_of(core) == package) from = core;
     });
-    const bool near = package(from) == package(x.core);
+    const bool near = package_of(from) == package;
     switch (state(from, x.line)) {
       case LineState::modified:
         latency = near ? p_.table_near_modified : p_.table_far_modified;
@@ -876,6 +883,7 @@ void Coherence::place(LineId id, LineState to, const std::vector<int>& cores) {
   line.owner = -1;
   line.dirty = to == LineState::modified;
   line.owned = alone;
+  if (!cores.empty() && line.package < 0) line.package = static_cast<std::int16_t>(package_of(cores[0]));
   if (to == LineState::invalid) return;
   for (const int core : cores) {
     set_state(core, id, to);

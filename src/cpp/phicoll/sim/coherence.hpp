@@ -86,6 +86,7 @@ class Coherence {
   }
   /// A write hit of a line that is writable: it is modified from now on.
   void modify(int core, LineId line) {
+    if (capacity_matters_) hold_in_l1(core, line);
     if (state(core, line) != LineState::exclusive) return;
     set_state(core, line, LineState::modified);
     lines_[line].dirty = true;  // the owner would say so when it answers
@@ -124,6 +125,7 @@ class Coherence {
     std::int16_t owner = -1;        // who answers
     std::uint16_t home = 0;
     std::uint16_t channel = 0;
+    std::int16_t package = -1;   // whose memory holds it: of the core that touched it first
     std::uint16_t fetching = 0;  // reads from memory that are not acknowledged
     std::uint16_t queued = 0;
     bool busy = false;
@@ -171,6 +173,7 @@ class Coherence {
   std::uint32_t make(Request kind, int core, int rank, LineId line);
   void launch(std::uint32_t t);
   void leave_core(std::uint32_t t);
+  bool hold_in_l1(int core, LineId line);
   Cycles serve(ServiceCount& count, Cycles& free, Cycles from, Cycles service);
   void fetch(std::uint32_t t, Cycles from);
 
@@ -182,6 +185,9 @@ class Coherence {
   void begin_write(std::uint32_t t, Cycles at);
   void begin_evict(std::uint32_t t, Cycles at);
   void begin_table(std::uint32_t t);
+  int package_of(int core) const {
+    return static_cast<int>(static_cast<long>(core) * p_.packages / p_.cores);
+  }
   void forwarded(std::uint32_t t, int core);
   void answer(std::uint32_t t, int core);
   void invalidate(std::uint32_t t, int core);
