@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from phicoll.machine_fit import fit_machine
     from phicoll.measuring import measure, sweep
     from phicoll.registry import Algorithm, algorithms, expand
+    from phicoll.validation import Validation, validate
 
 __version__: str = _core.__version__
 
@@ -50,6 +51,7 @@ __all__ = [
     "ResourceError",
     "Results",
     "ResultsFileError",
+    "Validation",
     "VerificationError",
     "__version__",
     "algorithms",
@@ -64,6 +66,7 @@ __all__ = [
     "machines",
     "measure",
     "sweep",
+    "validate",
 ]
 
 # Loaded at first use: the name, and the module that has it.
@@ -83,6 +86,8 @@ _LAZY = {
     "machines": "phicoll.machine",
     "measure": "phicoll.measuring",
     "sweep": "phicoll.measuring",
+    "Validation": "phicoll.validation",
+    "validate": "phicoll.validation",
 }
 
 

@@ -1,17 +1,18 @@
-"""The papers' statements, and what this machine and exact counting say about them (docs/claims.md)."""
+"""The papers' statements, and what this machine, exact counting and simulation say about them (docs/claims.md)."""
 
 from __future__ import annotations
 
 from phicoll.claims.counted import check_counts
 from phicoll.claims.native import check_native
 from phicoll.claims.statement import CANNOT, FAILS, HOLDS, UNRESOLVED, VERDICTS, Claim, Finding
-from phicoll.claims.statements import CLAIMS, WAITING, claim
+from phicoll.claims.statements import CLAIMS, SIMULATED, WAITING, claim
 
 __all__ = [
     "CANNOT",
     "CLAIMS",
     "FAILS",
     "HOLDS",
+    "SIMULATED",
     "UNRESOLVED",
     "VERDICTS",
     "WAITING",

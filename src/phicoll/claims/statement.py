@@ -39,7 +39,8 @@ class Claim:
 class Finding:
     """A verdict on a claim and what it rests on.
 
-    ``how`` is ``"counted"`` (exact, on the counting port), ``"measured"`` (native, on this machine) or ``"none"``.
+    ``how`` is ``"counted"`` (exact, on the counting port), ``"measured"`` (native, on this machine), ``"simulated"`` or
+    ``"none"``.
     ``under`` says under which conditions it was looked at, where they are not the paper's.
     """
 

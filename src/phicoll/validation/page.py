@@ -1,0 +1,113 @@
+"""The committed page: every quantity and every statement, failures first in sight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from phicoll.claims import CANNOT, FAILS, HOLDS, UNRESOLVED
+from phicoll.validation.figures import draw_barriers, draw_counts, draw_curves, draw_errors
+from phicoll.validation.quantity import Quantity, number
+
+if TYPE_CHECKING:
+    from phicoll.validation.validation import Validation
+
+__all__ = ["write_page"]
+
+FIGURES = (
+    ("errors", draw_errors, "Simulated over published, every quantity"),
+    ("curves", draw_curves, "Messages of many lines, and readers of one line, on the printed fits"),
+    ("barriers", draw_barriers, "Barriers by the geometric mean over thread counts"),
+    ("counts", draw_counts, "What statements rest on, against the number of ranks"),
+)
+
+
+def write_page(found: Validation, path: Path) -> list[Path]:
+    """``path`` and its figures, ``<stem>-<figure>.svg`` beside it."""
+    import matplotlib as mpl
+
+    written, shown = [], {}
+    for name, draw, caption in FIGURES:
+        figure = draw(found)
+        if figure is not None:
+            at = path.with_name(f"{path.stem}-{name}.svg")
+            # The same page from the same numbers: no date, no random identifiers.
+            with mpl.rc_context({"svg.hashsalt": "phicoll", "svg.fonttype": "none"}):
+                figure.savefig(at, metadata={"Date": None})
+            written.append(at)
+            shown[name] = f"![{caption}]({at.name})"
+    path.write_text(text_of(found, shown), encoding="utf-8")
+    return [path, *written]
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def quantities(of: list[Quantity]) -> list[str]:
+    lines = [
+        "| quantity | source | role | published | simulated | error | verdict |",
+        "|---|---|---|--:|--:|--:|---|",
+    ]
+    for q in of:
+        verdict = q.verdict if q.verdict == HOLDS else f"**{q.verdict}** (bound {q.bound:.0%})"
+        lines.append(
+            f"| {cell(q.name)} | {cell(q.source)} | {q.role} | {number(q.published)} | {number(q.simulated)} {q.unit} | "
+            f"{q.error:+.1%} | {verdict} |"
+        )
+    return lines
+
+
+def text_of(found: Validation, shown: dict[str, str]) -> str:
+    machine, effort = found.machine, found.effort
+    lines = [
+        f"# Validation of {machine.name}",
+        "",
+        f"{machine.summary}. Written by `phicoll validate {machine.name} --page FILE`; machine digest `{machine.digest}`. Latencies "
+        f"are of {effort.samples:,} samples over up to ten seeds; statements about order are judged over seeds 1 to {effort.seeds}, barriers by the "
+        f"median of {effort.episodes} episodes a seed. The same numbers come out on any host.",
+        "",
+        "*Calibrated*: a parameter of the machine was set by this number, so agreement (within 5 %) shows only that the model can have it. "
+        "*Held out*: nothing was set by it; agreement is read as within 25 %. *Not claimed*: published, but the machine says nothing about it. "
+        "A statement holds, or does not, where so many seeds agree that chance would do it in less than 5 of 100 cases; other readings are "
+        "given with the statement. Factors over proprietary libraries are never judged and nothing was tuned on them. `docs/simulator.md` says "
+        "what the model is.",
+        "",
+        *(f"- {line}" for line in found.summary()),
+        "",
+    ]  # fmt: skip
+    if "errors" in shown:
+        lines += [shown["errors"], ""]
+    beyond = [q for q in found.quantities if q.verdict != HOLDS]
+    failing = [f for f in found.findings if f.verdict == FAILS]
+    if beyond or failing:
+        lines += ["## What does not come out", ""]
+        for why in dict.fromkeys(q.why for q in beyond):
+            names = "; ".join(f"{q.name} {q.error:+.0%}" for q in beyond if q.why == why)
+            lines.append(f"- {names}. {why or 'The cause is not known.'}")
+        lines += [f"- {f.claim.number}, {f.claim.statement} {f.measured}" for f in failing]
+        lines.append("")
+    for group in dict.fromkeys(q.group for q in found.quantities):
+        lines += [f"## {group}", "", *quantities([q for q in found.quantities if q.group == group]), ""]
+        if group == "Many readers of one line" and "curves" in shown:
+            lines += [shown["curves"], ""]
+        if group == "Barriers" and "barriers" in shown:
+            lines += [shown["barriers"], ""]
+    if found.findings:
+        lines += [
+            "## Statements",
+            "",
+            "| claim | statement | verdict | what was simulated |",
+            "|---|---|---|---|",
+        ]
+        for verdict in (HOLDS, FAILS, UNRESOLVED, CANNOT):
+            for f in (f for f in found.findings if f.verdict == verdict):
+                bold = f"**{f.verdict}**" if verdict == FAILS else f.verdict
+                under = f" ({f.under})" if f.under else ""
+                lines.append(
+                    f"| {f.claim.number} | {cell(f.claim.statement)} | {bold} | {cell(f.measured + under)} |"
+                )
+        lines.append("")
+        if "counts" in shown:
+            lines += [shown["counts"], ""]
+    return "\n".join(lines)

@@ -1,0 +1,124 @@
+"""What is simulated: points that can run anywhere and in any order, and checks that ask for them.
+
+A check is a generator: it yields the points that it needs, once, is sent their results in the same order, and returns
+its rows. So everything that all checks need runs side by side, and what two of them need runs once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from phicoll import _core
+
+__all__ = ["Barrier", "Check", "Effort", "Kernel", "Point", "work_through"]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is simulated."""
+
+    samples: int  # of a latency, over all its seeds
+    seeds: int  # 1 to this, of everything that is ranked
+    rank_step: int  # of the sweep of rodchenko-2015, from 8 to 232
+    episodes: int  # of each point and seed, after one to warm up
+    lines: int  # of each array and rank in STREAM
+
+    @property
+    def all_seeds(self) -> tuple[int, ...]:
+        return tuple(range(1, self.seeds + 1))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A memory kernel; its result is a list of the measuring ranks' samples in nanoseconds."""
+
+    machine: str
+    spec: str
+    ranks: int
+    where: str
+    samples: int
+    seed: int = 1
+    bandwidth: bool = False  # then one array, in GB/s
+
+    def run(self) -> list[np.ndarray]:
+        found = _core.simulate_kernel(
+            self.machine, self.spec, self.ranks, self.where, self.samples, self.seed, "spin"
+        )
+        if found["wrong"]:
+            raise AssertionError(
+                f"{self.spec} with {self.ranks} ranks: {found['wrong']} samples had wrong data"
+            )
+        if self.bandwidth:
+            return [np.asarray(found["gigabytes_a_second"])]
+        return [np.asarray(ns) for ns in found["ns"] if len(ns)]
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """A barrier; its result is a dict with ``times_ns`` and ``counters`` for each seed."""
+
+    machine: str
+    spec: str
+    ranks: int
+    seeds: tuple[int, ...]
+    episodes: int
+    warm_up: int = 1
+    window: bool = False
+    wait: str = "pause(1)"
+    placement: str = "balanced"
+    skew_ns: float = 1000.0
+
+    def run(self) -> list[dict[str, Any]]:
+        return [
+            _core.barrier_times(self.machine, self.spec, self.placement, self.ranks, self.episodes, self.warm_up,
+                                self.window, self.skew_ns, self.wait, seed)
+            for seed in self.seeds
+        ]  # fmt: skip
+
+
+Point: TypeAlias = Kernel | Barrier
+Check: TypeAlias = Generator[Sequence[Point], list[Any], list[Any]]
+
+
+def simulate(point: Point) -> Any:
+    return point.run()
+
+
+def work_through(
+    checks: Iterable[Check], executor: Executor, progress: Callable[[int, int, str], None] | None = None
+) -> list[list[Any]]:
+    """The rows of each check. Long points start first, so that no core waits for the last."""
+    running = list(checks)
+    wanted = [list(next(check)) for check in running]
+    unique = dict.fromkeys(point for points in wanted for point in points)
+    order = sorted(unique, key=cost, reverse=True)
+    futures: dict[Point, Future[Any]] = {point: executor.submit(simulate, point) for point in order}
+    try:
+        for done, point in enumerate(order, 1):
+            futures[point].result()
+            if progress is not None:
+                progress(done, len(order), point.spec)
+        return [finish(check, [futures[p].result() for p in points])
+                for check, points in zip(running, wanted, strict=True)]  # fmt: skip
+    finally:
+        for future in futures.values():
+            future.cancel()
+
+
+def cost(point: Point) -> float:
+    if isinstance(point, Barrier):
+        return point.ranks * len(point.seeds) * (point.episodes + point.warm_up)
+    return point.ranks * point.samples * (30 if "stream" in point.spec or "lines=" in point.spec else 1)
+
+
+def finish(check: Check, results: list[Any]) -> list[Any]:
+    try:
+        check.send(results)
+    except StopIteration as end:
+        return list(end.value)
+    raise AssertionError("a check asks for its points once")

@@ -1,0 +1,75 @@
+"""Statements about order, judged over seeds: each seed places the lines elsewhere and starts the ranks otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import comb
+
+import numpy as np
+
+from phicoll.claims import CANNOT, FAILS, HOLDS, UNRESOLVED, Finding, claim
+
+__all__ = ["by_rank", "cannot", "geomean", "judged", "medians", "spread", "verdict_over"]
+
+SIMULATED = "simulated"
+
+#: What is known about statements that do not come out; said only where they do not.
+CAUSES = {
+    "000-03": "What a further reader waits for is the line, locked at its directory while the owner answers; the directory's own share is small.",
+    "000-06": "Contexts of a core share its issue port and its window of 38 requests here, but no fill port or request queue.",
+    "000-08": "The lock of a line lasts for the way to its owner and back, so a ring without distance saves most of it.",
+    "001-04": "The counter moves from core to core, one hand-over of about R_R each, in both; the combining tree has fewer of them in a row, and its "
+    "single release line costs what sense-reversing's costs (G4).",
+    "001-05": "Above arity 4 a node's counter is shared between cores; the hand-overs in a row then grow faster than levels are saved.",
+    "001-09": "A rank that looks takes only issue slots from its siblings here, and a parked one asks for its line once; on the card polling seems to "
+    "cost more than that.",
+    "001-16": "Its acknowledgements go to a counter beside the flag that is being polled; Intel's library has software that the surrogate lacks.",
+    "004-38": "All ranks read their flags from memory at the same time, while they wait anyway.",
+    "004-41": "Buffers of different pairs share no queue here that small messages could fill.",
+    "004-46": "The published constants put the change of m where the paper has it, but here one m is as good as its neighbour.",
+}
+
+
+def verdict_over(holds: Sequence[bool]) -> str:
+    """Holds, or does not, where so many seeds agree that tossing a coin would not do it in 95 of 100 cases."""
+    yes, n = sum(holds), len(holds)
+    tail = sum(comb(n, k) for k in range(max(yes, n - yes), n + 1)) / 2**n
+    if 2 * tail >= 0.05:
+        return UNRESOLVED
+    return HOLDS if 2 * yes > n else FAILS
+
+
+def by_rank(number: str, holds: Sequence[bool], text: str, under: str = "", **values: object) -> Finding:
+    """A finding on an order that each seed either shows or does not."""
+    seeds = f"{sum(holds)} of {len(holds)} seeds" if len(holds) > 1 else f"{sum(holds)} of 1 seed"
+    verdict = verdict_over(holds)
+    return Finding(claim(number), verdict, f"{text} In order in {seeds}.{cause(number, verdict)}", SIMULATED, under,
+                   {"seeds": len(holds), "holding": int(sum(holds)), **values})  # fmt: skip
+
+
+def judged(number: str, good: bool, text: str, under: str = "", **values: object) -> Finding:
+    """A finding on a number or a shape, with the reading that decides it in the text."""
+    verdict = HOLDS if good else FAILS
+    return Finding(claim(number), verdict, text + cause(number, verdict), SIMULATED, under, values)
+
+
+def cause(number: str, verdict: str) -> str:
+    return f" {CAUSES[number]}" if verdict != HOLDS and number in CAUSES else ""
+
+
+def cannot(number: str, reason: str) -> Finding:
+    return Finding(claim(number), CANNOT, reason, "none")
+
+
+def medians(result: Iterable[Mapping[str, object]]) -> np.ndarray:
+    """The median episode of each seed of a barrier's point, in nanoseconds."""
+    return np.array([float(np.median(one["times_ns"])) for one in result])  # type: ignore[arg-type]
+
+
+def geomean(values: np.ndarray, axis: int | None = None) -> np.ndarray:
+    return np.exp(np.log(values).mean(axis=axis))
+
+
+def spread(values: Sequence[float] | np.ndarray) -> float:
+    """Largest over smallest, less one."""
+    return float(np.max(values) / np.min(values) - 1)

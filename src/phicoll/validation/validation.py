@@ -1,0 +1,210 @@
+"""A simulated machine beside what its papers print about it."""
+
+from __future__ import annotations
+
+import html
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phicoll.claims import HOLDS, VERDICTS, Finding
+from phicoll.errors import ArgumentError
+from phicoll.machine import Machine, load_machine
+from phicoll.validation import transfers
+from phicoll.validation.points import Check, Effort, work_through
+from phicoll.validation.quantity import CALIBRATED, Quantity, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["FULL", "MACHINES", "QUICK", "Validation", "validate"]
+
+FULL = Effort(samples=2000, seeds=20, rank_step=8, episodes=2, lines=4096)
+QUICK = Effort(samples=400, seeds=2, rank_step=112, episodes=1, lines=2048)
+
+#: The machines that papers measured.
+MACHINES = ("xeon-phi-5110p", "xeon-phi-se10p", "sandy-bridge-e5-2670")
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Every quantity and every statement, failures included. Shows itself as a table; ``plot`` draws it."""
+
+    machine: Machine
+    quantities: tuple[Quantity, ...]
+    findings: tuple[Finding, ...]
+    effort: Effort
+    elapsed_s: float
+
+    @property
+    def calibrated(self) -> list[Quantity]:
+        return [q for q in self.quantities if q.role == CALIBRATED]
+
+    @property
+    def good(self) -> bool:
+        """Whether every calibrated quantity is inside its bound."""
+        return all(q.verdict == HOLDS for q in self.calibrated)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each quantity, then one for each statement (``kind`` is ``"claim"``)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [q.to_dict() for q in self.quantities] + [
+            {"kind": "claim", "group": f.claim.paper, "name": f.claim.statement, "claim": f.claim.number,
+             "verdict": f.verdict, "source": f.claim.conditions, "why": f.measured}
+            for f in self.findings
+        ]  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "machine": self.machine.name,
+            "digest": self.machine.digest,
+            "elapsed_s": self.elapsed_s,
+            "effort": vars(self.effort),
+            "quantities": [q.to_dict() for q in self.quantities],
+            "claims": [f.to_dict() for f in self.findings],
+        }
+
+    def plot(self) -> Figure:
+        """Simulated over published for every quantity, with the bounds."""
+        from phicoll.validation.figures import draw_errors
+
+        return draw_errors(self)
+
+    def page(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Write a Markdown page and its figures beside it; returns the files."""
+        from phicoll.validation.page import write_page
+
+        return write_page(self, Path(path))
+
+    def summary(self) -> list[str]:
+        """What the rows add up to."""
+        lines = []
+        for role in dict.fromkeys(q.role for q in self.quantities):
+            of = [q for q in self.quantities if q.role == role]
+            good = sum(q.verdict == HOLDS for q in of)
+            lines.append(f"{role}: {good} of {len(of)} quantities within their bounds")
+        if self.findings:
+            counts = [f"{sum(f.verdict == v for f in self.findings)} {v}" for v in VERDICTS]
+            lines.append(f"statements: {', '.join(counts)}")
+        return lines
+
+    def __str__(self) -> str:
+        lines = [f"{self.machine.name} ({self.machine.digest}): {self.machine.summary}"]
+        for group in dict.fromkeys(q.group for q in self.quantities):
+            lines += ["", group]
+            for q in (q for q in self.quantities if q.group == group):
+                lines.append(
+                    f"  {q.name:<56} {number(q.published):>8} {number(q.simulated):>8} {q.unit:<11} {q.error:>+7.1%} "
+                    f"{q.role:<10} {'' if q.verdict == HOLDS else f'beyond {q.bound:.0%}'}"
+                )
+        if self.findings:
+            lines += ["", "Statements"]
+        for f in self.findings:
+            lines.append(f"  {f.claim.number}  {f.verdict:<24} {f.claim.statement}")
+            lines.append(f"          {f.measured}")
+        return "\n".join([*lines, "", *self.summary(), f"{self.elapsed_s:.0f} s"])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(q.group)}: {html.escape(q.name)}</td><td>{q.role}</td>"
+            f"<td>{number(q.published)}</td><td>{number(q.simulated)} {html.escape(q.unit)}</td><td>{q.error:+.1%}</td>"
+            f"<td>{q.verdict}</td></tr>"
+            for q in self.quantities
+        )
+        rows += "".join(
+            f"<tr><td style='text-align:left'>{f.claim.number}: {html.escape(f.claim.statement)}</td><td>statement</td>"
+            f"<td colspan=3 style='text-align:left'>{html.escape(f.measured)}</td><td>{f.verdict}</td></tr>"
+            for f in self.findings
+        )
+        head = "".join(f"<th>{h}</th>" for h in ("", "", "published", "simulated", "error", "verdict"))
+        return f"<p><b>{html.escape(self.machine.name)}</b></p><table><tr>{head}</tr>{rows}</table>"
+
+
+def checks_of(name: str, machine: str, effort: Effort) -> list[Check]:
+    """What the machine's own papers can be compared with."""
+    if name == "xeon-phi-5110p":
+        from phicoll.validation.phi_5110p import claims_5110p
+
+        return [
+            transfers.reads(machine, effort),
+            transfers.ping_pong(machine, effort),
+            transfers.multi_line(machine, effort),
+            transfers.contention(machine, effort),
+            *claims_5110p(machine, effort),
+        ]
+    if name == "xeon-phi-se10p":
+        from phicoll.validation.phi_se10p import claims_se10p
+
+        return [transfers.stream(machine, effort), *claims_se10p(machine, effort)]
+    return [transfers.sandy_reads(machine, effort), transfers.sandy_ping_pong(machine, effort)]
+
+
+def validate(
+    machine: str | os.PathLike[str] | Machine = "xeon-phi-5110p",
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+) -> Validation:
+    """Compare a simulated machine with everything that its papers print and that can be simulated.
+
+    Parameters
+    ----------
+    machine:
+        ``"xeon-phi-5110p"``, ``"xeon-phi-se10p"`` or ``"sandy-bridge-e5-2670"``, perhaps with changes
+        (``"xeon-phi-5110p:memory.fill=join"``): what then is compared is the changed machine.
+    quick:
+        Few samples and seeds: some seconds, and hardly any statement is resolved.
+    seeds:
+        Statements about order are judged over seeds 1 to this (20).
+    executor:
+        Where points are simulated; by default threads, one a core.
+    progress:
+        Show a bar; by default where someone is watching.
+
+    Raises
+    ------
+    ArgumentError
+        A machine that no paper measured, or what :func:`phicoll.load_machine` refuses; fewer than one seed.
+    """
+    loaded = load_machine(machine)
+    name = loaded.name.partition(":")[0]
+    if name not in MACHINES:
+        raise ArgumentError(
+            "machine", repr(loaded.name), f"{', '.join(MACHINES)}: nothing is published about others"
+        )
+    if seeds is not None and (not isinstance(seeds, int) or not 1 <= seeds <= 1000):
+        raise ArgumentError("seeds", repr(seeds), "1 to 1000")
+    effort = QUICK if quick else FULL
+    if seeds is not None:
+        effort = Effort(**{**vars(effort), "seeds": seeds})
+    start = time.monotonic()
+    checks = checks_of(name, loaded.name, effort)
+    own = None if executor is not None else ThreadPoolExecutor(os.cpu_count() or 1)
+    try:
+        from phicoll.progress import display
+
+        with display(progress) as shown:
+            found = work_through(checks, executor or own, shown.update if shown is not None else None)  # type: ignore[arg-type]
+    finally:
+        if own is not None:
+            own.shutdown(cancel_futures=True)
+    rows: Sequence[Any] = [row for rows in found for row in rows]
+    return Validation(
+        loaded,
+        tuple(r for r in rows if isinstance(r, Quantity)),
+        tuple(sorted((r for r in rows if isinstance(r, Finding)), key=lambda f: f.claim.number)),
+        effort,
+        time.monotonic() - start,
+    )

@@ -1,0 +1,159 @@
+"""Validation: what is compared, what a verdict takes, and that the shipped machines keep what they were calibrated on."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import phicoll
+from phicoll.claims import CLAIMS, FAILS, HOLDS, SIMULATED, UNRESOLVED
+from phicoll.cli import main
+from phicoll.validation import points, published
+from phicoll.validation.quantity import CALIBRATED, HELD_OUT, Quantity, number
+from phicoll.validation.ranked import verdict_over
+from phicoll.validation.transfers import fit
+
+
+@pytest.fixture(scope="module")
+def phi():
+    return phicoll.validate("xeon-phi-5110p", quick=True, progress=False)
+
+
+@pytest.fixture(scope="module")
+def se10p():
+    return phicoll.validate("xeon-phi-se10p", quick=True, progress=False)
+
+
+def test_calibrated_quantities_are_within_their_bound(phi, se10p):
+    bad = [(q.name, round(q.error, 3)) for v in (phi, se10p) for q in v.calibrated if q.verdict != HOLDS]
+    assert not bad
+    assert phi.good
+    assert se10p.good
+    assert all(q.bound == 0.05 for v in (phi, se10p) for q in v.calibrated)
+
+
+def test_what_is_calibrated_is_the_short_list_and_no_factor_over_another_library(phi, se10p):
+    names = [q.name for v in (phi, se10p) for q in v.calibrated]
+    assert len(names) == 12
+    assert not any("Intel" in name or "surrogate" in name for name in names)
+    assert sum(q.role == HELD_OUT for q in phi.quantities) > 100
+
+
+def test_failures_are_shown(phi):
+    failing = [q for q in phi.quantities if q.verdict == FAILS]
+    assert any("start-up" in q.name for q in failing)
+    assert all(q.why for q in failing if q.role == HELD_OUT and q.group == "Messages of many lines")
+    text = str(phi)
+    for q in failing:
+        assert q.name in text
+
+
+def test_every_simulated_statement_is_looked_at_or_its_reason_is_said(phi, se10p):
+    seen = {f.claim.number for v in (phi, se10p) for f in v.findings}
+    assert set(SIMULATED) <= seen
+    assert seen <= set(SIMULATED) | set(CLAIMS)
+    assert not set(SIMULATED) & set(CLAIMS)
+    assert all(f.measured for v in (phi, se10p) for f in v.findings)
+
+
+def test_two_seeds_never_resolve_an_order(phi):
+    ranked = [f for f in phi.findings if "seeds" in f.values]
+    assert len(ranked) > 10
+    assert {f.verdict for f in ranked} == {UNRESOLVED}
+
+
+def test_the_frame_has_a_row_for_each_quantity_and_statement(phi):
+    frame = phi.to_dataframe()
+    assert len(frame) == len(phi.quantities) + len(phi.findings)
+    assert {"published", "simulated", "error", "verdict", "claim", "why"} <= set(frame.columns)
+    assert json.dumps(phi.to_dict())
+
+
+def test_the_page_is_the_same_twice_and_has_every_row(phi, tmp_path):
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.mkdir()
+    second.mkdir()
+    files = phi.page(first / "page.md")
+    phi.page(second / "page.md")
+    assert {f.suffix for f in files} == {".md", ".svg"}
+    for file in files:
+        assert file.read_bytes() == (second / file.name).read_bytes()
+        assert file.stat().st_size < 300_000
+    text = (first / "page.md").read_text()
+    for q in phi.quantities:
+        assert q.name in text
+    for f in phi.findings:
+        assert f"| {f.claim.number} |" in text
+
+
+def test_a_machine_that_misses_its_calibration_ends_with_exit_code_1(capsys):
+    assert main(["validate", "sandy-bridge-e5-2670:table.near_modified=200", "--quick"]) == 1
+    seen = capsys.readouterr()
+    assert "state M, same-package" in seen.err
+
+
+def test_the_table_machine_is_calibrated_and_claims_nothing(capsys):
+    found = phicoll.validate("sandy-bridge-e5-2670", quick=True, progress=False)
+    assert not any(q.role == HELD_OUT for q in found.quantities)
+    assert not found.findings
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"machine": "xeon-phi-3120a"}, "nothing is published"),
+        ({"machine": "xeon-phi-5110"}, "xeon-phi-5110p"),
+        ({"seeds": 0}, "seeds"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_runs(arguments, words):
+    with pytest.raises(phicoll.ArgumentError, match=words):
+        phicoll.validate(**{"quick": True, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("yes", "of", "verdict"),
+    [(20, 20, HOLDS), (15, 20, HOLDS), (14, 20, UNRESOLVED), (6, 20, UNRESOLVED), (5, 20, FAILS), (5, 5, UNRESOLVED), (6, 6, HOLDS)],
+)  # fmt: skip
+def test_an_order_takes_enough_seeds(yes, of, verdict):
+    assert verdict_over([True] * yes + [False] * (of - yes)) == verdict
+
+
+def test_the_fit_finds_its_own_coefficients():
+    n = [1, 2, 4, 8, 16]
+    assert fit(n, [76 * k + 1521 - 1096 / k for k in n]) == pytest.approx((76, 1521, 1096))
+    assert fit(n, [5.0 * k + 2 for k in n], inverse=False) == pytest.approx((5, 2, 0))
+
+
+def test_a_quantity_knows_its_error():
+    q = Quantity("g", "n", CALIBRATED, 100.0, 106.0, bound=0.05)
+    assert q.error == pytest.approx(0.06)
+    assert q.verdict == FAILS
+    assert Quantity("g", "n", CALIBRATED, 100.0, float("nan")).verdict == FAILS
+    assert number(12345.6) == "12,346"
+
+
+def test_published_tables_are_whole():
+    assert [len(published.PHI_PING_PONG[at]) for at in published.DISTANCES] == [6, 12, 12, 12]
+    assert all(len(places) == 4 for places in published.PHI_READ.values())
+
+
+def test_points_that_two_checks_want_run_once():
+    ran = []
+
+    class Counted(points.Kernel):
+        def run(self):
+            ran.append(self.spec)
+            return [np.ones(2)]
+
+    def check(name):
+        found = yield [Counted("m", "same", 1, "w", 1), Counted("m", name, 1, "w", 1)]
+        return [len(found)]
+
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(2) as executor:
+        assert points.work_through([check("a"), check("b")], executor) == [[2], [2]]
+    assert sorted(ran) == ["a", "b", "same"]
