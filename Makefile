@@ -15,7 +15,7 @@ help:
 	@echo "make demo       look at this machine, compare the barriers on it: demo/report.html, demo/results.jsonl"
 	@echo "make test       C++ and Python tests, the notebook, style, a sample of the sanitizers and fallbacks"
 	@echo "make test-long  a sample of the full matrix, BUDGET=36 minutes of it (0: all), every sanitizer, the emulated aarch64"
-	@echo "make bench      the speed table: phicoll against the limit and the references"
+	@echo "make bench      the speed tables: phicoll against the limit and the references; the simulated machine"
 	@echo "make build      phicoll in .venv:  .venv/bin/phicoll, .venv/bin/python -c 'import phicoll'"
 	@echo "make clean      removes what was built; .venv and demo/ stay"
 
@@ -34,6 +34,7 @@ demo: build
 	$(PYTHON) -m phicoll demo --out demo
 
 bench: build
+	$(PYTHON) benchmarks/simulator.py
 	$(PYTHON) benchmarks/speed.py
 
 test:

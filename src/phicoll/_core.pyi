@@ -78,6 +78,41 @@ def explain_barrier(
     all_episodes: bool = False,
 ) -> tuple[str, str]: ...
 
+# Simulated sweeps
+def plan_simulation(
+    *,
+    operation: str,
+    machine: str,
+    algorithm: str,
+    ranks: Sequence[int],
+    placement: str,
+    definitions: Sequence[str],
+    episodes: int,
+    warm_up: int,
+    rounds: int,
+    skew_ns: float,
+    wait: str,
+    seed: int | None,
+    resume: str,
+    command: Sequence[str],
+) -> dict[str, Any]: ...
+def simulate_point(task: str) -> tuple[list[str], int, str]: ...
+def stop_simulating(stop: bool) -> None: ...
+
+# Validation
+def barrier_times(
+    machine: str,
+    spec: str,
+    placement: str,
+    ranks: int,
+    episodes: int,
+    warm_up: int,
+    window: bool,
+    skew_ns: float,
+    wait: str,
+    seed: int,
+) -> dict[str, Any]: ...
+
 # Statistics: phicoll/measure/statistics.hpp
 def median(values: _Values) -> float: ...
 def midmean(values: _Values) -> float: ...

@@ -27,7 +27,7 @@ def to_dataframe(results: Results, what: str = "samples") -> pd.DataFrame:
     if what == "calls":
         rows = []
         for o in results.observations.all:
-            if o.subject.definition == "window":
+            if o.subject.definition == "window" or o.subject.simulated:
                 base = identity(o)
                 rows += [{**base, "call": call, "ns": ns} for call, ns in enumerate(o.call_values())]
         return pd.DataFrame(rows)
@@ -70,6 +70,7 @@ def sample_row(o: Observation) -> dict[str, Any]:
         "ns": o.ns,
         "lines": o.lines,
         "switches": o.switches,
+        "cycles": o.cycles,
         "calls": o.calls,
         "capped": o.capped,
         "late": o.late,

@@ -1,22 +1,29 @@
-"""``measure`` and ``sweep``: what Python users measure with.
+"""``measure`` and ``sweep``: what Python users measure and simulate with.
 
-Both check every argument before anything is started, run ``phicoll-bench`` and return :class:`~phicoll.Results`.
-docs/measuring.md says what the numbers mean.
+Both check every argument before anything is started and return :class:`~phicoll.Results`. They run ``phicoll-bench``
+on this machine, or simulate another where ``machine`` is given. docs/measuring.md says what the numbers mean.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from phicoll import _core, bench
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.progress import Display, display
-from phicoll.registry import check_operation, expand
+from phicoll.registry import as_text, check_operation, expand
 from phicoll.results import Results, load
+from phicoll.simulating import SimulatedPlan
 from phicoll.storage import check_writable
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from phicoll.machine import Machine
 
 __all__ = ["DEFINITIONS", "MAX_RANKS", "MODES", "Plan", "measure", "plan", "sweep"]
 
@@ -24,6 +31,19 @@ MODES = ("threads", "processes")
 DEFINITIONS = ("loop", "window")
 STARTS = ("warm", "evicted")
 MAX_RANKS = 1024
+MAX_EPISODES = 100_000
+MAX_ROUNDS = 100_000
+MAX_SKEW_NS = 1e9
+MAX_JOBS = 1024
+
+#: What these are where they are not given, on this machine and on a simulated one.
+MEASURED = {
+    "algorithm": "all,references",
+    "mode": "threads",
+    "definition": DEFINITIONS,
+    "placement": "compact",
+}
+SIMULATED = {"algorithm": "all", "definition": "loop", "placement": "balanced", "wait": "pause(1)"}
 
 
 class Plan:
@@ -42,41 +62,86 @@ class Plan:
 def plan(
     operation: str = "barrier",
     *,
-    algorithm: str | Iterable[str] = "all,references",
-    ranks: int | Sequence[int] = 2,
-    mode: str | Sequence[str] = "threads",
-    definition: str | Sequence[str] = DEFINITIONS,
+    algorithm: str | Iterable[str] | None = None,
+    ranks: int | str | Sequence[int] = 2,
+    machine: str | os.PathLike[str] | Machine | None = None,
+    mode: str | Sequence[str] | None = None,
+    definition: str | Sequence[str] | None = None,
     launches: int | None = None,
     rounds: int | None = None,
     calls: int | None = None,
     window_calls: int | None = None,
     budget_s: float | None = None,
     target_width: float | None = None,
-    placement: str | Sequence[int] = "compact",
-    oversubscribe: bool = False,
-    delay_ns: float = 0,
-    imbalance_ns: float = 0,
-    start: str = "warm",
+    placement: str | Sequence[int] | None = None,
+    oversubscribe: bool | None = None,
+    delay_ns: float | None = None,
+    imbalance_ns: float | None = None,
+    start: str | None = None,
     wait: str | None = None,
     seed: int | None = None,
     lock_wait_s: float | None = None,
+    episodes: int | None = None,
+    warm_up: int | None = None,
+    skew_ns: float | None = None,
+    executor: Executor | None = None,
+    jobs: int | None = None,
     save: str | Path | None = None,
     resume: bool = False,
-) -> Plan:
+) -> Plan | SimulatedPlan:
     """Check the arguments of a sweep and say what would be run. Starts nothing; see :func:`sweep`."""
     check_operation(operation)
-    specs = expand(algorithm, operation)
     counts = check_rank_list(ranks)
     if not counts:
         raise ArgumentError("ranks", "no number", f"1 to {MAX_RANKS}")
-    modes = check_choices("mode", mode, MODES)
-    definitions = check_choices("definition", definition, DEFINITIONS)
+    measured: dict[str, Any] = {
+        "mode": mode,
+        "launches": launches,
+        "calls": calls,
+        "window_calls": window_calls,
+        "budget_s": budget_s,
+        "target_width": target_width,
+        "oversubscribe": oversubscribe or None,
+        "delay_ns": delay_ns,
+        "imbalance_ns": imbalance_ns,
+        "start": start,
+        "lock_wait_s": lock_wait_s,
+    }
+    simulated: dict[str, Any] = {
+        "episodes": episodes,
+        "warm_up": warm_up,
+        "skew_ns": skew_ns,
+        "executor": executor,
+        "jobs": jobs,
+    }
+    if machine is not None:
+        refuse(measured, "only without a machine: a simulated run has no such thing")
+        return plan_simulated(
+            operation,
+            machine=machine_text(machine),
+            algorithm=algorithm,
+            ranks=counts,
+            definition=definition,
+            rounds=rounds,
+            placement=placement,
+            wait=wait,
+            seed=seed,
+            save=save,
+            resume=resume,
+            **simulated,
+        )
+    refuse(simulated, "only with a machine, which is then simulated")
+    specs = expand(MEASURED["algorithm"] if algorithm is None else algorithm, operation)
+    modes = check_choices("mode", MEASURED["mode"] if mode is None else mode, MODES)
+    definitions = check_choices("definition", DEFINITIONS if definition is None else definition, DEFINITIONS)
+    start = "warm" if start is None else start
+    placement = "compact" if placement is None else placement
     check_choices("start", start, STARTS)
     if start == "evicted" and definitions != ["window"]:
         raise ArgumentError(
             "start", "'evicted' with definition loop", "evicted with definition='window' alone"
         )
-    check_placement(placement, counts, oversubscribe)
+    check_placement(placement, counts, bool(oversubscribe))
     arguments = [
         "run",
         operation,
@@ -111,57 +176,166 @@ def plan(
     if target_width is not None:
         arguments += ["--target-width", f"{check_number('target_width', target_width, above=0):g}"]
     for name, value in (("delay_ns", delay_ns), ("imbalance_ns", imbalance_ns)):
-        number = check_number(name, value)
+        number = check_number(name, 0 if value is None else value)
         if number:
             arguments += [f"--{name.replace('_', '-')}", f"{number:g}"]
     if wait is not None:
         arguments += ["--wait", check_wait(wait)]
     if oversubscribe:
         arguments.append("--oversubscribe")
-    output = None
-    if save is not None:
-        output = check_writable(save, "save")
-        if output.suffix == ".parquet":
-            raise ArgumentError(
-                "save",
-                repr(str(save)),
-                "a JSON Lines file, which is written as the run goes on; Results.save writes Parquet",
-            )
-        if resume and output.exists() and output.stat().st_size:
-            load(output)  # refuses what is not ours
-            arguments.append("--resume")
-    elif resume:
-        raise ArgumentError("resume", "True without save", "save= with the file to go on with")
+    output, go_on = check_output(save, resume)
+    if go_on:
+        arguments.append("--resume")
     return Plan(arguments, specs, output)
+
+
+def plan_simulated(
+    operation: str,
+    *,
+    machine: str,
+    algorithm: str | Iterable[str] | None,
+    ranks: list[int],
+    definition: str | Sequence[str] | None,
+    rounds: int | None,
+    placement: str | Sequence[int] | None,
+    wait: str | None,
+    seed: int | None,
+    episodes: int | None,
+    warm_up: int | None,
+    skew_ns: float | None,
+    executor: Executor | None,
+    jobs: int | None,
+    save: str | Path | None,
+    resume: bool,
+) -> SimulatedPlan:
+    """The same for a simulated machine."""
+    if executor is not None and jobs is not None:
+        raise ArgumentError(
+            "jobs", f"{jobs!r} with an executor", "one of both: an executor has its own workers"
+        )
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise ArgumentError("executor", repr(executor), "an executor of concurrent.futures")
+    chosen: dict[str, Any] = {
+        "algorithm": as_text(SIMULATED["algorithm"] if algorithm is None else algorithm),
+        "placement": placement_text(SIMULATED["placement"] if placement is None else placement),
+        "definitions": check_choices(
+            "definition", SIMULATED["definition"] if definition is None else definition, DEFINITIONS
+        ),
+        "episodes": 20 if episodes is None else check_whole("episodes", episodes, 1, MAX_EPISODES),
+        "warm_up": 2 if warm_up is None else check_whole("warm_up", warm_up, 0, MAX_EPISODES),
+        "rounds": 1 if rounds is None else check_whole("rounds", rounds, 1, MAX_ROUNDS),
+        "skew_ns": 1000.0 if skew_ns is None else check_number("skew_ns", skew_ns),
+        "wait": check_wait(SIMULATED["wait"] if wait is None else wait),
+    }
+    if chosen["skew_ns"] > MAX_SKEW_NS:
+        raise ArgumentError("skew_ns", repr(skew_ns), f"at most {MAX_SKEW_NS:g}, a second")
+    workers = _core.allowed_cpu_count() if jobs is None else check_whole("jobs", jobs, 1, MAX_JOBS)
+    number = None if seed is None else check_whole("seed", seed, 0, 1 << 53)
+    command = ["phicoll-bench", "run", operation, "--machine", machine, "--ranks", ",".join(map(str, ranks))]
+    for name, value in {**chosen, "seed": number}.items():
+        if value is not None:
+            option = {"definitions": "definition"}.get(name, name.replace("_", "-"))
+            command += [f"--{option}", ",".join(value) if isinstance(value, list) else format_value(value)]
+    output, go_on = check_output(save, resume)
+    planned = _core.plan_simulation(
+        operation=operation,
+        machine=machine,
+        ranks=ranks,
+        seed=number,
+        resume=str(output) if go_on else "",
+        command=command,
+        **chosen,
+    )
+    if planned["left_out"]:
+        warnings.warn(
+            "references are left out: barriers of other systems have no simulated form",
+            PhicollWarning,
+            stacklevel=4,
+        )
+    if output is not None and not go_on and output.exists() and output.stat().st_size:
+        load(output)  # refuses to append to what is not ours
+    return SimulatedPlan(planned, output, executor, workers)
+
+
+def format_value(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def machine_text(machine: Any) -> str:
+    """A machine as the core's load_machine takes it."""
+    from phicoll.machine import Machine, path_text
+
+    if isinstance(machine, Machine):
+        return machine.name
+    if isinstance(machine, os.PathLike):
+        return path_text(Path(machine))
+    if not isinstance(machine, str):
+        raise ArgumentError("machine", repr(machine), "a machine's name or file")
+    return machine
+
+
+def refuse(options: dict[str, Any], allowed: str) -> None:
+    """Refuse by name what was given."""
+    for name, value in options.items():
+        if value is not None:
+            raise ArgumentError(name, repr(value), allowed)
+
+
+def check_output(save: str | Path | None, resume: bool) -> tuple[Path | None, bool]:
+    """Where the records go, and whether there is a run to go on with."""
+    if save is None:
+        if resume:
+            raise ArgumentError("resume", "True without save", "save= with the file to go on with")
+        return None, False
+    output = check_writable(save, "save")
+    if output.suffix == ".parquet":
+        raise ArgumentError(
+            "save",
+            repr(str(save)),
+            "a JSON Lines file, which is written as the run goes on; Results.save writes Parquet",
+        )
+    if resume and output.exists() and output.stat().st_size:
+        load(output)  # refuses what is not ours
+        return output, True
+    return output, False
 
 
 def sweep(
     operation: str = "barrier",
     *,
-    algorithm: str | Iterable[str] = "all,references",
-    ranks: int | Sequence[int] = 2,
-    mode: str | Sequence[str] = "threads",
-    definition: str | Sequence[str] = DEFINITIONS,
+    algorithm: str | Iterable[str] | None = None,
+    ranks: int | str | Sequence[int] = 2,
+    machine: str | os.PathLike[str] | Machine | None = None,
+    mode: str | Sequence[str] | None = None,
+    definition: str | Sequence[str] | None = None,
     launches: int | None = None,
     rounds: int | None = None,
     calls: int | None = None,
     window_calls: int | None = None,
     budget_s: float | None = None,
     target_width: float | None = None,
-    placement: str | Sequence[int] = "compact",
-    oversubscribe: bool = False,
-    delay_ns: float = 0,
-    imbalance_ns: float = 0,
-    start: str = "warm",
+    placement: str | Sequence[int] | None = None,
+    oversubscribe: bool | None = None,
+    delay_ns: float | None = None,
+    imbalance_ns: float | None = None,
+    start: str | None = None,
     wait: str | None = None,
     seed: int | None = None,
     lock_wait_s: float | None = None,
+    episodes: int | None = None,
+    warm_up: int | None = None,
+    skew_ns: float | None = None,
+    executor: Executor | None = None,
+    jobs: int | None = None,
     save: str | Path | None = None,
     resume: bool = False,
     progress: bool | None = None,
     on_interrupt: str = "return",
 ) -> Results:
     """Measure every combination of algorithm, rank count and mode, interleaved with probes of the machine.
+
+    With ``machine`` the sweep is simulated instead: the same algorithms on that machine, in the same records, labelled
+    simulated.
 
     Parameters
     ----------
@@ -172,13 +346,17 @@ def sweep(
         ``paper-000``, ``paper-001``, ``paper-002`` and ``paper-004``.
     ranks:
         Rank counts, 1 to 1,024; a text may have ranges, ``"2,4,8..32:8"``.
+    machine:
+        A simulated machine's name or file, perhaps with changes (``"xeon-phi-5110p:ring.hop=0"``); ``None`` for this
+        machine. References have no simulated form.
     mode:
-        ``"threads"``, ``"processes"`` or both.
+        ``"threads"`` (the default), ``"processes"`` or both.
     definition:
         ``"loop"`` (mean of back-to-back calls, empty loop subtracted), ``"window"`` (each call from the last entry to
-        the last exit, after a random delay) or both.
+        the last exit, after a random delay) or both; by default both, simulated ``"loop"``.
     launches, rounds:
-        New threads or processes this often (12 by default), rounds in each (8 by default).
+        New threads or processes this often (12 by default), rounds in each (8 by default). A simulated round is
+        another seed, with other places of lines and other starts (1 by default).
     calls, window_calls:
         Calls in a loop sample (by default as many as the clock needs) and in a window sample (32 by default).
     budget_s:
@@ -186,7 +364,8 @@ def sweep(
     target_width:
         Stop a point early when its interval is this narrow, relative to its median.
     placement:
-        ``"compact"``, ``"scatter"``, ``"balanced"`` or a list of CPUs; every rank is pinned.
+        ``"compact"`` (the default), ``"scatter"``, ``"balanced"`` (the default of simulated runs) or a list of CPUs;
+        every rank is pinned.
     oversubscribe:
         Allow more ranks than CPUs that this process may use.
     delay_ns, imbalance_ns:
@@ -194,11 +373,21 @@ def sweep(
     start:
         ``"warm"`` or ``"evicted"``: the state of flags before each call.
     wait:
-        How a rank waits: ``spin``, ``pause``, ``pause(n)``, ``yield`` or ``adaptive`` (the default).
+        How a rank waits: ``spin``, ``pause``, ``pause(n)``, ``yield`` or ``adaptive`` (the default; simulated:
+        ``pause(1)``).
     seed:
-        Seeds places, orders and delays; drawn and recorded where not given.
+        Seeds places, orders and delays; drawn and recorded where not given, 1 in simulated runs.
     lock_wait_s:
         How long to wait for CPUs that another measurement uses (30 by default), in seconds.
+    episodes, warm_up:
+        Simulated: episodes of a sample (20 by default), and those before it (2 by default).
+    skew_ns:
+        Simulated: ranks start, and enter each episode of a window, within this time of each other (1,000 by default).
+    executor:
+        Simulated: where points are simulated, any executor of ``concurrent.futures`` or Dask's
+        ``Client.get_executor()``; by default threads, which run side by side because the core releases the GIL.
+    jobs:
+        Simulated: how many threads (by default one a CPU that may be used).
     save:
         A JSON Lines file that gets each record as it is measured.
     resume:
@@ -244,6 +433,12 @@ def sweep(
         wait=wait,
         seed=seed,
         lock_wait_s=lock_wait_s,
+        machine=machine,
+        episodes=episodes,
+        warm_up=warm_up,
+        skew_ns=skew_ns,
+        executor=executor,
+        jobs=jobs,
         save=save,
         resume=resume,
     )
@@ -257,9 +452,10 @@ def sweep(
 
 
 def measure(algorithm: str | Iterable[str], **options: Any) -> Results:
-    """Measure one algorithm or a few; takes what :func:`sweep` takes.
+    """Measure or simulate one algorithm or a few; takes what :func:`sweep` takes.
 
     ``phicoll.measure("dissemination", ranks=2, mode="processes")``
+    ``phicoll.measure("dissemination", ranks=240, machine="xeon-phi-5110p")``
     """
     return sweep(algorithm=algorithm, **options)
 

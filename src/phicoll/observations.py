@@ -22,11 +22,12 @@ Round = tuple[str, int, int]  # run, launch, round
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One sample. ``ns`` is its value: the largest over the ranks of a loop, the mean of the middle half of a
-    window's calls.
+    """One sample. ``ns`` is its value: the largest over the ranks of a loop (simulated: the mean over its episodes),
+    the mean of the middle half of a window's calls.
 
     ``lines`` and ``switches`` are ``ns`` over the ping-pong and the switch time of the same round; ``lines`` is
-    ``None`` where ranks share a CPU, and both are where the round has no such probe.
+    ``None`` where ranks share a CPU, and both are where the round has no such probe. ``cycles`` is the value in
+    cycles of a simulated machine, ``None`` for what was measured.
     """
 
     subject: Subject
@@ -41,6 +42,7 @@ class Observation:
     late: int
     lines: float | None
     switches: float | None
+    cycles: float | None
     sample: Record = field(repr=False, compare=False)
     probes: Record = field(repr=False, compare=False)
     point: Record = field(repr=False, compare=False)
@@ -56,11 +58,13 @@ class Observation:
     @property
     def in_units(self) -> float | None:
         """The value in the unit of its subject (``subject.unit``)."""
+        if self.subject.simulated:
+            return self.cycles
         return self.switches if self.subject.oversubscribed else self.lines
 
     def call_values(self) -> list[float]:
-        """Every raw value in ns: each call of a window; a loop knows only its mean."""
-        if self.subject.definition == "window":
+        """Every raw value in ns: each call of a window, each simulated episode; a measured loop knows only its mean."""
+        if self.subject.definition == "window" or self.subject.simulated:
             return [float(ns) for ns in self.sample["ns"]]
         return [self.ns]
 
@@ -147,6 +151,7 @@ def subject_of(
             store=str(point.get("store") or ""),
             origin=str(point.get("origin") or ""),
             source=str(point.get("source") or ""),
+            machine_digest=str(point.get("machine_digest") or ""),
         )
     return subject
 
@@ -171,6 +176,7 @@ def observe_one(subject: Subject, point: Record, sample: Record, probe: Record, 
         late=int(sample.get("late") or 0),
         lines=value / pingpong if pingpong and not subject.oversubscribed else None,
         switches=value / switch if switch and subject.oversubscribed else None,
+        cycles=sample.get("value_cycles"),
         sample=sample,
         probes=probe,
         point=point,

@@ -161,8 +161,8 @@ class Results:
         ----------
         what:
             ``"samples"``: a row for each sample with its subject, value and probes. ``"calls"``: a row for each call
-            of the window samples. ``"rounds"``: a row for each round with its probes. ``"points"``: a row for each
-            point. Times are in ns.
+            of the window samples, and for each simulated episode. ``"rounds"``: a row for each round with its
+            probes. ``"points"``: a row for each point. Times are in ns.
         """
         from phicoll.frames import to_dataframe
 
@@ -195,7 +195,12 @@ class Results:
         if self.contexts:
             context = self.contexts[-1]
             host = context.get("host") or {}
-            words.append(f"{host.get('cpu_model', 'unknown CPU')}, {context.get('created', '')}".rstrip(", "))
+            machines = context.get("machines") or []
+            where = host.get("cpu_model", "unknown CPU")
+            if machines:
+                names = ", ".join(f"{machine['name']} (digest {machine['digest']})" for machine in machines)
+                where = f"simulated {names}, seed {context.get('seed')}"
+            words.append(f"{where}, {context.get('created', '')}".rstrip(", "))
         if self.unverified:
             words.append(f"{len(self.unverified)} point(s) not verified")
         return "; ".join(words)

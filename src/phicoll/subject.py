@@ -37,6 +37,7 @@ class Subject:
     store: str
     origin: str
     source: str
+    machine_digest: str = ""
 
     @property
     def setting(self) -> tuple[Any, ...]:
@@ -45,6 +46,7 @@ class Subject:
             self.operation,
             self.mode,
             self.machine,
+            self.machine_digest,
             self.ranks,
             self.size_bytes,
             self.placement,
@@ -58,15 +60,25 @@ class Subject:
         )
 
     @property
+    def simulated(self) -> bool:
+        """Whether the numbers are a simulated machine's."""
+        return self.mode == "simulated"
+
+    @property
     def unit(self) -> str:
-        """The unit of the machine's limit: ``switches`` where ranks share a CPU, else ``lines``."""
+        """The machine's own unit: ``switches`` where ranks share a CPU, else ``lines``. Simulated: ``cycles``."""
+        if self.simulated:
+            return "cycles"
         return "switches" if self.oversubscribed else "lines"
 
     def title(self) -> str:
         """The setting in words, for the heading of a table or of a panel."""
-        words = [f"{self.operation}, {self.ranks} {self.mode}"]
+        ranks = f"{self.ranks} ranks, simulated" if self.simulated else f"{self.ranks} {self.mode}"
+        words = [f"{self.operation}, {ranks}"]
         if self.machine != "host":
             words.append(self.machine)
+        if self.simulated:
+            words.append(self.placement)
         if self.size_bytes:
             words.append(f"{self.size_bytes} B")
         words.append(self.definition)
@@ -77,7 +89,7 @@ class Subject:
         if self.start not in ("", "warm"):
             words.append(f"{self.start} start")
         cpus = json.loads(self.cpus)
-        if cpus:
+        if cpus and not self.simulated:
             words.append("CPUs " + shorten(cpus))
         if self.label:
             words.append(self.label)

@@ -25,7 +25,8 @@ using RoundKey = std::tuple<std::string, std::string, int, int, int>;  // run, m
 
 struct Value {
   double ns;
-  double units;  ///< of the round's ping-pong, or switch where ranks share a CPU; NaN without one
+  double
+      units;  ///< of the round's ping-pong, or switch where ranks share a CPU; cycles where simulated; or NaN
   int launch;
   int round;
 };
@@ -69,8 +70,11 @@ std::string cell(double value, int decimals = 2) {
 }
 
 void print_table(const TableKey& key, std::vector<Row>& rows) {
-  std::printf("\n%d ranks as %s, %s, %s; in %s\n", std::get<0>(key), std::get<2>(key).c_str(),
-              std::get<1>(key).c_str(), std::get<3>(key).c_str(), std::get<4>(key).c_str());
+  const std::string label = std::get<3>(key).empty() ? "" : ", " + std::get<3>(key);
+  std::printf("\n%d ranks as %s, %s%s; in %s\n", std::get<0>(key), std::get<2>(key).c_str(),
+              std::get<1>(key).c_str(), label.c_str(), std::get<4>(key).c_str());
+  const bool simulated = std::get<4>(key) == "cycles";
+  const double scale = simulated ? 1e-3 : 1;
   const auto middle_of = [](const Row& row, int parity) {
     std::vector<double> values;
     for (const auto& entry : row.values)
@@ -81,10 +85,14 @@ void print_table(const TableKey& key, std::vector<Row>& rows) {
   for (Row& row : rows) row.middle = middle_of(row, -1);
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.middle < b.middle; });
   // The best is chosen on odd rounds and compared on even ones: otherwise luck would choose it.
+  // With one seed there is nothing else to choose on.
+  const bool one_seed = simulated && std::all_of(rows.begin(), rows.end(),
+                                                 [](const Row& row) { return row.values.size() <= 1; });
+  const int odd = one_seed ? -1 : 1;
   const Row* best = nullptr;
   for (const Row& row : rows)
-    if (row.verified && std::isfinite(middle_of(row, 1)) &&
-        (best == nullptr || middle_of(row, 1) < middle_of(*best, 1)))
+    if (row.verified && std::isfinite(middle_of(row, odd)) &&
+        (best == nullptr || middle_of(row, odd) < middle_of(*best, odd)))
       best = &row;
 
   struct Against {
@@ -112,20 +120,22 @@ void print_table(const TableKey& key, std::vector<Row>& rows) {
   }
   const std::vector<double> adjusted = measure::holm(p_values);
 
-  std::printf("%-52s %5s %30s %22s %22s\n", "barrier", "n", "median ns [95 %]", "units",
+  std::printf("%-52s %5s %30s %22s %22s\n", "barrier", "n",
+              simulated ? "median us [95 %]" : "median ns [95 %]", simulated ? "cycles" : "units",
               "to the best [95 %]");
   std::size_t next = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
     std::vector<double> ns, units;
     for (const auto& entry : row.values) {
-      ns.push_back(entry.second.ns);
+      ns.push_back(entry.second.ns * scale);
       if (std::isfinite(entry.second.units)) units.push_back(entry.second.units);
     }
-    const auto interval = [](const std::vector<double>& values, int decimals) {
+    const auto interval = [simulated](const std::vector<double>& values, int decimals) {
       const Interval found = measure::median_interval(values, 0.95);
       if (values.empty()) return std::string("-");
       const std::string text = cell(found.value, decimals);
+      if (simulated && values.size() == 1) return text;  // one seed: there is no more to know
       return found.valid ? text + " [" + cell(found.low, decimals) + ", " + cell(found.high, decimals) + "]"
                          : text + " [too few]";
     };
@@ -134,13 +144,18 @@ void print_table(const TableKey& key, std::vector<Row>& rows) {
       const bool resolved = adjusted[next++] < 0.05;
       const Interval& r = against[i].ratio;
       ratio = cell(std::exp(r.value));
+      if (one_seed) {
+        std::printf("%-52s %5zu %30s %22s %22s\n", row.spec.substr(0, 52).c_str(), row.values.size(),
+                    interval(ns, 3).c_str(), interval(units, 1).c_str(), ratio.c_str());
+        continue;
+      }
       ratio += r.valid ? " [" + cell(std::exp(r.low)) + ", " + cell(std::exp(r.high)) + "]" : " [too few]";
       if (!resolved) ratio += " ~";
       if (against[i].by_launch) ratio += " L";
     }
     std::printf("%-52s %5zu %30s %22s %22s%s\n", row.spec.substr(0, 52).c_str(), row.values.size(),
-                interval(ns, 1).c_str(), interval(units, 2).c_str(), ratio.c_str(),
-                row.verified ? "" : "  NOT VERIFIED, not ranked");
+                interval(ns, simulated ? 3 : 1).c_str(), interval(units, simulated ? 1 : 2).c_str(),
+                ratio.c_str(), row.verified ? "" : "  NOT VERIFIED, not ranked");
   }
 }
 
@@ -190,8 +205,13 @@ int compare_command(const std::vector<std::string>& words) {
     if (record["delay_ns"].number > 0 || record["imbalance_ns"].number > 0)
       definition += " with delay " + cell(record["delay_ns"].number, 0) + " and imbalance " +
                     cell(record["imbalance_ns"].number, 0) + " ns";
-    const TableKey table(ranks, definition, point["mode"].string, probe["label"].string,
-                         shares ? "switches" : "lines");
+    const bool simulated = point["mode"].string == "simulated";
+    std::string mode = point["mode"].string;
+    if (simulated) mode += " on " + point["machine"].string + ", " + point["placement"].string;
+    const TableKey table(ranks, definition, mode, probe["label"].string,
+                         simulated ? "cycles"
+                         : shares  ? "switches"
+                                   : "lines");
     Row& row = tables[table][point["spec"].string];
     row.spec = point["spec"].string;
     row.verified = row.verified && verified[key];
@@ -199,7 +219,8 @@ int compare_command(const std::vector<std::string>& words) {
     const int of_run = run_number.emplace(run, static_cast<int>(run_number.size())).first->second;
     const double ns = value_of(record);
     const int own_launch = of_run * 1000000 + launch;
-    row.values[{own_launch, round}] = Value{ns, unit > 0 ? ns / unit : NAN, own_launch, round};
+    const double units = simulated ? record["value_cycles"].number : unit > 0 ? ns / unit : NAN;
+    row.values[{own_launch, round}] = Value{ns, units, own_launch, round};
   }
   if (tables.empty()) std::printf("%s holds no samples\n", path.c_str());
   for (auto& table : tables) {
@@ -209,7 +230,8 @@ int compare_command(const std::vector<std::string>& words) {
   }
   std::printf(
       "\nunits: lines are one-way transfers of one cache line in the same round, switches those between two "
-      "ranks of one CPU.\n~: no difference resolved (sign test, Holm over the table). L: the unit of the "
+      "ranks of one CPU, cycles those of the simulated machine, each n with a seed of its own.\n~: no "
+      "difference resolved (sign test, Holm over the table). L: the unit of the "
       "test is "
       "the launch, not the round.\n");
   return 0;

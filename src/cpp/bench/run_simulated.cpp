@@ -166,7 +166,7 @@ int run_simulated(const Arguments& arguments, const std::vector<std::string>& wh
     continuing = true;
   }
   measure::RecordWriter writer(output);
-  const std::atomic<bool>& interrupted = catch_interrupts();
+  const std::atomic<bool>& interrupted = catch_interrupts(true);
   const std::int64_t start_ns = os::now_ns();
   const auto elapsed_s = [&] { return static_cast<double>(os::now_ns() - start_ns) * 1e-9; };
   if (!continuing) writer.write("context", run, sim::simulated_context(settings, whole_line, build_info()));

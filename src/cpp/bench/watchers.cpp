@@ -25,9 +25,10 @@ void wait_for_watcher() {
 
 }  // namespace
 
-const std::atomic<bool>& catch_interrupts() {
+const std::atomic<bool>& catch_interrupts(bool once) {
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
+  if (once) action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);

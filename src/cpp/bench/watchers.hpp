@@ -8,8 +8,8 @@
 namespace phicoll {
 namespace bench {
 
-/// From now on SIGINT and SIGTERM only make this true.
-const std::atomic<bool>& catch_interrupts();
+/// From now on SIGINT and SIGTERM only make this true; with `once` a second one ends the program.
+const std::atomic<bool>& catch_interrupts(bool once = false);
 
 /// A line on stderr. Progress (`progress: ...`) is for programs that watch; everything else says who speaks.
 /// With `acknowledged` a line of progress waits until the watcher has written a byte to our standard input,

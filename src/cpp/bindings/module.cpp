@@ -12,7 +12,8 @@ PYBIND11_MODULE(_core, module) {
   register_doctor(module);
   register_statistics(module);
   register_counting(module);
-  register_validation(module);
-  register_explain(module);
+  register_simulation(module);
   register_kernels(module);
+  register_explain(module);
+  register_validation(module);
 }

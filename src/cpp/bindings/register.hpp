@@ -16,9 +16,10 @@ void register_machines(py::module_& module);
 void register_doctor(py::module_& module);
 void register_statistics(py::module_& module);
 void register_counting(py::module_& module);
-void register_validation(py::module_& module);
-void register_explain(py::module_& module);
+void register_simulation(py::module_& module);
 void register_kernels(py::module_& module);
+void register_explain(py::module_& module);
+void register_validation(py::module_& module);
 
 }  // namespace bindings
 }  // namespace phicoll

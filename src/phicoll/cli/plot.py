@@ -26,7 +26,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--kind", default="auto", choices=KINDS, help="what to show (default: auto)")
     parser.add_argument(
-        "--unit", choices=("lines", "switches", "ns"), help="the axis (default: lines, or switches)"
+        "--unit",
+        choices=("lines", "switches", "ns", "us", "cycles"),
+        help="the axis (default: lines, switches or, simulated, us)",
     )
     parser.add_argument("--label", choices=("remote", "same-core"), help="which rounds (default: remote)")
     parser.add_argument("--most", type=int, metavar="N", help="only so many algorithms, the fastest")

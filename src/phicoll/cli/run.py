@@ -1,4 +1,4 @@
-"""``phicoll run``: measure a sweep."""
+"""``phicoll run``: measure or simulate a sweep."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ NAMES = {
     "window_calls": "window-calls",
     "delay_ns": "delay-ns",
     "imbalance_ns": "imbalance-ns",
+    "warm_up": "warm-up",
+    "skew_ns": "skew-ns",
 }
 
 EXAMPLES = """algorithms are separated by commas, their parameters by colons:
   phicoll run barrier --algorithm dissemination:ways=3,static-tournament:ways=4:notify=local,std-barrier \\
       --ranks 2,4,8 --mode threads,processes --oversubscribe -o r.jsonl
+  phicoll run barrier --algorithm all --machine xeon-phi-5110p --ranks 8..232:8 -o simulated.jsonl
 sets: all, references, paper-000, paper-001, paper-002, paper-004"""
 
 
@@ -39,24 +42,28 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("operation", help="barrier")
     parser.add_argument(
         "--algorithm",
-        default="all,references",
         metavar="LIST",
-        help="what to measure (default: all,references)",
+        help="what to measure (default: all,references; with --machine: all)",
     )
     parser.add_argument(
         "--ranks", default="2", metavar="LIST", help="rank counts such as 2,4,8..32:8 (default: 2)"
     )
     parser.add_argument(
-        "--mode", default="threads", metavar="LIST", help="threads, processes or both (default: threads)"
+        "--machine",
+        metavar="M",
+        help="simulate M instead of measuring here: a name (phicoll list machines) or a machine file, perhaps with "
+        "changes such as xeon-phi-5110p:ring.hop=0",
     )
+    parser.add_argument("--mode", metavar="LIST", help="threads, processes or both (default: threads)")
     parser.add_argument(
         "--definition",
-        default="loop,window",
         metavar="LIST",
-        help="of run time: loop, window or both (default: both)",
+        help="of run time: loop, window or both (default: both; with --machine: loop)",
     )
     parser.add_argument("--launches", metavar="N", help="new threads or processes this often (default: 12)")
-    parser.add_argument("--rounds", metavar="N", help="rounds in each launch (default: 8)")
+    parser.add_argument(
+        "--rounds", metavar="N", help="rounds in each launch (default: 8); simulated: seeds (default: 1)"
+    )
     parser.add_argument("--calls", metavar="N", help="calls in a loop sample (default: as the clock needs)")
     parser.add_argument("--window-calls", metavar="N", help="calls in a window sample (default: 32)")
     parser.add_argument("--budget", metavar="S", help="seconds that the whole sweep may take")
@@ -65,25 +72,32 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument(
         "--placement",
-        default="compact",
-        help="compact, scatter, balanced or a list of CPUs (default: compact)",
+        help="compact, scatter, balanced or a list of CPUs (default: compact; with --machine: balanced)",
     )
     parser.add_argument("--oversubscribe", action="store_true", help="allow more ranks than CPUs")
-    parser.add_argument("--delay-ns", default="0", metavar="NS", help="delay between barriers")
-    parser.add_argument("--imbalance-ns", default="0", metavar="NS", help="largest random delay of one rank")
+    parser.add_argument("--delay-ns", metavar="NS", help="delay between barriers")
+    parser.add_argument("--imbalance-ns", metavar="NS", help="largest random delay of one rank")
+    parser.add_argument("--start", help="warm or evicted flags before each call (default: warm)")
     parser.add_argument(
-        "--start", default="warm", help="warm or evicted flags before each call (default: warm)"
+        "--wait",
+        metavar="POLICY",
+        help="spin, pause, pause(n), yield or adaptive (the default; with --machine: pause(1))",
     )
     parser.add_argument(
-        "--wait", metavar="POLICY", help="spin, pause, pause(n), yield or adaptive (the default)"
-    )
-    parser.add_argument(
-        "--seed", metavar="N", help="seeds places, orders and delays (default: drawn, and recorded)"
+        "--seed", metavar="N", help="seeds places, orders and delays (default: drawn; with --machine: 1)"
     )
     parser.add_argument(
         "--lock-wait",
         metavar="S",
         help="how long to wait for CPUs that another measurement uses (default: 30)",
+    )
+    parser.add_argument("--episodes", metavar="N", help="with --machine: episodes of a sample (default: 20)")
+    parser.add_argument("--warm-up", metavar="N", help="with --machine: episodes before them (default: 2)")
+    parser.add_argument(
+        "--skew-ns", metavar="NS", help="with --machine: ranks start within this time (default: 1000)"
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", help="with --machine: points simulated at the same time (default: the CPUs)"
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="where every record goes as it is measured (JSON Lines)"
@@ -128,6 +142,11 @@ def measure(arguments: argparse.Namespace) -> Results:
         budget_s=arguments.budget,
         target_width=arguments.target_width,
         placement=arguments.placement,
+        machine=arguments.machine,
+        episodes=arguments.episodes,
+        warm_up=arguments.warm_up,
+        skew_ns=arguments.skew_ns,
+        jobs=arguments.jobs,
         oversubscribe=arguments.oversubscribe,
         delay_ns=arguments.delay_ns,
         imbalance_ns=arguments.imbalance_ns,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.compare.best import Ratio, ratios_to
-from phicoll.compare.units import Estimate, estimate, units_of
+from phicoll.compare.units import Estimate, Units, estimate, units_of
 from phicoll.errors import ArgumentError
 from phicoll.observations import Observation, Observations
 from phicoll.registry import short_name
@@ -29,7 +29,7 @@ class Row:
 
     ``time`` is the median over the units with its exact interval; ``mean_ns``, ``p95_ns``, ``p99_ns`` and ``max_ns``
     are over every call of a window and over every sample of a loop, which knows only its mean. ``lines`` and
-    ``switches`` are medians of ratios to the probe of the same round.
+    ``switches`` are medians of ratios to the probe of the same round; ``cycles`` are those of a simulated machine.
     """
 
     subject: Subject
@@ -46,6 +46,7 @@ class Row:
     launch_share: float | None = None
     lines: Estimate | None = None
     switches: Estimate | None = None
+    cycles: Estimate | None = None
     mean_ns: float | None = None
     p95_ns: float | None = None
     p99_ns: float | None = None
@@ -61,7 +62,9 @@ class Row:
 
     @property
     def in_units(self) -> Estimate | None:
-        """The estimate in the subject's own unit: lines, or switches where ranks share a CPU."""
+        """The estimate in the subject's own unit: lines, or switches where ranks share a CPU; simulated: cycles."""
+        if self.subject.simulated:
+            return self.cycles
         return self.switches if self.subject.oversubscribed else self.lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,6 +110,7 @@ class Row:
             "max_ns": self.max_ns,
             **spread("lines", self.lines),
             **spread("switches", self.switches),
+            **spread("cycles", self.cycles),
             "ratio_to_best": self.ratio_to_best.to_dict() if self.ratio_to_best else None,
             "notes": list(self.notes),
         }
@@ -268,9 +272,13 @@ def summarise_subject(
     if not verified:
         return Row(**counts, notes=("not verified: none of its timings count",))
     units = units_of([o.ns for o in of], [o.launch_key for o in of])
+    if subject.simulated:  # seeds are the units, and a seed gives the same again
+        units = Units(np.array([o.ns for o in of]), "round", None, counts["launches"])
     raw = np.array([value for o in of for value in o.call_values()])
     p95, p99 = np.percentile(raw, [95, 99])
-    notes = [note for note in (units.note, ratio.note if ratio else None) if note]
+    notes = [note for note in (units.note, ratio.note if ratio else None) if note and not subject.simulated]
+    if subject.simulated:
+        notes.append(f"simulated with {len({o.round_key for o in of})} seed(s)")
     if counts["capped"]:
         notes.append(f"{counts['capped']} of {len(of)} samples cut by a time cap")
     return Row(
@@ -281,6 +289,7 @@ def summarise_subject(
         launch_share=units.launch_share,
         lines=estimate_ratio(of, "lines"),
         switches=estimate_ratio(of, "switches"),
+        cycles=estimate_ratio(of, "cycles"),
         mean_ns=float(raw.mean()),
         p95_ns=float(p95),
         p99_ns=float(p99),
@@ -291,7 +300,7 @@ def summarise_subject(
 
 
 def estimate_ratio(of: Sequence[Observation], name: str) -> Estimate | None:
-    """The median of a ratio to a probe, over the rounds that have the probe."""
+    """The median of a value in another unit, over the rounds that have it."""
     pairs = [(value, o.launch_key) for o in of if (value := getattr(o, name)) is not None]
     if not pairs:
         return None

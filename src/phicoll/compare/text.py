@@ -16,8 +16,22 @@ NUMERIC = (1, 2, 3, 4, 5, 6)
 
 
 def columns(rows: Sequence[Row]) -> tuple[str, ...]:
-    """The heads of one setting's table; the unit is lines, or switches where ranks share a CPU."""
+    """The heads of one setting's table; the unit is lines, or switches where ranks share a CPU.
+
+    Simulated times are in us and cycles.
+    """
     unit = rows[0].subject.unit
+    if rows[0].subject.simulated:
+        return (
+            "algorithm",
+            "median us [seeds]",
+            "cycles [seeds]",
+            "ratio to best",
+            "p95 us",
+            "max us",
+            "n",
+            "",
+        )
     return ("algorithm", "median ns [95 %]", f"{unit} [95 %]", "ratio to best", "p95 ns", "max ns", "n", "")
 
 
@@ -30,11 +44,19 @@ def number(value: float | None) -> str:
     return f"{value:.3g}"
 
 
-def interval(found: Estimate | None) -> str:
+def interval(found: Estimate | None, scale: float = 1.0, units: int | None = None) -> str:
+    """Median and interval; the median alone where one unit is all there is to know."""
     if found is None:
         return "-"
+    if units == 1:
+        return number(found.median * scale)
     mark = "" if found.enough else " ?"  # too few units for the confidence
-    return f"{number(found.median)} [{number(found.low)}, {number(found.high)}]{mark}"
+    median, low, high = (number(value * scale) for value in (found.median, found.low, found.high))
+    return f"{median} [{low}, {high}]{mark}"
+
+
+def scaled(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale
 
 
 def cells(row: Row) -> list[str]:
@@ -46,18 +68,22 @@ def cells(row: Row) -> list[str]:
         ratio_text = "-"
     elif ratio.opponent == row.subject.spec:
         ratio_text = "1 (best)"
+    elif row.subject.simulated and row.units == 1:
+        ratio_text = f"{ratio.median:.2f}"
     else:
         ratio_text = f"{ratio.median:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]" + (
             "" if ratio.resolved else " ="
         )
     note = f"chose {row.chosen['spec']}" if row.chosen and row.chosen.get("spec") else ""
+    scale = 1e-3 if row.subject.simulated else 1.0
+    units = row.units if row.subject.simulated else None
     return [
         row.name,
-        interval(row.time),
-        interval(row.in_units),
+        interval(row.time, scale, units),
+        interval(row.in_units, units=units),
         ratio_text,
-        number(row.p95_ns),
-        number(row.max_ns),
+        number(scaled(row.p95_ns, scale)),
+        number(scaled(row.max_ns, scale)),
         str(row.samples),
         note,
     ]
@@ -66,10 +92,22 @@ def cells(row: Row) -> list[str]:
 def footer(comparison: Comparison) -> list[str]:
     """What the signs mean, and what a reader has to know; only what occurs."""
     lines = []
-    rows = [row for row in comparison.rows if row.verified]
-    if any(row.ratio_to_best and not row.ratio_to_best.resolved and row.ratio_to_best.units for row in rows):
+    verified = [row for row in comparison.rows if row.verified]
+    rows = [row for row in verified if not row.subject.simulated]
+    seeds = [row for row in verified if row.subject.simulated]
+    if seeds:
+        lines.append(
+            "simulated, not measured: n samples, each with a seed of its own; "
+            + (
+                "intervals are over the seeds"
+                if any(row.units > 1 for row in seeds)
+                else "one seed has no interval"
+            )
+        )
+    shown = rows + [row for row in seeds if row.units > 1]
+    if any(row.ratio_to_best and not row.ratio_to_best.resolved and row.ratio_to_best.units for row in shown):
         lines.append("= : no difference resolved (sign test within rounds, Holm-corrected over the table)")
-    if any(row.in_units and not row.in_units.enough for row in rows):
+    if any(row.in_units and not row.in_units.enough for row in shown):
         lines.append("? : too few units for a 95 % interval; the whole range is shown")
     if any(row.subject.oversubscribed for row in rows):
         lines.append("switches : of a CPU between two ranks of it that hand a word to each other by yielding")

@@ -41,8 +41,9 @@ def figure(results: Results, kind: str = "auto", **options: Any) -> Figure:
         rank counts. ``"probes"``: the machine over the time of the run. ``"distributions"``: threads against
         processes. ``"auto"``: lines over ranks where there are more than three rank counts, else the comparison.
     **options:
-        ``unit``: ``"lines"``, ``"switches"`` or ``"ns"``; ``label``: ``"remote"`` or ``"same-core"``; ``most``: how
-        many algorithms, the fastest first (comparison, distributions); ``highlight``: how many in colour (ranks).
+        ``unit``: ``"lines"``, ``"switches"``, ``"ns"``, ``"us"`` or ``"cycles"`` (simulated: us by default);
+        ``label``: ``"remote"`` or ``"same-core"``; ``most``: how many algorithms, the fastest first (comparison,
+        distributions); ``highlight``: how many in colour (ranks).
 
     Raises
     ------

@@ -9,6 +9,7 @@ import numpy as np
 
 from phicoll.compare import Row
 from phicoll.compare.text import number
+from phicoll.compare.units import Estimate
 from phicoll.plots.style import (
     AXIS_LABELS,
     INK,
@@ -47,11 +48,12 @@ def draw_comparison(
         The values, and the rows of a comparison that belong into one panel: same ranks, definition and label; the
         modes stand beside each other.
     unit:
-        ``"lines"``, ``"switches"`` or ``"ns"``; by default the rows' own unit, ns where there is no probe.
+        ``"lines"``, ``"switches"``, ``"ns"``, ``"us"`` or ``"cycles"``; by default the rows' own unit, ns where there
+        is no probe.
     most:
         Show only so many algorithms, the fastest.
     times:
-        Write the median in ns at the right.
+        Write the median in ns at the right, in us where simulated.
     end:
         Where the axis ends at the latest; rounds beyond are counted at its edge.
     """
@@ -79,7 +81,7 @@ def draw_comparison(
     beyond(ax, observations, names, by_name, modes, height, unit, high)
     if unit == "lines" and low < 1:
         low = min(low, 0.85)
-    if unit != "ns":
+    if unit in ("lines", "switches"):
         ax.axvline(1, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         low = min(low, 0.9)
     if high / low > 5:
@@ -107,20 +109,28 @@ def own_unit(rows: Sequence[Row]) -> str:
 
 
 def middle(row: Row, unit: str) -> float:
-    found = row.time if unit == "ns" else row.in_units
+    found = estimate_in(row, unit)
     return found.median if found else np.inf
+
+
+def estimate_in(row: Row, unit: str) -> Estimate | None:
+    """The row's estimate on the axis."""
+    if unit == "us" and row.time is not None:
+        t = row.time
+        return Estimate(t.median / 1000, t.low / 1000, t.high / 1000, t.confidence, t.enough)
+    return row.time if unit == "ns" else row.in_units
 
 
 def values_of(observations: Observations, row: Row, unit: str) -> np.ndarray:
     of = observations.by_subject[row.subject]
-    if unit == "ns":
-        return np.array([o.ns for o in of])
+    if unit in ("ns", "us"):
+        return np.array([o.ns for o in of]) / (1000 if unit == "us" else 1)
     return np.array([value for o in of if (value := o.in_units) is not None])
 
 
 def draw_strip(ax: Axes, y: float, height: float, values: np.ndarray, row: Row, unit: str) -> None:
     colour = ORIGIN_COLOURS.get(row.subject.origin, INK)
-    found = row.time if unit == "ns" else row.in_units
+    found = estimate_in(row, unit)
     assert found is not None
     ax.scatter(
         values,
@@ -132,7 +142,8 @@ def draw_strip(ax: Axes, y: float, height: float, values: np.ndarray, row: Row, 
         linewidths=0,
         zorder=2,
     )
-    ax.plot([found.low, found.high], [y, y], color=INK, linewidth=2.2, solid_capstyle="butt", zorder=3)
+    if row.units > 1:
+        ax.plot([found.low, found.high], [y, y], color=INK, linewidth=2.2, solid_capstyle="butt", zorder=3)
     filled = row.subject.mode == "threads"
     ax.scatter(
         [found.median],
@@ -179,9 +190,11 @@ def beyond(
 def write_times(
     ax: Axes, names: Sequence[str], by_name: dict[str, dict[str, Row]], modes: Sequence[str]
 ) -> None:
+    simulated = modes == ["simulated"]
+    scale = 1e-3 if simulated else 1.0
     for index, name in enumerate(names):
         found = [by_name[name].get(mode) for mode in modes]
-        text = " / ".join(number(row.time.median) if row and row.time else "-" for row in found)
+        text = " / ".join(number(row.time.median * scale) if row and row.time else "-" for row in found)
         ax.annotate(
             text,
             (1.015, index),
@@ -192,7 +205,7 @@ def write_times(
             annotation_clip=False,
         )
     ax.annotate(
-        "ns, " + " / ".join(modes),
+        "us, simulated" if simulated else "ns, " + " / ".join(modes),
         (1.015, -0.62),
         xycoords=("axes fraction", "data"),
         va="bottom",

@@ -1,9 +1,9 @@
-"""Threads against processes: distributions over places and launches, as cumulative shares."""
+"""Threads against processes: distributions over places and launches, as cumulative shares. Simulated: over episodes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,15 +13,29 @@ from phicoll.plots.style import AXIS_LABELS, SERIES, plain_log_ticks, tidy
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from phicoll.observations import Observations
+    from phicoll.observations import Observation, Observations
 
 __all__ = ["draw_distribution"]
+
+
+def in_unit(o: Observation, unit: str) -> float | None:
+    """An observation's value on the axis."""
+    return of_ns(o, o.ns, unit) if unit in ("ns", "us") else o.in_units
+
+
+def of_ns(o: Observation, ns: float, unit: str) -> float:
+    """A time of an observation on a simulated axis, or on one of ns or us."""
+    if unit == "cycles":
+        return ns * float(o.point["clock_mhz"]) / 1000
+    return ns / 1000 if unit == "us" else ns
 
 
 def draw_distribution(
     ax: Axes, observations: Observations, rows: Sequence[Row], unit: str | None = None
 ) -> Axes:
     """Draw one panel: for each row the share of rounds (places) up to a value, and its launch medians as ticks.
+
+    A simulated row shows its episodes over all seeds, and the seeds as ticks.
 
     ``rows`` are of one algorithm that differ in mode, such as threads and processes.
     """
@@ -30,7 +44,9 @@ def draw_distribution(
     low, high = np.inf, 0.0
     for index, row in enumerate(rows):
         of = observations.by_subject[row.subject]
-        pairs = [(o.ns if unit == "ns" else o.in_units, o.launch_key) for o in of]
+        pairs: list[tuple[float | None, tuple[Any, ...]]] = [(in_unit(o, unit), o.launch_key) for o in of]
+        if row.subject.simulated:
+            pairs = [(of_ns(o, ns, unit), o.round_key) for o in of for ns in o.call_values()]
         values = np.sort([value for value, _ in pairs if value is not None])
         if not len(values):
             continue
@@ -39,6 +55,8 @@ def draw_distribution(
         share = np.arange(1, len(values) + 1) / len(values)
         launches = sorted({launch for _, launch in pairs})
         label = f"{row.subject.mode}: {len(values)} rounds, {len(launches)} launches"
+        if row.subject.simulated:
+            label = f"simulated: {len(values)} episodes, {len(launches)} seed(s)"
         ax.step(values, share, where="post", color=colour, linewidth=1.6, label=label)
         medians = [
             float(np.median([v for v, at in pairs if at == launch and v is not None])) for launch in launches
@@ -58,7 +76,7 @@ def draw_distribution(
     # The legend has a band of its own above 100 %: the curves may run anywhere below.
     ax.set_ylim(-0.08 - 0.06 * max(len(rows) - 1, 0), 1.04 + 0.11 * len(rows))
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
-    ax.set_ylabel("share of rounds")
+    ax.set_ylabel("share of episodes" if rows and rows[0].subject.simulated else "share of rounds")
     ax.set_xlabel(AXIS_LABELS[unit])
     tidy(ax, "both")
     ax.legend(fontsize=7, frameon=False, loc="upper left", borderaxespad=0.1)

@@ -28,7 +28,7 @@ OPTIONS = {
     "probes": set[str](),
     "distributions": {"unit", "label", "most"},
 }
-VALUES = {"unit": ("lines", "switches", "ns"), "label": ("remote", "same-core")}
+VALUES = {"unit": ("lines", "switches", "ns", "us", "cycles"), "label": ("remote", "same-core")}
 
 
 def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,7 +61,19 @@ def chosen_rows(results: Results, label: str | None) -> list[Row]:
 
 def key(row: Row) -> tuple[Any, ...]:
     s = row.subject
-    return (s.operation, s.machine, s.ranks, s.size_bytes, s.definition, s.delay_ns, s.imbalance_ns, s.start)
+    where = (s.machine, s.machine_digest, s.placement if s.simulated else "")
+    return (s.operation, *where, s.ranks, s.size_bytes, s.definition, s.delay_ns, s.imbalance_ns, s.start)
+
+
+def unit_of(rows: Sequence[Row], unit: str | None, otherwise: str | None) -> str | None:
+    """The unit that was asked for; without one, us where the rows are simulated."""
+    if unit is not None:
+        if unit == "cycles" and not all(row.subject.simulated for row in rows):
+            raise ArgumentError("unit", "'cycles' for what was measured", "lines, switches, ns, us")
+        if unit in ("lines", "switches") and any(row.subject.simulated for row in rows):
+            raise ArgumentError("unit", f"{unit!r} for what was simulated", "ns, us, cycles")
+        return unit
+    return "us" if all(row.subject.simulated for row in rows) else otherwise
 
 
 def panels(rows: Sequence[Row], of: Callable[[Row], tuple[Any, ...]]) -> dict[tuple[Any, ...], list[Row]]:
@@ -82,7 +94,8 @@ def panel_title(row: Row, mode: bool) -> str:
         words.append(f"imbalance {s.imbalance_ns:g} ns")
     if s.label:
         words.append(s.label)
-    return f"{s.operation}: " + ", ".join(words)
+    title = f"{s.operation}: " + ", ".join(words)
+    return title + (f"\nsimulated, {s.machine}, {s.placement}" if s.simulated else "")
 
 
 def comparison(
@@ -99,7 +112,7 @@ def comparison(
     figure = new_figure(6.6 * columns, sum(heights) + 0.3)
     axes = figure.subplots(lines, columns, squeeze=False, height_ratios=heights)
     for ax, of in zip(axes.flat, found.values(), strict=False):
-        draw_comparison(ax, results.observations, of, unit=unit, most=most)
+        draw_comparison(ax, results.observations, of, unit=unit_of(of, unit, None), most=most)
         ax.set_title(panel_title(of[0], mode=False), loc="left", pad=16 if modes else 6)
     for ax in axes.flat[len(found) :]:
         ax.set_visible(False)
@@ -131,11 +144,18 @@ def legend(figure: Figure, rows: Sequence[Row]) -> None:
         )
         for mode in modes
     ]
-    handles.append(Line2D([], [], color="#222222", linewidth=2.2, label="95 % interval of the median"))
+    if any(row.units > 1 for row in rows):
+        handles.append(Line2D([], [], color="#222222", linewidth=2.2, label="95 % interval of the median"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8)
 
 
-def ranks(results: Results, unit: str = "ns", label: str | None = None, highlight: int = 6) -> Figure:
+def of_one_machine(row: Row) -> tuple[Any, ...]:
+    """What may stand in one panel over ranks: never measured and simulated numbers, or two machines."""
+    s = row.subject
+    return (s.mode, s.machine, s.machine_digest, s.placement if s.simulated else "", s.definition)
+
+
+def ranks(results: Results, unit: str | None = None, label: str | None = None, highlight: int = 6) -> Figure:
     rows = chosen_rows(results, label)
     counts = {row.subject.ranks for row in rows}
     if len(counts) == 1:
@@ -143,15 +163,16 @@ def ranks(results: Results, unit: str = "ns", label: str | None = None, highligh
         figure = comparison(results, unit, label)
         figure.suptitle(f"{counts.pop()} ranks are the only rank count: algorithms side by side", fontsize=9)
         return figure
-    found = panels(rows, lambda row: (row.subject.mode, row.subject.definition))
+    found = panels(rows, of_one_machine)
     columns = min(2, len(found))
     lines = -(-len(found) // columns)
     figure = new_figure(6.8 * columns, 3.6 * lines)
     axes = figure.subplots(lines, columns, squeeze=False)
     for ax, of in zip(axes.flat, found.values(), strict=False):
-        draw_ranks(ax, of, unit=unit, highlight=highlight)
+        draw_ranks(ax, of, unit=unit_of(of, unit, "ns") or "ns", highlight=highlight)
         s = of[0].subject
-        ax.set_title(f"{s.operation}: {s.mode}, {s.definition}", loc="left", pad=14)
+        words = [s.mode, s.machine, s.placement] if s.simulated else [s.mode]
+        ax.set_title(f"{s.operation}: {', '.join([*words, s.definition])}", loc="left", pad=14)
     for ax in axes.flat[len(found) :]:
         ax.set_visible(False)
     return figure
@@ -159,8 +180,8 @@ def ranks(results: Results, unit: str = "ns", label: str | None = None, highligh
 
 def probes(results: Results) -> Figure:
     runs = list(dict.fromkeys(record.get("run", "") for record in results.rounds))
-    if not runs:
-        raise ArgumentError("results", "no rounds", "at least one round with its probes")
+    if not any(record.get("t_s") is not None for record in results.rounds):
+        raise ArgumentError("results", "no rounds with probes", "at least one: simulated rounds have none")
     wanted: list[tuple[str, tuple[str, ...]]] = []
     for run in runs:
         of = [record for record in results.rounds if record.get("run", "") == run]
@@ -193,10 +214,14 @@ def distributions(
     figure = new_figure(4.3 * columns, 3.1 * lines)
     axes = figure.subplots(lines, columns, squeeze=False)
     for ax, of in zip(axes.flat, shown, strict=False):
-        draw_distribution(ax, results.observations, of, unit)
         s = of[0].subject
-        ax.set_title(f"{of[0].name}, {s.ranks} ranks, {s.definition}", loc="left")
-        ax.set_xlabel(of[0].subject.unit if unit is None else unit)
+        taken = unit_of(of, unit, None)
+        draw_distribution(ax, results.observations, of, taken)
+        title = f"{of[0].name}, {s.ranks} ranks, {s.definition}"
+        if s.simulated:
+            title = f"{of[0].name}\n{s.ranks} ranks, {s.definition}, simulated\n{s.machine}, {s.placement}"
+        ax.set_title(title, loc="left", **({"fontsize": 8} if s.simulated else {}))
+        ax.set_xlabel(taken or s.unit)
     for ax in axes.flat[len(shown) :]:
         ax.set_visible(False)
     return figure

@@ -1,4 +1,7 @@
-"""Time over the number of ranks, with intervals; the best few in colour, the oracle's choice dashed."""
+"""Time over the number of ranks, with intervals; the best few in colour, the oracle's choice dashed.
+
+Simulated times have a band instead, their interval over the seeds.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from phicoll.compare import Row
+from phicoll.plots.comparison import estimate_in
 from phicoll.plots.style import INK, PALE, SERIES, plain_log_ticks, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["draw_ranks"]
+
+MOST_TICKS = 12  # of rank counts; a sweep of more is drawn on an even axis
 
 
 def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: int = 6) -> Axes:
@@ -26,18 +32,19 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
     rows:
         Rows of a comparison that differ in algorithm and ranks only.
     unit:
-        ``"ns"``, ``"lines"`` or ``"switches"``.
+        ``"ns"``, ``"us"``, ``"lines"``, ``"switches"`` or ``"cycles"``.
     highlight:
         How many algorithms are drawn in colour and named: those with the lowest geometric mean.
     """
     series: dict[str, dict[int, tuple[float, float, float]]] = {}
     for row in rows:
-        found = row.time if unit == "ns" else getattr(row, unit)
+        found = estimate_in(row, unit) if unit in ("ns", "us") else getattr(row, unit)
         if row.verified and found is not None:
             series.setdefault(row.name, {})[row.subject.ranks] = (found.median, found.low, found.high)
     if not series:
         ax.text(0.5, 0.5, "nothing verified to show", ha="center", va="center", transform=ax.transAxes)
         return ax
+    band = any(row.subject.simulated for row in rows)
     counts = sorted({ranks for by in series.values() for ranks in by})
 
     def score(name: str) -> tuple[bool, float]:
@@ -60,7 +67,11 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
             marker="o",
             markersize=3.5 if index < highlight else 2,
         )
-        if index < highlight:
+        if index < highlight and band:
+            lows, highs = ([by[r][side] for r in at] for side in (1, 2))
+            ax.fill_between(at, lows, highs, color=colour, alpha=0.22, linewidth=0, zorder=2.5)
+            ends.append((medians[-1], name, colour))
+        elif index < highlight:
             ax.vlines(
                 at,
                 [by[r][1] for r in at],
@@ -78,16 +89,19 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
     if high / low > 5:
         plain_log_ticks(ax, "y", low, high)
     ax.set_ylim(low, high)
-    if len(counts) > 1 and counts[-1] / counts[0] > 4:
+    if len(counts) <= MOST_TICKS and counts[-1] / counts[0] > 4:
         ax.set_xscale("log", base=2)
-    ax.set_xticks(counts, [str(ranks) for ranks in counts])
+    ticks = counts[:: -(-len(counts) // MOST_TICKS)]
+    ax.set_xticks(ticks, [str(ranks) for ranks in ticks])
     ax.minorticks_off()
     ax.set_xlabel("ranks")
-    ax.set_ylabel({"ns": "median time per call, ns"}.get(unit, f"median time per call, {unit}"))
+    ax.set_ylabel(f"median time per call, {unit}" + (" (simulated)" if band else ""))
     tidy(ax, "y")
     name_ends(ax, ends, low, high)
     rest = len(names) - min(highlight, len(names))
-    words = "dashed: best at each count (ideal meta-algorithm)" + (f"; grey: {rest} others" if rest else "")
+    seeds = max(row.units for row in rows) if band else 0
+    words = f"simulated, band: interval over {seeds} seeds; " if seeds > 1 else ""
+    words += "dashed: best at each count (ideal meta-algorithm)" + (f"; grey: {rest} others" if rest else "")
     ax.annotate(words, (0, 1.01), xycoords="axes fraction", fontsize=7, color="#777777", va="bottom")
     return ax
 

@@ -34,6 +34,8 @@ AXIS_LABELS = {
     "lines": "time per call, in one-way cache-line transfers of the same round",
     "switches": "time per call, in CPU switches between two ranks of the same round",
     "ns": "time per call, ns",
+    "us": "time per call, us",
+    "cycles": "time per call, cycles of the simulated machine",
 }
 
 

@@ -7,7 +7,6 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/point.hpp"
 #include "phicoll/measure/statistics.hpp"
-#include "phicoll/sim/sim_barrier.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -168,7 +167,8 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
 }  // namespace
 
 PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPoint& point,
-                            const std::string& run, const std::atomic<bool>* stop) {
+                            const std::string& run, const std::atomic<bool>* stop,
+                            const Simulator& simulate) {
   const Shape shape = place_on_machine(settings.machine, point.ranks, settings.placement);
   const BarrierSpec resolved = resolve(point.spec, shape);
   BarrierOptions options;
@@ -184,7 +184,7 @@ PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPo
     options.window = step.definition == "window";
     options.simulation.seed = round_seed(settings.seed, step.round);
     try {
-      const BarrierRun ran = simulate_barrier(settings.machine, resolved, shape, options);
+      const BarrierRun ran = simulate(settings.machine, resolved, shape, options);
       if (step.round != round) found.lines.push_back(round_line(settings, point, step.round, run));
       round = step.round;
       found.lines.push_back(sample_line(settings, point, step, ran, run));

@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "phicoll/sim/sim_barrier.hpp"
 #include "phicoll/sim/sim_sweep.hpp"
 
 namespace phicoll {
@@ -19,11 +21,16 @@ struct PointRecords {
   std::string error;  ///< of the first round that failed: a deadlock, or a barrier that let a rank out early
 };
 
+/// What simulates a step: simulate_barrier, unless a test puts another in its place.
+using Simulator =
+    std::function<BarrierRun(const Machine&, const BarrierSpec&, const Shape&, const BarrierOptions&)>;
+
 /// Simulates the steps of a point. The same settings give the same lines on any host. A failure ends the
 /// point and is part of its record; bad input is thrown. `stop`, if given, ends the point after the step in
 /// hand when it turns true; without any step there are no lines.
 PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPoint& point,
-                            const std::string& run, const std::atomic<bool>* stop = nullptr);
+                            const std::string& run, const std::atomic<bool>* stop = nullptr,
+                            const Simulator& simulate = simulate_barrier);
 
 }  // namespace sim
 }  // namespace phicoll

@@ -32,11 +32,18 @@ BarrierSpec with_simulated_store(const BarrierSpec& spec) {
 }
 
 std::string machine_json(const Machine& machine) {
+  JsonObject parameters;
+  for (const auto& value : machine_values(machine.p)) {
+    if (find_machine_parameter(value.first)->is_number())
+      parameters.raw(value.first, value.second);
+    else
+      parameters.add(value.first, value.second);
+  }
   return JsonObject()
       .add("name", machine.name)
       .add("digest", machine.digest)
       .add("clock_mhz", machine.p.clock_mhz)
-      .raw("parameters", measure::values_json(machine_values(machine.p)))
+      .raw("parameters", parameters.text())
       .text();
 }
 

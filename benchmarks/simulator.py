@@ -1,0 +1,161 @@
+"""`make bench`: how fast the simulated machine is, in time for each episode and each notification.
+
+Events a second would be raised by cheaper events; what a user waits for are episodes. Times are of the CPU where one
+core is spoken of, so that other load on this machine does not count, and of the clock for the sweep.
+
+    python benchmarks/simulator.py [--out DIRECTORY] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import phicoll
+from phicoll import bench
+from phicoll.measuring import plan
+from phicoll.simulating import SimulatedPlan, simulate_point
+
+MACHINE, RANKS, PLACEMENT = "xeon-phi-5110p", 240, "balanced"
+LARGEST = ("xeon-phi-se10p", 244)
+#: A simulator of messages, LogGOPSim (Hoefler, Schneider, Lumsdaine, HPDC 2010), does about so many events a second.
+MESSAGE_EVENTS_PER_S = 1.6e6
+TARGETS = {"episode_ms": 3.0, "sweep_s": 60.0, "memory_mb": 200.0}
+
+
+def tasks(**options: Any) -> list[tuple[str, str]]:
+    planned = plan("barrier", machine=options.pop("machine", MACHINE), placement=PLACEMENT, **options)
+    assert isinstance(planned, SimulatedPlan)
+    return planned.tasks
+
+
+def simulate(task: str) -> tuple[float, dict[str, Any]]:
+    """Seconds of CPU time, and the counters of the point's one sample."""
+    start = time.thread_time()
+    lines, _, error = simulate_point(task)
+    seconds = time.thread_time() - start
+    if error:
+        raise phicoll.Error(error)
+    return seconds, json.loads(lines[-1])["counters"]
+
+
+def per_episode(algorithm: str, few: int = 20, many: int = 120, times: int = 5) -> dict[str, float]:
+    """Cost of an episode without the start of a run: long runs less short ones, the best of some."""
+    found = {}
+    for episodes in (few, many):
+        [(task, _)] = tasks(algorithm=algorithm, ranks=RANKS, episodes=episodes)
+        runs = [simulate(task) for _ in range(times)]
+        found[episodes] = (min(seconds for seconds, _ in runs), runs[0][1]["events"])
+    seconds = (found[many][0] - found[few][0]) / (many - few)
+    events = (found[many][1] - found[few][1]) / (many - few)
+    [counts] = phicoll.count(algorithm, f"{RANKS // 4}x4", ranks=RANKS, placement=PLACEMENT)
+    return {
+        "episode_ms": seconds * 1e3,
+        "episodes_per_s": 1 / seconds,
+        "notifications": counts["notifications"],
+        "events": events,
+        "events_per_notification": events / counts["notifications"],
+        "ns_per_event": seconds * 1e9 / events,
+        "ns_per_notification": seconds * 1e9 / counts["notifications"],
+    }
+
+
+def peak_memory_mb(algorithm: str) -> float:
+    """Of the whole program, for a rank on every context."""
+    machine, ranks = LARGEST
+    words = ["run", "barrier", "--algorithm", algorithm, "--machine", machine, "--ranks", str(ranks)]
+    process = subprocess.Popen([str(bench.find()), *words], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise phicoll.Error(f"phicoll-bench ended with {status}")
+    return usage.ru_maxrss / 1024
+
+
+def sweep(ranks: str, jobs: int) -> dict[str, Any]:
+    """Every barrier at every count of the sweep, on threads."""
+    points = tasks(ranks=ranks)
+    start = time.perf_counter()
+    with ThreadPoolExecutor(jobs) as pool:
+        runs = list(pool.map(simulate, [task for task, _ in points]))
+    seconds = time.perf_counter() - start
+    slowest = sorted(((cpu, title) for (cpu, _), (_, title) in zip(runs, points, strict=True)), reverse=True)
+    return {
+        "sweep_s": seconds,
+        "cpu_s": sum(cpu for cpu, _ in runs),
+        "points": len(points),
+        "events": sum(counters["events"] for _, counters in runs),
+        "jobs": jobs,
+        "slowest": [{"cpu_s": round(cpu, 3), "point": title} for cpu, title in slowest[:5]],
+    }
+
+
+def verdict(name: str, value: float) -> str:
+    return "met" if value <= TARGETS[name] else "missed"
+
+
+def report(found: dict[str, Any]) -> str:
+    lines = [
+        f"The simulated machine: {RANKS} ranks on {MACHINE}, {PLACEMENT}; one core, all counters, no trace"
+    ]
+    message_ns = 1e9 / MESSAGE_EVENTS_PER_S
+    for algorithm, one in found["episodes"].items():
+        lines += [
+            f"  {algorithm}",
+            f"    an episode                    {one['episode_ms']:10.2f} ms"
+            f"      {one['episodes_per_s']:.0f} episodes/s",
+            f"    notifications of an episode   {one['notifications']:10.0f}",
+            f"    events for each notification  {one['events_per_notification']:10.1f}",
+            f"    an event                      {one['ns_per_event']:10.0f} ns",
+            f"    a notification                {one['ns_per_notification']:10.0f} ns      a message simulator at"
+            f" {MESSAGE_EVENTS_PER_S / 1e6:.1f} million events/s: {message_ns:.0f} ns for each event of a message",
+        ]
+    whole = found["sweep"]
+    lines += [
+        f"  peak memory with {LARGEST[1]} ranks on {LARGEST[0]}: {found['memory_mb']:.0f} MB",
+        f"  the sweep: {whole['points']} points in {whole['sweep_s']:.1f} s with {whole['jobs']} threads"
+        f" ({whole['cpu_s']:.1f} s of CPU time, {whole['events'] / 1e6:.0f} million events)",
+        *(f"    {one['cpu_s']:6.2f} s  {one['point']}" for one in whole["slowest"]),
+        "",
+        f"  {'target':44s} {'seen':>8s} {'at most':>8s}  verdict",
+    ]
+    seen = {
+        "episode_ms": ("an episode of dissemination, ms", found["episodes"]["dissemination"]["episode_ms"]),
+        "sweep_s": ("the sweep, s", whole["sweep_s"]),
+        "memory_mb": ("peak memory, MB", found["memory_mb"]),
+    }
+    for name, (words, value) in seen.items():
+        lines.append(f"  {words:44s} {value:8.2f} {TARGETS[name]:8.0f}  {verdict(name, value)}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("bench-out"), help="directory of simulator.json (default: bench-out)"
+    )
+    parser.add_argument("--quick", action="store_true", help="three rank counts in place of 29")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    found = {
+        "episodes": {name: per_episode(name) for name in ("dissemination", "hybrid-dissemination", "tree")},
+        "memory_mb": max(peak_memory_mb(name) for name in ("dissemination", "all-to-all")),
+        "sweep": sweep("8..232:112" if arguments.quick else "8..232:8", len(os.sched_getaffinity(0))),
+    }
+    print(report(found))
+    path = arguments.out / "simulator.json"
+    path.write_text(json.dumps({"targets": TARGETS, **found}, indent=2) + "\n")
+    print(f"\nwrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+// Sweeps on a simulated machine: planning one, and simulating one of its points.
+
+#include <pybind11/stl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "bindings/register.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/measure/resume.hpp"
+#include "phicoll/sim/sim_records.hpp"
+#include "phicoll/sim/sim_sweep.hpp"
+#if __has_include("phicoll_build.hpp")
+#include "phicoll_build.hpp"
+#endif
+
+namespace phicoll {
+namespace bindings {
+namespace {
+
+measure::BuildInfo build_info() {
+  measure::BuildInfo build;
+  build.compiler_id = PHICOLL_COMPILER_ID;
+  build.compiler_version = PHICOLL_COMPILER_VERSION;
+  build.compiler_flags = PHICOLL_COMPILER_FLAGS;
+#if defined(PHICOLL_GIT_COMMIT)
+  build.git_commit = PHICOLL_GIT_COMMIT;
+  build.git_dirty = PHICOLL_GIT_DIRTY;
+#endif
+  return build;
+}
+
+/// What simulating the points takes, and the lines that come before them. `resume` is a file to go on with,
+/// or empty.
+py::dict plan_simulation(const std::string& operation, const std::string& machine,
+                         const std::string& algorithm, const std::vector<int>& ranks,
+                         const std::string& placement, const std::vector<std::string>& definitions,
+                         int episodes, int warm_up, int rounds, double skew_ns, const std::string& wait,
+                         const py::object& seed, const std::string& resume,
+                         const std::vector<std::string>& command) {
+  if (operation != "barrier") throw ArgumentError("operation", "'" + operation + "'", "barrier");
+  sim::SimulatedSettings settings;
+  settings.machine = sim::load_machine(machine);
+  bool left_out = false;
+  settings.barriers = sim::parse_simulated_barriers(algorithm, &left_out);
+  settings.ranks = ranks;
+  settings.placement = placement;
+  settings.definitions = definitions;
+  settings.episodes = episodes;
+  settings.warm_up = warm_up;
+  settings.rounds = rounds;
+  settings.skew_ns = skew_ns;
+  settings.wait = to_string(parse_wait_policy(wait));
+  if (!seed.is_none()) settings.seed = seed.cast<std::uint64_t>();
+  std::vector<sim::SimulatedPoint> points = sim::plan_points(settings);
+  std::string run = measure::new_run_id();
+  sim::EarlierPoints earlier;
+  py::object context = py::none();
+  if (resume.empty()) {
+    context = py::str(
+        measure::record_line("context", run, sim::simulated_context(settings, command, build_info())));
+  } else {
+    const measure::RecordLines file = measure::read_records(resume, "resume");
+    run = measure::run_to_resume(file, settings.json(), &settings.seed, !seed.is_none());
+    earlier = sim::drop_done(&points, file.records, run);
+  }
+  py::list tasks;
+  for (const sim::SimulatedPoint& point : points)
+    tasks.append(py::make_tuple(sim::task_text(settings, point, run),
+                                point.spec.text() + " with " + std::to_string(point.ranks) + " ranks"));
+  py::list specs;
+  for (const BarrierSpec& spec : settings.barriers) specs.append(spec.text());
+  py::dict found;
+  found["run"] = run;
+  found["context"] = context;
+  found["tasks"] = tasks;
+  found["specs"] = specs;
+  found["left_out"] = left_out;
+  found["points"] = earlier.points;
+  found["samples"] = earlier.samples;
+  found["elapsed_s"] = earlier.elapsed_s;
+  return found;
+}
+
+/// Turns true while points are to end after the step in hand.
+std::atomic<bool> stopping{false};
+
+/// (lines, samples, error). Without the GIL: threads simulate side by side.
+py::tuple simulate_point(const std::string& task) {
+  sim::PointRecords found;
+  {
+    py::gil_scoped_release released;
+    const sim::SimulatedTask parsed = sim::parse_task(task);
+    found = sim::simulate_point(parsed.settings, parsed.point, parsed.run, &stopping);
+  }
+  return py::make_tuple(found.lines, found.samples, found.error);
+}
+
+}  // namespace
+
+void register_simulation(py::module_& module) {
+  module.def("plan_simulation", &plan_simulation, py::kw_only(), py::arg("operation"), py::arg("machine"),
+             py::arg("algorithm"), py::arg("ranks"), py::arg("placement"), py::arg("definitions"),
+             py::arg("episodes"), py::arg("warm_up"), py::arg("rounds"), py::arg("skew_ns"), py::arg("wait"),
+             py::arg("seed"), py::arg("resume"), py::arg("command"));
+  module.def("simulate_point", &simulate_point, py::arg("task"));
+  module.def(
+      "stop_simulating", [](bool stop) { stopping.store(stop, std::memory_order_relaxed); }, py::arg("stop"));
+}
+
+}  // namespace bindings
+}  // namespace phicoll
