@@ -19,7 +19,9 @@ from phicoll.report.figures import figures
 from phicoll.report.html import duration, number
 from phicoll.report.levels import find_levels
 from phicoll.report.parts import MAIN, PAPERS, PLACES, plan_parts, rank_counts, split_parts
+from phicoll.report.sections import simulated as simulated_section
 from phicoll.report.sections.summary import body as summary
+from phicoll.report.simulated import FILE, PATH_FILE, Simulated, reload, simulate
 
 SUBJECTS = (
     *DEFAULT[:3],
@@ -73,13 +75,20 @@ def records(subjects=SUBJECTS, **options) -> str:
 
 
 @pytest.fixture(scope="module")
-def made_up_evidence(tmp_path_factory) -> Evidence:
+def simulated() -> Simulated:
+    return simulate(quick=True)
+
+
+@pytest.fixture(scope="module")
+def made_up_evidence(tmp_path_factory, simulated) -> Evidence:
     """Two and eight ranks; the middle reading of a machine that shares a core now and then."""
     path = tmp_path_factory.mktemp("report") / "results.jsonl"
     path.write_text(
         records(ranks=(2,), run="a" * 16, same_core=0.2) + records(CROWD, ranks=(8,), run="b" * 16)
     )
-    return gather(phicoll.load(path), Doctor([("CPU quota", "none")], ["Something <else> is running."]))
+    return gather(
+        phicoll.load(path), Doctor([("CPU quota", "none")], ["Something <else> is running."]), simulated
+    )
 
 
 def check_page(page: str) -> None:
@@ -89,7 +98,9 @@ def check_page(page: str) -> None:
         assert section.ANCHOR in reader.ids, section.TITLE
     assert len(reader.ids) == len(set(reader.ids))
     for link in reader.links:
-        assert link == "results.jsonl" or (link.startswith("#") and link[1:] in reader.ids), link
+        assert link in ("results.jsonl", FILE, PATH_FILE) or (
+            link.startswith("#") and link[1:] in reader.ids
+        ), link
     assert reader.loaded
     assert all(source.startswith("data:image/png;base64,") for source in reader.loaded)
     assert "@import" not in page
@@ -129,7 +140,18 @@ def test_what_is_not_resolved_is_said(tmp_path):
 
 def test_every_figure_can_be_drawn_and_is_named_in_the_page(made_up_evidence, tmp_path):
     known = figures(made_up_evidence)
-    assert {"limit-2", "loop-2", "window-2", "modes-2", "limit-8", "loop-8", "probes", "counts"} <= set(known)
+    assert {
+        "limit-2",
+        "loop-2",
+        "window-2",
+        "modes-2",
+        "limit-8",
+        "loop-8",
+        "probes",
+        "counts",
+        "simulated-ranks",
+        "simulated-path",
+    } <= set(known)
     page = build(made_up_evidence)
     for name in known:
         assert f"--figure {name}" in page
@@ -184,7 +206,9 @@ def quick(tmp_path_factory) -> Path:
 
 def test_the_quick_demo_writes_a_whole_report(quick):
     check_page((quick / "report.html").read_text(encoding="utf-8"))
-    assert sorted(path.name for path in quick.iterdir()) == ["report.html", "results.jsonl"]
+    assert sorted(path.name for path in quick.iterdir()) == sorted(
+        ["report.html", "results.jsonl", FILE, PATH_FILE]
+    )
 
 
 def test_the_demo_keeps_every_record(quick):
@@ -195,6 +219,31 @@ def test_the_demo_keeps_every_record(quick):
     assert kinds.count(PAPERS) == 1
     assert not results.unverified
     assert {point["mode"] for point in results.points} == {"threads", "processes"}
+
+
+def test_what_is_simulated_is_kept_apart_and_comes_out_the_same_again(quick, simulated):
+    kept = phicoll.load(quick / FILE)
+    assert {point["mode"] for point in kept.points} == {"simulated"}
+    assert [s["cycles"] for s in kept.samples] == [s["cycles"] for s in simulated.results.samples]
+    again = reload(quick)
+    assert again is not None
+    assert again.path.data["path"] == simulated.path.data["path"]
+    assert json.loads((quick / PATH_FILE).read_text())["path"] == simulated.path.data["path"]
+    assert reload(quick.parent) is None
+
+
+def test_the_simulated_section_says_what_its_records_say(made_up_evidence, simulated):
+    times = simulated_section.times_of(simulated)
+    at_240 = {name: sum(by[240]) / len(by[240]) for name, by in times.items()}
+    order = sorted(at_240, key=lambda name: at_240[name])
+    text = re.sub(r"<[^>]+>", "", simulated_section.body(made_up_evidence))
+    assert f"At 240 simulated ranks {order[0]} is the fastest with {duration(at_240[order[0]])}" in text
+    assert f"{order[-1]}, the slowest of these, {number(at_240[order[-1]] / at_240[order[0]])} times" in text
+    assert duration(simulated.path.path_ns) in text
+    assert text.count("Simulated, not measured") == 2
+    assert simulated.results.points[0]["machine_digest"] in text
+    made_up_evidence_without = gather(made_up_evidence.results, made_up_evidence.doctor)
+    assert simulated_section.body(made_up_evidence_without) == ""
 
 
 def test_the_report_can_be_made_again_from_the_records(quick, tmp_path, phicoll_command):

@@ -16,13 +16,14 @@ from phicoll.report.sections import (
     places,
     probes,
     reproduce,
+    simulated,
     summary,
 )
 
 __all__ = ["SECTIONS", "build"]
 
 #: Sections in their order: each has ``TITLE``, ``ANCHOR`` and ``body(evidence)``; an empty body leaves it out.
-SECTIONS = (summary, limit, crowd, places, probes, counts, claims, machine, method, reproduce)
+SECTIONS = (summary, limit, crowd, places, probes, counts, simulated, claims, machine, method, reproduce)
 
 
 def build(evidence: Evidence) -> str:

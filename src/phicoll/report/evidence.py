@@ -12,6 +12,7 @@ from phicoll import bench
 from phicoll.claims import Finding, check_counts, check_native
 from phicoll.counting import PAPER_MACHINES, count
 from phicoll.report.parts import MAIN, PAPERS, PLACES, Part, split_parts
+from phicoll.report.simulated import Simulated
 from phicoll.results import Results
 
 __all__ = ["Doctor", "Evidence", "examine", "gather"]
@@ -59,6 +60,7 @@ class Evidence:
     doctor: Doctor
     counts: list[dict[str, Any]]
     findings: list[Finding]
+    simulated: Simulated | None = None
 
     @cached_property
     def mains(self) -> list[Part]:
@@ -82,7 +84,7 @@ def crowded(part: Part) -> bool:
     return any(point.get("oversubscribed") for point in part.results.points)
 
 
-def gather(results: Results, doctor: Doctor | None = None) -> Evidence:
+def gather(results: Results, doctor: Doctor | None = None, simulated: Simulated | None = None) -> Evidence:
     """Count, judge the claims, and sort the records into parts."""
     parts = split_parts(results)
     merged = Results([])
@@ -90,7 +92,12 @@ def gather(results: Results, doctor: Doctor | None = None) -> Evidence:
         if part.kind == MAIN and part.results is not None:
             merged = merged + part.results
     evidence = Evidence(
-        results, parts, doctor or examine(), list(count("all", PAPER_MACHINES, placement="balanced")), []
+        results,
+        parts,
+        doctor or examine(),
+        list(count("all", PAPER_MACHINES, placement="balanced")),
+        [],
+        simulated,
     )
     papers, places = evidence.one(PAPERS), evidence.one(PLACES)
     promise = [row for number in SENSE_RANKS for row in count(f"all,{SENSE}", "61x4", ranks=number)]

@@ -14,11 +14,13 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, ScalarFo
 from phicoll.compare import Row
 from phicoll.compare.best import Ratio
 from phicoll.plots import draw_comparison, draw_counts, draw_distribution, draw_probes
-from phicoll.plots.style import INK, MODE_MARKERS, ORIGIN_COLOURS, SERIES, plain_log_ticks, tidy
+from phicoll.plots.ranks import name_ends
+from phicoll.plots.style import INK, MODE_MARKERS, ORIGIN_COLOURS, PALE, SERIES, plain_log_ticks, tidy
 from phicoll.registry import short_name
 from phicoll.report.evidence import Evidence
 from phicoll.report.parts import PLACES, Part
 from phicoll.report.ratios import is_limit, limit_of
+from phicoll.report.simulated import Simulated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +48,9 @@ def figures(evidence: Evidence) -> dict[str, Callable[[], Figure]]:
         found["places"] = partial(draw_places, places)
     if evidence.counts:
         found["counts"] = partial(draw_counted, evidence.counts)
+    if evidence.simulated is not None:
+        found["simulated-ranks"] = partial(draw_simulated_ranks, evidence.simulated)
+        found["simulated-path"] = evidence.simulated.path.plot
     return found
 
 
@@ -290,3 +295,44 @@ def draw_places(part: Part) -> Figure:
 def draw_counted(counts: Sequence[dict[str, object]]) -> Figure:
     """Exact counts at the papers' scale."""
     return draw_counts(list(counts), new_figure(1.3 + 0.235 * len({row["name"] for row in counts}), 12.0))
+
+
+def draw_simulated_ranks(simulated: Simulated) -> Figure:
+    """Simulated times over the ranks of the machine."""
+    from phicoll.report.sections.simulated import times_of
+
+    times = times_of(simulated)
+    counts = sorted({ranks for by in times.values() for ranks in by})
+    figure = new_figure(4.2)
+    ax = figure.subplots()
+    ends = []
+    for (name, by), colour, marker in zip(
+        sorted(times.items(), key=lambda item: item[1][counts[-1]]), SERIES, "osD^v*Ph", strict=False
+    ):
+        at = sorted(by)
+        middle = [float(np.mean(by[ranks])) / 1000 for ranks in at]
+        ax.plot(at, middle, color=colour, marker=marker, markersize=4, linewidth=1.4)
+        ax.vlines(
+            at,
+            [min(by[r]) / 1000 for r in at],
+            [max(by[r]) / 1000 for r in at],
+            color=colour,
+            linewidth=2.2,
+            alpha=0.35,
+        )
+        ends.append((middle[-1], name, colour))
+    values = [value / 1000 for by in times.values() for of in by.values() for value in of]
+    low, high = min(values) * 0.85, max(values) * 1.2
+    plain_log_ticks(ax, "y", low, high)
+    ax.set_ylim(low, high)
+    for cores in (60, 120, 180):
+        ax.axvline(cores, color=PALE, linewidth=1, zorder=0)
+        ax.annotate(f"{cores // 60} a core", (cores, 0.99), xycoords=("data", "axes fraction"), fontsize=7.5, color=LIMIT_COLOUR,
+                    ha="right", va="top", xytext=(-3, 0), textcoords="offset points")  # fmt: skip
+    ax.set_xlim(0, counts[-1] * 1.02)
+    ax.set_xlabel("ranks")
+    ax.set_ylabel("simulated time of a call, µs")
+    ax.set_title(f"Simulated: barriers on {simulated.path.data['machine']}", loc="left")
+    tidy(ax, "y")
+    name_ends(ax, ends, low, high)
+    return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from phicoll.report.evidence import Evidence
 from phicoll.report.html import code, number, paragraph, table, text
+from phicoll.report.simulated import FILE
 
 TITLE = "Files and commands"
 ANCHOR = "files"
@@ -32,7 +33,8 @@ def body(evidence: Evidence) -> str:
         )
     text_parts = [
         paragraph("Every number comes from raw samples in <a href=\"results.jsonl\">results.jsonl</a>, which stands beside this file; its fields "
-                  "are described in docs/records.md. Nothing was left out of it."),
+                  "are described in docs/records.md. Nothing was left out of it."
+                  + (f" What was simulated is apart, in <a href=\"{FILE}\">{FILE}</a>." if evidence.simulated is not None else "")),
         table(["part", "run", "launches", "rounds", "samples", "seconds", "ended", "seed"], rows, left=(0, 1, 6)),
         "<h3>Again</h3>",
         '<div class="made">'

@@ -1,0 +1,128 @@
+"""A slice of a simulated Xeon Phi: barriers over its ranks, and the critical path of one episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from phicoll.registry import short_spec
+from phicoll.report.evidence import Evidence
+from phicoll.report.figures import figures
+from phicoll.report.html import code, duration, figure, number, paragraph, table, text
+from phicoll.report.sections.common import made
+from phicoll.report.simulated import FILE, PATH_FILE, Simulated, explain_command, sweep_command
+
+TITLE = "On a simulated Xeon Phi"
+ANCHOR = "simulated"
+
+Times = Mapping[str, Mapping[int, list[float]]]
+
+
+def body(evidence: Evidence) -> str:
+    simulated = evidence.simulated
+    if simulated is None:
+        return ""
+    point = simulated.results.points[0]
+    known = figures(evidence)
+    seeds = len({(r["round"]) for r in simulated.results.rounds})
+    label = (
+        f"<b>Simulated</b>, not measured: machine {code(point['machine'])}, digest {code(point['machine_digest'])}, seed "
+        f"{text(point['seed'])}, {seeds} placements of lines"
+    )
+    intro = paragraph(
+        "The papers had 60 cores with four contexts each. Here the same source of the barriers runs on a simulated machine of that kind, which was "
+        "calibrated on published transfers of single lines, not on barriers. Nothing below was measured, neither here nor on a Xeon "
+        "Phi, and nothing of it is in the other sections; the same seed gives the same numbers on any host."
+    )
+    times = times_of(simulated)
+    drawn = figure(
+        "simulated-ranks",
+        known["simulated-ranks"](),
+        f"{label}. Time of a call back to back over the number of ranks, placed balanced; bars: the placements. Past 60 ranks cores have "
+        "more than one.",
+        "Simulated time of barriers over 8 to 240 ranks of a Xeon Phi",
+        [sweep_command(simulated), *made("simulated-ranks")],
+        f'<a href="{FILE}">{FILE}</a>',
+    )
+    path = figure(
+        "simulated-path",
+        known["simulated-path"](),
+        f"<b>Simulated</b>, not measured: the critical path of the median episode of {code(simulated.path.data['effective'].split(':')[0])}, "
+        f"{simulated.path.data['ranks']} ranks, seed {text(point['seed'])}. A lane for each rank on it; the colours say what the time went into.",
+        "Critical path of one simulated episode",
+        [explain_command(), *made("simulated-path")],
+        f'<a href="{PATH_FILE}">{PATH_FILE}</a>',
+    )
+    return intro + order_sentences(times) + drawn + time_table(times) + path_sentences(simulated) + path
+
+
+def times_of(simulated: Simulated) -> dict[str, dict[int, list[float]]]:
+    """The value of each placement in ns, by barrier and ranks."""
+    points = {
+        point["point"]: (short_name(point), int(point["ranks"]))
+        for point in simulated.results.points
+        if point.get("verified")
+    }
+    found: dict[str, dict[int, list[float]]] = {}
+    for sample in simulated.results.samples:
+        if sample["point"] in points:
+            name, ranks = points[sample["point"]]
+            found.setdefault(name, {}).setdefault(ranks, []).append(float(sample["value_ns"]))
+    return found
+
+
+def short_name(point: Mapping[str, object]) -> str:
+    """Without the stores and the waiting, which are the same for all here."""
+    spec = short_spec("barrier", str(point["spec"]))
+    return ":".join(part for part in spec.split(":") if not part.startswith(("store=", "wait=")))
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def order_sentences(times: Times) -> str:
+    """Who is first, by how much, and how it grows, from the numbers."""
+    most = max(ranks for by in times.values() for ranks in by)
+    at = sorted((mean(by[most]), name) for name, by in times.items() if most in by)
+    (best_ns, best), (next_ns, second) = at[:2]
+    last_ns, last = at[-1]
+    words = (
+        f"At {most} simulated ranks {code(best)} is the fastest with {duration(best_ns)}; {code(second)} takes {number(next_ns / best_ns)} "
+        f"times as long, {code(last)}, the slowest of these, {number(last_ns / best_ns)} times."
+    )
+    if 60 in times[best]:
+        words += f" From 60 to {most} ranks the fastest grows {number(best_ns / mean(times[best][60]))} times, the slowest {number(last_ns / mean(times[last][60]))} times."
+    local, world = times.get("combining-tree"), times.get("combining-tree:notify=global")
+    if local and world:
+        words += (
+            f" The same combining tree, released by one line that all watch instead of down the tree, takes {number(mean(world[most]) / mean(local[most]))} "
+            "times as long."
+        )
+    return paragraph(words)
+
+
+def time_table(times: Times) -> str:
+    counts = sorted({ranks for by in times.values() for ranks in by})
+    most = counts[-1]
+    rows = [
+        [text(name), *(number(mean(by[ranks]) / 1000) if ranks in by else "–" for ranks in counts)]
+        for name, by in sorted(times.items(), key=lambda item: mean(item[1].get(most, [float("inf")])))
+    ]
+    return table(["barrier", *(str(ranks) for ranks in counts)], rows, groups=[("", 1), ("ranks", len(counts))],
+                 caption="Simulated times of a call in µs, means over the placements.")  # fmt: skip
+
+
+def path_sentences(simulated: Simulated) -> str:
+    """What the critical path consists of."""
+    path = simulated.path.data["path"]
+    shares = sorted(path["by_cause"].items(), key=lambda item: -item[1])
+    meanings = dict(simulated.path.data["causes"])
+    largest = ", ".join(
+        f"{code(cause)} {100 * cycles / path['cycles']:.0f} % ({text(meanings.get(cause, ''))})"
+        for cause, cycles in shares[:4]
+    )
+    overs = path["hand_overs"]
+    return paragraph(
+        f"Why {code(simulated.path.data['effective'].split(':')[0])} takes what it takes: its critical path, {duration(simulated.path.path_ns)} from the last "
+        f"arrival to the last departure, hands over {overs} time{'s' if overs != 1 else ''} from rank to rank. Most of it is {largest}."
+    )

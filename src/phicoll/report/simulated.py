@@ -1,0 +1,98 @@
+"""The demo's simulated part: a few barriers over the ranks of a Xeon Phi, and why one of them takes its time.
+
+Nothing here is measured, and it is kept apart: records of its own, a section of its own. The same seed gives the same
+numbers on any host.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from phicoll.explaining import Explanation, explain
+from phicoll.measuring import sweep
+from phicoll.results import Results, load
+
+__all__ = [
+    "FILE",
+    "MACHINE",
+    "PATH_FILE",
+    "Simulated",
+    "explain_command",
+    "reload",
+    "simulate",
+    "sweep_command",
+]
+
+MACHINE = "xeon-phi-5110p"
+FILE = "simulated.jsonl"
+PATH_FILE = "simulated-path.json"
+SPECS = (
+    "hybrid-dissemination",
+    "dissemination",
+    "combining-tree",
+    "tree",
+    "static-tournament",
+    "simd-flags",
+    "combining-tree:notify=global",
+    "sense-reversing",
+)
+RANKS = (8, 16, 30, 60, 90, 120, 150, 180, 210, 240)
+QUICK_RANKS = (8, 60, 120, 240)
+ROUNDS, EPISODES, WARM_UP, SEED = 5, 5, 1, 1
+QUICK_ROUNDS = 2
+EXPLAINED = "hybrid-dissemination"
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What the section on the simulated machine shows."""
+
+    results: Results
+    path: Explanation
+    quick: bool
+
+
+def simulate(folder: Path | None = None, quick: bool = False) -> Simulated:
+    """Simulate, in some seconds; records go into ``folder``, if there is one, in place of older ones."""
+    results = sweep(
+        algorithm=SPECS,
+        ranks=QUICK_RANKS if quick else RANKS,
+        machine=MACHINE,
+        rounds=QUICK_ROUNDS if quick else ROUNDS,
+        episodes=EPISODES,
+        warm_up=WARM_UP,
+        seed=SEED,
+        progress=False,
+    )
+    path = explain(EXPLAINED, MACHINE, seed=SEED)
+    if folder is not None:
+        results.save(folder / FILE)
+        (folder / PATH_FILE).write_text(json.dumps(path.data, separators=(",", ":")) + "\n", encoding="utf-8")
+    return Simulated(results, path, quick)
+
+
+def reload(folder: Path) -> Simulated | None:
+    """What an earlier :func:`simulate` left in a folder; the path is explained again, to the same cycle."""
+    if not (folder / FILE).exists():
+        return None
+    results = load(folder / FILE)
+    return Simulated(
+        results,
+        explain(EXPLAINED, MACHINE, seed=SEED),
+        len({p["ranks"] for p in results.points}) < len(RANKS),
+    )
+
+
+def sweep_command(simulated: Simulated) -> str:
+    """The command line that makes the records."""
+    ranks = QUICK_RANKS if simulated.quick else RANKS
+    return (
+        f"phicoll run barrier --machine {MACHINE} --algorithm {','.join(SPECS)} --ranks {','.join(map(str, ranks))} "
+        f"--rounds {QUICK_ROUNDS if simulated.quick else ROUNDS} --episodes {EPISODES} --warm-up {WARM_UP} --seed {SEED} -o demo/{FILE}"
+    )
+
+
+def explain_command() -> str:
+    return f"phicoll explain barrier --algorithm {EXPLAINED} --machine {MACHINE} --seed {SEED}"
