@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from phicoll import _core
 from phicoll.errors import ArgumentError
-from phicoll.machine import Machine, path_text
+from phicoll.machine import Machine
+from phicoll.measuring import machine_text
 from phicoll.registry import check_operation
 from phicoll.storage import check_writable
 
@@ -182,6 +183,13 @@ class Explanation:
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        d = self.data
+        return (
+            f"<Explanation of {d['algorithm']}, {d['ranks']} ranks on {d['machine']}: "
+            f"episode {d['episode']}, {self.time_ns:,.0f} ns>"
+        )
+
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.text)}</pre>"
 
@@ -266,9 +274,3 @@ def explain(
     }
     text, data = _core.explain_barrier(**request)
     return Explanation(json.loads(data), text, request)
-
-
-def machine_text(machine: str | os.PathLike[str] | Machine) -> str:
-    if isinstance(machine, Machine):
-        return machine.name
-    return machine if isinstance(machine, str) else path_text(Path(machine))
