@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -94,16 +94,16 @@ def draw_counts(found: Validation) -> Canvas | None:
     """Whatever was found against the number of ranks, a panel a statement."""
     panels = []
     for f in found.findings:
-        v = f.values
+        v: dict[str, Any] = dict(f.values)
         if "ranks" in v and "ns" in v:
             panels.append((f.claim.number, v["ranks"], {"": (np.array(v["ns"]) / 1000)}))
         elif "ranks" in v and "us" in v:
-            curves = {f"addresses {i + 1}": np.array(c) for i, c in enumerate(v["us"])}  # type: ignore[arg-type, var-annotated]
-            panels.append((f.claim.number, v["ranks"], {**curves, "mean": np.array(v["mean"])}))  # type: ignore[dict-item]
+            curves = {f"addresses {i + 1}": np.array(c) for i, c in enumerate(v["us"])}
+            panels.append((f.claim.number, v["ranks"], {**curves, "mean": np.array(v["mean"])}))
         elif "counts" in v:
             panels.append(
                 (f.claim.number, v["counts"], {k: np.array(v[k]) / 1000 for k in ("dissemination", "hybrid")})
-            )  # type: ignore[operator, dict-item]
+            )
     if not panels:
         return None
     figure = new_figure(2.6 * len(panels) + 0.6, 2.6)

@@ -277,7 +277,8 @@ def causes_of_contention(common: str, private: str) -> str:
     if common == "I":
         return (
             "A second reader of a line that memory is fetching is deferred until the fetch is done (memory.fill = defer), "
-            "which gives the step after one reader; its size is not fitted."
+            "which gives a step after the first reader (G1) smaller than the printed one; its size is not fitted. At one reader the printed fit is "
+            "no measurement: for (I, E) it says 220 ns, less than R_I."
         )
     return ""
 
