@@ -3,6 +3,7 @@
 // What the tests of the simulated machine share: machines of their own (the shipped files may be calibrated
 // anew at any time), ranks on their contexts, and numbers drawn from a seed.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -24,6 +25,19 @@ inline std::uint64_t from_environment(const char* name, std::uint64_t otherwise)
 }
 inline bool long_run() {
   return from_environment("PHICOLL_TEST_LONG", 0) == 1;
+}
+/// Seconds for one long test: an eighth of what the matrix of the barriers has, two minutes at most.
+inline double long_seconds() {
+  const std::uint64_t budget = from_environment("PHICOLL_TEST_BUDGET_S", 0);
+  return budget == 0 ? 120 : static_cast<double>(std::min<std::uint64_t>(budget, 960)) / 8;
+}
+/// Of a usual number of draws: a sanitizer makes each several times as dear.
+constexpr int draws(int usual) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  return usual / 5;
+#else
+  return usual;
+#endif
 }
 
 /// A chip like the Xeon Phi 5110P, with fixed numbers.

@@ -6,7 +6,7 @@
 // And what this test is worth: barriers that are broken on purpose, in ways in which barriers are broken in
 // earnest, are found.
 //
-// PHICOLL_TEST_SEED: other draws. PHICOLL_TEST_LONG=1: many more (PHICOLL_TEST_BUDGET_S seconds, 120).
+// PHICOLL_TEST_SEED: other draws. PHICOLL_TEST_LONG=1: many more (two minutes).
 
 #include <gtest/gtest.h>
 
@@ -162,7 +162,7 @@ class SimBarriers : public ::testing::TestWithParam<AlgorithmInfo> {};
 
 TEST_P(SimBarriers, AreSafeInEveryInterleaving) {
   const std::uint64_t first = 10000000 * from_environment("PHICOLL_TEST_SEED", 1);
-  for (std::uint64_t i = 0; i < 600 && !HasFailure(); ++i)
+  for (std::uint64_t i = 0; i < testing::draws(600) && !HasFailure(); ++i)
     interleave(GetParam(), first + i, 2 + static_cast<int>(i % 8), i % 3 != 0);
 }
 
@@ -175,7 +175,7 @@ TEST_P(SimBarriers, AreSafeOnTheWholeChip) {
 
 TEST(SimBarriersLong, AreSafeInManyMore) {
   if (!testing::long_run()) GTEST_SKIP() << "PHICOLL_TEST_LONG=1 runs it";
-  const auto seconds = static_cast<double>(from_environment("PHICOLL_TEST_BUDGET_S", 120));
+  const auto seconds = testing::long_seconds();
   const auto start = std::chrono::steady_clock::now();
   std::uint64_t i = 30000000 * from_environment("PHICOLL_TEST_SEED", 1);
   const std::uint64_t first = i;

@@ -12,7 +12,7 @@
 // change, and at the end nothing busy, nothing under way, nothing leaked, and the directories know exactly
 // what is where.
 //
-// PHICOLL_TEST_SEED: another sequence. PHICOLL_TEST_LONG=1: many more (PHICOLL_TEST_BUDGET_S seconds, 120).
+// PHICOLL_TEST_SEED: another sequence. PHICOLL_TEST_LONG=1: many more (two minutes).
 
 #include <gtest/gtest.h>
 
@@ -458,13 +458,12 @@ void run_seeds(std::uint64_t first, std::uint64_t most, double seconds) {
 }
 
 TEST(SimPrograms, SeeOnlyWhatTotalStoreOrderAllows) {
-  run_seeds(from_environment("PHICOLL_TEST_SEED", 1), 600, 1e9);
+  run_seeds(from_environment("PHICOLL_TEST_SEED", 1), testing::draws(600), 1e9);
 }
 
 TEST(SimPrograms, ManyMoreOfThem) {
   if (!testing::long_run()) GTEST_SKIP() << "PHICOLL_TEST_LONG=1 runs it";
-  run_seeds(1000000 * from_environment("PHICOLL_TEST_SEED", 1), UINT64_MAX / 2,
-            static_cast<double>(from_environment("PHICOLL_TEST_BUDGET_S", 120)));
+  run_seeds(1000000 * from_environment("PHICOLL_TEST_SEED", 1), UINT64_MAX / 2, testing::long_seconds());
 }
 
 }  // namespace
