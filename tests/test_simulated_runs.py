@@ -200,6 +200,13 @@ def test_what_only_a_simulation_has_is_refused_without_a_machine(options):
         phicoll.sweep(algorithm="tree", **options)
 
 
+@pytest.mark.parametrize("option", ["--episodes", "--warm-up", "--skew-ns", "--jobs"])
+def test_and_so_by_phicoll_bench(option, run_bench):
+    done = run_bench("--algorithm", "tree", option, "3")
+    assert done.returncode == 2
+    assert done.stderr == f"phicoll-bench: {option[2:]}: got '3'; allowed: only with --machine\n"
+
+
 def test_jobs_go_with_own_threads_only():
     with ThreadPoolExecutor(1) as executor, pytest.raises(phicoll.ArgumentError, match="jobs"):
         phicoll.sweep(algorithm="tree", machine=MACHINE, executor=executor, jobs=2)
