@@ -332,9 +332,9 @@ TEST_F(BenchTest, EachCommandHasAPageOfItsOwn) {
   ASSERT_EQ(run({"run", "--help"}), 0);
   for (const char* option : {"--progress-ack", "-o, --output FILE", "  1  ", "130  "})
     EXPECT_NE(text("out").find(option), std::string::npos) << option;
-  EXPECT_EQ(text("out").find("--machine"), std::string::npos);
   ASSERT_EQ(run({"count", "--help"}), 0);
   EXPECT_NE(text("out").find("--machine"), std::string::npos);
+  EXPECT_EQ(text("out").find("--progress-ack"), std::string::npos);
 }
 
 TEST_F(BenchTest, WhatTheMachineRefusesExitsWith1) {
