@@ -16,6 +16,7 @@ SIMULATED = "simulated"
 
 #: What is known about statements that do not come out; said only where they do not.
 CAUSES = {
+    "000-02": "It is linear, but not slightly more at large counts: nothing but the line's own queue grows with the readers here.",
     "000-03": "What a further reader waits for is the line, locked at its directory while the owner answers; the directory's own share is small.",
     "000-06": "Contexts of a core share its issue port and its window of 38 requests here, but no fill port or request queue.",
     "000-08": "The lock of a line lasts for the way to its owner and back, so a ring without distance saves most of it.",
