@@ -20,6 +20,12 @@ enum class Request : std::uint8_t {
 };
 constexpr int request_kinds = 5;
 const char* to_string(Request kind);
+inline bool is_read(Request kind) {
+  return kind == Request::read || kind == Request::prefetch;
+}
+inline bool is_write(Request kind) {
+  return kind == Request::write || kind == Request::write_no_read;
+}
 
 /// Where a line came from.
 enum class Source : std::uint8_t { none, cache, memory };

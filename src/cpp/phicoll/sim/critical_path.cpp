@@ -37,10 +37,6 @@ constexpr CauseText cause_texts[causes] = {
     {"unexplained", "nothing in the log tells"},
 };
 
-bool is_write(Request kind) {
-  return kind == Request::write || kind == Request::write_no_read;
-}
-
 class Walk {
  public:
   Walk(const Log& log, const std::vector<int>& cores) : log_(log), cores_(cores), of_rank_(cores.size()) {

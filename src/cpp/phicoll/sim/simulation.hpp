@@ -112,6 +112,8 @@ class Simulation final : private CoherenceListener {
   std::int64_t nanoseconds(int rank) const;
 
  private:
+  static constexpr int full_weight = 256;  // of a context that issues all the time
+
   enum class Mode : unsigned char { running, blocked, parked, waking, finished };
   enum class Needs : unsigned char { nothing, line, buffer_space, buffer_empty };
 
