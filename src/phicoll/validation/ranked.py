@@ -20,12 +20,13 @@ CAUSES = {
     "000-03": "What a further reader waits for is the line, locked at its directory while the owner answers; the directory's own share is small.",
     "000-06": "Contexts of a core share its issue port and its window of 38 requests here, but no fill port or request queue.",
     "000-08": "The lock of a line lasts for the way to its owner and back, so a ring without distance saves most of it.",
-    "001-04": "The counter moves from core to core, one hand-over of about R_R each, in both; the combining tree has fewer of them in a row, and its "
-    "single release line costs what sense-reversing's costs (G4).",
+    "001-04": "From 120 threads on the release of one line to all is nearly all of the time of both; at 60 sense-reversing's counter goes from core "
+    "to core 60 times in a row, a combining tree's counters side by side (G4). Latencies of atomics and merging of a core's requests do not "
+    "change the order.",
     "001-05": "Above arity 4 a node's counter is shared between cores; the hand-overs in a row then grow faster than levels are saved.",
     "001-09": "A rank that looks takes only issue slots from its siblings here, and a parked one asks for its line once; on the card polling seems to "
     "cost more than that.",
-    "001-16": "Its acknowledgements go to a counter beside the flag that is being polled; Intel's library has software that the surrogate lacks.",
+    "001-16": "The counter of acknowledgements beside the polled flag is the cause: with ack = line-per-sender it is 1.15 times.",
     "004-38": "All ranks read their flags from memory at the same time, while they wait anyway.",
     "004-41": "Buffers of different pairs share no queue here that small messages could fill.",
     "004-46": "m goes from 5 to 3 at 26 threads and to 6 at 28, as in the paper, but at one m the time varies as much from count to count.",
