@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import phicoll
+import phicoll.validation
 from phicoll.claims import CLAIMS, FAILS, HOLDS, SIMULATED, UNRESOLVED
 from phicoll.cli import main
 from phicoll.validation import points, published
@@ -157,3 +159,10 @@ def test_points_that_two_checks_want_run_once():
     with ThreadPoolExecutor(2) as executor:
         assert points.work_through([check("a"), check("b")], executor) == [[2], [2]]
     assert sorted(ran) == ["a", "b", "same"]
+
+
+@pytest.mark.parametrize("name", phicoll.validation.MACHINES)
+def test_the_committed_page_is_of_the_shipped_machine(name):
+    page = Path(__file__).parent.parent / "docs" / f"validation-{name}.md"
+    digest = phicoll.load_machine(name).digest
+    assert f"`{digest}`" in page.read_text(), f"write it again: phicoll validate {name} --page {page}"
