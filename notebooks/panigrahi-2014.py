@@ -178,9 +178,6 @@ show(
     "Slope from 61 processes on, ns a process: "
     + ", ".join(f"{title} {value:.1f}" for title, value in slopes.items())
     + ".",
-    "requests for one line do wait at its directory, one after another; but what each waits for is mostly the way to the owner "
-    "and back and the owner's answer, while the directory holds the line. Contention at the directory it is, its own speed it is "
-    "not.",
 )
 show("000-08")
 
@@ -237,9 +234,7 @@ show("000-05")
 show(
     "000-06",
     "From 61 to 244 processes, times as long: "
-    + ", ".join(f"{title} {row[244] / row[61]:.2f}" for title, row in table.iterrows()) + ".",
-    "four processes of a core share its issue port and its cache's answers in the model, and that is little. What a core's own "
-    "queue of requests and its fills cost with four contexts is not known from any paper and not modelled.",
+    + ", ".join(f"{title} {row[244] / row[61]:.2f}" for title, row in table.iterrows()) + "."
 )  # fmt: skip
 show("000-07")
 show("000-09")

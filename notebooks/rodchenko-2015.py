@@ -244,18 +244,15 @@ show(
     "ct gs over sr: "
     + ", ".join(f"{name.split()[-1]}: {r.mean():.2f}" for name, r in against_sr.items())
     + ".",
-    "the critical paths (next table) say where the time goes. The release, where every thread in turn reads one line, takes both alike. "
-    "The check-in on one counter, which every thread in turn takes from the one before, takes longer than on a tree of counters. "
-    "For the paper's order such a turn would have to be cheaper than the calibrated transfers allow.",
+    "the critical paths in the next table. The release, where every thread in turn reads one line, takes both alike; the check-in on one "
+    "counter, which every thread in turn takes from the one before, takes longer than on a tree of counters.",
 )
 display(split.round(2))
 note(
     "Critical paths of median episodes in µs: waiting for one's turn to read the release line, and all before it."
 )
 arity_order = np.array([paused(f"ct gs {arity}") for arity in ARITIES["ct"]])
-show("001-05", "µs at arity " + ", ".join(f"{a}: {v.mean():.2f}" for a, v in zip(ARITIES["ct"], arity_order, strict=True)) + ".",
-     "the release is the same for all arities; what is left for the arity, the check-in, is a small part, and steps between "
-     "neighbouring arities are smaller than what addresses do.")  # fmt: skip
+show("001-05", "µs at arity " + ", ".join(f"{a}: {v.mean():.2f}" for a, v in zip(ARITIES["ct"], arity_order, strict=True)) + ".")  # fmt: skip
 plain = [name for name in SPECS if name not in ("dsmnH", "dsmn 2", "dsmn 3")]
 ranking = sorted(plain, key=lambda name: paused(name).mean())
 show(
@@ -270,9 +267,7 @@ helped = {name: overhead[name, "pause"].to_numpy() / overhead[name, "spin"].to_n
 lower = np.array([geomean([r[s] for r in helped.values()]) for s in range(SEEDS)])
 changes = sorted(helped, key=lambda name: helped[name].mean())
 show("001-09", f"Pause over spin, geometric mean of all algorithms: {ratio(lower)}; from {helped[changes[0]].mean():.2f} ({changes[0]}) to "
-     f"{helped[changes[-1]].mean():.2f} ({changes[-1]}); below 1 for {sum(r.mean() < 1 for r in helped.values())} of {len(helped)}.",
-     "a look at a line that is in the cache costs nothing but issue slots of the core's other contexts. A delay saves those; it "
-     "costs up to 64 cycles until a flag is seen. The two are of one size.")  # fmt: skip
+     f"{helped[changes[-1]].mean():.2f} ({changes[-1]}); below 1 for {sum(r.mean() < 1 for r in helped.values())} of {len(helped)}.")  # fmt: skip
 
 # %% [markdown]
 # ## The ideal meta-algorithm (figure 3)
@@ -653,11 +648,7 @@ show("001-01", f"The stand-in takes {ratio(lead)} times as long as the hybrid; t
 at_60, _ = simulate([OMP, "dissemination-acknowledged"], ranks=[60])
 at_60 = at_60.groupby(["algorithm", "draw"])["us"].mean()
 equal = (at_60["dissemination-acknowledged"] / at_60["libomp-hyper"]).to_numpy()
-show(
-    "001-16",
-    f"Over the stand-in: {ratio(equal)}.",
-    "the stand-in lacks the runtime's own instructions, the dissemination has its acknowledgements.",
-)
+show("001-16", f"Over the stand-in: {ratio(equal)}.")
 
 # %% [markdown]
 # ## What applications would spend
