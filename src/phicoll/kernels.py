@@ -91,7 +91,9 @@ class KernelSamples:
     ns: tuple[Samples, ...]
     ticks: tuple[NDArray[np.int64], ...]  #: raw, before anything is divided
     ns_per_tick: float
-    per_sample: int  #: accesses, or ways of a round trip, in a sample: ``ns = ticks * ns_per_tick / per_sample``
+    per_sample: (
+        int  #: accesses, or ways of a round trip, in a sample: ``ns = ticks * ns_per_tick / per_sample``
+    )
     bytes: int  #: that one rank moves in a sample; 0 where none are counted
     gigabytes_a_second: Samples  #: of all ranks that measured, by the slowest rank's time
     late: int

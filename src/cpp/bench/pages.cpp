@@ -99,7 +99,8 @@ const std::vector<CommandPage>& command_pages() {
            {"--delay-ns", "NS", "0", "between the barriers of a loop", ""},
            {"--imbalance-ns", "NS", "0", "largest random delay of a rank in a loop", ""},
            {"--start", "S", "warm", "warm; evicted: flags flushed before each call (window only)", ""},
-           {"--wait", "POLICY", "adaptive; with --machine: pause(1)", "spin, pause, pause(n), yield, adaptive", ""},
+           {"--wait", "POLICY", "adaptive; with --machine: pause(1)",
+            "spin, pause, pause(n), yield, adaptive", ""},
            {"--seed", "N", "drawn; with --machine: 1", "of places, orders and delays", ""},
            {"--libiomp5", "PATH", "", "Intel's OpenMP library, if it is not found by itself", ""},
            {"--lock-wait", "S", "30", "how long to wait for CPUs that another measurement uses", ""},
@@ -147,7 +148,8 @@ const std::vector<CommandPage>& command_pages() {
        {0, 1, 2}},
       {"explain",
        "barrier [options]",
-       "why a barrier takes its time on a simulated machine: counters, critical path, trace (docs/explain.md)",
+       "why a barrier takes its time on a simulated machine: counters, critical path, trace "
+       "(docs/explain.md)",
        {
            {"--algorithm", "A:ways=3", "hybrid-dissemination", "one barrier with parameters", ""},
            {"--machine", "M", "xeon-phi-5110p",
