@@ -5,10 +5,10 @@
 // core owns the line, so that no fault of the protocol could give an algorithm a wrong value silently.
 //
 // A read miss asks the line's directory, which asks a cache that has the line; that cache sends the data to
-// the requester and an acknowledgement to the directory, which gives the go-ahead (ramos-2013 section 1.2.1).
-// While a directory waits for an answer the line is busy and further requests of it queue up, in the order in
-// which they came. A write (a request for ownership) invalidates the other copies first. What the
-// transactions are and what each step costs: docs/simulator.md.
+// the requester and an acknowledgement to the directory, which gives the go-ahead (ramos-hoefler-2013
+// section 1.2.1). While a directory waits for an answer the line is busy and further requests of it queue up,
+// in the order in which they came. A write (a request for ownership) invalidates the other copies first. What
+// the transactions are and what each step costs: docs/simulator.md.
 //
 // Who may hold what (checked after every event by the tests): one core has a line exclusive or modified and
 // nobody else has it, or any number share it. A cache gives a line up when it takes the invalidation up, and

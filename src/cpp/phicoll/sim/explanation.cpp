@@ -29,12 +29,12 @@ std::vector<T> less_each(const std::vector<T>& after, const std::vector<T>& befo
 
 Counters less(const Counters& after, const Counters& before) {
   Counters rest;
-  std::int64_t Counters::* const numbers[] = {
+  std::int64_t Counters::*const numbers[] = {
       &Counters::l1_hits,       &Counters::l2_hits,   &Counters::from_caches,  &Counters::from_memory,
       &Counters::upgrades,      &Counters::evictions, &Counters::write_backs,  &Counters::merged,
       &Counters::invalidations, &Counters::looks,     &Counters::elided_looks, &Counters::stores,
       &Counters::atomics,       &Counters::stolen};
-  for (std::int64_t Counters::* const number : numbers) rest.*number = after.*number - before.*number;
+  for (std::int64_t Counters::*const number : numbers) rest.*number = after.*number - before.*number;
   for (std::size_t i = 0; i < request_kinds; ++i) rest.requests[i] = after.requests[i] - before.requests[i];
   rest.request_ring = less(after.request_ring, before.request_ring);
   rest.data_ring = less(after.data_ring, before.data_ring);
@@ -172,13 +172,14 @@ Explanation explain_barrier(const Machine& machine, const BarrierSpec& spec, con
     line.time += x.filled - x.issued;
   }
   for (const OperationRecord& x : log.operations) {
-    // A store of the episode before may have become visible in this one.
-    if (std::max(x.begun, x.visible) < found.begin || x.begun >= found.end) continue;
     const auto at = lines.find(x.line);
     if (at == lines.end()) continue;
     LineReport& line = at->second;
     const bool writes = x.kind == OperationKind::store || x.kind == OperationKind::atomic;
     const bool reads = x.kind == OperationKind::load || x.kind == OperationKind::wait;
+    // A store of the episode before may have become visible in this one, a wait may have ended in it.
+    const bool before = reads ? x.ended <= found.begin : std::max(x.begun, x.visible) < found.begin;
+    if (before || x.begun >= found.end) continue;
     if (writes) {
       ranks[x.line].first.insert(x.rank);
       if (line.writer < 0) line.writer = x.rank;

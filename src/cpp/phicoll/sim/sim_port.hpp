@@ -2,9 +2,9 @@
 
 // SimPort: one rank's way into a simulated machine, by the same contract as NativePort. Every call is one
 // operation of the rank's context: it takes the simulated time that the machine needs for it, and the rank's
-// fiber stands still meanwhile. Total store order as on the Xeon Phi (ramos-2013 section 3.1): stores become
-// visible in program order, later than the rank goes on; loads see the rank's own stores at once. So an
-// acquire and a release cost nothing beyond the load and the store.
+// fiber stands still meanwhile. Total store order as on the Xeon Phi (ramos-hoefler-2013 section 3.1): stores
+// become visible in program order, later than the rank goes on; loads see the rank's own stores at once. So
+// an acquire and a release cost nothing beyond the load and the store.
 
 #include <cstddef>
 #include <cstdint>
