@@ -68,7 +68,8 @@ def text_of(found: Validation, shown: dict[str, str]) -> str:
         f"median of {effort.episodes} episodes a seed. The same numbers come out on any host.",
         "",
         "*Calibrated*: a parameter of the machine was set by this number, so agreement (within 5 %) shows only that the model can have it. "
-        "*Held out*: nothing was set by it; agreement is read as within 25 %. *Not claimed*: published, but the machine says nothing about it. "
+        "*Held out*: nothing was set by it; agreement is read as within 25 %. Where one parameter decides several published numbers, as "
+        "the ring's length does the deviations at three distances, it was set by one of them and the others are held out. *Not claimed*: published, but the machine says nothing about it. "
         "A statement holds, or does not, where so many seeds agree that chance would do it in less than 5 of 100 cases; other readings are "
         "given with the statement. Factors over proprietary libraries are never judged and nothing was tuned on them. `docs/simulator.md` says "
         "what the model is.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from phicoll.claims import Finding
-from phicoll.validation.points import Barrier, Check, Effort, Kernel
+from phicoll.validation.points import Barrier, Check, Effort, Kernel, changed
 from phicoll.validation.quantity import HELD_OUT, Quantity
 from phicoll.validation.ranked import by_rank, cannot, geomean, judged, medians, spread
 
@@ -73,7 +73,7 @@ def figure_2(machine: str, effort: Effort) -> Check:
     ranks = list(counts(effort))
     swept = [Barrier(machine, spec, n, effort.all_seeds, effort.episodes) for spec in specs for n in ranks]
     # What decides 001-04 in the model: when a line that changes its owner is free for its next request.
-    owner = f"{machine}:directory.write_unlock=owner"
+    owner = changed(machine, "directory.write_unlock=owner")
     counters = [SENSE, *(combining(k, "global") for k in ARITIES)]
     some = [n for n in ranks if n % 56 == 8] or ranks
     found = yield [
@@ -156,11 +156,11 @@ def delays(machine: str, effort: Effort) -> Check:
     ]
     cycles = (0, 16, 32, 64, 128, 256, 512)
     ranks = (120, 232)
-    seeds = effort.all_seeds[:10]
+    seeds = effort.all_seeds
     points = []
     for spec in specs:
         for delay in cycles:
-            at = machine if delay in (0, 64) else f"{machine}:core.pause={delay}"
+            at = machine if delay in (0, 64) else changed(machine, f"core.pause={delay}")
             points += [
                 Barrier(at, spec, n, seeds, effort.episodes, wait="pause(1)" if delay else "spin")
                 for n in ranks
@@ -196,7 +196,7 @@ def streaming_stores(machine: str, effort: Effort) -> Check:
     ]
     stores = ("plain", "no-read", "no-read-unordered")
     ranks = (120, 232)
-    seeds = effort.all_seeds[:10]
+    seeds = effort.all_seeds
     found = yield [Barrier(machine, f"{spec}:store={store}", n, seeds, effort.episodes)
                    for spec in specs for store in stores for n in ranks]  # fmt: skip
     times = np.array([medians(one) for one in found]).reshape(len(specs), len(stores), len(ranks), len(seeds))
@@ -229,11 +229,11 @@ def addresses(machine: str, effort: Effort) -> Check:
     """001-24 to 001-28: one sense-reversing barrier, 1 to 60 threads along the ring, its lines at fixed places."""
     ranks = list(range(2, 61, 2 if effort.rank_step < 50 else 20))
     seeds = effort.all_seeds
-    still = f"{machine}:ring.hop=0"
+    still = changed(machine, "ring.hop=0")
     found = yield [*(Barrier(machine, SENSE, n, seeds, 6, warm_up=2) for n in ranks),
                    *(Barrier(still, SENSE, n, seeds, 2) for n in ranks[-1:]),
                    Barrier(machine, SENSE, 60, seeds, 100, warm_up=2),
-                   *(Barrier(at, combining(4, "local"), 240, seeds[:10], effort.episodes) for at in (machine, f"{machine}:directory.near=on"))]  # fmt: skip
+                   *(Barrier(at, combining(4, "local"), 240, seeds, effort.episodes) for at in (machine, changed(machine, "directory.near=on")))]  # fmt: skip
     sweep = np.array([medians(one) for one in found[: len(ranks)]])  # count x seed
     fixed = found[len(ranks) + 1]
     # A measurement is the mean of 20 episodes; the papers' are means of far more.
@@ -283,9 +283,9 @@ def addresses(machine: str, effort: Effort) -> Check:
 def surrogate(machine: str, effort: Effort) -> Check:
     """Claims about Intel's OpenMP barrier, against the structure of the open runtime's barrier; a factor is never tuned."""
     ranks = list(counts(effort))
-    waits = f"{machine}:{SURROGATE_PAUSE}"
+    waits = changed(machine, SURROGATE_PAUSE)
     ours = "dissemination-acknowledged"
-    seeds = effort.all_seeds[:10]
+    seeds = effort.all_seeds
     found = yield [*(Barrier(waits, SURROGATE, n, seeds, effort.episodes) for n in ranks),
                    *(Barrier(machine, HYBRID, n, seeds, effort.episodes) for n in ranks),
                    Barrier(waits, SURROGATE, 60, seeds, effort.episodes), Barrier(machine, ours, 60, seeds, effort.episodes)]  # fmt: skip
@@ -308,7 +308,7 @@ def acknowledged(machine: str, effort: Effort) -> Check:
     """004-38 and 004-46: flags that begin in memory, and the steps where the model's m changes."""
     ranks = list(range(20, 37))
     spec = "dissemination-acknowledged:m=0:rounds=printed"
-    seeds = effort.all_seeds[:10]
+    seeds = effort.all_seeds
     found = yield [*(Barrier(machine, spec, n, seeds, effort.episodes) for n in ranks),
                    Barrier(machine, spec, 60, seeds, 1, warm_up=0, window=True, skew_ns=0),
                    Barrier(machine, spec, 60, seeds, 1, warm_up=2, window=True, skew_ns=0)]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from phicoll.claims import Finding
-from phicoll.validation.points import Barrier, Check, Effort, Kernel
+from phicoll.validation.points import Barrier, Check, Effort, Kernel, changed
 from phicoll.validation.quantity import NOT_CLAIMED, Quantity
 from phicoll.validation.ranked import by_rank, cannot, geomean, judged, medians, spread
 
@@ -37,22 +37,22 @@ def one_line(machine: str, effort: Effort) -> Check:
     ranks = (2, 16, 31, 61, 92, 122, 152, 183, 213, 244) if effort.rank_step < 50 else (2, 61, 122, 244)
     seeds = effort.all_seeds
     n = samples(effort)
-    free = ":directory.latency=0:directory.service=0:directory.acknowledge=0"
+    free = "directory.latency=0:directory.service=0:directory.acknowledge=0"
     what = {
         "as it is": "",
         "directories that take no time": free,
         "directories and owners that take no time": f"{free}:owner.latency=0:owner.service=0",
-        "a ring without distance": ":ring.hop=0",
+        "a ring without distance": "ring.hop=0",
         "both, and the owner": f"{free}:owner.latency=0:owner.service=0:ring.hop=0:ring.inject=0",
-        "contexts of a core sharing a read": ":request.merge_reads=on",
+        "contexts of a core sharing a read": "request.merge_reads=on",
     }
     lines = (1, 4, 16, 64)
     few = seeds[:5]
     found = yield [
         *(Kernel(machine, "read-by-all:pattern=root", p, "scatter", n, s) for s in seeds for p in ranks),
-        *(Kernel(machine + change, "read-by-all:pattern=root", p, "scatter", n, s) for change in what.values() for p in (61, 122, 244) for s in few),
+        *(Kernel(changed(machine, change), "read-by-all:pattern=root", p, "scatter", n, s) for change in what.values() for p in (61, 122, 244) for s in few),
         *(Kernel(machine, f"read-by-all:pattern=root:lines={k}", 244, "scatter", 4, s) for k in lines for s in few),
-        *(Kernel(machine + change, "read-by-all:pattern=root:lines=64", 61, "scatter", 4, s) for change in ("", ":topology.directories=1") for s in few),
+        *(Kernel(changed(machine, change), "read-by-all:pattern=root:lines=64", 61, "scatter", 4, s) for change in ("", "topology.directories=1") for s in few),
     ]  # fmt: skip
     means = np.array([np.concatenate(one).mean() for one in found])
     curve = means[: len(seeds) * len(ranks)].reshape(len(seeds), len(ranks))

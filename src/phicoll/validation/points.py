@@ -15,7 +15,7 @@ import numpy as np
 
 from phicoll import _core
 
-__all__ = ["Barrier", "Check", "Effort", "Kernel", "Point", "work_through"]
+__all__ = ["Barrier", "Check", "Effort", "Kernel", "Point", "changed", "work_through"]
 
 
 @dataclass(frozen=True)
@@ -122,3 +122,11 @@ def finish(check: Check, results: list[Any]) -> list[Any]:
     except StopIteration as end:
         return list(end.value)
     raise AssertionError("a check asks for its points once")
+
+
+def changed(machine: str, changes: str) -> str:
+    """The machine with ``changes`` (``name=value:name=value``) in place of what its text says of those parameters."""
+    new = changes.split(":") if changes else []
+    given = {change.split("=")[0] for change in new}
+    name, *old = machine.split(":")
+    return ":".join([name, *(change for change in old if change.split("=")[0] not in given), *new])

@@ -21,7 +21,7 @@ CAUSES = {
     "000-06": "Contexts of a core share its issue port and its window of 38 requests here, but no fill port or request queue.",
     "000-08": "The lock of a line lasts for the way to its owner and back, so a ring without distance saves most of it.",
     "001-04": "From 120 threads on the release of one line to all is nearly all of the time of both; at 60 sense-reversing's counter goes from core "
-    "to core 60 times in a row, a combining tree's counters side by side (G4). Latencies of atomics and merging of a core's requests do not "
+    "to core 60 times in a row, a combining tree's counters side by side. Latencies of atomics and merging of a core's requests do not "
     "change the order.",
     "001-05": "Above arity 4 a node's counter is shared between cores; the hand-overs in a row then grow faster than levels are saved.",
     "001-09": "A rank that looks takes only issue slots from its siblings here, and a parked one asks for its line once; on the card polling seems to "

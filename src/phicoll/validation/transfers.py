@@ -121,8 +121,8 @@ def ping_pong(machine: str, effort: Effort) -> Check:
         why = ""
         if send == "I":
             why = (
-                "Reading a send line from memory adds R_I - R_R here; in all four published tables it adds some 75 ns more "
-                "(G3), which nothing in the model explains and nothing was fitted to."
+                "Reading a send line from memory adds R_I - R_R here; in all four published tables it adds some 75 ns more, "
+                "which nothing in the model explains and nothing was fitted to."
             )
         rows.append(
             Quantity(
@@ -212,7 +212,7 @@ def multi_line(machine: str, effort: Effort) -> Check:
         name = f"({send}, {receive})"
         calibrated = send == receive
         why = (
-            "The start-up (G2) is a fixed cost of some 600 ns from the second line on; here the copy's first lines pipeline at "
+            "The start-up is a fixed cost of some 600 ns from the second line on; here the copy's first lines pipeline at "
             "once. The kernel stores whole lines, so the poller cannot steal a half-written last line."
         )
         curve = {"n": list(LINES), "simulated": here, "published": [o * n + q - p / n for n in LINES]}
@@ -277,7 +277,7 @@ def causes_of_contention(common: str, private: str) -> str:
     if common == "I":
         return (
             "A second reader of a line that memory is fetching is deferred until the fetch is done (memory.fill = defer), "
-            "which gives a step after the first reader (G1) smaller than the printed one; its size is not fitted. At one reader the printed fit is "
+            "which gives a step after the first reader smaller than the printed one; its size is not fitted. At one reader the printed fit is "
             "no measurement: for (I, E) it says 220 ns, less than R_I."
         )
     return ""
