@@ -19,32 +19,6 @@ constexpr std::int64_t vain_turns_a_rank = 64;
 /// ranks.
 constexpr int most_ranks_heard = 256;
 
-template <class T>
-bool word_holds(const CountAwaited& a) {
-  const T seen = static_cast<const Word<T>*>(a.place)->atomic().load(std::memory_order_relaxed);
-  return Condition<T>{a.kind, static_cast<T>(a.value), static_cast<T>(a.mask)}(seen);
-}
-
-std::uint64_t value_at(const void* place, unsigned bytes) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, place, bytes);
-  return value;
-}
-
-const char* to_text(ConditionKind kind) {
-  switch (kind) {
-    case ConditionKind::equal:
-      return "to equal ";
-    case ConditionKind::not_equal:
-      return "to differ from ";
-    case ConditionKind::at_least:
-      return "to reach ";
-    case ConditionKind::masked_equal:
-      return "under a mask to equal ";
-  }
-  return "";
-}
-
 }  // namespace
 
 struct CountMachine::Member {
@@ -159,7 +133,7 @@ void CountMachine::finish_write(int rank, Line& line) {
   for (std::size_t i = 0; i < line.waiters.size();) {
     const int waiter = line.waiters[i];
     RankState& state = ranks_[static_cast<std::size_t>(waiter)];
-    if (!holds(state.awaited)) {
+    if (!state.awaited.holds()) {
       ++i;
       continue;
     }
@@ -297,33 +271,14 @@ void CountMachine::used(int rank, std::int64_t behind) {
   counts_.rounds = std::max(counts_.rounds, self.rounds);
 }
 
-bool CountMachine::holds(const CountAwaited& a) {
-  if (a.whole_line) {
-    const auto* const bytes = static_cast<const unsigned char*>(a.place);
-    for (unsigned b = 0; b < arch::line_bytes; ++b)
-      if ((a.mask >> b & 1) != 0 && bytes[b] != static_cast<unsigned char>(a.value)) return false;
-    return true;
-  }
-  switch (a.bytes) {
-    case 1:
-      return word_holds<std::uint8_t>(a);
-    case 2:
-      return word_holds<std::uint16_t>(a);
-    case 4:
-      return word_holds<std::uint32_t>(a);
-    default:
-      return word_holds<std::uint64_t>(a);
-  }
-}
-
 void CountMachine::suspend(int rank) {
   ranks_[static_cast<std::size_t>(rank)].fiber->suspend();
 }
 
-void CountMachine::wait(int rank, const CountAwaited& awaited) {
+void CountMachine::wait(int rank, const Awaited& awaited) {
   RankState& self = ranks_[static_cast<std::size_t>(rank)];
   // Again after every wake: between the store that woke this rank and its turn the word may have changed.
-  while (!holds(awaited)) {
+  while (!awaited.holds()) {
     self.awaited = awaited;
     self.waiting = true;
     line_of(awaited.place).waiters.push_back(rank);
@@ -360,12 +315,10 @@ void CountMachine::throw_deadlock(const char* what) {
       text += " polls";
       continue;
     }
-    const CountAwaited& a = rank.awaited;
+    const Awaited& a = rank.awaited;
     const auto offset = static_cast<const unsigned char*>(a.place) - memory_;
     text += " for the " + std::string(a.whole_line ? "line" : "word") + " at byte " + std::to_string(offset);
-    if (!a.whole_line)
-      text += ", which is " + std::to_string(value_at(a.place, a.bytes)) + ", " + to_text(a.kind) +
-              std::to_string(a.value);
+    if (!a.whole_line) text += a.text();
   }
   if (waiting > listed) text += "; and " + std::to_string(waiting - listed) + " more";
   throw Error("counting: " + std::to_string(waiting) + " ranks " + what + " for ever: " + text);

@@ -11,24 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/sim/awaited.hpp"
 #include "phicoll/sim/count_barrier.hpp"
 #include "phicoll/sim/fiber.hpp"
 
 namespace phicoll {
-
-/// What a rank waits for.
-struct CountAwaited {
-  const void* place;
-  std::uint64_t value;
-  std::uint64_t mask;
-  int from;
-  unsigned bytes;
-  ConditionKind kind;
-  bool whole_line;
-};
 
 class CountMachine {
  public:
@@ -58,7 +47,7 @@ class CountMachine {
   /// The edge of an atomic update's read, before wrote(); its path counts only if the result is used.
   std::int64_t obtained_by_update(int rank, const void* word);
   void used(int rank, std::int64_t rounds_behind);
-  void wait(int rank, const CountAwaited& awaited);
+  void wait(int rank, const Awaited& awaited);
   void pause(int rank);
 
  private:
@@ -76,7 +65,6 @@ class CountMachine {
   void hear(int rank, const WordState& word);
   void check_heard(int rank) const;
   void consume(int rank, WordState& word);
-  static bool holds(const CountAwaited& awaited);
   void run_ready();
   void suspend(int rank);
   [[noreturn]] void throw_deadlock(const char* what);
@@ -88,7 +76,7 @@ class CountMachine {
     bool entered = false;
     bool left = false;
     bool waiting = false;
-    CountAwaited awaited = {};
+    Awaited awaited = {};
     std::unique_ptr<Fiber> fiber;
   };
 

@@ -117,12 +117,12 @@ class CountPort {
 
   template <class T>
   T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
-    machine_->wait(
-        rank_, CountAwaited{&word, condition.value, condition.mask, from, sizeof(T), condition.kind, false});
+    machine_->wait(rank_,
+                   Awaited{&word, condition.value, condition.mask, from, sizeof(T), condition.kind, false});
     return value_of(word);
   }
   void wait_line(const ByteLine& line, std::uint64_t mask, std::uint8_t value, int from = any_rank) const {
-    machine_->wait(rank_, CountAwaited{&line, value, mask, from, 1, ConditionKind::equal, true});
+    machine_->wait(rank_, Awaited{&line, value, mask, from, 1, ConditionKind::equal, true});
   }
 
   void load_line(const void* line, void* destination) const {

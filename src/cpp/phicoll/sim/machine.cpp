@@ -18,7 +18,7 @@ namespace {
 std::string read_file(const std::string& path) {
   std::string text;
   errno = 0;
-  if (!os::read_text(path, &text))
+  if (!os::read_text(path, &text) || errno == EISDIR)  // a folder can be opened, but not read
     throw ArgumentError("machine", "'" + path + "' (" + std::strerror(errno != 0 ? errno : EIO) + ")",
                         "a machine file that can be read, or a shipped machine's name");
   return text;

@@ -22,6 +22,7 @@
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/memory/software.hpp"
+#include "phicoll/sim/awaited.hpp"
 #include "phicoll/sim/coherence.hpp"
 #include "phicoll/sim/counters.hpp"
 #include "phicoll/sim/fiber.hpp"
@@ -48,17 +49,6 @@ class DeadlockError : public Error {
 };
 
 enum class Update : unsigned char { exchange, compare_exchange, add, bit_or };
-
-/// What a rank waits for.
-struct Awaited {
-  const void* place;
-  std::uint64_t value;
-  std::uint64_t mask;
-  int from;
-  unsigned bytes;
-  ConditionKind kind;
-  bool whole_line;
-};
 
 class SimPort;
 
@@ -180,7 +170,6 @@ class Simulation final : private CoherenceListener {
   enum class Own : unsigned char { none, whole, part };
   Own own_store(Context& c, LineId line, unsigned offset, unsigned bytes, void* value);
   Store& store_at(Context& c, std::size_t i) { return c.stores[(c.first_store + i) % c.stores.size()]; }
-  bool holds(const Awaited& awaited, std::uint64_t& seen) const;
   std::uint64_t image(const void* place, unsigned bytes) const;
   unsigned offset_of(const void* place) const;
   Cycles look_period(const Context& c) const;

@@ -9,24 +9,6 @@
 namespace phicoll {
 namespace sim {
 
-namespace {
-
-const char* words_of(ConditionKind kind) {
-  switch (kind) {
-    case ConditionKind::equal:
-      return "to be ";
-    case ConditionKind::not_equal:
-      return "not to be ";
-    case ConditionKind::at_least:
-      return "to reach ";
-    case ConditionKind::masked_equal:
-      return "to be, masked, ";
-  }
-  return "";
-}
-
-}  // namespace
-
 const char* to_string(OperationKind kind) {
   constexpr const char* names[] = {"load", "store", "atomic", "wait", "fence", "copy", "evict", "pause"};
   return names[static_cast<std::size_t>(kind)];
@@ -90,11 +72,7 @@ void Simulation::throw_stuck(const char* what) const {
     const Awaited& a = *c.awaited;
     const auto byte = static_cast<const unsigned char*>(a.place) - memory_;
     text += " waits for line " + std::to_string(line_of(a.place)) + ", byte " + std::to_string(byte);
-    if (a.whole_line)
-      text += ", whole";
-    else
-      text += ", which is " + std::to_string(image(a.place, a.bytes)) + ", " + words_of(a.kind) +
-              std::to_string(a.value);
+    text += a.text();
   }
   if (unfinished_ > listed) text += "; and " + std::to_string(unfinished_ - listed) + " more";
   throw DeadlockError("simulation: " + std::to_string(unfinished_) + " of " + std::to_string(shape_.size()) +

@@ -14,32 +14,7 @@ namespace {
 // A rank that polls by pause() for something that never comes is found by this many turns a rank in vain.
 constexpr std::int64_t vain_turns_a_rank = 20000;
 
-template <class T>
-bool word_holds(const Awaited& a, std::uint64_t seen) {
-  return Condition<T>{a.kind, static_cast<T>(a.value), static_cast<T>(a.mask)}(static_cast<T>(seen));
-}
-
 }  // namespace
-
-bool Simulation::holds(const Awaited& a, std::uint64_t& seen) const {
-  if (a.whole_line) {
-    const auto* const bytes = static_cast<const unsigned char*>(a.place);
-    for (unsigned b = 0; b < arch::line_bytes; ++b)
-      if ((a.mask >> b & 1) != 0 && bytes[b] != static_cast<unsigned char>(a.value)) return false;
-    return true;
-  }
-  seen = image(a.place, a.bytes);
-  switch (a.bytes) {
-    case 1:
-      return word_holds<std::uint8_t>(a, seen);
-    case 2:
-      return word_holds<std::uint16_t>(a, seen);
-    case 4:
-      return word_holds<std::uint32_t>(a, seen);
-    default:
-      return word_holds<std::uint64_t>(a, seen);
-  }
-}
 
 /// Until the next look at a line of the rank's cache that can see something new: not before the line is taken
 /// away or written on this core.
@@ -65,7 +40,6 @@ std::uint64_t Simulation::wait(int rank, const Awaited& a) {
   const LineId line = line_of(a.place);
   const int operation = begin_operation(c, OperationKind::wait, line);
   c.awaited = &a;
-  std::uint64_t seen = 0;
   for (;;) {
     ++counters_.looks;
     unsigned char own[arch::line_bytes];
@@ -73,7 +47,7 @@ std::uint64_t Simulation::wait(int rank, const Awaited& a) {
     if (c.store_count != 0 && own_store(c, line, offset_of(a.place), width, own) != Own::none) drain(c);
     if (operation >= 0) log_->operations[static_cast<std::size_t>(operation)].missed = wheel_.now();
     read_line(c, line);
-    if (holds(a, seen)) break;
+    if (a.holds()) break;
     if (coherence_.readable(c.core, line)) {
       look_again(c, line);
     } else {
@@ -83,7 +57,7 @@ std::uint64_t Simulation::wait(int rank, const Awaited& a) {
   }
   c.awaited = nullptr;
   end_operation(c, cause_of(a.place, a.whole_line ? 0 : a.bytes, a.mask));
-  return seen;
+  return a.whole_line ? 0 : a.seen();
 }
 
 void Simulation::pause(int rank) {
