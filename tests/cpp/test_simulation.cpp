@@ -797,7 +797,8 @@ TEST(Simulation, RanksThatWaitForEverAreNamedWithTheirLinesAndValues) {
     if (port.rank() == 2) port.wait_line(*reinterpret_cast<ByteLine*>(&bench.word(3)), 1, 5);
   });
   EXPECT_NE(text.find("2 of 3 ranks"), std::string::npos) << text;
-  EXPECT_NE(text.find("rank 1 (core 1) waits for line 2, byte 128, which is 41, to equal 42"), std::string::npos)
+  EXPECT_NE(text.find("rank 1 (core 1) waits for line 2, byte 128, which is 41, to equal 42"),
+            std::string::npos)
       << text;
   EXPECT_NE(text.find("rank 2 (core 2) waits for line 3"), std::string::npos) << text;
   EXPECT_EQ(text.find("rank 0"), std::string::npos) << text;
