@@ -36,6 +36,15 @@ def combining(arity: int, notify: str) -> str:
 
 
 PLAIN = [SENSE, DISSEMINATION, *trees("local"), *trees("global")]
+#: What waiting and storing are tried on: one barrier of each kind.
+ONE_OF_EACH = [
+    SENSE,
+    DISSEMINATION,
+    HYBRID,
+    combining(4, "local"),
+    combining(4, "global"),
+    "static-tournament:ways=2:notify=local",
+]
 
 
 def counts(effort: Effort) -> range:
@@ -146,14 +155,7 @@ def figure_2(machine: str, effort: Effort) -> Check:
 
 def delays(machine: str, effort: Effort) -> Check:
     """001-09 and 001-10: the delay in waiting loops, from none to 512 cycles."""
-    specs = [
-        SENSE,
-        DISSEMINATION,
-        HYBRID,
-        combining(4, "local"),
-        combining(4, "global"),
-        "static-tournament:ways=2:notify=local",
-    ]
+    specs = ONE_OF_EACH
     cycles = (0, 16, 32, 64, 128, 256, 512)
     ranks = (120, 232)
     seeds = effort.all_seeds
@@ -186,14 +188,7 @@ def delays(machine: str, effort: Effort) -> Check:
 
 def streaming_stores(machine: str, effort: Effort) -> Check:
     """001-11 to 001-13: how flags are stored."""
-    specs = [
-        SENSE,
-        DISSEMINATION,
-        HYBRID,
-        combining(4, "local"),
-        combining(4, "global"),
-        "static-tournament:ways=2:notify=local",
-    ]
+    specs = ONE_OF_EACH
     stores = ("plain", "no-read", "no-read-unordered")
     ranks = (120, 232)
     seeds = effort.all_seeds
