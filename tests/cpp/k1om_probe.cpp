@@ -6,7 +6,7 @@
 
 namespace phicoll {
 
-template std::unique_ptr<AnyBarrier<NativePort>> make_barrier<NativePort>(const BarrierSpec&, const Setup&);
+template std::unique_ptr<AnyBarrier<NativePort>> make_barrier<NativePort>(const AlgorithmSpec&, const Setup&);
 
 std::uint64_t probe_arch(void* line, const void* source) {
   arch::store_line_plain(line, source);

@@ -561,7 +561,7 @@ TEST(Registry, HoldsBackEveryRankInTheFullMatrix) {
 
 TEST_P(EveryBarrier, FitsInTheDefaultMemoryAtTheMostRanks) {
   const std::size_t limit = GroupOptions().memory_limit;
-  const BarrierSpec spec = parse_barrier(GetParam().name);
+  const AlgorithmSpec spec = parse_barrier(GetParam().name);
   EXPECT_LE(barrier_footprint(spec, Shape::unknown(max_ranks)), limit);
   EXPECT_LE(barrier_footprint(spec, place_ranks(max_ranks, uniform_machine(61, 4), Placement::balanced)),
             limit);

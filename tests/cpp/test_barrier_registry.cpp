@@ -121,7 +121,7 @@ TEST(BarrierRegistry, TextIsCanonicalAndParsesToItself) {
   EXPECT_EQ(parse_barrier("dissemination:store=no-read:ways=3:wait=spin").text(),
             "dissemination:ways=3:layout=line-per-round:reset=episode:store=no-read:wait=spin");
   for (const std::string& set : barrier_sets())
-    for (const BarrierSpec& spec : parse_barriers(set))
+    for (const AlgorithmSpec& spec : parse_barriers(set))
       EXPECT_EQ(parse_barrier(spec.text()).text(), spec.text());
 }
 
@@ -133,16 +133,16 @@ TEST(BarrierRegistry, SetsExpand) {
   EXPECT_EQ(parse_barriers("paper-001").size(), 2u * (3 + 2 * (6 + 4 + 3)));
   EXPECT_EQ(parse_barriers("paper-002").size(), 2u + 4 + 2);
   EXPECT_EQ(parse_barriers("paper-004").size(), 2u);
-  for (const BarrierSet& set : all_barrier_sets()) {
+  for (const AlgorithmSet& set : all_barrier_sets()) {
     const auto texts = [](const std::string& name) {
       std::vector<std::string> list;
-      for (const BarrierSpec& spec : parse_barriers(name)) list.push_back(spec.text());
+      for (const AlgorithmSpec& spec : parse_barriers(name)) list.push_back(spec.text());
       return list;
     };
     EXPECT_EQ(texts(set.name), texts(set.key)) << "one set by two names";
   }
   EXPECT_EQ(parse_barriers("rodchenko-2015,paper-001").size(), parse_barriers("paper-001").size());
-  const std::vector<BarrierSpec> mixed = parse_barriers("tree,all,tree:degree=3");
+  const std::vector<AlgorithmSpec> mixed = parse_barriers("tree,all,tree:degree=3");
   EXPECT_EQ(mixed.size(), barrier_algorithms().size() + 1) << "duplicates are dropped";
   EXPECT_EQ(mixed.front().name, "tree") << "in the order of mention";
 }
@@ -166,20 +166,21 @@ TEST(BarrierRegistry, AutoGoesByWhatRanksShare) {
   EXPECT_EQ(chosen(Shape::unknown(8, true)), "sense-reversing");
   EXPECT_EQ(chosen(Shape::unknown(9)), "dissemination");
   // Cores with several contexts: paper 001's hybrid, inside a core first.
-  const BarrierSpec on_card =
+  const AlgorithmSpec on_card =
       choose_barrier(place_ranks(240, uniform_machine(60, 4), Placement::balanced)).spec;
   EXPECT_EQ(on_card.text().substr(0, 31), "hybrid-dissemination:group=core");
   // A core a rank: nobody to meet on it.
   EXPECT_EQ(chosen(place_ranks(60, uniform_machine(60, 4), Placement::balanced)), "dissemination");
   // Ranks that share CPUs: the CPU is the group.
-  const BarrierSpec crowded = choose_barrier(place_ranks(8, uniform_machine(2, 1), Placement::compact)).spec;
+  const AlgorithmSpec crowded =
+      choose_barrier(place_ranks(8, uniform_machine(2, 1), Placement::compact)).spec;
   EXPECT_EQ(crowded.text().substr(0, 30), "hybrid-dissemination:group=cpu");
 }
 
 TEST(BarrierRegistry, EveryDefaultFitsAtEveryRankCount) {
   constexpr std::size_t limit = 64u << 20;
   for (const int ranks : {1, 2, 3, 7, 64, 65, 240, 244, 1000, max_ranks})
-    for (const BarrierSpec& spec : parse_barriers("all")) {
+    for (const AlgorithmSpec& spec : parse_barriers("all")) {
       const std::size_t bytes = barrier_footprint(spec, Shape::unknown(ranks));
       EXPECT_GT(bytes, 0u) << spec.text();
       EXPECT_LE(bytes, limit) << spec.text() << " at " << ranks << " ranks";
@@ -189,7 +190,7 @@ TEST(BarrierRegistry, EveryDefaultFitsAtEveryRankCount) {
 
 TEST(BarrierRegistry, EveryAlgorithmExistsOnEveryPort) {
   const Shape shape = place_ranks(7, uniform_machine(2, 4), Placement::compact);
-  for (const BarrierSpec& spec : parse_barriers("all")) {
+  for (const AlgorithmSpec& spec : parse_barriers("all")) {
     const std::size_t bytes = barrier_footprint(spec, shape);
     AlignedVector<unsigned char> memory(bytes);
     for (int rank = 0; rank < shape.size(); ++rank) {

@@ -228,7 +228,7 @@ TEST(CountPort, ScatterAndBalancedDifferInEdgesOnly) {
 TEST(CountPort, AcknowledgedWaitsTwiceARound) {
   for (const int n : {2, 3, 8, 30, 60, 240})
     for (const char* const ack : {"counter", "line-per-sender"}) {
-      const BarrierSpec spec = parse_barrier(std::string("dissemination-acknowledged:ack=") + ack);
+      const AlgorithmSpec spec = parse_barrier(std::string("dissemination-acknowledged:ack=") + ack);
       const AcknowledgedOptimum model = best_acknowledged(n, AcknowledgedRounds::corrected);
       const Counts c = count_barrier(spec, Shape::unknown(n));
       EXPECT_EQ(c.rounds, 2 * model.rounds)
@@ -274,11 +274,11 @@ TEST(AcknowledgedModel, MinimisesOverAllWays) {
 std::vector<std::string> every_spec() {
   std::vector<std::string> specs;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  for (const BarrierSpec& spec : parse_barriers("all")) specs.push_back(spec.text());
+  for (const AlgorithmSpec& spec : parse_barriers("all")) specs.push_back(spec.text());
   return specs;
 #endif
   for (const std::string& set : barrier_sets())
-    for (const BarrierSpec& spec : parse_barriers(set)) specs.push_back(spec.text());
+    for (const AlgorithmSpec& spec : parse_barriers(set)) specs.push_back(spec.text());
   // And each single value of each choice.
   for (const AlgorithmInfo& info : barrier_algorithms())
     for (const ParameterInfo& parameter : info.parameters)
@@ -347,7 +347,7 @@ TEST(CountPort, EveryBarrierHearsOfAllInAnyOrder) {
 
 TEST(CountPort, EveryBarrierRunsAtThePapersScale) {
   for (const int cores : {60, 61})
-    for (const BarrierSpec& spec : parse_barriers("all")) {
+    for (const AlgorithmSpec& spec : parse_barriers("all")) {
       Counts c;
       ASSERT_NO_THROW(c = count_barrier(spec, xeon_phi(cores))) << spec.text();
       EXPECT_GE(c.edges, 4 * cores) << spec.text();

@@ -57,7 +57,7 @@ TEST_P(EveryBarrier, RunsOnEveryPort) {
   const Shape shape = place_ranks(ranks, machine.places(), Placement::balanced);
   for (const std::string& text : variants(GetParam())) {
     SCOPED_TRACE(text);
-    const BarrierSpec spec = parse_barrier(text);
+    const AlgorithmSpec spec = parse_barrier(text);
 
     const Counts counts = count_barrier(spec, shape);
     EXPECT_GE(counts.rounds, 1);

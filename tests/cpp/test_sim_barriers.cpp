@@ -93,7 +93,7 @@ void watch(const Machine& machine, const Shape& shape, std::size_t bytes, const 
 }
 
 /// One of the algorithm's variants: each parameter drawn, what it refuses drawn again.
-BarrierSpec draw_spec(const AlgorithmInfo& algorithm, int ranks, Random& random) {
+AlgorithmSpec draw_spec(const AlgorithmInfo& algorithm, int ranks, Random& random) {
   for (;;) {
     std::string text = algorithm.name;
     for (const ParameterInfo& parameter : algorithm.parameters) {
@@ -131,7 +131,7 @@ void interleave(const AlgorithmInfo& algorithm, std::uint64_t seed, int ranks, b
   const int cores = ranks > 9 ? 61 : 3 + static_cast<int>(random.below(7));
   const int contexts = std::max(1 + static_cast<int>(random.below(4)), (ranks + cores - 1) / cores);
   Machine machine = random_machine ? random_chip(cores, ranks > 9 ? 4 : contexts, random) : chip(cores);
-  const BarrierSpec spec = draw_spec(algorithm, ranks, random);
+  const AlgorithmSpec spec = draw_spec(algorithm, ranks, random);
   Shape shape = anywhere(machine, ranks, random);
   if (ranks > 9 || random.below(3) == 0)
     shape = place_ranks(ranks, machine.places(), static_cast<Placement>(random.below(3)));
@@ -139,7 +139,7 @@ void interleave(const AlgorithmInfo& algorithm, std::uint64_t seed, int ranks, b
   Course course;
   course.cells = ranks <= 9;
   if (ranks > 9) course.episodes = 2;
-  const BarrierSpec effective = effective_barrier(spec, shape);
+  const AlgorithmSpec effective = effective_barrier(spec, shape);
   const std::string what =
       effective.text() + ", " + std::to_string(ranks) + " ranks, seed " + std::to_string(seed);
   SCOPED_TRACE(what);

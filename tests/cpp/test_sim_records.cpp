@@ -155,7 +155,7 @@ TEST(SimRecords, AFailureIsPartOfThePointAndEndsIt) {
   int round = 0;
   const PointRecords found =
       simulate_point(settings, plan_points(settings).at(0), "r", nullptr,
-                     [&](const Machine& machine, const BarrierSpec& spec, const Shape& shape,
+                     [&](const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                          const BarrierOptions& options) {
                        if (round++ == 1) throw DeadlockError("simulation: rank 3 waits for ever\nfor rank 2");
                        return simulate_barrier(machine, spec, shape, options);

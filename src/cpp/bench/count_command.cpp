@@ -35,7 +35,7 @@ int count_command(const std::vector<std::string>& words) {
   if (arguments.alone().size() != 1 || arguments.alone()[0] != "barrier")
     throw ArgumentError("operation",
                         arguments.alone().empty() ? "none" : "'" + arguments.alone().back() + "'", "barrier");
-  const std::vector<BarrierSpec> specs = parse_barriers(arguments.text("--algorithm", "all"));
+  const std::vector<AlgorithmSpec> specs = parse_barriers(arguments.text("--algorithm", "all"));
   const std::string machine = arguments.text("--machine", "60x4");
   const std::pair<int, int> size = parse_machine(machine);
   const std::vector<int> ranks =
@@ -47,7 +47,7 @@ int count_command(const std::vector<std::string>& words) {
     if (!arguments.has("--json"))
       std::printf("%d ranks on %s contexts, %s\n%-44s %7s %7s %14s %10s %7s\n", count, machine.c_str(),
                   to_string(placement), "barrier", "rounds", "chain", "notifications", "core edges", "lines");
-    for (const BarrierSpec& spec : specs) {
+    for (const AlgorithmSpec& spec : specs) {
       const Counts counts = count_barrier(spec, shape);
       const std::string text = effective_barrier(spec, shape).text();
       if (!arguments.has("--json"))

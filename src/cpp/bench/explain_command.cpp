@@ -21,7 +21,7 @@ int explain_command(const std::vector<std::string>& words) {
     throw ArgumentError("operation",
                         arguments.alone().empty() ? "none" : "'" + arguments.alone().back() + "'", "barrier");
   const std::string algorithm = arguments.text("--algorithm", "hybrid-dissemination");
-  const BarrierSpec spec = sim::simulated_barrier(algorithm);
+  const AlgorithmSpec spec = sim::simulated_barrier(algorithm);
   const sim::Machine machine = sim::load_machine(arguments.text("--machine", "xeon-phi-5110p"));
   sim::ExplainOptions options;
   options.placement = arguments.text("--placement", options.placement);

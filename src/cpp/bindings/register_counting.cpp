@@ -18,10 +18,10 @@ namespace {
 py::dict count(const std::string& operation, const std::string& spec, int cores, int contexts, int ranks,
                const std::string& placement) {
   if (operation != "barrier") throw ArgumentError("operation", "'" + operation + "'", "barrier");
-  const BarrierSpec parsed = parse_barrier(spec);
+  const AlgorithmSpec parsed = parse_barrier(spec);
   const Placement laid_out = parse_placement(placement);
   Counts counts;
-  BarrierSpec effective;
+  AlgorithmSpec effective;
   {
     py::gil_scoped_release released;
     const Shape shape = place_ranks(ranks, uniform_machine(cores, contexts), laid_out);

@@ -24,7 +24,7 @@ py::tuple explain_barrier(const std::string& machine, const std::string& algorit
   {
     py::gil_scoped_release released;
     const sim::Machine loaded = sim::load_machine(machine);
-    const BarrierSpec spec = sim::simulated_barrier(algorithm);
+    const AlgorithmSpec spec = sim::simulated_barrier(algorithm);
     const Shape shape = sim::place_on_machine(loaded, ranks == 0 ? loaded.contexts() : ranks, placement);
     sim::ExplainOptions options;
     options.placement = placement;

@@ -71,7 +71,7 @@ py::dict plan_simulation(const std::string& operation, const std::string& machin
     tasks.append(py::make_tuple(sim::task_text(settings, point, run),
                                 point.spec.text() + " with " + std::to_string(point.ranks) + " ranks"));
   py::list specs;
-  for (const BarrierSpec& spec : settings.barriers) specs.append(spec.text());
+  for (const AlgorithmSpec& spec : settings.barriers) specs.append(spec.text());
   py::dict found;
   found["run"] = run;
   found["context"] = context;

@@ -7,7 +7,7 @@
 
 namespace phicoll {
 
-std::unique_ptr<AnyBarrier<NativePort>> make_native_barrier(const BarrierSpec& spec, const Setup& setup);
+std::unique_ptr<AnyBarrier<NativePort>> make_native_barrier(const AlgorithmSpec& spec, const Setup& setup);
 
 namespace {
 
@@ -21,7 +21,7 @@ SenseReversing::Parameters sync_parameters() {
 
 }  // namespace
 
-Barrier::Barrier(Communicator& owner, const BarrierSpec& spec, const std::size_t* place)
+Barrier::Barrier(Communicator& owner, const AlgorithmSpec& spec, const std::size_t* place)
     : calls_(&owner.calls_),
       port_(*owner.memory_.control, owner.rank_, spec.has_wait ? spec.wait : owner.wait_, &owner.calls_),
       owner_(&owner),
@@ -114,15 +114,15 @@ void Communicator::reserve_own_part(const Region::Block& block) {
   }
 }
 
-void Communicator::select_barrier(const BarrierSpec& spec) {
+void Communicator::select_barrier(const AlgorithmSpec& spec) {
   set_barrier(spec, nullptr);
 }
 
-void Communicator::select_barrier_at(const BarrierSpec& spec, std::size_t place) {
+void Communicator::select_barrier_at(const AlgorithmSpec& spec, std::size_t place) {
   set_barrier(spec, &place);
 }
 
-void Communicator::set_barrier(const BarrierSpec& spec, const std::size_t* place) {
+void Communicator::set_barrier(const AlgorithmSpec& spec, const std::size_t* place) {
   // Whether it fits is seen before the former one goes, and by all ranks alike: a refusal is without effect.
   const std::size_t bytes = barrier_footprint(effective_barrier(spec, shape_), shape_);
   Region trial = region_;
@@ -140,7 +140,7 @@ void Communicator::set_barrier(const BarrierSpec& spec, const std::size_t* place
   enter_ = entered_->enter();
 }
 
-const BarrierSpec& Communicator::barrier_spec() {
+const AlgorithmSpec& Communicator::barrier_spec() {
   if (!barrier_) select_barrier(parse_barrier("auto"));
   return barrier_->spec();
 }

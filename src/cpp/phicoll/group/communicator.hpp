@@ -42,11 +42,11 @@ class Barrier {
     ++*calls_;
     (*algorithm_)(port_);
   }
-  const BarrierSpec& spec() const { return spec_; }
+  const AlgorithmSpec& spec() const { return spec_; }
 
  private:
   friend class Communicator;
-  Barrier(Communicator& owner, const BarrierSpec& spec, const std::size_t* place);
+  Barrier(Communicator& owner, const AlgorithmSpec& spec, const std::size_t* place);
   void release();
 
   std::uint64_t* calls_ = nullptr;
@@ -54,7 +54,7 @@ class Barrier {
   NativePort port_;
   Communicator* owner_ = nullptr;
   Region::Block block_{0, 0, false};
-  BarrierSpec spec_;
+  AlgorithmSpec spec_;
 };
 
 /// Not to be copied or moved: barriers refer to it. Used by its own rank's thread only.
@@ -84,11 +84,11 @@ class alignas(arch::stride_bytes) Communicator {
   /// What barrier() uses from now on. Collective. Throws as parse_barrier, and ResourceError over the memory
   /// limit.
   void select_barrier(const std::string& spec) { select_barrier(parse_barrier(spec)); }
-  void select_barrier(const BarrierSpec& spec);
+  void select_barrier(const AlgorithmSpec& spec);
   /// The same with its shared memory at byte `place` of the region (a multiple of 64): measurements move it.
-  void select_barrier_at(const BarrierSpec& spec, std::size_t place);
+  void select_barrier_at(const AlgorithmSpec& spec, std::size_t place);
   /// What barrier() runs, `auto` resolved; the rules' reason if it was `auto`.
-  const BarrierSpec& barrier_spec();
+  const AlgorithmSpec& barrier_spec();
   std::string barrier_reason();
 
   /// A barrier of its own, beside barrier(). Collective.
@@ -105,7 +105,7 @@ class alignas(arch::stride_bytes) Communicator {
  private:
   friend class Barrier;
   void sync();
-  void set_barrier(const BarrierSpec& spec, const std::size_t* place);
+  void set_barrier(const AlgorithmSpec& spec, const std::size_t* place);
   Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);
   void reserve_own_part(const Region::Block& block);
 

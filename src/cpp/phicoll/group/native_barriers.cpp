@@ -5,7 +5,7 @@
 
 namespace phicoll {
 
-std::unique_ptr<AnyBarrier<NativePort>> make_native_barrier(const BarrierSpec& spec, const Setup& setup) {
+std::unique_ptr<AnyBarrier<NativePort>> make_native_barrier(const AlgorithmSpec& spec, const Setup& setup) {
   return make_barrier<NativePort>(spec, setup);
 }
 

@@ -37,7 +37,7 @@ JsonObject point_fields(const Point& point, const Shape& shape, const Settings& 
   if (subject.reference) {
     fields.raw("parameters", "{}").raw("effective", "{}");
   } else {
-    const BarrierSpec effective = effective_barrier(subject.spec, shape);
+    const AlgorithmSpec effective = effective_barrier(subject.spec, shape);
     fields.raw("parameters", values_json(subject.spec.values))
         .raw("effective", values_json(effective.values));
     wait = effective.has_wait ? to_string(effective.wait) : settings.wait;

@@ -117,7 +117,7 @@ class RankWorker {
   Communicator& communicator_;
   const std::vector<ExtraReference>& extras_;
   Seat seat_;
-  BarrierSpec meeting_;
+  AlgorithmSpec meeting_;
   std::vector<Subject> subjects_;
 };
 

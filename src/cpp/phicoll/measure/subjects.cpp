@@ -55,7 +55,7 @@ std::vector<Subject> parse_subjects(const std::string& text) {
 
   for (const std::string& part : split(text, ',')) {
     if (part == "references") {
-      for (const AlgorithmInfo& info : reference_barriers()) add(Subject{info, true, BarrierSpec{}});
+      for (const AlgorithmInfo& info : reference_barriers()) add(Subject{info, true, AlgorithmSpec{}});
       continue;
     }
     const std::string name = part.substr(0, part.find(':'));
@@ -63,11 +63,11 @@ std::vector<Subject> parse_subjects(const std::string& text) {
     for (const AlgorithmInfo& info : reference_barriers())
       if (info.name == name) {
         if (name != part) throw ArgumentError("algorithm", "'" + part + "'", name + " without parameters");
-        add(Subject{info, true, BarrierSpec{}});
+        add(Subject{info, true, AlgorithmSpec{}});
         found = true;
       }
     if (found) continue;
-    std::vector<BarrierSpec> specs;
+    std::vector<AlgorithmSpec> specs;
     try {
       specs = parse_barriers(part);
     } catch (const ArgumentError& error) {
@@ -75,7 +75,7 @@ std::vector<Subject> parse_subjects(const std::string& text) {
       if (error.argument() != "algorithm") throw;
       throw ArgumentError("algorithm", "'" + name + "'", nearest_or_all(name, names));
     }
-    for (const BarrierSpec& spec : specs)
+    for (const AlgorithmSpec& spec : specs)
       for (const AlgorithmInfo& info : barrier_algorithms())
         if (info.name == spec.name) add(Subject{info, false, spec});
   }

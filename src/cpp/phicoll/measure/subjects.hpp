@@ -20,7 +20,7 @@ bool is_openmp_reference(const std::string& name);
 struct Subject {
   AlgorithmInfo info;
   bool reference = false;
-  BarrierSpec spec;  ///< of a registry barrier
+  AlgorithmSpec spec;  ///< of a registry barrier
   std::string text() const { return reference ? info.name : spec.text(); }
 };
 

@@ -36,6 +36,28 @@ class alignas(arch::stride_bytes) Control {
   /// Whether another rank is pinned to `rank`'s CPU.
   bool shares_cpu(int rank) const { return shares_[rank] != 0; }
 
+  /// The group's memory goes on to `bytes` behind the start of this object, at the same offsets for all
+  /// ranks.
+  void set_memory(std::size_t bytes) { memory_bytes_ = bytes; }
+  /// Whether a range lies in the group's memory, where every rank reaches it.
+  bool holds(const void* pointer, std::size_t bytes) const {
+    const std::uint64_t offset = offset_of(pointer);
+    return offset < memory_bytes_ && bytes <= memory_bytes_ - offset;
+  }
+  std::uint64_t offset_of(const void* pointer) const {
+    return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(this);
+  }
+  unsigned char* at(std::uint64_t offset) {
+    return reinterpret_cast<unsigned char*>(this) + static_cast<std::size_t>(offset);
+  }
+  /// The process of a rank, for copies between processes.
+  void set_pid(int rank, std::int32_t pid) { pids_[rank] = pid; }
+  std::int32_t pid(int rank) const { return pids_[rank]; }
+  /// Whether every rank can read and write every other's memory by the kernel's help: tried by each ordered
+  /// pair when the group came together.
+  void set_cross_copies(bool allowed) { cross_copies_ = allowed ? 1 : 0; }
+  bool cross_copies() const { return cross_copies_ != 0; }
+
   int ranks() const { return ranks_; }
   bool shared() const { return shared_ != 0; }
   bool crowded() const { return crowded_ != 0; }
@@ -82,6 +104,9 @@ class alignas(arch::stride_bytes) Control {
   Word<std::uint32_t> left_;  // how many ranks have left
   Word<std::uint64_t>
       left_after_[max_ranks];  // calls made by a rank that left, plus one; 0 while it is there
+  std::uint64_t memory_bytes_;
+  std::int32_t cross_copies_;
+  std::int32_t pids_[max_ranks];
   std::int16_t cpus_[max_ranks];
   std::uint8_t shares_[max_ranks];
   ParkingSlot slots_[slots];

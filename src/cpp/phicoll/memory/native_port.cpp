@@ -3,9 +3,11 @@
 #include <sched.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/cross_copy.hpp"
 #include "phicoll/os/futex.hpp"
 #include "phicoll/os/membarrier.hpp"
 
@@ -218,6 +220,21 @@ std::uint64_t NativePort::wait_slow(const Awaited& a) const {
     }
     if (holds) return seen;
   }
+}
+
+void NativePort::cross_copy(Data own, const Exposed& peer, std::size_t offset, std::size_t bytes,
+                            bool write) const {
+  const int owner = static_cast<int>(peer.owner) - 1;
+  const auto address = static_cast<std::uintptr_t>(peer.address) + offset;
+  const pid_t pid = control_->pid(owner);
+  const int error =
+      write ? os::cross_write(pid, own.at, address, bytes) : os::cross_read(pid, own.at, address, bytes);
+  if (error == 0) return;
+  // A rank that died says so itself, through its watcher.
+  const std::string reason = std::string("its memory could not be ") + (write ? "written" : "read") +
+                             " by rank " + std::to_string(rank_) + ": " + std::strerror(error);
+  control_->break_group(owner, reason.c_str());
+  control_->check_broken(rank_);
 }
 
 void NativePort::load_line(const void* line, void* destination) const {

@@ -28,6 +28,19 @@
 //                                            overlapping. Becomes visible line by line in ascending order,
 //                                            the last word of the last line last: whoever acquires it sees
 //                                            the whole copy and all that was stored before it
+//   bind(pointer, bytes), shared(pointer)    Data: a range of the rank's own memory, a place in shared
+//   memory;
+//                                            a pointer that was not bound is an error where a port can tell
+//   move(to, from, bytes, stores)            any bytes between any Data, not overlapping; a plain copy, made
+//                                            visible by the signal that follows it
+//   combine(op, to, left, right, count)      to[i] = left[i] op right[i]; `to` may be `left` or `right`
+//   exposable(data, bytes)                   whether peers can reach the data where it lies. Its owner asks,
+//                                            and tells the others; where it is not, data goes through shared
+//                                            memory
+//   expose(data)                             a handle for peers, see Exposed
+//   direct(exposed), view(exposed, offset)   whether loads and stores reach it, and then where it is
+//   fetch(to, exposed, offset, bytes)        reads a peer's data, whichever way it is reached
+//   put(exposed, offset, from, bytes)        writes it
 //   software(what)                           the instructions around a transfer, for machines that do not
 //                                            execute them (a simulated one); natively nothing
 // What a rank wrote before it signals is visible to whoever returns from a wait that the signal satisfied.
@@ -35,8 +48,10 @@
 #include <cstdint>
 
 #include "phicoll/arch/line_words.hpp"
+#include "phicoll/arch/streaming.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
+#include "phicoll/memory/data.hpp"
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/software.hpp"
 #include "phicoll/memory/word.hpp"
@@ -198,6 +213,54 @@ class NativePort {
   }
   void software(Software) const {}
 
+  Data bind(const void* pointer, std::size_t) const {
+    return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
+  }
+  Data shared(void* pointer) const {
+    return Data{static_cast<unsigned char*>(pointer)};
+  }
+  void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
+    if (__builtin_expect(stores == Stores::streaming, 0))
+      arch::copy_streaming(to.at, from.at, bytes);
+    else
+      __builtin_memcpy(to.at, from.at, bytes);
+  }
+  void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
+    op.kernel(op.context, to.at, left.at, right.at, count);
+  }
+  bool exposable(Data data, std::size_t bytes) const {
+    return !control_->shared() || control_->holds(data.at, bytes) || control_->cross_copies();
+  }
+  Exposed expose(Data data) const {
+    const auto owner = static_cast<std::uint32_t>(rank_ + 1);
+    const auto address = reinterpret_cast<std::uintptr_t>(data.at);
+    if (!control_->shared()) return Exposed{address, owner, static_cast<std::uint32_t>(ExposedKind::pointer)};
+    if (control_->holds(data.at, 1))
+      return Exposed{control_->offset_of(data.at), owner, static_cast<std::uint32_t>(ExposedKind::offset)};
+    return Exposed{address, owner, static_cast<std::uint32_t>(ExposedKind::process)};
+  }
+  static bool direct(const Exposed& exposed) {
+    return exposed.how != static_cast<std::uint32_t>(ExposedKind::process);
+  }
+  Data view(const Exposed& exposed, std::size_t offset) const {
+    if (exposed.how == static_cast<std::uint32_t>(ExposedKind::offset))
+      return Data{control_->at(exposed.address + offset)};
+    return Data{reinterpret_cast<unsigned char*>(static_cast<std::uintptr_t>(exposed.address) + offset)};
+  }
+  /// Throws BrokenGroupError where the kernel refuses what it allowed when the group came together.
+  void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
+    if (direct(from))
+      move(to, view(from, offset), bytes);
+    else
+      cross_copy(to, from, offset, bytes, false);
+  }
+  void put(const Exposed& to, std::size_t offset, Data from, std::size_t bytes) const {
+    if (direct(to))
+      move(view(to, offset), from, bytes);
+    else
+      cross_copy(from, to, offset, bytes, true);
+  }
+
   /// True when every byte that `mask` selects equals `value`; acquire. The whole line in a few vector
   /// compares.
   static bool line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value);
@@ -243,6 +306,7 @@ class NativePort {
   // Out of line and not templates: measured to cost nothing, and one place to get waiting right.
   [[gnu::noinline, gnu::cold]] std::uint64_t wait_slow(const Awaited& awaited) const;
   [[gnu::noinline, gnu::cold]] void wake_slow(const void* place) const;
+  void cross_copy(Data own, const Exposed& peer, std::size_t offset, std::size_t bytes, bool write) const;
   static bool look(const Awaited& awaited, std::uint64_t& seen);
   static bool look_turns(const Awaited& awaited, std::uint64_t& seen, unsigned turns, unsigned pauses);
   bool look_yielding(const Awaited& awaited, std::uint64_t& seen, unsigned turns) const;

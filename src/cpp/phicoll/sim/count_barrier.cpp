@@ -6,11 +6,11 @@
 
 namespace phicoll {
 
-std::vector<Counts> count_barrier_episodes(const BarrierSpec& spec, const Shape& shape, int episodes,
+std::vector<Counts> count_barrier_episodes(const AlgorithmSpec& spec, const Shape& shape, int episodes,
                                            const std::vector<int>& order) {
   if (shape.size() < 1 || shape.size() > max_ranks)
     throw ArgumentError("ranks", std::to_string(shape.size()), "1 to " + std::to_string(max_ranks));
-  const BarrierSpec effective = effective_barrier(spec, shape);
+  const AlgorithmSpec effective = effective_barrier(spec, shape);
   std::vector<CountPort> ports;
   std::vector<std::unique_ptr<AnyBarrier<CountPort>>> barriers;
   // Goes first, and unwinds the fibers that still are inside a barrier after an error.
@@ -28,7 +28,7 @@ std::vector<Counts> count_barrier_episodes(const BarrierSpec& spec, const Shape&
   return counts;
 }
 
-Counts count_barrier(const BarrierSpec& spec, const Shape& shape) {
+Counts count_barrier(const AlgorithmSpec& spec, const Shape& shape) {
   return count_barrier_episodes(spec, shape, 3).back();
 }
 

@@ -42,6 +42,8 @@ struct Counts {
   std::int64_t edges_between_l3 = 0;
   std::int64_t edges_between_numa = 0;
   std::int64_t lines_written = 0;  ///< distinct 64-byte lines
+  std::int64_t bytes_read = 0;     ///< of message data, by all ranks
+  std::int64_t bytes_written = 0;  ///< likewise
   /// Edges of waits whose `from` named another rank than the one that wrote: 0, or the algorithm has a bug.
   std::int64_t wrong_hints = 0;
 
@@ -50,6 +52,7 @@ struct Counts {
            a.edges == b.edges && a.edges_between_cpus == b.edges_between_cpus &&
            a.edges_between_cores == b.edges_between_cores && a.edges_between_l3 == b.edges_between_l3 &&
            a.edges_between_numa == b.edges_between_numa && a.lines_written == b.lines_written &&
+           a.bytes_read == b.bytes_read && a.bytes_written == b.bytes_written &&
            a.wrong_hints == b.wrong_hints;
   }
 };
@@ -57,11 +60,11 @@ struct Counts {
 /// Counts the third episode of `spec` (from parse_barrier; `auto` is resolved) for the ranks of `shape`.
 /// Throws phicoll::Error when the ranks wait for each other for ever (naming them), when one leaves before
 /// all have entered, or when an algorithm writes outside its memory.
-Counts count_barrier(const BarrierSpec& spec, const Shape& shape);
+Counts count_barrier(const AlgorithmSpec& spec, const Shape& shape);
 
 /// The counts of each of the first `episodes`. The ranks enter in the order of `order`, in rank order if it
 /// is empty.
-std::vector<Counts> count_barrier_episodes(const BarrierSpec& spec, const Shape& shape, int episodes,
+std::vector<Counts> count_barrier_episodes(const AlgorithmSpec& spec, const Shape& shape, int episodes,
                                            const std::vector<int>& order = {});
 
 }  // namespace phicoll

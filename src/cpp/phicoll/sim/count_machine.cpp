@@ -256,6 +256,14 @@ void CountMachine::obtained_line(int rank, const void* place) {
   for (WordState& word : line_of(place).words) follow(rank, word, any_rank, true);
 }
 
+void CountMachine::read_data(int, const void*, std::size_t bytes) {
+  counts_.bytes_read += static_cast<std::int64_t>(bytes);
+}
+
+void CountMachine::wrote_data(int, const void*, std::size_t bytes) {
+  counts_.bytes_written += static_cast<std::int64_t>(bytes);
+}
+
 std::int64_t CountMachine::obtained_by_update(int rank, const void* place) {
   WordState& word = word_of(place);
   hear(rank, word);

@@ -47,6 +47,9 @@ class CountMachine {
   /// The edge of an atomic update's read, before wrote(); its path counts only if the result is used.
   std::int64_t obtained_by_update(int rank, const void* word);
   void used(int rank, std::int64_t rounds_behind);
+  /// Message data, in shared memory or a rank's own; bytes from and to other ranks are counted.
+  void read_data(int rank, const void* from, std::size_t bytes);
+  void wrote_data(int rank, const void* to, std::size_t bytes);
   void wait(int rank, const Awaited& awaited);
   void pause(int rank);
 

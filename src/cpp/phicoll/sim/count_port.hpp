@@ -9,6 +9,7 @@
 
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
+#include "phicoll/memory/data.hpp"
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/software.hpp"
 #include "phicoll/memory/word.hpp"
@@ -151,6 +152,38 @@ class CountPort {
     }
   }
   void software(Software) const {}
+
+  Data bind(const void* pointer, std::size_t) const {
+    return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
+  }
+  Data shared(void* pointer) const { return Data{static_cast<unsigned char*>(pointer)}; }
+  void move(Data to, Data from, std::size_t bytes, Stores = Stores::cached) const {
+    machine_->read_data(rank_, from.at, bytes);
+    if (bytes != 0) std::memcpy(to.at, from.at, bytes);
+    machine_->wrote_data(rank_, to.at, bytes);
+  }
+  void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
+    const std::size_t bytes = count * op.element_bytes;
+    machine_->read_data(rank_, left.at, bytes);
+    machine_->read_data(rank_, right.at, bytes);
+    op.kernel(op.context, to.at, left.at, right.at, count);
+    machine_->wrote_data(rank_, to.at, bytes);
+  }
+  bool exposable(Data, std::size_t) const { return true; }
+  Exposed expose(Data data) const {
+    return Exposed{reinterpret_cast<std::uintptr_t>(data.at), static_cast<std::uint32_t>(rank_ + 1),
+                   static_cast<std::uint32_t>(ExposedKind::pointer)};
+  }
+  static bool direct(const Exposed&) { return true; }
+  static Data view(const Exposed& exposed, std::size_t offset) {
+    return Data{reinterpret_cast<unsigned char*>(static_cast<std::uintptr_t>(exposed.address) + offset)};
+  }
+  void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
+    move(to, view(from, offset), bytes);
+  }
+  void put(const Exposed& to, std::size_t offset, Data from, std::size_t bytes) const {
+    move(view(to, offset), from, bytes);
+  }
 
  private:
   template <class T>

@@ -116,7 +116,7 @@ int median_episode(const std::vector<Cycles>& times) {
 
 }  // namespace
 
-Explanation explain_barrier(const Machine& machine, const BarrierSpec& spec, const Shape& shape,
+Explanation explain_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                             const ExplainOptions& options) {
   if (options.episodes < 1) throw ArgumentError("episodes", std::to_string(options.episodes), "1 or more");
   if (options.episode < -1 || options.episode >= options.episodes)

@@ -75,7 +75,7 @@ struct CentreReport {
 
 struct Explanation {
   Machine machine;
-  BarrierSpec spec;       ///< as asked
+  AlgorithmSpec spec;     ///< as asked
   std::string effective;  ///< in effect
   Shape shape;
   ExplainOptions options;  ///< `episode` is the one that was taken
@@ -92,7 +92,7 @@ struct Explanation {
 };
 
 /// Simulates and explains. Throws what simulate_barrier throws, ArgumentError("episode").
-Explanation explain_barrier(const Machine& machine, const BarrierSpec& spec, const Shape& shape,
+Explanation explain_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                             const ExplainOptions& options);
 
 /// For a terminal: counters, servers, lines, directories, and the path with `most_links` of its links.

@@ -22,8 +22,8 @@ std::vector<Cycles> BarrierRun::times(bool window) const {
   return times;
 }
 
-BarrierSpec simulated_barrier(const std::string& text) {
-  const BarrierSpec spec = parse_barrier(text);
+AlgorithmSpec simulated_barrier(const std::string& text) {
+  const AlgorithmSpec spec = parse_barrier(text);
   if (text.find(":store=") != std::string::npos) return spec;
   for (const auto& value : spec.values) {
     if (value.first != "store") continue;
@@ -36,9 +36,9 @@ BarrierSpec simulated_barrier(const std::string& text) {
   return spec;
 }
 
-BarrierRun simulate_barrier(const Machine& machine, const BarrierSpec& spec, const Shape& shape,
+BarrierRun simulate_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                             const BarrierOptions& options) {
-  const BarrierSpec effective = effective_barrier(spec, shape);
+  const AlgorithmSpec effective = effective_barrier(spec, shape);
   const auto ranks = static_cast<std::size_t>(shape.size());
   SimOptions settings = options.simulation;
   if (effective.has_wait) settings.wait = effective.wait;

@@ -44,13 +44,13 @@ struct BarrierRun {
 
 /// Runs `spec` (from parse_barrier or simulated_barrier; `auto` is resolved for the shape). Throws Error if a
 /// rank leaves an episode before all have entered it, DeadlockError, ArgumentError("ranks").
-BarrierRun simulate_barrier(const Machine& machine, const BarrierSpec& spec, const Shape& shape,
+BarrierRun simulate_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                             const BarrierOptions& options);
 
 /// The spec that a text means on a simulated machine: as parse_barrier, but flags that own their lines are
 /// stored without reading them where the text does not say and the algorithm offers it (rodchenko-2015
 /// section 4).
-BarrierSpec simulated_barrier(const std::string& text);
+AlgorithmSpec simulated_barrier(const std::string& text);
 
 }  // namespace sim
 }  // namespace phicoll

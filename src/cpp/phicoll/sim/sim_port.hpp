@@ -13,6 +13,7 @@
 #include "phicoll/arch/line_words.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
+#include "phicoll/memory/data.hpp"
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/software.hpp"
 #include "phicoll/memory/word.hpp"
@@ -119,6 +120,33 @@ class SimPort {
   void fence() const { simulation_->fence(rank_); }
   void pause() const { simulation_->pause(rank_); }
   void software(Software what) const { simulation_->software(rank_, what); }
+
+  Data bind(const void* pointer, std::size_t bytes) const {
+    simulation_->check_bound(rank_, pointer, bytes);
+    return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
+  }
+  Data shared(void* pointer) const { return Data{static_cast<unsigned char*>(pointer)}; }
+  void move(Data to, Data from, std::size_t bytes, Stores = Stores::cached) const {
+    simulation_->copy(rank_, to.at, from.at, bytes);
+  }
+  void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
+    simulation_->combine(rank_, op, to.at, left.at, right.at, count);
+  }
+  bool exposable(Data, std::size_t) const { return true; }
+  Exposed expose(Data data) const {
+    return Exposed{reinterpret_cast<std::uintptr_t>(data.at), static_cast<std::uint32_t>(rank_ + 1),
+                   static_cast<std::uint32_t>(ExposedKind::pointer)};
+  }
+  static bool direct(const Exposed&) { return true; }
+  static Data view(const Exposed& exposed, std::size_t offset) {
+    return Data{reinterpret_cast<unsigned char*>(static_cast<std::uintptr_t>(exposed.address) + offset)};
+  }
+  void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
+    move(to, view(from, offset), bytes);
+  }
+  void put(const Exposed& to, std::size_t offset, Data from, std::size_t bytes) const {
+    move(view(to, offset), from, bytes);
+  }
 
   /// The machine's cycle counter; the same on every core.
   std::int64_t ticks() const { return simulation_->ticks(rank_); }

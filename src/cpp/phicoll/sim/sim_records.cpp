@@ -16,9 +16,9 @@ using measure::JsonObject;
 namespace {
 
 // `auto` as it is for the shape; its choice is stored as any other barrier would be that is named so.
-BarrierSpec resolve(const BarrierSpec& spec, const Shape& shape) {
+AlgorithmSpec resolve(const AlgorithmSpec& spec, const Shape& shape) {
   if (spec.name != "auto") return spec;
-  BarrierSpec chosen = choose_barrier(shape).spec;
+  AlgorithmSpec chosen = choose_barrier(shape).spec;
   bool left_out = false;
   std::string text = chosen.name;
   for (const auto& value : chosen.values)
@@ -121,8 +121,8 @@ std::string sample_line(const SimulatedSettings& settings, const SimulatedPoint&
 }
 
 std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& point, const Shape& shape,
-                       const BarrierSpec& resolved, const PointRecords& found, const std::string& run) {
-  const BarrierSpec effective = effective_barrier(resolved, shape);
+                       const AlgorithmSpec& resolved, const PointRecords& found, const std::string& run) {
+  const AlgorithmSpec effective = effective_barrier(resolved, shape);
   const AlgorithmInfo* info = nullptr;
   for (const AlgorithmInfo& one : barrier_algorithms())
     if (one.name == point.spec.name) info = &one;
@@ -170,7 +170,7 @@ PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPo
                             const std::string& run, const std::atomic<bool>* stop,
                             const Simulator& simulate) {
   const Shape shape = place_on_machine(settings.machine, point.ranks, settings.placement);
-  const BarrierSpec resolved = resolve(point.spec, shape);
+  const AlgorithmSpec resolved = resolve(point.spec, shape);
   BarrierOptions options;
   options.episodes = settings.episodes;
   options.warm_up = settings.warm_up;

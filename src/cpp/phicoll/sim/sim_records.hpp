@@ -23,7 +23,7 @@ struct PointRecords {
 
 /// What simulates a step: simulate_barrier, unless a test puts another in its place.
 using Simulator =
-    std::function<BarrierRun(const Machine&, const BarrierSpec&, const Shape&, const BarrierOptions&)>;
+    std::function<BarrierRun(const Machine&, const AlgorithmSpec&, const Shape&, const BarrierOptions&)>;
 
 /// Simulates the steps of a point. The same settings give the same lines on any host. A failure ends the
 /// point and is part of its record; bad input is thrown. `stop`, if given, ends the point after the step in

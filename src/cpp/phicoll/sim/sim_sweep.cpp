@@ -23,7 +23,7 @@ using measure::JsonValue;
 namespace {
 
 // The barrier with the store that a simulated machine gives it, where the text did not say.
-BarrierSpec with_simulated_store(const BarrierSpec& spec) {
+AlgorithmSpec with_simulated_store(const AlgorithmSpec& spec) {
   std::string text = spec.name;
   for (const auto& value : spec.values)
     if (value.first != "store") text += ":" + value.first + "=" + value.second;
@@ -67,7 +67,7 @@ Machine parse_machine(const JsonValue& value) {
 
 std::string SimulatedSettings::json() const {
   std::vector<std::string> texts;
-  for (const BarrierSpec& barrier : barriers) texts.push_back(barrier.text());
+  for (const AlgorithmSpec& barrier : barriers) texts.push_back(barrier.text());
   return JsonObject()
       .add("machine", machine.name)
       .add("machine_digest", machine.digest)
@@ -92,10 +92,10 @@ std::string SimulatedSettings::json() const {
       .text();
 }
 
-std::vector<BarrierSpec> parse_simulated_barriers(const std::string& text, bool* left_out) {
-  std::vector<BarrierSpec> specs;
+std::vector<AlgorithmSpec> parse_simulated_barriers(const std::string& text, bool* left_out) {
+  std::vector<AlgorithmSpec> specs;
   std::vector<std::string> texts;
-  const auto add = [&](BarrierSpec spec) {
+  const auto add = [&](AlgorithmSpec spec) {
     std::string canonical = spec.text();
     if (std::find(texts.begin(), texts.end(), canonical) != texts.end()) return;
     texts.push_back(std::move(canonical));
@@ -112,7 +112,7 @@ std::vector<BarrierSpec> parse_simulated_barriers(const std::string& text, bool*
       if (info.name == name)
         throw ArgumentError("algorithm", "'" + name + "' with a machine",
                             "barriers of phicoll: those of other systems have no simulated form");
-    for (const BarrierSpec& spec : parse_barriers(part))
+    for (const AlgorithmSpec& spec : parse_barriers(part))
       add(part.find(":store=") == std::string::npos ? with_simulated_store(spec) : spec);
   }
   if (specs.empty())
@@ -149,7 +149,7 @@ std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings) {
   std::vector<SimulatedPoint> points;
   for (const int ranks : settings.ranks) {
     const Shape shape = place_on_machine(settings.machine, ranks, settings.placement);
-    for (const BarrierSpec& barrier : settings.barriers) {
+    for (const AlgorithmSpec& barrier : settings.barriers) {
       effective_barrier(barrier, shape);
       SimulatedPoint point;
       point.number = static_cast<int>(points.size());

@@ -23,7 +23,7 @@ constexpr double most_skew_ns = 1e9;
 
 struct SimulatedSettings {
   Machine machine;
-  std::vector<BarrierSpec> barriers;
+  std::vector<AlgorithmSpec> barriers;
   std::vector<int> ranks;
   std::string placement = "balanced";  ///< or compact, scatter, a list of contexts such as 0,4,8-11
   std::vector<std::string> definitions{"loop"};
@@ -41,7 +41,7 @@ struct SimulatedSettings {
 /// The barriers that a text means in a simulation: as parse_barriers, stored as simulated_barrier says.
 /// Barriers of other systems have no simulated form: the set `references` is left out (`left_out` becomes
 /// true), one that is named is refused. Throws ArgumentError("algorithm") and those of parse_barrier.
-std::vector<BarrierSpec> parse_simulated_barriers(const std::string& text, bool* left_out);
+std::vector<AlgorithmSpec> parse_simulated_barriers(const std::string& text, bool* left_out);
 
 /// Ranks on a machine's contexts. Throws ArgumentError: more ranks than contexts, a bad placement.
 Shape place_on_machine(const Machine& machine, int ranks, const std::string& placement);
@@ -58,7 +58,7 @@ struct SimulatedStep {
 /// One barrier with one number of ranks.
 struct SimulatedPoint {
   int number = 0;
-  BarrierSpec spec;
+  AlgorithmSpec spec;
   int ranks = 0;
   std::vector<SimulatedStep> steps;
 };

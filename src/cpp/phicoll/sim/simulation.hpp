@@ -19,6 +19,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/data.hpp"
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/memory/software.hpp"
@@ -92,6 +93,10 @@ class Simulation final : private CoherenceListener {
                        std::uint64_t expected);
   std::uint64_t wait(int rank, const Awaited& awaited);
   void copy(int rank, void* destination, const void* source, std::size_t bytes);
+  void combine(int rank, const Operator& op, void* to, const void* left, const void* right,
+               std::size_t count);
+  /// A rank's own data lies in the simulated memory too. Throws Error naming the rank for a range outside.
+  void check_bound(int rank, const void* pointer, std::size_t bytes) const;
   void prefetch(int rank, const void* line);
   void evict(int rank, const void* line);
   void fence(int rank);

@@ -9,58 +9,36 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/algorithm.hpp"
-#include "phicoll/memory/policies.hpp"
+#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/spec.hpp"
 #include "phicoll/memory/shape.hpp"
 
 namespace phicoll {
 
-struct AlgorithmInfo {
-  std::string name;
-  Origin origin;
-  std::string source;
-  std::string summary;
-  std::vector<ParameterInfo> parameters;  ///< without `wait`, which every barrier takes
-};
-
-/// A barrier with all its parameters given values.
-struct BarrierSpec {
-  std::string name;
-  ParameterValues values;  ///< all parameters, in the order of description
-  bool has_wait = false;   ///< else the group's policy
-  WaitPolicy wait;
-
-  /// Canonical text: all parameters, `wait` if given.
-  std::string text() const;
-};
-
-/// What `auto` takes for a shape, and why in a sentence.
-struct BarrierChoice {
-  BarrierSpec spec;
-  std::string why;
-};
+/// The barriers as a family, whose `auto` is resolved for the shape alone.
+const Family& barrier_family();
 
 /// Every paper and phicoll barrier, `auto` last, in the registry's order.
 const std::vector<AlgorithmInfo>& barrier_algorithms();
 
 /// One barrier. Throws ArgumentError: unknown name (with the nearest ones), a parameter that it does not
 /// take, a value out of range, a pairing that it refuses.
-BarrierSpec parse_barrier(const std::string& text);
+AlgorithmSpec parse_barrier(const std::string& text);
 
 /// Several, separated by commas; the sets `all`, `paper-000`, `paper-001`, `paper-002` and `paper-004` (or
 /// the papers' keys by author and year) expand to their members. Duplicates are dropped.
-std::vector<BarrierSpec> parse_barriers(const std::string& text);
+std::vector<AlgorithmSpec> parse_barriers(const std::string& text);
 
 /// The names of the sets that parse_barriers knows.
 std::vector<std::string> barrier_sets();
 
 /// The values in effect for a shape: larger than useful acts as the largest useful. `auto` is resolved.
-BarrierSpec effective_barrier(const BarrierSpec& spec, const Shape& shape);
+AlgorithmSpec effective_barrier(const AlgorithmSpec& spec, const Shape& shape);
 
 /// Bytes of shared memory that the barrier takes for the shape.
-std::size_t barrier_footprint(const BarrierSpec& spec, const Shape& shape);
+std::size_t barrier_footprint(const AlgorithmSpec& spec, const Shape& shape);
 
 /// The rules behind `auto`.
-BarrierChoice choose_barrier(const Shape& shape);
+AlgorithmChoice choose_barrier(const Shape& shape);
 
 }  // namespace phicoll

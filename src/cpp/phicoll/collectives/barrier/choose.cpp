@@ -4,7 +4,7 @@
 
 namespace phicoll {
 
-BarrierChoice choose_barrier(const Shape& shape) {
+AlgorithmChoice choose_barrier(const Shape& shape) {
   const int ranks = shape.size();
   if (ranks == 1) return {parse_barrier("dissemination"), "one rank waits for nobody"};
   // Where ranks share CPUs the switches decide: count the own CPU's ranks in, then let one rank of each CPU

@@ -46,12 +46,12 @@ class BarrierOf final : public AnyBarrier<Port> {
 };
 
 template <class Port>
-std::unique_ptr<AnyBarrier<Port>> make_from(AlgorithmList<>, const BarrierSpec&, const Setup&) {
+std::unique_ptr<AnyBarrier<Port>> make_from(AlgorithmList<>, const AlgorithmSpec&, const Setup&) {
   return nullptr;
 }
 
 template <class Port, class First, class... Rest>
-std::unique_ptr<AnyBarrier<Port>> make_from(AlgorithmList<First, Rest...>, const BarrierSpec& spec,
+std::unique_ptr<AnyBarrier<Port>> make_from(AlgorithmList<First, Rest...>, const AlgorithmSpec& spec,
                                             const Setup& setup) {
   if (spec.name != First::facts().name) return make_from<Port>(AlgorithmList<Rest...>{}, spec, setup);
   typename First::Parameters p;
@@ -63,7 +63,7 @@ std::unique_ptr<AnyBarrier<Port>> make_from(AlgorithmList<First, Rest...>, const
 
 /// `spec` from parse_barrier; `auto` is resolved here. The object refers to setup.memory, not to setup.shape.
 template <class Port>
-std::unique_ptr<AnyBarrier<Port>> make_barrier(const BarrierSpec& spec, const Setup& setup) {
+std::unique_ptr<AnyBarrier<Port>> make_barrier(const AlgorithmSpec& spec, const Setup& setup) {
   return make_from<Port>(BarrierList{}, spec.name == "auto" ? choose_barrier(setup.shape).spec : spec, setup);
 }
 

@@ -60,20 +60,14 @@ std::vector<std::string> paper_004() {
 
 }  // namespace
 
-const std::vector<BarrierSet>& all_barrier_sets() {
-  static const std::vector<BarrierSet> sets = {
+const std::vector<AlgorithmSet>& all_barrier_sets() {
+  static const std::vector<AlgorithmSet> sets = {
       {"paper-000", "panigrahi-2014", paper_000()},
       {"paper-001", "rodchenko-2015", paper_001()},
       {"paper-002", "velamati-2007", paper_002()},
       {"paper-004", "ramos-hoefler-2013", paper_004()},
   };
   return sets;
-}
-
-const BarrierSet* find_barrier_set(const std::string& name) {
-  for (const BarrierSet& set : all_barrier_sets())
-    if (set.name == name || set.key == name) return &set;
-  return nullptr;
 }
 
 }  // namespace phicoll

@@ -1,0 +1,69 @@
+#pragma once
+
+// One call of a collective that moves data, as an algorithm gets it: arguments checked, buffers bound, "in
+// place" resolved.
+
+#include <cstddef>
+
+#include "phicoll/collectives/operation.hpp"
+#include "phicoll/memory/data.hpp"
+
+namespace phicoll {
+
+/// What the members mean for each operation (P ranks, `bytes` = count * op.element_bytes for reductions):
+///
+///   broadcast       receive: `count` bytes, the message on the root, filled in on the others
+///   reduce          send, `count` elements; receive on the root (null elsewhere), may be send itself
+///   allreduce       send, receive: `count` elements; may be the same place
+///   gather          send: `count` bytes; receive on the root: P blocks in rank order; send may be the rank's
+///                   own block in receive
+///   scatter         send on the root: P blocks of `count` bytes; receive: one block, may be the root's own
+///   allgather       send: `count` bytes; receive: P blocks; send may be the rank's own block in receive
+///   alltoall        send, receive: P blocks of `count` bytes, never overlapping
+///   scan            send, receive: `count` elements; may be the same place; `exclusive`: without the rank's
+///                   own elements, and then rank 0's receive is not touched
+///   reduce_scatter  send: P blocks of `count` elements, receive: the rank's block; receive may be a part of
+///                   send
+///
+/// In a vector version `counts` is not null: block i of the receiving side (of send, for scatter and
+/// reduce_scatter) has counts[i] bytes (elements, for reduce_scatter) and begins displacements[i] bytes
+/// (elements) behind its buffer. gather: known to the root only, the others have `count`; scatter likewise;
+/// allgather, reduce_scatter: known to all; alltoall: each knows its own, and send_counts and
+/// send_displacements describe its send.
+struct Call {
+  Data send;
+  Data receive;
+  std::size_t count = 0;
+  int root = 0;
+  bool exclusive = false;
+  Operator op;
+  const std::size_t* counts = nullptr;
+  const std::size_t* displacements = nullptr;
+  const std::size_t* send_counts = nullptr;
+  const std::size_t* send_displacements = nullptr;
+
+  std::size_t bytes() const { return op.element_bytes != 0 ? count * op.element_bytes : count; }
+  /// Of block i of the side that `counts` describes, in bytes (elements for reduce_scatter).
+  std::size_t block_count(int i) const { return counts != nullptr ? counts[i] : count; }
+  std::size_t block_at(int i) const {
+    return displacements != nullptr ? displacements[i] : static_cast<std::size_t>(i) * count;
+  }
+  std::size_t send_block_count(int i) const { return send_counts != nullptr ? send_counts[i] : count; }
+  std::size_t send_block_at(int i) const {
+    return send_displacements != nullptr ? send_displacements[i] : static_cast<std::size_t>(i) * count;
+  }
+};
+
+/// What every rank knows alike of a call: the ground on which an algorithm is chosen or refused.
+struct CallFacts {
+  Operation operation = Operation::barrier;
+  /// Of the count argument: the message, or one block. Of a vector version the mean block where all know it.
+  std::size_t bytes = 0;
+  bool vector = false;         ///< a vector version: counts differ
+  bool known = true;           ///< all ranks know all counts; false for gatherv, scatterv and alltoallv
+  bool commutative = true;     ///< of the operator, true where there is none
+  bool associative = true;     ///< likewise
+  bool identical_bits = true;  ///< the caller wants the same bits on every rank
+};
+
+}  // namespace phicoll

@@ -1,0 +1,107 @@
+#include "phicoll/collectives/family.hpp"
+
+#include <algorithm>
+
+#include "phicoll/collectives/nearest.hpp"
+#include "phicoll/collectives/split.hpp"
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+
+std::string AlgorithmSpec::text() const {
+  std::string result = name;
+  for (const auto& item : values) result += ":" + item.first + "=" + item.second;
+  if (has_wait) result += ":wait=" + to_string(wait);
+  return result;
+}
+
+Family::Family(Operation operation, std::vector<Entry> entries, std::vector<AlgorithmSet> sets)
+    : operation_(operation), entries_(std::move(entries)), sets_(std::move(sets)) {
+  for (const Entry& entry : entries_) infos_.push_back(entry.info);
+}
+
+const Family::Entry& Family::named(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_) {
+    if (entry.info.name == name) return entry;
+    names.push_back(entry.info.name);
+  }
+  throw ArgumentError("algorithm", "'" + name + "'", nearest_or_all(name, names));
+}
+
+AlgorithmSpec Family::parse(const std::string& text) const {
+  const std::vector<std::string> parts = split(text, ':');
+  const Entry& entry = named(parts[0]);
+  ParameterValues given;
+  bool has_wait = false;
+  WaitPolicy wait;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw ArgumentError(parts[0], "'" + parts[i] + "'", "parameter=value, separated by colons");
+    const std::string key = parts[i].substr(0, equals);
+    const std::string value = parts[i].substr(equals + 1);
+    for (const auto& earlier : given)
+      if (earlier.first == key) throw ArgumentError(parts[0] + ":" + key, "two values", "one");
+    if (key == "wait") {
+      if (has_wait) throw ArgumentError(parts[0] + ":wait", "two values", "one");
+      wait = parse_wait_policy(value);
+      has_wait = true;
+    } else {
+      given.emplace_back(key, value);
+    }
+  }
+  AlgorithmSpec spec = entry.parse(parts[0], given);
+  spec.has_wait = has_wait;
+  spec.wait = wait;
+  return spec;
+}
+
+std::vector<AlgorithmSpec> Family::parse_list(const std::string& text) const {
+  std::vector<AlgorithmSpec> specs;
+  std::vector<std::string> texts;
+  const auto add = [&](AlgorithmSpec spec) {
+    std::string canonical = spec.text();
+    if (std::find(texts.begin(), texts.end(), canonical) != texts.end()) return;
+    texts.push_back(std::move(canonical));
+    specs.push_back(std::move(spec));
+  };
+  for (const std::string& part : split(text, ',')) {
+    const auto set = std::find_if(sets_.begin(), sets_.end(), [&](const AlgorithmSet& one) {
+      return one.name == part || one.key == part;
+    });
+    if (part == "all") {
+      for (const AlgorithmInfo& info : infos_) add(parse(info.name));
+    } else if (set != sets_.end()) {
+      for (const std::string& member : set->members) add(parse(member));
+    } else {
+      add(parse(part));
+    }
+  }
+  return specs;
+}
+
+std::vector<std::string> Family::set_names() const {
+  std::vector<std::string> names{"all"};
+  for (const AlgorithmSet& set : sets_) names.push_back(set.name);
+  return names;
+}
+
+AlgorithmSpec Family::effective(const AlgorithmSpec& spec, const Shape& shape) const {
+  return named(spec.name).effective(spec, shape);
+}
+
+std::size_t Family::footprint(const AlgorithmSpec& spec, const Shape& shape) const {
+  return named(spec.name).footprint(spec, shape);
+}
+
+bool Family::fits(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const {
+  return named(spec.name).unfit(spec, shape, facts) == nullptr;
+}
+
+void Family::check_fit(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const {
+  if (const char* const why = named(spec.name).unfit(spec, shape, facts))
+    throw ArgumentError("algorithm", spec.text() + " for this " + to_string(operation_), why);
+}
+
+}  // namespace phicoll

@@ -1,0 +1,46 @@
+#pragma once
+
+// An algorithm by name with its parameters: `name:parameter=value:...:wait=policy`, for example
+// `dissemination:ways=3`.
+
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/memory/policies.hpp"
+
+namespace phicoll {
+
+struct AlgorithmInfo {
+  std::string name;
+  Origin origin;
+  std::string source;
+  std::string summary;
+  std::vector<ParameterInfo> parameters;  ///< without `wait`, which every algorithm takes
+};
+
+/// An algorithm with all its parameters given values.
+struct AlgorithmSpec {
+  std::string name;
+  ParameterValues values;  ///< all parameters, in the order of description
+  bool has_wait = false;   ///< else the group's policy
+  WaitPolicy wait;
+
+  /// Canonical text: all parameters, `wait` if given.
+  std::string text() const;
+};
+
+/// What `auto` takes, and why in a sentence.
+struct AlgorithmChoice {
+  AlgorithmSpec spec;
+  std::string why;
+};
+
+/// A name for several algorithms: what a paper tested.
+struct AlgorithmSet {
+  std::string name;                  ///< by the paper's number, `paper-001`
+  std::string key;                   ///< by author and year, `rodchenko-2015`
+  std::vector<std::string> members;  ///< specs
+};
+
+}  // namespace phicoll

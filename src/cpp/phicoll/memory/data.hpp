@@ -1,0 +1,57 @@
+#pragma once
+
+// Message data as algorithms see it: never a raw pointer of the host that a port could not account for.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace phicoll {
+
+/// A place in memory that a port may move bytes from and to: shared memory (`port.shared(pointer)`) or a
+/// range of the rank's own that was bound (`port.bind(pointer, bytes)`). Valid on the rank that made it only.
+struct Data {
+  unsigned char* at = nullptr;
+
+  Data operator+(std::size_t bytes) const { return Data{at + bytes}; }
+  explicit operator bool() const { return at != nullptr; }
+  bool operator==(Data other) const { return at == other.at; }
+  bool operator!=(Data other) const { return at != other.at; }
+};
+
+/// What a rank hands to its peers so that they can reach its data: small, trivially copyable, travels through
+/// shared memory. All-zero means nothing is exposed. Made by `port.expose`.
+struct Exposed {
+  std::uint64_t address;  ///< in the owner's address space, or an offset in the group's memory
+  std::uint32_t owner;    ///< rank plus one
+  std::uint32_t how;      ///< ExposedKind
+
+  explicit operator bool() const { return owner != 0; }
+};
+
+enum class ExposedKind : std::uint32_t {
+  pointer,  ///< the peer's loads and stores reach it at `address`
+  offset,   ///< in the group's own memory, at this offset of each rank's mapping
+  process   ///< only the kernel reaches it
+};
+
+/// How `move` stores.
+enum class Stores : unsigned char {
+  cached,    ///< whoever reads next finds it in a cache
+  streaming  ///< past the caches: for data written once and larger than they are; ordered by the move itself
+};
+
+/// A reduction's operator on one element type. `kernel(context, to, left, right, count)` computes
+/// to[i] = left[i] op right[i]; `left` is of the lower ranks; `to` may be the same place as either.
+struct Operator {
+  using Kernel = void (*)(void* context, void* to, const void* left, const void* right, std::size_t count);
+  Kernel kernel = nullptr;
+  void* context = nullptr;
+  std::uint32_t element_bytes = 0;
+  bool commutative = true;
+  /// The result does not depend on how operands are bracketed: true of integers, false of floating-point
+  /// sums and of what users write.
+  bool associative = true;
+  std::uint16_t id = 0;  ///< type and operator, for the signature of a call
+};
+
+}  // namespace phicoll
