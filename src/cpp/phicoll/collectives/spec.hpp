@@ -3,6 +3,8 @@
 // An algorithm by name with its parameters: `name:parameter=value:...:wait=policy`, for example
 // `dissemination:ways=3`.
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,8 @@ struct AlgorithmSpec {
 struct AlgorithmChoice {
   AlgorithmSpec spec;
   std::string why;
+  std::size_t least = 0;        ///< of an operation that moves data: the choice holds from so many bytes
+  std::size_t most = SIZE_MAX;  ///< to so many
 };
 
 /// A name for several algorithms: what a paper tested.

@@ -70,6 +70,7 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       sync_(sync_parameters(), Setup{rank, shape_, reinterpret_cast<unsigned char*>(memory.sync)}) {}
 
 Communicator::~Communicator() {
+  collectives_.reset();
   barrier_.reset();
   // A rank that unwinds breaks the group with the reason that its exception gives; only an orderly end is a
   // leave.

@@ -11,6 +11,7 @@
 #include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/barrier/make.hpp"
 #include "phicoll/collectives/barrier/sense_reversing.hpp"
+#include "phicoll/group/collectives.hpp"
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/region.hpp"
 #include "phicoll/memory/shape.hpp"
@@ -91,6 +92,58 @@ class alignas(arch::stride_bytes) Communicator {
   const AlgorithmSpec& barrier_spec();
   std::string barrier_reason();
 
+  // --- data. Every function is collective: all ranks call the same ones in the same order with the same
+  // root, counts and operator. Sizes are in bytes, `count` in elements of the operator's type; any alignment.
+  // A null `send` means "in place" as in MPI: the rank's data is where its result will be. `algorithm`: this
+  // call by that one (Family::parse), on all ranks alike, instead of what is selected. What all ranks see
+  // alike (root, operator) is refused with ArgumentError and without effect; what one rank sees (its buffers)
+  // raises there and breaks the group. BrokenGroupError, TimeoutError as barrier().
+
+  /// The root's `bytes` at `buffer` to every rank's buffer.
+  void broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm = nullptr);
+  /// receive[i] on the root = send[i] of rank 0 op send[i] of rank 1 ...; `receive` is not looked at
+  /// elsewhere. In place on the root only.
+  void reduce(const void* send, void* receive, std::size_t count, const Operator& op, int root,
+              const AlgorithmSpec* algorithm = nullptr);
+  void allreduce(const void* send, void* receive, std::size_t count, const Operator& op,
+                 const AlgorithmSpec* algorithm = nullptr);
+  /// Over ranks 0 to this one.
+  void scan(const void* send, void* receive, std::size_t count, const Operator& op,
+            const AlgorithmSpec* algorithm = nullptr);
+  /// Over ranks 0 to the one before this; rank 0's `receive` stays as it was.
+  void exscan(const void* send, void* receive, std::size_t count, const Operator& op,
+              const AlgorithmSpec* algorithm = nullptr);
+  /// Block i of `send` (of `count` elements; counts[i] in reduce_scatter) reduced over all ranks to rank i.
+  void reduce_scatter_block(const void* send, void* receive, std::size_t count, const Operator& op,
+                            const AlgorithmSpec* algorithm = nullptr);
+  void reduce_scatter(const void* send, void* receive, const std::size_t* counts, const Operator& op,
+                      const AlgorithmSpec* algorithm = nullptr);
+  /// Blocks of `bytes` in rank order at the root's `receive`. In place on the root only, as with scatter.
+  void gather(const void* send, void* receive, std::size_t bytes, int root,
+              const AlgorithmSpec* algorithm = nullptr);
+  void scatter(const void* send, void* receive, std::size_t bytes, int root,
+               const AlgorithmSpec* algorithm = nullptr);
+  void allgather(const void* send, void* receive, std::size_t bytes,
+                 const AlgorithmSpec* algorithm = nullptr);
+  void alltoall(const void* send, void* receive, std::size_t bytes, const AlgorithmSpec* algorithm = nullptr);
+  /// The vector versions: block i has counts[i] bytes and begins displacements[i] bytes behind the buffer.
+  void gatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
+               const std::size_t* displacements, int root, const AlgorithmSpec* algorithm = nullptr);
+  void scatterv(const void* send, const std::size_t* counts, const std::size_t* displacements, void* receive,
+                std::size_t receive_bytes, int root, const AlgorithmSpec* algorithm = nullptr);
+  void allgatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
+                  const std::size_t* displacements, const AlgorithmSpec* algorithm = nullptr);
+  void alltoallv(const void* send, const std::size_t* send_counts, const std::size_t* send_displacements,
+                 void* receive, const std::size_t* counts, const std::size_t* displacements,
+                 const AlgorithmSpec* algorithm = nullptr);
+
+  /// What the operation uses from now on: `auto` (the default; PHICOLL_BROADCAST and so on in the environment
+  /// change it) or an algorithm. Collective.
+  void select(Operation operation, const std::string& spec);
+  /// What a call with these facts would use, and why.
+  AlgorithmChoice why(const CallFacts& facts);
+  Collectives& collectives();
+
   /// A barrier of its own, beside barrier(). Collective.
   Barrier make_barrier(const std::string& spec);
   std::size_t region_bytes() const { return region_.bytes(); }
@@ -104,6 +157,16 @@ class alignas(arch::stride_bytes) Communicator {
 
  private:
   friend class Barrier;
+  friend class Collectives;
+  NativePort make_port(const WaitPolicy& wait) { return NativePort(*memory_.control, rank_, wait, &calls_); }
+  void give_back(const Region::Block& block) { region_.give_back(block); }
+  void run(const CallFacts& facts, const Call& call, const AlgorithmSpec* algorithm);
+  void check_root(int root) const;
+  void check_buffer(const char* name, const void* pointer, std::size_t bytes);
+  void check_apart(const void* send, std::size_t send_bytes, const void* receive, std::size_t receive_bytes);
+  [[noreturn]] void refuse_alone(const char* argument, const std::string& got, const std::string& allowed);
+  void reduction(Operation operation, const void* send, void* receive, std::size_t count, const Operator& op,
+                 bool exclusive, const AlgorithmSpec* algorithm);
   void sync();
   void set_barrier(const AlgorithmSpec& spec, const std::size_t* place);
   Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);
@@ -123,6 +186,7 @@ class alignas(arch::stride_bytes) Communicator {
   NativePort port_;
   SenseReversing::Rank<NativePort> sync_;
   std::unique_ptr<Barrier> barrier_;
+  std::unique_ptr<Collectives> collectives_;
   std::string reason_;
   std::vector<bool> reserved_;  // pages of the region
 };

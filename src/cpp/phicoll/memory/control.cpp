@@ -23,6 +23,22 @@ void Control::configure(int ranks, bool shared, bool crowded, std::int64_t timeo
   }
 }
 
+void Control::configure_child(Control& parent, const std::vector<int>& members) {
+  configure(static_cast<int>(members.size()), parent.shared(), parent.crowded(), parent.timeout_ns());
+  behind_root_ = static_cast<std::uint64_t>(reinterpret_cast<unsigned char*>(this) -
+                                            reinterpret_cast<unsigned char*>(&parent.root()));
+  memory_bytes_ = parent.memory_bytes_;
+  cross_copies_ = parent.cross_copies_;
+  for (std::size_t r = 0; r < members.size(); ++r) {
+    const int member = members[r];
+    root_ranks_[r] = static_cast<std::int16_t>(parent.root_rank(member));
+    pids_[r] = parent.pids_[member];
+    cpus_[r] = parent.cpus_[member];
+    // Also with ranks that are not of this group, which need the CPU no less.
+    shares_[r] = parent.shares_[member];
+  }
+}
+
 void Control::set_cpu(int rank, int cpu) {
   cpus_[rank] = static_cast<std::int16_t>(cpu > INT16_MAX ? -1 : cpu);
   for (int other = 0; other < ranks_; ++other)
@@ -30,6 +46,11 @@ void Control::set_cpu(int rank, int cpu) {
 }
 
 void Control::break_group(int rank, const char* reason, bool timed_out) {
+  if (!is_root()) {
+    root().break_group(root_rank(rank), reason, timed_out);
+    wake_everyone();
+    return;
+  }
   std::uint32_t whole = 0;
   // acq_rel: only the first cause writes the text; the release of 2 below makes it visible to whoever sees 2.
   if (!broken_.atomic().compare_exchange_strong(whole, 1, std::memory_order_acq_rel)) {
@@ -50,26 +71,41 @@ void Control::break_group(int rank, const char* reason, bool timed_out) {
 }
 
 void Control::check_broken(int self) const {
+  if (!is_root()) return root().check_broken(root_rank(self));
   if (!broken()) return;
   if (timed_out_ && broken_rank_ == self) throw TimeoutError(broken_reason_);
   throw BrokenGroupError(broken_rank_, broken_reason_);
 }
 
-void Control::leave(int rank, std::uint64_t calls) {
-  left_after_[rank].atomic().store(calls + 1, std::memory_order_release);
-  left_.atomic().fetch_add(1, std::memory_order_acq_rel);
+bool Control::leave(int rank, std::uint64_t calls, bool unwinding) {
+  left_after_[rank].atomic().store(2 * (calls + 1) + (unwinding ? 1 : 0), std::memory_order_release);
+  // acq_rel: the last one sees all that the others did before they left.
+  return left_.atomic().fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(ranks_);
 }
 
-void Control::check_left(std::uint64_t call) {
+void Control::check_left(std::uint64_t call, bool waited_long) {
   if (left_.atomic().load(std::memory_order_acquire) == 0) return;
   for (int r = 0; r < ranks_; ++r) {
-    const std::uint64_t left = left_after_[r].atomic().load(std::memory_order_acquire);
-    if (left == 0 || left - 1 >= call) continue;
-    const std::string reason = "left after " + std::to_string(left - 1) +
-                               " collective calls while others wait in call " + std::to_string(call);
+    const std::uint64_t word = left_after_[r].atomic().load(std::memory_order_acquire);
+    const bool unwinding = (word & 1) != 0;
+    const std::uint64_t left = word / 2;
+    if (left == 0 || left - 1 >= call || (unwinding && !waited_long)) continue;
+    const std::string reason = "left " + std::string(is_root() ? "" : "a sub-communicator ") + "after " +
+                               std::to_string(left - 1) + " collective calls while others wait in call " +
+                               std::to_string(call);
     break_group(r, reason.c_str());
     return;
   }
+}
+
+void Control::check_calls(int rank, std::uint64_t call) {
+  CallBoard* const calls = board();
+  if (calls == nullptr) return;
+  calls->note_barrier(rank, call);
+  CallMismatch mismatch;
+  if (!calls->find_mismatch(rank, ranks_, &mismatch)) return;
+  const std::string reason = calls->describe(mismatch, root_rank(mismatch.rank), root_rank(mismatch.other));
+  break_group(mismatch.rank, reason.c_str());
 }
 
 void Control::wake_everyone() {

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "phicoll/memory/call_board.hpp"
 #include "phicoll/memory/word.hpp"
 
 namespace phicoll {
@@ -29,6 +31,19 @@ class alignas(arch::stride_bytes) Control {
   /// What the group fixes before any rank waits. `shared` is true between processes; `crowded` when ranks
   /// outnumber the CPUs that they may use; `timeout_ns` bounds every single wait, 0 for never.
   void configure(int ranks, bool shared, bool crowded, std::int64_t timeout_ns);
+  /// The same for a group of some of `parent`'s ranks, in this order. Lies in the same memory as `parent`, and
+  /// the two break together.
+  void configure_child(Control& parent, const std::vector<int>& members);
+
+  /// The control of the whole group, which this one's ranks are a part of: itself, unless it is a child. Only
+  /// there is it written whether the group is broken, so that one break ends the waits of all.
+  Control& root() { return *reinterpret_cast<Control*>(reinterpret_cast<unsigned char*>(this) - behind_root_); }
+  const Control& root() const {
+    return *reinterpret_cast<const Control*>(reinterpret_cast<const unsigned char*>(this) - behind_root_);
+  }
+  bool is_root() const { return behind_root_ == 0; }
+  /// A rank's number in the whole group, which messages and errors name it by.
+  int root_rank(int rank) const { return is_root() || rank < 0 ? rank : root_ranks_[rank]; }
   /// The CPU that `rank` is pinned to, or -1 for unknown. Once for each rank, before the ranks start to wait.
   void set_cpu(int rank, int cpu);
   int cpu(int rank) const { return cpus_[rank]; }
@@ -36,20 +51,34 @@ class alignas(arch::stride_bytes) Control {
   /// Whether another rank is pinned to `rank`'s CPU.
   bool shares_cpu(int rank) const { return shares_[rank] != 0; }
 
-  /// The group's memory goes on to `bytes` behind the start of this object, at the same offsets for all
+  /// The group's memory goes on to `bytes` behind the start of the root's control, at the same offsets for all
   /// ranks.
   void set_memory(std::size_t bytes) { memory_bytes_ = bytes; }
-  /// Whether a range lies in the group's memory, where every rank reaches it.
+  /// Whether a range lies in the group's memory, where every rank reaches it. The same memory for a group and
+  /// its children.
   bool holds(const void* pointer, std::size_t bytes) const {
     const std::uint64_t offset = offset_of(pointer);
     return offset < memory_bytes_ && bytes <= memory_bytes_ - offset;
   }
+  /// From the start of the root's control. Of an address in front of it or behind the memory this is a number
+  /// (modulo 2^64) beyond the memory's size.
   std::uint64_t offset_of(const void* pointer) const {
-    return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(this);
+    return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(&root());
   }
   unsigned char* at(std::uint64_t offset) {
-    return reinterpret_cast<unsigned char*>(this) + static_cast<std::size_t>(offset);
+    return reinterpret_cast<unsigned char*>(&root()) + static_cast<std::size_t>(offset);
   }
+
+  /// Where the ranks note which calls they make: `bytes` behind the start of this object; 0 for nowhere.
+  void set_board(std::size_t bytes) { board_ = bytes; }
+  CallBoard* board() {
+    return board_ == 0 ? nullptr
+                       : reinterpret_cast<CallBoard*>(reinterpret_cast<unsigned char*>(this) + board_);
+  }
+  /// Breaks the group if a rank's call is not the same as `rank`'s call of the same number. `call` is the one
+  /// that `rank` waits in: it is noted as a barrier unless it was noted as something else.
+  void check_calls(int rank, std::uint64_t call);
+
   /// The process of a rank, for copies between processes.
   void set_pid(int rank, std::int32_t pid) { pids_[rank] = pid; }
   std::int32_t pid(int rank) const { return pids_[rank]; }
@@ -66,17 +95,20 @@ class alignas(arch::stride_bytes) Control {
   /// Marks the group broken; the first cause stays. Wakes every sleeper. Async-signal-safe but for the text's
   /// copy.
   void break_group(int rank, const char* reason, bool timed_out = false);
-  bool broken() const { return broken_.atomic().load(std::memory_order_acquire) == 2; }
-  /// Throws BrokenGroupError (or TimeoutError on the rank that timed out) if the group is broken.
+  bool broken() const { return root().broken_.atomic().load(std::memory_order_acquire) == 2; }
+  /// Throws BrokenGroupError (or TimeoutError on the rank that timed out) if the group is broken. The error
+  /// names the rank by its number in the whole group.
   void check_broken(int self) const;
-  /// `rank` will make no call after its first `calls`.
-  void leave(int rank, std::uint64_t calls);
+  /// `rank` will make no call after its first `calls`. `unwinding`: it leaves because of an exception, which
+  /// may yet become the reason why the group is broken. Returns whether all ranks have left now, and then
+  /// nobody but the caller uses this control any more.
+  bool leave(int rank, std::uint64_t calls, bool unwinding = false);
   bool has_left(int rank) const { return left_after_[rank].atomic().load(std::memory_order_acquire) != 0; }
   /// Breaks the group if a rank left before the call number `call`, which a rank waits in: that wait would
-  /// never end.
-  void check_left(std::uint64_t call);
-  int broken_rank() const { return broken_rank_; }
-  std::string broken_reason() const { return std::string(broken_reason_); }
+  /// never end. `waited_long`: one that left by an exception counts too.
+  void check_left(std::uint64_t call, bool waited_long = true);
+  int broken_rank() const { return root().broken_rank_; }
+  std::string broken_reason() const { return std::string(root().broken_reason_); }
 
   /// Is any rank asleep, or about to be? Read after every signal: one line that is written only when a rank
   /// goes to sleep.
@@ -102,12 +134,16 @@ class alignas(arch::stride_bytes) Control {
   std::int32_t crowded_;
   std::int64_t timeout_ns_;
   Word<std::uint32_t> left_;  // how many ranks have left
-  Word<std::uint64_t>
-      left_after_[max_ranks];  // calls made by a rank that left, plus one; 0 while it is there
+  // Of a rank that left: the calls that it made plus one, doubled, plus one if it left by an exception. 0
+  // while it is there.
+  Word<std::uint64_t> left_after_[max_ranks];
   std::uint64_t memory_bytes_;
+  std::uint64_t behind_root_;  // bytes from the root's control to this one
+  std::uint64_t board_;
   std::int32_t cross_copies_;
   std::int32_t pids_[max_ranks];
   std::int16_t cpus_[max_ranks];
+  std::int16_t root_ranks_[max_ranks];  // of a child's ranks
   std::uint8_t shares_[max_ranks];
   ParkingSlot slots_[slots];
 };

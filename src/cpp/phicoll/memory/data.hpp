@@ -40,6 +40,9 @@ enum class Stores : unsigned char {
   streaming  ///< past the caches: for data written once and larger than they are; ordered by the move itself
 };
 
+/// Elements of reductions are not larger: a piece of any algorithm holds at least one.
+constexpr int max_element_bytes = 256;
+
 /// A reduction's operator on one element type. `kernel(context, to, left, right, count)` computes
 /// to[i] = left[i] op right[i]; `left` is of the lower ranks; `to` may be the same place as either.
 struct Operator {

@@ -1,0 +1,74 @@
+#pragma once
+
+// phicoll's allreduce for small messages: every rank publishes its operand and combines all operands in rank
+// order into its own result, so all have the same bits after one exchange. Two cells a rank suffice without
+// acknowledgements: who opens step t has awaited every rank's piece of step t - 1, which that rank published
+// after it had read all of step t - 2.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/cells.hpp"
+#include "phicoll/collectives/entries.hpp"
+
+namespace phicoll {
+
+struct OneShotAllreduce : DataAlgorithm {
+  struct Parameters {
+    int cell = 8192;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"one-shot", Origin::phicoll, "phicoll",
+            "every rank publishes its operand and combines all of them in rank order"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
+  }
+
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return cells_footprint(shape.size(), shape.size(), 2, static_cast<std::size_t>(p.cell));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : cells_(setup, 0, setup.size(), 2, static_cast<std::size_t>(p.cell), Credit::implied),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      const std::size_t size = call.op.element_bytes;
+      if (ranks_ == 1 && call.send != call.receive) port.move(call.receive, call.send, call.bytes());
+      if (ranks_ == 1) return;
+      const std::size_t most = cells_.bytes() / size;
+      for (std::size_t at = 0; at < call.count; at += most)
+        piece(port, call, at * size, std::min(most, call.count - at));
+    }
+
+   private:
+    void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {
+      const std::uint64_t step = steps_++;
+      const std::size_t bytes = count * call.op.element_bytes;
+      port.move(cells_.open(port, step), call.send + at, bytes);
+      cells_.publish(port, step, bytes);
+      // From here on the own operand is in the cell, so the result may overwrite it in place.
+      const Data result = call.receive + at;
+      Data left = cells_.await(port, 0, step);
+      for (int r = 1; r < ranks_; ++r) {
+        port.combine(call.op, result, left, cells_.await(port, r, step), count);
+        left = result;
+      }
+    }
+
+    Cells<Port> cells_;
+    std::uint64_t steps_ = 0;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll

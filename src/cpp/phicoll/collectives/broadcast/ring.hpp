@@ -1,0 +1,126 @@
+#pragma once
+
+// phicoll's broadcast for small and middle messages: the root writes pieces into a ring of cells that all
+// others read; no rank waits for a slower one until the ring is full. Messages of at most 8 bytes go through
+// slots of 16, four to a line: a root that runs ahead then shares a line's way among four messages.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/cells.hpp"
+#include "phicoll/collectives/entries.hpp"
+
+namespace phicoll {
+
+struct RingBroadcast : DataAlgorithm {
+  struct Parameters {
+    int cell = 16384;
+    int cells = 8;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"ring", Origin::phicoll, "phicoll",
+            "the root writes pieces into a ring of cells, all others read them"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("cell", p.cell, 64, 1 << 20, "bytes of a piece");
+    visitor.integer("cells", p.cells, 2, 256, "pieces that the root may be ahead of the slowest rank");
+  }
+
+  static constexpr int slots = 64;
+
+  struct Slot {
+    Word<std::uint64_t> sequence;
+    Word<std::uint64_t> value;
+  };
+
+  static std::size_t slots_bytes(int ranks) {
+    return slots * sizeof(Slot) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return slots_bytes(shape.size()) + cells_footprint(p, shape.size());
+  }
+  static std::size_t cells_footprint(const Parameters& p, int ranks) {
+    return phicoll::cells_footprint(ranks, 1, p.cells, static_cast<std::size_t>(p.cell));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : slots_(setup.at<Slot>(0)),
+          finished_(setup.at<Strided<CounterLine>>(slots * sizeof(Slot))),
+          cells_(setup, slots_bytes(setup.size()), 1, p.cells, static_cast<std::size_t>(p.cell),
+                 Credit::acknowledged),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      if (call.count == 0 || ranks_ == 1) return;
+      if (call.count <= sizeof(std::uint64_t))
+        small(port, call);
+      else
+        pieces(port, call);
+    }
+
+   private:
+    // A slot is one message: its value, then the message's number plus one with release in the same line. It
+    // is written again `slots` messages later, when all ranks have said that they are past its half of the
+    // ring.
+    void small(Port& port, const Call& call) {
+      const std::uint64_t message = messages_++;
+      Slot& slot = slots_[message % slots];
+      if (rank_ == call.root) {
+        if (message >= free_until_) wait_for_slots(port, message);
+        std::uint64_t value = 0;
+        __builtin_memcpy(&value, call.receive.at, call.count);
+        port.store_relaxed(slot.value, value);
+        port.signal(slot.sequence, message + 1);
+      } else {
+        port.wait(slot.sequence, at_least(message + 1), call.root);
+        const std::uint64_t value = port.load_relaxed(slot.value);
+        __builtin_memcpy(call.receive.at, &value, call.count);
+      }
+      if ((message + 1) % (slots / 2) == 0) port.signal(finished_[rank_].value.word, message + 1);
+    }
+
+    void wait_for_slots(Port& port, std::uint64_t message) {
+      std::uint64_t least = slots;
+      if (message >= slots) {
+        least = UINT64_MAX;
+        for (int r = 0; r < ranks_; ++r)
+          if (r != rank_)
+            least =
+                std::min(least, port.wait(finished_[r].value.word, at_least(message - slots + 1), r) + slots);
+      }
+      free_until_ = least;
+    }
+
+    void pieces(Port& port, const Call& call) {
+      for (std::size_t at = 0; at < call.count; at += cells_.bytes()) {
+        const std::uint64_t step = steps_++;
+        const std::size_t bytes = std::min(cells_.bytes(), call.count - at);
+        if (rank_ == call.root) {
+          port.move(cells_.open(port, step), call.receive + at, bytes);
+          cells_.publish(port, step, bytes);
+        } else {
+          port.move(call.receive + at, cells_.await(port, call.root, step), bytes);
+        }
+        cells_.finish(port, step);
+      }
+    }
+
+    Slot* slots_;
+    Strided<CounterLine>* finished_;
+    Cells<Port> cells_;
+    std::uint64_t messages_ = 0;
+    std::uint64_t free_until_ = 0;
+    std::uint64_t steps_ = 0;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll

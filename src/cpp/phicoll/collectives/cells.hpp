@@ -1,0 +1,131 @@
+#pragma once
+
+// Rings of cells through which ranks publish pieces of data in step with each other: a sequence number, a
+// note and the payload behind them, so that one line brings all three of a small message.
+//
+// Steps are counted from 0 alike on all ranks (all make the same calls with the same counts), and step t uses
+// cell t mod `cells` of its writer's ring. What is visible to whom:
+//   * `publish` stores the step's number plus one with release behind note and payload; who sees it in
+//   `await`
+//     (acquire) sees them. Numbers only grow, so nothing is ever reset.
+//   * A cell is written again `cells` steps later. With credits, `finish` tells the number of steps that a
+//   rank
+//     has read to their end (release), and `open` waits (acquire) until every other rank has finished the
+//     step that used the cell before: its loads are done before the writer's stores. The acknowledgement is
+//     sent every cells/2 steps only, and looked at only when the credit seen last is used up.
+//   * Without credits (`Credit::implied`) the algorithm itself must be such that no rank opens step t before
+//     all have finished step t - cells: true with two cells where every rank awaits every other's piece in
+//     every step.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/data.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+enum class Credit : unsigned char { acknowledged, implied };
+
+/// In front of every cell's payload.
+struct CellHead {
+  Word<std::uint64_t> sequence;
+  Word<std::uint64_t> note;
+};
+
+inline std::size_t cell_stride(std::size_t bytes) {
+  return (sizeof(CellHead) + bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+}
+
+/// Of Cells with `bytes` of payload each; `rings` is 1 (whoever writes a step, one after the other) or the
+/// number of ranks (each its own).
+inline std::size_t cells_footprint(int ranks, int rings, int cells, std::size_t bytes) {
+  return static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>) +
+         static_cast<std::size_t>(rings) * static_cast<std::size_t>(cells) * cell_stride(bytes);
+}
+
+template <class Port>
+class Cells {
+ public:
+  Cells(const Setup& setup, std::size_t offset, int rings, int cells, std::size_t bytes, Credit credit)
+      : finished_(setup.at<Strided<CounterLine>>(offset)),
+        memory_(setup.memory + offset +
+                static_cast<std::size_t>(setup.size()) * sizeof(Strided<CounterLine>)),
+        ring_bytes_(rings == 1 ? 0 : static_cast<std::size_t>(cells) * cell_stride(bytes)),
+        stride_(cell_stride(bytes)),
+        bytes_(bytes),
+        cells_(static_cast<std::uint64_t>(cells)),
+        ranks_(setup.size()),
+        rank_(setup.rank),
+        credit_(credit) {}
+
+  std::size_t bytes() const { return bytes_; }
+
+  /// The payload of this rank's next cell, free to be written.
+  Data open(Port& port, std::uint64_t step) {
+    if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
+    return port.shared(payload(rank_, step));
+  }
+  void publish(Port& port, std::uint64_t step, std::uint64_t note) {
+    CellHead* const head = head_of(rank_, step);
+    port.store_relaxed(head->note, note);
+    port.signal(head->sequence, step + 1);
+  }
+  /// The payload of `writer`'s cell, and its note.
+  Data await(Port& port, int writer, std::uint64_t step, std::uint64_t* note = nullptr) {
+    CellHead* const head = head_of(writer, step);
+    port.wait(head->sequence, at_least(step + 1), writer);
+    if (note != nullptr) *note = port.load_relaxed(head->note);
+    return port.shared(payload(writer, step));
+  }
+  /// This rank reads nothing more of this step and of those before it.
+  void finish(Port& port, std::uint64_t step) {
+    if (credit_ == Credit::implied || (step + 1) % (cells_ / 2) != 0) return;
+    port.signal(finished_[rank_].value.word, step + 1);
+  }
+  /// Own cell, published before, to be read by its owner.
+  Data own(Port& port, std::uint64_t step) { return port.shared(payload(rank_, step)); }
+
+ private:
+  unsigned char* cell(int writer, std::uint64_t step) const {
+    return memory_ + static_cast<std::size_t>(writer) * ring_bytes_ +
+           static_cast<std::size_t>(step % cells_) * stride_;
+  }
+  CellHead* head_of(int writer, std::uint64_t step) const {
+    return reinterpret_cast<CellHead*>(cell(writer, step));
+  }
+  unsigned char* payload(int writer, std::uint64_t step) const {
+    return cell(writer, step) + sizeof(CellHead);
+  }
+
+  // Steps below cells are free from the start. Acknowledgements come in multiples of cells/2, so the largest
+  // that is certain to come before step t is opened is at least t - cells + 1.
+  void wait_for_credit(Port& port, std::uint64_t step) {
+    if (step < cells_) {
+      free_until_ = cells_;
+      return;
+    }
+    std::uint64_t least = UINT64_MAX;
+    for (int r = 0; r < ranks_; ++r) {
+      if (r == rank_) continue;
+      const std::uint64_t seen = port.wait(finished_[r].value.word, at_least(step - cells_ + 1), r);
+      if (seen < least) least = seen;
+    }
+    free_until_ = least == UINT64_MAX ? UINT64_MAX : least + cells_;
+  }
+
+  Strided<CounterLine>* finished_;
+  unsigned char* memory_;
+  std::size_t ring_bytes_;
+  std::size_t stride_;
+  std::size_t bytes_;
+  std::uint64_t cells_;
+  int ranks_;
+  int rank_;
+  Credit credit_;
+  std::uint64_t free_until_ = 0;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,99 @@
+#pragma once
+
+// One rank's algorithms for the operations that move data: which serves a call, made at first use. The same
+// on a native and on a simulated rank; the way to shared memory is the owner's.
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/make.hpp"
+#include "phicoll/collectives/operation.hpp"
+
+namespace phicoll {
+
+template <class Port>
+class CollectiveSet {
+ public:
+  /// An algorithm with the port that it runs on (its wait policy is the spec's or the group's).
+  struct Instance {
+    std::unique_ptr<AnyCollective<Port>> algorithm;
+    Port port;
+    AlgorithmSpec spec;  ///< in effect for the group's shape
+
+    void operator()(const Call& call) { (*algorithm)(port, call); }
+  };
+  /// Makes an instance in fresh shared memory; all ranks call it in the same order. `spec` is effective.
+  using Make = std::function<std::unique_ptr<Instance>(Operation, const AlgorithmSpec&)>;
+
+  CollectiveSet(const Shape& shape, Make make) : shape_(&shape), make_(std::move(make)) {}
+
+  /// The instance that serves such a call. Throws ArgumentError if what was selected cannot.
+  Instance& find(const CallFacts& facts) {
+    for (const Known& known : known_[static_cast<std::size_t>(facts.operation)])
+      if (facts.bytes >= known.least && facts.bytes <= known.most && known.kind == kind_of(facts))
+        return *known.instance;
+    return resolve(facts);
+  }
+  /// The same for an algorithm of the caller's choice, this time only.
+  Instance& find(const CallFacts& facts, const AlgorithmSpec& spec) {
+    if (spec.name == "auto") return instance_of(facts.operation, choose(*shape_, facts).spec);
+    family(facts.operation).check_fit(spec, *shape_, facts);
+    return instance_of(facts.operation, spec);
+  }
+  /// What find takes from now on: `auto` or an algorithm.
+  void select(Operation operation, AlgorithmSpec spec) {
+    const auto o = static_cast<std::size_t>(operation);
+    known_[o].clear();
+    selected_[o] = std::move(spec);
+  }
+  /// What would be taken for such a call, and why.
+  AlgorithmChoice chosen(const CallFacts& facts) const {
+    const AlgorithmSpec& selected = selected_[static_cast<std::size_t>(facts.operation)];
+    if (!selected.name.empty() && selected.name != "auto") return {selected, "selected for the group"};
+    return choose(*shape_, facts);
+  }
+
+ private:
+  // Beside the size: what else a choice may hang on.
+  static unsigned kind_of(const CallFacts& f) {
+    return (f.vector ? 1u : 0u) | (f.known ? 2u : 0u) | (f.commutative ? 4u : 0u) |
+           (f.associative ? 8u : 0u) | (f.identical_bits ? 16u : 0u);
+  }
+  struct Known {
+    std::size_t least;
+    std::size_t most;
+    unsigned kind;
+    Instance* instance;
+  };
+
+  [[gnu::noinline, gnu::cold]] Instance& resolve(const CallFacts& facts) {
+    const AlgorithmChoice choice = chosen(facts);
+    if (choice.why.empty() || selected_[static_cast<std::size_t>(facts.operation)].name == choice.spec.name)
+      family(facts.operation).check_fit(choice.spec, *shape_, facts);
+    Instance& instance = instance_of(facts.operation, choice.spec);
+    known_[static_cast<std::size_t>(facts.operation)].push_back(
+        Known{choice.least, choice.most, kind_of(facts), &instance});
+    return instance;
+  }
+  Instance& instance_of(Operation operation, const AlgorithmSpec& spec) {
+    const AlgorithmSpec effective = family(operation).effective(spec, *shape_);
+    std::string key = std::string(to_string(operation)) + " " + effective.text();
+    for (auto& made : made_)
+      if (made.first == key) return *made.second;
+    made_.emplace_back(std::move(key), make_(operation, effective));
+    return *made_.back().second;
+  }
+
+  const Shape* shape_;
+  Make make_;
+  std::array<std::vector<Known>, operations> known_;
+  std::array<AlgorithmSpec, operations> selected_;
+  std::vector<std::pair<std::string, std::unique_ptr<Instance>>> made_;
+};
+
+}  // namespace phicoll

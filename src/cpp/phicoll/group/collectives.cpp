@@ -1,0 +1,64 @@
+#include "phicoll/group/collectives.hpp"
+
+#include <cstdlib>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/communicator.hpp"
+#include "phicoll/group/native_collectives.hpp"
+
+namespace phicoll {
+
+namespace {
+
+/// PHICOLL_BROADCAST and so on: the algorithm that every communicator of the program begins with.
+const char* from_environment(Operation operation) {
+  std::string name = "PHICOLL_";
+  for (const char* c = to_string(operation); *c != '\0'; ++c)
+    name += *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
+  return std::getenv(name.c_str());
+}
+
+}  // namespace
+
+Collectives::Collectives(Communicator& owner)
+    : owner_(&owner), set_(owner.shape(), [this](Operation operation, const AlgorithmSpec& spec) {
+        return make(operation, spec);
+      }) {
+  for (int o = 1; o < operations; ++o) {
+    const auto operation = static_cast<Operation>(o);
+    if (const char* const spec = from_environment(operation)) select(operation, spec);
+  }
+}
+
+Collectives::~Collectives() {
+  for (const Region::Block& block : blocks_) owner_->give_back(block);
+}
+
+void Collectives::select(Operation operation, const std::string& spec) {
+  set_.select(operation, family(operation).parse(spec));
+}
+
+std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operation,
+                                                              const AlgorithmSpec& spec) {
+  const Region::Block block = owner_->take_zeroed(family(operation).footprint(spec, owner_->shape()), place_);
+  blocks_.push_back(block);
+  try {
+    const Setup setup{owner_->rank(), owner_->shape(), owner_->region() + block.offset};
+    return std::unique_ptr<Set::Instance>(
+        new Set::Instance{make_native(operation, spec, setup),
+                          owner_->make_port(spec.has_wait ? spec.wait : owner_->wait_policy()), spec});
+  } catch (const std::exception& error) {
+    // This rank's own trouble (its heap is full): the others have the algorithm and would wait in it.
+    owner_->control().break_group(owner_->rank(), error.what());
+    throw;
+  }
+}
+
+void Collectives::run(const CallFacts& facts, const Call& call, const AlgorithmSpec* spec) {
+  if (__builtin_expect(spec == nullptr, 1))
+    set_.find(facts)(call);
+  else
+    set_.find(facts, *spec)(call);
+}
+
+}  // namespace phicoll

@@ -1,0 +1,47 @@
+#pragma once
+
+// The operations of a Communicator that move data: arguments checked, buffers bound, an algorithm found, and
+// run.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/collective_set.hpp"
+#include "phicoll/memory/native_port.hpp"
+#include "phicoll/memory/region.hpp"
+
+namespace phicoll {
+
+class Communicator;
+
+/// One rank's side of the data collectives of one communicator. Every member function is collective.
+class Collectives {
+ public:
+  explicit Collectives(Communicator& owner);
+  ~Collectives();
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
+
+  /// What the operation uses from now on: `auto` or an algorithm (Family::parse).
+  void select(Operation operation, const std::string& spec);
+  /// The same with its shared memory at byte `place` of the group's region: measurements move it.
+  void select_at(Operation operation, const std::string& spec, std::size_t place);
+  /// What a call with these facts would use, and why.
+  AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
+
+  /// Runs a call. `spec`: this time only by that algorithm, else as selected.
+  void run(const CallFacts& facts, const Call& call, const AlgorithmSpec* spec);
+
+ private:
+  using Set = CollectiveSet<NativePort>;
+  std::unique_ptr<Set::Instance> make(Operation operation, const AlgorithmSpec& spec);
+
+  Communicator* owner_;
+  Set set_;
+  std::vector<Region::Block> blocks_;
+  const std::size_t* place_ = nullptr;  // of the next instance, for select_at
+};
+
+}  // namespace phicoll
