@@ -31,13 +31,15 @@ class alignas(arch::stride_bytes) Control {
   /// What the group fixes before any rank waits. `shared` is true between processes; `crowded` when ranks
   /// outnumber the CPUs that they may use; `timeout_ns` bounds every single wait, 0 for never.
   void configure(int ranks, bool shared, bool crowded, std::int64_t timeout_ns);
-  /// The same for a group of some of `parent`'s ranks, in this order. Lies in the same memory as `parent`, and
-  /// the two break together.
+  /// The same for a group of some of `parent`'s ranks, in this order. Lies in the same memory as `parent`,
+  /// and the two break together.
   void configure_child(Control& parent, const std::vector<int>& members);
 
   /// The control of the whole group, which this one's ranks are a part of: itself, unless it is a child. Only
   /// there is it written whether the group is broken, so that one break ends the waits of all.
-  Control& root() { return *reinterpret_cast<Control*>(reinterpret_cast<unsigned char*>(this) - behind_root_); }
+  Control& root() {
+    return *reinterpret_cast<Control*>(reinterpret_cast<unsigned char*>(this) - behind_root_);
+  }
   const Control& root() const {
     return *reinterpret_cast<const Control*>(reinterpret_cast<const unsigned char*>(this) - behind_root_);
   }
@@ -51,8 +53,8 @@ class alignas(arch::stride_bytes) Control {
   /// Whether another rank is pinned to `rank`'s CPU.
   bool shares_cpu(int rank) const { return shares_[rank] != 0; }
 
-  /// The group's memory goes on to `bytes` behind the start of the root's control, at the same offsets for all
-  /// ranks.
+  /// The group's memory goes on to `bytes` behind the start of the root's control, at the same offsets for
+  /// all ranks.
   void set_memory(std::size_t bytes) { memory_bytes_ = bytes; }
   /// Whether a range lies in the group's memory, where every rank reaches it. The same memory for a group and
   /// its children.

@@ -1,0 +1,72 @@
+#include "phicoll/memory/call_board.hpp"
+
+#include <atomic>
+
+namespace phicoll {
+
+constexpr unsigned CallBoard::remembered;
+
+namespace {
+std::atomic<CallBoard::Describe> describe_signature{nullptr};
+
+std::string in_words(SignatureWord signature) {
+  const CallBoard::Describe describe = describe_signature.load(std::memory_order_acquire);
+  if (describe != nullptr) return describe(signature);
+  return signature == 0 ? std::string("barrier") : "signature " + std::to_string(signature);
+}
+}  // namespace
+
+void CallBoard::set_describe(Describe describe) {
+  describe_signature.store(describe, std::memory_order_release);
+}
+
+/// Whether `rank` has noted its call number `call` and not yet something else in its place.
+bool CallBoard::read(int rank, std::uint64_t call, SignatureWord* signature) const {
+  const Entry& entry = calls_of(rank).last[call % remembered];
+  if (entry.call.atomic().load(std::memory_order_acquire) != call) return false;
+  // Acquire: where this is already the next call's signature, the number is seen to have changed.
+  *signature = entry.signature.atomic().load(std::memory_order_acquire);
+  return entry.call.atomic().load(std::memory_order_relaxed) == call;
+}
+
+bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found) const {
+  bool any = false;
+  for (unsigned slot = 0; slot < remembered; ++slot) {
+    const std::uint64_t call = calls_of(rank).last[slot].call.atomic().load(std::memory_order_relaxed);
+    if (call == 0 || (any && call >= found->call)) continue;
+    SignatureWord own = 0;
+    SignatureWord theirs = 0;
+    if (!read(rank, call, &own)) continue;
+    int alike = 1;
+    int other = -1;
+    SignatureWord of_other = 0;
+    int like_other = 0;
+    for (int r = 0; r < ranks; ++r) {
+      if (r == rank || !read(r, call, &theirs)) continue;
+      if (theirs == own) {
+        ++alike;
+      } else if (other < 0) {
+        other = r;
+        of_other = theirs;
+        like_other = 1;
+      } else if (theirs == of_other) {
+        ++like_other;
+      }
+    }
+    if (other < 0) continue;
+    any = true;
+    // Most ranks are right; of two the lower one is.
+    const bool own_is_wrong = alike < like_other || (alike == like_other && rank > other);
+    *found = own_is_wrong ? CallMismatch{rank, other, call, own, of_other}
+                          : CallMismatch{other, rank, call, of_other, own};
+  }
+  return any;
+}
+
+std::string CallBoard::describe(const CallMismatch& mismatch, int rank, int other) {
+  return "rank " + std::to_string(rank) + " called " + in_words(mismatch.of_rank) + " as call " +
+         std::to_string(mismatch.call) + " while rank " + std::to_string(other) + " called " +
+         in_words(mismatch.of_other);
+}
+
+}  // namespace phicoll

@@ -1,0 +1,77 @@
+#pragma once
+
+// Which calls the ranks of a group make: so that ranks that wait in different calls, or in the same call with
+// arguments that do not fit together, end with an error that says so instead of waiting for ever.
+//
+// Every rank keeps its last calls in lines of its own. A data collective notes its call when it begins (three
+// stores into a line that nobody reads meanwhile); a barrier is noted only by a rank that waits in it for
+// long, and only such a rank reads what the others have noted.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+/// What must be the same on all ranks in one call, packed: see CallSignature in collectives/. 0 is a
+/// barrier's.
+using SignatureWord = std::uint64_t;
+
+/// Two ranks whose calls of the same number are not the same.
+struct CallMismatch {
+  int rank;  ///< whose call differs from that of most ranks; the higher one of two
+  int other;
+  std::uint64_t call;
+  SignatureWord of_rank;
+  SignatureWord of_other;
+};
+
+/// In shared memory, valid when zeroed: a stride of 128 bytes for each rank.
+class CallBoard {
+ public:
+  static constexpr unsigned remembered = 8;
+  static std::size_t footprint(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(Calls); }
+
+  /// `rank` begins its call number `call` (1 and up). By the rank itself, before it waits for anyone in it.
+  void note(int rank, std::uint64_t call, SignatureWord signature) {
+    Entry& entry = calls_of(rank).last[call % remembered];
+    // Releases, which are bare stores on x86: a reader that sees the new signature also sees that the entry
+    // is not the old call's any more, and one that sees the new number sees the new signature.
+    entry.call.atomic().store(0, std::memory_order_relaxed);
+    entry.signature.atomic().store(signature, std::memory_order_release);
+    entry.call.atomic().store(call, std::memory_order_release);
+  }
+  /// Notes the call as a barrier unless it was noted already.
+  void note_barrier(int rank, std::uint64_t call) {
+    if (calls_of(rank).last[call % remembered].call.atomic().load(std::memory_order_relaxed) != call)
+      note(rank, call, 0);
+  }
+  /// Compares what `rank` has noted with what all others have: the earliest call in which two differ.
+  bool find_mismatch(int rank, int ranks, CallMismatch* found) const;
+  /// In words, with the ranks named as `rank` and `other`.
+  static std::string describe(const CallMismatch& mismatch, int rank, int other);
+
+  /// Puts a signature into words; by the layer that packs them.
+  using Describe = std::string (*)(SignatureWord signature);
+  static void set_describe(Describe describe);
+
+ private:
+  struct Entry {
+    Word<std::uint64_t> call;
+    Word<std::uint64_t> signature;
+  };
+  struct alignas(arch::stride_bytes) Calls {
+    Entry last[remembered];
+  };
+  static_assert(sizeof(Calls) == arch::stride_bytes, "a rank's calls fill one stride");
+
+  bool read(int rank, std::uint64_t call, SignatureWord* signature) const;
+
+  // As many lie here as there are ranks.
+  Calls& calls_of(int rank) { return reinterpret_cast<Calls*>(this)[rank]; }
+  const Calls& calls_of(int rank) const { return reinterpret_cast<const Calls*>(this)[rank]; }
+};
+
+}  // namespace phicoll
