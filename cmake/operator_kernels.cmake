@@ -1,0 +1,22 @@
+# How the loops of the reduction operators are compiled: vectorised (RelWithDebInfo's -O2 does so sparingly), nothing
+# fused, so that every instruction set gives the same bits, and on x86-64 twice more for what newer processors have; the
+# library asks the processor which to call. A build without these properties has the baseline loops only.
+include(CheckCXXCompilerFlag)
+set(loops -ffp-contract=off -fno-trapping-math)
+if(NOT PHICOLL_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  list(APPEND loops -O3)
+endif()
+set(folder phicoll/collectives)
+set_source_files_properties(${folder}/operator_kernels.cpp ${folder}/operator_kernels_avx2.cpp
+                            ${folder}/operator_kernels_avx512.cpp PROPERTIES COMPILE_OPTIONS "${loops}")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  check_cxx_compiler_flag("-mavx2" PHICOLL_COMPILES_AVX2)
+  if(PHICOLL_COMPILES_AVX2)
+    set_source_files_properties(${folder}/operator_kernels_avx2.cpp PROPERTIES COMPILE_OPTIONS "${loops};-mavx2")
+  endif()
+  set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+  check_cxx_compiler_flag("-mavx512f -mavx512bw -mavx512dq -mavx512vl" PHICOLL_COMPILES_AVX512)
+  if(PHICOLL_COMPILES_AVX512)
+    set_source_files_properties(${folder}/operator_kernels_avx512.cpp PROPERTIES COMPILE_OPTIONS "${loops};${avx512}")
+  endif()
+endif()

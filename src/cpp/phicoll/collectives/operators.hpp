@@ -1,0 +1,86 @@
+#pragma once
+
+// The operators of reductions: which element types there are, which operators fit them, and what each
+// computes. One table of type x operator, as MPI pairs them:
+//
+//   integers                    sum prod min max land band lor bor lxor bxor
+//   float32 float64             sum prod min max
+//   complex64 complex128        sum prod
+//   bool8                       land lor lxor
+//   the pairs (value, index)    minloc maxloc
+//
+// What they compute, bit for bit, whatever the processor and the position of an element in its buffer:
+//   integers      sums and products wrap around.
+//   logical       anything but zero is true; the result is 0 or 1 in the type.
+//   min, max      of floats: -0.0 is less than +0.0; where an operand is NaN the result is the one quiet NaN
+//                 without sign and payload. So the order of the operands does not matter.
+//   minloc        the lesser value with its index, where values are equal (-0.0 equals +0.0) the lower
+//                 index. A NaN comes before every number in minloc and maxloc alike, of two NaNs that of the
+//                 lower index. The element is taken whole, padding included; of two that differ in the
+//                 sign of a zero or of a NaN only, a fixed one.
+//   sum, prod     of floats: rounded once an operation, nothing fused. Of complex numbers by the school's
+//                 formula, without a second look at infinities. The payload of a NaN is that of an operand.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phicoll/memory/data.hpp"
+
+namespace phicoll {
+
+/// An element type. The pairs have the layout of a C struct {value; int32 index;}, padding included.
+enum class Type : std::uint8_t {
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  float32,
+  float64,
+  complex64,   ///< two float32
+  complex128,  ///< two float64
+  bool8,       ///< one byte, zero or not
+  float_int,   ///< 8 bytes: float32, int32
+  double_int,  ///< 16 bytes: float64, int32, 4 of padding
+  long_int,    ///< 16 bytes: int64, int32, 4 of padding
+  two_int,     ///< 8 bytes: int32, int32
+  short_int    ///< 8 bytes: int16, 2 of padding, int32
+};
+constexpr int types = 18;
+
+enum class Op : std::uint8_t { sum, prod, min, max, land, band, lor, bor, lxor, bxor, minloc, maxloc };
+constexpr int ops = 12;
+
+const char* to_string(Type type);
+const char* to_string(Op op);
+/// Throw ArgumentError ("type", "operator") with the nearest names if there is none of that name.
+Type parse_type(const std::string& name);
+Op parse_op(const std::string& name);
+
+/// Of one element, padding included.
+std::size_t bytes_of(Type type);
+
+/// Whether the operator is defined on the type.
+bool fits(Type type, Op op);
+/// Every pair of a type and an operator that fits it, types in their order, then operators.
+std::vector<std::pair<Type, Op>> operator_pairings();
+
+/// The operator on elements of the type, ready for a Call. Buffers may have any alignment. Its `id` is never
+/// 0. Throws ArgumentError("operator") if the pairing is not defined, with the operators that fit the type.
+Operator find_operator(Type type, Op op);
+
+/// An operator of the user's own: kernel(context, to, left, right, count) sets to[i] = left[i] op right[i],
+/// where `left` is of the lower ranks and `to` may be the same place as either. It counts as not associative,
+/// so every rank and run brackets alike; `id` is 0. Throws ArgumentError: no element bytes, no kernel.
+Operator user_operator(std::uint32_t element_bytes, bool commutative, Operator::Kernel kernel, void* context);
+
+/// "float32 sum", or "user-defined" where the id is 0.
+std::string operator_name(const Operator& op);
+
+}  // namespace phicoll
