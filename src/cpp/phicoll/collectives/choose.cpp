@@ -5,24 +5,59 @@
 
 namespace phicoll {
 
-AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
-  (void)shape;
+namespace {
+
+/// From so many bytes on, that algorithm, because.
+struct Rule {
+  std::size_t from;
+  const char* spec;
+  const char* why;
+};
+
+AlgorithmChoice by_size(const CallFacts& facts, std::initializer_list<Rule> rules) {
   AlgorithmChoice choice;
-  const char* name = nullptr;
+  for (const Rule& rule : rules) {
+    if (facts.bytes < rule.from) {
+      choice.most = rule.from - 1;
+      break;
+    }
+    choice.spec.name = rule.spec;
+    choice.why = rule.why;
+    choice.least = rule.from;
+  }
+  choice.spec = family(facts.operation).parse(choice.spec.name);
+  return choice;
+}
+
+}  // namespace
+
+AlgorithmChoice choose(const Shape&, const CallFacts& facts) {
   switch (facts.operation) {
     case Operation::broadcast:
-      name = "ring";
-      choice.why = "the root is never held up by a slower rank";
-      break;
+      return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"}});
+    case Operation::reduce:
+      return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
     case Operation::allreduce:
-      name = "one-shot";
-      choice.why = "one exchange";
+      return by_size(facts, {{0, "one-shot", "one exchange"},
+                             {4096, "sliced", "each rank combines a part, all take all parts"}});
+    case Operation::gather:
+      return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
+    case Operation::scatter:
+      return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"}});
+    case Operation::allgather:
+      return by_size(facts, {{0, "one-shot", "one exchange"}});
+    case Operation::alltoall:
+      if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
+      return by_size(facts, {{0, "one-shot", "one exchange"},
+                             {4096, "mailbox", "pieces of one block at a time stay in the caches"}});
+    case Operation::scan:
+      return by_size(facts, {{0, "one-shot", "no rank waits for a later one"}});
+    case Operation::reduce_scatter:
+      return by_size(facts, {{0, "one-shot", "one exchange"}});
+    case Operation::barrier:
       break;
-    default:
-      throw ArgumentError("operation", to_string(facts.operation), "one that moves data");
   }
-  choice.spec = family(facts.operation).parse(name);
-  return choice;
+  throw ArgumentError("operation", to_string(facts.operation), "one that moves data");
 }
 
 }  // namespace phicoll

@@ -1,10 +1,16 @@
 // The families of the operations that move data, from their registries.
 
+#include "phicoll/collectives/allgather/registry.hpp"
 #include "phicoll/collectives/allreduce/registry.hpp"
+#include "phicoll/collectives/alltoall/registry.hpp"
 #include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/broadcast/registry.hpp"
 #include "phicoll/collectives/entries.hpp"
-#include "phicoll/errors.hpp"
+#include "phicoll/collectives/gather/registry.hpp"
+#include "phicoll/collectives/reduce/registry.hpp"
+#include "phicoll/collectives/reduce_scatter/registry.hpp"
+#include "phicoll/collectives/scan/registry.hpp"
+#include "phicoll/collectives/scatter/registry.hpp"
 
 namespace phicoll {
 
@@ -18,19 +24,38 @@ Family data_family(Operation operation) {
 }  // namespace
 
 const Family& family(Operation operation) {
-  static const Family broadcasts = data_family<BroadcastList>(Operation::broadcast);
-  static const Family allreduces = data_family<AllreduceList>(Operation::allreduce);
+  static const Family for_broadcast = data_family<BroadcastList>(Operation::broadcast);
+  static const Family for_reduce = data_family<ReduceList>(Operation::reduce);
+  static const Family for_allreduce = data_family<AllreduceList>(Operation::allreduce);
+  static const Family for_gather = data_family<GatherList>(Operation::gather);
+  static const Family for_scatter = data_family<ScatterList>(Operation::scatter);
+  static const Family for_allgather = data_family<AllgatherList>(Operation::allgather);
+  static const Family for_alltoall = data_family<AlltoallList>(Operation::alltoall);
+  static const Family for_scan = data_family<ScanList>(Operation::scan);
+  static const Family for_reduce_scatter = data_family<ReduceScatterList>(Operation::reduce_scatter);
   switch (operation) {
     case Operation::barrier:
-      return barrier_family();
-    case Operation::broadcast:
-      return broadcasts;
-    case Operation::allreduce:
-      return allreduces;
-    default:
       break;
+    case Operation::broadcast:
+      return for_broadcast;
+    case Operation::reduce:
+      return for_reduce;
+    case Operation::allreduce:
+      return for_allreduce;
+    case Operation::gather:
+      return for_gather;
+    case Operation::scatter:
+      return for_scatter;
+    case Operation::allgather:
+      return for_allgather;
+    case Operation::alltoall:
+      return for_alltoall;
+    case Operation::scan:
+      return for_scan;
+    case Operation::reduce_scatter:
+      return for_reduce_scatter;
   }
-  throw ArgumentError("operation", to_string(operation), "an operation with algorithms");
+  return barrier_family();
 }
 
 }  // namespace phicoll

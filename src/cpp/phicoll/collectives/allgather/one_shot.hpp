@@ -1,0 +1,74 @@
+#pragma once
+
+// phicoll's allgather, regular and vector: every rank publishes its block in pieces and takes everyone's. Two
+// cells a rank suffice without acknowledgements, as in the one-shot allreduce: in every step each rank awaits
+// a piece of every other, an empty one where a block has ended.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/cells.hpp"
+#include "phicoll/collectives/entries.hpp"
+
+namespace phicoll {
+
+struct OneShotAllgather : DataAlgorithm {
+  struct Parameters {
+    int cell = 16384;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"one-shot", Origin::phicoll, "phicoll", "every rank publishes its block and takes everyone's"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("cell", p.cell, 64, 1 << 20, "bytes of a piece");
+  }
+
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return cells_footprint(shape.size(), shape.size(), 2, static_cast<std::size_t>(p.cell));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : cells_(setup, 0, setup.size(), 2, static_cast<std::size_t>(p.cell), Credit::implied),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      std::size_t most = 0;
+      for (int r = 0; r < ranks_; ++r) most = std::max(most, call.block_count(r));
+      for (std::size_t at = 0; at < most; at += cells_.bytes()) exchange(port, call, at);
+      const Data own = call.receive + call.block_at(rank_);
+      if (own != call.send) port.move(own, call.send, call.count);
+    }
+
+   private:
+    std::size_t piece(const Call& call, int r, std::size_t at) const {
+      return at >= call.block_count(r) ? 0 : std::min(cells_.bytes(), call.block_count(r) - at);
+    }
+    void exchange(Port& port, const Call& call, std::size_t at) {
+      const std::uint64_t step = steps_++;
+      const std::size_t own = piece(call, rank_, at);
+      const Data cell = cells_.open(port, step);
+      if (own != 0) port.move(cell, call.send + at, own);
+      cells_.publish(port, step, own);
+      for (int turn = 1; turn < ranks_; ++turn) {
+        const int r = (rank_ + turn) % ranks_;
+        const Data theirs = cells_.await(port, r, step);
+        const std::size_t bytes = piece(call, r, at);
+        if (bytes != 0) port.move(call.receive + (call.block_at(r) + at), theirs, bytes);
+      }
+    }
+
+    Cells<Port> cells_;
+    std::uint64_t steps_ = 0;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll

@@ -1,0 +1,130 @@
+#pragma once
+
+// phicoll's allreduce for middle and large messages, in chunks that stay in the caches: every rank publishes
+// its operand, combines one slice of all operands in rank order, and publishes the result of its slice for
+// all to take. A rank's own slice is never copied in, and each chunk's operands are published before the
+// chunk in front of it is finished.
+//
+// A chunk takes two steps of Cells, its operands and its results, in a ring of four without acknowledgements.
+// Step 2i (operands of chunk i) uses the cell of step 2i - 4, the operands of chunk i - 2, and is opened
+// after this rank has taken everyone's results of chunk i - 2, which each published after it had read those
+// operands. Step 2i + 1 uses the cell of the results of chunk i - 2 and is opened after this rank has seen
+// everyone's operands of chunk i, which each published after it had taken all results of chunk i - 2.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/cells.hpp"
+#include "phicoll/collectives/entries.hpp"
+
+namespace phicoll {
+
+struct SlicedAllreduce : DataAlgorithm {
+  struct Parameters {
+    int chunk = 131072;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"sliced", Origin::phicoll, "phicoll",
+            "each rank combines one slice of all operands, all take all slices; in chunks"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("chunk", p.chunk, 1024, 1 << 22, "bytes of a chunk of the message");
+  }
+
+  static void limit(Parameters& p, const Shape& shape) {
+    while (p.chunk > 1024 && footprint(p, shape) > std::size_t{32} << 20) p.chunk /= 2;
+  }
+
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return cells_footprint(shape.size(), shape.size(), 4, static_cast<std::size_t>(p.chunk));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : cells_(setup, 0, setup.size(), 4, static_cast<std::size_t>(p.chunk), Credit::implied),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      if (ranks_ == 1) {
+        if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
+        return;
+      }
+      const std::size_t most = cells_.bytes() / call.op.element_bytes;
+      if (call.count == 0) return;
+      publish(port, call, 0, std::min(most, call.count), steps_);
+      for (std::size_t at = 0; at < call.count; at += most, steps_ += 2) {
+        const std::size_t next = at + most;
+        if (next < call.count) publish(port, call, next, std::min(most, call.count - next), steps_ + 2);
+        const std::size_t count = std::min(most, call.count - at);
+        combine(port, call, at, count, steps_);
+        take(port, call, at, count, steps_ + 1);
+      }
+    }
+
+   private:
+    // Elements in front of slice r; slices of whole lines as far as that goes.
+    std::size_t begin(int r, std::size_t count, std::size_t size) const {
+      const std::size_t line = std::max<std::size_t>(1, arch::line_bytes / size);
+      const std::size_t lines = (count + line - 1) / line;
+      const std::size_t first = lines * static_cast<std::size_t>(r) / static_cast<std::size_t>(ranks_) * line;
+      return std::min(first, count);
+    }
+
+    void publish(Port& port, const Call& call, std::size_t at, std::size_t count, std::uint64_t step) {
+      const std::size_t size = call.op.element_bytes;
+      const Data cell = cells_.open(port, step);
+      const std::size_t before = begin(rank_, count, size) * size;
+      const std::size_t behind = begin(rank_ + 1, count, size) * size;
+      const Data from = call.send + at * size;
+      if (before != 0) port.move(cell, from, before);
+      if (count * size != behind) port.move(cell + behind, from + behind, count * size - behind);
+      cells_.publish(port, step, count);
+    }
+
+    void combine(Port& port, const Call& call, std::size_t at, std::size_t count, std::uint64_t step) {
+      const std::size_t size = call.op.element_bytes;
+      const std::size_t first = begin(rank_, count, size);
+      const std::size_t mine = begin(rank_ + 1, count, size) - first;
+      const Data own = call.send + (at + first) * size;
+      const auto operand = [&](int r) {
+        return r == rank_ ? own : cells_.await(port, r, step) + first * size;
+      };
+      // All operands are awaited before the cell of the results is opened (see above).
+      for (int r = 0; r < ranks_; ++r) operand(r);
+      const Data result = cells_.open(port, step + 1);
+      if (mine != 0) {
+        Data left = operand(0);
+        for (int r = 1; r < ranks_; ++r) {
+          port.combine(call.op, result, left, operand(r), mine);
+          left = result;
+        }
+      }
+      cells_.publish(port, step + 1, mine);
+      if (mine != 0) port.move(call.receive + (at + first) * size, result, mine * size);
+    }
+
+    void take(Port& port, const Call& call, std::size_t at, std::size_t count, std::uint64_t step) {
+      const std::size_t size = call.op.element_bytes;
+      for (int turn = 1; turn < ranks_; ++turn) {
+        const int r = (rank_ + turn) % ranks_;
+        const std::size_t first = begin(r, count, size);
+        const std::size_t theirs = begin(r + 1, count, size) - first;
+        const Data result = cells_.await(port, r, step);
+        if (theirs != 0) port.move(call.receive + (at + first) * size, result, theirs * size);
+      }
+    }
+
+    Cells<Port> cells_;
+    std::uint64_t steps_ = 0;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll

@@ -1,0 +1,87 @@
+#pragma once
+
+// phicoll's alltoall for middle messages, regular and vector: in turn s each rank sends a piece to the rank s
+// behind it and takes one from the rank s before it, piece after piece. A rank that waits in (piece, turn)
+// waits for what its peer does in the same or an earlier (piece, turn), so no circle of waits can close
+// whatever the counts are.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/mailbox.hpp"
+
+namespace phicoll {
+
+struct MailboxAlltoall : DataAlgorithm {
+  struct Parameters {
+    int cell = 16384;
+    int cells = 16;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"mailbox", Origin::phicoll, "phicoll",
+            "in each turn a piece to one rank and a piece from another"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
+    visitor.integer("cells", p.cells, 2, 1024, "pieces under way from a rank");
+  }
+
+  static void limit(Parameters& p, const Shape& shape) {
+    p.cell = static_cast<int>(
+        mailbox_payload(shape.size(), p.cells, static_cast<std::size_t>(p.cell), std::size_t{16} << 20));
+  }
+
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return mailbox_footprint(shape.size(), p.cells, static_cast<std::size_t>(p.cell));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell)),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      port.move(call.receive + call.block_at(rank_), call.send + call.send_block_at(rank_),
+                call.block_count(rank_));
+      std::size_t most = 0;
+      for (int r = 0; r < ranks_; ++r)
+        if (r != rank_) most = std::max(most, std::max(call.block_count(r), call.send_block_count(r)));
+      const auto turns = static_cast<std::uint64_t>(ranks_ - 1);
+      std::uint64_t m = 0;
+      for (std::size_t at = 0; at < most; at += mailbox_.bytes()) {
+        for (int turn = 1; turn < ranks_; ++turn, ++m) {
+          send(port, call, (rank_ + turn) % ranks_, at, m);
+          take(port, call, (rank_ - turn + ranks_) % ranks_, at, m);
+        }
+      }
+      mailbox_.next_call(turns);
+    }
+
+   private:
+    void send(Port& port, const Call& call, int to, std::size_t at, std::uint64_t m) {
+      if (at >= call.send_block_count(to)) return;
+      const std::size_t bytes = std::min(mailbox_.bytes(), call.send_block_count(to) - at);
+      port.move(mailbox_.open(port, m), call.send + (call.send_block_at(to) + at), bytes);
+      mailbox_.send(port, m, bytes);
+    }
+    void take(Port& port, const Call& call, int from, std::size_t at, std::uint64_t m) {
+      if (at >= call.block_count(from)) return;
+      const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(from) - at);
+      port.move(call.receive + (call.block_at(from) + at), mailbox_.await(port, from, m), bytes);
+      mailbox_.finish(port, from, m);
+    }
+
+    Mailbox<Port> mailbox_;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll

@@ -1,0 +1,77 @@
+#pragma once
+
+// phicoll's alltoall for small blocks of one size: every rank publishes a part of all its blocks at once, and
+// takes its own parts from all. Two cells a rank suffice without acknowledgements, as in the one-shot
+// allreduce.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/cells.hpp"
+#include "phicoll/collectives/entries.hpp"
+
+namespace phicoll {
+
+struct OneShotAlltoall : DataAlgorithm {
+  struct Parameters {
+    int cell = 16384;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"one-shot", Origin::phicoll, "phicoll", "every rank publishes all its blocks and takes its own"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("cell", p.cell, 1024, 1 << 20, "bytes of a cell, for a part of each block");
+  }
+
+  template <class Parameters>
+  static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
+    return facts.vector ? "blocks of one size" : nullptr;
+  }
+
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return cells_footprint(shape.size(), shape.size(), 2, static_cast<std::size_t>(p.cell));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : cells_(setup, 0, setup.size(), 2, static_cast<std::size_t>(p.cell), Credit::implied),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      const std::size_t part = cells_.bytes() / static_cast<std::size_t>(ranks_);
+      for (std::size_t at = 0; at < call.count; at += part)
+        exchange(port, call, at, std::min(part, call.count - at));
+    }
+
+   private:
+    void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes) {
+      const std::uint64_t step = steps_++;
+      const Data cell = cells_.open(port, step);
+      for (int r = 0; r < ranks_; ++r)
+        if (r != rank_)
+          port.move(cell + static_cast<std::size_t>(r) * bytes, call.send + (call.send_block_at(r) + at),
+                    bytes);
+      cells_.publish(port, step, bytes);
+      port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
+                bytes);
+      for (int turn = 1; turn < ranks_; ++turn) {
+        const int r = (rank_ + turn) % ranks_;
+        port.move(call.receive + (call.block_at(r) + at),
+                  cells_.await(port, r, step) + static_cast<std::size_t>(rank_) * bytes, bytes);
+      }
+    }
+
+    Cells<Port> cells_;
+    std::uint64_t steps_ = 0;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll

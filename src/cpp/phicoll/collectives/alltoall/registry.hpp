@@ -1,0 +1,13 @@
+#pragma once
+
+// Every alltoall there is, one line each.
+
+#include "phicoll/collectives/alltoall/mailbox.hpp"
+#include "phicoll/collectives/alltoall/one_shot.hpp"
+
+namespace phicoll {
+
+using AlltoallList = AlgorithmList<OneShotAlltoall,  //
+                                   MailboxAlltoall>;
+
+}  // namespace phicoll

@@ -1,0 +1,89 @@
+#pragma once
+
+// phicoll's gather for small and middle messages, regular and vector: every rank sends its block to the root
+// in pieces. Nobody but the root waits, until its own ring is full.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/mailbox.hpp"
+
+namespace phicoll {
+
+struct MailboxGather : DataAlgorithm {
+  struct Parameters {
+    int cell = 16384;
+    int cells = 8;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"mailbox", Origin::phicoll, "phicoll", "all send their blocks to the root in pieces"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
+    visitor.integer("cells", p.cells, 2, 256, "pieces that a rank may be ahead of the root");
+  }
+
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return mailbox_footprint(shape.size(), p.cells, static_cast<std::size_t>(p.cell));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell)),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      if (rank_ == call.root)
+        collect(port, call);
+      else
+        send(port, call);
+      mailbox_.next_call(1);
+    }
+
+   private:
+    void send(Port& port, const Call& call) {
+      std::uint64_t m = 0;
+      for (std::size_t at = 0; at < call.count; at += mailbox_.bytes(), ++m) {
+        const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
+        port.move(mailbox_.open(port, m), call.send + at, bytes);
+        mailbox_.send(port, m, bytes);
+      }
+    }
+
+    // Piece by piece from all, so that all can go on filling their rings.
+    void collect(Port& port, const Call& call) {
+      std::size_t most = 0;
+      for (int r = 0; r < ranks_; ++r) {
+        if (r == rank_) {
+          const Data own = call.receive + call.block_at(r);
+          if (own != call.send) port.move(own, call.send, call.block_count(r));
+        } else {
+          most = std::max(most, call.block_count(r));
+        }
+      }
+      std::uint64_t m = 0;
+      for (std::size_t at = 0; at < most; at += mailbox_.bytes(), ++m) {
+        for (int step = 1; step < ranks_; ++step) {
+          const int r = (rank_ + step) % ranks_;
+          if (at >= call.block_count(r)) continue;
+          const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(r) - at);
+          port.move(call.receive + (call.block_at(r) + at), mailbox_.await(port, r, m), bytes);
+          mailbox_.finish(port, r, m);
+        }
+      }
+    }
+
+    Mailbox<Port> mailbox_;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll

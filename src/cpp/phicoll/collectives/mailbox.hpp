@@ -1,0 +1,115 @@
+#pragma once
+
+// A ring of cells for each rank from which it sends messages, each to one reader. Both sides name a message
+// by the number of the call and an index within it that both can work out, so neither has to know what else
+// its peer sends: message m of call c lies in cell (c * stride + m) mod `cells` of its sender.
+//
+// What is visible to whom: the sender stores note and payload, then the message's number with release; who
+// sees that number (acquire) sees them. The reader says that it is through by storing the number in the
+// cell's word of acknowledgement (release); the sender waits for that (acquire) before it writes the cell
+// again, and remembers privately which number lies in a cell. Every word has one writer at a time: a cell's
+// reader may change from message to message, but the next message is written only after the last reader's
+// word.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/cells.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/data.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+inline std::size_t mailbox_read_words(int cells) {
+  const std::size_t bytes = static_cast<std::size_t>(cells) * sizeof(std::uint64_t);
+  return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+}
+inline std::size_t mailbox_footprint(int ranks, int cells, std::size_t bytes) {
+  return static_cast<std::size_t>(ranks) *
+         (mailbox_read_words(cells) + static_cast<std::size_t>(cells) * cell_stride(bytes));
+}
+/// The largest payload of at most `wanted` bytes with which a mailbox takes no more than `most` bytes, at
+/// least max_element_bytes.
+inline std::size_t mailbox_payload(int ranks, int cells, std::size_t wanted, std::size_t most) {
+  while (wanted > static_cast<std::size_t>(max_element_bytes) &&
+         mailbox_footprint(ranks, cells, wanted) > most)
+    wanted /= 2;
+  return wanted < static_cast<std::size_t>(max_element_bytes) ? static_cast<std::size_t>(max_element_bytes)
+                                                              : wanted;
+}
+
+template <class Port>
+class Mailbox {
+ public:
+  Mailbox(const Setup& setup, std::size_t offset, int cells, std::size_t bytes)
+      : memory_(setup.memory + offset),
+        rank_bytes_(mailbox_footprint(1, cells, bytes)),
+        head_(mailbox_read_words(cells)),
+        stride_(cell_stride(bytes)),
+        bytes_(bytes),
+        cells_(static_cast<std::uint64_t>(cells)),
+        rank_(setup.rank),
+        last_(static_cast<std::size_t>(cells), 0) {}
+
+  std::size_t bytes() const { return bytes_; }
+
+  /// Begins the next call, in which `stride` cells are used before the next call's would better follow.
+  void next_call(std::uint64_t stride) {
+    ++call_;
+    first_ += stride;
+  }
+
+  /// The payload of this rank's message m, free to be written. Messages of a call are opened in rising order.
+  Data open(Port& port, std::uint64_t m) {
+    const std::uint64_t i = (first_ + m) % cells_;
+    std::uint64_t& last = last_[static_cast<std::size_t>(i)];
+    if (last != 0) port.wait(*read_word(rank_, i), at_least(last));
+    last = number(m);
+    return port.shared(cell(rank_, i) + sizeof(CellHead));
+  }
+  void send(Port& port, std::uint64_t m, std::uint64_t note) {
+    auto* const head = reinterpret_cast<CellHead*>(cell(rank_, (first_ + m) % cells_));
+    port.store_relaxed(head->note, note);
+    port.signal(head->sequence, number(m));
+  }
+  /// The payload of `from`'s message m, and its note.
+  Data await(Port& port, int from, std::uint64_t m, std::uint64_t* note = nullptr) {
+    unsigned char* const at = cell(from, (first_ + m) % cells_);
+    auto* const head = reinterpret_cast<CellHead*>(at);
+    port.wait(head->sequence, equal(number(m)), from);
+    if (note != nullptr) *note = port.load_relaxed(head->note);
+    return port.shared(at + sizeof(CellHead));
+  }
+  /// This rank, its reader, is through with it.
+  void finish(Port& port, int from, std::uint64_t m) {
+    port.signal(*read_word(from, (first_ + m) % cells_), number(m));
+  }
+
+ private:
+  // Rises with the calls, and within one with the message.
+  std::uint64_t number(std::uint64_t m) const { return (call_ << 32) + m + 1; }
+  Word<std::uint64_t>* read_word(int owner, std::uint64_t i) const {
+    return reinterpret_cast<Word<std::uint64_t>*>(memory_ + static_cast<std::size_t>(owner) * rank_bytes_ +
+                                                  static_cast<std::size_t>(i) * sizeof(std::uint64_t));
+  }
+  unsigned char* cell(int owner, std::uint64_t i) const {
+    return memory_ + static_cast<std::size_t>(owner) * rank_bytes_ + head_ +
+           static_cast<std::size_t>(i) * stride_;
+  }
+
+  unsigned char* memory_;
+  std::size_t rank_bytes_;
+  std::size_t head_;
+  std::size_t stride_;
+  std::size_t bytes_;
+  std::uint64_t cells_;
+  std::uint64_t call_ = 0;
+  std::uint64_t first_ = 0;
+  int rank_;
+  AlignedVector<std::uint64_t> last_;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,90 @@
+#pragma once
+
+// phicoll's reduce for small messages: every rank sends its operand to the root, which combines all of them
+// in rank order. Nobody but the root waits, until its own ring is full.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/mailbox.hpp"
+
+namespace phicoll {
+
+struct MailboxReduce : DataAlgorithm {
+  struct Parameters {
+    int cell = 8192;
+    int cells = 8;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"mailbox", Origin::phicoll, "phicoll", "all send to the root, which combines in rank order"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
+    visitor.integer("cells", p.cells, 2, 256, "pieces that a rank may be ahead of the root");
+  }
+
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return mailbox_footprint(shape.size(), p.cells, static_cast<std::size_t>(p.cell));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell)),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      const std::size_t size = call.op.element_bytes;
+      const std::size_t most = mailbox_.bytes() / size;
+      if (ranks_ == 1) {
+        if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
+        return;
+      }
+      std::uint64_t m = 0;
+      for (std::size_t at = 0; at < call.count; at += most, ++m) {
+        const std::size_t count = std::min(most, call.count - at);
+        if (rank_ == call.root) {
+          combine(port, call, m, at * size, count);
+        } else {
+          port.move(mailbox_.open(port, m), call.send + at * size, count * size);
+          mailbox_.send(port, m, count);
+        }
+      }
+      mailbox_.next_call(m);
+    }
+
+   private:
+    // The own operand may lie where the result goes (in place): what comes before it is combined first, into
+    // a peer's cell, which only the root reads now; the own operand is then the first thing written over.
+    void combine(Port& port, const Call& call, std::uint64_t m, std::size_t at, std::size_t count) {
+      const Data own = call.send + at;
+      const Data result = call.receive + at;
+      Data left;
+      for (int r = 0; r < ranks_; ++r) {
+        const Data operand = r == rank_ ? own : mailbox_.await(port, r, m);
+        if (r > rank_ || (r == rank_ && r != 0)) {
+          port.combine(call.op, result, left, operand, count);
+          left = result;
+        } else if (r == 0) {
+          left = operand;
+        } else {
+          port.combine(call.op, left, left, operand, count);
+        }
+      }
+      for (int r = 0; r < ranks_; ++r)
+        if (r != rank_) mailbox_.finish(port, r, m);
+    }
+
+    Mailbox<Port> mailbox_;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll

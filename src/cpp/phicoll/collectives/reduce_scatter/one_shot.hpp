@@ -1,0 +1,102 @@
+#pragma once
+
+// phicoll's reduce-scatter, regular and vector: every rank publishes a part of all its blocks at once and
+// combines, in rank order, what all have published for its own. Two cells a rank suffice without
+// acknowledgements, as in the one-shot allreduce.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/cells.hpp"
+#include "phicoll/collectives/entries.hpp"
+
+namespace phicoll {
+
+struct OneShotReduceScatter : DataAlgorithm {
+  struct Parameters {
+    int part = 8192;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"one-shot", Origin::phicoll, "phicoll",
+            "every rank publishes all its blocks and combines everyone's share of its own"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("part", p.part, max_element_bytes, 1 << 20,
+                    "bytes of a block that are published at once");
+  }
+
+  static void limit(Parameters& p, const Shape& shape) {
+    while (p.part > max_element_bytes && footprint(p, shape) > std::size_t{16} << 20) p.part /= 2;
+    p.part = std::max(p.part, max_element_bytes + 0);
+  }
+
+  static std::size_t cell(const Parameters& p, int ranks) {
+    return static_cast<std::size_t>(p.part) * static_cast<std::size_t>(std::min(ranks, 64));
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return cells_footprint(shape.size(), shape.size(), 2, cell(p, shape.size()));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : cells_(setup, 0, setup.size(), 2, cell(p, setup.size()), Credit::implied),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      std::size_t most = 0;
+      for (int r = 0; r < ranks_; ++r) most = std::max(most, call.block_count(r));
+      const std::size_t all = cells_.bytes() / call.op.element_bytes;  // elements of all blocks together
+      const std::size_t part = all / static_cast<std::size_t>(ranks_);
+      if (part != 0)
+        for (std::size_t at = 0; at < most; at += part) exchange(port, call, at, part, 0, ranks_);
+      else
+        for (std::size_t at = 0; at < most; ++at)
+          for (int first = 0; first < ranks_; first += static_cast<int>(all))
+            exchange(port, call, at, 1, first, std::min(ranks_, first + static_cast<int>(all)));
+    }
+
+   private:
+    static std::size_t piece(const Call& call, int r, std::size_t at, std::size_t part) {
+      return at >= call.block_count(r) ? 0 : std::min(part, call.block_count(r) - at);
+    }
+    // Elements at..at+part of the blocks of ranks first..end-1. In place the result lies on block 0, whose
+    // elements so far all are published by then: `receive` is written at `at`, after the own part was.
+    void exchange(Port& port, const Call& call, std::size_t at, std::size_t part, int first, int end) {
+      const std::size_t size = call.op.element_bytes;
+      const std::uint64_t step = steps_++;
+      const Data cell = cells_.open(port, step);
+      for (int r = first; r < end; ++r)
+        port.move(cell + static_cast<std::size_t>(r - first) * part * size,
+                  call.send + (call.block_at(r) + at) * size, piece(call, r, at, part) * size);
+      cells_.publish(port, step, part);
+      const std::size_t mine = rank_ >= first && rank_ < end ? piece(call, rank_, at, part) : 0;
+      const std::size_t where = static_cast<std::size_t>(rank_ - first) * part * size;
+      const Data result = call.receive + at * size;
+      Data left = operand(port, 0, step);
+      if (mine != 0) left = left + where;
+      if (mine != 0 && ranks_ == 1) port.move(result, left, mine * size);
+      for (int r = 1; r < ranks_; ++r) {
+        const Data right = operand(port, r, step);
+        if (mine == 0) continue;
+        port.combine(call.op, result, left, right + where, mine);
+        left = result;
+      }
+    }
+    Data operand(Port& port, int r, std::uint64_t step) {
+      return r == rank_ ? cells_.own(port, step) : cells_.await(port, r, step);
+    }
+
+    Cells<Port> cells_;
+    std::uint64_t steps_ = 0;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll

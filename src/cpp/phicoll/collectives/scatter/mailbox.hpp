@@ -1,0 +1,100 @@
+#pragma once
+
+// phicoll's scatter for small and middle messages, regular and vector: the root sends each rank its block in
+// pieces, turn by turn, and is not held up before its ring is full.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/mailbox.hpp"
+
+namespace phicoll {
+
+struct MailboxScatter : DataAlgorithm {
+  struct Parameters {
+    int cell = 16384;
+    int cells = 16;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"mailbox", Origin::phicoll, "phicoll", "the root sends each rank its block in pieces"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
+    visitor.integer("cells", p.cells, 2, 1024, "pieces under way from a root");
+  }
+
+  static void limit(Parameters& p, const Shape& shape) {
+    p.cell = static_cast<int>(
+        mailbox_payload(shape.size(), p.cells, static_cast<std::size_t>(p.cell), std::size_t{16} << 20));
+  }
+
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return mailbox_footprint(shape.size(), p.cells, static_cast<std::size_t>(p.cell));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell)),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      if (rank_ == call.root)
+        send(port, call);
+      else
+        receive(port, call);
+      mailbox_.next_call(static_cast<std::uint64_t>(ranks_ - 1));
+    }
+
+   private:
+    // Piece number `piece` of the rank `step` behind the root, whether or not others have as many.
+    std::uint64_t message(std::uint64_t piece, int step) const {
+      return piece * static_cast<std::uint64_t>(ranks_ - 1) + static_cast<std::uint64_t>(step - 1);
+    }
+
+    void send(Port& port, const Call& call) {
+      std::size_t most = 0;
+      for (int r = 0; r < ranks_; ++r) {
+        if (r == rank_) {
+          const Data own = call.send + call.block_at(r);
+          if (own != call.receive) port.move(call.receive, own, call.block_count(r));
+        } else {
+          most = std::max(most, call.block_count(r));
+        }
+      }
+      std::uint64_t piece = 0;
+      for (std::size_t at = 0; at < most; at += mailbox_.bytes(), ++piece) {
+        for (int step = 1; step < ranks_; ++step) {
+          const int r = (rank_ + step) % ranks_;
+          if (at >= call.block_count(r)) continue;
+          const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(r) - at);
+          port.move(mailbox_.open(port, message(piece, step)), call.send + (call.block_at(r) + at), bytes);
+          mailbox_.send(port, message(piece, step), bytes);
+        }
+      }
+    }
+
+    void receive(Port& port, const Call& call) {
+      const int step = (rank_ - call.root + ranks_) % ranks_;
+      std::uint64_t piece = 0;
+      for (std::size_t at = 0; at < call.count; at += mailbox_.bytes(), ++piece) {
+        const std::uint64_t m = message(piece, step);
+        const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
+        port.move(call.receive + at, mailbox_.await(port, call.root, m), bytes);
+        mailbox_.finish(port, call.root, m);
+      }
+    }
+
+    Mailbox<Port> mailbox_;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll
