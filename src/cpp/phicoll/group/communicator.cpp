@@ -65,16 +65,23 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       rank_(rank),
       shape_(shape),
       wait_(wait),
-      region_(memory.region_bytes),
+      region_(memory.region_bytes, memory.used_before),
       port_(*memory.control, rank, WaitPolicy{}, &calls_),
-      sync_(sync_parameters(), Setup{rank, shape_, reinterpret_cast<unsigned char*>(memory.sync)}) {}
+      sync_(sync_parameters(), Setup{rank, shape_, reinterpret_cast<unsigned char*>(memory.sync)}),
+      heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {}
 
 Communicator::~Communicator() {
   collectives_.reset();
   barrier_.reset();
-  // A rank that unwinds breaks the group with the reason that its exception gives; only an orderly end is a
-  // leave.
-  if (!std::uncaught_exception()) memory_.control->leave(rank_, calls_);
+  const bool unwinding = std::uncaught_exception();
+  if (memory_.block != nullptr) {
+    // The last one gives the memory back: the others do not look at it any more.
+    if (memory_.control->leave(rank_, calls_, unwinding)) heap_.give_back(memory_.block);
+  } else if (!unwinding) {
+    // A rank that unwinds breaks the group with the reason that its exception gives; only an orderly end is a
+    // leave.
+    memory_.control->leave(rank_, calls_);
+  }
 }
 
 void Communicator::sync() {
@@ -106,12 +113,18 @@ Region::Block Communicator::take_zeroed(std::size_t bytes, const std::size_t* pl
 void Communicator::reserve_own_part(const Region::Block& block) {
   const std::size_t first = block.offset / page_bytes;
   const std::size_t pages = (block.offset + block.bytes - 1) / page_bytes - first + 1;
-  reserved_.resize(memory_.region_bytes / page_bytes, false);
-  for (std::size_t i = 0; i < pages; ++i) {
-    if (reserved_[first + i]) continue;
-    reserved_[first + i] = true;
-    const std::size_t owner = i * static_cast<std::size_t>(size()) / pages;
-    if (owner == static_cast<std::size_t>(rank_)) memory_.reserve((first + i) * page_bytes, page_bytes);
+  reserved_.resize((memory_.region_bytes + page_bytes - 1) / page_bytes, false);
+  std::size_t run = 0;  // own pages in a row that are still to be taken
+  for (std::size_t i = 0; i <= pages; ++i) {
+    const bool mine = i < pages && !reserved_[first + i] &&
+                      i * static_cast<std::size_t>(size()) / pages == static_cast<std::size_t>(rank_);
+    if (i < pages) reserved_[first + i] = true;
+    if (mine) {
+      ++run;
+    } else if (run != 0) {
+      memory_.reserve((first + i - run) * page_bytes, run * page_bytes);
+      run = 0;
+    }
   }
 }
 

@@ -12,6 +12,8 @@
 #include "phicoll/collectives/barrier/make.hpp"
 #include "phicoll/collectives/barrier/sense_reversing.hpp"
 #include "phicoll/group/collectives.hpp"
+#include "phicoll/group/heap.hpp"
+#include "phicoll/group/split_slot.hpp"
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/region.hpp"
 #include "phicoll/memory/shape.hpp"
@@ -27,6 +29,11 @@ struct GroupMemory {
   /// Takes the pages of a part of the region now (ResourceError if there are none), or null where a first
   /// touch will do.
   std::function<void(std::size_t offset, std::size_t bytes)> reserve;
+  SplitSlot* slots = nullptr;      ///< one for each rank
+  unsigned char* heap = nullptr;   ///< of the whole group; null: there is none
+  Heap::Reserve reserve_heap;      ///< as Heap takes it
+  std::size_t used_before = 0;     ///< the region's first bytes that may not be zero
+  unsigned char* block = nullptr;  ///< of a sub-communicator: what is given back to the heap in the end
 };
 
 class Communicator;
@@ -146,6 +153,40 @@ class alignas(arch::stride_bytes) Communicator {
 
   /// A barrier of its own, beside barrier(). Collective.
   Barrier make_barrier(const std::string& spec);
+  // --- sub-communicators (group/split.cpp)
+
+  /// Ranks that give the same `color` form a communicator, ordered by `key` and where keys are equal by their
+  /// rank here; null for a rank whose color is negative. Its memory is from the group's heap: `memory_limit`
+  /// bytes for its collectives, what its first rank gives; 0: this communicator's share of its ranks divided
+  /// by four, and 2 MB at least. Collective; so is destroying the result (nobody waits then, and the last one
+  /// gives the memory back), which must be done before this rank's group ends. Whatever breaks it breaks the
+  /// whole group, and errors name ranks by their number there. Throws ResourceError, on all ranks of one
+  /// color alike and without effect, when the heap has no room.
+  std::unique_ptr<Communicator> split(int color, int key, std::size_t memory_limit = 0);
+  /// One with the same ranks.
+  std::unique_ptr<Communicator> dup(std::size_t memory_limit = 0) { return split(0, rank_, memory_limit); }
+  /// This rank's number in the group that it began in.
+  int root_rank() const { return memory_.control->root_rank(rank_); }
+
+  // --- shared memory for data (group/heap.hpp). Not collective; one heap for a group and all that split from
+  // it.
+
+  /// Memory that all ranks of the group reach, not zeroed, aligned to 128 bytes at least. Throws
+  /// ResourceError with what was asked and what is free.
+  void* allocate(std::size_t bytes) { return heap_.take(bytes).at; }
+  /// Gives back what any rank of the group got from allocate. Throws ArgumentError("pointer").
+  void release(void* pointer) { heap_.give_back(pointer); }
+  /// Whether all of the range is in memory that every rank of the group reaches.
+  bool in_shared_memory(const void* pointer, std::size_t bytes) const {
+    return memory_.control->holds(pointer, bytes);
+  }
+  std::size_t heap_bytes() const { return heap_.bytes(); }
+  std::size_t heap_free_bytes() const { return heap_.free_bytes(); }
+
+  /// Breaks the group: this rank cannot go on, and the others must not wait for it. They get a
+  /// BrokenGroupError that names this rank and the reason.
+  void fail(const std::string& reason) { memory_.control->break_group(rank_, reason.c_str()); }
+
   std::size_t region_bytes() const { return region_.bytes(); }
   /// The region's memory, for measurements that put something of their own where a barrier would lie. They
   /// leave it zeroed.
@@ -168,6 +209,7 @@ class alignas(arch::stride_bytes) Communicator {
   void reduction(Operation operation, const void* send, void* receive, std::size_t count, const Operator& op,
                  bool exclusive, const AlgorithmSpec* algorithm);
   void sync();
+  void found_child(const std::vector<int>& members, std::size_t region_bytes);
   void set_barrier(const AlgorithmSpec& spec, const std::size_t* place);
   Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);
   void reserve_own_part(const Region::Block& block);
@@ -189,6 +231,7 @@ class alignas(arch::stride_bytes) Communicator {
   std::unique_ptr<Collectives> collectives_;
   std::string reason_;
   std::vector<bool> reserved_;  // pages of the region
+  Heap heap_;
 };
 
 }  // namespace phicoll

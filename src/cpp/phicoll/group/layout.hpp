@@ -1,10 +1,12 @@
 #pragma once
 
-// Where a group's shared memory holds what: the control block, the processes' own header, the group's own
-// barrier, then the region of the collectives. The same in threads, where the processes' header is never
-// touched.
+// Where a group's shared memory holds what: the control block, the processes' own header, the ranks' calls
+// and their slots for splitting, the group's own barrier, the region of the collectives, the shared heap. The
+// same in threads, where the processes' header is never touched, and, without header and heap, for a
+// sub-communicator.
 
 #include "phicoll/group/communicator.hpp"
+#include "phicoll/group/heap.hpp"
 #include "phicoll/group/process_header.hpp"
 
 namespace phicoll {
@@ -13,21 +15,50 @@ struct GroupLayout {
   static constexpr std::size_t page = 4096;
   static std::size_t round_up(std::size_t bytes) { return (bytes + page - 1) / page * page; }
   static std::size_t header_offset() { return round_up(sizeof(Control)); }
-  static std::size_t sync_offset() { return round_up(header_offset() + sizeof(ProcessHeader)); }
+  static std::size_t board_offset() { return round_up(header_offset() + sizeof(ProcessHeader)); }
+  static std::size_t slots_offset() { return board_offset() + CallBoard::footprint(max_ranks); }
+  static std::size_t sync_offset() { return round_up(slots_offset() + max_ranks * sizeof(SplitSlot)); }
   static std::size_t region_offset() { return round_up(sync_offset() + sizeof(SenseReversing::Shared)); }
-  static std::size_t total(std::size_t region_bytes) { return region_offset() + round_up(region_bytes); }
+  static std::size_t heap_offset(std::size_t region_bytes) {
+    return region_offset() + round_up(region_bytes);
+  }
+  static std::size_t total(std::size_t region_bytes, std::size_t heap_bytes = 0) {
+    return heap_offset(region_bytes) + Heap::footprint(heap_bytes);
+  }
 
-  static GroupMemory at(void* base, std::size_t region_bytes) {
+  static GroupMemory at(void* base, std::size_t region_bytes, std::size_t heap_bytes = 0) {
     auto* bytes = static_cast<unsigned char*>(base);
     GroupMemory memory;
     memory.control = reinterpret_cast<Control*>(bytes);
     memory.sync = reinterpret_cast<SenseReversing::Shared*>(bytes + sync_offset());
     memory.region = bytes + region_offset();
     memory.region_bytes = round_up(region_bytes);
+    memory.slots = reinterpret_cast<SplitSlot*>(bytes + slots_offset());
+    if (heap_bytes != 0) memory.heap = bytes + heap_offset(region_bytes);
     return memory;
+  }
+  /// What a group's maker does with zeroed memory, once: the control still lacks configure().
+  static void prepare(void* base, std::size_t region_bytes, std::size_t heap_bytes) {
+    auto* bytes = static_cast<unsigned char*>(base);
+    auto& control = *reinterpret_cast<Control*>(bytes);
+    control.set_memory(total(region_bytes, heap_bytes));
+    control.set_board(board_offset());
+    Heap::prepare(bytes + heap_offset(region_bytes), heap_bytes);
   }
   static ProcessHeader* header_at(void* base) {
     return reinterpret_cast<ProcessHeader*>(static_cast<unsigned char*>(base) + header_offset());
+  }
+};
+
+/// The part of a sub-communicator's block in front of its region, where pages are taken at once.
+struct ChildLayout {
+  static std::size_t board_offset() { return sizeof(Control); }
+  static std::size_t slots_offset(int ranks) { return board_offset() + CallBoard::footprint(ranks); }
+  static std::size_t sync_offset(int ranks) {
+    return slots_offset(ranks) + static_cast<std::size_t>(ranks) * sizeof(SplitSlot);
+  }
+  static std::size_t region_offset(int ranks) {
+    return GroupLayout::round_up(sync_offset(ranks) + sizeof(SenseReversing::Shared));
   }
 };
 

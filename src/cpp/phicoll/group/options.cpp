@@ -1,8 +1,11 @@
 #include "phicoll/group/options.hpp"
 
+#include <algorithm>
+
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/shared_memory.hpp"
 #include "phicoll/os/topology.hpp"
 
 namespace phicoll {
@@ -27,6 +30,16 @@ void check_options(const GroupOptions& options) {
   if (options.memory_limit < 1 || options.memory_limit > most_bytes)
     throw ArgumentError("memory_limit", std::to_string(options.memory_limit) + " bytes",
                         "1 to " + std::to_string(most_bytes));
+  if (options.heap_limit > most_bytes)
+    throw ArgumentError("heap_limit", std::to_string(options.heap_limit) + " bytes",
+                        "0 to " + std::to_string(most_bytes));
+}
+
+std::size_t heap_bytes_here(const GroupOptions& options) {
+  constexpr std::size_t page = 4096;
+  const std::size_t available = os::memory_available();
+  const std::size_t left = available > options.memory_limit ? (available - options.memory_limit) / 2 : 0;
+  return std::min(options.heap_limit, left / page * page);
 }
 
 Shape shape_on_host(int ranks, const std::string& placement) {

@@ -17,6 +17,11 @@ struct GroupOptions {
   std::string placement;
   /// Bytes of shared memory that the group's collectives may take.
   std::size_t memory_limit = std::size_t{64} << 20;
+  /// Bytes of shared memory for data and sub-communicators, taken from the machine as they are used; 0 for
+  /// none. A machine that has not so much left gives half of what it has.
+  std::size_t heap_limit = std::size_t{256} << 20;
+  /// Whether processes may copy from and to each other's memory by the kernel's help, where it allows that.
+  bool cross_copies = true;
   /// A single wait longer than this raises TimeoutError and breaks the group; 0 for never.
   std::int64_t timeout_ms = 0;
   /// How long programs that attach wait for the group to be complete.
@@ -32,5 +37,8 @@ Shape shape_on_host(int ranks, const std::string& placement);
 void check_ranks(int ranks);
 /// Throws ArgumentError naming the option that is out of range (`placement` is shape_on_host's to check).
 void check_options(const GroupOptions& options);
+
+/// The bytes of a new group's heap: `heap_limit`, or less where this machine has less.
+std::size_t heap_bytes_here(const GroupOptions& options);
 
 }  // namespace phicoll

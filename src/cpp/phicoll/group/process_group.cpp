@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/group/cross_copies.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/name_server.hpp"
 #include "phicoll/group/watcher.hpp"
@@ -27,12 +28,16 @@ namespace {
 constexpr const char* descriptor_variable = "PHICOLL_GROUP_FD";
 constexpr const char* rank_variable = "PHICOLL_RANK";
 
-GroupMemory memory_of(os::SharedMemory& shared, std::size_t region_bytes) {
-  GroupMemory memory = GroupLayout::at(shared.data(), region_bytes);
-  const auto base = static_cast<std::size_t>(memory.region - static_cast<unsigned char*>(shared.data()));
+GroupMemory memory_of(os::SharedMemory& shared, std::size_t region_bytes, std::size_t heap_bytes) {
+  GroupMemory memory = GroupLayout::at(shared.data(), region_bytes, heap_bytes);
+  const std::size_t region = GroupLayout::region_offset();
+  const std::size_t heap = GroupLayout::heap_offset(region_bytes);
   os::SharedMemory* const owner = &shared;
-  memory.reserve = [owner, base](std::size_t offset, std::size_t bytes) {
-    owner->reserve(base + offset, bytes);
+  memory.reserve = [owner, region](std::size_t offset, std::size_t bytes) {
+    owner->reserve(region + offset, bytes);
+  };
+  memory.reserve_heap = [owner, heap](std::size_t offset, std::size_t bytes) {
+    owner->reserve(heap + offset, bytes);
   };
   return memory;
 }
@@ -179,12 +184,19 @@ void throw_if_broken(const os::SharedMemory& memory) {
 os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& options) {
   const Shape shape = shape_on_host(ranks, options.placement);
   check_options(options);
+  const std::size_t heap_bytes = heap_bytes_here(options);
   os::SharedMemory shared =
-      os::SharedMemory::create("phicoll-group", GroupLayout::total(options.memory_limit));
+      os::SharedMemory::create("phicoll-group", GroupLayout::total(options.memory_limit, heap_bytes));
+  // What every rank touches without asking.
+  shared.reserve(0, GroupLayout::region_offset());
+  if (heap_bytes != 0) shared.reserve(GroupLayout::heap_offset(options.memory_limit), 1);
+  GroupLayout::prepare(shared.data(), options.memory_limit, heap_bytes);
   Control& control = control_of(shared);
   control.configure(ranks, true, ranks > os::allowed_cpu_count(), options.timeout_ms * 1000000);
   ProcessHeader& header = header_of(shared);
   header.region_bytes = options.memory_limit;
+  header.heap_bytes = heap_bytes;
+  header.cross_copies = options.cross_copies ? 1 : 0;
   header.ranks = ranks;
   header.attach_timeout_ms = options.attach_timeout_ms;
   for (int r = 0; r < ranks; ++r) {
@@ -243,8 +255,10 @@ void ProcessGroup::enter(const WaitPolicy& wait) {
   watcher_.reset(new Watcher(control_of(memory_), header, rank));  // before pinning: it may run anywhere
   const Place place = header.members[rank].place;
   if (place.cpu >= 0) pin_.reset(new Pin(place.cpu));
+  CrossCopyTrial trial(header, rank);
   wait_until_complete();
-  communicator_.reset(new Communicator(memory_of(memory_, header.region_bytes), rank,
+  try_cross_copies(trial);
+  communicator_.reset(new Communicator(memory_of(memory_, header.region_bytes, header.heap_bytes), rank,
                                        shape_of(header, control_of(memory_).crowded()), wait));
 }
 
@@ -276,6 +290,8 @@ void ProcessGroup::claim() {
     throw ArgumentError("rank", std::to_string(rank_) + ", which another process has",
                         "a rank that is still free");
   claimed_ = true;
+  // Before this rank counts as attached, a release; of use to those who have seen all attached.
+  control_of(memory_).set_pid(rank_, getpid());
   member.state.atomic().store(ProcessHeader::claimed, std::memory_order_release);
 }
 
@@ -303,6 +319,32 @@ void ProcessGroup::wait_until_complete() {
     if (os::futex_wait(&count, there, 50 * 1000000, true) == ETIMEDOUT)
       look_after_missing(control, header, rank_);
   }
+}
+
+/// Every rank leaves with the same answer, once all have tried.
+void ProcessGroup::try_cross_copies(CrossCopyTrial& trial) {
+  ProcessHeader& header = header_of(memory_);
+  Control& control = control_of(memory_);
+  if (header.cross_copies == 0) {
+    trial.finished();  // nobody tries
+    return;
+  }
+  std::atomic<std::uint32_t>& tried = header.tried.atomic();
+  if (trial.try_all(control)) {
+    control.set_cross_copies(header.cross_copies_failed.atomic().load(std::memory_order_relaxed) == 0);
+    // Release: whoever sees the word sees the answer.
+    tried.store(1, std::memory_order_release);
+    os::futex_wake(&tried, INT_MAX, true);
+  }
+  const std::int64_t deadline = os::now_ns() + header.attach_timeout_ms * 1000000;
+  while (tried.load(std::memory_order_acquire) == 0) {
+    // A rank that died broke the group, by its watcher.
+    control.check_broken(rank_);
+    if (os::now_ns() >= deadline)
+      control.break_group(rank_, "waited longer than attach_timeout for ranks that had attached");
+    os::futex_wait(&tried, 0, 50 * 1000000, true);
+  }
+  trial.finished();
 }
 
 std::unique_ptr<ProcessGroup> ProcessGroup::join(int descriptor, int rank, const WaitPolicy& wait) {

@@ -14,6 +14,8 @@
 
 namespace phicoll {
 
+class CrossCopyTrial;
+
 /// One process's membership. Its thread is pinned if the group is placed; a watcher thread sees the death of
 /// peers.
 class ProcessGroup {
@@ -52,6 +54,7 @@ class ProcessGroup {
   void claim();
   void enter(const WaitPolicy& wait);
   void wait_until_complete();
+  void try_cross_copies(CrossCopyTrial& trial);
 
   class Watcher;
   class NameServer;

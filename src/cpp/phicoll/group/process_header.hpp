@@ -13,7 +13,7 @@
 namespace phicoll {
 
 struct ProcessHeader {
-  static constexpr std::uint64_t expected_magic = 0x3170726f6c6c6970ull;
+  static constexpr std::uint64_t expected_magic = 0x3270726f6c6c6970ull;
 
   enum State : std::uint32_t { absent = 0, claimed = 1, attached = 2, left = 3 };
 
@@ -21,16 +21,25 @@ struct ProcessHeader {
     Word<std::uint32_t> state;
     Word<std::uint32_t> pid;  // who takes the rank puts it in place of 0; from then on its death is watched
     Word<std::uint32_t> started;  // the process that a launcher started for the rank; 0: none that is known
+    // For the ranks that try to reach this one's memory.
+    std::uint64_t nonce;
+    std::uint64_t nonce_at;    // its address in the rank's process
+    std::uint64_t written_at;  // of a word for each rank
     Place place;
     os::RobustToken life;  // used where there is no pidfd
   };
 
   std::uint64_t magic;
   std::uint64_t region_bytes;
+  std::uint64_t heap_bytes;
   std::int32_t ranks;
   std::int32_t launcher_pid;  // 0 when programs attach by name
   std::int64_t attach_timeout_ms;
-  Word<std::uint32_t> attached_count;  // the futex word of who waits for the group to be complete
+  std::int32_t cross_copies;                // whether they may be tried
+  Word<std::uint32_t> cross_copies_failed;  // 1 once a rank could not reach another's memory
+  Word<std::uint32_t> tried_count;          // ranks that have tried all others
+  Word<std::uint32_t> tried;                // 1 once all have and it is known what came out: a futex word
+  Word<std::uint32_t> attached_count;       // the futex word of who waits for the group to be complete
   Member members[max_ranks];
 };
 

@@ -1,6 +1,7 @@
 #include "phicoll/group/thread_group.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <exception>
 #include <mutex>
@@ -17,11 +18,13 @@ namespace phicoll {
 
 /// Zeroed pages that their first toucher places.
 struct ThreadGroup::Memory {
-  explicit Memory(std::size_t region_bytes) : bytes(GroupLayout::total(region_bytes)) {
+  Memory(std::size_t region_bytes, std::size_t heap_bytes)
+      : bytes(GroupLayout::total(region_bytes, heap_bytes)) {
     base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
       throw ResourceError("memory_limit: " + std::to_string(bytes) + " bytes of memory could not be had");
-    memory = GroupLayout::at(base, region_bytes);
+    memory = GroupLayout::at(base, region_bytes, heap_bytes);
+    GroupLayout::prepare(base, region_bytes, heap_bytes);
   }
   ~Memory() { munmap(base, bytes); }
   Memory(const Memory&) = delete;
@@ -56,10 +59,13 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
   };
   const Running running(running_);
   memory_.reset();
-  memory_.reset(new Memory(options_.memory_limit));
+  memory_.reset(new Memory(options_.memory_limit, heap_bytes_here(options_)));
   const GroupMemory& memory = memory_->memory;
   memory.control->configure(size(), false, size() > os::allowed_cpu_count(), options_.timeout_ms * 1000000);
-  for (int r = 0; r < size(); ++r) memory.control->set_cpu(r, shape_[r].cpu);
+  for (int r = 0; r < size(); ++r) {
+    memory.control->set_cpu(r, shape_[r].cpu);
+    memory.control->set_pid(r, getpid());
+  }
 
   std::mutex first_mutex;
   std::exception_ptr first;

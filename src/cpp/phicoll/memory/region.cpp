@@ -13,7 +13,7 @@ std::size_t round_up(std::size_t bytes, std::size_t to) {
 }
 }  // namespace
 
-Region::Region(std::size_t bytes) : bytes_(bytes) {
+Region::Region(std::size_t bytes, std::size_t used_before) : bytes_(bytes), touched_(used_before) {
   free_[0] = bytes;
 }
 

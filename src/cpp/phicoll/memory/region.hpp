@@ -10,7 +10,8 @@ namespace phicoll {
 
 class Region {
  public:
-  explicit Region(std::size_t bytes);
+  /// The first `used_before` bytes may not be zero.
+  explicit Region(std::size_t bytes, std::size_t used_before = 0);
 
   struct Block {
     std::size_t offset;
@@ -30,7 +31,7 @@ class Region {
 
   std::map<std::size_t, std::size_t> free_;  // offset to bytes, never two neighbours
   std::size_t bytes_;
-  std::size_t touched_ = 0;  // everything from here on is still zero
+  std::size_t touched_;  // everything from here on is still zero
 };
 
 }  // namespace phicoll

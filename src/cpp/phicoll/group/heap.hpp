@@ -1,0 +1,70 @@
+#pragma once
+
+// The shared heap of a group: memory that any rank takes and gives back at any time, for data that the others
+// reach without a copy in between and for the memory of sub-communicators.
+//
+// First fit over a bitmap of units: free neighbours are one hole without anyone merging them, and what is
+// known of the blocks lies apart from them, so neither an overrun block nor a page that is not there yet
+// spoils it.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+/// One rank's view of the heap. Made by each rank for itself; no memory of its own.
+class Heap {
+ public:
+  /// Takes the pages of a part of the heap, counted from its start, or throws ResourceError. Empty: first
+  /// touches take them, and it is only compared with what the machine has left.
+  using Reserve = std::function<void(std::size_t offset, std::size_t bytes)>;
+
+  /// Bytes of shared memory for a heap of `bytes`: what is known of the blocks lies in front.
+  static std::size_t footprint(std::size_t bytes);
+  /// Makes a heap in `footprint(bytes)` zeroed bytes at `memory` (aligned to pages); once, by the group's
+  /// maker.
+  static void prepare(unsigned char* memory, std::size_t bytes);
+
+  /// `memory` is null for a group without a heap.
+  Heap(Control& control, int rank, unsigned char* memory, Reserve reserve);
+
+  struct Block {
+    unsigned char* at;
+    std::size_t used_before;  ///< so many bytes from `at` may not be zero; what follows is
+  };
+  /// Takes `bytes`, aligned to 256, from a page on to the page where it is larger; 0 counts as 1. Without
+  /// `reserved` the caller reserves what it uses. Throws ResourceError with what was asked and what is free,
+  /// BrokenGroupError instead of waiting for a rank that died with the heap in its hands.
+  Block take(std::size_t bytes, bool reserved = true);
+  /// Takes the pages that hold these bytes of a block, unless they were taken before.
+  void reserve(const void* from, std::size_t bytes) const;
+  /// Any rank may give back what any rank took. Throws ArgumentError("pointer") for what is not the start of
+  /// a block.
+  void give_back(void* pointer);
+
+  bool holds(const void* pointer) const;
+  std::size_t bytes() const;
+  std::size_t free_bytes() const;
+
+ private:
+  struct Header;
+  class Lock;
+  Header& header() const { return *reinterpret_cast<Header*>(memory_); }
+  std::uint64_t* used() const;
+  std::uint64_t* first() const;
+  Word<std::uint64_t>* pages() const;
+  std::size_t find(std::size_t units, std::size_t step) const;
+  std::size_t largest_hole() const;
+  void know(std::size_t units);
+
+  Control* control_;  // the root's
+  int rank_;          // in the whole group
+  unsigned char* memory_;
+  Reserve reserve_;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,119 @@
+// Sub-communicators: who belongs to which, and their memory in the group's heap.
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/communicator.hpp"
+#include "phicoll/group/layout.hpp"
+
+namespace phicoll {
+
+namespace {
+
+constexpr std::size_t least_region = std::size_t{2} << 20;
+
+Shape shape_of(const Shape& parent, const std::vector<int>& members) {
+  std::vector<Place> places;
+  bool placed = false;
+  for (int member : members) {
+    places.push_back(parent[member]);
+    placed = placed || places.back().cpu >= 0;
+  }
+  return placed ? Shape(std::move(places))
+                : Shape::unknown(static_cast<int>(members.size()), parent.crowded());
+}
+
+}  // namespace
+
+/// The child's block, by its first rank: all but the region zeroed and written, in pages that are there.
+void Communicator::found_child(const std::vector<int>& members, std::size_t region_bytes) {
+  SplitSlot& slot = memory_.slots[rank_];
+  slot.block = 0;
+  slot.asked = region_bytes;
+  const int ranks = static_cast<int>(members.size());
+  const std::size_t front = ChildLayout::region_offset(ranks);
+  Heap::Block block{nullptr, 0};
+  try {
+    if (region_bytes > heap_.bytes()) throw ResourceError("more than the heap has");
+    region_bytes = GroupLayout::round_up(region_bytes);
+    slot.asked = front + region_bytes;
+    block = heap_.take(front + region_bytes, false);
+    heap_.reserve(block.at, front);
+  } catch (const ResourceError&) {
+    // The part's other ranks hear of it, and all of them raise.
+    if (block.at != nullptr) heap_.give_back(block.at);
+    slot.free = heap_.free_bytes();
+    return;
+  }
+  std::memset(block.at, 0, front);
+  auto* const control = reinterpret_cast<Control*>(block.at);
+  control->configure_child(*memory_.control, members);
+  control->set_board(ChildLayout::board_offset());
+  slot.region_bytes = region_bytes;
+  slot.used_before = block.used_before > front ? block.used_before - front : 0;
+  slot.block = memory_.control->offset_of(block.at);
+}
+
+std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_t memory_limit) {
+  // Plain stores and loads of slots, ordered by the two barriers: the first makes every rank's wish visible
+  // to all, the second every first rank's block to its part. A slot is written again only in the next split.
+  // Its color and key come before that one's first barrier, and by then nobody reads them, for all have come
+  // to this one's second; its block comes after it, when all have left this split.
+  SplitSlot& own = memory_.slots[rank_];
+  own.color = color;
+  own.key = key;
+  sync();
+  std::vector<int> members;
+  if (color >= 0) {
+    for (int r = 0; r < size(); ++r)
+      if (memory_.slots[r].color == color) members.push_back(r);
+    std::stable_sort(members.begin(), members.end(),
+                     [&](int a, int b) { return memory_.slots[a].key < memory_.slots[b].key; });
+    if (members[0] == rank_) {
+      const std::size_t share = region_.bytes() / static_cast<std::size_t>(size()) * members.size() / 4;
+      try {
+        found_child(members, memory_limit != 0 ? memory_limit : std::max(share, least_region));
+      } catch (const std::exception& error) {
+        fail(error.what());
+        throw;
+      }
+    }
+  }
+  sync();
+  if (color < 0) return nullptr;
+
+  const SplitSlot& slot = memory_.slots[members[0]];
+  if (slot.block == 0)
+    throw ResourceError("heap_limit: a sub-communicator needs " + std::to_string(slot.asked) +
+                        " bytes of the group's shared heap, of which " + std::to_string(slot.free) +
+                        " are free; raise heap_limit, give memory_limit here, or free what is not used");
+  const int ranks = static_cast<int>(members.size());
+  const auto rank = static_cast<int>(std::find(members.begin(), members.end(), rank_) - members.begin());
+  GroupMemory memory;
+  memory.block = memory_.control->at(slot.block);
+  memory.control = reinterpret_cast<Control*>(memory.block);
+  memory.slots = reinterpret_cast<SplitSlot*>(memory.block + ChildLayout::slots_offset(ranks));
+  memory.sync = reinterpret_cast<SenseReversing::Shared*>(memory.block + ChildLayout::sync_offset(ranks));
+  memory.region = memory.block + ChildLayout::region_offset(ranks);
+  memory.region_bytes = slot.region_bytes;
+  memory.used_before = slot.used_before;
+  memory.heap = memory_.heap;
+  memory.reserve_heap = memory_.reserve_heap;
+  if (memory_.reserve_heap) {
+    const Heap heap(*memory.control, root_rank(), memory_.heap, memory_.reserve_heap);
+    unsigned char* const region = memory.region;
+    memory.reserve = [heap, region](std::size_t offset, std::size_t bytes) {
+      heap.reserve(region + offset, bytes);
+    };
+  }
+  try {
+    return std::unique_ptr<Communicator>(new Communicator(memory, rank, shape_of(shape_, members), wait_));
+  } catch (const std::exception& error) {
+    fail(error.what());  // this rank's own trouble; the others have their communicator
+    throw;
+  }
+}
+
+}  // namespace phicoll

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "phicoll/arch/arch.hpp"
+
+namespace phicoll {
+
+/// What one rank of a communicator tells the others when they split it. Plain words: written before and read
+/// after one of the communicator's own barriers.
+struct alignas(arch::stride_bytes) SplitSlot {
+  std::int64_t color;
+  std::int64_t key;
+  // By the first rank of a part, for the part's others.
+  std::uint64_t block;         // offset of the child's control in the group's memory; 0: there was no memory
+  std::uint64_t region_bytes;  // of the child
+  std::uint64_t used_before;   // bytes of its region that may not be zero
+  std::uint64_t asked;         // for the error, where there was no memory
+  std::uint64_t free;
+};
+
+}  // namespace phicoll

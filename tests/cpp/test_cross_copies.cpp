@@ -1,0 +1,163 @@
+// Copies between the memories of processes: tried when a group comes together, and what ports make of it.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/os/cross_copy.hpp"
+#include "phicoll/os/facts.hpp"
+
+namespace phicoll {
+namespace {
+
+GroupOptions small() {
+  GroupOptions options;
+  options.memory_limit = std::size_t{1} << 20;
+  options.heap_limit = std::size_t{1} << 20;
+  options.attach_timeout_ms = 10000;
+  return options;
+}
+
+void require(bool holds, const char* what) {
+  if (!holds) throw Error(what);
+}
+
+/// In the region's first bytes, which no barrier of these tests reaches.
+Exposed* board(Communicator& communicator) {
+  return reinterpret_cast<Exposed*>(communicator.region() + (std::size_t{1} << 19));
+}
+
+TEST(CrossCopies, AreFoundToWorkByEveryRankAlike) {
+  const os::CrossCopyProbe probe = os::probe_cross_copy();
+  const bool works = probe.from_child == 0 && probe.from_sibling == 0;
+  for (int ranks : {1, 2, 3, 8})
+    fork_and_run(ranks, small(), [&](Communicator& communicator) {
+      Control& control = communicator.control();
+      require(control.cross_copies() == (works || ranks == 1), "cross_copies is not what a probe finds");
+      require(control.pid(communicator.rank()) == getpid(), "the own pid");
+      for (int r = 0; r < ranks; ++r) {
+        require(control.pid(r) > 0, "a pid");
+        for (int s = 0; s < r; ++s) require(control.pid(r) != control.pid(s), "pids differ");
+      }
+      communicator.barrier();
+    });
+}
+
+TEST(CrossCopies, CanBeForbidden) {
+  GroupOptions options = small();
+  options.cross_copies = false;
+  fork_and_run(2, options, [](Communicator& communicator) {
+    require(!communicator.control().cross_copies(), "cross_copies");
+    unsigned char own[16];
+    const NativePort port(communicator.control(), communicator.rank(), WaitPolicy());
+    require(!port.exposable(port.bind(own, sizeof own), sizeof own), "own memory is not exposable");
+    void* const block = communicator.allocate(100);
+    require(port.exposable(port.shared(block), 100), "the heap is");
+    communicator.barrier();
+    communicator.release(block);
+  });
+}
+
+// Forced fallbacks are settled at the first use in a process: this test program starts itself again.
+TEST(CrossCopies, AreNotUsedWhereFallbacksAreForced) {
+  if (std::getenv("PHICOLL_RANK") != nullptr) {
+    const auto group = ProcessGroup::from_environment();
+    EXPECT_FALSE(group->communicator().control().cross_copies());
+    group->communicator().barrier();
+    return;
+  }
+  const char* const before = std::getenv("PHICOLL_FORCE_FALLBACKS");
+  const std::string kept = before != nullptr ? before : "";
+  setenv("PHICOLL_FORCE_FALLBACKS", "1", 1);
+  Launcher launcher({"/proc/self/exe", "--gtest_filter=CrossCopies.AreNotUsedWhereFallbacksAreForced"}, 3,
+                    small());
+  if (before != nullptr)
+    setenv("PHICOLL_FORCE_FALLBACKS", kept.c_str(), 1);
+  else
+    unsetenv("PHICOLL_FORCE_FALLBACKS");
+  EXPECT_EQ(launcher.wait(), 0);
+}
+
+/// Every rank exposes a buffer made by `make`; every other reads all of it and writes a byte of its own.
+void exchange(Communicator& communicator, unsigned char* buffer, std::size_t bytes) {
+  const NativePort port(communicator.control(), communicator.rank(), WaitPolicy());
+  const int ranks = communicator.size();
+  const auto at = [](int rank) { return static_cast<std::size_t>(rank); };
+  std::memset(buffer, communicator.rank() + 1, bytes);
+  const Data data = port.bind(buffer, bytes);
+  require(port.exposable(data, bytes), "exposable");
+  board(communicator)[communicator.rank()] = port.expose(data);
+  communicator.barrier();
+  std::vector<unsigned char> seen(bytes);
+  for (int r = 0; r < ranks; ++r) {
+    if (r == communicator.rank()) continue;
+    const Exposed& exposed = board(communicator)[r];
+    port.fetch(port.bind(seen.data(), bytes), exposed, 0, bytes);
+    require(seen[1000] == r + 1 && seen[bytes - 1] == r + 1, "fetched");
+    port.fetch(port.bind(seen.data(), 1), exposed, 1001, 1);
+    require(seen[0] == r + 1, "fetched at an offset");
+    const auto mark = static_cast<unsigned char>(100 + communicator.rank());
+    port.put(exposed, at(communicator.rank()), port.bind(&mark, 1), 1);
+  }
+  communicator.barrier();
+  for (int r = 0; r < ranks; ++r) require(buffer[r] == (r == communicator.rank() ? r + 1 : 100 + r), "put");
+  communicator.barrier();
+}
+
+TEST(CrossCopies, ProcessesReadAndWriteEachOthersPrivateMemory) {
+  fork_and_run(3, small(), [](Communicator& communicator) {
+    if (!communicator.control().cross_copies()) return;
+    std::vector<unsigned char> own(50001);
+    exchange(communicator, own.data(), own.size());
+  });
+}
+
+TEST(CrossCopies, BlocksOfTheHeapAreReachedByLoadsAndStores) {
+  const auto body = [](Communicator& communicator) {
+    auto* const block = static_cast<unsigned char*>(communicator.allocate(50001));
+    exchange(communicator, block, 50001);
+    const NativePort port(communicator.control(), communicator.rank(), WaitPolicy());
+    require(NativePort::direct(port.expose(port.shared(block))), "direct");
+    communicator.barrier();
+    communicator.release(block);
+  };
+  fork_and_run(3, small(), body);
+  ThreadGroup(3, small()).run(body);
+}
+
+TEST(CrossCopies, MemoryThatIsGoneBreaksTheGroupNamingItsOwner) {
+  try {
+    fork_and_run(2, small(), [](Communicator& communicator) {
+      if (!communicator.control().cross_copies())
+        communicator.fail("its memory could not be read: not tried");
+      const NativePort port(communicator.control(), communicator.rank(), WaitPolicy());
+      if (communicator.rank() == 1)
+        board(communicator)[1] = port.expose(Data{reinterpret_cast<unsigned char*>(4096)});
+      communicator.barrier();
+      unsigned char seen[64];
+      if (communicator.rank() == 0) port.fetch(port.bind(seen, 64), board(communicator)[1], 0, 64);
+      communicator.barrier();
+    });
+    FAIL() << "read a page that nobody has";
+  } catch (const BrokenGroupError& error) {
+    EXPECT_NE(std::string(error.what()).find("could not be read"), std::string::npos) << error.what();
+  }
+}
+
+TEST(CrossCopies, ThreadsExposePointers) {
+  ThreadGroup(3, small()).run([](Communicator& communicator) {
+    EXPECT_EQ(communicator.control().pid(communicator.rank()), getpid());
+    std::vector<unsigned char> own(50001);
+    exchange(communicator, own.data(), own.size());
+  });
+}
+
+}  // namespace
+}  // namespace phicoll
