@@ -51,6 +51,11 @@ class CollectiveSet {
     known_[o].clear();
     selected_[o] = std::move(spec);
   }
+  /// Ends every instance. Its shared memory is the owner's to give back.
+  void clear() {
+    for (auto& known : known_) known.clear();
+    made_.clear();
+  }
   /// What would be taken for such a call, and why.
   AlgorithmChoice chosen(const CallFacts& facts) const {
     const AlgorithmSpec& selected = selected_[static_cast<std::size_t>(facts.operation)];

@@ -31,16 +31,32 @@ Collectives::Collectives(Communicator& owner)
 }
 
 Collectives::~Collectives() {
+  give_back();
+}
+
+void Collectives::give_back() {
+  set_.clear();
   for (const Region::Block& block : blocks_) owner_->give_back(block);
+  blocks_.clear();
 }
 
 void Collectives::select(Operation operation, const std::string& spec) {
   set_.select(operation, family(operation).parse(spec));
 }
 
+void Collectives::select_at(Operation operation, const std::string& spec, std::size_t place) {
+  AlgorithmSpec parsed = family(operation).parse(spec);
+  give_back();
+  set_.select(operation, std::move(parsed));
+  place_ = place;
+  placed_ = true;
+}
+
 std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operation,
                                                               const AlgorithmSpec& spec) {
-  const Region::Block block = owner_->take_zeroed(family(operation).footprint(spec, owner_->shape()), place_);
+  const Region::Block block =
+      owner_->take_zeroed(family(operation).footprint(spec, owner_->shape()), placed_ ? &place_ : nullptr);
+  placed_ = false;
   blocks_.push_back(block);
   try {
     const Setup setup{owner_->rank(), owner_->shape(), owner_->region() + block.offset};

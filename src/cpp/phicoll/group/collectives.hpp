@@ -26,7 +26,8 @@ class Collectives {
 
   /// What the operation uses from now on: `auto` or an algorithm (Family::parse).
   void select(Operation operation, const std::string& spec);
-  /// The same with its shared memory at byte `place` of the group's region: measurements move it.
+  /// The same with its shared memory at byte `place` of the group's region: measurements move it. Every
+  /// algorithm that was in use, of any operation, ends and gives its memory back.
   void select_at(Operation operation, const std::string& spec, std::size_t place);
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
@@ -36,12 +37,14 @@ class Collectives {
 
  private:
   using Set = CollectiveSet<NativePort>;
+  void give_back();
   std::unique_ptr<Set::Instance> make(Operation operation, const AlgorithmSpec& spec);
 
   Communicator* owner_;
   Set set_;
   std::vector<Region::Block> blocks_;
-  const std::size_t* place_ = nullptr;  // of the next instance, for select_at
+  std::size_t place_ = 0;  // of the next instance, where it is placed
+  bool placed_ = false;
 };
 
 }  // namespace phicoll
