@@ -1,0 +1,428 @@
+// Every data collective through Communicator, by every algorithm that is registered for it, against a plain
+// computation: threads and processes, roots, counts around the borders of pieces, in place, vector versions,
+// sequences without barriers between them.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/operators.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+
+namespace phicoll {
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+// Affine maps x -> a x + b over 32-bit integers, composed: associative, not commutative.
+struct Affine {
+  std::uint32_t a, b;
+};
+void compose(void*, void* to, const void* left, const void* right, std::size_t count) {
+  auto* out = static_cast<unsigned char*>(to);
+  const auto* l = static_cast<const unsigned char*>(left);
+  const auto* r = static_cast<const unsigned char*>(right);
+  for (std::size_t i = 0; i < count; ++i) {
+    Affine x, y;
+    std::memcpy(&x, l + i * sizeof x, sizeof x);
+    std::memcpy(&y, r + i * sizeof y, sizeof y);
+    const Affine z{x.a * y.a, x.a * y.b + x.b};
+    std::memcpy(out + i * sizeof z, &z, sizeof z);
+  }
+}
+Operator composition() {
+  Operator op;
+  op.kernel = compose;
+  op.element_bytes = sizeof(Affine);
+  op.commutative = false;
+  op.id = 4000;
+  return op;
+}
+
+Operator sum() {
+  return find_operator(Type::int32, Op::sum);
+}
+
+std::int32_t value(int rank, std::size_t i, int salt) {
+  return static_cast<std::int32_t>(static_cast<unsigned>(rank + 1) * 1000003u +
+                                   static_cast<unsigned>(i) * 7919u + static_cast<unsigned>(salt) * 31u);
+}
+std::uint32_t affine_part(int rank, std::size_t i, int salt) {
+  return static_cast<std::uint32_t>(value(rank, i, salt)) | 1u;
+}
+
+/// A buffer at an odd address between zones that nobody may write.
+class Guarded {
+ public:
+  explicit Guarded(std::size_t bytes, unsigned char fill = 0xa5)
+      : bytes_(bytes), memory_(bytes + 2 * zone + 1, guard) {
+    std::memset(data(), fill, bytes);
+  }
+  unsigned char* data() { return memory_.data() + zone + 1; }
+  bool whole() const {
+    return std::all_of(memory_.begin(), memory_.begin() + zone + 1, is_guard) &&
+           std::all_of(memory_.begin() + static_cast<std::ptrdiff_t>(zone + 1 + bytes_), memory_.end(),
+                       is_guard);
+  }
+
+ private:
+  static constexpr std::size_t zone = 96;
+  static constexpr unsigned char guard = 0x5c;
+  static bool is_guard(unsigned char byte) { return byte == guard; }
+  std::size_t bytes_;
+  std::vector<unsigned char> memory_;
+};
+
+void expect(bool holds, const std::string& what) {
+  if (!holds) throw Error("check: " + what);
+}
+template <class T>
+void expect_equal(const unsigned char* seen, const std::vector<T>& wanted, const std::string& what) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    T got;
+    std::memcpy(&got, seen + i * sizeof(T), sizeof(T));
+    if (std::memcmp(&got, &wanted[i], sizeof(T)) != 0)
+      throw Error("check: " + what + ": element " + std::to_string(i));
+  }
+}
+
+Numbers input(int rank, std::size_t count, int salt) {
+  Numbers numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = value(rank, i, salt);
+  return numbers;
+}
+void put(Guarded& to, const Numbers& numbers) {
+  if (!numbers.empty()) std::memcpy(to.data(), numbers.data(), numbers.size() * 4);
+}
+Numbers sums(int first, int end, std::size_t count, int salt) {
+  Numbers result(count, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint32_t total = 0;
+    for (int r = first; r < end; ++r) total += static_cast<std::uint32_t>(value(r, i, salt));
+    result[i] = static_cast<std::int32_t>(total);
+  }
+  return result;
+}
+
+/// One call of everything that the operation offers for a count, checked on this rank.
+class Check {
+ public:
+  Check(Communicator& comm, Operation operation, const AlgorithmSpec& spec)
+      : comm_(comm),
+        operation_(operation),
+        spec_(spec),
+        name_(std::string(to_string(operation)) + " " + spec.text()) {}
+
+  void operator()(std::size_t count, int root, int salt) {
+    const std::string what = name_ + ", " + std::to_string(count) + " elements, root " +
+                             std::to_string(root) + ", rank " + std::to_string(comm_.rank()) + " of " +
+                             std::to_string(comm_.size());
+    const auto p = static_cast<std::size_t>(comm_.size());
+    const int rank = comm_.rank();
+    const Numbers own = input(rank, count, salt);
+    Numbers all;
+    for (int r = 0; r < comm_.size(); ++r) {
+      const Numbers one = input(r, count, salt);
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    Guarded send(count * 4), receive(count * 4), send_all(count * 4 * p), receive_all(count * 4 * p);
+    put(send, own);
+    switch (operation_) {
+      case Operation::broadcast:
+        if (rank == root) put(receive, own);
+        comm_.broadcast(receive.data(), count * 4, root, &spec_);
+        expect_equal(receive.data(), input(root, count, salt), what);
+        break;
+      case Operation::reduce:
+        comm_.reduce(send.data(), receive.data(), count, sum(), root, &spec_);
+        if (rank == root) expect_equal(receive.data(), sums(0, comm_.size(), count, salt), what);
+        put(receive, own);
+        comm_.reduce(rank == root ? nullptr : send.data(), receive.data(), count, sum(), root, &spec_);
+        if (rank == root)
+          expect_equal(receive.data(), sums(0, comm_.size(), count, salt), what + ", in place");
+        break;
+      case Operation::allreduce:
+        comm_.allreduce(send.data(), receive.data(), count, sum(), &spec_);
+        expect_equal(receive.data(), sums(0, comm_.size(), count, salt), what);
+        comm_.allreduce(nullptr, send.data(), count, sum(), &spec_);
+        expect_equal(send.data(), sums(0, comm_.size(), count, salt), what + ", in place");
+        break;
+      case Operation::scan:
+        comm_.scan(send.data(), receive.data(), count, sum(), &spec_);
+        expect_equal(receive.data(), sums(0, rank + 1, count, salt), what);
+        comm_.exscan(nullptr, send.data(), count, sum(), &spec_);
+        expect_equal(send.data(), rank == 0 ? own : sums(0, rank, count, salt), what + ", exclusive");
+        break;
+      case Operation::gather:
+        comm_.gather(send.data(), receive_all.data(), count * 4, root, &spec_);
+        if (rank == root) expect_equal(receive_all.data(), all, what);
+        break;
+      case Operation::allgather:
+        comm_.allgather(send.data(), receive_all.data(), count * 4, &spec_);
+        expect_equal(receive_all.data(), all, what);
+        break;
+      case Operation::scatter:
+        if (rank == root) put(send_all, all);
+        comm_.scatter(send_all.data(), receive.data(), count * 4, root, &spec_);
+        expect_equal(receive.data(), own, what);
+        break;
+      case Operation::alltoall: {
+        Numbers out, in;
+        for (int r = 0; r < comm_.size(); ++r) {
+          const Numbers to = input(rank * 64 + r, count, salt), from = input(r * 64 + rank, count, salt);
+          out.insert(out.end(), to.begin(), to.end());
+          in.insert(in.end(), from.begin(), from.end());
+        }
+        put(send_all, out);
+        comm_.alltoall(send_all.data(), receive_all.data(), count * 4, &spec_);
+        expect_equal(receive_all.data(), in, what);
+        comm_.alltoall(nullptr, send_all.data(), count * 4, &spec_);
+        expect_equal(send_all.data(), in, what + ", in place");
+        break;
+      }
+      case Operation::reduce_scatter: {
+        const Numbers mine = input(rank, count * p, salt);
+        put(send_all, mine);
+        const Numbers total = sums(0, comm_.size(), count * p, salt);
+        const auto first = total.begin() + static_cast<std::ptrdiff_t>(count) * rank;
+        const Numbers wanted(first, first + static_cast<std::ptrdiff_t>(count));
+        comm_.reduce_scatter_block(send_all.data(), receive.data(), count, sum(), &spec_);
+        expect_equal(receive.data(), wanted, what);
+        comm_.reduce_scatter_block(nullptr, send_all.data(), count, sum(), &spec_);
+        expect_equal(send_all.data(), wanted, what + ", in place");
+        break;
+      }
+      case Operation::barrier:
+        break;
+    }
+    expect(send.whole() && receive.whole() && send_all.whole() && receive_all.whole(),
+           what + ": a guard zone");
+  }
+
+ private:
+  Communicator& comm_;
+  Operation operation_;
+  AlgorithmSpec spec_;
+  std::string name_;
+};
+
+// 0, 1 and small ones, the borders of what fits beside a flag, of a line, of the default pieces and chunks.
+const std::vector<std::size_t> counts = {0,   1,    2,    3,    11,   12,   13,    16,   17,
+                                         255, 1023, 2048, 2049, 4096, 4100, 33000, 70001};
+
+std::vector<std::pair<Operation, AlgorithmSpec>> everything(const Shape& shape) {
+  std::vector<std::pair<Operation, AlgorithmSpec>> list;
+  for (int o = 1; o < operations; ++o) {
+    const auto operation = static_cast<Operation>(o);
+    CallFacts facts;
+    facts.operation = operation;
+    for (const AlgorithmInfo& info : family(operation).algorithms()) {
+      const AlgorithmSpec spec = family(operation).parse(info.name);
+      if (family(operation).fits(spec, shape, facts)) list.emplace_back(operation, spec);
+    }
+  }
+  return list;
+}
+
+void all_algorithms(Communicator& comm) {
+  for (const auto& one : everything(comm.shape())) {
+    Check check(comm, one.first, one.second);
+    int salt = 0;
+    for (std::size_t count : counts) {
+      ++salt;
+      check(count, salt % comm.size(), salt);
+    }
+  }
+  // The same again mixed, so that each call meets what the one before has left under way.
+  std::vector<std::pair<Operation, AlgorithmSpec>> list = everything(comm.shape());
+  for (int turn = 0; turn < 60; ++turn) {
+    const auto& one = list[static_cast<std::size_t>(turn * 7) % list.size()];
+    Check(comm, one.first, one.second)(counts[static_cast<std::size_t>(turn * 5) % 12], turn % comm.size(),
+                                       turn);
+  }
+}
+
+class EveryAlgorithm : public ::testing::TestWithParam<int> {};
+
+TEST_P(EveryAlgorithm, Threads) {
+  ThreadGroup group(GetParam());
+  group.run(all_algorithms);
+}
+TEST_P(EveryAlgorithm, Processes) {
+  fork_and_run(GetParam(), GroupOptions(), all_algorithms);
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, EveryAlgorithm, ::testing::Values(1, 2, 3, 4, 5, 7, 8));
+
+TEST(Collectives, NonCommutativeOperatorsKeepTheRanksOrder) {
+  ThreadGroup group(5);
+  group.run([](Communicator& comm) {
+    for (const auto& one : everything(comm.shape())) {
+      CallFacts facts;
+      facts.operation = one.first;
+      facts.commutative = false;
+      if (!family(one.first).fits(one.second, comm.shape(), facts)) continue;
+      if (one.first != Operation::reduce && one.first != Operation::allreduce && one.first != Operation::scan)
+        continue;
+      for (std::size_t count : {1, 5, 3000}) {
+        std::vector<Affine> mine(count), seen(count), wanted(count);
+        const int last = one.first == Operation::scan ? comm.rank() : comm.size() - 1;
+        for (std::size_t i = 0; i < count; ++i) {
+          mine[i] = Affine{affine_part(comm.rank(), i, 1), affine_part(comm.rank(), i, 2)};
+          Affine total{affine_part(0, i, 1), affine_part(0, i, 2)};
+          for (int r = 1; r <= last; ++r) {
+            const Affine next{affine_part(r, i, 1), affine_part(r, i, 2)};
+            compose(nullptr, &total, &total, &next, 1);
+          }
+          wanted[i] = total;
+        }
+        const std::string what = std::string(to_string(one.first)) + " " + one.second.text();
+        if (one.first == Operation::reduce)
+          comm.reduce(mine.data(), seen.data(), count, composition(), 2, &one.second);
+        if (one.first == Operation::allreduce)
+          comm.allreduce(mine.data(), seen.data(), count, composition(), &one.second);
+        if (one.first == Operation::scan)
+          comm.scan(mine.data(), seen.data(), count, composition(), &one.second);
+        if (one.first != Operation::reduce || comm.rank() == 2)
+          expect_equal(reinterpret_cast<const unsigned char*>(seen.data()), wanted, what);
+      }
+    }
+  });
+}
+
+// Blocks of unequal counts, some empty, with gaps between them that stay as they were.
+void vectors(Communicator& comm) {
+  const int ranks = comm.size(), rank = comm.rank();
+  const auto p = static_cast<std::size_t>(ranks);
+  const auto count_of = [](int from, int to) {
+    return static_cast<std::size_t>((from * 5 + to * 3) % 4) * 4000 +
+           static_cast<std::size_t>((from + to) % 3) * 4;
+  };
+  for (int root = 0; root < ranks; ++root) {
+    std::vector<std::size_t> counts_(p), at(p), out_counts(p), out_at(p);
+    std::size_t end = 0, out_end = 0;
+    for (int r = 0; r < ranks; ++r) {
+      const auto i = static_cast<std::size_t>(r);
+      counts_[i] = count_of(r, root);
+      at[i] = end + 12;
+      end = at[i] + counts_[i];
+    }
+    const std::size_t mine = counts_[static_cast<std::size_t>(rank)];
+    const auto block = [](int from, int to, std::size_t bytes) {
+      return input(from * 32 + to, bytes / 4, 9);
+    };
+    Guarded all(end), own(mine);
+    put(own, block(rank, root, mine));
+    const auto check_all = [&](const char* what) {
+      for (int r = 0; r < ranks; ++r) {
+        const auto i = static_cast<std::size_t>(r);
+        expect_equal(all.data() + at[i], block(r, root, counts_[i]), what);
+        expect_equal(all.data() + at[i] - 12, std::vector<unsigned char>(12, 0xa5),
+                     std::string(what) + ": a gap");
+      }
+    };
+    comm.gatherv(own.data(), mine, all.data(), counts_.data(), at.data(), root);
+    if (rank == root) check_all("gatherv");
+    Guarded back(mine);
+    comm.scatterv(all.data(), counts_.data(), at.data(), back.data(), mine, root);
+    expect_equal(back.data(), block(rank, root, mine), "scatterv");
+    Guarded fresh(end);
+    std::memcpy(all.data(), fresh.data(), end);
+    comm.allgatherv(own.data(), mine, all.data(), counts_.data(), at.data());
+    check_all("allgatherv");
+    std::size_t in_end = 0;
+    for (int r = 0; r < ranks; ++r) {
+      const auto i = static_cast<std::size_t>(r);
+      out_counts[i] = count_of(rank, r + root);
+      out_at[i] = out_end + 4;
+      out_end = out_at[i] + out_counts[i];
+      counts_[i] = count_of(r, rank + root);
+      at[i] = in_end + 8;
+      in_end = at[i] + counts_[i];
+    }
+    Guarded out(out_end), in(in_end);
+    for (int r = 0; r < ranks; ++r) {
+      const auto i = static_cast<std::size_t>(r);
+      const Numbers numbers = block(rank, r, out_counts[i]);
+      if (!numbers.empty()) std::memcpy(out.data() + out_at[i], numbers.data(), out_counts[i]);
+    }
+    comm.alltoallv(out.data(), out_counts.data(), out_at.data(), in.data(), counts_.data(), at.data());
+    for (int r = 0; r < ranks; ++r) {
+      const auto i = static_cast<std::size_t>(r);
+      expect_equal(in.data() + at[i], block(r, rank, counts_[i]), "alltoallv");
+    }
+    std::vector<std::size_t> elements(p);
+    std::size_t total = 0, first = 0;
+    for (int r = 0; r < ranks; ++r) {
+      elements[static_cast<std::size_t>(r)] = count_of(r, root) / 4;
+      if (r < rank) first += count_of(r, root) / 4;
+      total += count_of(r, root) / 4;
+    }
+    const std::size_t part = elements[static_cast<std::size_t>(rank)];
+    Guarded send(total * 4), receive(part * 4);
+    put(send, input(rank, total, root));
+    comm.reduce_scatter(send.data(), receive.data(), elements.data(), sum());
+    const Numbers result = sums(0, ranks, total, root);
+    const auto begin = result.begin() + static_cast<std::ptrdiff_t>(first);
+    expect_equal(receive.data(), Numbers(begin, begin + static_cast<std::ptrdiff_t>(part)), "reduce_scatter");
+    expect(out.whole() && in.whole() && all.whole() && back.whole() && receive.whole(), "a guard zone");
+  }
+}
+
+TEST(Collectives, VectorVersions) {
+  for (int ranks : {1, 2, 3, 5}) {
+    ThreadGroup group(ranks);
+    group.run(vectors);
+  }
+  fork_and_run(4, GroupOptions(), vectors);
+}
+
+TEST(Collectives, WhatAllRanksSeeAlikeIsRefusedWithoutEffect) {
+  ThreadGroup group(2);
+  group.run([](Communicator& comm) {
+    float x = 1;
+    EXPECT_THROW(comm.broadcast(&x, 4, 2), ArgumentError);
+    EXPECT_THROW(comm.broadcast(&x, 4, -1), ArgumentError);
+    EXPECT_THROW(comm.reduce(&x, &x, 1, Operator(), 0), ArgumentError);
+    EXPECT_THROW(comm.select(Operation::broadcast, "rinng"), ArgumentError);
+    float y = static_cast<float>(comm.rank());
+    comm.broadcast(&y, 4, 1);
+    EXPECT_EQ(y, 1.0f);
+  });
+}
+
+TEST(Collectives, WhatOneRankSeesBreaksTheGroup) {
+  ThreadGroup group(2);
+  EXPECT_THROW(group.run([](Communicator& comm) {
+    float x = 1;
+    comm.broadcast(comm.rank() == 1 ? nullptr : &x, 4, 0);
+    comm.barrier();
+  }),
+               ArgumentError);
+  EXPECT_TRUE(group.broken());
+}
+
+TEST(Collectives, SelectionHoldsUntilTheNext) {
+  ThreadGroup group(2);
+  group.run([](Communicator& comm) {
+    CallFacts facts;
+    facts.operation = Operation::allreduce;
+    facts.bytes = 64;
+    comm.select(Operation::allreduce, "sliced:chunk=4096");
+    EXPECT_EQ(comm.why(facts).spec.name, "sliced");
+    Check(comm, Operation::allreduce, family(Operation::allreduce).parse("auto"))(3000, 0, 1);
+    comm.select(Operation::allreduce, "auto");
+    EXPECT_FALSE(comm.why(facts).why.empty());
+    Numbers x = input(comm.rank(), 16, 1), y(16);
+    comm.allreduce(x.data(), y.data(), 16, sum());
+    EXPECT_EQ(y, sums(0, 2, 16, 1));
+  });
+}
+
+}  // namespace
+}  // namespace phicoll
