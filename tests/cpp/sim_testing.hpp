@@ -55,6 +55,7 @@ inline Machine chip(int cores = 60) {
   p.issue_interval = 2;
   p.look_instructions = 4;
   p.store_instructions = 4;
+  p.combine_instructions = 2;
   p.l1_hit = 9;
   p.l2_hit = 24;
   p.atomic_hit = 25;

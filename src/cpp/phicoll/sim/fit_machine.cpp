@@ -98,7 +98,8 @@ class Fit {
   }
 
   void core() {
-    for (const char* parameter : {"core.issue_interval", "core.look_instructions", "core.store_instructions"})
+    for (const char* parameter : {"core.issue_interval", "core.look_instructions", "core.store_instructions",
+                                  "core.combine_instructions"})
       guess(parameter);
     measured_or_guessed("core.l1_hit", costs_.l1_hit, "not measured");
     measured_or_guessed("core.l2_hit", costs_.l2_hit, "not measured");

@@ -47,8 +47,9 @@ struct MachineParameters {
   int clock_mhz = 0;
   Protocol protocol = Protocol::directory;
   // core
-  int issue_interval = 0, look_instructions = 0, store_instructions = 0, l1_hit = 0, l2_hit = 0,
-      atomic_hit = 0, atomic_execute = 0, pause = 0, store_buffer = 0, store_window = 0, core_window = 0;
+  int issue_interval = 0, look_instructions = 0, store_instructions = 0, combine_instructions = 0, l1_hit = 0,
+      l2_hit = 0, atomic_hit = 0, atomic_execute = 0, pause = 0, store_buffer = 0, store_window = 0,
+      core_window = 0;
   // caches
   int l1_kib = 0, l1_ways = 0, l2_kib = 0, l2_ways = 0;
   Switch prefetcher = Switch::on;
@@ -104,6 +105,8 @@ void describe_machine(Visitor& v, MachineParameters& m) {
   v.number("core.look_instructions", m.look_instructions, 1, 64, "",
            "instructions of a look at a word: load, compare, branch");
   v.number("core.store_instructions", m.store_instructions, 1, 64, "", "instructions of a store");
+  v.number("core.combine_instructions", m.combine_instructions, 0, 256, "",
+           "instructions that a reduction takes for each line of each operand, beyond storing the result");
   v.number("core.l1_hit", m.l1_hit, 1, 1000, "cycles",
            "a read that hits the first-level cache, instructions included");
   v.number("core.l2_hit", m.l2_hit, 1, 1000, "cycles", "a read that hits the second-level cache");

@@ -126,8 +126,8 @@ class SimPort {
     return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
   }
   Data shared(void* pointer) const { return Data{static_cast<unsigned char*>(pointer)}; }
-  void move(Data to, Data from, std::size_t bytes, Stores = Stores::cached) const {
-    simulation_->copy(rank_, to.at, from.at, bytes);
+  void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
+    simulation_->copy(rank_, to.at, from.at, bytes, stores);
   }
   void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
     simulation_->combine(rank_, op, to.at, left.at, right.at, count);

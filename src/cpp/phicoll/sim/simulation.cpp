@@ -1,5 +1,7 @@
 #include "phicoll/sim/simulation.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +18,6 @@ Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t b
     : machine_(machine),
       shape_(shape),
       options_(options),
-      memory_(nullptr),
       bytes_((std::max<std::size_t>(bytes, 1) + arch::stride_bytes - 1) / arch::stride_bytes *
              arch::stride_bytes),
       wheel_(options.shuffle, measure::mix_seed(options.seed, 3)),
@@ -62,14 +63,26 @@ Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t b
   }
   if (options.check) coherence_.check_always();
   coherence_.add_lines(bytes_ / arch::line_bytes);
-  memory_ = static_cast<unsigned char*>(allocate_strided(bytes_));
-  std::memset(memory_, 0, bytes_);
+  if (options.ghost_from < bytes_) {
+    void* const mapping =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED)
+      throw ResourceError("simulation: no address space for " + std::to_string(bytes_) + " bytes");
+    memory_ = static_cast<unsigned char*>(mapping);
+    mapped_ = true;
+  } else {
+    memory_ = static_cast<unsigned char*>(allocate_strided(bytes_));
+    std::memset(memory_, 0, bytes_);
+  }
 }
 
 Simulation::~Simulation() {
   // Fibers that did not finish are unwound before what they look at goes away.
   for (Context& c : contexts_) c.fiber.reset();
-  std::free(memory_);
+  if (mapped_)
+    munmap(memory_, bytes_);
+  else
+    std::free(memory_);
 }
 
 LineId Simulation::line_of(const void* place) const {

@@ -41,6 +41,8 @@ struct SimOptions {
   bool check = false;      ///< every change of a line is checked by the protocol's rules; slow
   bool elide = true;  ///< false: every look of a waiting rank is simulated, what eliding is compared with
   bool log = false;   ///< keep a Log
+  /// Memory from this byte on is *ghost*: its lines have states and take time, but its bytes do not move.
+  std::size_t ghost_from = SIZE_MAX;
 };
 
 /// No rank can go on. The text says who waits for what.
@@ -92,11 +94,21 @@ class Simulation final : private CoherenceListener {
   std::uint64_t update(int rank, void* word, unsigned bytes, Update how, std::uint64_t value,
                        std::uint64_t expected);
   std::uint64_t wait(int rank, const Awaited& awaited);
-  void copy(int rank, void* destination, const void* source, std::size_t bytes);
+  /// `streaming`: whole lines are stored without reading them.
+  void copy(int rank, void* destination, const void* source, std::size_t bytes,
+            Stores stores = Stores::cached);
   void combine(int rank, const Operator& op, void* to, const void* left, const void* right,
                std::size_t count);
   /// A rank's own data lies in the simulated memory too. Throws Error naming the rank for a range outside.
   void check_bound(int rank, const void* pointer, std::size_t bytes) const;
+  /// Stores to `bytes` of memory, line by line, as a program does that writes its data.
+  void write(int rank, void* to, const void* from, std::size_t bytes);
+  /// What the rank would see there now, its own stores included. No simulated time, no change of any line.
+  void peek(int rank, const void* from, void* into, std::size_t bytes);
+  bool ghost(const void* place) const {
+    return static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) >=
+           options_.ghost_from;
+  }
   void prefetch(int rank, const void* line);
   void evict(int rank, const void* line);
   void fence(int rank);
@@ -124,6 +136,13 @@ class Simulation final : private CoherenceListener {
     unsigned char data[64];
   };
 
+  /// Of the prefetcher.
+  struct Stream {
+    LineId last_miss = UINT32_MAX;
+    LineId end = 0;  // lines below have been prefetched
+    int length = 0;  // misses in a row on neighbouring lines
+  };
+
   struct Context {
     int rank = 0;
     int core = 0;
@@ -139,9 +158,7 @@ class Simulation final : private CoherenceListener {
     int weight = 0;               // of its instructions on the issue port; 256 for one that runs
     std::int64_t vain_loads = 0;  // since anything changed
     std::int64_t changes = 0;
-    LineId last_miss = UINT32_MAX;
-    LineId stream_end = 0;      // lines below have been prefetched
-    int stream = 0;             // misses in a row on neighbouring lines
+    Stream streams[2];          // the second is a reduction's right operand's
     std::vector<Store> stores;  // a ring, in program order from first_store
     std::size_t first_store = 0;
     std::size_t store_count = 0;
@@ -165,9 +182,10 @@ class Simulation final : private CoherenceListener {
   void spend(Context& c, int instructions, Cycles least);
   void wake_parked(int core, LineId line);
 
-  void read_line(Context& c, LineId line);
+  void read_part(Context& c, const void* from, void* destination, std::size_t bytes, int stream);
+  void read_line(Context& c, LineId line, int stream);
   void own_line(Context& c, LineId line);
-  void train_prefetcher(Context& c, LineId line, bool missed);
+  void train_prefetcher(Context& c, LineId line, bool missed, int which);
   void push_store(Context& c, LineId line, unsigned offset, const void* value, unsigned bytes, bool no_read);
   void pump_stores(Context& c);
   void commit(Context& c, const Store& store);
@@ -193,8 +211,9 @@ class Simulation final : private CoherenceListener {
   Machine machine_;
   Shape shape_;
   SimOptions options_;
-  unsigned char* memory_;
+  unsigned char* memory_ = nullptr;
   std::size_t bytes_;
+  bool mapped_ = false;  // memory_, which has ghost parts that nobody touches
   EventWheel wheel_;
   Counters counters_;
   std::unique_ptr<Log> log_;

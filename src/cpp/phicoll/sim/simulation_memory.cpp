@@ -20,9 +20,9 @@ constexpr std::int64_t vain_loads_a_rank = 4000000;
 // --- reading -----------------------------------------------------------------------------------------------
 
 /// A read of the line at the present time. Memory's image is what the rank sees when this returns.
-void Simulation::read_line(Context& c, LineId line) {
+void Simulation::read_line(Context& c, LineId line, int stream) {
   if (coherence_.readable(c.core, line)) {
-    train_prefetcher(c, line, false);
+    train_prefetcher(c, line, false, stream);
     spend(c, machine_.p.look_instructions, coherence_.hit(c.core, line));
     return;
   }
@@ -30,29 +30,30 @@ void Simulation::read_line(Context& c, LineId line) {
   c.kind = Request::read;
   c.line = line;
   coherence_.request(Request::read, c.core, c.rank, line);
-  train_prefetcher(c, line, true);
+  train_prefetcher(c, line, true, stream);
   suspend(c, Mode::blocked, 0);
 }
 
 /// Two misses on neighbouring lines start a stream; the prefetcher stays a few lines ahead of it.
-void Simulation::train_prefetcher(Context& c, LineId line, bool missed) {
+void Simulation::train_prefetcher(Context& c, LineId line, bool missed, int which) {
   if (machine_.p.prefetcher == Switch::off) return;
-  const bool in_stream = c.stream > 0 && (line == c.last_miss || line == c.last_miss + 1);
+  Stream& s = c.streams[which];
+  const bool in_stream = s.length > 0 && (line == s.last_miss || line == s.last_miss + 1);
   if (missed && !in_stream) {
-    c.stream = line == c.last_miss + 1 && c.last_miss != UINT32_MAX ? 1 : 0;
-    c.stream_end = line + 1;
-    c.last_miss = line;
-    if (c.stream == 0) return;
+    s.length = line == s.last_miss + 1 && s.last_miss != UINT32_MAX ? 1 : 0;
+    s.end = line + 1;
+    s.last_miss = line;
+    if (s.length == 0) return;
   } else if (!in_stream) {
     return;
   }
-  c.last_miss = line;
+  s.last_miss = line;
   const LineId end = static_cast<LineId>(
       std::min<std::size_t>(line + 1 + static_cast<LineId>(machine_.p.prefetch_lines), coherence_.lines()));
-  for (LineId next = std::max(c.stream_end, line + 1); next < end; ++next)
+  for (LineId next = std::max(s.end, line + 1); next < end; ++next)
     if (coherence_.state(c.core, next) == LineState::invalid && !coherence_.asked(c.core, next))
       coherence_.request(Request::prefetch, c.core, -1, next);
-  c.stream_end = std::max(c.stream_end, end);
+  s.end = std::max(s.end, end);
 }
 
 /// Something that others may poll for: they do not poll in vain.
@@ -77,7 +78,11 @@ std::uint64_t Simulation::load(int rank, const void* word, unsigned bytes) {
 }
 
 void Simulation::load_bytes(int rank, const void* from, void* destination, std::size_t bytes) {
-  Context& c = context(rank);
+  read_part(context(rank), from, destination, bytes, 0);
+}
+
+/// A load of bytes of one line; `stream` is the prefetcher's that it belongs to.
+void Simulation::read_part(Context& c, const void* from, void* destination, std::size_t bytes, int stream) {
   sync(c);
   const LineId line = line_of(from);
   const auto count = static_cast<unsigned>(bytes);
@@ -90,8 +95,8 @@ void Simulation::load_bytes(int rank, const void* from, void* destination, std::
     return;
   }
   if (own == Own::part) drain(c);
-  read_line(c, line);
-  std::memcpy(destination, from, bytes);
+  read_line(c, line, stream);
+  if (!ghost(from)) std::memcpy(destination, from, bytes);
   end_operation(c, cause_of(from, count, ~std::uint64_t{0}));
 }
 
@@ -171,7 +176,8 @@ void Simulation::pump_stores(Context& c) {
 }
 
 void Simulation::commit(Context& c, const Store& s) {
-  std::memcpy(memory_ + std::size_t{s.line} * arch::line_bytes + s.offset, s.data, s.bytes);
+  unsigned char* const place = memory_ + std::size_t{s.line} * arch::line_bytes + s.offset;
+  if (!ghost(place)) std::memcpy(place, s.data, s.bytes);
   coherence_.modify(c.core, s.line);
   ++counters_.stores;
   note_change();
@@ -253,7 +259,7 @@ void Simulation::fence(int rank) {
   end_operation(c, Log::none);
 }
 
-void Simulation::copy(int rank, void* destination, const void* source, std::size_t bytes) {
+void Simulation::copy(int rank, void* destination, const void* source, std::size_t bytes, Stores stores) {
   Context& c = context(rank);
   sync(c);
   if (bytes == 0) return;
@@ -265,18 +271,19 @@ void Simulation::copy(int rank, void* destination, const void* source, std::size
   while (bytes != 0) {
     const std::size_t piece =
         std::min(bytes, arch::line_bytes - std::max<std::size_t>(offset_of(from), offset_of(to)));
-    unsigned char data[arch::line_bytes];
+    unsigned char data[arch::line_bytes] = {};
     const LineId line = line_of(from);
     const Own own = own_store(c, line, offset_of(from), static_cast<unsigned>(piece), data);
     if (own != Own::whole) {
       if (own == Own::part) drain(c);
       sync(c);
-      read_line(c, line);
-      std::memcpy(data, from, piece);
+      read_line(c, line, 0);
+      if (!ghost(from)) std::memcpy(data, from, piece);
     }
     sync(c);
     spend(c, machine_.p.store_instructions, 0);
-    push_store(c, line_of(to), offset_of(to), data, static_cast<unsigned>(piece), false);
+    push_store(c, line_of(to), offset_of(to), data, static_cast<unsigned>(piece),
+               stores == Stores::streaming && piece == arch::line_bytes);
     from += piece;
     to += piece;
     bytes -= piece;

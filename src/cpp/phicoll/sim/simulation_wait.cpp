@@ -46,7 +46,7 @@ std::uint64_t Simulation::wait(int rank, const Awaited& a) {
     const unsigned width = a.whole_line ? static_cast<unsigned>(arch::line_bytes) : a.bytes;
     if (c.store_count != 0 && own_store(c, line, offset_of(a.place), width, own) != Own::none) drain(c);
     if (operation >= 0) log_->operations[static_cast<std::size_t>(operation)].missed = wheel_.now();
-    read_line(c, line);
+    read_line(c, line, 0);
     if (a.holds()) break;
     if (coherence_.readable(c.core, line)) {
       look_again(c, line);

@@ -1,0 +1,587 @@
+#include "phicoll/collectives/program.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "phicoll/collectives/family.hpp"
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+
+namespace {
+
+std::uint64_t mixed(std::uint64_t seed) {
+  std::uint64_t z = seed + 0x9e3779b97f4a7c15ull;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+std::uint64_t mixed(std::uint64_t seed, std::uint64_t a, std::uint64_t b) {
+  return mixed(mixed(mixed(seed) ^ a) ^ (b << 20));
+}
+
+void draw_bytes(std::uint64_t seed, unsigned char* to, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += 8) {
+    const std::uint64_t word = mixed(seed + i);
+    std::memcpy(to + i, &word, std::min<std::size_t>(8, bytes - i));
+  }
+}
+
+template <class T>
+void put(unsigned char* to, T value) {
+  std::memcpy(to, &value, sizeof value);
+}
+
+// One element. Sums of such values are small integers, products powers of two or units: exact in every type.
+void draw_element(std::uint64_t drawn, Type type, Op op, unsigned char* to) {
+  static const int few[] = {1, -1, 2, 1, -1, 1, -1, 1};
+  const int value = op == Op::prod ? few[drawn % 8] : static_cast<int>(drawn % 11) - 5;
+  const bool turned = (drawn >> 8 & 1) != 0;
+  switch (type) {
+    case Type::float32:
+      put(to, static_cast<float>(value));
+      return;
+    case Type::float64:
+      put(to, static_cast<double>(value));
+      return;
+    case Type::complex64:
+      put(to, turned ? 0.0f : static_cast<float>(value));
+      put(to + 4, turned ? static_cast<float>(value) : 0.0f);
+      return;
+    case Type::complex128:
+      put(to, turned ? 0.0 : static_cast<double>(value));
+      put(to + 8, turned ? static_cast<double>(value) : 0.0);
+      return;
+    case Type::float_int:
+      put(to, static_cast<float>(value));
+      put(to + 4, static_cast<std::int32_t>(drawn >> 16 & 7));
+      return;
+    case Type::double_int:
+      std::memset(to, 0, 16);
+      put(to, static_cast<double>(value));
+      put(to + 8, static_cast<std::int32_t>(drawn >> 16 & 7));
+      return;
+    case Type::long_int:
+      std::memset(to, 0, 16);
+      put(to, static_cast<std::int64_t>(value));
+      put(to + 8, static_cast<std::int32_t>(drawn >> 16 & 7));
+      return;
+    case Type::two_int:
+      put(to, static_cast<std::int32_t>(value));
+      put(to + 4, static_cast<std::int32_t>(drawn >> 16 & 7));
+      return;
+    case Type::short_int:
+      std::memset(to, 0, 8);
+      put(to, static_cast<std::int16_t>(value));
+      put(to + 4, static_cast<std::int32_t>(drawn >> 16 & 7));
+      return;
+    default:
+      draw_bytes(drawn, to, bytes_of(type));
+  }
+}
+
+std::size_t sum(const std::vector<std::size_t>& counts) {
+  std::size_t total = 0;
+  for (const std::size_t count : counts) total += count;
+  return total;
+}
+
+/// Where blocks begin that lie `gap` apart.
+std::vector<std::size_t> places(const std::vector<std::size_t>& counts, std::size_t gap) {
+  std::vector<std::size_t> at;
+  std::size_t next = 0;
+  for (const std::size_t count : counts) {
+    at.push_back(next);
+    next += count + gap;
+  }
+  return at;
+}
+
+/// From the first block's begin to the last one's end.
+std::size_t span(const std::vector<std::size_t>& counts, std::size_t gap) {
+  return sum(counts) + (counts.empty() ? 0 : (counts.size() - 1) * gap);
+}
+
+/// What `rank` sends to each, and gets from each, in an alltoall.
+std::vector<std::size_t> row_of(const ProgramCall& call, int ranks, int rank) {
+  const auto n = static_cast<std::size_t>(ranks);
+  const auto first = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank) * n);
+  return std::vector<std::size_t>(first, first + static_cast<std::ptrdiff_t>(n));
+}
+std::vector<std::size_t> column_of(const ProgramCall& call, int ranks, int rank) {
+  const auto n = static_cast<std::size_t>(ranks);
+  std::vector<std::size_t> column;
+  for (std::size_t from = 0; from < n; ++from)
+    column.push_back(call.counts[from * n + static_cast<std::size_t>(rank)]);
+  return column;
+}
+
+bool exact_in_any_order(Type type, Op op) {
+  const bool floating =
+      type == Type::float32 || type == Type::float64 || type == Type::complex64 || type == Type::complex128;
+  return op != Op::minloc && op != Op::maxloc && !(floating && (op == Op::sum || op == Op::prod));
+}
+
+}  // namespace
+
+bool reduces(Operation operation) {
+  return operation == Operation::reduce || operation == Operation::allreduce ||
+         operation == Operation::scan || operation == Operation::reduce_scatter;
+}
+
+Operator Program::operator_of(const ProgramCall& call) const {
+  return reduces(call.operation) ? find_operator(call.type, call.op) : Operator();
+}
+
+std::string Program::describe(const ProgramCall& call) const {
+  std::string text = to_string(call.operation);
+  text += " by " + call.algorithm;
+  if (reduces(call.operation))
+    text += std::string(" of ") + to_string(call.type) + " " + to_string(call.op) +
+            (call.exclusive ? " exclusive" : "");
+  if (call.counts.empty())
+    text += ", count " + std::to_string(call.count);
+  else {
+    text += ", counts";
+    for (const std::size_t count : call.counts) text += " " + std::to_string(count);
+    text += ", gap " + std::to_string(call.gap);
+  }
+  text += ", root " + std::to_string(call.root);
+  if (call.in_place) text += ", in place";
+  text += ", send " + std::to_string(call.send) + " from byte " + std::to_string(call.send_at) +
+          ", receive " + std::to_string(call.receive) + " from byte " + std::to_string(call.receive_at);
+  if (call.fill != 0) text += ", filled";
+  return text;
+}
+
+CallExtents Program::extents(const ProgramCall& call, int rank) const {
+  const bool root = rank == call.root;
+  const bool vector = !call.counts.empty();
+  const auto n = static_cast<std::size_t>(ranks);
+  const auto r = static_cast<std::size_t>(rank);
+  const std::size_t element = reduces(call.operation) ? bytes_of(call.type) : 1;
+  const std::size_t bytes = call.count * element;
+  CallExtents found;
+  switch (call.operation) {
+    case Operation::barrier:
+      return found;
+    case Operation::broadcast:
+      found.receive = bytes;
+      return found;
+    case Operation::reduce:
+      found.receive = root ? bytes : 0;
+      found.send = root && call.in_place ? 0 : bytes;
+      return found;
+    case Operation::allreduce:
+    case Operation::scan:
+      found.receive = bytes;
+      found.send = call.in_place ? 0 : bytes;
+      return found;
+    case Operation::gather:
+      if (root) found.receive = vector ? span(call.counts, call.gap) : n * bytes;
+      if (!(root && call.in_place)) found.send = vector ? call.counts[r] : bytes;
+      return found;
+    case Operation::scatter:
+      if (root) found.send = vector ? span(call.counts, call.gap) : n * bytes;
+      if (!(root && call.in_place)) found.receive = vector ? call.counts[r] : bytes;
+      return found;
+    case Operation::allgather:
+      found.receive = vector ? span(call.counts, call.gap) : n * bytes;
+      if (!call.in_place) found.send = vector ? call.counts[r] : bytes;
+      return found;
+    case Operation::alltoall:
+      found.receive = vector ? span(column_of(call, ranks, rank), call.gap) : n * bytes;
+      if (!call.in_place) found.send = vector ? span(row_of(call, ranks, rank), call.gap) : n * bytes;
+      return found;
+    case Operation::reduce_scatter: {
+      const std::size_t all = vector ? sum(call.counts) * element : n * bytes;
+      const std::size_t own = vector ? call.counts[r] * element : bytes;
+      found.receive = call.in_place ? all : own;
+      found.send = call.in_place ? 0 : all;
+      return found;
+    }
+  }
+  return found;
+}
+
+Contribution Program::contribution(const ProgramCall& call, int rank) const {
+  const CallExtents extents_here = extents(call, rank);
+  const bool root = rank == call.root;
+  const auto r = static_cast<std::size_t>(rank);
+  const Contribution none{call.receive, call.receive_at, 0};
+  const Contribution sent{call.send, call.send_at, extents_here.send};
+  const Contribution received{call.receive, call.receive_at, extents_here.receive};
+  const auto own_block = [&]() {
+    const std::size_t at = call.counts.empty() ? r * call.count : places(call.counts, call.gap)[r];
+    return Contribution{call.receive, call.receive_at + at,
+                        call.counts.empty() ? call.count : call.counts[r]};
+  };
+  switch (call.operation) {
+    case Operation::barrier:
+      return none;
+    case Operation::broadcast:
+      return root ? received : none;
+    case Operation::reduce:
+      return root && call.in_place ? received : sent;
+    case Operation::gather:
+      return root && call.in_place ? own_block() : sent;
+    case Operation::scatter:
+      return root ? sent : none;
+    case Operation::allgather:
+      return call.in_place ? own_block() : sent;
+    default:
+      return call.in_place ? received : sent;
+  }
+}
+
+void Program::filling(const ProgramCall& call, int rank, unsigned char* into) const {
+  const std::size_t bytes = contribution(call, rank).bytes;
+  const std::uint64_t drawn = mixed(seed, call.fill, static_cast<std::uint64_t>(rank));
+  if (!reduces(call.operation) || exact_in_any_order(call.type, call.op)) {
+    draw_bytes(drawn, into, bytes);
+    return;
+  }
+  const std::size_t size = bytes_of(call.type);
+  for (std::size_t at = 0; at < bytes; at += size)
+    draw_element(mixed(drawn + at), call.type, call.op, into + at);
+}
+
+std::vector<unsigned char> Program::filling(const ProgramCall& call, int rank) const {
+  std::vector<unsigned char> bytes(contribution(call, rank).bytes);
+  filling(call, rank, bytes.data());
+  return bytes;
+}
+
+CallFacts Program::facts(const ProgramCall& call) const {
+  CallFacts facts;
+  facts.operation = call.operation;
+  facts.bytes = call.count;
+  if (reduces(call.operation)) {
+    const Operator op = operator_of(call);
+    facts.bytes = call.count * op.element_bytes;
+    facts.commutative = op.commutative;
+    facts.associative = op.associative;
+  }
+  if (call.counts.empty()) return facts;
+  facts.vector = true;
+  facts.known = call.operation == Operation::allgather || call.operation == Operation::reduce_scatter;
+  facts.bytes = 0;
+  if (facts.known)
+    facts.bytes = sum(call.counts) * (reduces(call.operation) ? bytes_of(call.type) : 1) /
+                  static_cast<std::size_t>(ranks);
+  return facts;
+}
+
+void Program::check() const {
+  if (ranks < 1) throw ArgumentError("ranks", std::to_string(ranks), "1 or more");
+  const auto n = static_cast<std::size_t>(ranks);
+  for (std::size_t c = 0; c < calls.size(); ++c) {
+    const ProgramCall& call = calls[c];
+    const std::string where = "calls[" + std::to_string(c) + "].";
+    const auto refuse = [&](const char* argument, const std::string& got, const std::string& allowed) {
+      throw ArgumentError(where + argument, got, allowed);
+    };
+    if (call.root < 0 || call.root >= ranks)
+      refuse("root", std::to_string(call.root), "0.." + std::to_string(ranks - 1));
+    if (!call.delays.empty() && call.delays.size() != n)
+      refuse("delays", std::to_string(call.delays.size()), "none, or one for each rank");
+    if (call.operation == Operation::barrier) continue;
+    family(call.operation).parse(call.algorithm);
+    if (reduces(call.operation)) {
+      find_operator(call.type, call.op);
+      if (call.fill == 0 && !exact_in_any_order(call.type, call.op))
+        refuse("fill", "none", "a seed, where results of drawn bytes would depend on the order");
+    }
+    if (call.in_place && (call.operation == Operation::broadcast))
+      refuse("in_place", "a broadcast", "an operation with a send and a receive buffer");
+    if (!call.counts.empty()) {
+      const bool pairs = call.operation == Operation::alltoall;
+      const bool has = pairs || call.operation == Operation::gather || call.operation == Operation::scatter ||
+                       call.operation == Operation::allgather || call.operation == Operation::reduce_scatter;
+      if (!has) refuse("counts", "some", "none: this operation has no vector version");
+      if (call.counts.size() != (pairs ? n * n : n))
+        refuse("counts", std::to_string(call.counts.size()), std::to_string(pairs ? n * n : n));
+      if (pairs && call.in_place)
+        for (std::size_t a = 0; a < n; ++a)
+          for (std::size_t b = 0; b < n; ++b)
+            if (call.counts[a * n + b] != call.counts[b * n + a])
+              refuse("counts", "different ones for the two ways", "equal ones, in place");
+    }
+    const auto inside = [&](const char* argument, int buffer, std::size_t at, std::size_t bytes) {
+      if (bytes == 0) return;
+      if (buffer < 0 || static_cast<std::size_t>(buffer) >= buffers.size())
+        refuse(argument, std::to_string(buffer), "a buffer of the program");
+      const std::size_t size = buffers[static_cast<std::size_t>(buffer)];
+      if (at > size || bytes > size - at)
+        refuse(argument, "bytes " + std::to_string(at) + " to " + std::to_string(at + bytes),
+               "bytes 0 to " + std::to_string(size) + " of buffer " + std::to_string(buffer));
+    };
+    for (int r = 0; r < ranks; ++r) {
+      const CallExtents used = extents(call, r);
+      inside("send", call.send, call.send_at, used.send);
+      inside("receive", call.receive, call.receive_at, used.receive);
+      if (call.send == call.receive && used.send != 0 && used.receive != 0 &&
+          call.send_at < call.receive_at + used.receive && call.receive_at < call.send_at + used.send)
+        refuse("receive", "memory that overlaps with send", "separate ranges, or in place");
+    }
+  }
+}
+
+std::vector<Buffers> Program::initial() const {
+  std::vector<Buffers> all(static_cast<std::size_t>(ranks));
+  for (std::size_t r = 0; r < all.size(); ++r)
+    for (std::size_t b = 0; b < buffers.size(); ++b) {
+      all[r].emplace_back(buffers[b]);
+      draw_bytes(mixed(seed, r, b + 1), all[r].back().data(), buffers[b]);
+    }
+  return all;
+}
+
+void Program::outcome(const ProgramCall& call, const std::vector<std::vector<unsigned char>>& given,
+                      const std::function<unsigned char*(int rank)>& receive) const {
+  const auto n = static_cast<std::size_t>(ranks);
+  const auto at_rank = [&](std::size_t r) { return receive(static_cast<int>(r)); };
+  const auto write = [](unsigned char* to, const unsigned char* from, std::size_t bytes) {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+  };
+  const bool vector = !call.counts.empty();
+  const std::vector<std::size_t> counts = vector ? call.counts : std::vector<std::size_t>(n, call.count);
+  const std::vector<std::size_t> at = places(counts, vector ? call.gap : 0);
+  const auto root = static_cast<std::size_t>(call.root);
+  const Operator op = operator_of(call);
+  // Of elements `first` to `first + count` over ranks 0 to `last`.
+  const auto reduced = [&](std::size_t last, std::size_t first, std::size_t count) {
+    const std::size_t skip = first * op.element_bytes;
+    std::vector<unsigned char> result(count * op.element_bytes);
+    write(result.data(), given[0].data() + skip, result.size());
+    for (std::size_t r = 1; r <= last && count != 0; ++r)
+      op.kernel(op.context, result.data(), result.data(), given[r].data() + skip, count);
+    return result;
+  };
+  switch (call.operation) {
+    case Operation::barrier:
+      break;
+    case Operation::broadcast:
+      for (std::size_t r = 0; r < n; ++r) write(at_rank(r), given[root].data(), call.count);
+      break;
+    case Operation::reduce: {
+      const auto result = reduced(n - 1, 0, call.count);
+      write(at_rank(root), result.data(), result.size());
+      break;
+    }
+    case Operation::allreduce: {
+      const auto result = reduced(n - 1, 0, call.count);
+      for (std::size_t r = 0; r < n; ++r) write(at_rank(r), result.data(), result.size());
+      break;
+    }
+    case Operation::scan:
+      for (std::size_t r = 0; r < n; ++r) {
+        if (call.exclusive && r == 0) continue;
+        const auto result = reduced(call.exclusive ? r - 1 : r, 0, call.count);
+        write(at_rank(r), result.data(), result.size());
+      }
+      break;
+    case Operation::gather:
+      for (std::size_t r = 0; r < n; ++r) write(at_rank(root) + at[r], given[r].data(), counts[r]);
+      break;
+    case Operation::scatter:
+      for (std::size_t r = 0; r < n; ++r)
+        if (!(call.in_place && r == root)) write(at_rank(r), given[root].data() + at[r], counts[r]);
+      break;
+    case Operation::allgather:
+      for (std::size_t to = 0; to < n; ++to)
+        for (std::size_t r = 0; r < n; ++r) write(at_rank(to) + at[r], given[r].data(), counts[r]);
+      break;
+    case Operation::alltoall:
+      for (std::size_t to = 0; to < n; ++to)
+        for (std::size_t from = 0; from < n; ++from) {
+          if (!vector) {
+            write(at_rank(to) + from * call.count, given[from].data() + to * call.count, call.count);
+            continue;
+          }
+          const auto column = column_of(call, ranks, static_cast<int>(to));
+          const auto row = row_of(call, ranks, static_cast<int>(from));
+          write(at_rank(to) + places(column, call.gap)[from], given[from].data() + places(row, call.gap)[to],
+                row[to]);
+        }
+      break;
+    case Operation::reduce_scatter:
+      for (std::size_t r = 0; r < n; ++r) {
+        const auto result = reduced(n - 1, places(counts, 0)[r], counts[r]);
+        write(at_rank(r), result.data(), result.size());
+      }
+      break;
+  }
+}
+
+std::vector<Buffers> Program::expected() const {
+  std::vector<Buffers> all = initial();
+  for (const ProgramCall& call : calls) {
+    if (call.operation == Operation::barrier) continue;
+    std::vector<std::vector<unsigned char>> given(all.size());  // what each rank contributes
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      const Contribution part = contribution(call, static_cast<int>(r));
+      if (part.bytes == 0) continue;
+      unsigned char* const place = all[r][static_cast<std::size_t>(part.buffer)].data() + part.at;
+      if (call.fill != 0) filling(call, static_cast<int>(r), place);
+      given[r].assign(place, place + part.bytes);
+    }
+    outcome(call, given, [&](int rank) {
+      return all[static_cast<std::size_t>(rank)][static_cast<std::size_t>(call.receive)].data() +
+             call.receive_at;
+    });
+  }
+  return all;
+}
+
+namespace {
+
+std::size_t up(std::size_t bytes) {
+  return (bytes + 127) / 128 * 128;
+}
+
+unsigned char guard_byte(int rank, std::size_t at) {
+  return static_cast<unsigned char>(0xa5u ^ (static_cast<unsigned>(rank) << 1) ^ (at & 1));
+}
+
+}  // namespace
+
+constexpr std::size_t ProgramLayout::guard;
+
+ProgramLayout::ProgramLayout(const Program& program) {
+  std::size_t next = guard;
+  for (const std::size_t bytes : program.buffers) {
+    at_.push_back(next);
+    next = up(next + bytes) + guard;
+  }
+  scratch_ = next;
+  std::size_t most = 0;
+  for (const ProgramCall& call : program.calls)
+    if (call.operation == Operation::alltoall && call.in_place)
+      for (int r = 0; r < program.ranks; ++r) most = std::max(most, program.extents(call, r).receive);
+  bytes_ = next + up(most);
+}
+
+// A guard zone ends where a buffer begins and begins where it ends, unaligned as that may be.
+void ProgramLayout::prepare(const Program& program, int rank, unsigned char* memory) const {
+  for (std::size_t i = 0; i < scratch_; ++i) memory[i] = guard_byte(rank, i);
+  for (std::size_t b = 0; b < at_.size(); ++b)
+    draw_bytes(mixed(program.seed, static_cast<std::uint64_t>(rank), b + 1), memory + at_[b],
+               program.buffers[b]);
+}
+
+Buffers ProgramLayout::take(const Program& program, int rank, const unsigned char* memory) const {
+  Buffers found;
+  std::size_t from = 0;
+  for (std::size_t b = 0; b <= at_.size(); ++b) {
+    const std::size_t to = b < at_.size() ? at_[b] : scratch_;
+    for (std::size_t i = from; i < to; ++i) {
+      if (memory[i] == guard_byte(rank, i)) continue;
+      const bool behind = b > 0 && i - from < guard;
+      throw Error(
+          "program: rank " + std::to_string(rank) + " wrote outside buffer " +
+          std::to_string(behind ? b - 1 : b) + ": the byte " +
+          (behind ? std::to_string(i - from) + " behind its end" : std::to_string(to - i) + " before it"));
+    }
+    if (b == at_.size()) break;
+    from = at_[b] + program.buffers[b];
+    found.emplace_back(memory + at_[b], memory + from);
+  }
+  return found;
+}
+
+BoundCall::BoundCall(const Program& program, const ProgramCall& made, int rank, Data send, Data receive,
+                     Data scratch) {
+  const CallExtents used = program.extents(made, rank);
+  const auto n = static_cast<std::size_t>(program.ranks);
+  const auto r = static_cast<std::size_t>(rank);
+  const bool root = rank == made.root;
+  const bool vector = !made.counts.empty();
+  if (used.send != 0) call.send = send;
+  if (used.receive != 0) call.receive = receive;
+  call.count = made.count;
+  call.root = made.root;
+  call.exclusive = made.exclusive;
+  call.op = program.operator_of(made);
+  const std::size_t block = vector && made.counts.size() == n ? made.counts[r] : made.count;
+  const std::size_t begin =
+      vector && made.counts.size() == n ? places(made.counts, made.gap)[r] : r * made.count;
+  switch (made.operation) {
+    case Operation::reduce:
+    case Operation::allreduce:
+    case Operation::scan:
+      if (made.in_place && used.send == 0) call.send = call.receive;
+      break;
+    case Operation::gather:
+      if (made.in_place && root && used.receive != 0) call.send = call.receive + begin;
+      call.count = block;
+      if (vector && root) {
+        counts = made.counts;
+        displacements = places(counts, made.gap);
+      }
+      break;
+    case Operation::scatter:
+      if (made.in_place && root && used.send != 0) call.receive = call.send + begin;
+      call.count = block;
+      if (vector && root) {
+        counts = made.counts;
+        displacements = places(counts, made.gap);
+      }
+      break;
+    case Operation::allgather:
+      if (made.in_place && used.receive != 0) call.send = call.receive + begin;
+      call.count = block;
+      if (vector) {
+        counts = made.counts;
+        displacements = places(counts, made.gap);
+      }
+      break;
+    case Operation::alltoall:
+      if (made.in_place) {
+        saved = used.receive;
+        call.send = scratch;
+      }
+      if (vector) {
+        counts = column_of(made, program.ranks, rank);
+        displacements = places(counts, made.gap);
+        send_counts = row_of(made, program.ranks, rank);
+        send_displacements = places(send_counts, made.gap);
+      }
+      break;
+    case Operation::reduce_scatter:
+      if (made.in_place) call.send = call.receive;
+      if (vector) {
+        counts = made.counts;
+        displacements = places(counts, 0);
+      }
+      break;
+    case Operation::barrier:
+    case Operation::broadcast:
+      break;
+  }
+  if (!counts.empty()) {
+    call.counts = counts.data();
+    call.displacements = displacements.data();
+  }
+  if (!send_counts.empty()) {
+    call.send_counts = send_counts.data();
+    call.send_displacements = send_displacements.data();
+  }
+}
+
+void check_same(const std::vector<Buffers>& expected, const std::vector<Buffers>& found) {
+  for (std::size_t r = 0; r < expected.size(); ++r)
+    for (std::size_t b = 0; b < expected[r].size(); ++b) {
+      const auto& right = expected[r][b];
+      const auto& got = found.at(r).at(b);
+      const auto at = std::mismatch(right.begin(), right.end(), got.begin()).first;
+      if (at == right.end()) continue;
+      const auto byte = static_cast<std::size_t>(at - right.begin());
+      throw Error("program: rank " + std::to_string(r) + ", buffer " + std::to_string(b) + ", byte " +
+                  std::to_string(byte) + ": " + std::to_string(got[byte]) + " instead of " +
+                  std::to_string(*at));
+    }
+}
+
+}  // namespace phicoll

@@ -1,0 +1,134 @@
+#pragma once
+
+// A Program: a list of collectives that all ranks make one after the other, with their buffers. It is data,
+// so the same one runs by threads, by processes, on a simulated machine and on the counting port, and its
+// result is known from a plain computation. What tests draw at random, and what a simulated run repeats, are
+// Programs.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/call.hpp"
+#include "phicoll/collectives/operators.hpp"
+#include "phicoll/collectives/spec.hpp"
+
+namespace phicoll {
+
+/// One collective, the same on every rank. Its arguments mean what they mean to a Communicator.
+struct ProgramCall {
+  Operation operation = Operation::barrier;
+  std::string algorithm = "auto";
+  int root = 0;
+  bool exclusive = false;  ///< of a scan
+  Type type = Type::uint8;
+  Op op = Op::bxor;  ///< of a reduction
+  /// The message or a block: bytes, or elements of a reduction.
+  std::size_t count = 0;
+  /// Not empty: a vector version, of block i or, in an alltoall, of what `from` sends to `to` at
+  /// [from * ranks + to].
+  std::vector<std::size_t> counts;
+  std::size_t gap = 0;  ///< bytes between the blocks of a vector version; reduce_scatter has none
+  bool in_place = false;
+  int send = 0, receive = 1;                ///< which buffers
+  std::size_t send_at = 0, receive_at = 0;  ///< where in them, in bytes
+  /// Not 0: each rank writes what it contributes anew before the call, drawn from this seed; elements of a
+  /// reduction get values whose results are exact in any order.
+  std::uint64_t fill = 0;
+  /// Turns that each rank takes before the call; empty: none.
+  std::vector<int> delays;
+};
+
+/// Ranges of a rank's buffers that a call reads and writes; of no bytes where it has none.
+struct CallExtents {
+  std::size_t send = 0;
+  std::size_t receive = 0;
+};
+
+/// What a rank contributes to a call: `bytes` of buffer `buffer`, from `at`.
+struct Contribution {
+  int buffer = 0;
+  std::size_t at = 0;
+  std::size_t bytes = 0;
+};
+
+/// A rank's buffers.
+using Buffers = std::vector<std::vector<unsigned char>>;
+
+struct Program {
+  int ranks = 1;
+  std::uint64_t seed = 1;            ///< of what buffers hold at first
+  std::vector<std::size_t> buffers;  ///< bytes of each, the same on every rank
+  std::vector<ProgramCall> calls;
+
+  /// Throws ArgumentError naming the call's number and argument: a range outside a buffer, overlapping
+  /// ranges, a root, algorithm, operator or pairing that does not exist, counts for another number of ranks,
+  /// floating sums without `fill` (their result would depend on the order).
+  void check() const;
+  /// What the buffers of each rank hold before and after the calls, by a computation without algorithms.
+  std::vector<Buffers> initial() const;
+  std::vector<Buffers> expected() const;
+
+  /// Writes the results of a call behind `receive(rank)`, from what every rank contributes.
+  void outcome(const ProgramCall& call, const std::vector<std::vector<unsigned char>>& given,
+               const std::function<unsigned char*(int rank)>& receive) const;
+  CallExtents extents(const ProgramCall& call, int rank) const;
+  Contribution contribution(const ProgramCall& call, int rank) const;
+  /// What `fill` writes there.
+  std::vector<unsigned char> filling(const ProgramCall& call, int rank) const;
+  /// The same into a buffer of contribution().bytes.
+  void filling(const ProgramCall& call, int rank, unsigned char* into) const;
+  CallFacts facts(const ProgramCall& call) const;
+  Operator operator_of(const ProgramCall& call) const;
+  std::string describe(const ProgramCall& call) const;
+};
+
+/// Whether the operation has an operator.
+bool reduces(Operation operation);
+
+/// Where a rank's buffers lie in one piece of memory: each between guard zones, at a multiple of 128 bytes;
+/// the last part is for data of alltoalls in place.
+class ProgramLayout {
+ public:
+  static constexpr std::size_t guard = 128;
+
+  explicit ProgramLayout(const Program& program);
+
+  std::size_t bytes() const { return bytes_; }
+  std::size_t at(int buffer) const { return at_[static_cast<std::size_t>(buffer)]; }
+  /// Behind a rank's `memory`; also where a buffer that does not exist would be.
+  Data place(unsigned char* memory, int buffer, std::size_t offset) const {
+    const auto b = static_cast<std::size_t>(buffer);
+    return Data{b < at_.size() ? memory + at_[b] + offset : nullptr};
+  }
+  std::size_t scratch() const { return scratch_; }
+  /// Guard zones and initial content.
+  void prepare(const Program& program, int rank, unsigned char* memory) const;
+  /// The buffers as they are. Throws Error naming rank, buffer and byte if a guard zone was written.
+  Buffers take(const Program& program, int rank, const unsigned char* memory) const;
+
+ private:
+  std::vector<std::size_t> at_;
+  std::size_t scratch_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+/// A call as an algorithm gets it on one rank. Refers to itself: not to be copied.
+struct BoundCall {
+  Call call;
+  std::vector<std::size_t> counts, displacements, send_counts, send_displacements;
+  /// An alltoall in place: so many bytes are to be moved from `call.receive` to `call.send` first.
+  std::size_t saved = 0;
+
+  /// `send` and `receive` are where the call's ranges begin; `scratch` has room for an alltoall in place.
+  BoundCall(const Program& program, const ProgramCall& made, int rank, Data send, Data receive, Data scratch);
+  BoundCall(const BoundCall&) = delete;
+  BoundCall& operator=(const BoundCall&) = delete;
+};
+
+/// Throws Error naming rank, buffer and byte of the first difference.
+void check_same(const std::vector<Buffers>& expected, const std::vector<Buffers>& found);
+
+}  // namespace phicoll
