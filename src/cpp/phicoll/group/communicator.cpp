@@ -3,6 +3,7 @@
 #include <cstring>
 #include <exception>
 
+#include "phicoll/collectives/signature.hpp"
 #include "phicoll/errors.hpp"
 
 namespace phicoll {
@@ -60,7 +61,8 @@ void Barrier::release() {
 }
 
 Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& shape, const WaitPolicy& wait)
-    : barrier_port_(*memory.control, rank, wait, &calls_),
+    : board_(memory.control->board()),
+      barrier_port_(*memory.control, rank, wait, &calls_),
       memory_(memory),
       rank_(rank),
       shape_(shape),
@@ -68,7 +70,9 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       region_(memory.region_bytes, memory.used_before),
       port_(*memory.control, rank, WaitPolicy{}, &calls_),
       sync_(sync_parameters(), Setup{rank, shape_, reinterpret_cast<unsigned char*>(memory.sync)}),
-      heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {}
+      heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {
+  CallBoard::set_describe(&CallSignature::in_words);
+}
 
 Communicator::~Communicator() {
   collectives_.reset();

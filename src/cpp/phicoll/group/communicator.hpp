@@ -218,6 +218,7 @@ class alignas(arch::stride_bytes) Communicator {
   AnyBarrier<NativePort>::Enter enter_ = nullptr;
   AnyBarrier<NativePort>* entered_ = nullptr;
   std::uint64_t calls_ = 0;
+  CallBoard* board_;  // null: calls are not noted
   NativePort barrier_port_;
 
   GroupMemory memory_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "phicoll/collectives/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 
@@ -66,6 +67,7 @@ AlgorithmChoice Communicator::why(const CallFacts& facts) {
 
 inline void Communicator::run(const CallFacts& facts, const Call& call, const AlgorithmSpec* algorithm) {
   ++calls_;
+  if (board_ != nullptr) board_->note(rank_, calls_, CallSignature::of(facts, call));
   if (__builtin_expect(!collectives_, 0)) collectives();
   collectives_->run(facts, call, algorithm);
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "phicoll/collectives/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/layout.hpp"
@@ -64,7 +65,11 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
   SplitSlot& own = memory_.slots[rank_];
   own.color = color;
   own.key = key;
-  sync();
+  const auto meet = [this] {
+    if (board_ != nullptr) board_->note(rank_, calls_ + 1, CallSignature::split);
+    sync();
+  };
+  meet();
   std::vector<int> members;
   if (color >= 0) {
     for (int r = 0; r < size(); ++r)
@@ -81,7 +86,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
       }
     }
   }
-  sync();
+  meet();
   if (color < 0) return nullptr;
 
   const SplitSlot& slot = memory_.slots[members[0]];

@@ -77,9 +77,9 @@ class alignas(arch::stride_bytes) Control {
     return board_ == 0 ? nullptr
                        : reinterpret_cast<CallBoard*>(reinterpret_cast<unsigned char*>(this) + board_);
   }
-  /// Breaks the group if a rank's call is not the same as `rank`'s call of the same number. `call` is the one
-  /// that `rank` waits in: it is noted as a barrier unless it was noted as something else.
-  void check_calls(int rank, std::uint64_t call);
+  /// Notes the call that `rank` waits in as a barrier unless it was noted as something else. Then, with
+  /// `compare`, breaks the group if a rank's call is not the same as `rank`'s call of the same number.
+  void check_calls(int rank, std::uint64_t call, bool compare);
 
   /// The process of a rank, for copies between processes.
   void set_pid(int rank, std::int32_t pid) { pids_[rank] = pid; }

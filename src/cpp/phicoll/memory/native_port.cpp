@@ -30,6 +30,11 @@ constexpr unsigned yields_a_check = 16;
 // No sleep is longer: the fallback where membarrier is missing, and how soon a sleeper sees a broken group at
 // the latest.
 constexpr std::int64_t longest_sleep_ns = 10 * 1000 * 1000;
+// A rank that waits so long looks whether the others make the same calls, and again after as long.
+constexpr std::int64_t compare_calls_ns = 30 * 1000 * 1000;
+// A rank that left by an exception is about to break the group with its reason, unless its program catches
+// it.
+constexpr std::int64_t exception_ns = 200 * 1000 * 1000;
 
 /// Looks `turns` times with `pauses` polite turns after each: a loop for each width and kind, as tight as one
 /// written out.
@@ -79,10 +84,10 @@ std::int64_t NativePort::now() const {
 
 void NativePort::wait_until(std::int64_t ticks) const {
   constexpr unsigned turns_a_look = 1024;
-  std::int64_t started_ns = 0;
+  Patience patience;
   for (unsigned turn = 1; this->ticks() < ticks; ++turn) {
     if (sharing_ || roaming_) sched_yield();
-    if (turn % turns_a_look == 0) check_alive(started_ns);
+    if (turn % turns_a_look == 0) check_alive(patience, false);
   }
 }
 
@@ -172,15 +177,23 @@ void NativePort::wake_slow(const void* place) const {
   os::futex_wake(&slot.sequence.atomic(), max_ranks, control_->shared());
 }
 
-void NativePort::check_alive(std::int64_t& started_ns) const {
-  if (calls_ != nullptr) control_->check_left(*calls_);
+void NativePort::check_alive(Patience& patience, bool in_call) const {
+  const std::int64_t now = os::now_ns();
+  if (patience.started_ns == 0) patience.started_ns = patience.compared_ns = now;
+  if (calls_ != nullptr) {
+    control_->check_left(*calls_, now - patience.started_ns > exception_ns);
+    // Reading what the others note takes their lines from them: only who waits long does it, now and then.
+    // First it notes a barrier, so that ranks which wait in the same one count as many when calls are
+    // compared.
+    if (in_call && now - patience.compared_ns > compare_calls_ns) {
+      control_->check_calls(rank_, *calls_, patience.compared_ns != patience.started_ns);
+      patience.compared_ns = now;
+    }
+  }
   control_->check_broken(rank_);
   if (InterruptHook hook = interrupt_hook.load(std::memory_order_acquire)) hook();
   const std::int64_t limit = control_->timeout_ns();
-  if (limit <= 0) return;
-  const std::int64_t now = os::now_ns();
-  if (started_ns == 0) started_ns = now;
-  if (now - started_ns <= limit) return;
+  if (limit <= 0 || now - patience.started_ns <= limit) return;
   const std::string reason =
       "waited longer than the group's timeout of " + std::to_string(limit / 1000000) + " ms";
   control_->break_group(rank_, reason.c_str(), true);
@@ -189,7 +202,7 @@ void NativePort::check_alive(std::int64_t& started_ns) const {
 
 std::uint64_t NativePort::wait_slow(const Awaited& a) const {
   std::uint64_t seen = 0;
-  std::int64_t started_ns = 0;
+  Patience patience;
   if (wait_.kind == WaitPolicy::Kind::adaptive) {
     // Where ranks share a CPU most waits end within some yields: here, without a clock and at the least depth
     // of calls.
@@ -202,7 +215,7 @@ std::uint64_t NativePort::wait_slow(const Awaited& a) const {
     if (spin_then_yield(a, seen)) return seen;
   }
   for (;;) {
-    check_alive(started_ns);
+    check_alive(patience, true);
     bool holds = false;
     switch (wait_.kind) {
       case WaitPolicy::Kind::spin:

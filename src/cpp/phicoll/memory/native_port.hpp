@@ -313,7 +313,12 @@ class NativePort {
   bool awaited_needs_this_cpu(const Awaited& awaited) const;
   bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen) const;
   bool sleep_once(const Awaited& awaited, std::uint64_t& seen) const;
-  void check_alive(std::int64_t& started_ns) const;
+  // How long a wait has lasted, as far as it was looked at.
+  struct Patience {
+    std::int64_t started_ns = 0;
+    std::int64_t compared_ns = 0;  // when calls were compared last
+  };
+  void check_alive(Patience& patience, bool in_call) const;
 
   Control* control_;
   const std::uint64_t* calls_;

@@ -1,0 +1,265 @@
+// Ranks whose calls do not fit together: an error within a second that names both ranks and both calls, where
+// they would wait for ever; and none where the calls do fit.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "phicoll/collectives/operators.hpp"
+#include "phicoll/collectives/signature.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+
+namespace phicoll {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+GroupOptions small() {
+  GroupOptions options;
+  options.memory_limit = std::size_t{4} << 20;
+  options.heap_limit = std::size_t{16} << 20;
+  options.attach_timeout_ms = 10000;
+  options.timeout_ms = 20000;  // the tests' own end, should a mismatch not be found
+  return options;
+}
+
+SignatureWord signature(Operation operation, int root, std::size_t bytes, bool known = true) {
+  CallFacts facts;
+  facts.operation = operation;
+  facts.bytes = bytes;
+  facts.known = known;
+  facts.vector = !known;
+  Call call;
+  call.root = root;
+  return CallSignature::of(facts, call);
+}
+
+TEST(Signature, SaysInWordsWhatItHolds) {
+  EXPECT_EQ(CallSignature::in_words(0), "barrier");
+  EXPECT_EQ(CallSignature::in_words(signature(Operation::broadcast, 0, 4096)),
+            "broadcast(root 0, 4096 bytes)");
+  EXPECT_EQ(CallSignature::in_words(signature(Operation::gather, 1023, 0, false)), "gatherv(root 1023)");
+  EXPECT_EQ(CallSignature::in_words(signature(Operation::alltoall, 5, 0)), "alltoall(0 bytes)");
+  EXPECT_EQ(CallSignature::in_words(CallSignature::split), "split");
+  CallFacts facts;
+  facts.operation = Operation::scan;
+  facts.bytes = 12;
+  Call call;
+  call.exclusive = true;
+  call.op = find_operator(Type::float32, Op::max);
+  EXPECT_EQ(CallSignature::in_words(CallSignature::of(facts, call)), "exscan(float32 max, 12 bytes)");
+}
+
+TEST(Signature, DiffersWhereCallsDiffer) {
+  const auto least = signature(Operation::broadcast, 0, 100);
+  EXPECT_NE(least, signature(Operation::reduce, 0, 100));
+  EXPECT_NE(least, signature(Operation::broadcast, 1, 100));
+  EXPECT_NE(least, signature(Operation::broadcast, 0, 101));
+  EXPECT_NE(signature(Operation::broadcast, 0, std::size_t{1} << 40),
+            signature(Operation::broadcast, 0, (std::size_t{1} << 40) + 1));
+  EXPECT_NE(signature(Operation::gather, 0, 8), signature(Operation::gather, 0, 8, false));
+  EXPECT_EQ(signature(Operation::gather, 0, 8, false), signature(Operation::gather, 0, 9, false));
+  EXPECT_EQ(signature(Operation::allgather, 0, 8), signature(Operation::allgather, 1, 8));
+}
+
+/// Runs a program of ranks that do not fit, by threads and by processes, and expects all of `texts` in the
+/// error.
+void expect_mismatch(int ranks, int culprit, const std::function<void(Communicator&)>& program,
+                     const std::vector<std::string>& texts) {
+  for (bool threads : {true, false}) {
+    SCOPED_TRACE(threads ? "threads" : "processes");
+    const auto start = Clock::now();
+    try {
+      if (threads)
+        ThreadGroup(ranks, small()).run(program);
+      else
+        fork_and_run(ranks, small(), program);
+      ADD_FAILURE() << "nobody noticed";
+    } catch (const BrokenGroupError& error) {
+      EXPECT_EQ(error.rank(), culprit) << error.what();
+      for (const std::string& text : texts)
+        EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+    EXPECT_LT(std::chrono::duration<double>(Clock::now() - start).count(), 5.0);
+  }
+}
+
+TEST(Mismatch, OfOperations) {
+  expect_mismatch(
+      3, 2,
+      [](Communicator& all) {
+        for (int i = 0; i < 6; ++i) all.barrier();
+        double value = 1;
+        double sum = 0;
+        const std::uint64_t first = all.calls();
+        if (first != 6 && all.rank() == 0) throw Error("calls were not counted as this test expects");
+        if (all.rank() == 2)
+          all.allgather(&value, std::vector<double>(3).data(), sizeof value);
+        else
+          all.allreduce(&value, &sum, 1, find_operator(Type::float64, Op::sum));
+        all.barrier();
+      },
+      {"rank 2 called allgather(8 bytes) as call 7 while rank ", "called allreduce(float64 sum, 8 bytes)"});
+}
+
+TEST(Mismatch, OfABarrierAndACallThatMovesData) {
+  expect_mismatch(3, 1,
+                  [](Communicator& all) {
+                    if (all.rank() == 1)
+                      all.barrier();
+                    else
+                      all.broadcast(std::vector<char>(100).data(), 100, 1);
+                    all.barrier();
+                    all.barrier();
+                  },
+                  {"rank 1 called barrier as call 1", "broadcast(root 1, 100 bytes)"});
+}
+
+TEST(Mismatch, OfRoots) {
+  expect_mismatch(
+      3, 2,
+      [](Communicator& all) {
+        // Each waits for another's message.
+        std::vector<char> buffer(100000);
+        all.broadcast(buffer.data(), buffer.size(), all.rank() == 2 ? 0 : 2);
+        all.barrier();
+      },
+      {"rank 2 called broadcast(root 0, 100000 bytes) as call 1", "broadcast(root 2, 100000 bytes)"});
+}
+
+TEST(Mismatch, OfASplitAndABarrierInAPart) {
+  expect_mismatch(4, 1,
+                  [](Communicator& all) {
+                    // In a part whose ranks are numbered the other way round: the error has the whole group's
+                    // numbers.
+                    const auto part = all.split(all.rank() == 0 ? -1 : 0, -all.rank());
+                    if (part && part->rank() == 2) part->split(0, 0);
+                    if (part)
+                      for (int i = 0; i < 3; ++i) part->barrier();
+                    else
+                      all.barrier();
+                  },
+                  {"rank 1 called split as call 1", "called barrier"});
+}
+
+// A rank may be late by any time, and ranks may be many calls apart: none of that is a mismatch.
+TEST(Mismatch, IsNotSeenWhereCallsFit) {
+  const auto program = [](Communicator& all) {
+    const auto ranks = static_cast<std::size_t>(all.size());
+    const auto own = static_cast<std::size_t>(all.rank());
+    const auto sum = find_operator(Type::float64, Op::sum);
+    std::vector<std::size_t> counts(ranks);
+    std::vector<std::size_t> at(ranks);
+    for (std::size_t r = 0; r < ranks; ++r) counts[r] = 8 * r + 1;
+    std::partial_sum(counts.begin(), counts.end() - 1, at.begin() + 1);
+    std::vector<unsigned char> few(counts[own]);
+    std::vector<unsigned char> many(at.back() + counts.back());
+    for (int late = 0; late < all.size(); ++late)
+      for (int turn = 0; turn < 5; ++turn) {
+        if (late == all.rank()) std::this_thread::sleep_for(std::chrono::milliseconds(turn == 2 ? 120 : 40));
+        double value = 1;
+        double result = 0;
+        all.broadcast(&value, sizeof value, late);
+        for (int i = 0; i < 3; ++i) all.barrier();
+        // Each with a count of its own.
+        all.gatherv(few.data(), few.size(), many.data(), counts.data(), at.data(), late);
+        all.scatterv(many.data(), counts.data(), at.data(), few.data(), few.size(), late);
+        // In place on one rank.
+        all.allreduce(all.rank() == late ? nullptr : &value, &result, 1, sum);
+        std::vector<std::size_t> sent(ranks, counts[own]);
+        std::vector<std::size_t> sent_at(ranks, 0);
+        all.alltoallv(few.data(), sent.data(), sent_at.data(), many.data(), counts.data(), at.data());
+      }
+    all.barrier();
+  };
+  ThreadGroup(3, small()).run(program);
+  fork_and_run(3, small(), program);
+}
+
+// Only the last calls are compared, by their full numbers: what an entry held long ago is not this call.
+TEST(Mismatch, OldCallsAreNotComparedWithNewOnes) {
+  alignas(arch::stride_bytes) static unsigned char memory[4 * arch::stride_bytes];
+  ASSERT_EQ(CallBoard::footprint(4), sizeof memory);
+  auto& board = *reinterpret_cast<CallBoard*>(memory);
+  CallMismatch found;
+  const auto broadcast = signature(Operation::broadcast, 0, 8);
+  const auto reduce = signature(Operation::reduce, 0, 8);
+  board.note(0, 3, broadcast);
+  EXPECT_FALSE(board.find_mismatch(0, 4, &found));
+  board.note(1, 3 + CallBoard::remembered, reduce);
+  EXPECT_FALSE(board.find_mismatch(0, 4, &found));
+  board.note_barrier(2, 3 + CallBoard::remembered);
+  EXPECT_FALSE(board.find_mismatch(0, 4, &found));
+  EXPECT_TRUE(board.find_mismatch(1, 4, &found));
+  EXPECT_EQ(found.rank, 2);
+  EXPECT_EQ(found.other, 1);
+  board.note_barrier(1, 3 + CallBoard::remembered);  // is noted already, as what it was
+  EXPECT_TRUE(board.find_mismatch(1, 4, &found));
+  // Two against one, and the earliest call first.
+  board.note(0, 5, broadcast);
+  board.note(1, 5, broadcast);
+  board.note(3, 5, reduce);
+  EXPECT_TRUE(board.find_mismatch(1, 4, &found));
+  EXPECT_EQ(found.call, 5u);
+  EXPECT_EQ(found.rank, 3);
+  EXPECT_TRUE(board.find_mismatch(3, 4, &found));
+  EXPECT_EQ(found.rank, 3);
+  EXPECT_EQ(CallBoard::describe(found, 30, 10), "rank 30 called " + CallSignature::in_words(reduce) +
+                                                    " as call 5 while rank 10 called " +
+                                                    CallSignature::in_words(broadcast));
+}
+
+// One writes as fast as it can while another reads: no signature is taken for another call's.
+TEST(Mismatch, EntriesAreReadWholeWhileTheyAreWritten) {
+  alignas(arch::stride_bytes) static unsigned char memory[2 * arch::stride_bytes];
+  auto& board = *reinterpret_cast<CallBoard*>(memory);
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    for (std::uint64_t call = 1; call < 300000; ++call) board.note(0, call, call);
+    done = true;
+  });
+  std::uint64_t call = 1;
+  while (!done) {
+    board.note(1, call, call);
+    CallMismatch found;
+    EXPECT_FALSE(board.find_mismatch(1, 2, &found)) << found.call << " " << found.of_other;
+    call += call % 3 + 1;
+    if (call >= 300000) call = 1;
+  }
+  writer.join();
+}
+
+TEST(Mismatch, WhatOnlyOneRankSeesBreaksTheGroupWithItsName) {
+  for (bool threads : {true, false}) try {
+      const auto program = [](Communicator& all) {
+        double value = 1;
+        try {
+          all.allreduce(&value, all.rank() == 1 ? nullptr : &value, 1, find_operator(Type::float64, Op::sum));
+        } catch (const BrokenGroupError& error) {
+          if (error.rank() != 1 || all.rank() == 1) throw Error(error.what());
+          throw;
+        } catch (const ArgumentError&) {
+          if (all.rank() != 1) throw Error("the wrong rank");
+        }
+        all.barrier();
+      };
+      if (threads)
+        ThreadGroup(3, small()).run(program);
+      else
+        fork_and_run(3, small(), program);
+      ADD_FAILURE();
+    } catch (const BrokenGroupError& error) {
+      EXPECT_EQ(error.rank(), 1) << error.what();
+      EXPECT_NE(std::string(error.what()).find("receive: got null"), std::string::npos) << error.what();
+    }
+}
+
+}  // namespace
+}  // namespace phicoll
