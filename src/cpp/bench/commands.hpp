@@ -18,6 +18,8 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
 int doctor_command(const std::vector<std::string>& words);
 /// Hidden: a process of a set, started by run.
 int worker_command(const std::vector<std::string>& words);
+/// Hidden: one set of ranks that measures what lines on standard input say.
+int peer_command(const std::vector<std::string>& words);
 
 }  // namespace bench
 }  // namespace phicoll

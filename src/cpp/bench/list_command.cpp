@@ -12,7 +12,7 @@ namespace bench {
 
 namespace {
 
-std::string as_json(const AlgorithmInfo& info) {
+std::string as_json(Operation operation, const AlgorithmInfo& info) {
   std::vector<std::string> parameters;
   const auto parameter = [&](const ParameterInfo& p) {
     measure::JsonObject object;
@@ -36,7 +36,7 @@ std::string as_json(const AlgorithmInfo& info) {
                              .text());
   return measure::JsonObject()
       .add("name", info.name)
-      .add("operation", "barrier")
+      .add("operation", to_string(operation))
       .add("origin", to_string(info.origin))
       .add("source", info.source)
       .add("summary", info.summary)
@@ -58,14 +58,21 @@ int list_command(const std::vector<std::string>& words) {
     list_machines(one_machine ? what[1] : "", arguments.has("--json"));
     return 0;
   }
-  if (!what.empty() && what[0] != "barrier")
-    throw ArgumentError("operation", "'" + what[0] + "'", "barrier; or machines, machine NAME");
-  std::vector<AlgorithmInfo> infos = barrier_algorithms();
-  for (const AlgorithmInfo& info : measure::reference_barriers()) infos.push_back(info);
+  const std::string name = what.empty() ? "barrier" : what[0];
+  Operation operation;
+  try {
+    operation = measure::parse_operation(name);
+  } catch (const ArgumentError&) {
+    std::string all;
+    for (int o = 0; o < operations; ++o) all += std::string(to_string(static_cast<Operation>(o))) + ", ";
+    throw ArgumentError("operation", "'" + name + "'", all + "or machines, machine NAME");
+  }
+  std::vector<AlgorithmInfo> infos = family(operation).algorithms();
+  for (const AlgorithmInfo& info : measure::references(operation)) infos.push_back(info);
   if (arguments.has("--json")) {
     std::puts("[");
     for (std::size_t i = 0; i < infos.size(); ++i)
-      std::printf("%s%s\n", as_json(infos[i]).c_str(), i + 1 < infos.size() ? "," : "");
+      std::printf("%s%s\n", as_json(operation, infos[i]).c_str(), i + 1 < infos.size() ? "," : "");
     std::puts("]");
     return 0;
   }
@@ -77,7 +84,7 @@ int list_command(const std::vector<std::string>& words) {
                   p.meaning.c_str());
   }
   std::string sets;
-  for (const std::string& name : barrier_sets()) sets += name + ", ";
+  for (const std::string& set : family(operation).set_names()) sets += set + ", ";
   std::printf("sets: %sreferences\n", sets.c_str());
   return 0;
 }

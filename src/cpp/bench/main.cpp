@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (command == "--worker") return bench::worker_command(words);
+    if (command == "--peer") return bench::peer_command(words);
     const bench::CommandPage& page = bench::command_page(command);
     if (std::any_of(words.begin(), words.end(), asks_for_help)) {
       std::fputs(bench::help_text(page).c_str(), stdout);

@@ -71,12 +71,18 @@ const OptionInfo json_option = {"--json", "", "", "print JSON, for programs", ""
 const std::vector<CommandPage>& command_pages() {
   static const std::vector<CommandPage> pages = {
       {"run",
-       "barrier [options]",
+       "OPERATION [options]",
        "measure; writes JSON Lines (docs/records.md)",
        {
            {"--algorithm", "A,B:ways=3,...", "all,references; with --machine: all",
             "names with parameters, or sets: all, references, paper-001, ...", ""},
            {"--ranks", "2,4,8..32:8", "2", "numbers of ranks", ""},
+           {"--size", "8,4K,1M", "8,4K,1M",
+            "bytes of the count argument: the message, or one block; not for barriers", ""},
+           {"--buffers", "fresh,reused", "fresh",
+            "fresh: the owner writes what it sends before each call; reused: once", ""},
+           {"--type", "T", "float32", "element type of reductions", ""},
+           {"--op", "O", "sum", "operator of reductions", ""},
            {"--mode", "threads,processes", "threads", "what a rank is", ""},
            {"--machine", "M", "",
             "simulate M instead of measuring here: a name (phicoll-bench list machines) or a machine file, "
@@ -129,7 +135,7 @@ const std::vector<CommandPage>& command_pages() {
        "CPUs.\n`phicoll compare` shows more.\n",
        {0, 2}},
       {"list",
-       "[barrier | machines | machine NAME] [options]",
+       "[OPERATION | machines | machine NAME] [options]",
        "every algorithm and reference, with parameters; simulated machines",
        {json_option},
        "",

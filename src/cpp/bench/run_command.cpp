@@ -26,9 +26,33 @@ namespace bench {
 
 namespace {
 
-measure::Settings parse_settings(const Arguments& arguments) {
+// Every algorithm at every size with both kinds of buffers, as asked for.
+std::vector<measure::Subject> parse_work(const Arguments& arguments, Operation operation) {
+  const std::string algorithms = arguments.text("--algorithm", "all,references");
+  measure::Work work;
+  work.operation = operation;
+  if (!work.moves_data()) {
+    refuse_options(arguments, {"--size", "--buffers", "--type", "--op"}, "only where data moves");
+    return measure::parse_subjects(algorithms, work);
+  }
+  if (!work.reduces()) refuse_options(arguments, {"--type", "--op"}, "only with reductions");
+  work.type = parse_type(arguments.text("--type", "float32"));
+  work.op = parse_op(arguments.text("--op", "sum"));
+  std::vector<measure::Subject> subjects;
+  for (const std::uint64_t size : measure::parse_sizes(arguments.text("--size", "8,4K,1M")))
+    for (const std::string& buffers : arguments.choices("--buffers", "fresh", {"fresh", "reused"})) {
+      work.bytes = size;
+      work.fresh = buffers == "fresh";
+      measure::check_work(work);
+      for (measure::Subject& subject : measure::parse_subjects(algorithms, work))
+        subjects.push_back(std::move(subject));
+    }
+  return subjects;
+}
+
+measure::Settings parse_settings(const Arguments& arguments, Operation operation) {
   measure::Settings settings;
-  settings.subjects = measure::parse_subjects(arguments.text("--algorithm", "all,references"));
+  settings.subjects = parse_work(arguments, operation);
   settings.ranks = measure::parse_ranks(arguments.text("--ranks", "2"));
   settings.modes = arguments.choices("--mode", "threads", {"threads", "processes"});
   settings.definitions = arguments.choices("--definition", "loop,window", {"loop", "window"});
@@ -67,12 +91,13 @@ measure::Settings parse_settings(const Arguments& arguments) {
 
 int run_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line) {
   const Arguments arguments(words, command_page("run"));
-  if (arguments.alone().size() != 1 || arguments.alone()[0] != "barrier")
-    throw ArgumentError("operation",
-                        arguments.alone().empty() ? "none" : "'" + arguments.alone().back() + "'", "barrier");
+  if (arguments.alone().size() > 1)
+    throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
+  const Operation operation =
+      measure::parse_operation(arguments.alone().empty() ? "" : arguments.alone().front());
   if (arguments.has("--machine")) return run_simulated(arguments, whole_line);
   refuse_options(arguments, simulated_options(), "only with --machine");
-  measure::Settings settings = parse_settings(arguments);
+  measure::Settings settings = parse_settings(arguments, operation);
   measure::check_settings(settings);
 
   std::string run = measure::new_run_id();

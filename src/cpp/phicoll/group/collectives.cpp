@@ -31,10 +31,10 @@ Collectives::Collectives(Communicator& owner)
 }
 
 Collectives::~Collectives() {
-  give_back();
+  release();
 }
 
-void Collectives::give_back() {
+void Collectives::release() {
   set_.clear();
   for (const Region::Block& block : blocks_) owner_->give_back(block);
   blocks_.clear();
@@ -46,7 +46,7 @@ void Collectives::select(Operation operation, const std::string& spec) {
 
 void Collectives::select_at(Operation operation, const std::string& spec, std::size_t place) {
   AlgorithmSpec parsed = family(operation).parse(spec);
-  give_back();
+  release();
   set_.select(operation, std::move(parsed));
   place_ = place;
   placed_ = true;

@@ -29,6 +29,8 @@ class Collectives {
   /// The same with its shared memory at byte `place` of the group's region: measurements move it. Every
   /// algorithm that was in use, of any operation, ends and gives its memory back.
   void select_at(Operation operation, const std::string& spec, std::size_t place);
+  /// Ends every algorithm in use, which gives its memory back; a later call makes its own again.
+  void release();
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
 
@@ -37,7 +39,6 @@ class Collectives {
 
  private:
   using Set = CollectiveSet<NativePort>;
-  void give_back();
   std::unique_ptr<Set::Instance> make(Operation operation, const AlgorithmSpec& spec);
 
   Communicator* owner_;

@@ -23,13 +23,16 @@ std::string parameter_value(const ParameterValues& values, const char* name, con
 }
 
 std::string Point::title() const {
-  return subject.text() + " with " + std::to_string(ranks) + " ranks as " + mode;
+  return (subject.work.moves_data() ? subject.work.text() + " by " : "") + subject.text() + " with " +
+         std::to_string(ranks) + " ranks as " + mode;
 }
 
 JsonObject point_fields(const Point& point, const Shape& shape, const Settings& settings) {
   const Subject& subject = point.subject;
   JsonObject fields;
-  fields.add("point", point.number).add("operation", "barrier").add("algorithm", subject.info.name);
+  fields.add("point", point.number)
+      .add("operation", to_string(subject.work.operation))
+      .add("algorithm", subject.info.name);
   fields.add("spec", subject.text());
   std::string wait = "none";
   std::string store = "plain";
@@ -37,13 +40,13 @@ JsonObject point_fields(const Point& point, const Shape& shape, const Settings& 
   if (subject.reference) {
     fields.raw("parameters", "{}").raw("effective", "{}");
   } else {
-    const AlgorithmSpec effective = effective_barrier(subject.spec, shape);
+    const AlgorithmSpec effective = effective_subject(subject, shape);
     fields.raw("parameters", values_json(subject.spec.values))
         .raw("effective", values_json(effective.values));
     wait = effective.has_wait ? to_string(effective.wait) : settings.wait;
     store = parameter_value(effective.values, "store", "plain");
     if (subject.spec.name == "auto")
-      chosen = JsonObject().add("spec", effective.text()).add("why", choose_barrier(shape).why).text();
+      chosen = JsonObject().add("spec", effective.text()).add("why", choice_of(subject, shape).why).text();
   }
   fields.add("origin", to_string(subject.info.origin));
   fields.add("source",
@@ -56,9 +59,15 @@ JsonObject point_fields(const Point& point, const Shape& shape, const Settings& 
       .add("placement", settings.placement)
       .raw("observed_cpus", json_integers(point.observed))
       .add("oversubscribed", shape.oversubscribed())
-      .add("size_bytes", 0)
-      .raw("chosen", chosen)
-      .add("verified", point.verified);
+      .add("size_bytes", subject.work.bytes)
+      .raw("chosen", chosen);
+  if (subject.work.moves_data()) {
+    fields.add("buffers", subject.work.buffers());
+    if (subject.work.reduces())
+      fields.add("type", to_string(subject.work.type)).add("op", to_string(subject.work.op));
+    fields.add("moved_bytes", moved_bytes(subject.work, point.ranks));
+  }
+  fields.add("verified", point.verified);
   JsonObject verification;
   verification.add("episodes", point.episodes);
   if (point.error.empty())

@@ -30,8 +30,8 @@ struct Point {
   std::uint64_t episodes = 0;
   std::string library;  ///< an OpenMP reference's runtime as it was really loaded
   std::vector<int> observed;
-  std::uint32_t index = 0;  ///< in the set of the launch in hand
-  double estimate_ns = 0;   ///< of a call
+  double estimate_ns = 0;  ///< of a call
+  double write_ns = 0;     ///< of the write before it
   double slack_ns = 0;
   std::map<std::string, std::vector<double>> values;  ///< by definition
 
@@ -49,7 +49,7 @@ struct LiveSet {
   double empty_ns = 0;
 };
 
-/// A barrier's values as an object of numbers and texts.
+/// An algorithm's values as an object of numbers and texts.
 std::string values_json(const ParameterValues& values);
 /// The value of a parameter, `otherwise` where there is none of that name.
 std::string parameter_value(const ParameterValues& values, const char* name, const char* otherwise);

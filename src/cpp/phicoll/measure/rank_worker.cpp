@@ -8,6 +8,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/measure/data_steps.hpp"
 #include "phicoll/measure/hand_loops.hpp"
 #include "phicoll/measure/probes.hpp"
 #include "phicoll/measure/subjects.hpp"
@@ -19,19 +20,19 @@ namespace measure {
 namespace {
 
 constexpr std::size_t extra_bytes = 4096;
+// Buffers begin at any line of a page.
+constexpr std::size_t buffer_places = 4096;
 
 class RankWorker {
  public:
-  RankWorker(Communicator& communicator, StepBoard& board, const SetConfig& config,
-             const std::vector<ExtraReference>& extras)
+  RankWorker(Communicator& communicator, StepBoard& board, const std::vector<ExtraReference>& extras)
       : communicator_(communicator),
         extras_(extras),
         seat_{board, communicator.rank(), communicator.size(),
               communicator.control().shares_cpu(communicator.rank()), nullptr},
         // At the region's front, where no place of a round lies; adaptive whatever the group's policy is.
-        meeting_(parse_barrier("sense-reversing:wait=adaptive")) {
-    for (const std::string& text : config.subjects) subjects_.push_back(parse_subjects(text).at(0));
-  }
+        meeting_(parse_barrier("sense-reversing:wait=adaptive")),
+        buffers_(communicator.rank(), communicator.size()) {}
 
   void run(const Step& step, RankReport& report) {
     switch (step.kind) {
@@ -43,16 +44,26 @@ class RankWorker {
         break;
       }
       default:
-        run_subject(subjects_.at(step.subject), step, report);
+        run_subject(step, report);
     }
     report.cpu = os::current_cpu();
   }
 
  private:
-  void run_subject(const Subject& subject, const Step& step, RankReport& report) {
+  void run_subject(const Step& step, RankReport& report) {
+    const Subject subject = parse_subjects(step.algorithm, step.work).at(0);
+    seat_.memory = communicator_.region() + step.place;
+    communicator_.collectives().release();
+    if (step.work.moves_data()) {
+      communicator_.select_barrier_at(meeting_, 0);  // away from the round's place
+      communicator_.collectives().select_at(step.work.operation, subject.text(), step.place);
+      // Buffers move with the round too, all ranks' alike.
+      buffers_.prepare(step.work, step.place % buffer_places);
+      run_data_step(seat_, step, communicator_, buffers_, report);
+      return;
+    }
     if (!subject.reference) {
       communicator_.select_barrier_at(subject.spec, step.place);
-      seat_.memory = communicator_.region() + step.place;
       // By value: a program calls barrier() on a communicator that it has at hand, not through the harness's
       // members.
       Communicator* const communicator = &communicator_;
@@ -61,7 +72,7 @@ class RankWorker {
       return;
     }
     communicator_.select_barrier_at(meeting_, 0);
-    unsigned char* memory = seat_.memory = communicator_.region() + step.place;
+    unsigned char* const memory = seat_.memory;
     const std::size_t bytes = extra_bytes + HandCounterPerCpu::footprint(communicator_.shape()) +
                               HandFlatFlags::footprint(communicator_.shape());
     clear(memory, bytes);
@@ -118,14 +129,13 @@ class RankWorker {
   const std::vector<ExtraReference>& extras_;
   Seat seat_;
   AlgorithmSpec meeting_;
-  std::vector<Subject> subjects_;
+  MessageBuffers buffers_;
 };
 
 }  // namespace
 
-void serve_rank(Communicator& communicator, StepBoard& board, const SetConfig& config,
-                const std::vector<ExtraReference>& extras) {
-  RankWorker worker(communicator, board, config, extras);
+void serve_rank(Communicator& communicator, StepBoard& board, const std::vector<ExtraReference>& extras) {
+  RankWorker worker(communicator, board, extras);
   std::uint32_t seen = 0;
   for (;;) {
     const Step step = board.next(&seen);
@@ -154,7 +164,7 @@ void serve_threads(StepBoard& board, const std::vector<ExtraReference>& extras) 
   options.placement = config.placement;
   options.wait = parse_wait_policy(config.wait);
   ThreadGroup group(config.ranks, options);
-  group.run([&](Communicator& communicator) { serve_rank(communicator, board, config, extras); });
+  group.run([&](Communicator& communicator) { serve_rank(communicator, board, extras); });
 }
 
 void serve_process(StepBoard& board, int group, int rank) {
@@ -162,7 +172,7 @@ void serve_process(StepBoard& board, int group, int rank) {
   const std::unique_ptr<ProcessGroup> member =
       ProcessGroup::join(group, rank, parse_wait_policy(config.wait));
   try {
-    serve_rank(member->communicator(), board, config, {});
+    serve_rank(member->communicator(), board, {});
   } catch (const std::exception& error) {
     member->fail(error.what());
     throw;

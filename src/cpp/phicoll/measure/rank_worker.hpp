@@ -21,8 +21,7 @@ struct ExtraReference {
 };
 
 /// Returns after the step `stop`. Throws what a barrier threw, once it stands in the rank's report.
-void serve_rank(Communicator& communicator, StepBoard& board, const SetConfig& config,
-                const std::vector<ExtraReference>& extras);
+void serve_rank(Communicator& communicator, StepBoard& board, const std::vector<ExtraReference>& extras);
 
 /// A whole set of threads in this process.
 void serve_threads(StepBoard& board, const std::vector<ExtraReference>& extras);

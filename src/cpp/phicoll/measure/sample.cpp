@@ -11,8 +11,6 @@ namespace measure {
 
 namespace {
 
-// No step takes longer than about this: fewer calls are made and recorded as such.
-constexpr double step_cap_ns = 50e6;
 constexpr double step_timeout_s = 30;
 // A loop of automatic length.
 constexpr double loop_aim_ns = 250e3;
@@ -32,11 +30,11 @@ double plan_loop(const Point& point, const Settings& settings, Step& step) {
   step.delay_ns = settings.delay_ns;
   step.imbalance_ns = settings.imbalance_ns;
   const double estimate = std::max(1.0, point.estimate_ns);
-  const double turn = estimate + settings.delay_ns + settings.imbalance_ns;
+  const double turn = estimate + settings.delay_ns + settings.imbalance_ns + point.write_ns;
   const double asked = settings.calls > 0 ? settings.calls
                                           : std::min(std::max(loop_aim_ns / turn, 1.0 * least_loop_calls),
                                                      1.0 * most_loop_calls);
-  step.calls = static_cast<std::uint64_t>(std::max(1.0, std::min(asked, step_cap_ns / turn)));
+  step.calls = static_cast<std::uint64_t>(std::max(1.0, std::min(asked, settings.cap_ns / turn)));
   return asked;
 }
 
@@ -47,7 +45,7 @@ double plan_window(const LiveSet& set, Point& point, const Settings& settings, S
   step.slack_ns = point.slack_ns;
   if (settings.start == "evicted") {
     step.evict_bytes =
-        point.subject.reference ? Probes::bytes() : barrier_footprint(point.subject.spec, set.shape);
+        point.subject.reference ? Probes::bytes() : subject_footprint(point.subject, set.shape);
     // Each rank evicts its share between the announcement and the start.
     step.slack_ns += evict_line_ns * static_cast<double>(step.evict_bytes / arch::line_bytes) / point.ranks;
   }
@@ -56,14 +54,21 @@ double plan_window(const LiveSet& set, Point& point, const Settings& settings, S
 
 void add_loop(LiveSet& set, Point& point, const Settings& settings, const StampClock& clock,
               std::uint64_t calls, JsonObject& fields) {
+  // A rank that writes little waits for one that writes much: the slowest one's writing is what a call
+  // without cost would take. The delays' ideal is the same for all but for the clock's reading.
+  const bool data = point.subject.work.moves_data();
+  double writing = 0;
+  for (int r = 0; data && r < point.ranks; ++r)
+    writing = std::max(writing, clock.to_ns(set.workers->report(r).ideal_ticks));
   std::vector<double> ns;
   double total = 0;
   for (int r = 0; r < point.ranks; ++r) {
     const RankReport& report = set.workers->report(r);
-    const double timed = clock.to_ns(report.ticks) - clock.to_ns(report.ideal_ticks);
-    ns.push_back(timed / static_cast<double>(calls) - set.empty_ns);
+    const double timed = clock.to_ns(report.ticks) - (data ? writing : clock.to_ns(report.ideal_ticks));
+    ns.push_back(timed / static_cast<double>(calls) - (data ? 0 : set.empty_ns));
     total = std::max(total, ns.back());
   }
+  if (data) fields.add("write_ns", writing / static_cast<double>(calls), 2);
   fields.add("delay_ns", settings.delay_ns).add("imbalance_ns", settings.imbalance_ns);
   fields.add("value_ns", total, 2).raw("ns", json_numbers(ns, 2));
   point.values["loop"].push_back(total);
@@ -113,17 +118,24 @@ void take_sample(LiveSet& set, Point& point, const std::string& definition, cons
   const bool loop = definition == "loop";
   Step step = Step();
   step.kind = loop ? StepKind::loop : StepKind::window;
-  step.subject = point.index;
+  step.work = point.subject.work;
+  set_algorithm(step, point.subject.text());
   step.place = place;
   step.seed = seed;
-  const double estimate = std::max(1.0, point.estimate_ns);
+  const double estimate = std::max(1.0, point.estimate_ns + point.write_ns);
   step.warmups =
       static_cast<std::uint64_t>(std::min(std::max(warm_aim_ns / estimate, 1.0), 1.0 * most_warmups));
-  step.cap_ns = step_cap_ns;
+  step.cap_ns = settings.cap_ns;
   step.jitter_ns = jitter_ns;
   const double asked = loop ? plan_loop(point, settings, step) : plan_window(set, point, settings, step);
   set.workers->run(step, step_timeout_s);
 
+  for (int r = 0; r < point.ranks; ++r) {
+    const RankReport& report = set.workers->report(r);
+    if (report.violated == 0 || !point.verified) continue;
+    point.verified = false;  // the last of the timed calls left a wrong result
+    point.error = report.error;
+  }
   const std::uint64_t calls = set.workers->report(0).calls;
   fields.add("definition", definition)
       .add("calls", calls)

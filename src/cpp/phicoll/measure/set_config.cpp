@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "phicoll/collectives/split.hpp"
-#include "phicoll/measure/subjects.hpp"
 
 namespace phicoll {
 namespace measure {
@@ -12,7 +11,6 @@ std::string SetConfig::text() const {
   std::string result = "mode " + mode + "\nranks " + std::to_string(ranks) + "\nplacement " + placement +
                        "\nwait " + wait + "\n";
   for (int cpu : cpus) result += "cpu " + std::to_string(cpu) + "\n";
-  for (const std::string& subject : subjects) result += "subject " + subject + "\n";
   return result;
 }
 
@@ -28,7 +26,6 @@ SetConfig SetConfig::parse(const std::string& text) {
     if (key == "placement") config.placement = value;
     if (key == "wait") config.wait = value;
     if (key == "cpu") config.cpus.push_back(std::atoi(value.c_str()));
-    if (key == "subject") config.subjects.push_back(value);
   }
   return config;
 }

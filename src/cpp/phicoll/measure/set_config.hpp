@@ -14,8 +14,7 @@ struct SetConfig {
   int ranks = 0;
   std::string placement;
   std::string wait;
-  std::vector<int> cpus;              ///< for each rank
-  std::vector<std::string> subjects;  ///< canonical texts
+  std::vector<int> cpus;  ///< for each rank
   std::string text() const;
   static SetConfig parse(const std::string& text);
 };

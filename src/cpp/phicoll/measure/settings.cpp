@@ -15,7 +15,15 @@ namespace measure {
 
 std::string Settings::json() const {
   std::vector<std::string> texts;
-  for (const Subject& subject : subjects) texts.push_back(subject.text());
+  std::vector<std::string> sizes, buffers;
+  const auto add_once = [](std::vector<std::string>& to, const std::string& text) {
+    if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(text);
+  };
+  for (const Subject& subject : subjects) {
+    add_once(texts, subject.text());
+    add_once(sizes, std::to_string(subject.work.bytes));
+    add_once(buffers, subject.work.buffers());
+  }
   JsonObject object;
   object.add("launches", launches).add("rounds", rounds);
   if (calls > 0)
@@ -39,6 +47,12 @@ std::string Settings::json() const {
   object.raw("algorithms", json_strings(texts))
       .raw("ranks", json_integers(ranks))
       .raw("modes", json_strings(modes));
+  if (!subjects.empty() && subjects.front().work.moves_data()) {
+    const Work& work = subjects.front().work;
+    object.add("operation", to_string(work.operation)).raw("sizes", json_list(sizes));
+    object.raw("buffers", json_strings(buffers));
+    if (work.reduces()) object.add("type", to_string(work.type)).add("op", to_string(work.op));
+  }
   return object.text();
 }
 
@@ -92,7 +106,7 @@ void check_settings(const Settings& settings) {
   }
   if (!any)
     throw ArgumentError("algorithm", "only what does not apply to these ranks and modes",
-                        "at least one that does (phicoll-bench list barrier)");
+                        "at least one that does (phicoll-bench list OPERATION)");
 }
 
 }  // namespace measure

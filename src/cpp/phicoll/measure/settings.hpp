@@ -12,15 +12,17 @@ namespace phicoll {
 namespace measure {
 
 struct Settings {
-  std::vector<Subject> subjects;
+  std::vector<Subject> subjects;  ///< of one operation
   std::vector<int> ranks;
   std::vector<std::string> modes{"threads"};  ///< threads, processes
   std::vector<std::string> definitions{"loop", "window"};
   int launches = 12;
   int rounds = 8;  ///< in each launch, for each number of ranks
-  int calls = 0;   ///< of a loop; 0: as many as take about 0.25 ms, 64 to 1000
+  int calls = 0;   ///< of a loop; 0: as many as take about 0.25 ms, 16 to 8000
   int window_calls = 32;
-  double budget_s = 0;      ///< 0: none
+  double cap_ns =
+      50e6;             ///< no sample takes longer than about this: fewer calls are made and recorded as such
+  double budget_s = 0;  ///< 0: none
   double target_width = 0;  ///< relative width of every point's interval at which to stop; 0: none
   std::string placement = "compact";
   bool oversubscribe = false;

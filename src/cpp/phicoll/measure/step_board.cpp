@@ -35,6 +35,14 @@ std::size_t round_up(std::size_t bytes) {
 
 }  // namespace
 
+void set_algorithm(Step& step, const std::string& text) {
+  if (text.size() >= sizeof step.algorithm)
+    throw ArgumentError("algorithm",
+                        "'" + text.substr(0, 40) + "...' of " + std::to_string(text.size()) + " characters",
+                        "at most " + std::to_string(sizeof step.algorithm - 1));
+  std::memcpy(step.algorithm, text.c_str(), text.size() + 1);
+}
+
 StepBoard::StepBoard(os::SharedMemory memory, bool fresh, int ranks, std::size_t most_calls,
                      const StampClock* clock, const std::string* config)
     : memory_(std::move(memory)) {
@@ -89,8 +97,7 @@ void StepBoard::post(const Step& step) {
   if (step.kind == StepKind::window)
     for (std::size_t i = 0; i < h.most_calls && i <= step.calls; ++i)
       starts()[i].store(0, std::memory_order_relaxed);
-  else
-    for (int r = 0; r < h.ranks; ++r) counter(r).store(0, std::memory_order_relaxed);
+  for (int r = 0; r < h.ranks; ++r) counter(r).store(0, std::memory_order_relaxed);
   // Release: whoever sees the new number sees the step and all that was cleared for it.
   h.sequence.fetch_add(1, std::memory_order_release);
   os::futex_wake(&h.sequence, INT_MAX, true);

@@ -11,13 +11,14 @@
 
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/measure/stamp.hpp"
+#include "phicoll/measure/work.hpp"
 #include "phicoll/os/shared_memory.hpp"
 
 namespace phicoll {
 namespace measure {
 
 enum class StepKind : std::uint32_t {
-  verify,       ///< does the subject keep the barrier's promise?
+  verify,       ///< does the subject keep its operation's promise?
   loop,         ///< back-to-back calls
   window,       ///< calls from a common start time
   probe_alone,  ///< one rank: an L1 hit, the empty loop
@@ -29,7 +30,8 @@ enum class StepKind : std::uint32_t {
 /// What all ranks of the set do next. Plain data; times in ns.
 struct Step {
   StepKind kind;
-  std::uint32_t subject;      ///< index in the set's list
+  Work work;                  ///< what the subject is called with
+  char algorithm[448];        ///< the subject's text
   std::uint64_t place;        ///< byte offset in the group's region
   std::uint64_t calls;        ///< timed calls; episodes when verifying
   std::uint64_t warmups;      ///< untimed calls first; verify: episodes that no cap cuts
@@ -43,12 +45,17 @@ struct Step {
   std::int32_t pair[2];       ///< probe: the ranks that take part
 };
 
+/// Names the subject of a step. Throws ArgumentError("algorithm") for a text that is too long.
+void set_algorithm(Step& step, const std::string& text);
+
 /// What one rank saw in one step. `ticks` stamps follow in the rank's area.
 struct alignas(arch::stride_bytes) RankReport {
   std::uint64_t calls;        ///< really made and timed
   std::uint64_t ticks;        ///< loop: from the first to the last, delays included
-  std::uint64_t ideal_ticks;  ///< loop: what the delays alone take (the slowest rank of each call)
+  std::uint64_t ideal_ticks;  ///< loop: what the delays (the slowest rank of each call) and writes alone take
   std::uint64_t late;         ///< window: calls whose start had passed when the rank looked
+  double call_ns;             ///< verify: what a call takes, roughly
+  double write_ns;            ///< verify: what writing before a call takes
   double local_ns, read_ns, pingpong_ns, switch_ns, empty_ns;  ///< probe; negative: not measured by this rank
   std::int32_t cpu;                                            ///< where the rank ran at the end of the step
   std::int32_t failed;    ///< 1 with `error` when the step, and with it the rank, failed

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/nearest.hpp"
 #include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
@@ -35,55 +36,85 @@ const std::vector<AlgorithmInfo>& reference_barriers() {
   return infos;
 }
 
+const std::vector<AlgorithmInfo>& references(Operation operation) {
+  static const std::vector<AlgorithmInfo> none;
+  return operation == Operation::barrier ? reference_barriers() : none;
+}
+
 bool is_openmp_reference(const std::string& name) {
   return name == "libgomp" || name == "libomp" || name == "libiomp5";
 }
 
-std::vector<Subject> parse_subjects(const std::string& text) {
+std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
+  const Family& all = family(work.operation);
+  const std::vector<AlgorithmInfo>& beside = references(work.operation);
   std::vector<Subject> subjects;
   std::vector<std::string> seen;
   const auto add = [&](Subject subject) {
     std::string canonical = subject.text();
     if (std::find(seen.begin(), seen.end(), canonical) != seen.end()) return;
     seen.push_back(std::move(canonical));
+    subject.work = work;
     subjects.push_back(std::move(subject));
   };
-  std::vector<std::string> names = barrier_sets();
+  std::vector<std::string> names = all.set_names();
   names.push_back("references");
-  for (const AlgorithmInfo& info : barrier_algorithms()) names.push_back(info.name);
-  for (const AlgorithmInfo& info : reference_barriers()) names.push_back(info.name);
+  for (const AlgorithmInfo& info : all.algorithms()) names.push_back(info.name);
+  for (const AlgorithmInfo& info : beside) names.push_back(info.name);
 
   for (const std::string& part : split(text, ',')) {
     if (part == "references") {
-      for (const AlgorithmInfo& info : reference_barriers()) add(Subject{info, true, AlgorithmSpec{}});
+      for (const AlgorithmInfo& info : beside) add(Subject{info, true, AlgorithmSpec{}, work});
       continue;
     }
     const std::string name = part.substr(0, part.find(':'));
     bool found = false;
-    for (const AlgorithmInfo& info : reference_barriers())
+    for (const AlgorithmInfo& info : beside)
       if (info.name == name) {
         if (name != part) throw ArgumentError("algorithm", "'" + part + "'", name + " without parameters");
-        add(Subject{info, true, AlgorithmSpec{}});
+        add(Subject{info, true, AlgorithmSpec{}, work});
         found = true;
       }
     if (found) continue;
     std::vector<AlgorithmSpec> specs;
     try {
-      specs = parse_barriers(part);
+      specs = all.parse_list(part);
     } catch (const ArgumentError& error) {
       // The registry knows only its own names; here the references count as near ones too.
       if (error.argument() != "algorithm") throw;
       throw ArgumentError("algorithm", "'" + name + "'", nearest_or_all(name, names));
     }
     for (const AlgorithmSpec& spec : specs)
-      for (const AlgorithmInfo& info : barrier_algorithms())
-        if (info.name == spec.name) add(Subject{info, false, spec});
+      for (const AlgorithmInfo& info : all.algorithms())
+        if (info.name == spec.name) add(Subject{info, false, spec, work});
   }
   return subjects;
 }
 
+AlgorithmChoice choice_of(const Subject& subject, const Shape& shape) {
+  return subject.work.moves_data() ? choose(shape, subject.work.facts()) : choose_barrier(shape);
+}
+
+AlgorithmSpec effective_subject(const Subject& subject, const Shape& shape) {
+  const Family& all = family(subject.work.operation);
+  const bool open = subject.spec.name == "auto" && subject.work.moves_data();
+  return all.effective(open ? choice_of(subject, shape).spec : subject.spec, shape);
+}
+
+std::size_t subject_footprint(const Subject& subject, const Shape& shape) {
+  return family(subject.work.operation).footprint(effective_subject(subject, shape), shape);
+}
+
 std::string why_not(const Subject& subject, const std::string& mode, const Shape& shape) {
-  if (!subject.reference) return "";
+  if (!subject.reference) {
+    if (!subject.work.moves_data() || subject.spec.name == "auto") return "";
+    try {
+      family(subject.work.operation).check_fit(subject.spec, shape, subject.work.facts());
+      return "";
+    } catch (const ArgumentError& error) {
+      return error.what();
+    }
+  }
   const std::string& name = subject.info.name;
   const bool threads = mode == "threads";
   if ((name == "std-barrier" || is_openmp_reference(name)) && !threads) return "it is for threads only";

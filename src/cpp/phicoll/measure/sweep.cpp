@@ -18,6 +18,19 @@ namespace {
 
 struct Interrupted {};
 
+// Subject::key() of a point's record.
+std::string key_of(const JsonValue& point) {
+  Work work;
+  work.operation = parse_operation(point["operation"].string);
+  work.bytes = static_cast<std::uint64_t>(point["size_bytes"].number);
+  work.fresh = point["buffers"].string != "reused";
+  if (work.reduces()) {
+    work.type = parse_type(point["type"].string);
+    work.op = parse_op(point["op"].string);
+  }
+  return work.text() + " " + point["spec"].string;
+}
+
 }  // namespace
 
 struct Sweep::Task {
@@ -189,9 +202,15 @@ void Sweep::sample(const Task& task, int launch, int round, int order, std::size
                    std::uint64_t seed) {
   JsonObject fields;
   fields.add("point", task.point->number).add("launch", launch).add("round", round).add("order", order);
+  const bool before = task.point->verified;
   take_sample(*task.set, *task.point, *task.definition, settings_, clock_.clock, place, seed, fields);
   writer_.write("sample", run_, fields);
   ++samples_;
+  if (before && !task.point->verified) {
+    unverified_ = true;
+    say_once("wrong: " + task.point->title() + ": " + task.point->error);
+    write_point(*task.set, *task.point);
+  }
 }
 
 void Sweep::resume(const std::vector<JsonValue>& records) {
@@ -204,7 +223,7 @@ void Sweep::resume(const std::vector<JsonValue>& records) {
     if (kind == "point") {
       const auto ranks = static_cast<int>(record["ranks"].number);
       const auto number = static_cast<int>(record["point"].number);
-      std::unique_ptr<Point>& point = points_[PointKey(record["mode"].string, ranks, record["spec"].string)];
+      std::unique_ptr<Point>& point = points_[PointKey(record["mode"].string, ranks, key_of(record))];
       if (!point) {
         point.reset(new Point());
         ++points_of_ranks[ranks];

@@ -29,7 +29,7 @@ struct Programs {
 struct SweepResult {
   std::string reason;  ///< complete, budget, interrupted, failed
   std::string error;
-  bool unverified = false;  ///< some subject broke the barrier's promise
+  bool unverified = false;  ///< some subject broke its operation's promise
 };
 
 class Sweep {
@@ -48,7 +48,7 @@ class Sweep {
  private:
   struct Task;
 
-  using PointKey = std::tuple<std::string, int, std::string>;  // mode, ranks, spec
+  using PointKey = std::tuple<std::string, int, std::string>;  // mode, ranks, subject's key
 
   void run_all();
   void run_unit(int launch, int ranks, int rounds, double until_s);

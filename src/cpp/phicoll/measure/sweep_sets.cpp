@@ -31,12 +31,13 @@ void Sweep::start_sets(int launch, int ranks, const Shape& shape) {
     for (const Subject& subject : settings_.subjects) {
       const std::string spec = subject.text();
       const std::string why = why_not(subject, mode, shape);
-      const std::string what = spec + " with " + std::to_string(ranks) + " ranks as " + mode;
+      const std::string what = (subject.work.moves_data() ? subject.work.text() + " by " : "") + spec +
+                               " with " + std::to_string(ranks) + " ranks as " + mode;
       if (!why.empty()) {
         say_once("skipped: " + what + ": " + why);
         continue;
       }
-      const auto known = points_.find(PointKey(mode, ranks, spec));
+      const auto known = points_.find(PointKey(mode, ranks, subject.key()));
       if (known != points_.end() && known->second->excluded) continue;
       if (subject.reference && is_openmp_reference(subject.info.name)) {
         if (settings_.start == "evicted")
@@ -52,7 +53,7 @@ void Sweep::start_sets(int launch, int ranks, const Shape& shape) {
         continue;
       }
       if (!subject.reference) {
-        const std::size_t footprint = barrier_footprint(subject.spec, shape);
+        const std::size_t footprint = subject_footprint(subject, shape);
         if (footprint + first_place > options.memory_limit) {
           say_once("skipped: " + what + ": it takes " + std::to_string(footprint) +
                    " bytes of shared memory, more than the group's limit of " +
@@ -108,7 +109,7 @@ void Sweep::add_set(const std::string& mode, const WorkerSet::Program& program, 
   config.wait = settings_.wait;
   for (int r = 0; r < ranks; ++r) config.cpus.push_back(shape[r].cpu);
   for (const Subject* subject : subjects) {
-    std::unique_ptr<Point>& point = points_[PointKey(set->mode, ranks, subject->text())];
+    std::unique_ptr<Point>& point = points_[PointKey(set->mode, ranks, subject->key())];
     if (!point) {
       point.reset(new Point());
       point->number = static_cast<int>(points_.size()) - 1;
@@ -116,8 +117,6 @@ void Sweep::add_set(const std::string& mode, const WorkerSet::Program& program, 
     point->subject = *subject;
     point->mode = set->mode;
     point->ranks = ranks;
-    point->index = static_cast<std::uint32_t>(config.subjects.size());
-    config.subjects.push_back(subject->text());
     set->points.push_back(point.get());
   }
   const auto most_calls = static_cast<std::size_t>(std::max(settings_.window_calls, 64));
@@ -128,10 +127,11 @@ void Sweep::add_set(const std::string& mode, const WorkerSet::Program& program, 
 void Sweep::verify(LiveSet& set, Point& point, int launch) {
   const bool before = point.verified;
   verify_point(set, point, places_[static_cast<std::size_t>(launch) % places_.size()],
-               mix_seed(settings_.seed, 4, static_cast<std::uint64_t>(launch)), clock_.clock);
+               mix_seed(settings_.seed, 4, static_cast<std::uint64_t>(launch)));
   if (!point.verified) {
     unverified_ = true;
-    say_once("not a barrier: " + point.title() + ": " + point.error);
+    say_once(std::string(point.subject.work.moves_data() ? "wrong: " : "not a barrier: ") + point.title() +
+             ": " + point.error);
   }
   if (!point.written || before != point.verified) write_point(set, point);
 }

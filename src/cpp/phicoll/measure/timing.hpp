@@ -1,7 +1,7 @@
 #pragma once
 
-// The two definitions of a barrier's run time, and the check that it is one, for anything that can be called.
-// Templates, so that a hand-written loop is timed without a call in it.
+// The two definitions of a collective's run time, and the check that a barrier is one, for anything that can
+// be called. Templates, so that a hand-written loop is timed without a call in it.
 
 #include <sched.h>
 
@@ -41,20 +41,62 @@ inline void wait_ticks(const StampClock& clock, std::uint64_t ticks) {
   }
 }
 
-/// Back-to-back calls. ticks: all timed calls of this rank; ideal_ticks: the delays alone.
-template <class Call>
-void time_loop(const Seat& seat, const Step& step, Call&& call, RankReport& report) {
+/// All ranks have come so far. Through the board's counters, which are zero at the start of the step.
+class Meetings {
+ public:
+  explicit Meetings(const Seat& seat) : seat_(seat) {}
+  void operator()() {
+    ++phase_;
+    seat_.board.counter(seat_.rank).store(phase_, std::memory_order_release);
+    for (int r = 0; r < seat_.ranks; ++r)
+      while (seat_.board.counter(r).load(std::memory_order_acquire) < phase_)
+        if (seat_.shares_cpu) sched_yield();
+  }
+
+ private:
+  const Seat& seat_;
+  std::uint64_t phase_ = 0;
+};
+
+/// What a rank does before each call of a barrier: nothing. Whoever leaves a barrier also knows that all
+/// others are on their way out, which nobody knows who leaves an operation that moves data (`writes`).
+struct NothingBefore {
+  static constexpr bool writes = false;
+  void operator()(std::uint64_t) const {}
+};
+
+/// Back-to-back calls, `before(i)` in front of each. ticks: all timed calls of this rank; ideal_ticks: the
+/// delays alone, and what is done before the calls.
+template <class Before, class Call>
+void time_loop(const Seat& seat, const Step& step, Before before, Call&& call, RankReport& report) {
   const StampClock& clock = seat.board.clock();
   report.calls = step.calls;
+  Meetings meet(seat);
   if (step.delay_ns <= 0 && step.imbalance_ns <= 0) {
-    for (std::uint64_t i = 0; i < step.warmups; ++i) call();
+    report.ideal_ticks = 0;
+    if (Before::writes) {
+      meet();
+      const std::uint64_t start = clock.before();
+      for (std::uint64_t i = 0; i < step.calls; ++i) {
+        before(i);
+        empty_turn();
+      }
+      report.ideal_ticks = clock.after() - start;
+      meet();
+    }
+    for (std::uint64_t i = 0; i < step.warmups; ++i) {
+      before(i);
+      call();
+    }
+    // All start together: a rank that begins earlier would count its waiting for the others.
+    if (Before::writes) meet();
     const std::uint64_t start = clock.before();
     for (std::uint64_t i = 0; i < step.calls; ++i) {
+      before(i);
       call();
       empty_turn();
     }
     report.ticks = clock.after() - start;
-    report.ideal_ticks = 0;
     return;
   }
   const std::uint64_t delay = clock.to_ticks(step.delay_ns);
@@ -76,6 +118,7 @@ void time_loop(const Seat& seat, const Step& step, Call&& call, RankReport& repo
     const std::uint64_t start = clock.before();
     for (std::uint64_t i = 0; i < step.calls; ++i) {
       wait_ticks(clock, delay + delay_ticks(step, i, seat.rank, range));
+      before(i);
       if (with_call) call();
       empty_turn();
     }
@@ -83,6 +126,7 @@ void time_loop(const Seat& seat, const Step& step, Call&& call, RankReport& repo
   };
   const std::uint64_t alone = waits(false);
   for (std::uint64_t i = 0; i < step.warmups; ++i) call();
+  if (Before::writes) meet();
   report.ticks = waits(true);
   report.ideal_ticks = ideal + (alone > asked ? alone - asked : 0);
 }
@@ -101,10 +145,10 @@ inline void evict_share(const Seat& seat, const Step& step, std::uint64_t not_be
 }
 
 /// Calls from a common start time each. Rank 0 announces a start after its own exit from the call before: all
-/// others are then on their way out, and whoever misses a start is counted as late. Starts given in advance
-/// would need to know how long a call takes.
-template <class Call>
-void time_windows(const Seat& seat, const Step& step, Call&& call, RankReport& report) {
+/// others are then on their way out (where they write first, once all have written), and whoever misses a
+/// start is counted as late. Starts given in advance would need to know how long a call takes.
+template <class Before, class Call>
+void time_windows(const Seat& seat, const Step& step, Before before, Call&& call, RankReport& report) {
   StepBoard& board = seat.board;
   const StampClock& clock = board.clock();
   std::atomic<std::uint64_t>* starts = board.starts();
@@ -113,12 +157,22 @@ void time_windows(const Seat& seat, const Step& step, Call&& call, RankReport& r
   const std::uint64_t range = clock.to_ticks(step.jitter_ns);
   const std::uint64_t slack = clock.to_ticks(step.slack_ns);
   const std::uint64_t cap = clock.to_ticks(step.cap_ns);
-  for (std::uint64_t i = 0; i < step.warmups; ++i) call();
+  for (std::uint64_t i = 0; i < step.warmups; ++i) {
+    before(i);
+    call();
+  }
   const std::uint64_t begin = clock.before();
   std::uint64_t i = 0;
   std::uint64_t late = 0;
   for (; i < step.calls; ++i) {
+    if (Before::writes) {
+      before(i);
+      board.counter(seat.rank).store(i + 1, std::memory_order_release);
+    }
     if (seat.rank == 0) {
+      for (int r = 1; Before::writes && r < seat.ranks; ++r)
+        while (board.counter(r).load(std::memory_order_acquire) < i + 1)
+          if (seat.shares_cpu) sched_yield();
       const std::uint64_t now = clock.before();
       // 1 for "no more": a start is a time and never that small.
       const bool enough = i > 0 && now - begin > cap;
@@ -175,10 +229,10 @@ void verify_barrier(const Seat& seat, const Step& step, Call&& call, RankReport&
     if (last != 0 && episode >= last) break;
   }
   report.calls = episode;
-  report.ticks = clock.after() - begin;
+  report.call_ns = clock.to_ns(clock.after() - begin) / static_cast<double>(episode);
 }
 
-/// The step's timing or verification, of anything that can be called.
+/// The step's timing or verification, of any barrier that can be called.
 template <class Call>
 void run_step(const Seat& seat, const Step& step, Call&& call, RankReport& report) {
   switch (step.kind) {
@@ -186,10 +240,10 @@ void run_step(const Seat& seat, const Step& step, Call&& call, RankReport& repor
       verify_barrier(seat, step, call, report);
       break;
     case StepKind::loop:
-      time_loop(seat, step, call, report);
+      time_loop(seat, step, NothingBefore(), call, report);
       break;
     case StepKind::window:
-      time_windows(seat, step, call, report);
+      time_windows(seat, step, NothingBefore(), call, report);
       break;
     default:
       break;

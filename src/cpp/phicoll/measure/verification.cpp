@@ -14,15 +14,23 @@ constexpr double verify_timeout_s = 60;
 constexpr double verify_cap_ns = 100e6;
 constexpr double jitter_ns = 1000;
 
+// Every result is looked at whole: fewer of large ones, some 16 MB in all, but never fewer than two.
+std::uint64_t data_episodes(const Work& work, int ranks, bool again) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{16} << 20;
+  const auto all = std::max<std::uint64_t>(1, work.bytes) * static_cast<std::uint64_t>(ranks * ranks);
+  return std::min<std::uint64_t>(std::max<std::uint64_t>(most_bytes / all, 2), again ? 16 : 64);
+}
+
 }  // namespace
 
-void verify_point(LiveSet& set, Point& point, std::size_t place, std::uint64_t seed,
-                  const StampClock& clock) {
+void verify_point(LiveSet& set, Point& point, std::size_t place, std::uint64_t seed) {
   Step step = Step();
   step.kind = StepKind::verify;
-  step.subject = point.index;
+  step.work = point.subject.work;
+  set_algorithm(step, point.subject.text());
   step.place = place;
   step.calls = point.written ? again_episodes : verify_episodes;
+  if (step.work.moves_data()) step.calls = data_episodes(step.work, point.ranks, point.written);
   step.warmups = least_episodes;
   step.seed = seed;
   step.jitter_ns = jitter_ns;
@@ -31,19 +39,20 @@ void verify_point(LiveSet& set, Point& point, std::size_t place, std::uint64_t s
   point.verified = true;
   point.error.clear();
   point.observed.clear();
-  double elapsed = 0;
+  point.estimate_ns = 0;
+  point.write_ns = 0;
   for (int r = 0; r < point.ranks; ++r) {
     const RankReport& report = set.workers->report(r);
     point.observed.push_back(report.cpu);
     point.episodes = report.calls;
-    elapsed = std::max(elapsed, clock.to_ns(report.ticks));
+    point.estimate_ns = std::max(point.estimate_ns, report.call_ns);
+    point.write_ns = std::max(point.write_ns, report.write_ns);
     if (report.violated != 0 && point.error.empty()) {
       point.verified = false;
       point.error = report.error;
     }
     if (set.openmp) point.library = report.note;
   }
-  point.estimate_ns = elapsed / static_cast<double>(std::max<std::uint64_t>(1, point.episodes));
 }
 
 }  // namespace measure

@@ -1,0 +1,107 @@
+#include "phicoll/measure/data_steps.hpp"
+
+#include <cstdio>
+
+namespace phicoll {
+namespace measure {
+
+namespace {
+
+// Hands `use` something that makes the call, without a check or an indirection more than a program's own call
+// has. By value: a program has its arguments at hand, not behind the harness's members.
+template <class Use>
+void with_call(Communicator& of, const MessageBuffers& buffers, Use&& use) {
+  Communicator* const c = &of;
+  unsigned char* const send = buffers.send();
+  unsigned char* const receive = buffers.receive();
+  const Work& work = buffers.work();
+  const auto bytes = static_cast<std::size_t>(work.bytes);
+  const auto count = static_cast<std::size_t>(work.count());
+  const Operator op = work.reduces() ? find_operator(work.type, work.op) : Operator();
+  switch (work.operation) {
+    case Operation::barrier:
+      return use([c] { c->barrier(); });
+    case Operation::broadcast: {
+      unsigned char* const message = c->rank() == 0 ? send : receive;
+      return use([=] { c->broadcast(message, bytes, 0); });
+    }
+    case Operation::reduce:
+      return use([=] { c->reduce(send, receive, count, op, 0); });
+    case Operation::allreduce:
+      return use([=] { c->allreduce(send, receive, count, op); });
+    case Operation::gather:
+      return use([=] { c->gather(send, receive, bytes, 0); });
+    case Operation::scatter:
+      return use([=] { c->scatter(send, receive, bytes, 0); });
+    case Operation::allgather:
+      return use([=] { c->allgather(send, receive, bytes); });
+    case Operation::alltoall:
+      return use([=] { c->alltoall(send, receive, bytes); });
+    case Operation::scan:
+      return use([=] { c->scan(send, receive, count, op); });
+    case Operation::reduce_scatter:
+      return use([=] { c->reduce_scatter_block(send, receive, count, op); });
+  }
+}
+
+void note_wrong(const std::string& wrong, RankReport& report) {
+  if (wrong.empty() || report.violated != 0) return;
+  report.violated = 1;
+  std::snprintf(report.error, sizeof report.error, "%s", wrong.c_str());
+}
+
+// Calls with buffers that differ from place to place and from call to call, each result looked at whole; then
+// a few in a row, for how long one takes.
+template <class Call>
+void verify_data(const Seat& seat, const Step& step, MessageBuffers& buffers, Call&& call,
+                 RankReport& report) {
+  constexpr int rehearsals = 4;
+  const StampClock& clock = seat.board.clock();
+  const std::uint64_t range = clock.to_ticks(step.jitter_ns);
+  for (std::uint64_t i = 0; i < step.calls; ++i) {
+    buffers.fill(step.seed + i);
+    wait_ticks(clock, delay_ticks(step, i, seat.rank, range));
+    call();
+    note_wrong(buffers.check_filled(step.seed + i), report);
+  }
+  report.calls = step.calls;
+  const FreshWrite write = buffers.fresh_write();
+  Meetings meet(seat);
+  const std::uint64_t writing = clock.before();
+  write(0);
+  report.write_ns = clock.to_ns(clock.after() - writing);
+  call();
+  for (int batch = 0; batch < 3; ++batch) {
+    // The best of a few: a rank that the system interrupts would make all later samples short.
+    meet();
+    const std::uint64_t start = clock.before();
+    for (int i = 0; i < rehearsals; ++i) call();
+    meet();
+    const double ns = clock.to_ns(clock.after() - start) / rehearsals;
+    if (batch == 0 || ns < report.call_ns) report.call_ns = ns;
+  }
+}
+
+}  // namespace
+
+void run_data_step(const Seat& seat, const Step& step, Communicator& communicator, MessageBuffers& buffers,
+                   RankReport& report) {
+  if (step.kind == StepKind::verify) {
+    with_call(communicator, buffers, [&](auto call) { verify_data(seat, step, buffers, call, report); });
+    return;
+  }
+  buffers.fill(step.seed);
+  const FreshWrite write = buffers.fresh_write();
+  with_call(communicator, buffers, [&](auto call) {
+    if (step.kind == StepKind::loop)
+      time_loop(seat, step, write, call, report);
+    else
+      time_windows(seat, step, write, call, report);
+  });
+  if (report.calls == 0) return;
+  note_wrong(step.work.fresh ? buffers.check_fresh(report.calls - 1) : buffers.check_filled(step.seed),
+             report);
+}
+
+}  // namespace measure
+}  // namespace phicoll

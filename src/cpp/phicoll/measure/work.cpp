@@ -1,0 +1,144 @@
+#include "phicoll/measure/work.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "phicoll/collectives/nearest.hpp"
+#include "phicoll/collectives/split.hpp"
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+namespace measure {
+
+bool Work::reduces() const {
+  switch (operation) {
+    case Operation::reduce:
+    case Operation::allreduce:
+    case Operation::scan:
+    case Operation::reduce_scatter:
+      return true;
+    default:
+      return false;
+  }
+}
+
+CallFacts Work::facts() const {
+  CallFacts facts;
+  facts.operation = operation;
+  facts.bytes = static_cast<std::size_t>(bytes);
+  if (reduces()) {
+    const Operator found = find_operator(type, op);
+    facts.commutative = found.commutative;
+    facts.associative = found.associative;
+  }
+  return facts;
+}
+
+std::string Work::text() const {
+  std::string text = to_string(operation);
+  if (!moves_data()) return text;
+  text += " " + std::to_string(bytes) + " " + buffers();
+  if (reduces()) text += std::string(" ") + to_string(type) + " " + to_string(op);
+  return text;
+}
+
+std::uint64_t send_bytes_of(const Work& work, int rank, int ranks) {
+  const auto all = work.bytes * static_cast<std::uint64_t>(ranks);
+  switch (work.operation) {
+    case Operation::barrier:
+      return 0;
+    case Operation::broadcast:
+      return rank == 0 ? work.bytes : 0;
+    case Operation::scatter:
+      return rank == 0 ? all : 0;
+    case Operation::alltoall:
+    case Operation::reduce_scatter:
+      return all;
+    default:
+      return work.bytes;
+  }
+}
+
+std::uint64_t receive_bytes_of(const Work& work, int rank, int ranks) {
+  const auto all = work.bytes * static_cast<std::uint64_t>(ranks);
+  switch (work.operation) {
+    case Operation::barrier:
+      return 0;
+    case Operation::broadcast:
+      return rank == 0 ? 0 : work.bytes;  // the root's buffer is what it sends
+    case Operation::reduce:
+      return rank == 0 ? work.bytes : 0;
+    case Operation::gather:
+      return rank == 0 ? all : 0;
+    case Operation::allgather:
+    case Operation::alltoall:
+      return all;
+    default:
+      return work.bytes;
+  }
+}
+
+std::uint64_t moved_bytes(const Work& work, int ranks) {
+  const auto p = static_cast<std::uint64_t>(ranks);
+  switch (work.operation) {
+    case Operation::barrier:
+      return 0;
+    case Operation::broadcast:
+    case Operation::reduce:
+    case Operation::scan:
+      return (p - 1) * work.bytes;
+    case Operation::allreduce:
+      return 2 * (p - 1) * work.bytes;
+    case Operation::gather:
+    case Operation::scatter:
+      return p * work.bytes;
+    case Operation::allgather:
+    case Operation::alltoall:
+      return p * p * work.bytes;
+    case Operation::reduce_scatter:
+      return p * (p - 1) * work.bytes;
+  }
+  return 0;
+}
+
+Operation parse_operation(const std::string& name) {
+  std::vector<std::string> names;
+  for (int o = 0; o < operations; ++o) {
+    names.push_back(to_string(static_cast<Operation>(o)));
+    if (names.back() == name) return static_cast<Operation>(o);
+  }
+  throw ArgumentError("operation", name.empty() ? "none" : "'" + name + "'", nearest_or_all(name, names));
+}
+
+std::vector<std::uint64_t> parse_sizes(const std::string& text) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::string& part : split(text, ',')) {
+    char* end = nullptr;
+    const unsigned long long number = std::strtoull(part.c_str(), &end, 10);
+    unsigned shift = 0;
+    const std::string unit(end);
+    if (unit == "K" || unit == "k") shift = 10;
+    if (unit == "M" || unit == "m") shift = 20;
+    if (unit == "G" || unit == "g") shift = 30;
+    const bool whole = !part.empty() && std::isdigit(static_cast<unsigned char>(part[0])) != 0 &&
+                       (unit.empty() || shift != 0) && number <= (std::uint64_t{1} << 40) >> shift;
+    if (!whole)
+      throw ArgumentError("size", "'" + part + "'", "bytes such as 8,4K,1M (K is 1024), at most 1024G");
+    const std::uint64_t size = static_cast<std::uint64_t>(number) << shift;
+    if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+void check_work(const Work& work) {
+  if (!work.reduces()) return;
+  find_operator(work.type, work.op);
+  const std::size_t element = bytes_of(work.type);
+  if (work.bytes % element != 0)
+    throw ArgumentError("size", std::to_string(work.bytes) + " bytes",
+                        "a multiple of " + std::to_string(element) + ", the size of " + to_string(work.type));
+}
+
+}  // namespace measure
+}  // namespace phicoll

@@ -1,0 +1,55 @@
+#pragma once
+
+// What a subject is called with: an operation, and for those that move data its size, its buffers, its
+// elements.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/call.hpp"
+#include "phicoll/collectives/operation.hpp"
+#include "phicoll/collectives/operators.hpp"
+
+namespace phicoll {
+namespace measure {
+
+/// Plain data, so that it can travel on the step board.
+struct Work {
+  Operation operation = Operation::barrier;
+  bool fresh = true;  ///< the owner writes its send buffer before each call; else once, before the first
+  Type type = Type::float32;  ///< of reductions
+  Op op = Op::sum;            ///< likewise
+  /// Of the count argument: the message, or one block of gather, scatter, allgather, alltoall and
+  /// reduce_scatter.
+  std::uint64_t bytes = 0;
+
+  bool moves_data() const { return operation != Operation::barrier; }
+  bool reduces() const;
+  /// Elements of reductions, bytes of the others.
+  std::uint64_t count() const { return reduces() ? bytes / bytes_of(type) : bytes; }
+  /// What every rank knows of such a call.
+  CallFacts facts() const;
+  /// "fresh" or "reused"; "" for a barrier.
+  const char* buffers() const { return !moves_data() ? "" : fresh ? "fresh" : "reused"; }
+  /// All of it, different for different work: "allreduce 4096 fresh float32 sum".
+  std::string text() const;
+};
+
+/// Of one rank's send and receive buffer; 0 where it has none. Roots are rank 0.
+std::uint64_t send_bytes_of(const Work& work, int rank, int ranks);
+std::uint64_t receive_bytes_of(const Work& work, int rank, int ranks);
+/// The bytes that any way to do the operation must move between memories of ranks, own blocks that are copied
+/// from send to receive included (docs/measuring-collectives.md says why for each).
+std::uint64_t moved_bytes(const Work& work, int ranks);
+
+/// Throws ArgumentError("operation") with the names of all operations.
+Operation parse_operation(const std::string& name);
+/// Sizes such as `8,4K,1M,2G` (K: 1024), each once. Throws ArgumentError("size").
+std::vector<std::uint64_t> parse_sizes(const std::string& text);
+/// Throws ArgumentError("size") for a reduction whose size is no multiple of its elements, ("operator") for a
+/// pairing that is not defined.
+void check_work(const Work& work);
+
+}  // namespace measure
+}  // namespace phicoll
