@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -170,6 +172,76 @@ TEST(Heap, OneRankFillsAnotherRanksBlockAndGivesItBack) {
     communicator.barrier();
     EXPECT_EQ(communicator.heap_free_bytes(), communicator.heap_bytes());
   });
+}
+
+/// A heap of its own in memory of which only reserved pages may be touched, like a full /dev/shm.
+class Pages {
+ public:
+  explicit Pages(std::size_t heap_bytes) : bytes_(Heap::footprint(heap_bytes)) {
+    memory_ = static_cast<unsigned char*>(
+        mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    open(0, 1);
+    Heap::prepare(memory_, heap_bytes);
+    control_.reset(new Control());
+    control_->configure(1, false, false, 0);
+  }
+  ~Pages() { munmap(memory_, bytes_); }
+  void open(std::size_t offset, std::size_t bytes) {
+    if (opened_ + bytes > limit) throw ResourceError("no pages left");
+    opened_ += bytes;
+    const std::size_t first = offset / 4096 * 4096;
+    ASSERT_EQ(mprotect(memory_ + first, offset + bytes - first, PROT_READ | PROT_WRITE), 0);
+  }
+  Heap heap() {
+    return Heap(*control_, 0, memory_,
+                [this](std::size_t offset, std::size_t bytes) { open(offset, bytes); });
+  }
+
+  std::size_t limit = SIZE_MAX;
+
+ private:
+  std::size_t bytes_;
+  std::size_t opened_ = 0;
+  unsigned char* memory_;
+  std::unique_ptr<Control> control_;
+};
+
+TEST(Heap, TouchesAndHandsOutOnlyPagesThatItReserved) {
+  Pages pages(64 * megabyte);
+  Heap heap = pages.heap();
+  std::mt19937 random(5);
+  std::vector<unsigned char*> blocks;
+  for (int turn = 0; turn < 600; ++turn) {
+    const std::size_t bytes = random() % (turn % 10 == 0 ? 3 * megabyte : 9000) + 1;
+    const Heap::Block block = heap.take(bytes);
+    for (std::size_t b = block.used_before; b < bytes; ++b) ASSERT_EQ(block.at[b], 0) << "not fresh";
+    std::memset(block.at, 1, bytes);
+    blocks.push_back(block.at);
+    if (blocks.size() < 12) continue;
+    const std::size_t which = random() % blocks.size();
+    heap.give_back(blocks[which]);
+    blocks[which] = blocks.back();
+    blocks.pop_back();
+  }
+  for (unsigned char* block : blocks) heap.give_back(block);
+  EXPECT_EQ(heap.free_bytes(), heap.bytes());
+}
+
+TEST(Heap, APageThatCannotBeHadIsAnErrorAndLeavesTheHeapAsItWas) {
+  Pages pages(64 * megabyte);
+  Heap heap = pages.heap();
+  pages.limit = 2 * megabyte;
+  void* const kept = heap.take(megabyte).at;
+  const std::size_t free = heap.free_bytes();
+  EXPECT_THROW(heap.take(2 * megabyte), ResourceError);
+  EXPECT_THROW(heap.take(60 * megabyte), ResourceError);  // the bitmap's own pages
+  EXPECT_EQ(heap.free_bytes(), free);
+  void* const small = heap.take(1000).at;
+  std::memset(small, 1, 1000);
+  heap.give_back(small);
+  pages.limit = SIZE_MAX;
+  std::memset(heap.take(2 * megabyte).at, 1, 2 * megabyte);
+  heap.give_back(kept);
 }
 
 // Large units: the whole bitmap stays small however large the heap is, and nothing is taken until it is used.

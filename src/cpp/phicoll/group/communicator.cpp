@@ -61,8 +61,8 @@ void Barrier::release() {
 }
 
 Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& shape, const WaitPolicy& wait)
-    : board_(memory.control->board()),
-      barrier_port_(*memory.control, rank, wait, &calls_),
+    : barrier_port_(*memory.control, rank, wait, &calls_),
+      board_(memory.control->board()),
       memory_(memory),
       rank_(rank),
       shape_(shape),

@@ -218,8 +218,8 @@ class alignas(arch::stride_bytes) Communicator {
   AnyBarrier<NativePort>::Enter enter_ = nullptr;
   AnyBarrier<NativePort>* entered_ = nullptr;
   std::uint64_t calls_ = 0;
-  CallBoard* board_;  // null: calls are not noted
   NativePort barrier_port_;
+  CallBoard* board_;  // null: calls are not noted
 
   GroupMemory memory_;
   int rank_;
