@@ -2,10 +2,17 @@
 
 // Every reduce there is, one line each.
 
+#include "phicoll/collectives/reduce/local_store_tree.hpp"
 #include "phicoll/collectives/reduce/mailbox.hpp"
+#include "phicoll/collectives/reduce/model_tree.hpp"
+#include "phicoll/collectives/reduce/paper_002.hpp"
+#include "phicoll/collectives/reduce/piece_per_rank.hpp"
+#include "phicoll/collectives/reduce/send_receive_tree.hpp"
+#include "phicoll/collectives/reduce/tree_reconstructed.hpp"
 
 namespace phicoll {
 
-using ReduceList = AlgorithmList<MailboxReduce>;
+using ReduceList = AlgorithmList<LocalStoreTreeReduce, PiecePerRankReduce, SendReceiveTreeReduce,
+                                 ModelTreeReduce, TreeReconstructedReduce, Paper002Reduce, MailboxReduce>;
 
 }  // namespace phicoll

@@ -1,0 +1,28 @@
+#pragma once
+
+// A tree given by its levels: a node of level i - 1 has at most k_i children in level i. Source:
+// ramos-hoefler-2013 equations 4.3 and 4.4. The paper leaves open how fewer ranks than the tree can hold lie
+// in it: level by level, each level's nodes spread evenly over the parents, so that no two parents' numbers
+// of children differ by more than one. Nodes are numbered level by level, the root is 0.
+
+#include <vector>
+
+namespace phicoll {
+
+struct LevelTreeNode {
+  int parent = -1;  ///< -1 of the root
+  std::vector<int> children;
+};
+
+/// A node of the tree over `nodes` nodes. Where the levels given are full, further ones have the last k.
+LevelTreeNode level_tree_node(const std::vector<int>& k, int nodes, int node);
+
+/// How many nodes the levels hold, at most `enough`.
+int level_tree_capacity(const std::vector<int>& k, int enough);
+
+/// The levels k_1 >= k_2 >= ... with the least cost for `nodes` nodes where a level costs `level` and a child
+/// of it `child`, the first in lexicographic order among equals (ramos-hoefler-2013 equations 4.7 and 4.13:
+/// both models have this form). Empty for one node.
+std::vector<int> best_levels(int nodes, long level, long child);
+
+}  // namespace phicoll

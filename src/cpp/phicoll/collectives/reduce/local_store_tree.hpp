@@ -1,0 +1,204 @@
+#pragma once
+
+// Local-store-based tree reduce. Source: velamati-2007 section 3.4 ("TREE"), the reverse of its broadcast: a
+// rank brings a piece of its operand from its own memory into its local store, fetches each child's result
+// from the child's local store into its own, combines the two, and when it has dealt with all children tells
+// its parent that the piece is there. So for each piece of the message; results never lie in main memory but
+// on the root. Four buffers a rank: two for each operand of the combination, of which two because of double
+// buffering.
+//
+// The tree is the paper's "tree of degree k": k-nomial (each informed rank informs k - 1 others a phase,
+// reversed), degree 1 the pipeline of all ranks. Ranks are numbered from the root on and subtrees are not
+// contiguous: the operator must be commutative, as the paper says.
+//
+// Lines. A rank owns `ready` (a number), and two result buffers and two buffers for a child's piece. It is
+// the sole writer of all of them; its parent reads `ready` and the results. `taken`, a number for each result
+// buffer, lies with the child and is written by its parent. Pieces are numbered by step, from 0 on over all
+// calls and alike on all ranks; step t uses result buffer t mod 2.
+//   * `ready` = t + 1 (release) behind the result: who sees it (acquire) sees the result of step t.
+//   * `taken` = t + 1 (release) behind the parent's last read of it: the child, which remembers the last step
+//     that it gave from this buffer, waits for that number (acquire) before it writes there again. The parent
+//     of that step is the only one who writes `taken` meanwhile, so the root may change from call to call.
+// Numbers only grow; nothing is reset and no barrier follows the call. The paper's implementation had one
+// (section 4 ii: "can be avoided by using counters"): trailing=barrier.
+//
+// operand=copied fetches a child's piece before it is combined, as the paper's machine had to; direct
+// combines it where it lies, into the root's receive buffer.
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "phicoll/collectives/barrier/dissemination.hpp"
+#include "phicoll/collectives/barrier/k_nomial_tree.hpp"
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/reduce/layout.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct LocalStoreTreeReduce : DataAlgorithm {
+  enum class Operand : unsigned char { copied, direct };
+  enum class Trailing : unsigned char { none, barrier };
+
+  struct Parameters {
+    int degree = 3;
+    int piece = 8192;
+    Operand operand = Operand::copied;
+    Trailing trailing = Trailing::none;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"local-store-tree", Origin::paper, "velamati-2007 section 3.4 (TREE)",
+            "pieces combined up a k-nomial tree through double-buffered local stores"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("degree", p.degree, 1, max_ranks,
+                    "factor by which the ranks reached grow in a phase; 1 is the pipeline");
+    visitor.integer("piece", p.piece, max_element_bytes, 1 << 20, "bytes of each of a rank's four buffers");
+    visitor.choice("operand", p.operand, {"copied", "direct"},
+                   "a child's piece is fetched into an own buffer first, or combined where it lies");
+    visitor.choice("trailing", p.trailing, {"none", "barrier"},
+                   "nothing behind the call, or a dissemination barrier");
+  }
+
+  static void limit(Parameters& p, const Shape& shape) {
+    const int useful = shape.size() > 2 ? shape.size() : 2;
+    if (p.degree > useful) p.degree = useful;
+  }
+  static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
+    return facts.commutative ? nullptr : "a commutative operator: subtrees are not in rank order";
+  }
+
+  struct Flags {
+    Strided<CounterLine> ready;
+    Strided<CounterLine> taken[2];
+  };
+
+  static std::size_t rank_bytes(const Parameters& p) {
+    return sizeof(Flags) + 4 * whole_strides(static_cast<std::size_t>(p.piece));
+  }
+  static std::size_t barrier_at(const Parameters& p, const Shape& shape) {
+    return static_cast<std::size_t>(shape.size()) * rank_bytes(p);
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return barrier_at(p, shape) + (p.trailing == Trailing::barrier
+                                       ? Dissemination::footprint(Dissemination::Parameters{}, shape)
+                                       : 0);
+  }
+
+  /// Of the tree rooted at node 0.
+  static std::vector<int> children(const Parameters& p, int ranks, int node) {
+    if (p.degree > 1) return k_nomial_children(ranks, p.degree, node);
+    return node + 1 < ranks ? std::vector<int>{node + 1} : std::vector<int>{};
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : p_(p),
+          memory_(setup.memory),
+          barrier_(Dissemination::Parameters{},
+                   Setup{setup.rank, setup.shape,
+                         setup.memory + (p.trailing == Trailing::barrier ? barrier_at(p, setup.shape) : 0)}),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      if (ranks_ == 1) {
+        if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
+        return;
+      }
+      if (call.root != root_) turn_to(call.root);
+      const std::size_t size = call.op.element_bytes;
+      const std::size_t most = static_cast<std::size_t>(p_.piece) / size;
+      for (std::size_t first = 0; first < call.count; first += most) {
+        const std::size_t count = call.count - first < most ? call.count - first : most;
+        if (p_.operand == Operand::copied)
+          copied(port, call, first * size, count);
+        else
+          direct(port, call, first * size, count);
+        ++step_;
+      }
+      if (p_.trailing == Trailing::barrier) barrier_(port);
+    }
+
+   private:
+    void turn_to(int root) {
+      root_ = root;
+      children_ = children(p_, ranks_, node_of(rank_, root, ranks_));
+      // Who is reached last has the smallest subtree and is ready first.
+      for (std::size_t i = 0; i < children_.size() / 2; ++i)
+        std::swap(children_[i], children_[children_.size() - 1 - i]);
+      for (int& child : children_) child = rank_of(child, root, ranks_);
+    }
+
+    void copied(Port& port, const Call& call, std::size_t at, std::size_t count) {
+      const std::size_t bytes = count * call.op.element_bytes;
+      const Data result = free_result(port);
+      port.move(result, call.send + at, bytes);
+      unsigned turn = 0;
+      for (const int child : children_) {
+        const Data operand = port.shared(buffer(rank_, 2 + (turn++ & 1)));
+        port.move(operand, await(port, child), bytes);
+        taken(port, child);
+        port.combine(call.op, result, result, operand, count);
+      }
+      if (rank_ == call.root)
+        port.move(call.receive + at, result, bytes);
+      else
+        give(port);
+    }
+
+    void direct(Port& port, const Call& call, std::size_t at, std::size_t count) {
+      const bool is_root = rank_ == call.root;
+      const Data result = is_root ? call.receive + at : free_result(port);
+      Data left = call.send + at;
+      for (const int child : children_) {
+        port.combine(call.op, result, left, await(port, child), count);
+        taken(port, child);
+        left = result;
+      }
+      if (children_.empty()) port.move(result, left, count * call.op.element_bytes);
+      if (!is_root) give(port);
+    }
+
+    Data free_result(Port& port) {
+      const unsigned slot = step_ & 1;
+      if (given_[slot] != 0) port.wait(flags(rank_).taken[slot].value.word, at_least(given_[slot]));
+      return port.shared(buffer(rank_, slot));
+    }
+    void give(Port& port) {
+      given_[step_ & 1] = step_ + 1;
+      port.signal(flags(rank_).ready.value.word, step_ + 1);
+    }
+    Data await(Port& port, int child) {
+      port.wait(flags(child).ready.value.word, at_least(step_ + 1), child);
+      return port.shared(buffer(child, step_ & 1));
+    }
+    void taken(Port& port, int child) { port.signal(flags(child).taken[step_ & 1].value.word, step_ + 1); }
+
+    unsigned char* own(int rank) const { return memory_ + static_cast<std::size_t>(rank) * rank_bytes(p_); }
+    Flags& flags(int rank) const { return *reinterpret_cast<Flags*>(own(rank)); }
+    unsigned char* buffer(int rank, std::uint64_t which) const {
+      return own(rank) + sizeof(Flags) +
+             static_cast<std::size_t>(which) * whole_strides(static_cast<std::size_t>(p_.piece));
+    }
+
+    Parameters p_;
+    unsigned char* memory_;
+    Dissemination::Rank<Port> barrier_;
+    std::vector<int> children_;
+    std::uint64_t step_ = 0;
+    std::uint64_t given_[2] = {0, 0};
+    int rank_;
+    int ranks_;
+    int root_ = -1;
+  };
+};
+
+}  // namespace phicoll

@@ -1,0 +1,237 @@
+#pragma once
+
+// The small reduction of ramos-hoefler-2013 section 4.3: a tree of d levels in which a parent of level i has
+// buffers for its k_i children. A parent sets a flag when its buffers are free; a child reads it, writes its
+// operand (what it combined from its own children) into its buffer and notifies; a parent that has all
+// notifications combines the buffers. The paper reduces one item; larger counts go in pieces.
+//
+// k1..k6 are the levels. Without them (k1=0) they are those with the least cost by equation 4.13 with the
+// paper's constants for the Xeon Phi 5110P (reading: T_k = o k, b = R_L + R_R - c = 188.2 ns; with these
+// every row of Table B.3 costs the least, though the paper broke ties in another way), which is how the paper
+// found its d and k. Where the tree holds more ranks than there are, level_tree.hpp says who lies where;
+// where it holds fewer, the last k serves further levels.
+//
+// into=common is the approach that section 4.3 dismisses: one buffer that each rank in turn reads, combines
+// with its operand and writes. The paper's ranks come in any order; here they come in rank order, so that
+// the result is the same in every run, which also serves operators that do not commute.
+//
+// Lines (into=parents). Steps (pieces) are numbered from 0 on over all calls, alike on all ranks.
+//   * A buffer belongs to the pair of a child and its parent and lies with the child, so that the root may
+//     change; the child writes it, the parent of the step reads it. The child remembers the step and the
+//     parent of its last writing.
+//   * `open` of a parent = t: it has read all its buffers of steps before t. Sole writer the parent (release
+//     behind its reads, at the end of a step with children, or at the beginning of one if it said something
+//     older). A child waits (acquire) for its parent to have opened this step: its buffer is free then, and
+//     its notification can not be counted for an earlier step. If the parent is another than the last one, it
+//     waits for that one, too, to have opened the step behind the child's last.
+//   * ack=line-per-child: the child stores t + 1 (release, behind its buffer) into a line of its own; the
+//     parent waits for each (acquire). ack=counter: the children add 1 to one line of the parent's, which it
+//     waits for to have grown by their number (section 4.1.1; the paper uses one line).
+// into=common: one word `turn`, passed from rank to rank (release, acquire) and last to the root, which takes
+// the result and passes it to the first rank of the next step.
+
+#include <cstdint>
+#include <vector>
+
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/level_tree.hpp"
+#include "phicoll/collectives/reduce/layout.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct ModelTreeReduce : DataAlgorithm {
+  enum class Into : unsigned char { parents, common };
+  enum class Ack : unsigned char { counter, line_per_child };
+  static constexpr int levels = 6;
+
+  struct Parameters {
+    int k[levels] = {0, 0, 0, 0, 0, 0};
+    int piece = 1024;
+    Into into = Into::parents;
+    Ack ack = Ack::counter;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"model-tree", Origin::paper, "ramos-hoefler-2013 section 4.3",
+            "the tree that a model of line transfers finds best; or one common location"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("k1", p.k[0], 0, max_ranks, "children of the root; 0: all levels by the model");
+    visitor.integer("k2", p.k[1], 0, max_ranks, "children of a rank in level 1; 0: no more levels given");
+    visitor.integer("k3", p.k[2], 0, max_ranks, "the same in level 2");
+    visitor.integer("k4", p.k[3], 0, max_ranks, "in level 3");
+    visitor.integer("k5", p.k[4], 0, max_ranks, "in level 4");
+    visitor.integer("k6", p.k[5], 0, max_ranks, "in level 5");
+    visitor.integer("piece", p.piece, max_element_bytes, 1 << 20, "bytes of a buffer");
+    visitor.choice("into", p.into, {"parents", "common"},
+                   "a buffer for each child, or one that all combine into, one after the other");
+    visitor.choice("ack", p.ack, {"counter", "line-per-child"},
+                   "children notify in one line of the parent or in a line each");
+  }
+
+  static const char* refuse(const Parameters& p) {
+    for (int i = 1; i < levels; ++i)
+      if (p.k[i] != 0 && p.k[i - 1] == 0)
+        return "k1..k6 without a gap: a level is 0 only if all behind it are";
+    return nullptr;
+  }
+  static const char* unfit(const Parameters& p, const Shape&, const CallFacts& facts) {
+    return facts.commutative || p.into == Into::common
+               ? nullptr
+               : "a commutative operator, or into=common: subtrees are not in rank order";
+  }
+
+  // Tenths of a nanosecond: R_I 277.7, b 188.2, c 56.2, R_R 235.8, R_L 8.6, o 76.0.
+  static constexpr long level_cost = 2777 + 1882 + 2358 + 86;
+  static constexpr long child_cost = 562 + 2358 + 760;
+
+  static std::vector<int> levels_of(const Parameters& p, int ranks) {
+    std::vector<int> k;
+    for (int i = 0; i < levels && p.k[i] != 0; ++i) k.push_back(p.k[i]);
+    if (k.empty()) k = best_levels(ranks, level_cost, child_cost);
+    return k;
+  }
+  static void limit(Parameters& p, const Shape& shape) {
+    const int useful = shape.size() > 1 ? shape.size() - 1 : 1;
+    const std::vector<int> k = levels_of(p, shape.size());
+    for (int i = 0; i < levels; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      p.k[i] = at >= k.size() ? 0 : k[at] < useful ? k[at] : useful;
+    }
+  }
+
+  static std::size_t piece_bytes(const Parameters& p) {
+    return whole_strides(static_cast<std::size_t>(p.piece));
+  }
+  static std::size_t rank_bytes(const Parameters& p) { return sizeof(Lines) + piece_bytes(p); }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return static_cast<std::size_t>(shape.size()) * rank_bytes(p);
+  }
+
+  struct Lines {
+    Strided<CounterLine> open;      ///< written by this rank as a parent; rank 0's is `turn` with into=common
+    Strided<CounterLine> counter;   ///< written by its children
+    Strided<CounterLine> notified;  ///< written by this rank as a child
+  };
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : p_(p),
+          k_(levels_of(p, setup.size())),
+          memory_(setup.memory),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      if (ranks_ == 1) {
+        if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
+        return;
+      }
+      if (call.root != root_) turn_to(call.root);
+      const std::size_t size = call.op.element_bytes;
+      const std::size_t most = static_cast<std::size_t>(p_.piece) / size;
+      for (std::size_t first = 0; first < call.count; first += most) {
+        const std::size_t count = call.count - first < most ? call.count - first : most;
+        if (p_.into == Into::parents)
+          through_parents(port, call, first * size, count);
+        else
+          through_common(port, call, first * size, count);
+        ++step_;
+      }
+    }
+
+   private:
+    void turn_to(int root) {
+      root_ = root;
+      LevelTreeNode node = level_tree_node(k_, ranks_, node_of(rank_, root, ranks_));
+      children_ = std::move(node.children);
+      for (int& child : children_) child = rank_of(child, root, ranks_);
+      parent_ = node.parent < 0 ? any_rank : rank_of(node.parent, root, ranks_);
+    }
+
+    void through_parents(Port& port, const Call& call, std::size_t at, std::size_t count) {
+      const bool is_root = rank_ == call.root;
+      if (!children_.empty()) open(port, step_);
+      // A parent's own buffer serves as its accumulator.
+      if (!is_root) wait_for_buffer(port);
+      const Data result = is_root ? call.receive + at : port.shared(buffer(rank_));
+      Data left = call.send + at;
+      if (p_.ack == Ack::counter && !children_.empty()) {
+        counted_ += children_.size();
+        port.wait(lines(rank_).counter.value.word, at_least(counted_));
+      }
+      for (const int child : children_) {
+        if (p_.ack == Ack::line_per_child)
+          port.wait(lines(child).notified.value.word, at_least(step_ + 1), child);
+        port.combine(call.op, result, left, port.shared(buffer(child)), count);
+        left = result;
+      }
+      if (children_.empty()) port.move(result, left, count * call.op.element_bytes);
+      if (!children_.empty()) open(port, step_ + 1);
+      if (is_root) return;
+      last_parent_ = parent_;
+      last_step_ = step_;
+      if (p_.ack == Ack::counter)
+        port.signal_add(lines(parent_).counter.value.word, std::uint64_t{1});
+      else
+        port.signal(lines(rank_).notified.value.word, step_ + 1);
+    }
+
+    void open(Port& port, std::uint64_t step) {
+      if (opened_ == step) return;
+      opened_ = step;
+      port.signal(lines(rank_).open.value.word, step);
+    }
+    void wait_for_buffer(Port& port) {
+      if (last_parent_ != any_rank && last_parent_ != parent_)
+        port.wait(lines(last_parent_).open.value.word, at_least(last_step_ + 1), last_parent_);
+      port.wait(lines(parent_).open.value.word, at_least(step_), parent_);
+    }
+
+    // Turn number step * (P + 1) + i is rank i's, that with i = P the root's.
+    void through_common(Port& port, const Call& call, std::size_t at, std::size_t count) {
+      Word<std::uint64_t>& turn = lines(0).open.value.word;
+      const std::uint64_t first = step_ * static_cast<std::uint64_t>(ranks_ + 1);
+      const std::uint64_t own = first + static_cast<std::uint64_t>(rank_);
+      const Data common = port.shared(buffer(0));
+      port.wait(turn, at_least(own));
+      if (rank_ == 0)
+        port.move(common, call.send + at, count * call.op.element_bytes);
+      else
+        port.combine(call.op, common, common, call.send + at, count);
+      port.signal(turn, own + 1);
+      if (rank_ != call.root) return;
+      const std::uint64_t last = first + static_cast<std::uint64_t>(ranks_);
+      port.wait(turn, at_least(last));
+      port.move(call.receive + at, common, count * call.op.element_bytes);
+      port.signal(turn, last + 1);
+    }
+
+    unsigned char* own(int rank) const { return memory_ + static_cast<std::size_t>(rank) * rank_bytes(p_); }
+    Lines& lines(int rank) const { return *reinterpret_cast<Lines*>(own(rank)); }
+    unsigned char* buffer(int rank) const { return own(rank) + sizeof(Lines); }
+
+    Parameters p_;
+    std::vector<int> k_;
+    unsigned char* memory_;
+    std::vector<int> children_;
+    std::uint64_t step_ = 0;
+    std::uint64_t opened_ = 0;
+    std::uint64_t counted_ = 0;
+    std::uint64_t last_step_ = 0;
+    int last_parent_ = any_rank;
+    int parent_ = any_rank;
+    int rank_;
+    int ranks_;
+    int root_ = -1;
+  };
+};
+
+}  // namespace phicoll

@@ -1,0 +1,133 @@
+#pragma once
+
+// Tree reduce, reconstructed. panigrahi-2014 section VI measured a reduce but says of it only that the
+// authors "lack space to describe" it. This is what its description of the broadcast (section V: a shared
+// region for data, one for notification, flags set by who has data and unset by who has copied it, double
+// buffering when the message is larger than the region) and its barriers (heap trees, degree 6) suggest: each
+// rank has a data region of its own, combines what its children have there with its own operand into it, and
+// sets the flag of that half.
+//
+// Lines. A rank owns a data region in two halves and a line with a flag for each. Steps (pieces of half a
+// region) are numbered from 0 on over all calls, alike on all ranks; step t uses half t mod 2. The rank is
+// the sole writer of its region, its parent reads it. It sets the flag (release) behind the data and its
+// parent, having read, unsets it (release); before the rank writes the half again it waits for that
+// (acquire). Set means the step's number plus one, unset zero: with a bare bit, a parent in a later call
+// with another root could take what is meant for the parent of the call before.
+//
+// Children of node n are k n + 1 to k n + k, nodes counted from the root on: the operator must be
+// commutative.
+
+#include <cstdint>
+#include <vector>
+
+#include "phicoll/collectives/barrier/heap_tree.hpp"
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/reduce/layout.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct TreeReconstructedReduce : DataAlgorithm {
+  struct Parameters {
+    int degree = 6;
+    int region = 32768;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"tree-reconstructed", Origin::paper,
+            "panigrahi-2014 section VI, which does not describe it: reconstructed",
+            "combined up a heap tree through double-buffered shared regions, flags set and unset"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("degree", p.degree, 2, max_ranks, "children of a rank in the heap tree");
+    visitor.integer("region", p.region, 2 * max_element_bytes, 1 << 21,
+                    "bytes of a rank's data region, used in two halves");
+  }
+
+  // A region for each rank, where the broadcast has one: as large as stays within half of the default limit.
+  static void limit(Parameters& p, const Shape& shape) {
+    limit_heap_degree(p.degree, shape.size());
+    while (p.region > 2 * max_element_bytes && footprint(p, shape) > (std::size_t{32} << 20)) p.region /= 2;
+    if (p.region < 2 * max_element_bytes) p.region = 2 * max_element_bytes;
+  }
+  static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
+    return facts.commutative ? nullptr : "a commutative operator: subtrees are not in rank order";
+  }
+
+  struct alignas(arch::stride_bytes) Flags {
+    Word<std::uint64_t> half[2];
+  };
+
+  static std::size_t half(const Parameters& p) { return static_cast<std::size_t>(p.region) / 2; }
+  static std::size_t rank_bytes(const Parameters& p) { return sizeof(Flags) + 2 * whole_strides(half(p)); }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return static_cast<std::size_t>(shape.size()) * rank_bytes(p);
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : p_(p), memory_(setup.memory), rank_(setup.rank), ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      if (ranks_ == 1) {
+        if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
+        return;
+      }
+      if (call.root != root_) turn_to(call.root);
+      const std::size_t size = call.op.element_bytes;
+      const std::size_t most = half(p_) / size;
+      for (std::size_t first = 0; first < call.count; first += most) {
+        const std::size_t count = call.count - first < most ? call.count - first : most;
+        piece(port, call, first * size, count);
+        ++step_;
+      }
+    }
+
+   private:
+    void turn_to(int root) {
+      root_ = root;
+      const int node = node_of(rank_, root, ranks_);
+      children_ = heap_children(ranks_, p_.degree, node);
+      for (int& child : children_) child = rank_of(child, root, ranks_);
+    }
+
+    void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {
+      const bool is_root = rank_ == call.root;
+      Word<std::uint64_t>& own_flag = flag(rank_);
+      if (!is_root) port.wait(own_flag, equal(std::uint64_t{0}));
+      const Data result = is_root ? call.receive + at : port.shared(data(rank_));
+      Data left = call.send + at;
+      for (const int child : children_) {
+        Word<std::uint64_t>& set = flag(child);
+        port.wait(set, equal(step_ + 1), child);
+        port.combine(call.op, result, left, port.shared(data(child)), count);
+        port.signal(set, std::uint64_t{0});
+        left = result;
+      }
+      if (children_.empty()) port.move(result, left, count * call.op.element_bytes);
+      if (!is_root) port.signal(own_flag, step_ + 1);
+    }
+
+    unsigned char* own(int rank) const { return memory_ + static_cast<std::size_t>(rank) * rank_bytes(p_); }
+    Word<std::uint64_t>& flag(int rank) const { return reinterpret_cast<Flags*>(own(rank))->half[step_ & 1]; }
+    unsigned char* data(int rank) const {
+      return own(rank) + sizeof(Flags) + static_cast<std::size_t>(step_ & 1) * whole_strides(half(p_));
+    }
+
+    Parameters p_;
+    unsigned char* memory_;
+    std::vector<int> children_;
+    std::uint64_t step_ = 0;
+    int rank_;
+    int ranks_;
+    int root_ = -1;
+  };
+};
+
+}  // namespace phicoll
