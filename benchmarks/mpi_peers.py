@@ -303,7 +303,9 @@ class MpiPeer:
                 missing = ", ".join(str(r) for r, line in enumerate(lines) if line is None)
                 ended = self._process.poll()
                 if ended is not None:
-                    self._fail(f"{self.name}: the job ended with {ended}; no answer from rank {missing}, asked {what}")
+                    self._fail(
+                        f"{self.name}: the job ended with {ended}; no answer from rank {missing}, asked {what}"
+                    )
                 if time.monotonic() > deadline:
                     self._fail(
                         f"{self.name}: no answer from rank {missing} within {seconds:g} s, asked {what}"
