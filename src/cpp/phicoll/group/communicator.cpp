@@ -80,7 +80,11 @@ Communicator::~Communicator() {
   const bool unwinding = std::uncaught_exception();
   if (memory_.block != nullptr) {
     // The last one gives the memory back: the others do not look at it any more.
-    if (memory_.control->leave(rank_, calls_, unwinding)) heap_.give_back(memory_.block);
+    if (memory_.control->leave(rank_, calls_, unwinding)) try {
+        heap_.give_back(memory_.block);
+      } catch (const Error&) {
+        // The group is broken, and somebody died with the heap in its hands: nobody will use it again.
+      }
   } else if (!unwinding) {
     // A rank that unwinds breaks the group with the reason that its exception gives; only an orderly end is a
     // leave.

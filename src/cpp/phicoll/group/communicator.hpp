@@ -157,11 +157,12 @@ class alignas(arch::stride_bytes) Communicator {
 
   /// Ranks that give the same `color` form a communicator, ordered by `key` and where keys are equal by their
   /// rank here; null for a rank whose color is negative. Its memory is from the group's heap: `memory_limit`
-  /// bytes for its collectives, what its first rank gives; 0: this communicator's share of its ranks divided
-  /// by four, and 2 MB at least. Collective; so is destroying the result (nobody waits then, and the last one
-  /// gives the memory back), which must be done before this rank's group ends. Whatever breaks it breaks the
-  /// whole group, and errors name ranks by their number there. Throws ResourceError, on all ranks of one
-  /// color alike and without effect, when the heap has no room.
+  /// bytes for its collectives, what its first rank gives; 0: an eighth of what this communicator has for as
+  /// many ranks, and 4 MB at least unless all parts together then take more than a quarter of the heap.
+  /// Collective; so is destroying the result (nobody waits then, and the last one gives the memory back),
+  /// which must be done before this rank's group ends. Whatever breaks it breaks the whole group, and errors
+  /// name ranks by their number there. Throws ResourceError, on all ranks of one color alike and without
+  /// effect, when the heap has no room.
   std::unique_ptr<Communicator> split(int color, int key, std::size_t memory_limit = 0);
   /// One with the same ranks.
   std::unique_ptr<Communicator> dup(std::size_t memory_limit = 0) { return split(0, rank_, memory_limit); }
@@ -209,6 +210,7 @@ class alignas(arch::stride_bytes) Communicator {
   void reduction(Operation operation, const void* send, void* receive, std::size_t count, const Operator& op,
                  bool exclusive, const AlgorithmSpec* algorithm);
   void sync();
+  std::size_t default_region(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes);
   void set_barrier(const AlgorithmSpec& spec, const std::size_t* place);
   Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);

@@ -13,7 +13,8 @@ namespace phicoll {
 
 namespace {
 
-constexpr std::size_t least_region = std::size_t{2} << 20;
+constexpr std::size_t usual_region = std::size_t{4} << 20;
+constexpr std::size_t least_region = std::size_t{256} << 10;
 
 Shape shape_of(const Shape& parent, const std::vector<int>& members) {
   std::vector<Place> places;
@@ -27,6 +28,19 @@ Shape shape_of(const Shape& parent, const std::vector<int>& members) {
 }
 
 }  // namespace
+
+/// The same in every run: nothing of it hangs on what the heap has left.
+std::size_t Communicator::default_region(std::size_t members) const {
+  std::vector<std::int64_t> colors;
+  for (int r = 0; r < size(); ++r)
+    if (memory_.slots[r].color >= 0) colors.push_back(memory_.slots[r].color);
+  std::sort(colors.begin(), colors.end());
+  colors.erase(std::unique(colors.begin(), colors.end()), colors.end());
+  const std::size_t share = region_.bytes() / static_cast<std::size_t>(size()) * members / 8;
+  // All parts of this split together take a quarter of the heap at most.
+  const std::size_t quarter = heap_.bytes() / 4 / colors.size();
+  return std::max(std::max(share, std::min(usual_region, quarter)), least_region);
+}
 
 /// The child's block, by its first rank: all but the region zeroed and written, in pages that are there.
 void Communicator::found_child(const std::vector<int>& members, std::size_t region_bytes) {
@@ -77,9 +91,8 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
     std::stable_sort(members.begin(), members.end(),
                      [&](int a, int b) { return memory_.slots[a].key < memory_.slots[b].key; });
     if (members[0] == rank_) {
-      const std::size_t share = region_.bytes() / static_cast<std::size_t>(size()) * members.size() / 4;
       try {
-        found_child(members, memory_limit != 0 ? memory_limit : std::max(share, least_region));
+        found_child(members, memory_limit != 0 ? memory_limit : default_region(members.size()));
       } catch (const std::exception& error) {
         fail(error.what());
         throw;
