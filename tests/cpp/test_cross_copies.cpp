@@ -1,14 +1,18 @@
 // Copies between the memories of processes: tried when a group comes together, and what ports make of it.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/group/layout.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/os/cross_copy.hpp"
@@ -149,6 +153,34 @@ TEST(CrossCopies, MemoryThatIsGoneBreaksTheGroupNamingItsOwner) {
   } catch (const BrokenGroupError& error) {
     EXPECT_NE(std::string(error.what()).find("could not be read"), std::string::npos) << error.what();
   }
+}
+
+// A process that attached, and then ended before it had tried the others: they must not wait for it.
+TEST(CrossCopies, ARankThatDiesBeforeItHasTriedEndsTheOthers) {
+  os::SharedMemory memory = ProcessGroup::create_memory(2, small());
+  ProcessHeader& header = *GroupLayout::header_at(memory.data());
+  const pid_t pid = fork();
+  if (pid == 0) {
+    auto& member = header.members[1];
+    static_cast<Control*>(memory.data())->set_pid(1, getpid());
+    member.pid.atomic().store(static_cast<std::uint32_t>(getpid()));
+    std::thread([&] {
+      member.life.acquire();
+      member.state.atomic().store(ProcessHeader::attached);
+      header.attached_count.atomic().fetch_add(1);
+      while (header.tried_count.atomic().load() == 0) usleep(1000);
+      _exit(0);
+    }).join();
+  }
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    ProcessGroup::join(fcntl(memory.descriptor(), F_DUPFD_CLOEXEC, 3), 0);
+    ADD_FAILURE() << "rank 1 never tried";
+  } catch (const BrokenGroupError& error) {
+    EXPECT_EQ(error.rank(), 1) << error.what();
+  }
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 5.0);
+  waitpid(pid, nullptr, 0);
 }
 
 TEST(CrossCopies, ThreadsExposePointers) {
