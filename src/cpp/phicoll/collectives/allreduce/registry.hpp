@@ -2,11 +2,26 @@
 
 // Every allreduce there is, one line each.
 
+#include "phicoll/collectives/allreduce/all_reads_all.hpp"
+#include "phicoll/collectives/allreduce/bruck.hpp"
+#include "phicoll/collectives/allreduce/flat_tree.hpp"
 #include "phicoll/collectives/allreduce/one_shot.hpp"
+#include "phicoll/collectives/allreduce/paper_003.hpp"
+#include "phicoll/collectives/allreduce/rabenseifner.hpp"
+#include "phicoll/collectives/allreduce/recursive_doubling.hpp"
+#include "phicoll/collectives/allreduce/reduce_broadcast.hpp"
 #include "phicoll/collectives/allreduce/sliced.hpp"
 
 namespace phicoll {
 
-using AllreduceList = AlgorithmList<OneShotAllreduce, SlicedAllreduce>;
+using AllreduceList = AlgorithmList<FlatTreeAllreduce,  //
+                                    RecursiveDoubling,  //
+                                    BruckAllreduce,     //
+                                    Rabenseifner,       //
+                                    AllReadsAll,        //
+                                    Paper003Allreduce,  //
+                                    ReduceBroadcast,    //
+                                    OneShotAllreduce,   //
+                                    SlicedAllreduce>;
 
 }  // namespace phicoll

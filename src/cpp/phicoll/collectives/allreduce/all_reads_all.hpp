@@ -1,0 +1,111 @@
+#pragma once
+
+// Every rank reduces all operands in rank order. Source: namashivayam-2014 sections 4.2 and 6.2.1 name "the
+// default all-to-all reduction" of OpenSHMEM as their baseline without defining it; this is the plainest
+// reading. Each rank does the same operations in the same order: the same bits everywhere, and an operator
+// need not commute.
+//
+// put/get: each rank puts its operand into a box of its own that all read; two cells and no acknowledgement,
+// because no rank ends a piece before all have begun it (PutBoxes).
+//
+// load/store: all read the operand in its owner's send buffer, or in a buffer in shared memory where they do
+// not reach that or where it is about to be overwritten (in place). Each rank counts the pieces that it has
+// read (release); an owner ends a piece when all have counted it (acquire), so nobody reads its operand any
+// more. The line that shows it has many readers and is stored again only after that.
+
+#include "phicoll/collectives/allreduce/transfer.hpp"
+
+namespace phicoll {
+
+struct AllReadsAll : DataAlgorithm {
+  struct Parameters {
+    Transfer transfer = Transfer::put_get;
+    int buffer = default_piece_bytes;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"all-reads-all", Origin::paper, "namashivayam-2014 section 6.2.1, the baseline",
+            "every rank reads all operands and reduces them in rank order"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    describe_transfer(visitor, p.transfer);
+    describe_buffer(visitor, p.buffer);
+  }
+  static void limit(Parameters& p, const Shape& shape) { limit_buffer(p.buffer, shape.size(), 2); }
+  static std::vector<std::size_t> capacities(const Parameters& p) {
+    return std::vector<std::size_t>(1, static_cast<std::size_t>(p.buffer));
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    if (p.transfer == Transfer::put_get)
+      return put_boxes_footprint(shape.size(), capacities(p), 2, Credit::implied);
+    return ScratchBuffers::footprint(shape.size(), static_cast<std::size_t>(p.buffer)) +
+           shown_footprint(shape.size(), 1);
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : boxes_(setup, 0, capacities(p), 2, Credit::implied),
+          scratch_(setup, 0, static_cast<std::size_t>(p.buffer)),
+          shown_(setup, ScratchBuffers::footprint(setup.size(), static_cast<std::size_t>(p.buffer)), 1),
+          rank_(setup.rank),
+          ranks_(setup.size()),
+          bytes_(static_cast<std::size_t>(p.buffer)),
+          transfer_(p.transfer) {}
+
+    void operator()(Port& port, const Call& call) {
+      if (ranks_ == 1) return move_some(port, call.receive, call.send, call.bytes());
+      if (transfer_ == Transfer::put_get) {
+        for_pieces(call, bytes_, [&](std::size_t at, std::size_t count) {
+          const std::uint64_t n = pieces_++;
+          boxes_.put(port, rank_, 0, n, call.send + at, count * call.op.element_bytes);
+          reduce(port, call.op, call.receive + at, count,
+                 [&](int r) { return boxes_.await(port, r, 0, n, r); });
+        });
+      } else {
+        for_load_store_pieces(port, call, bytes_, [&](const PieceArrays& a) {
+          ++pieces_;
+          load_store(port, call.op, a);
+        });
+      }
+    }
+
+   private:
+    template <class Operand>
+    void reduce(Port& port, const Operator& op, Data receive, std::size_t count, Operand operand) {
+      Data left = operand(0);
+      for (int r = 1; r < ranks_; ++r) {
+        port.combine(op, receive, left, operand(r), count);
+        left = receive;
+      }
+    }
+
+    void load_store(Port& port, const Operator& op, const PieceArrays& a) {
+      Data mine = a.send;
+      if (!a.send_direct || a.send == a.receive) {
+        mine = scratch_.get(port, 0);
+        port.move(mine, a.send, a.bytes);
+      }
+      shown_.show(port, 0, pieces_, mine, mine);
+      reduce(port, op, a.receive, a.count,
+             [&](int r) { return r == rank_ ? mine : shown_.look(port, r, 0, pieces_).read; });
+      shown_.count(port, 0, pieces_);
+      for (int r = 0; r < ranks_; ++r)
+        if (r != rank_) shown_.await_count(port, r, 0, pieces_);
+    }
+
+    PutBoxes<Port> boxes_;
+    ScratchBuffers scratch_;
+    Shown<Port> shown_;
+    std::uint64_t pieces_ = 0;
+    int rank_;
+    int ranks_;
+    std::size_t bytes_;
+    Transfer transfer_;
+  };
+};
+
+}  // namespace phicoll

@@ -1,0 +1,86 @@
+#pragma once
+
+// The Bruck variant. Source: namashivayam-2014 section 5.1.3 ("BR"), with shmem_ptr section 5.2. In step s of
+// the core's floor(lg P) steps rank c gives what it has to rank c - 2^s and combines what it gets from rank
+// c + 2^s, modulo the size of the core. Folding to a power of two first makes every operand enter exactly
+// once, for any number of ranks.
+//
+// Rank c sums up in the order c, c + 1, ... and round to c - 1: each rank in another rotation. So an operator
+// has to commute, and the last bits of a floating-point result may differ between ranks: refused unless the
+// caller accepts that. Transfers, and why nothing is overwritten early: doubling_exchange.hpp.
+
+#include "phicoll/collectives/allreduce/doubling_exchange.hpp"
+
+namespace phicoll {
+
+struct BruckAllreduce : DataAlgorithm {
+  struct Parameters {
+    Transfer transfer = Transfer::load_store;
+    int buffer = default_piece_bytes;
+  };
+
+  static AlgorithmFacts facts() {
+    return {
+        "bruck", Origin::paper, "namashivayam-2014 section 5.1.3, BR",
+        "each rank passes what it has on to rank - 2^s; not bit-identical between ranks in floating point"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    describe_transfer(visitor, p.transfer);
+    describe_buffer(visitor, p.buffer);
+  }
+  static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
+    if (!facts.commutative) return "a commutative operator: each rank combines in another rotation";
+    if (!facts.associative && facts.identical_bits)
+      return "an operator whose result does not hang on the bracketing (integers), or a caller who accepts "
+             "other bits on each rank";
+    return nullptr;
+  }
+  static void limit(Parameters& p, const Shape& shape) {
+    limit_buffer(p.buffer, shape.size(), DoublingExchangeMemory::buffers(p.transfer, shape.size()));
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return DoublingExchangeMemory::footprint(p.transfer, shape.size(), static_cast<std::size_t>(p.buffer));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : exchange_(setup, static_cast<std::size_t>(p.buffer)),
+          bytes_(static_cast<std::size_t>(p.buffer)),
+          alone_(setup.size() == 1),
+          transfer_(p.transfer) {
+      const Fold& fold = exchange_.fold;
+      if (fold.folded(setup.rank)) return;
+      const int core = fold.core(setup.rank);
+      const int q = fold.core_size();
+      for (int s = 0; s < fold.steps(); ++s)
+        exchange_.steps.push_back(
+            DoublingStep{fold.rank((q + core - (1 << s)) % q), fold.rank((core + (1 << s)) % q), false});
+    }
+
+    void operator()(Port& port, const Call& call) {
+      if (alone_) return move_some(port, call.receive, call.send, call.bytes());
+      if (transfer_ == Transfer::put_get) {
+        for_pieces(call, bytes_, [&](std::size_t at, std::size_t count) {
+          exchange_.put_get(port, call.op, call.send + at, call.receive + at, count, pieces_++);
+        });
+      } else {
+        for_load_store_pieces(port, call, bytes_, [&](const PieceArrays& a) {
+          exchange_.load_store(port, call.op, a, ++pieces_);
+        });
+      }
+    }
+
+   private:
+    DoublingExchange<Port> exchange_;
+    std::uint64_t pieces_ = 0;
+    std::size_t bytes_;
+    bool alone_;
+    Transfer transfer_;
+  };
+};
+
+}  // namespace phicoll

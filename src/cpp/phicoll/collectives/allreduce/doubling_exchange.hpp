@@ -1,0 +1,127 @@
+#pragma once
+
+// The exchange that recursive doubling and the Bruck variant of namashivayam-2014 share: floor(lg P) steps on
+// the core of a fold, in each of which a rank gives its value so far to one peer and combines it with that of
+// another (or the same) peer.
+//
+// put/get: the value is copied into a box of the receiver, one for each step and two cells deep. Implied
+// credit: no rank ends a piece before all have begun it (PutBoxes).
+//
+// load/store: the value is read where it lies. Values alternate between two buffers, the first one is read in
+// the sender's own array and the last one is made in the receiver's, where they can be reached. A buffer is
+// written again two values later, when its reader has said that it is done; a rank that has ended a piece has
+// heard this from all its readers, so nothing that is read lies in memory that the caller has got back.
+// In place, the first value is overwritten by the last: with a single step both would be under way at the
+// same time, so the first is copied then.
+
+#include "phicoll/collectives/allreduce/transfer.hpp"
+
+namespace phicoll {
+
+struct DoublingStep {
+  int to;             ///< who reads this rank's value
+  int from;           ///< whose value this rank reads
+  bool theirs_first;  ///< it is the left operand
+};
+
+struct DoublingExchangeMemory {
+  static int slots(int ranks) { return Fold(ranks).steps() + 1; }
+  /// Buffers a rank, for limit_buffer.
+  static int buffers(Transfer transfer, int ranks) {
+    return transfer == Transfer::put_get ? 2 * slots(ranks) : 2;
+  }
+  static std::vector<std::size_t> capacities(int ranks, std::size_t bytes) {
+    return std::vector<std::size_t>(static_cast<std::size_t>(slots(ranks)), bytes);
+  }
+  static std::size_t footprint(Transfer transfer, int ranks, std::size_t bytes) {
+    if (transfer == Transfer::put_get)
+      return put_boxes_footprint(ranks, capacities(ranks, bytes), 2, Credit::implied);
+    return ScratchBuffers::footprint(ranks, bytes) + shown_footprint(ranks, slots(ranks));
+  }
+};
+
+template <class Port>
+class DoublingExchange {
+ public:
+  DoublingExchange(const Setup& setup, std::size_t bytes)
+      : fold(setup.size()),
+        boxes(setup, 0, DoublingExchangeMemory::capacities(setup.size(), bytes), 2, Credit::implied),
+        scratch(setup, 0, bytes),
+        shown(setup, ScratchBuffers::footprint(setup.size(), bytes),
+              DoublingExchangeMemory::slots(setup.size())),
+        rank(setup.rank) {}
+
+  void put_get(Port& port, const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
+    const std::size_t bytes = count * op.element_bytes;
+    const int side = fold.steps();
+    if (fold.folded(rank)) {
+      boxes.put(port, rank + 1, side, n, send, bytes);
+      port.move(receive, boxes.await(port, rank, side, n, rank + 1), bytes);
+      return;
+    }
+    Data mine = send;
+    if (fold.carries(rank)) {
+      port.combine(op, receive, boxes.await(port, rank, side, n, rank - 1), mine, count);
+      mine = receive;
+    }
+    int box = 0;
+    for (const DoublingStep& step : steps) {
+      boxes.put(port, step.to, box, n, mine, bytes);
+      const Data theirs = boxes.await(port, rank, box, n, step.from);
+      combine_sides(port, op, receive, mine, theirs, step.theirs_first, count);
+      mine = receive;
+      ++box;
+    }
+    if (fold.carries(rank)) boxes.put(port, rank - 1, side, n, receive, bytes);
+  }
+
+  void load_store(Port& port, const Operator& op, const PieceArrays& a, std::uint64_t number) {
+    const int last = fold.steps() - 1;
+    const int side = fold.steps();
+    if (fold.folded(rank))
+      return load_store_folded(port, shown, side, number, a, scratch.get(port, 0), rank + 1);
+    Data mine = a.send;
+    int next = 1;
+    ShownPlaces aside;
+    if (fold.carries(rank)) {
+      aside = shown.look(port, rank - 1, side, number);
+      const Data value = scratch.get(port, 0);
+      port.combine(op, value, aside.read, mine, a.count);
+      mine = value;
+    } else if (!a.send_direct || (a.send == a.receive && last == 0)) {
+      mine = scratch.get(port, 0);
+      port.move(mine, a.send, a.bytes);
+    }
+    for (int s = 0; s <= last; ++s) {
+      const DoublingStep& step = steps.data()[static_cast<std::size_t>(s)];
+      shown.show(port, s, number, mine, mine);
+      const Data theirs = shown.look(port, step.from, s, number).read;
+      // What the new value overwrites was shown in the step before.
+      if (s > 0) await_reader(port, s - 1, number);
+      const Data value = s == last ? a.receive : scratch.get(port, next);
+      combine_sides(port, op, value, mine, theirs, step.theirs_first, a.count);
+      shown.done(port, step.from, s, number);
+      mine = value;
+      next = 1 - next;
+    }
+    if (fold.carries(rank)) {
+      port.move(aside.write, mine, a.bytes);
+      shown.done(port, rank - 1, side, number);
+    }
+    await_reader(port, last, number);
+  }
+
+  Fold fold;
+  AlignedVector<DoublingStep> steps;
+  PutBoxes<Port> boxes;
+  ScratchBuffers scratch;
+  Shown<Port> shown;
+  int rank;
+
+ private:
+  void await_reader(Port& port, int step, std::uint64_t number) {
+    shown.await_done(port, step, number, steps.data()[static_cast<std::size_t>(step)].to);
+  }
+};
+
+}  // namespace phicoll

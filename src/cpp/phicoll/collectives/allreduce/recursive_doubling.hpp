@@ -1,0 +1,137 @@
+#pragma once
+
+// Recursive doubling. Source: namashivayam-2014 section 5.1.2 ("RD"), with shmem_ptr section 5.2. In step s
+// the core ranks c and c xor 2^s exchange what they have and both combine it; after floor(lg P) steps all
+// have the result. Other numbers of ranks than powers of two by folding.
+//
+// Both ranks of a pair combine the value of the lower ranks with that of the higher ones, in this order: each
+// value stands for a range of ranks, so all ranks have the same bits, and an operator need not commute.
+//
+// left_computes=yes, with load/store: of each pair the lower rank alone combines, into its own array, with a
+// direct reference to its partner's; then it writes the values into the partner's array and tells it. The
+// partner touches neither place between showing them and being told (release and acquire of `done`), so there
+// is nothing to acknowledge; and it leaves the call only after having been told. The other exchanges and why
+// nothing is overwritten early: doubling_exchange.hpp.
+
+#include "phicoll/collectives/allreduce/doubling_exchange.hpp"
+
+namespace phicoll {
+
+struct RecursiveDoubling : DataAlgorithm {
+  struct Parameters {
+    Transfer transfer = Transfer::load_store;
+    YesNo left_computes = YesNo::no;
+    int buffer = default_piece_bytes;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"recursive-doubling", Origin::paper, "namashivayam-2014 section 5.1.2, RD",
+            "pairs at distances 1, 2, 4 ... exchange what they have and both combine it"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    describe_transfer(visitor, p.transfer);
+    visitor.choice("left_computes", p.left_computes, {"no", "yes"},
+                   "only the lower rank of a pair combines, and stores the result to both");
+    describe_buffer(visitor, p.buffer);
+  }
+  static const char* refuse(const Parameters& p) {
+    return p.left_computes == YesNo::yes && p.transfer == Transfer::put_get
+               ? "left_computes=yes with transfer=load-store only"
+               : nullptr;
+  }
+  static void limit(Parameters& p, const Shape& shape) {
+    limit_buffer(p.buffer, shape.size(), DoublingExchangeMemory::buffers(p.transfer, shape.size()));
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return DoublingExchangeMemory::footprint(p.transfer, shape.size(), static_cast<std::size_t>(p.buffer));
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : exchange_(setup, static_cast<std::size_t>(p.buffer)),
+          bytes_(static_cast<std::size_t>(p.buffer)),
+          alone_(setup.size() == 1),
+          transfer_(p.transfer),
+          left_computes_(p.left_computes == YesNo::yes) {
+      const Fold& fold = exchange_.fold;
+      if (fold.folded(setup.rank)) return;
+      const int core = fold.core(setup.rank);
+      for (int s = 0; s < fold.steps(); ++s) {
+        const int peer = fold.rank(core ^ (1 << s));
+        exchange_.steps.push_back(DoublingStep{peer, peer, peer < setup.rank});
+      }
+    }
+
+    void operator()(Port& port, const Call& call) {
+      if (alone_) return move_some(port, call.receive, call.send, call.bytes());
+      if (transfer_ == Transfer::put_get) {
+        for_pieces(call, bytes_, [&](std::size_t at, std::size_t count) {
+          exchange_.put_get(port, call.op, call.send + at, call.receive + at, count, pieces_++);
+        });
+      } else {
+        for_load_store_pieces(port, call, bytes_, [&](const PieceArrays& a) {
+          ++pieces_;
+          if (left_computes_)
+            left_computes(port, call.op, a);
+          else
+            exchange_.load_store(port, call.op, a, pieces_);
+        });
+      }
+    }
+
+   private:
+    void left_computes(Port& port, const Operator& op, const PieceArrays& a) {
+      DoublingExchange<Port>& x = exchange_;
+      const int side = x.fold.steps();
+      const Data buffer = x.scratch.get(port, 0);
+      if (x.fold.folded(x.rank))
+        return load_store_folded(port, x.shown, side, pieces_, a, buffer, x.rank + 1);
+      // Where this rank's values lie between the steps, in reach of its partners.
+      const Data home = a.receive_direct ? a.receive : buffer;
+      Data mine = a.send;
+      ShownPlaces aside;
+      if (x.fold.carries(x.rank)) {
+        aside = x.shown.look(port, x.rank - 1, side, pieces_);
+        port.combine(op, home, aside.read, mine, a.count);
+        mine = home;
+      }
+      for (int s = 0; s < side; ++s) {
+        const int peer = x.steps.data()[static_cast<std::size_t>(s)].to;
+        if (peer > x.rank) {
+          const ShownPlaces partner = x.shown.look(port, peer, s, pieces_);
+          const Data value = s + 1 == side ? a.receive : home;
+          port.combine(op, value, mine, partner.read, a.count);
+          port.move(partner.write, value, a.bytes);
+          x.shown.done(port, peer, s, pieces_);
+          mine = value;
+        } else {
+          if (mine == a.send && !a.send_direct) {
+            move_some(port, home, mine, a.bytes);
+            mine = home;
+          }
+          x.shown.show(port, s, pieces_, mine, home);
+          x.shown.await_done(port, s, pieces_, peer);
+          mine = home;
+        }
+      }
+      move_some(port, a.receive, mine, a.bytes);
+      if (x.fold.carries(x.rank)) {
+        port.move(aside.write, a.receive, a.bytes);
+        x.shown.done(port, x.rank - 1, side, pieces_);
+      }
+    }
+
+    DoublingExchange<Port> exchange_;
+    std::uint64_t pieces_ = 0;
+    std::size_t bytes_;
+    bool alone_;
+    Transfer transfer_;
+    bool left_computes_;
+  };
+};
+
+}  // namespace phicoll

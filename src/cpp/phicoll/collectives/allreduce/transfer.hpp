@@ -1,0 +1,122 @@
+#pragma once
+
+// What the allreduce algorithms of namashivayam-2014 have in common: how data gets from rank to rank, and the
+// size of the pieces in which a message passes through bounded buffers.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "phicoll/collectives/call.hpp"
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/fold.hpp"
+#include "phicoll/collectives/put_boxes.hpp"
+
+#include "phicoll/collectives/shown.hpp"
+
+namespace phicoll {
+
+/// put_get copies data into buffers of the receiver, which reads it there (sections 5.1.1 to 5.1.4);
+/// load_store reads and writes a peer's array where it lies (shmem_ptr, section 5.2).
+enum class Transfer : unsigned char { put_get, load_store };
+enum class YesNo : unsigned char { no, yes };
+
+template <class Visitor>
+void describe_transfer(Visitor& visitor, Transfer& transfer) {
+  visitor.choice("transfer", transfer, {"put-get", "load-store"},
+                 "data is copied into the receiver's buffer, or the peer's array is read where it lies");
+}
+template <class Visitor>
+void describe_buffer(Visitor& visitor, int& buffer) {
+  visitor.integer("buffer", buffer, max_element_bytes, 1 << 24,
+                  "bytes of a piece, and of each shared buffer");
+}
+
+constexpr int default_piece_bytes = 65536;
+
+/// No algorithm takes more than 32 MB for its buffers, however many ranks: `buffers` of them a rank.
+inline void limit_buffer(int& buffer, int ranks, int buffers) {
+  const long most = (32L << 20) / ranks / buffers / 64 * 64;
+  buffer = static_cast<int>(std::min<long>(buffer, std::max<long>(most, max_element_bytes)));
+}
+
+/// piece(first byte, elements) for each piece of at most `bytes` bytes.
+template <class Piece>
+void for_pieces(const Call& call, std::size_t bytes, Piece piece) {
+  const std::size_t size = call.op.element_bytes;
+  const std::size_t most = bytes / size;
+  for (std::size_t at = 0; at < call.count; at += most) piece(at * size, std::min(most, call.count - at));
+}
+
+template <class Port>
+void move_some(Port& port, Data to, Data from, std::size_t bytes) {
+  if (bytes != 0 && to != from) port.move(to, from, bytes);
+}
+
+/// `theirs` is of lower ranks than `mine`, or of higher ones.
+template <class Port>
+void combine_sides(Port& port, const Operator& op, Data to, Data mine, Data theirs, bool theirs_first,
+                   std::size_t count) {
+  if (count == 0) return;
+  if (theirs_first)
+    port.combine(op, to, theirs, mine, count);
+  else
+    port.combine(op, to, mine, theirs, count);
+}
+
+/// A rank's arrays for one piece of a load/store algorithm.
+struct PieceArrays {
+  Data send;
+  Data receive;
+  std::size_t count;
+  std::size_t bytes;
+  bool send_direct;     ///< peers reach it
+  bool receive_direct;  ///< likewise
+};
+
+/// piece(arrays) for each piece of at most `bytes` bytes.
+template <class Port, class Piece>
+void for_load_store_pieces(Port& port, const Call& call, std::size_t bytes, Piece piece) {
+  const std::size_t size = call.op.element_bytes;
+  const bool send_direct = directly_reachable(port, call.send, call.bytes());
+  const bool receive_direct =
+      call.receive == call.send ? send_direct : directly_reachable(port, call.receive, call.bytes());
+  for_pieces(call, bytes, [&](std::size_t at, std::size_t count) {
+    piece(PieceArrays{call.send + at, call.receive + at, count, count * size, send_direct, receive_direct});
+  });
+}
+
+/// Two buffers a rank in shared memory, for what peers cannot reach where it lies and for what is under way.
+class ScratchBuffers {
+ public:
+  static std::size_t stride(std::size_t bytes) {
+    return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+  }
+  static std::size_t footprint(int ranks, std::size_t bytes) {
+    return static_cast<std::size_t>(ranks) * 2 * stride(bytes);
+  }
+  ScratchBuffers(const Setup& setup, std::size_t offset, std::size_t bytes)
+      : first_(setup.memory + offset + static_cast<std::size_t>(setup.rank) * 2 * stride(bytes)),
+        stride_(stride(bytes)) {}
+  template <class Port>
+  Data get(Port& port, int i) const {
+    return port.shared(first_ + static_cast<std::size_t>(i) * stride_);
+  }
+
+ private:
+  unsigned char* first_;
+  std::size_t stride_;
+};
+
+/// What a rank does that stands aside in a load/store algorithm: it shows where its operand is and where the
+/// result shall be; the rank above reads the one and stores the other.
+template <class Port>
+void load_store_folded(Port& port, Shown<Port>& shown, int slot, std::uint64_t number, const PieceArrays& a,
+                       Data buffer, int carrier) {
+  if (!a.send_direct) move_some(port, buffer, a.send, a.bytes);
+  shown.show(port, slot, number, a.send_direct ? a.send : buffer, a.receive_direct ? a.receive : buffer);
+  shown.await_done(port, slot, number, carrier);
+  if (!a.receive_direct) move_some(port, a.receive, buffer, a.bytes);
+}
+
+}  // namespace phicoll

@@ -1,0 +1,35 @@
+#pragma once
+
+// How algorithms for a power of two of ranks serve any number: with q the largest power of two that is at
+// most P and r = P - q, each of the first r even ranks gives its data to the rank above it and gets the
+// result back at the end; the others are the core. Neighbours fold, so a core rank stands for a range of
+// ranks, and ascending core numbers for ascending ranges: the order of operands is kept. Source:
+// namashivayam-2014 section 5.1.2.
+
+namespace phicoll {
+
+class Fold {
+ public:
+  explicit Fold(int ranks) {
+    while ((2 << steps_) <= ranks) ++steps_;
+    extra_ = ranks - (1 << steps_);
+  }
+  /// floor(lg P).
+  int steps() const { return steps_; }
+  int core_size() const { return 1 << steps_; }
+  /// Whether the rank stands aside, its data with rank + 1.
+  bool folded(int rank) const { return rank < 2 * extra_ && rank % 2 == 0; }
+  /// Whether the rank stands for rank - 1 too.
+  bool carries(int rank) const { return rank < 2 * extra_ && rank % 2 == 1; }
+  /// Of a rank that is not folded.
+  int core(int rank) const { return rank < 2 * extra_ ? rank / 2 : rank - extra_; }
+  int rank(int core) const { return core < extra_ ? 2 * core + 1 : core + extra_; }
+  /// The first rank that core rank `core` stands for; P for core_size().
+  int first(int core) const { return core < extra_ ? 2 * core : core + extra_; }
+
+ private:
+  int steps_ = 0;
+  int extra_ = 0;
+};
+
+}  // namespace phicoll
