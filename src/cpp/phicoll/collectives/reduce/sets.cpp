@@ -1,0 +1,37 @@
+#include "phicoll/collectives/reduce/sets.hpp"
+
+namespace phicoll {
+
+namespace {
+
+/// Section VI measures a reduce without saying which.
+std::vector<std::string> paper_000() {
+  return {"tree-reconstructed"};
+}
+
+/// Section 3.4: the local store's tree in the degrees that the text of figure 4 names, AG with the minimum
+/// pieces that section 3.3 found best, the send/receive tree, and the choice by size.
+std::vector<std::string> paper_002() {
+  return {"local-store-tree:degree=1", "local-store-tree:degree=2",
+          "local-store-tree:degree=3", "local-store-tree:degree=4",
+          "piece-per-rank:least=2048", "piece-per-rank:least=4096",
+          "send-receive-tree",         "paper-002"};
+}
+
+/// Section 4.3: one common location, and the tree, with section 4.1.1's two ways of notifying a parent.
+std::vector<std::string> paper_004() {
+  return {"model-tree:into=common", "model-tree:ack=counter", "model-tree:ack=line-per-child"};
+}
+
+}  // namespace
+
+const std::vector<AlgorithmSet>& reduce_sets() {
+  static const std::vector<AlgorithmSet> sets = {
+      {"paper-000", "panigrahi-2014", paper_000()},
+      {"paper-002", "velamati-2007", paper_002()},
+      {"paper-004", "ramos-hoefler-2013", paper_004()},
+  };
+  return sets;
+}
+
+}  // namespace phicoll
