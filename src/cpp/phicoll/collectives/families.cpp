@@ -2,12 +2,15 @@
 
 #include "phicoll/collectives/allgather/registry.hpp"
 #include "phicoll/collectives/allreduce/registry.hpp"
+#include "phicoll/collectives/allreduce/sets.hpp"
 #include "phicoll/collectives/alltoall/registry.hpp"
 #include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/broadcast/registry.hpp"
+#include "phicoll/collectives/broadcast/sets.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/gather/registry.hpp"
 #include "phicoll/collectives/reduce/registry.hpp"
+#include "phicoll/collectives/reduce/sets.hpp"
 #include "phicoll/collectives/reduce_scatter/registry.hpp"
 #include "phicoll/collectives/scan/registry.hpp"
 #include "phicoll/collectives/scatter/registry.hpp"
@@ -17,16 +20,16 @@ namespace phicoll {
 namespace {
 
 template <class List>
-Family data_family(Operation operation) {
-  return Family(operation, data_entries(List{}), {});
+Family data_family(Operation operation, const std::vector<AlgorithmSet>& sets = {}) {
+  return Family(operation, data_entries(List{}), sets);
 }
 
 }  // namespace
 
 const Family& family(Operation operation) {
-  static const Family for_broadcast = data_family<BroadcastList>(Operation::broadcast);
-  static const Family for_reduce = data_family<ReduceList>(Operation::reduce);
-  static const Family for_allreduce = data_family<AllreduceList>(Operation::allreduce);
+  static const Family for_broadcast = data_family<BroadcastList>(Operation::broadcast, broadcast_sets());
+  static const Family for_reduce = data_family<ReduceList>(Operation::reduce, reduce_sets());
+  static const Family for_allreduce = data_family<AllreduceList>(Operation::allreduce, allreduce_sets());
   static const Family for_gather = data_family<GatherList>(Operation::gather);
   static const Family for_scatter = data_family<ScatterList>(Operation::scatter);
   static const Family for_allgather = data_family<AllgatherList>(Operation::allgather);

@@ -2,10 +2,40 @@
 
 // Every broadcast there is, one line each.
 
+#include "phicoll/collectives/broadcast/binomial.hpp"
+#include "phicoll/collectives/broadcast/centralized.hpp"
+#include "phicoll/collectives/broadcast/double_buffered.hpp"
+#include "phicoll/collectives/broadcast/fibonacci.hpp"
+#include "phicoll/collectives/broadcast/flat.hpp"
+#include "phicoll/collectives/broadcast/flat_large.hpp"
+#include "phicoll/collectives/broadcast/k_nomial.hpp"
+#include "phicoll/collectives/broadcast/local_store_tree.hpp"
+#include "phicoll/collectives/broadcast/model_tree.hpp"
+#include "phicoll/collectives/broadcast/one_to_all_shifted.hpp"
+#include "phicoll/collectives/broadcast/paper_002.hpp"
+#include "phicoll/collectives/broadcast/piece_per_rank.hpp"
+#include "phicoll/collectives/broadcast/pipelined_slices.hpp"
 #include "phicoll/collectives/broadcast/ring.hpp"
+#include "phicoll/collectives/broadcast/root_copies.hpp"
+#include "phicoll/collectives/broadcast/tree_copy.hpp"
 
 namespace phicoll {
 
-using BroadcastList = AlgorithmList<RingBroadcast>;
+using BroadcastList = AlgorithmList<CentralizedBroadcast,      //
+                                    DoubleBufferedBroadcast,   //
+                                    TreeCopyBroadcast,         //
+                                    OneToAllShiftedBroadcast,  //
+                                    RootCopiesBroadcast,       //
+                                    PiecePerRankBroadcast,     //
+                                    LocalStoreTreeBroadcast,   //
+                                    Paper002Broadcast,         //
+                                    FlatBroadcast,             //
+                                    BinomialBroadcast,         //
+                                    KNomialBroadcast,          //
+                                    FibonacciBroadcast,        //
+                                    ModelTreeBroadcast,        //
+                                    PipelinedSlicesBroadcast,  //
+                                    FlatLargeBroadcast,        //
+                                    RingBroadcast>;
 
 }  // namespace phicoll

@@ -1,0 +1,27 @@
+#pragma once
+
+// The size of the rings of pieces that every rank has.
+
+#include <cstddef>
+
+#include "phicoll/collectives/algorithm.hpp"
+
+namespace phicoll {
+
+/// The rings of all ranks together.
+constexpr std::size_t rings_limit = std::size_t{16} << 20;
+
+/// A piece larger than useful acts as the largest useful one: `cells` of it for each rank fit into
+/// rings_limit. Whole lines, at least one.
+inline void limit_piece(int& piece, int cells, int ranks) {
+  const std::size_t most = rings_limit / (static_cast<std::size_t>(cells) * static_cast<std::size_t>(ranks));
+  const std::size_t lines = most / arch::stride_bytes * arch::stride_bytes;
+  if (static_cast<std::size_t>(piece) > lines) piece = static_cast<int>(lines);
+  if (piece < static_cast<int>(arch::line_bytes)) piece = static_cast<int>(arch::line_bytes);
+}
+
+inline std::size_t piece_stride(int piece) {
+  return (static_cast<std::size_t>(piece) + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+}
+
+}  // namespace phicoll

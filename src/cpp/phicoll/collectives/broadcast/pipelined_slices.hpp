@@ -1,0 +1,202 @@
+#pragma once
+
+// Pipelined broadcast of large messages in P - 1 slices. Source: ramos-hoefler-2013 section 4.1.3: in stage 0
+// receiver i copies slice i - 1 from the root, in stage j slice (i - 1 + j) mod (P - 1) from the receiver
+// that copied it from the root, so that in each stage every rank's memory is read by one other only. Flag,
+// address and notification of a rank lie in one line. As the paper has it, a receiver acknowledges its copy
+// from the root in a stage of its own, lest all write to the root's line at the same time, and an owner looks
+// at its notifications at the end only.
+//
+// The flag's number (release) follows the copy of the own slice; who has waited for it (acquire) reads the
+// slice where the handle beside it says, and then adds to the owner's notifications (release). An owner whose
+// own buffer is read returns when all have read; one whose buffer the others can't reach offers its slice in
+// a cell in shared memory, two of them in turn, and fills a cell again when all who read it have notified. So
+// that a slice fits into a cell, messages of more than P - 1 cells go block by block. A root whose buffer
+// can't be reached writes each receiver's slice into the receiver's cell, when the receiver has said that it
+// is free: those two numbers have a line apart.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/broadcast/header_line.hpp"
+#include "phicoll/collectives/broadcast/pieces.hpp"
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/memory/condition.hpp"
+
+namespace phicoll {
+
+struct PipelinedSlicesBroadcast : DataAlgorithm {
+  struct Parameters {
+    int slice = 65536;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"pipelined-slices", Origin::paper, "ramos-hoefler-2013 section 4.1.3",
+            "each rank copies one slice from the root and the others from those who did"};
+  }
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("slice", p.slice, 64, 1 << 24,
+                    "bytes of the largest slice; a message of more than a slice a receiver goes in blocks");
+  }
+  static void limit(Parameters& p, const Shape& shape) {
+    limit_piece(p.slice, 2, shape.size());
+    p.slice = p.slice / static_cast<int>(arch::line_bytes) * static_cast<int>(arch::line_bytes);
+  }
+
+  struct alignas(arch::stride_bytes) Lines {
+    alignas(arch::line_bytes) Word<std::uint64_t> flag;  // blocks of which the rank's slice is there
+    Word<std::uint64_t> exposed;
+    Word<std::uint64_t> handle[2];
+    Word<std::uint64_t> notified[2];  // who have read, in blocks of even and of odd number
+    // Of a receiver whose root stages: blocks for which its cell is free, and filled.
+    alignas(arch::line_bytes) Word<std::uint64_t> free;
+    Word<std::uint64_t> filled;
+  };
+  static std::size_t cells_at(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(Lines); }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return cells_at(shape.size()) + static_cast<std::size_t>(shape.size()) * 2 * piece_stride(p.slice);
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : lines_(setup.at<Lines>(0)),
+          cells_(setup.at<unsigned char>(cells_at(setup.size()))),
+          stride_(piece_stride(p.slice)),
+          largest_(static_cast<std::size_t>(p.slice)),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      if (call.count == 0 || ranks_ == 1) return;
+      const std::size_t receivers = static_cast<std::size_t>(ranks_ - 1);
+      const std::size_t whole = receivers * largest_;
+      // Who read here in the former call has read the handle too.
+      await_notified(port, 0);
+      await_notified(port, 1);
+      exposed_ = port.exposable(call.receive, call.count);
+      store(port, exposed_ ? port.expose(call.receive) : Exposed{0, 0, 0});
+      for (std::size_t at = 0; at < call.count;) {
+        const std::size_t bytes = std::min(whole, call.count - at);
+        const std::size_t even = (bytes - 1) / receivers + 1;
+        const Block block{at, bytes, (even + arch::line_bytes - 1) / arch::line_bytes * arch::line_bytes};
+        ++step_;
+        if (rank_ == call.root)
+          send(port, call, block);
+        else
+          receive(port, call, block);
+        at += bytes;
+      }
+      if (exposed_) {
+        await_notified(port, 0);
+        await_notified(port, 1);
+      }
+    }
+
+   private:
+    struct Block {
+      std::size_t at;
+      std::size_t bytes;
+      std::size_t slice;
+      std::size_t slice_at(std::size_t k) const { return at + k * slice; }
+      std::size_t slice_bytes(std::size_t k) const {
+        return k * slice < bytes ? std::min(slice, bytes - k * slice) : 0;
+      }
+      std::size_t slices() const { return (bytes - 1) / slice + 1; }
+    };
+
+    void store(Port& port, const Exposed& handle) {
+      Lines& own = lines_[rank_];
+      port.store_relaxed(own.exposed, std::uint64_t{handle ? 1u : 0u});
+      port.store_relaxed(own.handle[0], handle.address);
+      port.store_relaxed(own.handle[1], std::uint64_t{handle.owner} << 32 | handle.how);
+    }
+    Exposed handle_of(Port& port, int rank) const {
+      const Lines& line = lines_[rank];
+      if (port.load_relaxed(line.exposed) == 0) return Exposed{0, 0, 0};
+      const std::uint64_t address = port.load_relaxed(line.handle[0]);
+      const std::uint64_t rest = port.load_relaxed(line.handle[1]);
+      return Exposed{address, static_cast<std::uint32_t>(rest >> 32), static_cast<std::uint32_t>(rest)};
+    }
+    std::size_t parity() const { return static_cast<std::size_t>(step_ & 1); }
+    Data cell(Port& port, int rank) const {
+      return port.shared(cells_ + (static_cast<std::size_t>(rank) * 2 + parity()) * stride_);
+    }
+    void await_notified(Port& port, std::size_t which) {
+      port.wait(lines_[rank_].notified[which], at_least(expected_[which]));
+    }
+    int receiver(int root, std::size_t k) const { return (root + 1 + static_cast<int>(k)) % ranks_; }
+
+    void send(Port& port, const Call& call, const Block& block) {
+      if (exposed_) expected_[parity()] += block.slices();
+      port.signal(lines_[rank_].flag, step_);
+      if (exposed_) return;
+      for (std::size_t k = 0; k < block.slices(); ++k) {
+        const int to = receiver(call.root, k);
+        port.wait(lines_[to].free, at_least(step_), to);
+        port.move(cell(port, to), call.receive + block.slice_at(k), block.slice_bytes(k));
+        port.signal(lines_[to].filled, step_);
+      }
+    }
+
+    void receive(Port& port, const Call& call, const Block& block) {
+      const std::size_t receivers = static_cast<std::size_t>(ranks_ - 1);
+      const std::size_t own = static_cast<std::size_t>((rank_ - call.root + ranks_) % ranks_) - 1;
+      bool tell_root = block.slice_bytes(own) != 0 && from_root(port, call, block, own);
+      for (std::size_t stage = 1; stage < receivers; ++stage) {
+        if (tell_root && stage > own) {
+          tell_root = false;
+          notify(port, call.root);
+        }
+        const std::size_t k = (own + stage) % receivers;
+        const std::size_t bytes = block.slice_bytes(k);
+        if (bytes == 0) continue;
+        const int from = receiver(call.root, k);
+        port.wait(lines_[from].flag, at_least(step_), from);
+        const Exposed handle = handle_of(port, from);
+        const std::size_t at = block.slice_at(k);
+        if (handle)
+          port.fetch(call.receive + at, handle, at, bytes);
+        else
+          port.move(call.receive + at, cell(port, from), bytes);
+        notify(port, from);
+      }
+      if (tell_root) notify(port, call.root);
+    }
+    // Stage 0. Whether the root awaits a notification.
+    bool from_root(Port& port, const Call& call, const Block& block, std::size_t own) {
+      Lines& line = lines_[rank_];
+      const std::size_t at = block.slice_at(own);
+      const std::size_t bytes = block.slice_bytes(own);
+      port.wait(lines_[call.root].flag, at_least(step_), call.root);
+      const Exposed roots = handle_of(port, call.root);
+      if (!roots || !exposed_) await_notified(port, parity());  // the cell is free
+      if (roots) {
+        port.fetch(call.receive + at, roots, at, bytes);
+        if (!exposed_) port.move(cell(port, rank_), call.receive + at, bytes);
+      } else {
+        port.signal(line.free, step_);
+        port.wait(line.filled, at_least(step_), call.root);
+        port.move(call.receive + at, cell(port, rank_), bytes);
+      }
+      expected_[parity()] += static_cast<std::uint64_t>(ranks_ - 2);
+      port.signal(line.flag, step_);
+      return static_cast<bool>(roots);
+    }
+    void notify(Port& port, int rank) { port.signal_add(lines_[rank].notified[parity()], std::uint64_t{1}); }
+
+    Lines* lines_;
+    unsigned char* cells_;
+    std::size_t stride_;
+    std::size_t largest_;
+    std::uint64_t step_ = 0;          // blocks so far
+    std::uint64_t expected_[2] = {};  // of this rank's notifications
+    bool exposed_ = false;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll

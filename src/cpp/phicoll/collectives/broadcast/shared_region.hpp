@@ -1,0 +1,149 @@
+#pragma once
+
+// Broadcast through one region of shared memory, whole or in two halves: what `centralized` and
+// `double-buffered` share (panigrahi-2014 section V). The root copies a chunk into the region and sets a flag
+// of each receiver; a receiver copies the chunk out and unsets its flag; when all flags are unset the region
+// may be filled again.
+//
+// What makes what visible: setting a flag (release) follows the root's stores, and a receiver that has waited
+// for it (acquire) reads the chunk; unsetting it (release) follows the receiver's loads, and a root that has
+// seen all flags unset (acquire) overwrites nothing that is still read. A flag's line has two writers, one at
+// a time: the root writes it only when it has seen it unset, the receiver only when it has seen it set.
+//
+// `reset=episode`: the flags of the n-th use are 2n-1 for set and 2n for unset, so that nothing old is taken
+// for new, whoever is root. `reset=unset`: 1 and 0, as in the paper. Its flags say nothing about a use that
+// another root is still announcing: when the root changes, the former one first sees all flags unset and
+// tells the new one.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/barrier/flag_rule.hpp"
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct SharedRegionParameters {
+  int region = 32768;
+  FlagRule reset = FlagRule::episode;
+
+  template <class Visitor>
+  void describe(Visitor& visitor) {
+    visitor.integer("region", region, 128, 1 << 24, "bytes of the data region");
+    describe_flag_rule(visitor, reset);
+  }
+};
+
+inline std::size_t region_flags_bytes(int buffers, int ranks) {
+  // One line more: the former root's word to the new one.
+  return (static_cast<std::size_t>(ranks) * static_cast<std::size_t>(buffers) + 1) *
+         sizeof(Strided<CounterLine>);
+}
+inline std::size_t region_footprint(const SharedRegionParameters& p, int buffers, int ranks) {
+  const std::size_t region = static_cast<std::size_t>(p.region);
+  return region_flags_bytes(buffers, ranks) +
+         (region + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+}
+
+template <class Port>
+class SharedRegionRank {
+ public:
+  SharedRegionRank(const SharedRegionParameters& p, int buffers, const Setup& setup)
+      : flags_(setup.at<Strided<CounterLine>>(0)),
+        data_(setup.at<unsigned char>(region_flags_bytes(buffers, setup.size()))),
+        region_(static_cast<std::size_t>(p.region)),
+        chunk_(region_ / static_cast<std::size_t>(buffers) / arch::line_bytes * arch::line_bytes),
+        reset_(p.reset),
+        buffers_(buffers),
+        rank_(setup.rank),
+        ranks_(setup.size()) {}
+
+  void operator()(Port& port, const Call& call) {
+    if (call.count == 0 || ranks_ == 1) return;
+    if (reset_ == FlagRule::unset && root_ >= 0 && call.root != root_) hand_over(port, call.root);
+    root_ = call.root;
+    if (call.count <= region_) {
+      // One chunk, announced by the flags of the first buffer whatever it covers; a message in halves begins
+      // with that buffer, and so waits for this chunk's readers too.
+      if (rank_ == root_)
+        for (int b = 1; b < buffers_; ++b) await_free(port, b);
+      chunk(port, call, 0, 0, call.count);
+      return;
+    }
+    int b = 0;
+    for (std::size_t at = 0; at < call.count; at += chunk_) {
+      chunk(port, call, b, at, std::min(chunk_, call.count - at));
+      b = b + 1 == buffers_ ? 0 : b + 1;
+    }
+  }
+
+ private:
+  Word<std::uint64_t>& flag(int rank, int b) const { return flags_[rank * buffers_ + b].value.word; }
+
+  void chunk(Port& port, const Call& call, int b, std::size_t at, std::size_t bytes) {
+    Buffer& buffer = buffer_[b];
+    const Data place = port.shared(data_ + static_cast<std::size_t>(b) * chunk_);
+    if (rank_ == root_) await_free(port, b);
+    ++buffer.uses;
+    buffer.root = root_;
+    const bool numbers = reset_ == FlagRule::episode;
+    const std::uint64_t set = numbers ? 2 * buffer.uses - 1 : 1;
+    const std::uint64_t unset = numbers ? 2 * buffer.uses : 0;
+    if (rank_ == root_) {
+      port.move(place, call.receive + at, bytes);
+      for (int r = 0; r < ranks_; ++r)
+        if (r != rank_) port.signal(flag(r, b), set);
+    } else {
+      port.wait(flag(rank_, b), numbers ? at_least(set) : equal(set), root_);
+      port.move(call.receive + at, place, bytes);
+      port.signal(flag(rank_, b), unset);
+    }
+  }
+
+  // Until all receivers of the buffer's last use have copied it out.
+  void await_free(Port& port, int b) {
+    Buffer& buffer = buffer_[b];
+    if (buffer.freed == buffer.uses) return;
+    buffer.freed = buffer.uses;
+    for (int r = 0; r < ranks_; ++r) {
+      if (r == rank_ || r == buffer.root) continue;
+      if (reset_ == FlagRule::episode)
+        port.wait(flag(r, b), at_least(2 * buffer.uses), r);
+      else
+        port.wait(flag(r, b), equal<std::uint64_t>(0), r);
+    }
+  }
+
+  void hand_over(Port& port, int next) {
+    Word<std::uint64_t>& word = flags_[ranks_ * buffers_].value.word;
+    ++handovers_;
+    if (rank_ == root_) {
+      for (int b = 0; b < buffers_; ++b) await_free(port, b);
+      port.signal(word, handovers_);
+    } else if (rank_ == next) {
+      port.wait(word, at_least(handovers_), root_);
+    }
+  }
+
+  struct Buffer {
+    std::uint64_t uses = 0;
+    std::uint64_t freed = 0;  // the last use that this rank knows to be over
+    int root = -1;            // of the last use
+  };
+
+  Strided<CounterLine>* flags_;
+  unsigned char* data_;
+  std::size_t region_;
+  std::size_t chunk_;
+  Buffer buffer_[2];
+  std::uint64_t handovers_ = 0;
+  FlagRule reset_;
+  int buffers_;
+  int rank_;
+  int ranks_;
+  int root_ = -1;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,48 @@
+#pragma once
+
+// What algorithms that touch a peer's own buffer do where that buffer cannot be reached: the root's message
+// goes through one ring of cells in shared memory, which all others read (see cells.hpp for what is visible
+// when). All ranks decide alike to come here, from what a header said.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/call.hpp"
+#include "phicoll/collectives/cells.hpp"
+
+namespace phicoll {
+
+template <class Port>
+class StagedPieces {
+ public:
+  StagedPieces(const Setup& setup, std::size_t offset)
+      : cells_(setup, offset, 1, cells, cell, Credit::acknowledged), rank_(setup.rank) {}
+
+  static constexpr int cells = 4;
+  static constexpr std::size_t cell = 16384;
+
+  void operator()(Port& port, const Call& call) {
+    for (std::size_t at = 0; at < call.count; at += cells_.bytes()) {
+      const std::uint64_t step = steps_++;
+      const std::size_t bytes = std::min(cells_.bytes(), call.count - at);
+      if (rank_ == call.root) {
+        port.move(cells_.open(port, step), call.receive + at, bytes);
+        cells_.publish(port, step, bytes);
+      } else {
+        port.move(call.receive + at, cells_.await(port, call.root, step), bytes);
+      }
+      cells_.finish(port, step);
+    }
+  }
+
+ private:
+  Cells<Port> cells_;
+  std::uint64_t steps_ = 0;
+  int rank_;
+};
+
+inline std::size_t staged_footprint(int ranks) {
+  return cells_footprint(ranks, 1, 4, 16384);
+}
+
+}  // namespace phicoll
