@@ -107,6 +107,11 @@ void exchange(Communicator& communicator, unsigned char* buffer, std::size_t byt
     require(seen[1000] == r + 1 && seen[bytes - 1] == r + 1, "fetched");
     port.fetch(port.bind(seen.data(), 1), exposed, 1001, 1);
     require(seen[0] == r + 1, "fetched at an offset");
+  }
+  communicator.barrier();
+  for (int r = 0; r < ranks; ++r) {
+    if (r == communicator.rank()) continue;
+    const Exposed& exposed = board(communicator)[r];
     const auto mark = static_cast<unsigned char>(100 + communicator.rank());
     port.put(exposed, at(communicator.rank()), port.bind(&mark, 1), 1);
   }
