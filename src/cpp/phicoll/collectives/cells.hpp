@@ -29,6 +29,14 @@ namespace phicoll {
 
 enum class Credit : unsigned char { acknowledged, implied };
 
+/// Rings are long, where ranks are few: a rank's does not fit into its own cache, and by the time a cell is
+/// written again its lines have left the caches of those who read it, and taking them back is cheap. Against
+/// rings of 128 KB, two processes on an EPYC took 0.3 to 0.7 of the time for 4 KB to 2 MB.
+///
+/// All rings of an algorithm together take at most this by default, so that a group's region holds all
+/// algorithms that its calls may need.
+constexpr std::size_t rings_bytes = std::size_t{4} << 20;
+
 /// In front of every cell's payload.
 struct CellHead {
   Word<std::uint64_t> sequence;
@@ -44,6 +52,13 @@ inline std::size_t cell_stride(std::size_t bytes) {
 inline std::size_t cells_footprint(int ranks, int rings, int cells, std::size_t bytes) {
   return static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>) +
          static_cast<std::size_t>(rings) * static_cast<std::size_t>(cells) * cell_stride(bytes);
+}
+
+/// As many of `wanted` cells as `most` bytes hold, at least two.
+inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes,
+                        std::size_t most = rings_bytes + (std::size_t{1} << 18)) {
+  while (wanted > 2 && cells_footprint(ranks, rings, wanted, bytes) > most) wanted /= 2;
+  return wanted;
 }
 
 template <class Port>

@@ -31,6 +31,12 @@ inline std::size_t mailbox_footprint(int ranks, int cells, std::size_t bytes) {
   return static_cast<std::size_t>(ranks) *
          (mailbox_read_words(cells) + static_cast<std::size_t>(cells) * cell_stride(bytes));
 }
+/// As many of `wanted` cells as rings_bytes hold, at least two.
+inline int mailbox_cells(int ranks, int wanted, std::size_t bytes) {
+  while (wanted > 2 && mailbox_footprint(ranks, wanted, bytes) > rings_bytes + (std::size_t{1} << 18))
+    wanted /= 2;
+  return wanted;
+}
 /// The largest payload of at most `wanted` bytes with which a mailbox takes no more than `most` bytes, at
 /// least max_element_bytes.
 inline std::size_t mailbox_payload(int ranks, int cells, std::size_t wanted, std::size_t most) {

@@ -9,12 +9,14 @@
 
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/words.hpp"
 
 namespace phicoll {
 
 struct OneShotAllgather : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
+    int cells = 128;
   };
 
   static AlgorithmFacts facts() {
@@ -24,29 +26,49 @@ struct OneShotAllgather : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, 64, 1 << 20, "bytes of a piece");
+    visitor.integer("cells", p.cells, 2, 4096, "cells of a rank, used in turn");
+  }
+
+  static void limit(Parameters& p, const Shape& shape) {
+    p.cells = cells_within(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return cells_footprint(shape.size(), shape.size(), 2, static_cast<std::size_t>(p.cell));
+    return words_footprint(shape.size()) +
+           cells_footprint(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : cells_(setup, 0, setup.size(), 2, static_cast<std::size_t>(p.cell), Credit::implied),
+        : words_(setup, 0),
+          cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
+                 static_cast<std::size_t>(p.cell), Credit::implied),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
       std::size_t most = 0;
       for (int r = 0; r < ranks_; ++r) most = std::max(most, call.block_count(r));
-      for (std::size_t at = 0; at < most; at += cells_.bytes()) exchange(port, call, at);
+      if (most <= sizeof(std::uint64_t))
+        words(port, call, most);
+      else
+        for (std::size_t at = 0; at < most; at += cells_.bytes()) exchange(port, call, at);
       const Data own = call.receive + call.block_at(rank_);
       if (own != call.send) port.move(own, call.send, call.count);
     }
 
    private:
+    void words(Port& port, const Call& call, std::size_t most) {
+      if (most == 0) return;
+      words_.publish(port, call.send, call.count);
+      for (int turn = 1; turn < ranks_; ++turn) {
+        const int r = (rank_ + turn) % ranks_;
+        const std::uint64_t theirs = words_.take(port, r);
+        std::memcpy((call.receive + call.block_at(r)).at, &theirs, call.block_count(r));
+      }
+    }
     std::size_t piece(const Call& call, int r, std::size_t at) const {
       return at >= call.block_count(r) ? 0 : std::min(cells_.bytes(), call.block_count(r) - at);
     }
@@ -64,6 +86,7 @@ struct OneShotAllgather : DataAlgorithm {
       }
     }
 
+    Words<Port> words_;
     Cells<Port> cells_;
     std::uint64_t steps_ = 0;
     int rank_;

@@ -10,12 +10,14 @@
 
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/words.hpp"
 
 namespace phicoll {
 
 struct OneShotAllreduce : DataAlgorithm {
   struct Parameters {
     int cell = 8192;
+    int cells = 128;
   };
 
   static AlgorithmFacts facts() {
@@ -26,17 +28,25 @@ struct OneShotAllreduce : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
+    visitor.integer("cells", p.cells, 2, 4096, "cells of a rank, used in turn");
+  }
+
+  static void limit(Parameters& p, const Shape& shape) {
+    p.cells = cells_within(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return cells_footprint(shape.size(), shape.size(), 2, static_cast<std::size_t>(p.cell));
+    return words_footprint(shape.size()) +
+           cells_footprint(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : cells_(setup, 0, setup.size(), 2, static_cast<std::size_t>(p.cell), Credit::implied),
+        : words_(setup, 0),
+          cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
+                 static_cast<std::size_t>(p.cell), Credit::implied),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -44,12 +54,24 @@ struct OneShotAllreduce : DataAlgorithm {
       const std::size_t size = call.op.element_bytes;
       if (ranks_ == 1 && call.send != call.receive) port.move(call.receive, call.send, call.bytes());
       if (ranks_ == 1) return;
+      if (call.bytes() <= sizeof(std::uint64_t)) return word(port, call);
       const std::size_t most = cells_.bytes() / size;
       for (std::size_t at = 0; at < call.count; at += most)
         piece(port, call, at * size, std::min(most, call.count - at));
     }
 
    private:
+    void word(Port& port, const Call& call) {
+      if (call.count == 0) return;
+      words_.publish(port, call.send, call.bytes());
+      std::uint64_t result = words_.take(port, 0);
+      for (int r = 1; r < ranks_; ++r) {
+        const std::uint64_t operand = words_.take(port, r);
+        call.op.kernel(call.op.context, &result, &result, &operand, call.count);
+      }
+      std::memcpy(call.receive.at, &result, call.bytes());
+    }
+
     void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {
       const std::uint64_t step = steps_++;
       const std::size_t bytes = count * call.op.element_bytes;
@@ -64,6 +86,7 @@ struct OneShotAllreduce : DataAlgorithm {
       }
     }
 
+    Words<Port> words_;
     Cells<Port> cells_;
     std::uint64_t steps_ = 0;
     int rank_;

@@ -5,11 +5,12 @@
 // all to take. A rank's own slice is never copied in, and each chunk's operands are published before the
 // chunk in front of it is finished.
 //
-// A chunk takes two steps of Cells, its operands and its results, in a ring of four without acknowledgements.
-// Step 2i (operands of chunk i) uses the cell of step 2i - 4, the operands of chunk i - 2, and is opened
-// after this rank has taken everyone's results of chunk i - 2, which each published after it had read those
-// operands. Step 2i + 1 uses the cell of the results of chunk i - 2 and is opened after this rank has seen
-// everyone's operands of chunk i, which each published after it had taken all results of chunk i - 2.
+// A chunk takes two steps of Cells, its operands and its results, in a ring of four or more without
+// acknowledgements. With four: step 2i (operands of chunk i) uses the cell of step 2i - 4, the operands of
+// chunk i - 2, and is opened after this rank has taken everyone's results of chunk i - 2, which each
+// published after it had read those operands. Step 2i + 1 uses the cell of the results of chunk i - 2 and is
+// opened after this rank has seen everyone's operands of chunk i, which each published after it had taken all
+// results of chunk i - 2.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,7 +22,8 @@ namespace phicoll {
 
 struct SlicedAllreduce : DataAlgorithm {
   struct Parameters {
-    int chunk = 131072;
+    int chunk = 65536;
+    int cells = 32;
   };
 
   static AlgorithmFacts facts() {
@@ -32,21 +34,24 @@ struct SlicedAllreduce : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("chunk", p.chunk, 1024, 1 << 22, "bytes of a chunk of the message");
+    visitor.integer("cells", p.cells, 4, 4096, "cells of a rank, used in turn: two a chunk");
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    while (p.chunk > 1024 && footprint(p, shape) > std::size_t{32} << 20) p.chunk /= 2;
+    p.cells = std::max(
+        4, cells_within(shape.size(), shape.size(), p.cells / 2 * 2, static_cast<std::size_t>(p.chunk)));
+    while (p.chunk > 1024 && footprint(p, shape) > rings_bytes + (std::size_t{1} << 18)) p.chunk /= 2;
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return cells_footprint(shape.size(), shape.size(), 4, static_cast<std::size_t>(p.chunk));
+    return cells_footprint(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.chunk));
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : cells_(setup, 0, setup.size(), 4, static_cast<std::size_t>(p.chunk), Credit::implied),
+        : cells_(setup, 0, setup.size(), p.cells, static_cast<std::size_t>(p.chunk), Credit::implied),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 

@@ -16,7 +16,7 @@ namespace phicoll {
 struct MailboxAlltoall : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
-    int cells = 16;
+    int cells = 64;
   };
 
   static AlgorithmFacts facts() {
@@ -31,8 +31,11 @@ struct MailboxAlltoall : DataAlgorithm {
   }
 
   static void limit(Parameters& p, const Shape& shape) {
+    while (p.cells > 2 * shape.size() &&
+           mailbox_footprint(shape.size(), p.cells, static_cast<std::size_t>(p.cell)) > rings_bytes)
+      p.cells /= 2;
     p.cell = static_cast<int>(
-        mailbox_payload(shape.size(), p.cells, static_cast<std::size_t>(p.cell), std::size_t{16} << 20));
+        mailbox_payload(shape.size(), p.cells, static_cast<std::size_t>(p.cell), rings_bytes));
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {

@@ -9,12 +9,14 @@
 
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/words.hpp"
 
 namespace phicoll {
 
 struct OneShotAlltoall : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
+    int cells = 128;
   };
 
   static AlgorithmFacts facts() {
@@ -24,6 +26,7 @@ struct OneShotAlltoall : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, 1024, 1 << 20, "bytes of a cell, for a part of each block");
+    visitor.integer("cells", p.cells, 2, 4096, "cells of a rank, used in turn");
   }
 
   template <class Parameters>
@@ -31,25 +34,42 @@ struct OneShotAlltoall : DataAlgorithm {
     return facts.vector ? "blocks of one size" : nullptr;
   }
 
+  static void limit(Parameters& p, const Shape& shape) {
+    p.cells = cells_within(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
+  }
+
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return cells_footprint(shape.size(), shape.size(), 2, static_cast<std::size_t>(p.cell));
+    return words_footprint(shape.size()) +
+           cells_footprint(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : cells_(setup, 0, setup.size(), 2, static_cast<std::size_t>(p.cell), Credit::implied),
+        : words_(setup, 0),
+          cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
+                 static_cast<std::size_t>(p.cell), Credit::implied),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
+      if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) return word(port, call);
       const std::size_t part = cells_.bytes() / static_cast<std::size_t>(ranks_);
       for (std::size_t at = 0; at < call.count; at += part)
         exchange(port, call, at, std::min(part, call.count - at));
     }
 
    private:
+    // Between two ranks each has one block for the other.
+    void word(Port& port, const Call& call) {
+      if (call.count == 0) return;
+      const int other = 1 - rank_;
+      words_.publish(port, call.send + call.send_block_at(other), call.count);
+      port.move(call.receive + call.block_at(rank_), call.send + call.send_block_at(rank_), call.count);
+      const std::uint64_t theirs = words_.take(port, other);
+      std::memcpy((call.receive + call.block_at(other)).at, &theirs, call.count);
+    }
     void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes) {
       const std::uint64_t step = steps_++;
       const Data cell = cells_.open(port, step);
@@ -67,6 +87,7 @@ struct OneShotAlltoall : DataAlgorithm {
       }
     }
 
+    Words<Port> words_;
     Cells<Port> cells_;
     std::uint64_t steps_ = 0;
     int rank_;

@@ -15,7 +15,7 @@ namespace phicoll {
 struct RingBroadcast : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
-    int cells = 8;
+    int cells = 128;
   };
 
   static AlgorithmFacts facts() {
@@ -26,7 +26,7 @@ struct RingBroadcast : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, 64, 1 << 20, "bytes of a piece");
-    visitor.integer("cells", p.cells, 2, 256, "pieces that the root may be ahead of the slowest rank");
+    visitor.integer("cells", p.cells, 2, 4096, "pieces that the root may be ahead of the slowest rank");
   }
 
   static constexpr int slots = 64;

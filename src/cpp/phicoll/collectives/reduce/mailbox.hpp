@@ -14,7 +14,7 @@ namespace phicoll {
 struct MailboxReduce : DataAlgorithm {
   struct Parameters {
     int cell = 8192;
-    int cells = 8;
+    int cells = 256;
   };
 
   static AlgorithmFacts facts() {
@@ -24,7 +24,11 @@ struct MailboxReduce : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
-    visitor.integer("cells", p.cells, 2, 256, "pieces that a rank may be ahead of the root");
+    visitor.integer("cells", p.cells, 2, 4096, "pieces that a rank may be ahead of the root");
+  }
+
+  static void limit(Parameters& p, const Shape& shape) {
+    p.cells = mailbox_cells(shape.size(), p.cells, static_cast<std::size_t>(p.cell));
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
