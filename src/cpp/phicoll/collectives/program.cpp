@@ -33,11 +33,18 @@ void put(unsigned char* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-// One element. Sums of such values are small integers, products powers of two or units: exact in every type.
+// One element. Sums of such values are small integers. Products are of powers of two and of 2 + i, whose
+// powers have no part that is zero: the sign of a zero would depend on the order.
 void draw_element(std::uint64_t drawn, Type type, Op op, unsigned char* to) {
   static const int few[] = {1, -1, 2, 1, -1, 1, -1, 1};
-  const int value = op == Op::prod ? few[drawn % 8] : static_cast<int>(drawn % 11) - 5;
-  const bool turned = (drawn >> 8 & 1) != 0;
+  const bool complex = type == Type::complex64 || type == Type::complex128;
+  int value = static_cast<int>(drawn % 11) - 5;
+  int imaginary = static_cast<int>(drawn >> 8 & 7);
+  if (op == Op::prod) {
+    value = few[drawn % 8];
+    if (complex) value = (drawn >> 8) % 16 == 0 ? 2 : 1;
+    imaginary = complex && value == 2 ? 1 : 0;
+  }
   switch (type) {
     case Type::float32:
       put(to, static_cast<float>(value));
@@ -46,12 +53,12 @@ void draw_element(std::uint64_t drawn, Type type, Op op, unsigned char* to) {
       put(to, static_cast<double>(value));
       return;
     case Type::complex64:
-      put(to, turned ? 0.0f : static_cast<float>(value));
-      put(to + 4, turned ? static_cast<float>(value) : 0.0f);
+      put(to, static_cast<float>(value));
+      put(to + 4, static_cast<float>(imaginary));
       return;
     case Type::complex128:
-      put(to, turned ? 0.0 : static_cast<double>(value));
-      put(to + 8, turned ? static_cast<double>(value) : 0.0);
+      put(to, static_cast<double>(value));
+      put(to + 8, static_cast<double>(imaginary));
       return;
     case Type::float_int:
       put(to, static_cast<float>(value));
@@ -501,7 +508,9 @@ BoundCall::BoundCall(const Program& program, const ProgramCall& made, int rank, 
   if (used.send != 0) call.send = send;
   if (used.receive != 0) call.receive = receive;
   call.count = made.count;
-  call.root = made.root;
+  const bool rooted = made.operation == Operation::broadcast || made.operation == Operation::reduce ||
+                      made.operation == Operation::gather || made.operation == Operation::scatter;
+  if (rooted) call.root = made.root;
   call.exclusive = made.exclusive;
   call.op = program.operator_of(made);
   const std::size_t block = vector && made.counts.size() == n ? made.counts[r] : made.count;

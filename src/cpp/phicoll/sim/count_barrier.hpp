@@ -42,8 +42,17 @@ struct Counts {
   std::int64_t edges_between_l3 = 0;
   std::int64_t edges_between_numa = 0;
   std::int64_t lines_written = 0;  ///< distinct 64-byte lines
-  std::int64_t bytes_read = 0;     ///< of message data, by all ranks
+  // Of message data. What travels in a word beside its flag is a notification and no data.
+  std::int64_t transfers = 0;      ///< moves and combinations that algorithms asked for, however long
+  std::int64_t bytes_read = 0;     ///< by all ranks
   std::int64_t bytes_written = 0;  ///< likewise
+  /// Of the bytes read those that another rank had written or owns, and of the bytes written those in another
+  /// rank's own memory.
+  std::int64_t bytes_between = 0;
+  std::int64_t combined = 0;  ///< elements that operators computed
+  /// The most crossings between ranks that lie behind any byte that was written: the steps of the longest
+  /// chain of data, whatever the number of pieces.
+  std::int64_t steps = 0;
   /// Edges of waits whose `from` named another rank than the one that wrote: 0, or the algorithm has a bug.
   std::int64_t wrong_hints = 0;
 
@@ -52,7 +61,8 @@ struct Counts {
            a.edges == b.edges && a.edges_between_cpus == b.edges_between_cpus &&
            a.edges_between_cores == b.edges_between_cores && a.edges_between_l3 == b.edges_between_l3 &&
            a.edges_between_numa == b.edges_between_numa && a.lines_written == b.lines_written &&
-           a.bytes_read == b.bytes_read && a.bytes_written == b.bytes_written &&
+           a.transfers == b.transfers && a.bytes_read == b.bytes_read && a.bytes_written == b.bytes_written &&
+           a.bytes_between == b.bytes_between && a.combined == b.combined && a.steps == b.steps &&
            a.wrong_hints == b.wrong_hints;
   }
 };

@@ -256,14 +256,6 @@ void CountMachine::obtained_line(int rank, const void* place) {
   for (WordState& word : line_of(place).words) follow(rank, word, any_rank, true);
 }
 
-void CountMachine::read_data(int, const void*, std::size_t bytes) {
-  counts_.bytes_read += static_cast<std::int64_t>(bytes);
-}
-
-void CountMachine::wrote_data(int, const void*, std::size_t bytes) {
-  counts_.bytes_written += static_cast<std::int64_t>(bytes);
-}
-
 std::int64_t CountMachine::obtained_by_update(int rank, const void* place) {
   WordState& word = word_of(place);
   hear(rank, word);
@@ -340,7 +332,10 @@ void CountMachine::run_ready() {
   }
 }
 
-Counts CountMachine::run_episode(const std::function<void(int)>& body, const std::vector<int>& order) {
+Counts CountMachine::run_episode(const std::function<void(int)>& body, const std::vector<int>& order,
+                                 bool barrier) {
+  barrier_ = barrier;
+  forget_data();
   ++episode_;
   counts_ = Counts();
   entered_ = 0;
@@ -364,7 +359,7 @@ Counts CountMachine::run_episode(const std::function<void(int)>& body, const std
           ++entered_;
           (*body_)(r);
           self.left = true;
-          check_heard(r);
+          if (barrier_) check_heard(r);
           suspend(r);
         }
       }));

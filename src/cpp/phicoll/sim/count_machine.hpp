@@ -35,8 +35,14 @@ class CountMachine {
   unsigned char* memory() { return memory_; }
   const Shape& shape() const { return shape_; }
 
-  /// One episode: each rank calls `body(rank)` once, all at the same time.
-  Counts run_episode(const std::function<void(int)>& body, const std::vector<int>& order);
+  /// One episode: each rank calls `body(rank)` once, all at the same time. `barrier`: a rank must have heard
+  /// of all others when it leaves.
+  Counts run_episode(const std::function<void(int)>& body, const std::vector<int>& order,
+                     bool barrier = true);
+
+  /// These bytes of the memory are a rank's own: its buffers. What lies there is its own at the beginning of
+  /// each episode.
+  void own(int rank, const unsigned char* from, std::size_t bytes);
 
   // For CountPort. The memory itself has been read or changed by the port; these keep the books. `ordered`:
   // with release, or acquire.
@@ -47,9 +53,10 @@ class CountMachine {
   /// The edge of an atomic update's read, before wrote(); its path counts only if the result is used.
   std::int64_t obtained_by_update(int rank, const void* word);
   void used(int rank, std::int64_t rounds_behind);
-  /// Message data, in shared memory or a rank's own; bytes from and to other ranks are counted.
-  void read_data(int rank, const void* from, std::size_t bytes);
-  void wrote_data(int rank, const void* to, std::size_t bytes);
+  /// A move of message data, in shared memory or in ranks' own, and a combination of two operands.
+  void moved(int rank, const void* to, const void* from, std::size_t bytes);
+  void combined(int rank, const void* to, const void* left, const void* right, std::size_t bytes,
+                std::size_t elements);
   void wait(int rank, const Awaited& awaited);
   void pause(int rank);
 
@@ -68,6 +75,19 @@ class CountMachine {
   void hear(int rank, const WordState& word);
   void check_heard(int rank) const;
   void consume(int rank, WordState& word);
+  struct Byte {
+    std::int16_t writer;  // or owner; -1 for none
+    std::uint16_t steps;  // crossings between ranks behind it
+  };
+  struct OwnRange {
+    int rank;
+    std::size_t from, bytes;
+  };
+  std::size_t data_at(const void* place, std::size_t bytes);
+  void read_data(int rank, std::size_t from, std::size_t bytes, std::vector<std::uint16_t>& steps);
+  void wrote_data(int rank, std::size_t to, const std::vector<std::uint16_t>& steps);
+  int owner_of(std::size_t byte) const;
+  void forget_data();
   void run_ready();
   void suspend(int rank);
   [[noreturn]] void throw_deadlock(const char* what);
@@ -91,6 +111,10 @@ class CountMachine {
   std::vector<RankState> ranks_;
   std::deque<int> ready_;
   std::vector<Member> records_;  // stores that are notifications once another rank obtains them
+  std::vector<OwnRange> own_;
+  std::vector<Byte> data_;            // of every byte of the memory, once any was moved
+  std::vector<std::uint16_t> steps_;  // of the move under way
+  bool barrier_ = true;
   const std::function<void(int)>* body_ = nullptr;
   Counts counts_;
   std::uint64_t episode_ = 0;

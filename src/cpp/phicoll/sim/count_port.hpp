@@ -158,16 +158,14 @@ class CountPort {
   }
   Data shared(void* pointer) const { return Data{static_cast<unsigned char*>(pointer)}; }
   void move(Data to, Data from, std::size_t bytes, Stores = Stores::cached) const {
-    machine_->read_data(rank_, from.at, bytes);
-    if (bytes != 0) std::memcpy(to.at, from.at, bytes);
-    machine_->wrote_data(rank_, to.at, bytes);
+    if (bytes == 0) return;
+    machine_->moved(rank_, to.at, from.at, bytes);
+    std::memcpy(to.at, from.at, bytes);
   }
   void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
-    const std::size_t bytes = count * op.element_bytes;
-    machine_->read_data(rank_, left.at, bytes);
-    machine_->read_data(rank_, right.at, bytes);
+    if (count == 0) return;
+    machine_->combined(rank_, to.at, left.at, right.at, count * op.element_bytes, count);
     op.kernel(op.context, to.at, left.at, right.at, count);
-    machine_->wrote_data(rank_, to.at, bytes);
   }
   bool exposable(Data, std::size_t) const { return true; }
   Exposed expose(Data data) const {

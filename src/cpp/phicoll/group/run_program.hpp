@@ -1,0 +1,19 @@
+#pragma once
+
+// A Program on threads and on processes of this machine, through the calls that users make.
+
+#include <vector>
+
+#include "phicoll/collectives/program.hpp"
+#include "phicoll/group/options.hpp"
+
+namespace phicoll {
+
+/// Runs the calls on `program.ranks` threads and returns every rank's buffers as they are then. Throws
+/// ArgumentError for what Program::check refuses, Error if a byte around a buffer was written,
+/// BrokenGroupError.
+std::vector<Buffers> run_program_by_threads(const Program& program, const GroupOptions& options);
+/// The same on forked processes, each with buffers of its own. Call it while this process has one thread.
+std::vector<Buffers> run_program_by_processes(const Program& program, const GroupOptions& options);
+
+}  // namespace phicoll
