@@ -5,6 +5,7 @@
     >>> results = phicoll.measure("dissemination,std-barrier", ranks=2)
     >>> results.compare()                                       # medians with exact intervals, ratios within rounds
     >>> phicoll.sweep("barrier", ranks=[2, 4], mode=["threads", "processes"], oversubscribe=True).plot()
+    >>> phicoll.run(lambda comm: comm.allreduce(comm.rank), ranks=4)  # collectives between processes
 
 Importing phicoll loads the core and NumPy only; pandas, Matplotlib and the rest are loaded when they are used.
 """
@@ -22,11 +23,13 @@ from phicoll.errors import (
     PhicollWarning,
     ResourceError,
     ResultsFileError,
+    TimeoutError,
     VerificationError,
 )
 from phicoll.results import Results, load
 
 if TYPE_CHECKING:
+    from phicoll.comm import COMM_NULL, COMM_SELF, COMM_WORLD, IN_PLACE, UNDEFINED, Comm, Datatype, Op, world
     from phicoll.compare import Comparison, compare_with_baseline
     from phicoll.counting import count
     from phicoll.doctor import doctor
@@ -35,22 +38,32 @@ if TYPE_CHECKING:
     from phicoll.machine_fit import fit_machine
     from phicoll.measuring import measure, sweep
     from phicoll.registry import Algorithm, algorithms, expand
+    from phicoll.running import run
     from phicoll.validation import Validation, validate
 
 __version__: str = _core.__version__
 
 __all__ = [
+    "COMM_NULL",
+    "COMM_SELF",
+    "COMM_WORLD",
+    "IN_PLACE",
+    "UNDEFINED",
     "Algorithm",
     "ArgumentError",
     "BrokenGroupError",
+    "Comm",
     "Comparison",
+    "Datatype",
     "Error",
     "Explanation",
     "Machine",
+    "Op",
     "PhicollWarning",
     "ResourceError",
     "Results",
     "ResultsFileError",
+    "TimeoutError",
     "Validation",
     "VerificationError",
     "__version__",
@@ -65,8 +78,10 @@ __all__ = [
     "load_machine",
     "machines",
     "measure",
+    "run",
     "sweep",
     "validate",
+    "world",
 ]
 
 # Loaded at first use: the name, and the module that has it.
@@ -85,9 +100,14 @@ _LAZY = {
     "load_machine": "phicoll.machine",
     "machines": "phicoll.machine",
     "measure": "phicoll.measuring",
+    "run": "phicoll.running",
     "sweep": "phicoll.measuring",
     "Validation": "phicoll.validation",
     "validate": "phicoll.validation",
+    "Comm": "phicoll.comm",
+    "Datatype": "phicoll.comm",
+    "Op": "phicoll.comm",
+    "world": "phicoll.comm",
 }
 
 
@@ -96,6 +116,12 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_LAZY[name]), name)
         globals()[name] = value
         return value
+    if name == "COMM_WORLD":  # the running rank's own, never kept
+        return import_module("phicoll.comm").world()
+    if name.isupper():  # IN_PLACE, SUM, DOUBLE and so on
+        comm = import_module("phicoll.comm")
+        if name in comm.__all__:
+            return getattr(comm, name)
     raise AttributeError(f"module 'phicoll' has no attribute {name!r}")
 
 

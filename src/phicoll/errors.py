@@ -6,6 +6,7 @@ anything is started. Everything else that phicoll raises on purpose is another s
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ __all__ = [
     "PhicollWarning",
     "ResourceError",
     "ResultsFileError",
+    "TimeoutError",
     "VerificationError",
 ]
 
@@ -66,6 +68,10 @@ class BrokenGroupError(Error, RuntimeError):
     def __init__(self, message: str, rank: int = -1) -> None:
         super().__init__(message)
         self.rank = rank
+
+
+class TimeoutError(Error, builtins.TimeoutError):
+    """A single wait inside a collective took longer than the group's ``timeout``; the group is broken."""
 
 
 class VerificationError(Error, RuntimeError):

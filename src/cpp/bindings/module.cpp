@@ -15,5 +15,6 @@ PYBIND11_MODULE(_core, module) {
   register_simulation(module);
   register_kernels(module);
   register_explain(module);
+  register_group(module);
   register_validation(module);
 }

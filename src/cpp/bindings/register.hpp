@@ -19,6 +19,7 @@ void register_counting(py::module_& module);
 void register_simulation(py::module_& module);
 void register_kernels(py::module_& module);
 void register_explain(py::module_& module);
+void register_group(py::module_& module);
 void register_validation(py::module_& module);
 
 }  // namespace bindings

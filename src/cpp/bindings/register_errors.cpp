@@ -38,6 +38,8 @@ void translate(std::exception_ptr pointer) {
     raise("BrokenGroupError", py::make_tuple(error.what(), error.rank()));
   } catch (const ResourceError& error) {
     raise("ResourceError", py::make_tuple(error.what()));
+  } catch (const TimeoutError& error) {
+    raise("TimeoutError", py::make_tuple(error.what()));
   } catch (const Error& error) {
     raise("Error", py::make_tuple(error.what()));
   }

@@ -1,0 +1,484 @@
+#include "bindings/communicator_handle.hpp"
+
+#include <pythread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "phicoll/collectives/family.hpp"
+#include "phicoll/group/layout.hpp"
+#include "phicoll/os/membarrier.hpp"
+
+namespace phicoll {
+namespace bindings {
+namespace {
+
+unsigned long main_thread = 0;
+// Only a wait that this file began may take the interpreter's lock, and only the main thread has signals.
+thread_local bool looks_for_signals = false;
+
+/// While it lives the hook looks for signals on this thread.
+class Waiting {
+ public:
+  Waiting() : before_(looks_for_signals) { looks_for_signals = PyThread_get_thread_ident() == main_thread; }
+  ~Waiting() { looks_for_signals = before_; }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// One call at a time: a communicator is its rank's alone.
+class Busy {
+ public:
+  explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
+    if (flag_.exchange(true, std::memory_order_acquire))
+      throw Error(
+          "this communicator is in a call already (another thread's, or the one that called this "
+          "function); allowed: one call at a time");
+  }
+  ~Busy() { flag_.store(false, std::memory_order_release); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
+/// The memory and the communicator of a group of one.
+class Alone {
+ public:
+  explicit Alone(std::size_t region_bytes) : bytes_(GroupLayout::total(region_bytes, heap_bytes)) {
+    base_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base_ == MAP_FAILED)
+      throw ResourceError("memory_limit: " + std::to_string(bytes_) + " bytes of memory could not be had");
+    os::register_membarrier();
+    GroupLayout::prepare(base_, region_bytes, heap_bytes);
+    const GroupMemory memory = GroupLayout::at(base_, region_bytes, heap_bytes);
+    memory.control->configure(1, false, false, 0);
+    memory.control->set_cpu(0, -1);
+    memory.control->set_pid(0, getpid());
+    communicator_.reset(new Communicator(memory, 0, Shape::unknown(1), WaitPolicy()));
+  }
+  ~Alone() {
+    communicator_.reset();
+    munmap(base_, bytes_);
+  }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+  Communicator& communicator() { return *communicator_; }
+
+ private:
+  static constexpr std::size_t heap_bytes = std::size_t{256} << 20;
+  std::size_t bytes_;
+  void* base_;
+  std::unique_ptr<Communicator> communicator_;
+};
+
+/// An address as the core takes it: null is "in place" there, so no bytes at all have one of their own.
+void* pointer(Address address) {
+  static unsigned char nothing;
+  if (!address) return nullptr;
+  return *address != 0 ? reinterpret_cast<void*>(*address) : &nothing;
+}
+
+void check_sizes(const Sizes& sizes, int ranks) {
+  if (sizes.size() != static_cast<std::size_t>(ranks))
+    throw ArgumentError("counts", std::to_string(sizes.size()),
+                        std::to_string(ranks) + ", one for each rank");
+}
+
+/// The algorithm of this call, if the caller names one.
+class Chosen {
+ public:
+  Chosen(Operation operation, const std::string& text) : given_(!text.empty()) {
+    if (given_) spec_ = family(operation).parse(text);
+  }
+  operator const AlgorithmSpec*() const { return given_ ? &spec_ : nullptr; }
+
+ private:
+  bool given_;
+  AlgorithmSpec spec_;
+};
+
+Operation operation_named(const std::string& name) {
+  std::string all;
+  for (int o = 0; o < operations; ++o) {
+    const auto operation = static_cast<Operation>(o);
+    if (name == to_string(operation)) return operation;
+    all += (o == 0 ? "" : ", ") + std::string(to_string(operation));
+  }
+  throw ArgumentError("operation", "'" + name + "'", all);
+}
+
+/// A Python exception as the reason for a broken group.
+std::string reason_of(const py::error_already_set& error) {
+  const std::string text = error.what();
+  return "raised " + text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+std::shared_ptr<OperatorHandle> OperatorHandle::predefined(const std::string& op, const std::string& type) {
+  auto handle = std::make_shared<OperatorHandle>();
+  handle->op_ = find_operator(parse_type(type), parse_op(op));
+  return handle;
+}
+
+std::shared_ptr<OperatorHandle> OperatorHandle::user(py::function function, std::size_t element_bytes,
+                                                     bool commutative) {
+  auto handle = std::make_shared<OperatorHandle>();
+  handle->function_ = std::move(function);
+  handle->op_ =
+      user_operator(static_cast<std::uint32_t>(element_bytes), commutative, &call_user, handle.get());
+  return handle;
+}
+
+void OperatorHandle::combine(std::uintptr_t left, std::uintptr_t right, std::size_t count) const {
+  auto* const to = reinterpret_cast<void*>(right);
+  if (count > 0) op_.kernel(op_.context, to, reinterpret_cast<const void*>(left), to, count);
+}
+
+// MPI's convention: the function finds the right operand where it leaves the result.
+void OperatorHandle::call_user(void* context, void* to, const void* left, const void* right,
+                               std::size_t count) {
+  const auto& self = *static_cast<const OperatorHandle*>(context);
+  const std::size_t bytes = count * self.op_.element_bytes;
+  std::vector<unsigned char> copy;
+  if (to == left) {
+    const auto* const from = static_cast<const unsigned char*>(left);
+    copy.assign(from, from + bytes);
+    left = copy.data();
+  }
+  if (to != right) std::memcpy(to, right, bytes);
+  py::gil_scoped_acquire locked;
+  const auto length = static_cast<py::ssize_t>(bytes);
+  const py::memoryview in = py::memoryview::from_memory(left, length);
+  const py::memoryview inout = py::memoryview::from_memory(to, length);
+  self.function_(in, inout);
+}
+
+void remember_main_thread() {
+  main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
+}
+
+void look_for_signals() {
+  if (!looks_for_signals) return;
+  py::gil_scoped_acquire locked;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+std::shared_ptr<CommunicatorHandle> CommunicatorHandle::world(Communicator& communicator,
+                                                              std::shared_ptr<void> membership,
+                                                              std::shared_ptr<void> memory) {
+  std::shared_ptr<CommunicatorHandle> handle(new CommunicatorHandle());
+  handle->communicator_ = &communicator;
+  handle->rank_ = communicator.rank();
+  handle->size_ = communicator.size();
+  handle->state_ = std::make_shared<RankState>();
+  handle->state_->membership = std::move(membership);
+  handle->state_->memory = std::move(memory);
+  return handle;
+}
+
+std::shared_ptr<CommunicatorHandle> CommunicatorHandle::alone(std::size_t memory_limit) {
+  const auto group = std::make_shared<Alone>(memory_limit);
+  return world(group->communicator(), nullptr, group);
+}
+
+// Nobody may be in it any more, but this may be any thread: the rank ends it when it leaves.
+CommunicatorHandle::~CommunicatorHandle() {
+  if (!own_) return;
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (state_->open) state_->dropped.push_back(std::move(own_));
+}
+
+Communicator& CommunicatorHandle::open() const {
+  if (communicator_ == nullptr) throw Error("this communicator was freed, or its group has ended");
+  return *communicator_;
+}
+
+template <class Function>
+auto CommunicatorHandle::call(Function&& function) -> decltype(function(std::declval<Communicator&>())) {
+  Communicator& communicator = open();
+  const Busy busy(busy_);
+  py::gil_scoped_release released;
+  const Waiting waiting;
+  try {
+    return function(communicator);
+  } catch (const py::error_already_set& error) {
+    communicator.control().break_group(communicator.rank(), reason_of(error).c_str());
+    throw;
+  }
+}
+
+py::object CommunicatorHandle::broken() {
+  const Control& control = open().control();
+  if (!control.broken()) return py::none();
+  return py::make_tuple(control.broken_rank(), control.broken_reason());
+}
+
+void CommunicatorHandle::barrier() {
+  call([](Communicator& communicator) { communicator.barrier(); });
+}
+
+void CommunicatorHandle::broadcast(Address buffer, std::size_t bytes, int root,
+                                   const std::string& algorithm) {
+  const Chosen chosen(Operation::broadcast, algorithm);
+  call([&](Communicator& communicator) { communicator.broadcast(pointer(buffer), bytes, root, chosen); });
+}
+
+void CommunicatorHandle::reduce(Address send, Address receive, std::size_t count, const OperatorHandle& op,
+                                int root, const std::string& algorithm) {
+  const Chosen chosen(Operation::reduce, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.reduce(pointer(send), pointer(receive), count, op.get(), root, chosen);
+  });
+}
+
+void CommunicatorHandle::allreduce(Address send, Address receive, std::size_t count, const OperatorHandle& op,
+                                   const std::string& algorithm) {
+  const Chosen chosen(Operation::allreduce, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.allreduce(pointer(send), pointer(receive), count, op.get(), chosen);
+  });
+}
+
+void CommunicatorHandle::scan(Address send, Address receive, std::size_t count, const OperatorHandle& op,
+                              const std::string& algorithm) {
+  const Chosen chosen(Operation::scan, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.scan(pointer(send), pointer(receive), count, op.get(), chosen);
+  });
+}
+
+void CommunicatorHandle::exscan(Address send, Address receive, std::size_t count, const OperatorHandle& op,
+                                const std::string& algorithm) {
+  const Chosen chosen(Operation::scan, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.exscan(pointer(send), pointer(receive), count, op.get(), chosen);
+  });
+}
+
+void CommunicatorHandle::reduce_scatter_block(Address send, Address receive, std::size_t count,
+                                              const OperatorHandle& op, const std::string& algorithm) {
+  const Chosen chosen(Operation::reduce_scatter, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.reduce_scatter_block(pointer(send), pointer(receive), count, op.get(), chosen);
+  });
+}
+
+void CommunicatorHandle::gather(Address send, Address receive, std::size_t bytes, int root,
+                                const std::string& algorithm) {
+  const Chosen chosen(Operation::gather, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.gather(pointer(send), pointer(receive), bytes, root, chosen);
+  });
+}
+
+void CommunicatorHandle::scatter(Address send, Address receive, std::size_t bytes, int root,
+                                 const std::string& algorithm) {
+  const Chosen chosen(Operation::scatter, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.scatter(pointer(send), pointer(receive), bytes, root, chosen);
+  });
+}
+
+void CommunicatorHandle::allgather(Address send, Address receive, std::size_t bytes,
+                                   const std::string& algorithm) {
+  const Chosen chosen(Operation::allgather, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.allgather(pointer(send), pointer(receive), bytes, chosen);
+  });
+}
+
+void CommunicatorHandle::alltoall(Address send, Address receive, std::size_t bytes,
+                                  const std::string& algorithm) {
+  const Chosen chosen(Operation::alltoall, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.alltoall(pointer(send), pointer(receive), bytes, chosen);
+  });
+}
+
+void CommunicatorHandle::reduce_scatter(Address send, Address receive, const Sizes& counts,
+                                        const OperatorHandle& op, const std::string& algorithm) {
+  check_sizes(counts, size_);
+  const Chosen chosen(Operation::reduce_scatter, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.reduce_scatter(pointer(send), pointer(receive), counts.data(), op.get(), chosen);
+  });
+}
+
+void CommunicatorHandle::gatherv(Address send, std::size_t bytes, Address receive, const Sizes& counts,
+                                 const Sizes& displacements, int root, const std::string& algorithm) {
+  check_sizes(counts, size_);
+  check_sizes(displacements, size_);
+  const Chosen chosen(Operation::gather, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.gatherv(pointer(send), bytes, pointer(receive), counts.data(), displacements.data(), root,
+                         chosen);
+  });
+}
+
+void CommunicatorHandle::scatterv(Address send, const Sizes& counts, const Sizes& displacements,
+                                  Address receive, std::size_t bytes, int root,
+                                  const std::string& algorithm) {
+  check_sizes(counts, size_);
+  check_sizes(displacements, size_);
+  const Chosen chosen(Operation::scatter, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.scatterv(pointer(send), counts.data(), displacements.data(), pointer(receive), bytes, root,
+                          chosen);
+  });
+}
+
+void CommunicatorHandle::allgatherv(Address send, std::size_t bytes, Address receive, const Sizes& counts,
+                                    const Sizes& displacements, const std::string& algorithm) {
+  check_sizes(counts, size_);
+  check_sizes(displacements, size_);
+  const Chosen chosen(Operation::allgather, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.allgatherv(pointer(send), bytes, pointer(receive), counts.data(), displacements.data(),
+                            chosen);
+  });
+}
+
+void CommunicatorHandle::alltoallv(Address send, const Sizes& send_counts, const Sizes& send_displacements,
+                                   Address receive, const Sizes& counts, const Sizes& displacements,
+                                   const std::string& algorithm) {
+  check_sizes(send_counts, size_);
+  check_sizes(send_displacements, size_);
+  check_sizes(counts, size_);
+  check_sizes(displacements, size_);
+  const Chosen chosen(Operation::alltoall, algorithm);
+  call([&](Communicator& communicator) {
+    communicator.alltoallv(pointer(send), send_counts.data(), send_displacements.data(), pointer(receive),
+                           counts.data(), displacements.data(), chosen);
+  });
+}
+
+void CommunicatorHandle::select(const std::string& operation, const std::string& algorithm) {
+  const Operation named = operation_named(operation);
+  call([&](Communicator& communicator) {
+    if (named == Operation::barrier)
+      communicator.select_barrier(algorithm);
+    else
+      communicator.select(named, algorithm);
+  });
+}
+
+py::tuple CommunicatorHandle::why(const std::string& operation, std::size_t bytes) {
+  CallFacts facts;
+  facts.operation = operation_named(operation);
+  facts.bytes = bytes;
+  if (facts.operation == Operation::barrier) {
+    const std::string spec =
+        call([](Communicator& communicator) { return communicator.barrier_spec().text(); });
+    return py::make_tuple(spec, open().barrier_reason());
+  }
+  const AlgorithmChoice choice = call([&](Communicator& communicator) { return communicator.why(facts); });
+  return py::make_tuple(choice.spec.text(), choice.why);
+}
+
+void CommunicatorHandle::fail(const std::string& reason) {
+  Communicator& communicator = open();
+  communicator.control().break_group(communicator.rank(), reason.c_str());
+}
+
+std::shared_ptr<CommunicatorHandle> CommunicatorHandle::part(std::unique_ptr<Communicator> communicator) {
+  if (!communicator) return nullptr;
+  std::shared_ptr<CommunicatorHandle> handle(new CommunicatorHandle());
+  handle->communicator_ = communicator.get();
+  handle->rank_ = communicator->rank();
+  handle->size_ = communicator->size();
+  handle->own_ = std::move(communicator);
+  handle->state_ = state_;
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  auto& parts = state_->parts;
+  parts.erase(std::remove_if(parts.begin(), parts.end(),
+                             [](const std::weak_ptr<CommunicatorHandle>& known) { return known.expired(); }),
+              parts.end());
+  parts.push_back(handle);
+  return handle;
+}
+
+std::shared_ptr<CommunicatorHandle> CommunicatorHandle::split(int color, int key) {
+  return part(call([&](Communicator& communicator) { return communicator.split(color, key); }));
+}
+
+std::shared_ptr<CommunicatorHandle> CommunicatorHandle::dup() {
+  return part(call([](Communicator& communicator) { return communicator.dup(); }));
+}
+
+void CommunicatorHandle::free() {
+  open();
+  if (!own_) throw ArgumentError("comm", "the communicator of a whole group", "one that Split or Dup made");
+  const Busy busy(busy_);
+  communicator_ = nullptr;
+  py::gil_scoped_release released;
+  own_.reset();
+}
+
+py::array_t<std::uint8_t> CommunicatorHandle::allocate(std::size_t bytes) {
+  void* const memory = call([&](Communicator& communicator) {
+    std::vector<void*> unused;
+    {
+      const std::lock_guard<std::mutex> lock(state_->mutex);
+      unused.swap(state_->unused);
+    }
+    for (void* pointer : unused) communicator.release(pointer);
+    return communicator.allocate(bytes);
+  });
+  // An array may be dropped by any thread, and while the rank is in a call: its memory is given back at the
+  // rank's next allocation.
+  struct Owned {
+    std::shared_ptr<RankState> state;
+    std::shared_ptr<void> memory;
+    void* pointer;
+  };
+  const py::capsule owner(new Owned{state_, state_->memory, memory}, [](void* owned) {
+    const std::unique_ptr<Owned> gone(static_cast<Owned*>(owned));
+    const std::lock_guard<std::mutex> lock(gone->state->mutex);
+    if (gone->state->open) gone->state->unused.push_back(gone->pointer);
+  });
+  return py::array_t<std::uint8_t>(static_cast<py::ssize_t>(bytes), static_cast<std::uint8_t*>(memory),
+                                   owner);
+}
+
+void CommunicatorHandle::close() {
+  if (communicator_ == nullptr) return;
+  if (own_) {
+    free();
+    return;
+  }
+  const Busy busy(busy_);
+  communicator_ = nullptr;
+  std::vector<std::shared_ptr<CommunicatorHandle>> parts;
+  std::vector<std::unique_ptr<Communicator>> dropped;
+  std::shared_ptr<void> membership;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->open = false;
+    for (const auto& known : state_->parts)
+      if (auto handle = known.lock()) parts.push_back(std::move(handle));
+    state_->parts.clear();
+    dropped.swap(state_->dropped);
+    membership.swap(state_->membership);
+  }
+  {
+    py::gil_scoped_release released;  // a watcher thread is joined
+    for (const auto& handle : parts) {
+      handle->communicator_ = nullptr;
+      handle->own_.reset();
+    }
+    dropped.clear();
+    membership.reset();
+  }
+}
+
+}  // namespace bindings
+}  // namespace phicoll

@@ -1,0 +1,148 @@
+#pragma once
+
+// A rank's communicator as Python holds it: valid until its group ends, whoever still refers to it.
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/operators.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/communicator.hpp"
+
+namespace phicoll {
+namespace bindings {
+
+namespace py = pybind11;
+
+/// Called at import, by the thread that Python takes for the main one.
+void remember_main_thread();
+/// The interrupt hook: raises what Python's signal handlers raise, in waits of the main thread that hold no
+/// lock.
+void look_for_signals();
+
+/// An operator on elements of one type, with the function of a user's own.
+class OperatorHandle {
+ public:
+  static std::shared_ptr<OperatorHandle> predefined(const std::string& op, const std::string& type);
+  /// function(left, right) on two memoryviews of bytes; the result goes into the second.
+  static std::shared_ptr<OperatorHandle> user(py::function function, std::size_t element_bytes,
+                                              bool commutative);
+  const Operator& get() const { return op_; }
+  /// right = left op right, on this thread alone.
+  void combine(std::uintptr_t left, std::uintptr_t right, std::size_t count) const;
+
+ private:
+  static void call_user(void* context, void* to, const void* left, const void* right, std::size_t count);
+
+  Operator op_;
+  py::function function_;
+};
+
+/// Where data lies, as a number; none: in place.
+using Address = std::optional<std::uintptr_t>;
+using Sizes = std::vector<std::size_t>;
+
+class CommunicatorHandle;
+
+/// What the communicators and the arrays of one rank have in common.
+struct RankState {
+  std::shared_ptr<void> memory;      // kept as long as an array lies in it
+  std::shared_ptr<void> membership;  // given up when the rank leaves
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Communicator>> dropped;    // nobody refers to them; they end with the group
+  std::vector<std::weak_ptr<CommunicatorHandle>> parts;  // of Split and Dup
+  std::vector<void*> unused;                             // of the heap, to be given back by the rank's thread
+  bool open = true;
+};
+
+class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandle> {
+ public:
+  /// The world of a group. `membership` ends with close(), `memory` with the last array in it.
+  static std::shared_ptr<CommunicatorHandle> world(Communicator& communicator,
+                                                   std::shared_ptr<void> membership,
+                                                   std::shared_ptr<void> memory);
+  /// A communicator of this rank alone, in memory of its own.
+  static std::shared_ptr<CommunicatorHandle> alone(std::size_t memory_limit);
+
+  ~CommunicatorHandle();
+  CommunicatorHandle(const CommunicatorHandle&) = delete;
+  CommunicatorHandle& operator=(const CommunicatorHandle&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool closed() const { return communicator_ == nullptr; }
+  /// (rank, reason), or None while the group is whole.
+  py::object broken();
+
+  // As Communicator's functions; an empty `algorithm` is what is selected.
+  void barrier();
+  void broadcast(Address buffer, std::size_t bytes, int root, const std::string& algorithm);
+  void reduce(Address send, Address receive, std::size_t count, const OperatorHandle& op, int root,
+              const std::string& algorithm);
+  void allreduce(Address send, Address receive, std::size_t count, const OperatorHandle& op,
+                 const std::string& algorithm);
+  void scan(Address send, Address receive, std::size_t count, const OperatorHandle& op,
+            const std::string& algorithm);
+  void exscan(Address send, Address receive, std::size_t count, const OperatorHandle& op,
+              const std::string& algorithm);
+  void reduce_scatter_block(Address send, Address receive, std::size_t count, const OperatorHandle& op,
+                            const std::string& algorithm);
+  void reduce_scatter(Address send, Address receive, const Sizes& counts, const OperatorHandle& op,
+                      const std::string& algorithm);
+  void gather(Address send, Address receive, std::size_t bytes, int root, const std::string& algorithm);
+  void scatter(Address send, Address receive, std::size_t bytes, int root, const std::string& algorithm);
+  void allgather(Address send, Address receive, std::size_t bytes, const std::string& algorithm);
+  void alltoall(Address send, Address receive, std::size_t bytes, const std::string& algorithm);
+  void gatherv(Address send, std::size_t bytes, Address receive, const Sizes& counts,
+               const Sizes& displacements, int root, const std::string& algorithm);
+  void scatterv(Address send, const Sizes& counts, const Sizes& displacements, Address receive,
+                std::size_t bytes, int root, const std::string& algorithm);
+  void allgatherv(Address send, std::size_t bytes, Address receive, const Sizes& counts,
+                  const Sizes& displacements, const std::string& algorithm);
+  void alltoallv(Address send, const Sizes& send_counts, const Sizes& send_displacements, Address receive,
+                 const Sizes& counts, const Sizes& displacements, const std::string& algorithm);
+
+  void select(const std::string& operation, const std::string& algorithm);
+  /// (algorithm, why) of a call on so many bytes.
+  py::tuple why(const std::string& operation, std::size_t bytes);
+
+  /// None for a negative color.
+  std::shared_ptr<CommunicatorHandle> split(int color, int key);
+  std::shared_ptr<CommunicatorHandle> dup();
+  /// Ends what split or dup made.
+  void free();
+  /// Bytes of the group's heap, given back with the array.
+  py::array_t<std::uint8_t> allocate(std::size_t bytes);
+
+  /// Breaks the group for all, from any thread.
+  void fail(const std::string& reason);
+  /// Leaves the group (a world) with all communicators made from it.
+  void close();
+
+ private:
+  CommunicatorHandle() = default;
+  Communicator& open() const;
+  /// function(communicator) without the interpreter's lock. What leaves a call half done breaks the group.
+  template <class Function>
+  auto call(Function&& function) -> decltype(function(std::declval<Communicator&>()));
+
+  std::shared_ptr<CommunicatorHandle> part(std::unique_ptr<Communicator> communicator);
+
+  Communicator* communicator_ = nullptr;
+  std::unique_ptr<Communicator> own_;  // of a part
+  int rank_ = 0;
+  int size_ = 0;
+  std::atomic<bool> busy_{false};
+  std::shared_ptr<RankState> state_;
+};
+
+}  // namespace bindings
+}  // namespace phicoll

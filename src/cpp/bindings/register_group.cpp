@@ -1,0 +1,203 @@
+// Groups: ranks as threads of this process, as processes that a launcher started, and a rank's communicator.
+// Every native wait is without the interpreter's lock; the main thread looks for signals in between.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "bindings/communicator_handle.hpp"
+#include "bindings/register.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/layout.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/memory/native_port.hpp"
+
+namespace phicoll {
+namespace bindings {
+namespace {
+
+GroupOptions make_options(const std::string& wait, const std::string& placement, std::size_t memory_limit,
+                          std::size_t heap_limit, std::int64_t timeout_ms) {
+  GroupOptions options;
+  options.wait = parse_wait_policy(wait);
+  options.placement = placement;
+  options.memory_limit = memory_limit;
+  options.heap_limit = heap_limit;
+  options.timeout_ms = timeout_ms;
+  return options;
+}
+
+/// The launcher's side of a group of processes.
+class LaunchedGroup {
+ public:
+  LaunchedGroup(int ranks, const std::string& placement, std::size_t memory_limit, std::size_t heap_limit,
+                std::int64_t timeout_ms, std::int64_t attach_timeout_ms)
+      : ranks_(ranks) {
+    GroupOptions options = make_options("adaptive", placement, memory_limit, heap_limit, timeout_ms);
+    options.attach_timeout_ms = attach_timeout_ms;
+    memory_ = ProcessGroup::create_memory(ranks, options);
+    header().launcher_pid = static_cast<std::int32_t>(getpid());
+  }
+  int descriptor() const { return memory_.descriptor(); }
+  void started(int rank, int pid) {
+    member(rank).started.atomic().store(static_cast<std::uint32_t>(pid), std::memory_order_release);
+  }
+  bool joined(int rank) {
+    return member(rank).state.atomic().load(std::memory_order_acquire) >= ProcessHeader::attached;
+  }
+  void fail(int rank, const std::string& reason) { control().break_group(rank, reason.c_str()); }
+  py::object broken() {
+    if (!control().broken()) return py::none();
+    return py::make_tuple(control().broken_rank(), control().broken_reason());
+  }
+
+ private:
+  Control& control() { return *static_cast<Control*>(memory_.data()); }
+  ProcessHeader& header() { return *GroupLayout::header_at(memory_.data()); }
+  ProcessHeader::Member& member(int rank) {
+    if (rank < 0 || rank >= ranks_)
+      throw ArgumentError("rank", std::to_string(rank), "0.." + std::to_string(ranks_ - 1));
+    return header().members[rank];
+  }
+
+  int ranks_;
+  os::SharedMemory memory_;
+};
+
+std::shared_ptr<CommunicatorHandle> join(int descriptor, int rank, const std::string& wait) {
+  std::shared_ptr<ProcessGroup> group;
+  {
+    py::gil_scoped_release released;
+    group = ProcessGroup::join(descriptor, rank, parse_wait_policy(wait));
+  }
+  return CommunicatorHandle::world(group->communicator(), group, nullptr);
+}
+
+std::shared_ptr<CommunicatorHandle> join_from_environment(const std::string& wait) {
+  std::shared_ptr<ProcessGroup> group;
+  {
+    py::gil_scoped_release released;
+    group = ProcessGroup::from_environment(parse_wait_policy(wait));
+  }
+  return CommunicatorHandle::world(group->communicator(), group, nullptr);
+}
+
+/// Calls function(communicator) on every rank, each on a thread of its own; the function raises nothing.
+void run_threads(int ranks, const std::string& placement, std::size_t memory_limit, std::size_t heap_limit,
+                 std::int64_t timeout_ms, const std::string& wait, const py::function& function) {
+  const auto group = std::make_shared<ThreadGroup>(
+      ranks, make_options(wait, placement, memory_limit, heap_limit, timeout_ms));
+  py::gil_scoped_release released;
+  group->run([&](Communicator& communicator) {
+    py::gil_scoped_acquire locked;
+    const std::shared_ptr<CommunicatorHandle> handle =
+        CommunicatorHandle::world(communicator, nullptr, group);
+    try {
+      function(handle);
+    } catch (py::error_already_set& error) {
+      communicator.control().break_group(communicator.rank(), error.what());
+      error.discard_as_unraisable("a rank's function");
+    }
+    handle->close();
+  });
+}
+
+/// The names of the types that an operator fits.
+std::vector<std::string> operator_types(const std::string& name) {
+  const Op op = parse_op(name);
+  std::vector<std::string> found;
+  for (const auto& pairing : operator_pairings())
+    if (pairing.second == op) found.emplace_back(to_string(pairing.first));
+  return found;
+}
+
+/// The calling process is killed when the thread that started it ends, as `parent` does at the latest.
+void die_with_parent(int parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) kill(getpid(), SIGKILL);
+}
+
+}  // namespace
+
+void register_group(py::module_& module) {
+  set_interrupt_hook(&look_for_signals);
+  remember_main_thread();
+
+  py::class_<LaunchedGroup>(module, "LaunchedGroup")
+      .def(py::init<int, const std::string&, std::size_t, std::size_t, std::int64_t, std::int64_t>(),
+           py::arg("ranks"), py::arg("placement"), py::arg("memory_limit"), py::arg("heap_limit"),
+           py::arg("timeout_ms"), py::arg("attach_timeout_ms"))
+      .def_property_readonly("descriptor", &LaunchedGroup::descriptor)
+      .def_property_readonly("broken", &LaunchedGroup::broken)
+      .def("started", &LaunchedGroup::started, py::arg("rank"), py::arg("pid"))
+      .def("joined", &LaunchedGroup::joined, py::arg("rank"))
+      .def("fail", &LaunchedGroup::fail, py::arg("rank"), py::arg("reason"));
+
+  py::class_<OperatorHandle, std::shared_ptr<OperatorHandle>>(module, "Operator")
+      .def("combine", &OperatorHandle::combine, py::arg("left"), py::arg("right"), py::arg("count"));
+  module.def("operator", &OperatorHandle::predefined, py::arg("op"), py::arg("type"));
+  module.def("user_operator", &OperatorHandle::user, py::arg("function"), py::arg("element_bytes"),
+             py::arg("commutative"));
+  module.def("operator_types", &operator_types, py::arg("op"));
+
+  using Handle = CommunicatorHandle;
+  const auto algorithm = py::arg("algorithm") = "";
+  py::class_<CommunicatorHandle, std::shared_ptr<CommunicatorHandle>>(module, "Communicator")
+      .def_property_readonly("rank", &Handle::rank)
+      .def_property_readonly("size", &Handle::size)
+      .def_property_readonly("closed", &Handle::closed)
+      .def_property_readonly("broken", &Handle::broken)
+      .def("barrier", &Handle::barrier)
+      .def("broadcast", &Handle::broadcast, py::arg("buffer"), py::arg("nbytes"), py::arg("root"), algorithm)
+      .def("reduce", &Handle::reduce, py::arg("send"), py::arg("receive"), py::arg("count"), py::arg("op"),
+           py::arg("root"), algorithm)
+      .def("allreduce", &Handle::allreduce, py::arg("send"), py::arg("receive"), py::arg("count"),
+           py::arg("op"), algorithm)
+      .def("scan", &Handle::scan, py::arg("send"), py::arg("receive"), py::arg("count"), py::arg("op"),
+           algorithm)
+      .def("exscan", &Handle::exscan, py::arg("send"), py::arg("receive"), py::arg("count"), py::arg("op"),
+           algorithm)
+      .def("reduce_scatter_block", &Handle::reduce_scatter_block, py::arg("send"), py::arg("receive"),
+           py::arg("count"), py::arg("op"), algorithm)
+      .def("reduce_scatter", &Handle::reduce_scatter, py::arg("send"), py::arg("receive"), py::arg("counts"),
+           py::arg("op"), algorithm)
+      .def("gather", &Handle::gather, py::arg("send"), py::arg("receive"), py::arg("nbytes"), py::arg("root"),
+           algorithm)
+      .def("scatter", &Handle::scatter, py::arg("send"), py::arg("receive"), py::arg("nbytes"),
+           py::arg("root"), algorithm)
+      .def("allgather", &Handle::allgather, py::arg("send"), py::arg("receive"), py::arg("nbytes"), algorithm)
+      .def("alltoall", &Handle::alltoall, py::arg("send"), py::arg("receive"), py::arg("nbytes"), algorithm)
+      .def("gatherv", &Handle::gatherv, py::arg("send"), py::arg("nbytes"), py::arg("receive"),
+           py::arg("counts"), py::arg("displacements"), py::arg("root"), algorithm)
+      .def("scatterv", &Handle::scatterv, py::arg("send"), py::arg("counts"), py::arg("displacements"),
+           py::arg("receive"), py::arg("nbytes"), py::arg("root"), algorithm)
+      .def("allgatherv", &Handle::allgatherv, py::arg("send"), py::arg("nbytes"), py::arg("receive"),
+           py::arg("counts"), py::arg("displacements"), algorithm)
+      .def("alltoallv", &Handle::alltoallv, py::arg("send"), py::arg("send_counts"),
+           py::arg("send_displacements"), py::arg("receive"), py::arg("counts"), py::arg("displacements"),
+           algorithm)
+      .def("select", &Handle::select, py::arg("operation"), py::arg("algorithm"))
+      .def("why", &Handle::why, py::arg("operation"), py::arg("nbytes"))
+      .def("split", &Handle::split, py::arg("color"), py::arg("key"))
+      .def("dup", &Handle::dup)
+      .def("free", &Handle::free)
+      .def("allocate", &Handle::allocate, py::arg("nbytes"))
+      .def("fail", &Handle::fail, py::arg("reason"))
+      .def("close", &Handle::close);
+
+  module.def("join", &join, py::arg("descriptor"), py::arg("rank"), py::arg("wait") = "adaptive");
+  module.def("join_from_environment", &join_from_environment, py::arg("wait") = "adaptive");
+  module.def("alone", &Handle::alone, py::arg("memory_limit") = std::size_t{64} << 20);
+  module.def("run_threads", &run_threads, py::arg("ranks"), py::arg("placement"), py::arg("memory_limit"),
+             py::arg("heap_limit"), py::arg("timeout_ms"), py::arg("wait"), py::arg("function"));
+  module.def("die_with_parent", &die_with_parent, py::arg("parent"));
+}
+
+}  // namespace bindings
+}  // namespace phicoll

@@ -1,0 +1,38 @@
+"""Communicators: MPI's collectives as mpi4py's users know them, between threads or processes of one machine.
+
+:class:`Comm` has the operations. What they move is described in :mod:`phicoll.comm.buffers`, element types in
+:mod:`phicoll.comm.datatypes`, operators in :mod:`phicoll.comm.operators`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phicoll.comm.buffers import IN_PLACE
+from phicoll.comm.communicator import COMM_NULL, UNDEFINED, Comm
+from phicoll.comm.datatypes import DATATYPES, Datatype
+from phicoll.comm.operators import OPERATORS, Op
+from phicoll.comm.world import COMM_SELF, world
+
+__all__ = [
+    "COMM_NULL",
+    "COMM_SELF",
+    "COMM_WORLD",
+    "IN_PLACE",
+    "UNDEFINED",
+    "Comm",
+    "Datatype",
+    "Op",
+    "world",
+    *DATATYPES,
+    *OPERATORS,
+]
+
+globals().update(DATATYPES)
+globals().update(OPERATORS)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "COMM_WORLD":  # each thread's own: never kept here
+        return world()
+    raise AttributeError(f"module 'phicoll.comm' has no attribute {name!r}")

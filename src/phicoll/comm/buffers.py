@@ -1,0 +1,280 @@
+"""What a collective moves: from a specification such as ``[buffer, count, type]`` to an address and a count.
+
+Specifications are mpi4py's: a buffer alone; ``[buffer, type]``; ``[buffer, count]``; ``[buffer, count, type]``;
+``[buffer, (count, displacement), type]``; in the vector versions ``[buffer, (counts, displacements), type]`` with a
+number in place of a list where all blocks are alike. Counts and displacements are in elements of the type.
+
+A buffer that is contiguous, in C's or Fortran's order, is used as it lies in memory. Another one goes through a packed
+copy in C's order, which a call that receives copies back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phicoll.comm.datatypes import Datatype, dtype_of, fixed_size
+from phicoll.errors import ArgumentError
+
+__all__ = ["IN_PLACE", "Blocks", "InPlace", "Message", "block", "blocks_of", "is_in_place", "refuse_overlap"]
+
+
+class InPlace:
+    """The send buffer of a call whose input lies in the receive buffer, or the other way round."""
+
+    def __repr__(self) -> str:
+        return "phicoll.IN_PLACE"
+
+    def __reduce__(self) -> str:
+        return "IN_PLACE"
+
+
+IN_PLACE = InPlace()
+
+
+def is_in_place(spec: Any) -> bool:
+    """``IN_PLACE``, or None as in mpi4py."""
+    return spec is None or spec is IN_PLACE
+
+
+class Message:
+    """``count`` elements of ``dtype`` at ``address``; valid while this object lives."""
+
+    __slots__ = ("address", "copied", "count", "dtype", "memory")
+
+    def __init__(self, address: int, count: int, dtype: np.dtype[Any], memory: Any, copied: Any) -> None:
+        self.address = address
+        self.count = count
+        self.dtype = dtype
+        self.memory = memory
+        self.copied = copied
+
+    @property
+    def nbytes(self) -> int:
+        return self.count * self.dtype.itemsize
+
+    def deliver(self) -> None:
+        """What was received, to where the caller wants it."""
+        if self.copied is not None:
+            self.copied[...] = self.memory
+
+
+class Blocks:
+    """A block for each rank: ``counts[i]`` bytes, ``displacements[i]`` bytes behind ``address``."""
+
+    __slots__ = ("address", "copied", "counts", "displacements", "dtype", "memory")
+
+    def __init__(
+        self,
+        address: int,
+        counts: list[int],
+        displacements: list[int],
+        dtype: np.dtype[Any],
+        memory: Any,
+        copied: Any,
+    ) -> None:
+        self.address = address
+        self.counts = counts
+        self.displacements = displacements
+        self.dtype = dtype
+        self.memory = memory
+        self.copied = copied
+
+    def extent(self) -> tuple[int, int]:
+        """The bytes from the first block's begin to the last one's end."""
+        ends = [(at, at + n) for at, n in zip(self.displacements, self.counts, strict=True) if n > 0]
+        if not ends:
+            return self.address, self.address
+        return self.address + min(at for at, _ in ends), self.address + max(end for _, end in ends)
+
+    deliver = Message.deliver
+
+
+def memory_of(buffer: Any, writable: bool, argument: str) -> tuple[np.ndarray[Any, Any], Any]:
+    """The buffer as a contiguous array; and, if that is a copy, the array to copy back to."""
+    if isinstance(buffer, np.ndarray):
+        array = buffer
+    else:
+        try:
+            array = np.asarray(memoryview(buffer))
+        except (TypeError, ValueError, NotImplementedError):
+            raise ArgumentError(
+                argument,
+                kind(buffer),
+                "a NumPy array, another object with the buffer protocol, or a list or tuple of a buffer, counts and "
+                "a type",
+            ) from None
+    if writable and not array.flags.writeable:
+        raise ArgumentError(argument, "a buffer that may only be read", "one that may be written")
+    flags = array.flags
+    if flags.c_contiguous or flags.f_contiguous:
+        return array, None
+    return np.array(array, order="C", copy=True, subok=False), array if writable else None
+
+
+def kind(value: Any) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}" if value is not None else "None"
+
+
+def address_of(array: np.ndarray[Any, Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def is_type(item: Any) -> bool:
+    return isinstance(item, (Datatype, str, np.dtype, type))
+
+
+def parts_of(spec: Any, argument: str, pairs: tuple[type, ...]) -> tuple[Any, Any, Any, Any]:
+    """(buffer, counts, displacements, type) of a specification, None for what it does not say."""
+    if not isinstance(spec, (list, tuple)):
+        return spec, None, None, None
+    counts = displacements = datatype = None
+    if len(spec) == 2:
+        buffer, counts = spec
+        if is_type(counts):
+            counts, datatype = None, counts
+    elif len(spec) == 3:
+        buffer, counts, datatype = spec
+    elif len(spec) == 4:
+        return tuple(spec)  # type: ignore[return-value]
+    else:
+        raise ArgumentError(
+            argument, f"{len(spec)} items", "2 to 4: a buffer, counts, displacements and a type"
+        )
+    if isinstance(counts, pairs):
+        if len(counts) != 2:
+            raise ArgumentError(argument, f"{counts!r}", "(counts, displacements)")
+        counts, displacements = counts
+    return buffer, counts, displacements, datatype
+
+
+def whole(value: Any, argument: str, what: str) -> int:
+    try:
+        number = value.__index__()
+    except AttributeError:
+        raise ArgumentError(argument, f"{what} {value!r}", "a whole number from 0") from None
+    if number < 0:
+        raise ArgumentError(argument, f"{what} {number}", "a whole number from 0")
+    return int(number)
+
+
+def opened(
+    spec: Any, argument: str, writable: bool, pairs: tuple[type, ...]
+) -> tuple[Any, Any, np.dtype[Any], Any, Any]:
+    """(counts, displacements, dtype, memory, copy back to) of a specification; memory None for no buffer."""
+    if type(spec) is np.ndarray:
+        buffer, counts, displacements, datatype = spec, None, None, None
+    else:
+        buffer, counts, displacements, datatype = parts_of(spec, argument, pairs)
+    if buffer is None and isinstance(spec, (list, tuple)):
+        dtype = dtype_of(datatype, argument) if datatype is not None else np.dtype("B")
+        return counts if counts is not None else 0, displacements, dtype, None, None
+    memory, copied = memory_of(buffer, writable, argument)
+    dtype = dtype_of(datatype, argument) if datatype is not None else fixed_size(memory.dtype, argument)
+    return counts, displacements, dtype, memory, copied
+
+
+def entries(memory: Any, dtype: np.dtype[Any], argument: str) -> int:
+    """How many elements of the type the buffer has."""
+    if memory is None:
+        return 0
+    found, rest = divmod(memory.nbytes, dtype.itemsize)
+    if rest:
+        raise ArgumentError(
+            argument,
+            f"a buffer of {memory.nbytes} bytes without a count",
+            f"a multiple of the {dtype.itemsize} bytes of {dtype}, or a count",
+        )
+    return found
+
+
+def too_small(argument: str, memory: Any, needed: int, text: str) -> ArgumentError:
+    have = 0 if memory is None else memory.nbytes
+    return ArgumentError(argument, f"a buffer of {have} bytes", f"at least {needed} bytes for {text}")
+
+
+def block(spec: Any, argument: str, *, writable: bool, blocks: int = 1) -> Message:
+    """What the caller sends or receives; ``blocks``: the buffer has so many, and the count is of one."""
+    counts, displacement, dtype, memory, copied = opened(spec, argument, writable, (tuple, list))
+    at = 0 if displacement is None else whole(displacement, argument, "displacement")
+    if counts is None:
+        available = entries(memory, dtype, argument) - at
+        if available < 0:
+            raise too_small(argument, memory, at * dtype.itemsize, f"the displacement of {at} elements")
+        count, rest = divmod(available, blocks)
+        if rest:
+            raise ArgumentError(
+                argument,
+                f"a buffer of {available} elements without a count",
+                f"a multiple of the {blocks} ranks, or a count",
+            )
+    else:
+        count = whole(counts, argument, "count")
+        needed = (at + count * blocks) * dtype.itemsize
+        if needed > (0 if memory is None else memory.nbytes):
+            text = f"{count} elements of {dtype}" + (f" for each of {blocks} ranks" if blocks > 1 else "")
+            raise too_small(argument, memory, needed, text + (f" behind {at} others" if at else ""))
+    address = 0 if memory is None else address_of(memory) + at * dtype.itemsize
+    return Message(address, count, dtype, memory, copied)
+
+
+def numbers(given: Any, ranks: int, argument: str, what: str) -> list[int] | None:
+    """A list of a number for each rank, or None for a single number."""
+    if hasattr(given, "__index__") and not isinstance(given, np.ndarray):
+        return None
+    if not isinstance(given, (Sequence, np.ndarray)) and not hasattr(given, "__len__"):
+        raise ArgumentError(argument, f"{what} {given!r}", f"a whole number, or {ranks} of them")
+    found = [whole(value, argument, what) for value in given]
+    if len(found) != ranks:
+        raise ArgumentError(argument, f"{len(found)} {what}", f"{ranks}, one for each rank")
+    return found
+
+
+def blocks_of(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks:
+    """A block for each rank, of the vector versions."""
+    given, strides, dtype, memory, copied = opened(spec, argument, writable, (tuple,))
+    if given is None:
+        each, more = divmod(entries(memory, dtype, argument), ranks)
+        counts = [each + (rank < more) for rank in range(ranks)]
+    else:
+        listed = numbers(given, ranks, argument, "counts")
+        counts = [whole(given, argument, "count")] * ranks if listed is None else listed
+    if strides is None:
+        displacements = [0] * ranks
+        for rank in range(1, ranks):
+            displacements[rank] = displacements[rank - 1] + counts[rank - 1]
+    else:
+        listed = numbers(strides, ranks, argument, "displacements")
+        if listed is None:
+            stride = whole(strides, argument, "displacement")
+            listed = [stride * rank for rank in range(ranks)]
+        displacements = listed
+    size = dtype.itemsize
+    needed = max(
+        (at + count for at, count in zip(displacements, counts, strict=True) if count > 0), default=0
+    )
+    if needed * size > (0 if memory is None else memory.nbytes):
+        raise too_small(
+            argument, memory, needed * size, f"{sum(counts)} elements of {dtype} where they are to lie"
+        )
+    return Blocks(
+        0 if memory is None else address_of(memory),
+        [count * size for count in counts],
+        [at * size for at in displacements],
+        dtype,
+        memory,
+        copied,
+    )
+
+
+def refuse_overlap(send: tuple[int, int], receive: tuple[int, int], argument: str = "recvbuf") -> None:
+    """ArgumentError if two ranges of addresses have bytes in common."""
+    if max(send[0], receive[0]) < min(send[1], receive[1]):
+        raise ArgumentError(
+            argument,
+            "memory that overlaps sendbuf",
+            "memory of its own, or IN_PLACE in the place of sendbuf",
+        )

@@ -1,0 +1,893 @@
+"""A rank's communicator: :class:`Comm`, with mpi4py's names and arguments."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from phicoll.comm.buffers import (
+    Blocks,
+    Message,
+    block,
+    blocks_of,
+    is_in_place,
+    refuse_overlap,
+)
+from phicoll.comm.datatypes import fixed_size
+from phicoll.comm.operators import OPERATORS, called, core_operator
+from phicoll.errors import ArgumentError, Error
+
+__all__ = ["COMM_NULL", "UNDEFINED", "Comm"]
+
+UNDEFINED = -32766
+SUM = OPERATORS["SUM"]
+
+# What MPI has between two ranks.
+POINT_TO_POINT = frozenset(
+    [
+        "Send",
+        "Recv",
+        "Isend",
+        "Irecv",
+        "Ssend",
+        "Issend",
+        "Bsend",
+        "Ibsend",
+        "Rsend",
+        "Irsend",
+        "Sendrecv",
+        "Sendrecv_replace",
+        "Isendrecv",
+        "Probe",
+        "Iprobe",
+        "Mprobe",
+        "Improbe",
+        "Send_init",
+        "Recv_init",
+        "send",
+        "recv",
+        "isend",
+        "irecv",
+        "ssend",
+        "issend",
+        "bsend",
+        "ibsend",
+        "sendrecv",
+        "probe",
+        "iprobe",
+        "mprobe",
+        "improbe",
+    ]
+)
+
+
+class Comm:
+    """The ranks of a group, as one of them sees it.
+
+    Every method below, unless it says otherwise, is collective: all ranks call the same methods in the same order with
+    the same root, operator and counts. Names that begin with a capital move buffers, the others any object that can be
+    pickled.
+
+    Buffers are NumPy arrays or anything with the buffer protocol, alone or as ``[buffer, type]``, ``[buffer,
+    count]``, ``[buffer, count, type]`` or ``[buffer, (count, displacement), type]``; in the vector versions
+    ``[buffer, (counts, displacements), type]``. A contiguous buffer is used as it lies in memory, another one by way
+    of a packed copy. Moving data takes elements of any fixed size; an operator has its list of types. ``IN_PLACE`` or
+    None in the place of a rank's input: it lies where the result will be. ``algorithm`` is what carries out this
+    call, on all ranks alike, as :meth:`select` takes it.
+
+    Raises
+    ------
+    ArgumentError
+        What all ranks see alike, such as a root that does not exist or an operator that does not fit the type, is
+        without effect. What one rank may see alone, such as a buffer that is too small, breaks the group: others cannot
+        know of it otherwise.
+    BrokenGroupError
+        Another rank died, raised, left, or was refused; ``rank`` says which was the first.
+    """
+
+    _core: Any
+
+    def __init__(self, core: Any = None) -> None:
+        self._core = core
+
+    # Who there is. Not collective.
+
+    @property
+    def rank(self) -> int:
+        """This rank, from 0."""
+        return self._whole.rank  # type: ignore[no-any-return]
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return self._whole.size  # type: ignore[no-any-return]
+
+    def Get_rank(self) -> int:
+        """This rank, from 0."""
+        return self.rank
+
+    def Get_size(self) -> int:
+        """How many ranks there are."""
+        return self.size
+
+    @property
+    def _whole(self) -> Any:
+        if self._core is None:
+            raise Error(
+                "COMM_NULL: a communicator without ranks; allowed: one that Split gave a color from 0"
+            )
+        return self._core
+
+    def __bool__(self) -> bool:
+        return self._core is not None
+
+    def __repr__(self) -> str:
+        if self._core is None:
+            return "phicoll.COMM_NULL"
+        if self._core.closed:
+            return "<phicoll.Comm, ended>"
+        return f"<phicoll.Comm rank {self.rank} of {self.size}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a communicator belongs to its rank and cannot be sent to another")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in POINT_TO_POINT:
+            raise AttributeError(
+                f"{name}: point-to-point communication is not offered; phicoll has collectives only (Bcast, Gather, "
+                "Alltoallv, ...)"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    # Errors.
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """What is refused here may be seen by this rank alone: the others are told."""
+        try:
+            yield
+        except BaseException as error:
+            if not self._core.closed:
+                self._core.fail(f"raised {type(error).__name__}: {error}")
+            raise
+
+    def _root(self, root: Any) -> int:
+        size = self.size
+        try:
+            number = root.__index__()
+        except AttributeError:
+            number = -1
+        if not 0 <= number < size:
+            raise ArgumentError("root", repr(root), f"0..{size - 1}")
+        return int(number)
+
+    # Buffers.
+
+    def Barrier(self) -> None:
+        """Returns when every rank has called it."""
+        self._whole.barrier()
+
+    def Bcast(self, buf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
+        """The root's ``buf`` into that of every rank.
+
+        Parameters
+        ----------
+        buf:
+            ``count`` elements; read on the root, written on the others.
+        root:
+            Whose.
+        algorithm:
+            What carries it out.
+        """
+        root = self._root(root)
+        core = self._core
+        with self._alone():
+            message = block(buf, "buf", writable=core.rank != root)
+        core.broadcast(message.address, message.nbytes, root, algorithm or "")
+        message.deliver()
+
+    def _reduction(
+        self, name: str, sendbuf: Any, recvbuf: Any, op: Any, algorithm: str | None, root: int | None = None
+    ) -> None:
+        core = self._whole
+        receiving = root is None or core.rank == root
+        with self._alone():
+            send = receive = None
+            if receiving:
+                receive = block(recvbuf, "recvbuf", writable=True)
+            if not (receiving and is_in_place(sendbuf)):
+                send = block(sendbuf, "sendbuf", writable=False)
+            if send is not None and receive is not None:
+                same_elements(send, receive)
+                send = apart_or_in_place(send, receive)
+        message = receive if receive is not None else send
+        assert message is not None
+        operator = core_operator(op, message.dtype)
+        arguments = [
+            None if send is None else send.address,
+            None if receive is None else receive.address,
+            message.count,
+            operator,
+        ]
+        if root is not None:
+            arguments.append(root)
+        getattr(core, name)(*arguments, algorithm or "")
+        if receive is not None:
+            receive.deliver()
+
+    def Reduce(
+        self, sendbuf: Any, recvbuf: Any, op: Any = SUM, root: int = 0, *, algorithm: str | None = None
+    ) -> None:
+        """The ranks' elements combined, on the root.
+
+        Parameters
+        ----------
+        sendbuf:
+            ``count`` elements; on the root it may be ``IN_PLACE``.
+        recvbuf:
+            ``count`` elements on the root; not looked at elsewhere.
+        op:
+            The operator. Floating-point results are the same bits in every run.
+        root:
+            Who gets the result.
+        algorithm:
+            What carries it out.
+        """
+        root = self._root(root)
+        self._reduction("reduce", sendbuf, recvbuf, op, algorithm, root)
+
+    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
+        """The ranks' elements combined, on every rank with the same bits.
+
+        Parameters
+        ----------
+        sendbuf:
+            ``count`` elements, or ``IN_PLACE``.
+        recvbuf:
+            ``count`` elements.
+        op:
+            The operator.
+        algorithm:
+            What carries it out.
+        """
+        self._reduction("allreduce", sendbuf, recvbuf, op, algorithm)
+
+    def Scan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
+        """The elements of ranks 0 to this one combined; arguments as :meth:`Allreduce`."""
+        self._reduction("scan", sendbuf, recvbuf, op, algorithm)
+
+    def Exscan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
+        """The elements of the ranks before this one combined; rank 0's ``recvbuf`` stays as it was."""
+        self._reduction("exscan", sendbuf, recvbuf, op, algorithm)
+
+    def Reduce_scatter_block(
+        self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None
+    ) -> None:
+        """Block i of the ranks' elements combined, on rank i.
+
+        Parameters
+        ----------
+        sendbuf:
+            ``size`` blocks of ``count`` elements, or ``IN_PLACE``: they lie in ``recvbuf``, whose first block is the
+            result's place.
+        recvbuf:
+            ``count`` elements.
+        op:
+            The operator.
+        algorithm:
+            What carries it out.
+        """
+        core = self._whole
+        size = core.size
+        with self._alone():
+            if is_in_place(sendbuf):
+                send = None
+                receive = block(recvbuf, "recvbuf", writable=True, blocks=size)
+            else:
+                receive = block(recvbuf, "recvbuf", writable=True)
+                send = block(sendbuf, "sendbuf", writable=False, blocks=size)
+                same_elements(send, receive)
+                if send.address == receive.address and send.copied is None:
+                    send = None
+                else:
+                    refuse_overlap(span(send, size), span(receive))
+        operator = core_operator(op, receive.dtype)
+        address = None if send is None else send.address
+        core.reduce_scatter_block(address, receive.address, receive.count, operator, algorithm or "")
+        receive.deliver()
+
+    def Reduce_scatter(
+        self,
+        sendbuf: Any,
+        recvbuf: Any,
+        recvcounts: Sequence[int] | None = None,
+        op: Any = SUM,
+        *,
+        algorithm: str | None = None,
+    ) -> None:
+        """Block i, of ``recvcounts[i]`` elements, of the ranks' elements combined, on rank i.
+
+        Parameters
+        ----------
+        sendbuf:
+            ``sum(recvcounts)`` elements, or ``IN_PLACE``: they lie in ``recvbuf``, where the result then lies in front.
+        recvbuf:
+            ``recvcounts[rank]`` elements.
+        recvcounts:
+            Of every rank, the same list on all. Without it each rank's is that of its ``recvbuf``, which the ranks tell
+            each other first.
+        op:
+            The operator.
+        algorithm:
+            What carries it out.
+        """
+        core = self._whole
+        size, rank = core.size, core.rank
+        with self._alone():
+            receive = block(recvbuf, "recvbuf", writable=True)
+            send: Message | None = None
+            if not is_in_place(sendbuf):
+                send = block(sendbuf, "sendbuf", writable=False)
+                if send.address == receive.address and send.count > 0:
+                    send = None
+            if recvcounts is None and send is None:
+                raise ArgumentError("recvcounts", "None in place", f"{size} counts")
+        if recvcounts is None:
+            counts = self._lengths(receive.count)
+        else:
+            with self._alone():
+                counts = [whole_count(count) for count in recvcounts]
+                if len(counts) != size:
+                    raise ArgumentError("recvcounts", f"{len(counts)} counts", f"{size}, one for each rank")
+        with self._alone():
+            total = sum(counts)
+            if send is None:
+                if receive.count < total:
+                    raise ArgumentError(
+                        "recvbuf", f"{receive.count} elements in place", f"{total}, all blocks"
+                    )
+            else:
+                if send.dtype != receive.dtype:
+                    raise ArgumentError("recvbuf", f"elements of {receive.dtype}", f"sendbuf's, {send.dtype}")
+                if send.count != total:
+                    raise ArgumentError(
+                        "sendbuf", f"{send.count} elements", f"{total}, the sum of recvcounts"
+                    )
+                if receive.count < counts[rank]:
+                    raise ArgumentError(
+                        "recvbuf", f"{receive.count} elements", f"recvcounts[{rank}], {counts[rank]}"
+                    )
+                refuse_overlap(span(send), span(receive))
+        operator = core_operator(op, receive.dtype)
+        address = None if send is None else send.address
+        core.reduce_scatter(address, receive.address, counts, operator, algorithm or "")
+        receive.deliver()
+
+    def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
+        """Every rank's block, in rank order on the root.
+
+        Parameters
+        ----------
+        sendbuf:
+            ``count`` elements; on the root it may be ``IN_PLACE``.
+        recvbuf:
+            ``size`` blocks of as many bytes on the root; not looked at elsewhere.
+        root:
+            Who gets them.
+        algorithm:
+            What carries it out.
+        """
+        root = self._root(root)
+        core = self._core
+        if core.rank != root:
+            with self._alone():
+                send = block(sendbuf, "sendbuf", writable=False)
+            core.gather(send.address, None, send.nbytes, root, algorithm or "")
+            return
+        with self._alone():
+            receive = block(recvbuf, "recvbuf", writable=True, blocks=core.size)
+            own = own_part(
+                sendbuf, receive, receive.nbytes, core.rank * receive.nbytes, span(receive, core.size)
+            )
+        core.gather(address_of(own), receive.address, receive.nbytes, root, algorithm or "")
+        receive.deliver()
+
+    def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
+        """The root's blocks, one to each rank.
+
+        Parameters
+        ----------
+        sendbuf:
+            ``size`` blocks of ``count`` elements on the root; not looked at elsewhere.
+        recvbuf:
+            As many bytes as a block; on the root it may be ``IN_PLACE``: its own block stays where it is.
+        root:
+            Whose.
+        algorithm:
+            What carries it out.
+        """
+        root = self._root(root)
+        core = self._core
+        if core.rank != root:
+            with self._alone():
+                receive = block(recvbuf, "recvbuf", writable=True)
+            core.scatter(None, receive.address, receive.nbytes, root, algorithm or "")
+            receive.deliver()
+            return
+        with self._alone():
+            send = block(sendbuf, "sendbuf", writable=False, blocks=core.size)
+            own = None
+            if not is_in_place(recvbuf):
+                own = block(recvbuf, "recvbuf", writable=True)
+                same_bytes("recvbuf", own.nbytes, send.nbytes)
+                at = send.address + core.rank * send.nbytes
+                if own.address == at:
+                    own = None
+                else:
+                    refuse_overlap(span(send, core.size), span(own))
+        core.scatter(send.address, None if own is None else own.address, send.nbytes, root, algorithm or "")
+        if own is not None:
+            own.deliver()
+
+    def Allgather(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
+        """Every rank's block, in rank order on every rank.
+
+        Parameters
+        ----------
+        sendbuf:
+            ``count`` elements, or ``IN_PLACE``.
+        recvbuf:
+            ``size`` blocks of as many bytes.
+        algorithm:
+            What carries it out.
+        """
+        core = self._whole
+        with self._alone():
+            receive = block(recvbuf, "recvbuf", writable=True, blocks=core.size)
+            own = own_part(
+                sendbuf, receive, receive.nbytes, core.rank * receive.nbytes, span(receive, core.size)
+            )
+        core.allgather(address_of(own), receive.address, receive.nbytes, algorithm or "")
+        receive.deliver()
+
+    def Alltoall(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
+        """Block i to rank i; from rank i block i.
+
+        Parameters
+        ----------
+        sendbuf:
+            ``size`` blocks of ``count`` elements, or ``IN_PLACE``: ``recvbuf`` is sent, and replaced.
+        recvbuf:
+            As many blocks of as many bytes.
+        algorithm:
+            What carries it out.
+        """
+        core = self._whole
+        size = core.size
+        with self._alone():
+            receive = block(recvbuf, "recvbuf", writable=True, blocks=size)
+            send = None
+            if not is_in_place(sendbuf):
+                send = block(sendbuf, "sendbuf", writable=False, blocks=size)
+                same_bytes("sendbuf", send.nbytes, receive.nbytes)
+                refuse_overlap(span(send, size), span(receive, size))
+        core.alltoall(
+            None if send is None else send.address, receive.address, receive.nbytes, algorithm or ""
+        )
+        receive.deliver()
+
+    # Blocks that differ.
+
+    def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
+        """Every rank's block, of a length of its own, to its place on the root.
+
+        Parameters
+        ----------
+        sendbuf:
+            This rank's block; on the root it may be ``IN_PLACE``.
+        recvbuf:
+            On the root ``[buffer, counts, displacements, type]`` or ``[buffer, (counts, displacements), type]``, with
+            an item for each rank; without displacements one block follows the other. Not looked at elsewhere.
+        root:
+            Who gets them.
+        algorithm:
+            What carries it out.
+        """
+        root = self._root(root)
+        core = self._core
+        if core.rank != root:
+            with self._alone():
+                send = block(sendbuf, "sendbuf", writable=False)
+            none = [0] * core.size
+            core.gatherv(send.address, send.nbytes, None, none, none, root, algorithm or "")
+            return
+        with self._alone():
+            receive = blocks_of(recvbuf, "recvbuf", core.size, writable=True)
+            at = receive.displacements[core.rank]
+            own = own_part(sendbuf, receive, receive.counts[core.rank], at, receive.extent())
+        core.gatherv(
+            address_of(own),
+            receive.counts[root],
+            receive.address,
+            receive.counts,
+            receive.displacements,
+            root,
+            algorithm or "",
+        )
+        receive.deliver()
+
+    def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
+        """The root's blocks, of lengths of their own, one to each rank.
+
+        Parameters
+        ----------
+        sendbuf:
+            On the root as ``recvbuf`` of :meth:`Gatherv`; not looked at elsewhere.
+        recvbuf:
+            This rank's block; on the root it may be ``IN_PLACE``.
+        root:
+            Whose.
+        algorithm:
+            What carries it out.
+        """
+        root = self._root(root)
+        core = self._core
+        none = [0] * core.size
+        if core.rank != root:
+            with self._alone():
+                receive = block(recvbuf, "recvbuf", writable=True)
+            core.scatterv(None, none, none, receive.address, receive.nbytes, root, algorithm or "")
+            receive.deliver()
+            return
+        with self._alone():
+            send = blocks_of(sendbuf, "sendbuf", core.size, writable=False)
+            own = None
+            if not is_in_place(recvbuf):
+                own = block(recvbuf, "recvbuf", writable=True)
+                same_bytes("recvbuf", own.nbytes, send.counts[root])
+                if own.address == send.address + send.displacements[root]:
+                    own = None
+                else:
+                    refuse_overlap(send.extent(), span(own))
+        core.scatterv(
+            send.address,
+            send.counts,
+            send.displacements,
+            None if own is None else own.address,
+            send.counts[root],
+            root,
+            algorithm or "",
+        )
+        if own is not None:
+            own.deliver()
+
+    def Allgatherv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
+        """Every rank's block, of a length of its own, to its place on every rank.
+
+        Parameters
+        ----------
+        sendbuf:
+            This rank's block, or ``IN_PLACE``.
+        recvbuf:
+            As that of :meth:`Gatherv`, with the same counts on all ranks.
+        algorithm:
+            What carries it out.
+        """
+        core = self._whole
+        with self._alone():
+            receive = blocks_of(recvbuf, "recvbuf", core.size, writable=True)
+            at = receive.displacements[core.rank]
+            own = own_part(sendbuf, receive, receive.counts[core.rank], at, receive.extent())
+        core.allgatherv(
+            address_of(own),
+            receive.counts[core.rank],
+            receive.address,
+            receive.counts,
+            receive.displacements,
+            algorithm or "",
+        )
+        receive.deliver()
+
+    def Alltoallv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
+        """Block i, of a length of its own, to rank i.
+
+        Parameters
+        ----------
+        sendbuf:
+            As ``recvbuf`` of :meth:`Gatherv`, or ``IN_PLACE``: ``recvbuf`` is sent, and replaced.
+        recvbuf:
+            Likewise; block i has as many bytes as rank i sends here.
+        algorithm:
+            What carries it out.
+        """
+        core = self._whole
+        size = core.size
+        with self._alone():
+            receive = blocks_of(recvbuf, "recvbuf", size, writable=True)
+            send: Blocks | None = None
+            if not is_in_place(sendbuf):
+                send = blocks_of(sendbuf, "sendbuf", size, writable=False)
+                refuse_overlap(send.extent(), receive.extent())
+        core.alltoallv(
+            None if send is None else send.address,
+            (send or receive).counts,
+            (send or receive).displacements,
+            receive.address,
+            receive.counts,
+            receive.displacements,
+            algorithm or "",
+        )
+        receive.deliver()
+
+    # Objects.
+
+    def barrier(self) -> None:
+        """Returns when every rank has called it."""
+        self._whole.barrier()
+
+    def _lengths(self, own: int) -> list[int]:
+        """Every rank's number."""
+        mine = np.array([own], np.int64)
+        found = np.empty(self._core.size, np.int64)
+        self.Allgather(mine, found)
+        return [int(n) for n in found]
+
+    def bcast(self, obj: Any, root: int = 0) -> Any:
+        """The root's object, on every rank."""
+        root = self._root(root)
+        core = self._core
+        length = np.zeros(1, np.int64)
+        data: Any = None
+        if core.rank == root:
+            with self._alone():
+                data = pickled(obj)
+            length[0] = len(data)
+        self.Bcast(length, root)
+        if core.rank != root:
+            data = np.empty(int(length[0]), np.uint8)
+        self.Bcast(data, root)
+        return obj if core.rank == root else pickle.loads(data)
+
+    def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
+        """Every rank's object, a list in rank order on the root, None elsewhere."""
+        root = self._root(root)
+        core = self._core
+        with self._alone():
+            data = pickled(sendobj)
+        lengths = np.empty(core.size, np.int64) if core.rank == root else None
+        self.Gather(np.array([len(data)], np.int64), lengths, root)
+        if lengths is None:
+            self.Gatherv(data, None, root)
+            return None
+        counts = [int(n) for n in lengths]
+        whole = np.empty(sum(counts), np.uint8)
+        self.Gatherv(data, [whole, counts], root)
+        return unpickled(whole, counts)
+
+    def scatter(self, sendobj: Sequence[Any] | None, root: int = 0) -> Any:
+        """Item i of the root's sequence, on rank i."""
+        root = self._root(root)
+        core = self._core
+        length = np.empty(1, np.int64)
+        if core.rank != root:
+            self.Scatter(None, length, root)
+            data = np.empty(int(length[0]), np.uint8)
+            self.Scatterv(None, data, root)
+            return pickle.loads(data)
+        with self._alone():
+            parts = [pickled(item) for item in self._one_for_each(sendobj)]
+        counts = [len(part) for part in parts]
+        self.Scatter(np.array(counts, np.int64), length, root)
+        data = np.empty(int(length[0]), np.uint8)
+        self.Scatterv([b"".join(parts), counts], data, root)
+        return pickle.loads(data)
+
+    def _one_for_each(self, sendobj: Any) -> list[Any]:
+        try:
+            items = list(sendobj)
+        except TypeError:
+            items = None
+        if items is None or len(items) != self._core.size:
+            got = repr(sendobj) if items is None else f"{len(items)} items"
+            raise ArgumentError("sendobj", got, f"{self._core.size} items, one for each rank")
+        return items
+
+    def allgather(self, sendobj: Any) -> list[Any]:
+        """Every rank's object, a list in rank order on every rank."""
+        self._whole  # noqa: B018
+        with self._alone():
+            data = pickled(sendobj)
+        counts = self._lengths(len(data))
+        whole = np.empty(sum(counts), np.uint8)
+        self.Allgatherv(data, [whole, counts])
+        return unpickled(whole, counts)
+
+    def alltoall(self, sendobj: Sequence[Any]) -> list[Any]:
+        """Item i of the sequence to rank i; what the ranks sent here, in rank order."""
+        core = self._whole
+        with self._alone():
+            parts = [pickled(item) for item in self._one_for_each(sendobj)]
+        sent = np.array([len(part) for part in parts], np.int64)
+        received = np.empty(core.size, np.int64)
+        self.Alltoall(sent, received)
+        counts = [int(n) for n in received]
+        whole = np.empty(sum(counts), np.uint8)
+        self.Alltoallv([b"".join(parts), [int(n) for n in sent]], [whole, counts])
+        return unpickled(whole, counts)
+
+    def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any:
+        """The ranks' objects combined in rank order, on the root; None elsewhere."""
+        root = self._root(root)
+        op = called(op)
+        found = self.gather(sendobj, root)
+        if found is None:
+            return None
+        with self._alone():
+            return functools.reduce(op, found)
+
+    def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM) -> Any:
+        """The ranks' objects combined in rank order, on every rank; each combines them for itself."""
+        op = called(op)
+        found = self.allgather(sendobj)
+        with self._alone():
+            return functools.reduce(op, found)
+
+    def scan(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM) -> Any:
+        """The objects of ranks 0 to this one combined in rank order."""
+        op = called(op)
+        found = self.allgather(sendobj)
+        with self._alone():
+            return functools.reduce(op, found[: self._core.rank + 1])
+
+    def exscan(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM) -> Any:
+        """The objects of the ranks before this one combined in rank order; None on rank 0."""
+        op = called(op)
+        found = self.allgather(sendobj)
+        if self._core.rank == 0:
+            return None
+        with self._alone():
+            return functools.reduce(op, found[: self._core.rank])
+
+    # Communicators.
+
+    def Split(self, color: int = 0, key: int = 0) -> Comm:
+        """The ranks that give the same ``color`` as a communicator of their own, ordered by ``key``, then rank.
+
+        Parameters
+        ----------
+        color:
+            From 0; ``UNDEFINED`` for none, which gives ``COMM_NULL``.
+        key:
+            Where among the others.
+        """
+        core = self._whole
+        with self._alone():
+            color = -1 if color == UNDEFINED else whole_count(color, "color")
+            key = signed("key", key)
+        part = core.split(color, key)
+        return COMM_NULL if part is None else Comm(part)
+
+    def Dup(self) -> Comm:
+        """The same ranks as a communicator of its own: calls on the two do not meet."""
+        return Comm(self._whole.dup())
+
+    def Free(self) -> None:
+        """Gives back what a communicator of :meth:`Split` or :meth:`Dup` holds. It cannot be used again."""
+        self._whole.free()
+
+    # Memory and algorithms.
+
+    def empty(self, shape: Any, dtype: Any = float) -> np.ndarray[Any, Any]:
+        """A new array in memory that all ranks share: its data need not be copied twice.
+
+        Parameters
+        ----------
+        shape:
+            As ``numpy.empty`` takes it; this rank's own, and not the same on all ranks unless it is chosen so.
+        dtype:
+            Of a fixed size.
+        """
+        core = self._whole
+        with self._alone():
+            kind = fixed_size(np.dtype(dtype), "dtype")
+            extents = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+            extents = tuple(whole_count(n, "shape") for n in extents)
+        memory = core.allocate(math.prod(extents) * kind.itemsize)
+        return memory.view(kind).reshape(extents)  # type: ignore[no-any-return]
+
+    def select(self, operation: str, algorithm: str) -> None:
+        """What carries out an operation (``"allreduce"``) from now on: ``"auto"`` or an algorithm by name."""
+        self._whole.select(operation, algorithm)
+
+    def why(self, operation: str, nbytes: int = 0) -> str:
+        """What carries out such a call of so many bytes of the count argument, and why. Not collective."""
+        algorithm, reason = self._whole.why(operation, whole_count(nbytes, "nbytes"))
+        return f"{algorithm}: {reason}" if reason else str(algorithm)
+
+
+COMM_NULL = Comm()
+
+
+def span(message: Message, blocks: int = 1) -> tuple[int, int]:
+    return message.address, message.address + message.nbytes * blocks
+
+
+def same_elements(send: Message, receive: Message) -> None:
+    if send.dtype != receive.dtype:
+        raise ArgumentError("recvbuf", f"elements of {receive.dtype}", f"those of sendbuf, {send.dtype}")
+    if send.count != receive.count:
+        raise ArgumentError("recvbuf", f"{receive.count} elements", f"as many as sendbuf, {send.count}")
+
+
+def same_bytes(argument: str, got: int, wanted: int) -> None:
+    if got != wanted:
+        raise ArgumentError(argument, f"{got} bytes", f"{wanted}, this rank's block")
+
+
+def apart_or_in_place(send: Message, receive: Message) -> Message | None:
+    """``send``, or None where it is the very memory of ``receive``."""
+    if send.address == receive.address:
+        return None
+    refuse_overlap(span(send), span(receive))
+    return send
+
+
+def own_part(
+    sendbuf: Any, receive: Message | Blocks, nbytes: int, at: int, whole: tuple[int, int]
+) -> Message | None:
+    """What this rank adds to the blocks of ``receive``: ``nbytes`` that belong ``at`` bytes behind its begin.
+
+    None where it lies there already.
+    """
+    if is_in_place(sendbuf):
+        return None
+    send = block(sendbuf, "sendbuf", writable=False)
+    same_bytes("sendbuf", send.nbytes, nbytes)
+    if nbytes > 0 and send.address == receive.address + at:
+        return None
+    refuse_overlap(span(send), whole)
+    return send
+
+
+def address_of(message: Message | None) -> int | None:
+    return None if message is None else message.address
+
+
+def whole_count(value: Any, argument: str = "recvcounts") -> int:
+    number = signed(argument, value)
+    if number < 0:
+        raise ArgumentError(argument, str(number), "a whole number from 0")
+    return number
+
+
+def signed(argument: str, value: Any) -> int:
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise ArgumentError(argument, repr(value), "a whole number") from None
+
+
+def pickled(obj: Any) -> bytes:
+    """By pickle; by cloudpickle what pickle cannot, such as functions of the running program."""
+    try:
+        return pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        import cloudpickle
+
+        return cloudpickle.dumps(obj)  # type: ignore[no-any-return]
+
+
+def unpickled(whole: np.ndarray[Any, Any], counts: list[int]) -> list[Any]:
+    view = memoryview(whole)
+    found = []
+    at = 0
+    for count in counts:
+        found.append(pickle.loads(view[at : at + count]))
+        at += count
+    return found

@@ -1,0 +1,139 @@
+"""MPI's names for element types, as NumPy's dtypes.
+
+A specification such as ``[buffer, count, phicoll.DOUBLE]`` takes one of these, its name, or whatever NumPy makes a
+dtype of. Data movement takes any dtype of fixed size; reductions take those that their operator knows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phicoll.errors import ArgumentError
+
+__all__ = ["DATATYPES", "Datatype", "dtype_of"]
+
+
+class Datatype:
+    """An element type by its MPI name.
+
+    Attributes
+    ----------
+    name:
+        MPI's name without its prefix.
+    dtype:
+        NumPy's.
+    """
+
+    __slots__ = ("dtype", "name")
+
+    def __init__(self, name: str, dtype: Any) -> None:
+        self.name = name
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the values, without padding."""
+        fields = self.dtype.fields
+        return sum(field[0].itemsize for field in fields.values()) if fields else self.dtype.itemsize
+
+    @property
+    def extent(self) -> int:
+        """Bytes from one element to the next."""
+        return self.dtype.itemsize
+
+    def Get_size(self) -> int:
+        """Bytes of the values, without padding."""
+        return self.size
+
+    def Get_extent(self) -> tuple[int, int]:
+        """0, and the bytes from one element to the next."""
+        return 0, self.extent
+
+    def Get_name(self) -> str:
+        """MPI's name without its prefix."""
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Datatype) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"phicoll.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Datatype, (self.name, self.dtype)
+
+
+def pair(value: str, index: str = "i") -> np.dtype[Any]:
+    """A value and where it is, laid out as C does."""
+    return np.dtype([("value", value), ("index", index)], align=True)
+
+
+DATATYPES: dict[str, Datatype] = {
+    name: Datatype(name, dtype)
+    for name, dtype in {
+        "BYTE": "B",
+        "CHAR": "b",
+        "SIGNED_CHAR": "b",
+        "UNSIGNED_CHAR": "B",
+        "SHORT": "h",
+        "UNSIGNED_SHORT": "H",
+        "INT": "i",
+        "UNSIGNED": "I",
+        "UNSIGNED_INT": "I",
+        "LONG": "l",
+        "UNSIGNED_LONG": "L",
+        "LONG_LONG": "q",
+        "UNSIGNED_LONG_LONG": "Q",
+        "FLOAT": "f",
+        "DOUBLE": "d",
+        "LONG_DOUBLE": "g",
+        "BOOL": "?",
+        "C_BOOL": "?",
+        "INT8_T": "i1",
+        "INT16_T": "i2",
+        "INT32_T": "i4",
+        "INT64_T": "i8",
+        "UINT8_T": "u1",
+        "UINT16_T": "u2",
+        "UINT32_T": "u4",
+        "UINT64_T": "u8",
+        "COMPLEX": "F",
+        "DOUBLE_COMPLEX": "D",
+        "C_FLOAT_COMPLEX": "F",
+        "C_DOUBLE_COMPLEX": "D",
+        "FLOAT_INT": pair("f"),
+        "DOUBLE_INT": pair("d"),
+        "SHORT_INT": pair("h"),
+        "LONG_INT": pair("l"),
+        "TWO_INT": pair("i"),
+        "TWOINT": pair("i"),
+    }.items()
+}
+
+
+def dtype_of(given: Any, argument: str) -> np.dtype[Any]:
+    """The dtype that the last item of a specification means. ArgumentError if it has no fixed size."""
+    if isinstance(given, Datatype):
+        return given.dtype
+    if isinstance(given, str) and given in DATATYPES:
+        return DATATYPES[given].dtype
+    try:
+        dtype = np.dtype(given)
+    except TypeError:
+        raise ArgumentError(
+            argument, f"type {given!r}", f"{', '.join(DATATYPES)}, or what numpy.dtype takes"
+        ) from None
+    return fixed_size(dtype, argument)
+
+
+def fixed_size(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
+    if dtype.hasobject or dtype.itemsize == 0:
+        raise ArgumentError(
+            argument, f"elements of {dtype}", "elements of a fixed size that are no references"
+        )
+    return dtype

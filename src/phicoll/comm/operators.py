@@ -1,0 +1,214 @@
+"""The operators of reductions: MPI's, and the user's own.
+
+The left operand is the lower rank's. Every operator works on objects too: ``phicoll.SUM(2, 3)`` is 5.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from phicoll import _core
+from phicoll.comm.datatypes import DATATYPES, Datatype
+from phicoll.errors import ArgumentError
+
+__all__ = ["OPERATORS", "Op", "called", "core_operator"]
+
+
+class Op:
+    """A reduction's operator.
+
+    Attributes
+    ----------
+    name:
+        MPI's name without its prefix, or the user's function's.
+    commutative:
+        Whether operands may change places. Ranks' operands are combined in rank order where it is false.
+    """
+
+    __slots__ = ("_cache", "_function", "_lock", "_user", "commutative", "name")
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], commutative: bool = True, user: bool = False
+    ) -> None:
+        self.name = name
+        self.commutative = commutative
+        self._function: Callable[..., Any] | None = function
+        self._user = user
+        self._cache: dict[np.dtype[Any], Any] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def Create(cls, function: Callable[[Any, Any, Datatype | None], Any], commute: bool = False) -> Op:
+        """An operator of the user's own.
+
+        Parameters
+        ----------
+        function:
+            On buffers it is called as ``function(in_buffer, inout_buffer, datatype)`` with two memoryviews of bytes, of
+            any number of elements, and puts ``in op inout`` into the second; the first is the lower ranks'. On objects
+            it is called as ``function(x, y, None)`` and returns the result. What it raises breaks the group.
+        commute:
+            Whether operands may change places.
+        """
+        if not callable(function):
+            raise ArgumentError("function", repr(function), "what can be called with two buffers and a type")
+        return cls(getattr(function, "__name__", "user"), function, bool(commute), user=True)
+
+    def Free(self) -> None:
+        """Ends an operator of the user's own."""
+        if not self._user:
+            raise ArgumentError("op", repr(self), "an operator that Op.Create made")
+        self._function = None
+        self._cache.clear()
+
+    def Is_commutative(self) -> bool:
+        """Whether operands may change places."""
+        return self.commutative
+
+    def Is_predefined(self) -> bool:
+        """Whether it is one of MPI's."""
+        return not self._user
+
+    @property
+    def is_commutative(self) -> bool:
+        """Whether operands may change places."""
+        return self.commutative
+
+    @property
+    def is_predefined(self) -> bool:
+        """Whether it is one of MPI's."""
+        return not self._user
+
+    def Reduce_local(self, inbuf: Any, inoutbuf: Any) -> None:
+        """``inout = in op inout``, element by element, on this rank alone."""
+        from phicoll.comm.buffers import block
+
+        left = block(inbuf, "inbuf", writable=False)
+        right = block(inoutbuf, "inoutbuf", writable=True)
+        if left.dtype != right.dtype:
+            raise ArgumentError("inoutbuf", f"elements of {right.dtype}", f"those of inbuf, {left.dtype}")
+        if left.count != right.count:
+            raise ArgumentError("inoutbuf", f"{right.count} elements", f"those of inbuf, {left.count}")
+        core_operator(self, right.dtype).combine(left.address, right.address, right.count)
+        right.deliver()
+
+    def __call__(self, x: Any, y: Any) -> Any:
+        if self._function is None:
+            raise ArgumentError("op", f"{self.name}, which was freed", "an operator that was not")
+        return self._function(x, y, None) if self._user else self._function(x, y)
+
+    def __repr__(self) -> str:
+        return f"phicoll.Op({self.name!r})" if self._user else f"phicoll.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...] | str:
+        if self._user:
+            return Op.Create, (self._function, self.commutative)
+        return _predefined, (self.name,)
+
+
+def _predefined(name: str) -> Op:
+    return OPERATORS[name]
+
+
+def larger(x: Any, y: Any) -> Any:
+    return y if y > x else x
+
+
+def smaller(x: Any, y: Any) -> Any:
+    return y if y < x else x
+
+
+def largest_with_place(x: Any, y: Any) -> Any:
+    (u, i), (v, j) = x, y
+    return (v, j) if v > u or (not u > v and j < i) else (u, i)
+
+
+def smallest_with_place(x: Any, y: Any) -> Any:
+    (u, i), (v, j) = x, y
+    return (v, j) if v < u or (not u < v and j < i) else (u, i)
+
+
+OPERATORS: dict[str, Op] = {
+    op.name: op
+    for op in (
+        Op("SUM", operator.add),
+        Op("PROD", operator.mul),
+        Op("MIN", smaller),
+        Op("MAX", larger),
+        Op("LAND", lambda x, y: bool(x) & bool(y)),
+        Op("LOR", lambda x, y: bool(x) | bool(y)),
+        Op("LXOR", lambda x, y: bool(x) ^ bool(y)),
+        Op("BAND", operator.and_),
+        Op("BOR", operator.or_),
+        Op("BXOR", operator.xor),
+        Op("MINLOC", smallest_with_place),
+        Op("MAXLOC", largest_with_place),
+        Op("REPLACE", lambda x, y: y, commutative=False),
+        Op("NO_OP", lambda x, y: x, commutative=False),
+    )
+}
+
+OBJECTS_ONLY = ("REPLACE", "NO_OP")
+
+
+def called(op: Any) -> Callable[[Any, Any], Any]:
+    """An operator on objects: an :class:`Op`, or any function of two."""
+    if not callable(op):
+        raise ArgumentError(
+            "op", repr(op), f"{', '.join(OPERATORS)}, Op.Create(...) or a function of two objects"
+        )
+    return op  # type: ignore[no-any-return]
+
+
+def type_name(dtype: np.dtype[Any]) -> str | None:
+    """The core's name of a type that reductions know; None for others."""
+    if dtype.fields is None:
+        return {"bool": "bool8"}.get(dtype.name, dtype.name) if dtype.isnative else None
+    for name in ("FLOAT_INT", "DOUBLE_INT", "LONG_INT", "TWO_INT", "SHORT_INT"):
+        known = DATATYPES[name].dtype
+        if dtype.itemsize == known.itemsize and list(dtype.fields.values()) == list(known.fields.values()):
+            return name.lower()
+    return None
+
+
+def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
+    """The core's operator for elements of ``dtype``; ArgumentError if there is none."""
+    if not isinstance(op, Op):
+        raise ArgumentError(argument, repr(op), f"{', '.join(OPERATORS)}, or Op.Create(function, commute)")
+    found = op._cache.get(dtype)
+    if found is not None:
+        return found
+    if op._function is None:
+        raise ArgumentError(argument, f"{op.name}, which was freed", "an operator that was not")
+    if op._user:
+        found = _core.user_operator(with_datatype(op._function, dtype), dtype.itemsize, op.commutative)
+    else:
+        name = type_name(dtype)
+        known = _core.operator_types(op.name.lower()) if op.name not in OBJECTS_ONLY else []
+        if name is None or name not in known:
+            raise ArgumentError(
+                argument,
+                f"{op.name} on elements of {dtype}",
+                f"{op.name} on {', '.join(known)}" if known else f"{op.name} on objects only",
+            )
+        found = _core.operator(op.name.lower(), name)
+    with op._lock:
+        op._cache[dtype] = found
+    return found
+
+
+def with_datatype(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[[Any, Any], None]:
+    """A user's function as the core calls it."""
+    datatype = next((known for known in DATATYPES.values() if known.dtype == dtype), None)
+    if datatype is None:
+        datatype = Datatype(str(dtype), dtype)
+
+    def combine(left: memoryview, right: memoryview) -> None:
+        function(left, right, datatype)
+
+    return combine

@@ -1,0 +1,102 @@
+"""Which communicator the running rank has: of :func:`phicoll.run`, of a launcher, or of a program on its own."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from phicoll import _core
+from phicoll.comm.communicator import Comm
+
+__all__ = ["SelfComm", "as_world", "world"]
+
+_thread = threading.local()  # ranks that are threads
+_lock = threading.Lock()
+_process: Comm | None = None  # a rank that is a process
+
+
+@contextlib.contextmanager
+def as_world(core: Any) -> Iterator[Comm]:
+    """The communicator of a rank that runs on this thread, which :func:`world` then gives."""
+    global _process
+    comm = Comm(core)
+    before = getattr(_thread, "world", None)
+    _thread.world = comm
+    alone = threading.current_thread() is threading.main_thread()
+    if alone:
+        _process, process_before = comm, _process
+    try:
+        yield comm
+    finally:
+        _thread.world = before
+        if alone:
+            _process = process_before
+
+
+def world() -> Comm:
+    """The communicator of all ranks that were started together.
+
+    Inside :func:`phicoll.run` it is what the function was given. In a program that ``python -m phicoll.launch``
+    started, the first use joins the group and waits until all its ranks have come. Any other program is a group of
+    one.
+    """
+    global _process
+    found: Comm | None = getattr(_thread, "world", None) or _process
+    if found is not None:
+        return found
+    with _lock:
+        if _process is None:
+            _process = Comm(launched() or _core.alone())
+        return _process
+
+
+def launched() -> Any:
+    """The core's communicator of a program that a launcher started, or None."""
+    if "PHICOLL_GROUP_FD" not in os.environ:
+        return None
+    core = _core.join_from_environment(os.environ.get("PHICOLL_WAIT", "adaptive"))
+    del os.environ["PHICOLL_GROUP_FD"]  # programs that this one starts are no ranks
+    before = sys.excepthook
+
+    def tell(kind: Any, error: Any, traceback: Any) -> None:
+        if not core.closed:
+            core.fail(f"raised {kind.__name__}: {error}")
+        before(kind, error, traceback)
+
+    sys.excepthook = tell
+    atexit.register(core.close)
+    return core
+
+
+class SelfComm(Comm):
+    """A communicator of the calling rank alone, made where a thread first uses it."""
+
+    def __init__(self) -> None:
+        self._own = threading.local()
+
+    @property
+    def _core(self) -> Any:  # type: ignore[override]
+        core = getattr(self._own, "core", None)
+        if core is None:
+            core = self._own.core = _core.alone()
+        return core
+
+    def Free(self) -> None:
+        """Refused: it is always there."""
+        from phicoll.errors import ArgumentError
+
+        raise ArgumentError("comm", "COMM_SELF", "a communicator that Split or Dup made")
+
+    def __repr__(self) -> str:
+        return "phicoll.COMM_SELF"
+
+    def __reduce__(self) -> str:
+        return "COMM_SELF"
+
+
+COMM_SELF = SelfComm()

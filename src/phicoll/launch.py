@@ -1,0 +1,137 @@
+"""Programs as ranks: ``python -m phicoll.launch -n 4 script.py arguments``.
+
+Starts the program once for each rank. In a Python script ``phicoll.COMM_WORLD`` (or ``phicoll.world()``) is then the
+communicator of all of them; a C++ program calls ``phicoll::ProcessGroup::from_environment()``. What ranks print is
+passed on by lines with the rank in front. The exit status is the largest of the ranks', 128 and the signal's number
+for one that was killed; 3 where none failed but the group broke; 2 for bad input.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import REMAINDER
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from phicoll import _core
+from phicoll.arguments import Parser
+from phicoll.bench import EXIT_BAD_INPUT, EXIT_BROKEN, EXIT_INTERRUPTED
+from phicoll.errors import ArgumentError, Error
+from phicoll.running import (
+    HEAP_LIMIT,
+    MEMORY_LIMIT,
+    MODES,
+    MOST_BYTES,
+    MOST_RANKS,
+    GroupOptions,
+    ThreadedRun,
+    checked_placement,
+    milliseconds,
+    one_blas_thread,
+    whole_number,
+)
+
+__all__ = ["main"]
+
+GRACE_S = 10.0  # how long the others may go on when a rank has failed
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="python -m phicoll.launch", description="Starts a program once for each rank of a group."
+    )
+    made.add_argument("-n", "--ranks", type=int, required=True, help=f"how many, 1 to {MOST_RANKS}")
+    made.add_argument(
+        "--mode", choices=MODES, default="processes", help="threads: a Python script, in one interpreter"
+    )
+    made.add_argument(
+        "--placement", default="", help="compact, scatter, balanced or CPUs such as 0,2,4-7: pins ranks"
+    )
+    made.add_argument("--timeout", type=float, help="seconds that a single wait inside a collective may take")
+    made.add_argument("--wait", default="adaptive", help="spin, pause, pause(n), yield, adaptive")
+    made.add_argument(
+        "--memory-limit", type=int, default=MEMORY_LIMIT, help="bytes of shared memory for the group"
+    )
+    made.add_argument(
+        "--heap-limit", type=int, default=HEAP_LIMIT, help="bytes of it for arrays and sub-groups"
+    )
+    made.add_argument("program", help="a Python script, or any program")
+    made.add_argument("arguments", nargs=REMAINDER, help="the program's own")
+    return made
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Start a program's ranks and wait for them; the exit status."""
+    try:
+        given = parser().parse_args(words)
+        options = GroupOptions(
+            whole_number("ranks", given.ranks, 1, MOST_RANKS),
+            checked_placement(given.placement, given.ranks),
+            whole_number("memory_limit", given.memory_limit, 1, MOST_BYTES),
+            whole_number("heap_limit", given.heap_limit, 0, MOST_BYTES),
+            milliseconds(given.timeout),
+            _core.parse_wait(given.wait),
+        )
+        start = launch_threads if given.mode == "threads" else launch_processes
+        return start(options, given.program, given.arguments)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except ArgumentError as error:
+        print(f"phicoll.launch: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except Error as error:
+        print(f"phicoll.launch: {error}", file=sys.stderr)
+        return EXIT_BROKEN
+
+
+def launch_processes(options: GroupOptions, program: str, arguments: list[str]) -> int:
+    from phicoll.rank_processes import RankProcesses, end_with_launcher, executable
+
+    command = [*executable(program), *arguments]
+    environment = {**os.environ, "PHICOLL_WAIT": options.wait}
+    environment.setdefault("PYTHONUNBUFFERED", "1")
+    one_blas_thread(environment)
+    processes = RankProcesses(
+        options,
+        lambda rank: (command, ()),
+        environment,
+        prepare=end_with_launcher(),
+    )
+    processes.wait(GRACE_S)
+    if processes.broken is not None:
+        rank, reason = processes.broken
+        print(f"phicoll.launch: group broken by rank {rank}: {reason}", file=sys.stderr)
+    worst = max(128 - status if status < 0 else status for status in processes.statuses.values())
+    return worst or (EXIT_BROKEN if processes.broken is not None else 0)
+
+
+def launch_threads(options: GroupOptions, program: str, arguments: list[str]) -> int:
+    try:
+        code = compile(Path(program).read_bytes(), program, "exec")
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ArgumentError("program", repr(program), f"a Python script ({error})") from error
+    sys.argv[:] = [program, *arguments]
+    sys.path.insert(0, str(Path(program).resolve().parent))
+
+    def script(comm: Any) -> int:
+        try:
+            exec(code, {"__name__": "__main__", "__file__": program, "__builtins__": __builtins__})
+        except SystemExit as error:
+            if error.code not in (None, 0):
+                raise
+        return 0
+
+    try:
+        ThreadedRun(script, (), options).results()
+    except Error:
+        raise
+    except Exception as error:
+        print(f"phicoll.launch: {error.__cause__}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
