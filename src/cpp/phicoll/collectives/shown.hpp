@@ -5,7 +5,8 @@
 // reach them, and else in a buffer in shared memory; the owner decides, and its line says where.
 //
 // A slot of a rank has one peer that looks at it. What is visible to whom:
-//   * `show` stores the two handles and then the number with release; who sees the number in `look` (acquire)
+//   * `show` stores the two handles and a note of the algorithm's, and then the number with release; who sees
+//   the number in `look` (acquire)
 //     sees the handles and what lies at the place to read.
 //   * `done` is the peer's signal (release) that it has read, and stored, all that it wanted there; after
 //     `await_done` (acquire) the owner sees what was stored, and may change or give up the places. A slot is
@@ -26,6 +27,7 @@ namespace phicoll {
 struct ShownPlaces {
   Data read;
   Data write;
+  std::uint64_t note;
 };
 
 /// Whether peers' loads and stores reach a range where it lies. What only the kernel reaches does not count.
@@ -43,6 +45,7 @@ struct alignas(arch::line_bytes) ShownLine {
   Word<std::uint64_t> number;
   ShownHandle read;
   ShownHandle write;
+  Word<std::uint64_t> note;
 };
 struct ShownSlot {
   Strided<ShownLine> shown;   // written by the owner
@@ -59,16 +62,18 @@ class Shown {
   Shown(const Setup& setup, std::size_t offset, int slots)
       : slots_(setup.at<ShownSlot>(offset)), slots_a_rank_(slots), rank_(setup.rank) {}
 
-  void show(Port& port, int slot, std::uint64_t number, Data read, Data write) {
+  void show(Port& port, int slot, std::uint64_t number, Data read, Data write, std::uint64_t note = 0) {
     ShownLine& line = at(rank_, slot).shown.value;
     store(port, line.read, port.expose(read));
     store(port, line.write, port.expose(write));
+    port.store_relaxed(line.note, note);
     port.signal(line.number, number);
   }
   ShownPlaces look(Port& port, int owner, int slot, std::uint64_t number) {
     ShownLine& line = at(owner, slot).shown.value;
     port.wait(line.number, at_least(number), owner);
-    return ShownPlaces{port.view(load(port, line.read), 0), port.view(load(port, line.write), 0)};
+    return ShownPlaces{port.view(load(port, line.read), 0), port.view(load(port, line.write), 0),
+                       port.load_relaxed(line.note)};
   }
   void done(Port& port, int owner, int slot, std::uint64_t number) {
     port.signal(at(owner, slot).done.value.word, number);

@@ -2,10 +2,14 @@
 
 // Every scan there is, one line each.
 
+#include "phicoll/collectives/scan/linear.hpp"
 #include "phicoll/collectives/scan/one_shot.hpp"
+#include "phicoll/collectives/scan/recursive_doubling.hpp"
 
 namespace phicoll {
 
-using ScanList = AlgorithmList<OneShotScan>;
+using ScanList = AlgorithmList<LinearScan,             //
+                               RecursiveDoublingScan,  //
+                               OneShotScan>;
 
 }  // namespace phicoll

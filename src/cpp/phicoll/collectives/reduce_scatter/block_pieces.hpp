@@ -1,0 +1,46 @@
+#pragma once
+
+// How the blocks of a reduce-scatter, of any lengths, pass through buffers of a fixed size: in portions, each
+// of which takes some elements from every block of a range of ranks. As many from each block as fit; where
+// not even one from each fits, one from each of as many blocks as do. All ranks know all counts, so all go
+// through the same portions.
+//
+// In place, a rank's result lies at the front of the blocks. A portion that begins at element `at` of the
+// blocks has its result at element `at` of the buffer, and what lies there is of this portion or of an
+// earlier one: all that is still needed of later ones lies behind it. So whoever has read its portion of all
+// blocks before it stores the result destroys nothing.
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "phicoll/collectives/call.hpp"
+
+namespace phicoll {
+
+/// Elements [at, at + most) of the blocks of ranks [first, end), as far as a block goes.
+struct BlockPortion {
+  std::size_t at;
+  std::size_t most;
+  int first;
+  int end;
+
+  std::size_t count(const Call& call, int block) const {
+    if (block < first || block >= end || at >= call.block_count(block)) return 0;
+    return std::min(most, call.block_count(block) - at);
+  }
+};
+
+/// portion(BlockPortion) for all of the call, `elements` elements of all blocks together at once.
+template <class Portion>
+void for_portions(const Call& call, int ranks, std::size_t elements, Portion portion) {
+  std::size_t longest = 0;
+  for (int r = 0; r < ranks; ++r) longest = std::max(longest, call.block_count(r));
+  const auto blocks = static_cast<int>(std::min(static_cast<std::size_t>(ranks), elements));
+  const std::size_t most = std::max<std::size_t>(1, elements / static_cast<std::size_t>(ranks));
+  for (std::size_t at = 0; at < longest; at += most)
+    for (int first = 0; first < ranks; first += blocks)
+      portion(BlockPortion{at, most, first, std::min(ranks, first + blocks)});
+}
+
+}  // namespace phicoll

@@ -1,0 +1,120 @@
+#pragma once
+
+// Reduce-scatter by pulling: each rank reads its block of every rank's blocks and combines them in rank
+// order, as in the "tiled" reductions of shared-memory libraries. No step depends on another, every byte is
+// read once, and an operator need not commute; the same bits in every run.
+//
+// What a rank's peers read lies in its send buffer where their loads reach that (transfer=load-store), and
+// else, or in place, in a buffer in shared memory, portion by portion; the owner decides and its line says
+// where. What is visible to whom: the line is published (release) behind the data; who sees it (acquire) sees
+// both. Each rank counts the portions that it has read (release) and ends a portion when all others have
+// counted it (acquire): nobody reads its blocks or its line any more, and it may change them.
+
+#include <cstdint>
+
+#include "phicoll/collectives/allreduce/transfer.hpp"
+#include "phicoll/collectives/reduce_scatter/block_pieces.hpp"
+
+namespace phicoll {
+
+struct PairwiseReduceScatter : DataAlgorithm {
+  struct Parameters {
+    Transfer transfer = Transfer::load_store;
+    int buffer = default_piece_bytes;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"pairwise", Origin::phicoll, "phicoll, after the usual direct algorithm",
+            "each rank reads its block of all ranks and combines them in rank order"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.choice("transfer", p.transfer, {"put-get", "load-store"},
+                   "data is copied to shared memory, or read where it lies");
+    visitor.integer("buffer", p.buffer, max_element_bytes, 1 << 24, "bytes of a rank's shared buffer");
+  }
+  static void limit(Parameters& p, const Shape& shape) { limit_buffer(p.buffer, shape.size(), 2); }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return ScratchBuffers::footprint(shape.size(), static_cast<std::size_t>(p.buffer)) +
+           shown_footprint(shape.size(), 1);
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : scratch_(setup, 0, static_cast<std::size_t>(p.buffer)),
+          shown_(setup, ScratchBuffers::footprint(setup.size(), static_cast<std::size_t>(p.buffer)), 1),
+          at_(static_cast<std::size_t>(setup.size())),
+          rank_(setup.rank),
+          ranks_(setup.size()),
+          bytes_(static_cast<std::size_t>(p.buffer)),
+          transfer_(p.transfer) {}
+
+    void operator()(Port& port, const Call& call) {
+      const std::size_t size = call.op.element_bytes;
+      if (ranks_ == 1) return move_some(port, call.receive, call.send, call.block_count(0) * size);
+      // In place, or a result within the send buffer, would be stored while others still read there.
+      const std::size_t all = call.block_at(ranks_ - 1) + call.block_count(ranks_ - 1);
+      const bool apart = call.receive.at + call.block_count(rank_) * size <= call.send.at ||
+                         call.send.at + all * size <= call.receive.at;
+      const bool direct =
+          transfer_ == Transfer::load_store && apart && directly_reachable(port, call.send, all * size);
+      for_portions(call, ranks_, bytes_ / size,
+                   [&](const BlockPortion& portion) { exchange(port, call, portion, direct); });
+    }
+
+   private:
+    void exchange(Port& port, const Call& call, const BlockPortion& portion, bool direct) {
+      ++portions_;
+      const std::size_t size = call.op.element_bytes;
+      std::size_t packed = 0;
+      for (int r = portion.first; r < portion.end; ++r) {
+        at_.data()[r] = packed;
+        packed += portion.count(call, r) * size;
+      }
+      const Data buffer = scratch_.get(port, 0);
+      if (!direct)
+        for (int r = portion.first; r < portion.end; ++r)
+          move_some(port, buffer + at_.data()[r], call.send + (call.block_at(r) + portion.at) * size,
+                    portion.count(call, r) * size);
+      shown_.show(port, 0, portions_, direct ? call.send : buffer, buffer,
+                  direct ? whole_blocks : packed_blocks);
+      const std::size_t mine = portion.count(call, rank_);
+      if (mine != 0) {
+        const Data result = call.receive + portion.at * size;
+        Data left = operand(port, call, portion, 0);
+        for (int r = 1; r < ranks_; ++r) {
+          port.combine(call.op, result, left, operand(port, call, portion, r), mine);
+          left = result;
+        }
+      }
+      shown_.count(port, 0, portions_);
+      for (int r = 0; r < ranks_; ++r)
+        if (r != rank_) shown_.await_count(port, r, 0, portions_);
+    }
+
+    // What rank r has for this rank's block.
+    Data operand(Port& port, const Call& call, const BlockPortion& portion, int r) {
+      const ShownPlaces places = shown_.look(port, r, 0, portions_);
+      return places.note == packed_blocks
+                 ? places.read + at_.data()[rank_]
+                 : places.read + (call.block_at(rank_) + portion.at) * call.op.element_bytes;
+    }
+
+    // What the place is that a rank shows: its whole send buffer, or this portion of its blocks only.
+    enum Note : std::uint64_t { whole_blocks = 1, packed_blocks = 2 };
+
+    ScratchBuffers scratch_;
+    Shown<Port> shown_;
+    AlignedVector<std::size_t> at_;  // bytes in a packed portion in front of each block's
+    std::uint64_t portions_ = 0;
+    int rank_;
+    int ranks_;
+    std::size_t bytes_;
+    Transfer transfer_;
+  };
+};
+
+}  // namespace phicoll
