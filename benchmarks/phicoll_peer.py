@@ -47,7 +47,8 @@ def find_bench() -> Path:
 class PhicollPeer:
     """One set of `ranks` ranks, ready to measure. A context manager; `close` is safe to call twice.
 
-    cpus: rank r is pinned to `cpus[r % len(cpus)]`. kind: "processes" or "threads". wait: the group's wait policy.
+    It holds the CPUs' measurement locks while it lives, and waits up to five minutes for them. cpus: rank r is pinned
+    to `cpus[r % len(cpus)]`. kind: "processes" or "threads". wait: the group's wait policy.
     """
 
     name = "phicoll"
@@ -60,7 +61,7 @@ class PhicollPeer:
         kind: str = "processes",
         wait: str = "adaptive",
         bench: Path | None = None,
-        start_s: float = 60.0,
+        start_s: float = 360.0,
     ) -> None:
         self.ranks, self.cpus = ranks, list(cpus)
         self.failed: str | None = None
@@ -105,6 +106,12 @@ class PhicollPeer:
     def probe(self, seed: int = 1) -> dict[str, Any]:
         """The probes of a round: read_ns, pingpong_ns, switch_ns, label (docs/records.md)."""
         return self.command(f"probe seed={seed}", 60.0)
+
+    def copy(self, operation: str, size_bytes: int, buffers: str, seed: int = 1) -> dict[str, Any]:
+        """The limit of an operation that moves data: `ns` of its bytes by the fastest way, and all `ways`."""
+        return self.command(
+            f"copy {OPERATIONS.get(operation, operation)} {size_bytes} {buffers} seed={seed}", 120.0
+        )
 
     def command(self, line: str, timeout_s: float) -> dict[str, Any]:
         if self.failed is not None:

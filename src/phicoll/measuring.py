@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from phicoll import _core, bench
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.progress import Display, display
-from phicoll.registry import as_text, check_operation, expand
+from phicoll.registry import REDUCTIONS, as_text, check_operation, expand
 from phicoll.results import Results, load
 from phicoll.simulating import SimulatedPlan
 from phicoll.storage import check_writable
@@ -30,6 +30,9 @@ __all__ = ["DEFINITIONS", "MAX_RANKS", "MODES", "Plan", "measure", "plan", "swee
 MODES = ("threads", "processes")
 DEFINITIONS = ("loop", "window")
 STARTS = ("warm", "evicted")
+BUFFERS = ("fresh", "reused")
+SIZES = "8,4K,1M"
+MAX_SIZE = 1 << 40
 MAX_RANKS = 1024
 MAX_EPISODES = 100_000
 MAX_ROUNDS = 100_000
@@ -65,6 +68,10 @@ def plan(
     algorithm: str | Iterable[str] | None = None,
     ranks: int | str | Sequence[int] = 2,
     machine: str | os.PathLike[str] | Machine | None = None,
+    sizes: int | str | Iterable[int | str] | None = None,
+    buffers: str | Sequence[str] | None = None,
+    type: str | None = None,
+    op: str | None = None,
     mode: str | Sequence[str] | None = None,
     definition: str | Sequence[str] | None = None,
     launches: int | None = None,
@@ -114,6 +121,7 @@ def plan(
         "executor": executor,
         "jobs": jobs,
     }
+    work = check_work(operation, sizes, buffers, type, op)
     if machine is not None:
         refuse(measured, "only without a machine: a simulated run has no such thing")
         return plan_simulated(
@@ -128,6 +136,7 @@ def plan(
             seed=seed,
             save=save,
             resume=resume,
+            work=work,
             **simulated,
         )
     refuse(simulated, "only with a machine, which is then simulated")
@@ -157,6 +166,7 @@ def plan(
         placement_text(placement),
         "--start",
         start,
+        *work_arguments(work),
     ]
     whole: dict[str, Any] = {
         "launches": launches,
@@ -207,6 +217,7 @@ def plan_simulated(
     jobs: int | None,
     save: str | Path | None,
     resume: bool,
+    work: dict[str, Any],
 ) -> SimulatedPlan:
     """The same for a simulated machine."""
     if executor is not None and jobs is not None:
@@ -237,7 +248,10 @@ def plan_simulated(
             option = {"definitions": "definition"}.get(name, name.replace("_", "-"))
             command += [f"--{option}", ",".join(value) if isinstance(value, list) else format_value(value)]
     output, go_on = check_output(save, resume)
+    if work:
+        command += work_arguments(work)
     planned = _core.plan_simulation(
+        **work,
         operation=operation,
         machine=machine,
         ranks=ranks,
@@ -255,6 +269,51 @@ def plan_simulated(
     if output is not None and not go_on and output.exists() and output.stat().st_size:
         load(output)  # refuses to append to what is not ours
     return SimulatedPlan(planned, output, executor, workers)
+
+
+def check_work(
+    operation: str,
+    sizes: Any,
+    buffers: str | Sequence[str] | None,
+    type: str | None,
+    op: str | None,
+) -> dict[str, Any]:
+    """What the operation is called with: nothing for a barrier. Refuses what it does not take."""
+    if operation == "barrier":
+        refuse({"sizes": sizes, "buffers": buffers, "type": type, "op": op}, "only where data moves")
+        return {}
+    work: dict[str, Any] = {
+        "sizes": check_sizes(SIZES if sizes is None else sizes),
+        "buffers": check_choices("buffers", "fresh" if buffers is None else buffers, BUFFERS),
+    }
+    if operation in REDUCTIONS:
+        work |= {"type": "float32" if type is None else str(type), "op": "sum" if op is None else str(op)}
+        for size in work["sizes"]:
+            _core.check_work(operation, size, work["type"], work["op"])
+    else:
+        refuse({"type": type, "op": op}, "only with " + ", ".join(REDUCTIONS))
+    return work
+
+
+def check_sizes(sizes: Any) -> list[int]:
+    """Bytes, as numbers or as texts such as ``4K``."""
+    found: list[int] = []
+    for part in as_list(sizes):
+        found += (
+            _core.parse_sizes(part) if isinstance(part, str) else [check_whole("sizes", part, 0, MAX_SIZE)]
+        )
+    if not found:
+        raise ArgumentError("sizes", "none", "bytes such as 8 or '4K'")
+    return list(dict.fromkeys(found))
+
+
+def work_arguments(work: dict[str, Any]) -> list[str]:
+    """Of ``phicoll-bench run``."""
+    arguments = []
+    for name, value in work.items():
+        text = ",".join(map(str, value)) if isinstance(value, list) else value
+        arguments += [f"--{'size' if name == 'sizes' else name}", text]
+    return arguments
 
 
 def format_value(value: Any) -> str:
@@ -306,6 +365,10 @@ def sweep(
     algorithm: str | Iterable[str] | None = None,
     ranks: int | str | Sequence[int] = 2,
     machine: str | os.PathLike[str] | Machine | None = None,
+    sizes: int | str | Iterable[int | str] | None = None,
+    buffers: str | Sequence[str] | None = None,
+    type: str | None = None,
+    op: str | None = None,
     mode: str | Sequence[str] | None = None,
     definition: str | Sequence[str] | None = None,
     launches: int | None = None,
@@ -340,7 +403,8 @@ def sweep(
     Parameters
     ----------
     operation:
-        ``"barrier"``.
+        ``"barrier"``, ``"broadcast"``, ``"reduce"``, ``"allreduce"``, ``"gather"``, ``"scatter"``, ``"allgather"``,
+        ``"alltoall"``, ``"scan"`` or ``"reduce_scatter"``.
     algorithm:
         Specs such as ``"dissemination:ways=3,std-barrier"`` or a list of them; sets are ``all``, ``references``,
         ``paper-000``, ``paper-001``, ``paper-002`` and ``paper-004``.
@@ -349,6 +413,13 @@ def sweep(
     machine:
         A simulated machine's name or file, perhaps with changes (``"xeon-phi-5110p:ring.hop=0"``); ``None`` for this
         machine. References have no simulated form.
+    sizes:
+        Bytes of the count argument, ``[8, 4096]`` or ``"8,4K,1M"`` (the default): the message, or one block of gather,
+        scatter, allgather, alltoall and reduce_scatter. Not for barriers.
+    buffers:
+        ``"fresh"`` (the default: the owner writes what it sends before each call), ``"reused"`` (once) or both.
+    type, op:
+        Element type and operator of reductions (``"float32"`` and ``"sum"``).
     mode:
         ``"threads"`` (the default), ``"processes"`` or both.
     definition:
@@ -417,6 +488,10 @@ def sweep(
         operation,
         algorithm=algorithm,
         ranks=ranks,
+        sizes=sizes,
+        buffers=buffers,
+        type=type,
+        op=op,
         mode=mode,
         definition=definition,
         launches=launches,
@@ -455,6 +530,7 @@ def measure(algorithm: str | Iterable[str], **options: Any) -> Results:
     """Measure or simulate one algorithm or a few; takes what :func:`sweep` takes.
 
     ``phicoll.measure("dissemination", ranks=2, mode="processes")``
+    ``phicoll.measure("ring", operation="broadcast", sizes="4K")``
     ``phicoll.measure("dissemination", ranks=240, machine="xeon-phi-5110p")``
     """
     return sweep(algorithm=algorithm, **options)

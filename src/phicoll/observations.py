@@ -152,6 +152,9 @@ def subject_of(
             origin=str(point.get("origin") or ""),
             source=str(point.get("source") or ""),
             machine_digest=str(point.get("machine_digest") or ""),
+            buffers=str(point.get("buffers") or ""),
+            type=str(point.get("type") or ""),
+            op=str(point.get("op") or ""),
         )
     return subject
 

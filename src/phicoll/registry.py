@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OPERATIONS",
+    "REDUCTIONS",
     "Algorithm",
     "AlgorithmList",
     "Parameter",
@@ -26,7 +27,9 @@ __all__ = [
 ]
 
 #: Operations that this version has.
-OPERATIONS = ("barrier",)
+OPERATIONS: tuple[str, ...] = tuple(_core.operations())
+#: Those that combine elements with an operator.
+REDUCTIONS: tuple[str, ...] = tuple(_core.reductions())
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def expand(algorithm: str | Iterable[str] = "all", operation: str = "barrier") -
     algorithm:
         ``name:parameter=value:...``, several separated by commas or as a list; sets are expanded.
     operation:
-        ``"barrier"``.
+        ``"barrier"``, ``"broadcast"`` and so on, one of ``OPERATIONS``.
 
     Raises
     ------

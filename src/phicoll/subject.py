@@ -6,14 +6,15 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Subject"]
+__all__ = ["Subject", "size_text"]
 
 
 @dataclass(frozen=True)
 class Subject:
     """One algorithm with its parameters in one setting; equal subjects are summarised together.
 
-    ``parameters`` and ``cpus`` are kept as text so that a subject can be a key. ``label`` is ``"remote"``,
+    ``parameters`` and ``cpus`` are kept as text so that a subject can be a key. ``size_bytes`` is what the operation's
+    count argument says, 0 for a barrier, which has no ``buffers``, ``type`` and ``op``. ``label`` is ``"remote"``,
     ``"same-core"`` or ``None`` (simulated), as docs/records.md defines it.
     """
 
@@ -38,6 +39,9 @@ class Subject:
     origin: str
     source: str
     machine_digest: str = ""
+    buffers: str = ""
+    type: str = ""
+    op: str = ""
 
     @property
     def setting(self) -> tuple[Any, ...]:
@@ -57,6 +61,9 @@ class Subject:
             self.imbalance_ns,
             self.start,
             self.label or "",
+            self.buffers,
+            self.type,
+            self.op,
         )
 
     @property
@@ -79,8 +86,10 @@ class Subject:
             words.append(self.machine)
         if self.simulated:
             words.append(self.placement)
-        if self.size_bytes:
-            words.append(f"{self.size_bytes} B")
+        if self.operation != "barrier":
+            words.append(f"{size_text(self.size_bytes)} {self.buffers}".rstrip())
+        if self.type:
+            words.append(f"{self.type} {self.op}")
         words.append(self.definition)
         if self.delay_ns:
             words.append(f"delay {self.delay_ns:g} ns")
@@ -94,6 +103,14 @@ class Subject:
         if self.label:
             words.append(self.label)
         return ", ".join(words)
+
+
+def size_text(size_bytes: int) -> str:
+    """``8 B``, ``4 KB``, ``16 MB``: whole units of 1,024 only."""
+    for shift, unit in ((30, "GB"), (20, "MB"), (10, "KB")):
+        if size_bytes and size_bytes % (1 << shift) == 0:
+            return f"{size_bytes >> shift} {unit}"
+    return f"{size_bytes} B"
 
 
 def shorten(cpus: list[int]) -> str:

@@ -6,17 +6,12 @@
 #include <vector>
 
 #include "bindings/register.hpp"
-#include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/group/options.hpp"
 #include "phicoll/measure/subjects.hpp"
 
 namespace phicoll {
 namespace bindings {
 namespace {
-
-void check_operation(const std::string& operation) {
-  if (operation != "barrier") throw ArgumentError("operation", "'" + operation + "'", "barrier");
-}
 
 py::dict parameter_dict(const ParameterInfo& info) {
   py::dict found;
@@ -31,7 +26,7 @@ py::dict algorithm_dict(const AlgorithmInfo& info) {
   py::list parameters;
   for (const ParameterInfo& parameter : info.parameters) parameters.append(parameter_dict(parameter));
   if (info.origin != Origin::reference) {
-    py::dict wait;  // every barrier of ours takes it
+    py::dict wait;  // every algorithm of ours takes it
     wait["name"] = "wait";
     wait["range"] = "spin, pause, pause(n), yield, adaptive";
     wait["default"] = "adaptive";
@@ -47,42 +42,81 @@ py::dict algorithm_dict(const AlgorithmInfo& info) {
   return found;
 }
 
+std::vector<std::string> all_operations() {
+  std::vector<std::string> names;
+  for (int o = 0; o < operations; ++o) names.emplace_back(to_string(static_cast<Operation>(o)));
+  return names;
+}
+
 py::list algorithms(const std::string& operation) {
-  check_operation(operation);
+  const Operation of = measure::parse_operation(operation);
   py::list found;
-  for (const AlgorithmInfo& info : barrier_algorithms()) found.append(algorithm_dict(info));
-  for (const AlgorithmInfo& info : measure::reference_barriers()) found.append(algorithm_dict(info));
+  for (const AlgorithmInfo& info : family(of).algorithms()) found.append(algorithm_dict(info));
+  for (const AlgorithmInfo& info : measure::references(of)) found.append(algorithm_dict(info));
   return found;
 }
 
 std::vector<std::string> algorithm_sets(const std::string& operation) {
-  check_operation(operation);
-  std::vector<std::string> names = barrier_sets();
+  std::vector<std::string> names = family(measure::parse_operation(operation)).set_names();
   names.emplace_back("references");
   return names;
 }
 
+// A barrier, or an operation with a size: what a call of it needs.
+measure::Work work_of(const std::string& operation, std::uint64_t size_bytes, const std::string& type,
+                      const std::string& op) {
+  measure::Work work;
+  work.operation = measure::parse_operation(operation);
+  work.bytes = work.moves_data() ? size_bytes : 0;
+  if (work.reduces()) {
+    work.type = parse_type(type);
+    work.op = parse_op(op);
+    measure::check_work(work);
+  }
+  return work;
+}
+
 std::vector<std::string> expand(const std::string& operation, const std::string& text) {
-  check_operation(operation);
   std::vector<std::string> found;
-  for (const measure::Subject& subject : measure::parse_subjects(text)) found.push_back(subject.text());
+  for (const measure::Subject& subject :
+       measure::parse_subjects(text, work_of(operation, 0, "float32", "sum")))
+    found.push_back(subject.text());
   return found;
 }
 
 std::string effective(const std::string& operation, const std::string& spec, int ranks,
-                      const std::string& placement) {
-  check_operation(operation);
-  return effective_barrier(parse_barrier(spec), shape_on_host(ranks, placement)).text();
+                      const std::string& placement, std::uint64_t size_bytes) {
+  const measure::Work work = work_of(operation, size_bytes, "float32", "sum");
+  const measure::Subject subject{{}, false, family(work.operation).parse(spec), work};
+  return measure::effective_subject(subject, shape_on_host(ranks, placement)).text();
+}
+
+void check_work(const std::string& operation, std::uint64_t size_bytes, const std::string& type,
+                const std::string& op) {
+  work_of(operation, size_bytes, type, op);
 }
 
 }  // namespace
 
 void register_registry(py::module_& module) {
+  module.def("operations", &all_operations);
+  module.def("reductions", [] {
+    std::vector<std::string> names;
+    for (const std::string& name : all_operations()) {
+      measure::Work work;
+      work.operation = measure::parse_operation(name);
+      if (work.reduces()) names.push_back(name);
+    }
+    return names;
+  });
+  module.def("parse_sizes", &measure::parse_sizes, py::arg("text"));
+  module.def("check_work", &check_work, py::arg("operation"), py::arg("size_bytes"), py::arg("type"),
+             py::arg("op"));
   module.def("algorithms", &algorithms, py::arg("operation"));
   module.def("algorithm_sets", &algorithm_sets, py::arg("operation"));
   module.def("expand", &expand, py::arg("operation"), py::arg("text"));
   module.def("effective", &effective, py::arg("operation"), py::arg("spec"), py::arg("ranks"),
-             py::arg("placement") = "");
+             py::arg("placement") = "", py::arg("size_bytes") = 0);
   module.def(
       "parse_wait", [](const std::string& text) { return to_string(parse_wait_policy(text)); },
       py::arg("text"));

@@ -18,7 +18,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "list", help="algorithms with their parameters, and named sets; simulated machines"
     )
     parser.add_argument(
-        "operation", nargs="?", default="barrier", metavar="WHAT", help="barrier, machines, or machine NAME"
+        "operation",
+        nargs="?",
+        default="barrier",
+        metavar="WHAT",
+        help="an operation, machines, or machine NAME",
     )
     parser.add_argument(
         "name", nargs="?", help="of a machine: a shipped one, or a file, perhaps with changes"

@@ -14,7 +14,7 @@ from phicoll.storage import check_writable
 
 __all__ = ["FORMATS", "add"]
 
-KINDS = ("auto", "comparison", "ranks", "probes", "distributions")
+KINDS = ("auto", "comparison", "ranks", "sizes", "probes", "distributions")
 FORMATS = (".png", ".svg", ".pdf")
 
 
@@ -27,12 +27,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--kind", default="auto", choices=KINDS, help="what to show (default: auto)")
     parser.add_argument(
         "--unit",
-        choices=("lines", "switches", "ns", "us", "cycles"),
+        choices=("lines", "switches", "ns", "us", "cycles", "GB/s"),
         help="the axis (default: lines, switches or, simulated, us)",
     )
     parser.add_argument("--label", choices=("remote", "same-core"), help="which rounds (default: remote)")
     parser.add_argument("--most", type=int, metavar="N", help="only so many algorithms, the fastest")
-    parser.add_argument("--highlight", type=int, metavar="N", help="how many algorithms in colour (ranks)")
+    parser.add_argument(
+        "--highlight", type=int, metavar="N", help="how many algorithms in colour (ranks, sizes)"
+    )
     parser.add_argument("--dpi", type=int, default=150, help="dots per inch of a .png (default: 150)")
     parser.set_defaults(function=run)
 

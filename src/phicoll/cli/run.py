@@ -8,6 +8,7 @@ import sys
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
 from phicoll.measuring import sweep
+from phicoll.registry import OPERATIONS
 from phicoll.results import Results
 
 __all__ = ["add"]
@@ -15,6 +16,7 @@ __all__ = ["add"]
 #: Arguments of sweep() that are called otherwise on the command line.
 NAMES = {
     "save": "output",
+    "sizes": "size",
     "budget_s": "budget",
     "target_width": "target-width",
     "lock_wait_s": "lock-wait",
@@ -29,6 +31,7 @@ EXAMPLES = """algorithms are separated by commas, their parameters by colons:
   phicoll run barrier --algorithm dissemination:ways=3,static-tournament:ways=4:notify=local,std-barrier \\
       --ranks 2,4,8 --mode threads,processes --oversubscribe -o r.jsonl
   phicoll run barrier --algorithm all --machine xeon-phi-5110p --ranks 8..232:8 -o simulated.jsonl
+  phicoll run allreduce --algorithm auto --size 8,4K,1M --mode processes -o allreduce.jsonl
 sets: all, references, paper-000, paper-001, paper-002, paper-004"""
 
 
@@ -39,7 +42,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("operation", help="barrier")
+    parser.add_argument("operation", help=", ".join(OPERATIONS))
     parser.add_argument(
         "--algorithm",
         metavar="LIST",
@@ -54,6 +57,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="simulate M instead of measuring here: a name (phicoll list machines) or a machine file, perhaps with "
         "changes such as xeon-phi-5110p:ring.hop=0",
     )
+    parser.add_argument(
+        "--size", metavar="LIST", help="bytes of the count argument (default: 8,4K,1M); not for barriers"
+    )
+    parser.add_argument(
+        "--buffers",
+        metavar="LIST",
+        help="fresh (written by their owner before each call), reused, or both (default: fresh)",
+    )
+    parser.add_argument("--type", help="element type of reductions (default: float32)")
+    parser.add_argument("--op", help="operator of reductions (default: sum)")
     parser.add_argument("--mode", metavar="LIST", help="threads, processes or both (default: threads)")
     parser.add_argument(
         "--definition",
@@ -133,6 +146,10 @@ def measure(arguments: argparse.Namespace) -> Results:
         arguments.operation,
         algorithm=arguments.algorithm,
         ranks=arguments.ranks,
+        sizes=arguments.size,
+        buffers=arguments.buffers,
+        type=arguments.type,
+        op=arguments.op,
         mode=arguments.mode,
         definition=arguments.definition,
         launches=arguments.launches,

@@ -92,6 +92,8 @@ class Regression:
             "mode": subject.mode,
             "machine": subject.machine,
             "ranks": subject.ranks,
+            "size_bytes": subject.size_bytes,
+            "buffers": subject.buffers,
             "definition": subject.definition,
             "label": subject.label,
             "unit": self.unit,

@@ -7,6 +7,7 @@ count; the ideal meta-algorithm takes the best at each count.
 
 from __future__ import annotations
 
+import functools
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import numpy as np
 
 from phicoll.compare.table import Comparison, Row
 from phicoll.registry import short_spec
+from phicoll.subject import size_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +51,7 @@ class Summary(Sequence[SummaryRow]):
 
     title: str
     ranks: list[int]
+    operation: str = "barrier"
     rows: list[SummaryRow] = field(default_factory=list)
     ideal: list[Ideal] = field(default_factory=list)
     #: Algorithms that were not measured, or not verified, at every rank count.
@@ -105,6 +108,7 @@ class Summary(Sequence[SummaryRow]):
 
     def __str__(self) -> str:
         counts = ", ".join(map(str, self.ranks))
+        short = functools.partial(short_spec, self.operation)
         lines = [f"{self.title}: geometric mean over {counts} ranks"]
         width = max([len(short(row.spec)) for row in self.rows] + [20])
         lines.append(f"  {'ideal meta-algorithm'.ljust(width)}  {self.ideal_ns:10,.0f} ns")
@@ -122,10 +126,6 @@ class Summary(Sequence[SummaryRow]):
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
-
-
-def short(spec: str) -> str:
-    return short_spec("barrier", spec)
 
 
 def geomean(values: Sequence[float]) -> float:
@@ -153,6 +153,9 @@ def summarise(comparison: Comparison, references: bool = True) -> list[Summary]:
                 subject.mode,
                 subject.machine,
                 subject.size_bytes,
+                subject.buffers,
+                subject.type,
+                subject.op,
                 subject.placement,
                 subject.definition,
                 subject.delay_ns,
@@ -168,6 +171,8 @@ def summarise(comparison: Comparison, references: bool = True) -> list[Summary]:
 def summarise_family(rows: Sequence[Row]) -> Summary:
     subject = rows[0].subject
     words = [subject.operation, subject.mode, subject.definition]
+    if subject.operation != "barrier":
+        words.insert(1, f"{size_text(subject.size_bytes)} {subject.buffers}".rstrip())
     if subject.machine != "host":
         words.append(subject.machine)
     if subject.label:
@@ -180,7 +185,10 @@ def summarise_family(rows: Sequence[Row]) -> Summary:
     ranks = sorted({count for by in medians.values() for count in by})
     complete = {spec: by for spec, by in medians.items() if len(by) == len(ranks)}
     summary = Summary(
-        ", ".join(words), ranks, incomplete=sorted(spec for spec in names if spec not in complete)
+        ", ".join(words),
+        ranks,
+        subject.operation,
+        incomplete=sorted(spec for spec in names if spec not in complete),
     )
     for count in ranks:
         at = {spec: by[count] for spec, by in medians.items() if count in by}

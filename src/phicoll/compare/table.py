@@ -86,6 +86,9 @@ class Row:
             "placement": subject.placement,
             "oversubscribed": subject.oversubscribed,
             "size_bytes": subject.size_bytes,
+            "buffers": subject.buffers,
+            "type": subject.type,
+            "op": subject.op,
             "definition": subject.definition,
             "delay_ns": subject.delay_ns,
             "imbalance_ns": subject.imbalance_ns,
@@ -242,6 +245,8 @@ def order_of(subject: Subject) -> tuple[Any, ...]:
         subject.ranks,
         subject.definition,
         subject.label or "",
+        subject.buffers,
+        subject.size_bytes,
         place,
         subject.setting,
     )

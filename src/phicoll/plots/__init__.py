@@ -10,6 +10,7 @@ from phicoll.plots.counts import draw_counts
 from phicoll.plots.distributions import draw_distribution
 from phicoll.plots.probes import draw_probes
 from phicoll.plots.ranks import draw_ranks
+from phicoll.plots.sizes import draw_sizes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,10 +24,11 @@ __all__ = [
     "draw_distribution",
     "draw_probes",
     "draw_ranks",
+    "draw_sizes",
     "figure",
 ]
 
-KINDS = ("auto", "comparison", "ranks", "probes", "distributions")
+KINDS = ("auto", "comparison", "ranks", "sizes", "probes", "distributions")
 
 
 def figure(results: Results, kind: str = "auto", **options: Any) -> Figure:
@@ -38,12 +40,14 @@ def figure(results: Results, kind: str = "auto", **options: Any) -> Figure:
         What to show.
     kind:
         ``"comparison"``: algorithms side by side, a panel for each rank count and definition. ``"ranks"``: lines over
-        rank counts. ``"probes"``: the machine over the time of the run. ``"distributions"``: threads against
-        processes. ``"auto"``: lines over ranks where there are more than three rank counts, else the comparison.
+        rank counts. ``"sizes"``: lines over the sizes of messages. ``"probes"``: the machine over the time of the run.
+        ``"distributions"``: threads against processes. ``"auto"``: lines over sizes where there are several, lines
+        over ranks where there are more than three rank counts, else the comparison.
     **options:
-        ``unit``: ``"lines"``, ``"switches"``, ``"ns"``, ``"us"`` or ``"cycles"`` (simulated: us by default);
+        ``unit``: ``"lines"``, ``"switches"``, ``"ns"``, ``"us"``, ``"cycles"`` (simulated: us by default) or, over
+        sizes, ``"GB/s"``;
         ``label``: ``"remote"`` or ``"same-core"``; ``most``: how many algorithms, the fastest first (comparison,
-        distributions); ``highlight``: how many in colour (ranks).
+        distributions); ``highlight``: how many in colour (ranks, sizes).
 
     Raises
     ------
@@ -55,5 +59,12 @@ def figure(results: Results, kind: str = "auto", **options: Any) -> Figure:
     if kind not in KINDS:
         raise ArgumentError("kind", repr(kind), ", ".join(KINDS))
     if kind == "auto":
-        kind = "ranks" if len({point.get("ranks") for point in results.points}) > 3 else "comparison"
+        several = len({point.get("size_bytes") for point in results.points}) > 1
+        kind = (
+            "sizes"
+            if several
+            else "ranks"
+            if len({point.get("ranks") for point in results.points}) > 3
+            else "comparison"
+        )
     return layout.LAYOUTS[kind](results, **layout.check_options(kind, options))

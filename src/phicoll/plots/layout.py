@@ -13,7 +13,9 @@ from phicoll.plots.comparison import draw_comparison
 from phicoll.plots.distributions import draw_distribution
 from phicoll.plots.probes import draw_probes
 from phicoll.plots.ranks import draw_ranks
+from phicoll.plots.sizes import draw_sizes
 from phicoll.plots.style import MODE_MARKERS, ORIGIN_COLOURS
+from phicoll.subject import size_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,10 +27,11 @@ __all__ = ["LAYOUTS", "check_options"]
 OPTIONS = {
     "comparison": {"unit", "label", "most"},
     "ranks": {"unit", "label", "highlight"},
+    "sizes": {"unit", "label", "highlight"},
     "probes": set[str](),
     "distributions": {"unit", "label", "most"},
 }
-VALUES = {"unit": ("lines", "switches", "ns", "us", "cycles"), "label": ("remote", "same-core")}
+VALUES = {"unit": ("lines", "switches", "ns", "us", "cycles", "GB/s"), "label": ("remote", "same-core")}
 
 
 def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,6 +44,8 @@ def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
             )
         if name in VALUES and value not in VALUES[name]:
             raise ArgumentError(name, repr(value), ", ".join(VALUES[name]))
+    if given.get("unit") == "GB/s" and kind != "sizes":
+        raise ArgumentError("unit", f"'GB/s' for {kind}", "GB/s for sizes alone")
     return given
 
 
@@ -62,7 +67,8 @@ def chosen_rows(results: Results, label: str | None) -> list[Row]:
 def key(row: Row) -> tuple[Any, ...]:
     s = row.subject
     where = (s.machine, s.machine_digest, s.placement if s.simulated else "")
-    return (s.operation, *where, s.ranks, s.size_bytes, s.definition, s.delay_ns, s.imbalance_ns, s.start)
+    data = (s.size_bytes, s.buffers, s.type, s.op)
+    return (s.operation, *where, s.ranks, *data, s.definition, s.delay_ns, s.imbalance_ns, s.start)
 
 
 def unit_of(rows: Sequence[Row], unit: str | None, otherwise: str | None) -> str | None:
@@ -86,6 +92,8 @@ def panels(rows: Sequence[Row], of: Callable[[Row], tuple[Any, ...]]) -> dict[tu
 def panel_title(row: Row, mode: bool) -> str:
     s = row.subject
     words = [f"{s.ranks} ranks" if not mode else s.mode, s.definition]
+    if s.operation != "barrier":
+        words.insert(1, f"{size_text(s.size_bytes)} {s.buffers}".rstrip())
     if s.oversubscribed and not mode:
         words[0] += f" on {len(set(json.loads(s.cpus)))} CPUs"
     if s.delay_ns:
@@ -152,7 +160,8 @@ def legend(figure: Figure, rows: Sequence[Row]) -> None:
 def of_one_machine(row: Row) -> tuple[Any, ...]:
     """What may stand in one panel over ranks: never measured and simulated numbers, or two machines."""
     s = row.subject
-    return (s.mode, s.machine, s.machine_digest, s.placement if s.simulated else "", s.definition)
+    where = (s.mode, s.machine, s.machine_digest, s.placement if s.simulated else "")
+    return (s.operation, *where, s.size_bytes, s.buffers, s.type, s.op, s.definition)
 
 
 def ranks(results: Results, unit: str | None = None, label: str | None = None, highlight: int = 6) -> Figure:
@@ -172,7 +181,38 @@ def ranks(results: Results, unit: str | None = None, label: str | None = None, h
         draw_ranks(ax, of, unit=unit_of(of, unit, "ns") or "ns", highlight=highlight)
         s = of[0].subject
         words = [s.mode, s.machine, s.placement] if s.simulated else [s.mode]
+        if s.operation != "barrier":
+            words.insert(0, f"{size_text(s.size_bytes)} {s.buffers}".rstrip())
         ax.set_title(f"{s.operation}: {', '.join([*words, s.definition])}", loc="left", pad=14)
+    for ax in axes.flat[len(found) :]:
+        ax.set_visible(False)
+    return figure
+
+
+def of_one_size_axis(row: Row) -> tuple[Any, ...]:
+    """What may stand in one panel over sizes."""
+    s = row.subject
+    where = (s.mode, s.machine, s.machine_digest, s.placement if s.simulated else "")
+    return (s.operation, s.ranks, *where, s.buffers, s.type, s.op, s.definition, s.label or "")
+
+
+def sizes(results: Results, unit: str | None = None, label: str | None = None, highlight: int = 6) -> Figure:
+    rows = [row for row in chosen_rows(results, label) if row.subject.operation != "barrier"]
+    if not rows:
+        raise ArgumentError("results", "no operation that moves data", "at least one for kind sizes")
+    found = panels(rows, of_one_size_axis)
+    columns = min(2, len(found))
+    lines = -(-len(found) // columns)
+    figure = new_figure(6.8 * columns, 3.6 * lines)
+    axes = figure.subplots(lines, columns, squeeze=False)
+    for ax, of in zip(axes.flat, found.values(), strict=False):
+        taken = unit if unit == "GB/s" else unit_of(of, unit, "us")
+        draw_sizes(ax, of, unit=taken or "us", highlight=highlight)
+        s = of[0].subject
+        words = [f"{s.ranks} {'ranks' if s.simulated else s.mode}"]
+        words += [s.machine, s.placement] if s.simulated else []
+        words += [word for word in (s.buffers, f"{s.type} {s.op}".strip(), s.definition) if word]
+        ax.set_title(f"{s.operation}: {', '.join(words)}", loc="left")
     for ax in axes.flat[len(found) :]:
         ax.set_visible(False)
     return figure
@@ -230,6 +270,7 @@ def distributions(
 LAYOUTS: dict[str, Callable[..., Figure]] = {
     "comparison": comparison,
     "ranks": ranks,
+    "sizes": sizes,
     "probes": probes,
     "distributions": distributions,
 }

@@ -1,0 +1,95 @@
+"""Time, or bytes per time, over the size of the message: both axes logarithmic, intervals as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from phicoll.compare import Row
+from phicoll.compare.units import Estimate
+from phicoll.plots.comparison import estimate_in
+from phicoll.plots.ranks import name_ends
+from phicoll.plots.style import PALE, SERIES, plain_log_ticks, tidy
+from phicoll.subject import size_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_sizes"]
+
+MOST_TICKS = 12
+AXES = {
+    "ns": "median time per call, ns",
+    "us": "median time per call, us",
+    "lines": "median time per call, one-way line transfers",
+    "switches": "median time per call, switches",
+    "cycles": "median time per call, cycles (simulated)",
+    "GB/s": "bytes of the count argument per time, GB/s",
+}
+
+
+def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: int = 6) -> Axes:
+    """Draw one panel: a line for each algorithm over the sizes.
+
+    Parameters
+    ----------
+    ax:
+        Where to draw; returned.
+    rows:
+        Rows of a comparison that differ in algorithm and size only.
+    unit:
+        ``"ns"``, ``"us"``, ``"lines"``, ``"switches"``, ``"cycles"`` or ``"GB/s"``: bytes of the argument by time.
+    highlight:
+        How many algorithms are drawn in colour and named: those with the lowest geometric mean time.
+    """
+    series: dict[str, dict[int, tuple[float, float, float]]] = {}
+    times: dict[str, list[float]] = {}
+    for row in rows:
+        found = value_of(row, unit)
+        if row.verified and found is not None and row.time is not None:
+            series.setdefault(row.name, {})[row.subject.size_bytes] = found
+            times.setdefault(row.name, []).append(max(row.time.median, 1e-3))
+    if not series:
+        ax.text(0.5, 0.5, "nothing verified to show", ha="center", va="center", transform=ax.transAxes)
+        return ax
+    sizes = sorted({size for by in series.values() for size in by})
+    names = sorted(series, key=lambda name: (len(series[name]) < len(sizes), np.mean(np.log(times[name]))))
+    ends: list[tuple[float, str, str]] = []
+    for index, name in enumerate(names):
+        at = sorted(series[name])
+        colour = SERIES[index % len(SERIES)] if index < highlight else PALE
+        medians = [series[name][size][0] for size in at]
+        x = [max(1, size) for size in at]
+        ax.plot(
+            x, medians, color=colour, marker="o", markersize=3.5, linewidth=1.6 if index < highlight else 0.9
+        )
+        if index < highlight:
+            lows, highs = ([series[name][size][side] for size in at] for side in (1, 2))
+            ax.vlines(x, lows, highs, color=colour, linewidth=2.4, alpha=0.45)
+            ends.append((medians[-1], name, colour))
+    values = [value for by in series.values() for point in by.values() for value in point if value > 0]
+    low, high = min(values) * 0.85, max(values) * 1.2
+    plain_log_ticks(ax, "y", low, high)
+    ax.set_ylim(low, high)
+    ax.set_xscale("log", base=2)
+    ticks = sizes[:: -(-len(sizes) // MOST_TICKS)]
+    ax.set_xticks([max(1, size) for size in ticks], [size_text(size) for size in ticks])
+    ax.minorticks_off()
+    ax.set_xlabel("size of the count argument")
+    ax.set_ylabel(AXES[unit])
+    tidy(ax, "both")
+    name_ends(ax, ends, low, high)
+    return ax
+
+
+def value_of(row: Row, unit: str) -> tuple[float, float, float] | None:
+    """Median, low and high."""
+    if unit == "GB/s":
+        if row.time is None or row.time.low <= 0 or not row.subject.size_bytes:
+            return None
+        size = row.subject.size_bytes
+        return size / row.time.median, size / row.time.high, size / row.time.low
+    found: Estimate | None = estimate_in(row, unit) if unit in ("ns", "us") else getattr(row, unit)
+    return (found.median, found.low, found.high) if found is not None else None

@@ -1,0 +1,107 @@
+"""measure and sweep of operations that move data: real runs, short ones, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import phicoll
+from phicoll.cli import main
+from phicoll.measuring import plan
+from phicoll.registry import OPERATIONS, REDUCTIONS
+
+QUICK = {
+    "launches": 1,
+    "rounds": 2,
+    "calls": 10,
+    "window_calls": 4,
+    "progress": False,
+    "oversubscribe": True,
+    "lock_wait_s": 120,
+}
+DATA = [operation for operation in OPERATIONS if operation != "barrier"]
+
+
+@pytest.mark.parametrize("operation", DATA)
+def test_every_operation_is_verified_and_measured(operation):
+    results = phicoll.sweep(
+        operation, algorithm="auto", sizes=[8, "4K"], ranks=2, mode=["threads", "processes"], **QUICK
+    )
+    assert results.reason == "complete"
+    assert not results.unverified
+    settings = {(s.operation, s.mode, s.size_bytes, s.buffers, s.definition) for s in results.subjects}
+    assert len(settings) == 2 * 2 * 2
+    for point in results.points:
+        assert point["chosen"]["spec"]
+        assert ("op" in point) == (operation in REDUCTIONS)
+        assert point["moved_bytes"] > 0
+    assert all(sample["value_ns"] is not None for sample in results.samples)
+
+
+def test_sizes_and_buffers_are_settings_of_their_own(tmp_path):
+    path = tmp_path / "r.jsonl"
+    options = {"algorithm": "auto", "sizes": "8,64K", "buffers": "fresh,reused", "save": path, "seed": 1}
+    results = phicoll.sweep("broadcast", ranks=2, **options, **QUICK)
+    assert len(results.compare().groups()) == 2 * 2 * 2
+    assert {row.subject.buffers for row in results.compare()} == {"fresh", "reused"}
+    copies = [copy for record in results.rounds for copy in record.get("copies", [])]
+    assert {copy["size_bytes"] for copy in copies} == {65536}
+    assert all(copy["bytes"] == 65536 and copy["ns"] > 0 for copy in copies)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-3]))
+    resumed = phicoll.sweep("broadcast", ranks=2, resume=True, **options, **QUICK)
+    assert resumed.reason == "complete"
+    assert len(resumed) >= len(results)
+    for kind in ("sizes", "comparison"):
+        assert results.plot(kind).axes
+    assert results.plot(unit="GB/s").axes
+    assert set(results.to_dataframe()["size_bytes"]) == {8, 65536}
+
+
+@pytest.mark.parametrize(
+    ("operation", "options", "argument"),
+    [
+        ("barrier", {"sizes": 8}, "sizes"),
+        ("broadcast", {"sizes": "8Q"}, "size"),
+        ("broadcast", {"sizes": []}, "sizes"),
+        ("broadcast", {"sizes": -1}, "sizes"),
+        ("broadcast", {"buffers": "warm"}, "buffers"),
+        ("broadcast", {"op": "sum"}, "op"),
+        ("allreduce", {"op": "sun"}, "operator"),
+        ("allreduce", {"type": "float31"}, "type"),
+        ("allreduce", {"type": "float32", "op": "band"}, "operator"),
+        ("allreduce", {"sizes": 6}, "size"),
+        ("broadcast", {"algorithm": "dissemination"}, "algorithm"),
+        ("bcast", {}, "operation"),
+    ],
+)
+def test_bad_input_is_named(operation, options, argument):
+    with pytest.raises(phicoll.ArgumentError) as caught:
+        plan(operation, **options)
+    assert caught.value.argument == argument
+
+
+def test_the_command_line_measures_lists_and_compares_data(tmp_path, capsys):
+    path = tmp_path / "r.jsonl"
+    words = "run allreduce --algorithm auto --size 8 --type int32 --op max --launches 1 --rounds 2 --calls 5"
+    assert (
+        main([*words.split(), "--oversubscribe", "--no-progress", "-o", str(path), "--lock-wait", "120"]) == 0
+    )
+    assert "int32 max" in capsys.readouterr().out
+    assert main(["compare", str(path), "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)[0]
+    assert (row["operation"], row["size_bytes"], row["buffers"], row["op"]) == (
+        "allreduce",
+        8,
+        "fresh",
+        "max",
+    )
+    for operation in OPERATIONS:
+        assert main(["list", operation]) == 0
+        assert "auto" in capsys.readouterr().out
+
+
+def test_algorithms_of_every_operation_are_listed():
+    for operation in OPERATIONS:
+        assert "auto" in phicoll.algorithms(operation).names
