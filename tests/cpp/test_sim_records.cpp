@@ -21,7 +21,7 @@ SimulatedSettings small_settings(const std::string& algorithm = "dissemination")
   SimulatedSettings settings;
   settings.machine = load_machine("xeon-phi-5110p");
   bool left_out = false;
-  settings.barriers = parse_simulated_barriers(algorithm, &left_out);
+  settings.algorithms = parse_simulated_barriers(algorithm, &left_out);
   settings.ranks = {8};
   settings.episodes = 3;
   return settings;
@@ -209,6 +209,61 @@ TEST(SimRecords, AutoIsStoredAsItsChoiceWouldBe) {
   EXPECT_EQ(chosen[0]["effective"].text(), named[0]["effective"].text());
   EXPECT_EQ(chosen[0]["store"].string, "no-read");
   EXPECT_EQ(chosen[2]["cycles"].text(), named[2]["cycles"].text());
+}
+
+// --- operations that move data
+
+SimulatedSettings data_settings(Operation operation, const std::string& algorithm,
+                                const std::vector<std::uint64_t>& sizes) {
+  SimulatedSettings settings = small_settings();
+  bool left_out = false;
+  settings.algorithms = parse_simulated_algorithms(operation, algorithm, &left_out);
+  settings.works = simulated_works(operation, sizes, {"fresh", "reused"}, "float64", "sum");
+  return settings;
+}
+
+TEST(SimRecords, DataOperationsSaySizeBuffersAndWhatWasCompared) {
+  SimulatedSettings settings = data_settings(Operation::allreduce, "one-shot,auto", {8, 4096});
+  settings.definitions = {"loop", "window"};
+  const std::vector<SimulatedPoint> points = plan_points(settings);
+  ASSERT_EQ(points.size(), 8u);
+  EXPECT_EQ(points[5].title(), "allreduce 4096 fresh float64 sum by auto with 8 ranks");
+  const PointRecords found = simulate_point(settings, points[5], "0123456789abcdef");
+  EXPECT_TRUE(found.verified) << found.error;
+  const std::vector<JsonValue> records = parse(found.lines);
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(records[0]["operation"].string, "allreduce");
+  EXPECT_EQ(records[0]["size_bytes"].number, 4096);
+  EXPECT_EQ(records[0]["buffers"].string, "fresh");
+  EXPECT_EQ(records[0]["type"].string, "float64");
+  EXPECT_EQ(records[0]["op"].string, "sum");
+  EXPECT_FALSE(records[0]["timing_only"].boolean);
+  EXPECT_FALSE(records[0]["chosen"]["why"].string.empty());
+  EXPECT_EQ(records[0]["verification"]["episodes"].number, 10);
+  EXPECT_GT(records[2]["value_cycles"].number, 0);
+  // A point as text gives the same lines.
+  const SimulatedTask task = parse_task(task_text(settings, points[5], "0123456789abcdef"));
+  EXPECT_EQ(simulate_point(task.settings, task.point, task.run).lines, found.lines);
+}
+
+TEST(SimRecords, LargeDataIsTimingOnlyWithATwin) {
+  SimulatedSettings settings = data_settings(Operation::broadcast, "ring", {9 << 20});
+  settings.episodes = 1;
+  settings.warm_up = 0;
+  const PointRecords found = simulate_point(settings, plan_points(settings).at(0), "0123456789abcdef");
+  EXPECT_TRUE(found.verified) << found.error;
+  const JsonValue point = parse(found.lines)[0];
+  EXPECT_TRUE(point["timing_only"].boolean);
+  EXPECT_GT(point["twin_bytes"].number, 0);
+  EXPECT_EQ(point["verification"]["episodes"].number, 0);
+}
+
+TEST(SimRecords, DataThatCannotBeSimulatedIsRefused) {
+  EXPECT_NE(refusal([] { data_settings(Operation::broadcast, "hand-pair", {8}); }).find("algorithm"),
+            std::string::npos);
+  EXPECT_NE(refusal([] { data_settings(Operation::allreduce, "auto", {7}); }).find("size"),
+            std::string::npos);
+  EXPECT_NE(refusal([] { data_settings(Operation::broadcast, "ring", {}); }).find("size"), std::string::npos);
 }
 
 }  // namespace

@@ -51,8 +51,16 @@ sim::SimulatedSettings parse_settings(const Arguments& arguments) {
   sim::SimulatedSettings settings;
   settings.machine = sim::load_machine(arguments.text("--machine", ""));
   bool left_out = false;
-  settings.barriers = sim::parse_simulated_barriers(arguments.text("--algorithm", "all"), &left_out);
-  if (left_out) say("references are left out: barriers of other systems have no simulated form", false);
+  const Operation operation =
+      measure::parse_operation(arguments.alone().empty() ? "barrier" : arguments.alone().front());
+  settings.algorithms =
+      sim::parse_simulated_algorithms(operation, arguments.text("--algorithm", "all"), &left_out);
+  if (left_out) say("references are left out: those of other systems have no simulated form", false);
+  if (operation == Operation::barrier)
+    refuse_options(arguments, {"--size", "--buffers", "--type", "--op"}, "only where data moves");
+  settings.works = sim::simulated_works(operation, measure::parse_sizes(arguments.text("--size", "8,4K,1M")),
+                                        arguments.choices("--buffers", "fresh", {"fresh", "reused"}),
+                                        arguments.text("--type", "float32"), arguments.text("--op", "sum"));
   settings.ranks = measure::parse_ranks(arguments.text("--ranks", "2"));
   settings.placement = arguments.text("--placement", settings.placement);
   settings.definitions = arguments.choices("--definition", "loop", {"loop", "window"});
@@ -185,7 +193,7 @@ int run_simulated(const Arguments& arguments, const std::vector<std::string>& wh
       for (const std::string& line : found.lines) writer.write_line(line);
       written += found.lines.empty() ? 0 : 1;
       samples += found.samples;
-      const std::string title = points[i].spec.text() + " with " + std::to_string(points[i].ranks) + " ranks";
+      const std::string title = points[i].title();
       if (!found.verified) {
         unverified = true;
         say(title + " failed: " + first_line(found.error), false);

@@ -39,12 +39,15 @@ py::dict plan_simulation(const std::string& operation, const std::string& machin
                          const std::string& placement, const std::vector<std::string>& definitions,
                          int episodes, int warm_up, int rounds, double skew_ns, const std::string& wait,
                          const py::object& seed, const std::string& resume,
-                         const std::vector<std::string>& command) {
-  if (operation != "barrier") throw ArgumentError("operation", "'" + operation + "'", "barrier");
+                         const std::vector<std::string>& command, const std::vector<std::uint64_t>& sizes,
+                         const std::vector<std::string>& buffers, const std::string& type,
+                         const std::string& op) {
+  const Operation what = measure::parse_operation(operation);
   sim::SimulatedSettings settings;
   settings.machine = sim::load_machine(machine);
   bool left_out = false;
-  settings.barriers = sim::parse_simulated_barriers(algorithm, &left_out);
+  settings.algorithms = sim::parse_simulated_algorithms(what, algorithm, &left_out);
+  settings.works = sim::simulated_works(what, sizes, buffers, type, op);
   settings.ranks = ranks;
   settings.placement = placement;
   settings.definitions = definitions;
@@ -68,10 +71,9 @@ py::dict plan_simulation(const std::string& operation, const std::string& machin
   }
   py::list tasks;
   for (const sim::SimulatedPoint& point : points)
-    tasks.append(py::make_tuple(sim::task_text(settings, point, run),
-                                point.spec.text() + " with " + std::to_string(point.ranks) + " ranks"));
+    tasks.append(py::make_tuple(sim::task_text(settings, point, run), point.title()));
   py::list specs;
-  for (const AlgorithmSpec& spec : settings.barriers) specs.append(spec.text());
+  for (const AlgorithmSpec& spec : settings.algorithms) specs.append(spec.text());
   py::dict found;
   found["run"] = run;
   found["context"] = context;
@@ -104,7 +106,10 @@ void register_simulation(py::module_& module) {
   module.def("plan_simulation", &plan_simulation, py::kw_only(), py::arg("operation"), py::arg("machine"),
              py::arg("algorithm"), py::arg("ranks"), py::arg("placement"), py::arg("definitions"),
              py::arg("episodes"), py::arg("warm_up"), py::arg("rounds"), py::arg("skew_ns"), py::arg("wait"),
-             py::arg("seed"), py::arg("resume"), py::arg("command"));
+             py::arg("seed"), py::arg("resume"), py::arg("command"),
+             py::arg("sizes") = std::vector<std::uint64_t>(),
+             py::arg("buffers") = std::vector<std::string>{"fresh"}, py::arg("type") = "float32",
+             py::arg("op") = "sum");
   module.def("simulate_point", &simulate_point, py::arg("task"));
   module.def(
       "stop_simulating", [](bool stop) { stopping.store(stop, std::memory_order_relaxed); }, py::arg("stop"));

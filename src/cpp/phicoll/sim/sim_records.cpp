@@ -4,9 +4,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "phicoll/collectives/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/point.hpp"
 #include "phicoll/measure/statistics.hpp"
+#include "phicoll/sim/sim_collectives.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -89,8 +91,8 @@ std::string round_line(const SimulatedSettings& settings, const SimulatedPoint& 
 }
 
 std::string sample_line(const SimulatedSettings& settings, const SimulatedPoint& point,
-                        const SimulatedStep& step, const BarrierRun& ran, const std::string& run) {
-  const std::vector<Cycles> times = ran.times(step.definition == "window");
+                        const SimulatedStep& step, const BarrierRun& ran, const std::vector<Cycles>& times,
+                        const std::string& run) {
   std::vector<double> cycles(times.begin(), times.end());
   std::vector<double> ns;
   std::vector<std::string> whole;
@@ -122,18 +124,22 @@ std::string sample_line(const SimulatedSettings& settings, const SimulatedPoint&
 
 std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& point, const Shape& shape,
                        const AlgorithmSpec& resolved, const PointRecords& found, const std::string& run) {
-  const AlgorithmSpec effective = effective_barrier(resolved, shape);
+  const measure::Work& work = point.work;
+  const AlgorithmSpec effective = work.moves_data() ? family(work.operation).effective(resolved, shape)
+                                                    : effective_barrier(resolved, shape);
   const AlgorithmInfo* info = nullptr;
-  for (const AlgorithmInfo& one : barrier_algorithms())
+  for (const AlgorithmInfo& one : family(work.operation).algorithms())
     if (one.name == point.spec.name) info = &one;
   std::string chosen = "null";
-  if (point.spec.name == "auto")
-    chosen = JsonObject().add("spec", effective.text()).add("why", choose_barrier(shape).why).text();
+  if (point.spec.name == "auto") {
+    const AlgorithmChoice choice = work.moves_data() ? choose(shape, work.facts()) : choose_barrier(shape);
+    chosen = JsonObject().add("spec", effective.text()).add("why", choice.why).text();
+  }
   std::vector<int> contexts;
   for (const Place& place : shape.places()) contexts.push_back(place.cpu);
   JsonObject fields;
   fields.add("point", point.number)
-      .add("operation", "barrier")
+      .add("operation", to_string(work.operation))
       .add("algorithm", point.spec.name)
       .add("spec", point.spec.text())
       .raw("parameters", measure::values_json(point.spec.values))
@@ -152,16 +158,34 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
       .add("placement", settings.placement)
       .raw("observed_cpus", measure::json_integers(contexts))
       .add("oversubscribed", false)
-      .add("size_bytes", 0)
-      .raw("chosen", chosen)
-      .add("verified", found.verified);
+      .add("size_bytes", work.bytes)
+      .raw("chosen", chosen);
+  if (work.moves_data()) {
+    fields.add("buffers", work.buffers());
+    if (work.reduces()) fields.add("type", to_string(work.type)).add("op", to_string(work.op));
+    fields.add("moved_bytes", measure::moved_bytes(work, point.ranks)).add("timing_only", found.timing_only);
+    if (found.timing_only) fields.add("twin_bytes", found.twin_bytes);
+  }
+  fields.add("verified", found.verified);
   JsonObject verification;
-  verification.add("episodes", found.samples * settings.episodes);
+  verification.add("episodes", work.moves_data() ? found.compared : found.samples * settings.episodes);
   if (found.error.empty())
     verification.null("error");
   else
     verification.add("error", found.error);
   return measure::record_line("point", run, fields.raw("verification", verification.text()));
+}
+
+CollectiveOptions collective_options(const measure::Work& work, const BarrierOptions& options) {
+  CollectiveOptions found;
+  found.episodes = options.episodes;
+  found.warm_up = options.warm_up;
+  found.window = options.window;
+  found.simulation = options.simulation;
+  found.fresh = work.fresh;
+  found.type = work.type;
+  found.op = work.op;
+  return found;
 }
 
 }  // namespace
@@ -170,7 +194,9 @@ PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPo
                             const std::string& run, const std::atomic<bool>* stop,
                             const Simulator& simulate) {
   const Shape shape = place_on_machine(settings.machine, point.ranks, settings.placement);
-  const AlgorithmSpec resolved = resolve(point.spec, shape);
+  const measure::Work& work = point.work;
+  const AlgorithmSpec resolved =
+      work.moves_data() ? effective_collective(point.spec, shape, work.facts()) : resolve(point.spec, shape);
   BarrierOptions options;
   options.episodes = settings.episodes;
   options.warm_up = settings.warm_up;
@@ -184,10 +210,23 @@ PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPo
     options.window = step.definition == "window";
     options.simulation.seed = round_seed(settings.seed, step.round);
     try {
-      const BarrierRun ran = simulate(settings.machine, resolved, shape, options);
-      if (step.round != round) found.lines.push_back(round_line(settings, point, step.round, run));
-      round = step.round;
-      found.lines.push_back(sample_line(settings, point, step, ran, run));
+      const auto note = [&](const BarrierRun& ran, const std::vector<Cycles>& times) {
+        if (step.round != round) found.lines.push_back(round_line(settings, point, step.round, run));
+        round = step.round;
+        found.lines.push_back(sample_line(settings, point, step, ran, times, run));
+      };
+      if (work.moves_data()) {
+        const CollectiveRun ran =
+            simulate_collective(settings.machine, work.operation, resolved, shape,
+                                static_cast<std::size_t>(work.bytes), collective_options(work, options));
+        found.timing_only = ran.timing_only;
+        found.twin_bytes = ran.twin_bytes;
+        found.compared += ran.verified;
+        note(ran, ran.times(options.window));
+      } else {
+        const BarrierRun ran = simulate(settings.machine, resolved, shape, options);
+        note(ran, ran.times(options.window));
+      }
       ++found.samples;
     } catch (const ArgumentError&) {
       throw;

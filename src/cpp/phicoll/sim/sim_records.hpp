@@ -18,10 +18,13 @@ struct PointRecords {
   std::vector<std::string> lines;  ///< `point`, then `round` and `sample`s of each round
   std::int64_t samples = 0;
   bool verified = true;
+  bool timing_only = false;  ///< buffers were ghost; a twin of `twin_bytes` was compared instead
+  std::size_t twin_bytes = 0;
+  std::int64_t compared = 0;  ///< calls whose data were compared
   std::string error;  ///< of the first round that failed: a deadlock, or a barrier that let a rank out early
 };
 
-/// What simulates a step: simulate_barrier, unless a test puts another in its place.
+/// What simulates a step of a barrier: simulate_barrier, unless a test puts another in its place.
 using Simulator =
     std::function<BarrierRun(const Machine&, const AlgorithmSpec&, const Shape&, const BarrierOptions&)>;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/nearest.hpp"
 #include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
@@ -13,6 +14,7 @@
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/sim/machine_parameters.hpp"
 #include "phicoll/sim/sim_barrier.hpp"
+#include "phicoll/sim/sim_collectives.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -67,9 +69,9 @@ Machine parse_machine(const JsonValue& value) {
 
 std::string SimulatedSettings::json() const {
   std::vector<std::string> texts;
-  for (const AlgorithmSpec& barrier : barriers) texts.push_back(barrier.text());
-  return JsonObject()
-      .add("machine", machine.name)
+  for (const AlgorithmSpec& algorithm : algorithms) texts.push_back(algorithm.text());
+  JsonObject object;
+  object.add("machine", machine.name)
       .add("machine_digest", machine.digest)
       .add("launches", 1)
       .add("rounds", rounds)
@@ -88,8 +90,70 @@ std::string SimulatedSettings::json() const {
       .add("wait", wait)
       .raw("algorithms", measure::json_strings(texts))
       .raw("ranks", measure::json_integers(ranks))
-      .raw("modes", measure::json_strings({"simulated"}))
-      .text();
+      .raw("modes", measure::json_strings({"simulated"}));
+  if (!works.empty() && works.front().moves_data()) {
+    const measure::Work& first = works.front();
+    std::vector<std::string> sizes, buffers;
+    for (const measure::Work& work : works) {
+      const std::string size = std::to_string(work.bytes);
+      if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
+      if (std::find(buffers.begin(), buffers.end(), work.buffers()) == buffers.end())
+        buffers.push_back(work.buffers());
+    }
+    object.add("operation", to_string(first.operation)).raw("sizes", measure::json_list(sizes));
+    object.raw("buffers", measure::json_strings(buffers));
+    if (first.reduces()) object.add("type", to_string(first.type)).add("op", to_string(first.op));
+  }
+  return object.text();
+}
+
+std::string SimulatedPoint::title() const {
+  return (work.moves_data() ? work.text() + " by " : "") + spec.text() + " with " + std::to_string(ranks) +
+         " ranks";
+}
+
+std::vector<measure::Work> simulated_works(Operation operation, const std::vector<std::uint64_t>& sizes,
+                                           const std::vector<std::string>& buffers, const std::string& type,
+                                           const std::string& op) {
+  measure::Work work;
+  work.operation = operation;
+  if (!work.moves_data()) return {work};
+  if (work.reduces()) {
+    work.type = parse_type(type);
+    work.op = parse_op(op);
+  }
+  std::vector<measure::Work> works;
+  for (const std::uint64_t size : sizes)
+    for (const std::string& kind : buffers) {
+      if (kind != "fresh" && kind != "reused")
+        throw ArgumentError("buffers", "'" + kind + "'", "fresh, reused");
+      work.bytes = size;
+      work.fresh = kind == "fresh";
+      measure::check_work(work);
+      works.push_back(work);
+    }
+  if (works.empty()) throw ArgumentError("size", "none", "bytes, such as 8,4K");
+  return works;
+}
+
+std::vector<AlgorithmSpec> parse_simulated_algorithms(Operation operation, const std::string& text,
+                                                      bool* left_out) {
+  if (operation == Operation::barrier) return parse_simulated_barriers(text, left_out);
+  const std::string allowed = "algorithms of phicoll: those of other systems have no simulated form";
+  std::string own;
+  *left_out = false;
+  for (const std::string& part : split(text, ',')) {
+    if (part == "references") {
+      *left_out = true;
+      continue;
+    }
+    for (const AlgorithmInfo& info : measure::references(operation))
+      if (info.name == part.substr(0, part.find(':')))
+        throw ArgumentError("algorithm", "'" + info.name + "' with a machine", allowed);
+    own += (own.empty() ? "" : ",") + part;
+  }
+  if (own.empty()) throw ArgumentError("algorithm", "'" + text + "' with a machine", allowed);
+  return family(operation).parse_list(own);
 }
 
 std::vector<AlgorithmSpec> parse_simulated_barriers(const std::string& text, bool* left_out) {
@@ -149,18 +213,29 @@ std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings) {
   std::vector<SimulatedPoint> points;
   for (const int ranks : settings.ranks) {
     const Shape shape = place_on_machine(settings.machine, ranks, settings.placement);
-    for (const AlgorithmSpec& barrier : settings.barriers) {
-      effective_barrier(barrier, shape);
-      SimulatedPoint point;
-      point.number = static_cast<int>(points.size());
-      point.spec = barrier;
-      point.ranks = ranks;
-      for (int round = 0; round < settings.rounds; ++round)
-        for (const std::string& definition : settings.definitions)
-          point.steps.push_back(SimulatedStep{round, definition});
-      points.push_back(std::move(point));
-    }
+    for (const measure::Work& work : settings.works)
+      for (const AlgorithmSpec& spec : settings.algorithms) {
+        if (!work.moves_data()) {
+          effective_barrier(spec, shape);
+        } else if (spec.name != "auto" && settings.algorithms.size() > 1) {
+          if (!family(work.operation).fits(spec, shape, work.facts())) continue;
+        } else {
+          effective_collective(spec, shape, work.facts());
+        }
+        SimulatedPoint point;
+        point.number = static_cast<int>(points.size());
+        point.spec = spec;
+        point.work = work;
+        point.ranks = ranks;
+        for (int round = 0; round < settings.rounds; ++round)
+          for (const std::string& definition : settings.definitions)
+            point.steps.push_back(SimulatedStep{round, definition});
+        points.push_back(std::move(point));
+      }
   }
+  if (points.empty())
+    throw ArgumentError("algorithm", std::to_string(settings.algorithms.size()) + " that cannot serve this",
+                        "one that serves the operation, operator and ranks");
   return points;
 }
 
@@ -204,8 +279,14 @@ std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& p
   std::vector<std::string> steps;
   for (const SimulatedStep& step : point.steps)
     steps.push_back(JsonObject().add("round", step.round).add("definition", step.definition).text());
-  return JsonObject()
-      .add("run", run)
+  JsonObject object;
+  if (point.work.moves_data())
+    object.add("operation", to_string(point.work.operation))
+        .add("bytes", point.work.bytes)
+        .add("fresh", point.work.fresh)
+        .add("type", to_string(point.work.type))
+        .add("op", to_string(point.work.op));
+  return object.add("run", run)
       .raw("machine", machine_json(settings.machine))
       .add("point", point.number)
       .add("spec", point.spec.text())
@@ -233,7 +314,16 @@ SimulatedTask parse_task(const std::string& text) {
   task.settings.wait = value["wait"].string;
   task.settings.seed = static_cast<std::uint64_t>(value["seed"].number);
   task.point.number = static_cast<int>(value["point"].number);
-  task.point.spec = parse_barrier(value["spec"].string);
+  if (!value["operation"].is_null()) {
+    task.point.work.operation = measure::parse_operation(value["operation"].string);
+    task.point.work.bytes = static_cast<std::uint64_t>(value["bytes"].number);
+    task.point.work.fresh = value["fresh"].boolean;
+    task.point.work.type = parse_type(value["type"].string);
+    task.point.work.op = parse_op(value["op"].string);
+  }
+  task.point.spec = task.point.work.moves_data()
+                        ? family(task.point.work.operation).parse(value["spec"].string)
+                        : parse_barrier(value["spec"].string);
   task.point.ranks = static_cast<int>(value["ranks"].number);
   for (const JsonValue& step : value["steps"].list)
     task.point.steps.push_back(

@@ -11,6 +11,7 @@
 #include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/measure/json.hpp"
 #include "phicoll/measure/records.hpp"
+#include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/sim/machine.hpp"
 
@@ -23,7 +24,9 @@ constexpr double most_skew_ns = 1e9;
 
 struct SimulatedSettings {
   Machine machine;
-  std::vector<AlgorithmSpec> barriers;
+  std::vector<AlgorithmSpec> algorithms;  ///< of one operation
+  /// What each is called with: one operation, its sizes, fresh or reused buffers.
+  std::vector<measure::Work> works{measure::Work()};
   std::vector<int> ranks;
   std::string placement = "balanced";  ///< or compact, scatter, a list of contexts such as 0,4,8-11
   std::vector<std::string> definitions{"loop"};
@@ -37,6 +40,17 @@ struct SimulatedSettings {
   /// The record's `settings`.
   std::string json() const;
 };
+
+/// Every size with every kind of buffers ("fresh", "reused"); a barrier has neither. Throws ArgumentError as
+/// measure::check_work, and ("size") where there is none.
+std::vector<measure::Work> simulated_works(Operation operation, const std::vector<std::uint64_t>& sizes,
+                                           const std::vector<std::string>& buffers, const std::string& type,
+                                           const std::string& op);
+
+/// The algorithms of any operation that a text means in a simulation; for barriers as
+/// parse_simulated_barriers, and likewise without references.
+std::vector<AlgorithmSpec> parse_simulated_algorithms(Operation operation, const std::string& text,
+                                                      bool* left_out);
 
 /// The barriers that a text means in a simulation: as parse_barriers, stored as simulated_barrier says.
 /// Barriers of other systems have no simulated form: the set `references` is left out (`left_out` becomes
@@ -55,15 +69,20 @@ struct SimulatedStep {
   std::string definition;
 };
 
-/// One barrier with one number of ranks.
+/// One algorithm with one number of ranks, called with one kind of work.
 struct SimulatedPoint {
   int number = 0;
   AlgorithmSpec spec;
+  measure::Work work;
   int ranks = 0;
   std::vector<SimulatedStep> steps;
+
+  /// For messages: "allreduce 4096 fresh float32 sum by ring with 240 ranks".
+  std::string title() const;
 };
 
-/// Every point of a run, by ranks, then barriers. Throws ArgumentError for what cannot be simulated.
+/// Every point of a run, by ranks, then work, then algorithms. Of several algorithms those that cannot serve
+/// the work are left out. Throws ArgumentError for what cannot be simulated.
 std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings);
 
 /// What earlier parts of a resumed run hold.
@@ -81,7 +100,7 @@ EarlierPoints drop_done(std::vector<SimulatedPoint>* points, const std::vector<m
 std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& point, const std::string& run);
 
 struct SimulatedTask {
-  SimulatedSettings settings;  ///< without barriers, ranks, definitions and rounds
+  SimulatedSettings settings;  ///< without algorithms, works, ranks, definitions and rounds
   SimulatedPoint point;
   std::string run;
 };
