@@ -398,15 +398,15 @@ TEST(RankWorker, ServesEveryKindOfStepAndLeavesItsPlaceZeroed) {
   config.mode = "threads";
   config.ranks = 2;
   config.wait = "adaptive";
-  config.subjects = {"dissemination", "pthread-barrier", "hand-one-line"};
+  const std::vector<std::string> subjects = {"dissemination", "pthread-barrier", "hand-one-line"};
   StepBoard board = StepBoard::create(2, 64, system_clock, config.text());
   constexpr std::size_t place = 8192;
   unsigned char* region = nullptr;
   std::thread coordinator([&] {
-    const auto run = [&](StepKind kind, std::uint32_t subject) {
+    const auto run = [&](StepKind kind, std::size_t subject) {
       Step step = Step();
       step.kind = kind;
-      step.subject = subject;
+      set_algorithm(step, subjects.at(subject));
       step.place = place;
       step.calls = 10;
       step.warmups = 2;
@@ -422,7 +422,7 @@ TEST(RankWorker, ServesEveryKindOfStepAndLeavesItsPlaceZeroed) {
         EXPECT_EQ(board.report(r).violated, 0) << board.report(r).error;
       }
     };
-    for (std::uint32_t subject = 0; subject < 3; ++subject)
+    for (std::size_t subject = 0; subject < 3; ++subject)
       for (const StepKind kind : {StepKind::verify, StepKind::loop, StepKind::window}) run(kind, subject);
     run(StepKind::probe_alone, 0);
     EXPECT_GT(board.report(0).local_ns, 0);
@@ -438,7 +438,7 @@ TEST(RankWorker, ServesEveryKindOfStepAndLeavesItsPlaceZeroed) {
   ThreadGroup group(2, options);
   group.run([&](Communicator& communicator) {
     if (communicator.rank() == 0) region = communicator.region();
-    serve_rank(communicator, board, config, {});
+    serve_rank(communicator, board, {});
   });
   coordinator.join();
 }

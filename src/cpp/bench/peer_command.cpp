@@ -20,6 +20,7 @@
 #include "phicoll/measure/round_probe.hpp"
 #include "phicoll/measure/sample.hpp"
 #include "phicoll/measure/verification.hpp"
+#include "phicoll/os/cpu_lock.hpp"
 
 namespace phicoll {
 namespace bench {
@@ -52,6 +53,8 @@ class Options {
   std::map<std::string, std::string> values_;
 };
 
+constexpr double lock_wait_s = 300;
+
 class Peer {
  public:
   Peer(const measure::SetConfig& config, const Shape& shape, const measure::ClockFacts& clock)
@@ -66,7 +69,9 @@ class Peer {
     std::istringstream words(line);
     std::string operation;
     words >> operation;
-    return operation == "probe" ? probe(words) : sample(operation, words);
+    if (operation == "probe") return probe(words);
+    if (operation == "copy") return copy(words);
+    return sample(operation, words);
   }
 
  private:
@@ -90,6 +95,29 @@ class Peer {
     return answer;
   }
 
+  static measure::Work read_work(const std::string& operation, const std::string& size,
+                                 const std::string& buffers, const Options& options) {
+    measure::Work work;
+    work.operation = measure::parse_operation(operation);
+    if (!work.moves_data()) return work;
+    work.bytes = measure::parse_sizes(size).at(0);
+    work.fresh = buffers == "fresh";
+    work.type = parse_type(options.text("type", "float32"));
+    work.op = parse_op(options.text("op", "sum"));
+    measure::check_work(work);
+    return work;
+  }
+
+  // copy OPERATION BYTES fresh|reused [seed=N]
+  JsonObject copy(std::istringstream& words) {
+    std::string operation, size, buffers;
+    words >> operation >> size >> buffers;
+    const Options options(words);
+    const auto seed = static_cast<std::uint64_t>(options.number("seed", 1));
+    const measure::Work work = read_work(operation, size, buffers, options);
+    return measure::probe_copy(set_, work, place_of(seed, measure::Probes::bytes()), seed, clock_).json();
+  }
+
   JsonObject sample(const std::string& operation, std::istringstream& words) {
     std::string size, definition, buffers;
     words >> size >> definition >> buffers;
@@ -97,15 +125,7 @@ class Peer {
       throw ArgumentError("command", "'" + operation + " " + size + " " + definition + " " + buffers + "'",
                           "OPERATION BYTES loop|window fresh|reused [name=value ...]");
     const Options options(words);
-    measure::Work work;
-    work.operation = measure::parse_operation(operation);
-    if (work.moves_data()) {
-      work.bytes = measure::parse_sizes(size).at(0);
-      work.fresh = buffers == "fresh";
-      work.type = parse_type(options.text("type", "float32"));
-      work.op = parse_op(options.text("op", "sum"));
-      measure::check_work(work);
-    }
+    const measure::Work work = read_work(operation, size, buffers, options);
     const std::vector<measure::Subject> subjects =
         measure::parse_subjects(options.text("algorithm", "auto"), work);
     if (subjects.size() != 1) throw ArgumentError("algorithm", "several", "one");
@@ -167,6 +187,8 @@ int peer_command(const std::vector<std::string>& words) {
   config.wait = to_string(parse_wait_policy(words.size() == 4 ? words[3] : "adaptive"));
   const Shape shape = shape_on_host(config.ranks, config.placement);
   for (const Place& place : shape.places()) config.cpus.push_back(place.cpu);
+  // For as long as the set lives; whoever drives several sets has one at a time.
+  const os::CpuLock lock = os::CpuLock::acquire(config.cpus, lock_wait_s);
   const measure::ClockFacts clock = measure::measure_clock();
   Peer peer(config, shape, clock);
   answer(JsonObject()

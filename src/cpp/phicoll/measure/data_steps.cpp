@@ -2,6 +2,9 @@
 
 #include <cstdio>
 
+#include "phicoll/errors.hpp"
+#include "phicoll/measure/hand_data.hpp"
+
 namespace phicoll {
 namespace measure {
 
@@ -82,25 +85,39 @@ void verify_data(const Seat& seat, const Step& step, MessageBuffers& buffers, Ca
   }
 }
 
+// The step with anything that makes the call.
+template <class Call>
+void run_calls(const Seat& seat, const Step& step, MessageBuffers& buffers, Call&& call, RankReport& report) {
+  if (step.kind == StepKind::verify) {
+    verify_data(seat, step, buffers, call, report);
+    return;
+  }
+  buffers.fill(step.seed);
+  if (step.kind == StepKind::loop)
+    time_loop(seat, step, buffers.fresh_write(), call, report);
+  else
+    time_windows(seat, step, buffers.fresh_write(), call, report);
+  if (report.calls == 0) return;
+  note_wrong(step.work.fresh ? buffers.check_fresh(report.calls - 1) : buffers.check_filled(step.seed),
+             report);
+}
+
 }  // namespace
 
 void run_data_step(const Seat& seat, const Step& step, Communicator& communicator, MessageBuffers& buffers,
                    RankReport& report) {
-  if (step.kind == StepKind::verify) {
-    with_call(communicator, buffers, [&](auto call) { verify_data(seat, step, buffers, call, report); });
-    return;
-  }
-  buffers.fill(step.seed);
-  const FreshWrite write = buffers.fresh_write();
-  with_call(communicator, buffers, [&](auto call) {
-    if (step.kind == StepKind::loop)
-      time_loop(seat, step, write, call, report);
-    else
-      time_windows(seat, step, write, call, report);
-  });
-  if (report.calls == 0) return;
-  note_wrong(step.work.fresh ? buffers.check_fresh(report.calls - 1) : buffers.check_filled(step.seed),
-             report);
+  with_call(communicator, buffers, [&](auto call) { run_calls(seat, step, buffers, call, report); });
+}
+
+void run_hand_step(const Seat& seat, const Step& step, unsigned char* memory, MessageBuffers& buffers,
+                   RankReport& report) {
+  const bool any = with_hand_call(memory, seat.rank, buffers,
+                                  [&](auto call) { run_calls(seat, step, buffers, call, report); });
+  if (!any) throw ArgumentError("algorithm", "hand-pair", "an operation that it is written for");
+}
+
+std::size_t hand_data_footprint() {
+  return HandPipe::footprint();
 }
 
 }  // namespace measure

@@ -13,6 +13,11 @@ namespace measure {
 /// selected.
 void run_data_step(const Seat& seat, const Step& step, Communicator& communicator, MessageBuffers& buffers,
                    RankReport& report);
+/// The same with a loop written by hand, at `memory`: zeroed, and left so by the caller.
+void run_hand_step(const Seat& seat, const Step& step, unsigned char* memory, MessageBuffers& buffers,
+                   RankReport& report);
+/// Bytes that a loop written by hand takes.
+std::size_t hand_data_footprint();
 
 }  // namespace measure
 }  // namespace phicoll

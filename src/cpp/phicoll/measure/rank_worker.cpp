@@ -8,6 +8,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/measure/copy_probe.hpp"
 #include "phicoll/measure/data_steps.hpp"
 #include "phicoll/measure/hand_loops.hpp"
 #include "phicoll/measure/probes.hpp"
@@ -43,6 +44,14 @@ class RankWorker {
         Probes(seat_, port, communicator_.region() + step.place).run(step, report);
         break;
       }
+      case StepKind::probe_copy:
+        buffers_.prepare(step.work, step.place % buffer_places);
+        buffers_.fill(step.seed);
+        communicator_.collectives().release();
+        communicator_.select_barrier_at(meeting_, 0);
+        run_copy_probe(seat_, step, communicator_, buffers_);
+        communicator_.barrier();
+        break;
       default:
         run_subject(step, report);
     }
@@ -54,6 +63,15 @@ class RankWorker {
     const Subject subject = parse_subjects(step.algorithm, step.work).at(0);
     seat_.memory = communicator_.region() + step.place;
     communicator_.collectives().release();
+    if (step.work.moves_data() && subject.reference) {
+      communicator_.select_barrier_at(meeting_, 0);
+      buffers_.prepare(step.work, step.place % buffer_places);
+      clear(seat_.memory, hand_data_footprint());
+      run_hand_step(seat_, step, seat_.memory, buffers_, report);
+      communicator_.barrier();
+      clear(seat_.memory, hand_data_footprint());
+      return;
+    }
     if (step.work.moves_data()) {
       communicator_.select_barrier_at(meeting_, 0);  // away from the round's place
       communicator_.collectives().select_at(step.work.operation, subject.text(), step.place);

@@ -119,5 +119,51 @@ RoundProbe probe_round(LiveSet& set, std::size_t place, std::uint64_t seed) {
   return probe;
 }
 
+double CopyLimit::best_ns() const {
+  double best = -1;
+  for (const double one : ns)
+    if (one >= 0 && (best < 0 || one < best)) best = one;
+  return best;
+}
+
+JsonObject CopyLimit::json() const {
+  JsonObject object;
+  object.add("size_bytes", work.bytes).add("buffers", work.buffers()).add("bytes", bytes);
+  number_or_null(object, "ns", best_ns());
+  JsonObject ways;
+  for (int way = 0; way < copy_ways; ++way)
+    if (ns[way] >= 0) ways.add(to_string(static_cast<CopyWay>(way)), ns[way], 0);
+  return object.raw("ways", ways.text());
+}
+
+CopyLimit probe_copy(LiveSet& set, const Work& work, std::size_t place, std::uint64_t seed,
+                     const StampClock& clock) {
+  Step step = Step();
+  step.kind = StepKind::probe_copy;
+  step.work = work;
+  step.place = place;
+  step.seed = seed;
+  set.workers->run(step, 4 * probe_timeout_s);
+  CopyLimit limit;
+  limit.work = work;
+  limit.bytes = moved_bytes(work, set.shape.size());
+  StepBoard& board = set.workers->board();
+  const int repeats = copy_repeats(work, set.shape.size());
+  for (int way = 0; way < copy_ways; ++way) {
+    std::vector<double> ns;
+    for (int i = 0; i < repeats; ++i) {
+      std::uint64_t first = UINT64_MAX;
+      std::uint64_t last = 0;
+      for (int r = 0; r < set.shape.size(); ++r) {
+        first = std::min(first, board.entries(r)[way * repeats + i]);
+        last = std::max(last, board.exits(r)[way * repeats + i]);
+      }
+      if (first != 0) ns.push_back(clock.to_ns(last - first));
+    }
+    limit.ns[way] = ns.size() == static_cast<std::size_t>(repeats) ? median(ns) : -1;
+  }
+  return limit;
+}
+
 }  // namespace measure
 }  // namespace phicoll

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "phicoll/measure/copy_probe.hpp"
 #include "phicoll/measure/json.hpp"
 #include "phicoll/measure/point.hpp"
 
@@ -30,6 +31,21 @@ struct RoundProbe {
 /// Runs the probes at `place`, a byte offset in the region, and keeps the empty loop's time as
 /// `set.empty_ns`. Throws SetFailure.
 RoundProbe probe_round(LiveSet& set, std::size_t place, std::uint64_t seed);
+
+/// The limit of an operation that moves data: its bytes and nothing else, by the fastest way.
+struct CopyLimit {
+  Work work;
+  std::uint64_t bytes = 0;    ///< moved, of all ranks
+  double ns[copy_ways] = {};  ///< median of each way; negative: not possible here
+  double best_ns() const;     ///< negative: no way
+  JsonObject json() const;
+};
+
+/// Sizes from here on have a copy limit beside them in every round.
+constexpr std::uint64_t least_copy_bytes = 64 * 1024;
+
+CopyLimit probe_copy(LiveSet& set, const Work& work, std::size_t place, std::uint64_t seed,
+                     const StampClock& clock);
 
 }  // namespace measure
 }  // namespace phicoll

@@ -24,6 +24,7 @@ enum class StepKind : std::uint32_t {
   probe_alone,  ///< one rank: an L1 hit, the empty loop
   probe_far,    ///< two ranks on distinct CPUs: a read, a ping-pong; all others sleep
   probe_near,   ///< two ranks on one CPU: a switch; all others sleep
+  probe_copy,   ///< all ranks: the bytes that `work` must move
   stop          ///< leave
 };
 

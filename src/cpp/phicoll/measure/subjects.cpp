@@ -38,7 +38,24 @@ const std::vector<AlgorithmInfo>& reference_barriers() {
 
 const std::vector<AlgorithmInfo>& references(Operation operation) {
   static const std::vector<AlgorithmInfo> none;
-  return operation == Operation::barrier ? reference_barriers() : none;
+  static const std::vector<AlgorithmInfo> pair{
+      AlgorithmInfo{"hand-pair",
+                    Origin::reference,
+                    "hand-written, phicoll",
+                    "eight bytes (reductions: two float32 to add) between two ranks on two CPUs: the limit",
+                    {}}};
+  switch (operation) {
+    case Operation::barrier:
+      return reference_barriers();
+    case Operation::broadcast:
+    case Operation::reduce:
+    case Operation::allreduce:
+    case Operation::allgather:
+    case Operation::alltoall:
+      return pair;
+    default:
+      return none;
+  }
 }
 
 bool is_openmp_reference(const std::string& name) {
@@ -118,7 +135,12 @@ std::string why_not(const Subject& subject, const std::string& mode, const Shape
   const std::string& name = subject.info.name;
   const bool threads = mode == "threads";
   if ((name == "std-barrier" || is_openmp_reference(name)) && !threads) return "it is for threads only";
-  if (name == "hand-one-line" || name == "hand-two-lines") {
+  if (name == "hand-pair") {
+    const Work& work = subject.work;
+    if (work.bytes != 8) return "it is for eight bytes";
+    if (work.reduces() && (work.type != Type::float32 || work.op != Op::sum)) return "it adds float32";
+  }
+  if (name == "hand-pair" || name == "hand-one-line" || name == "hand-two-lines") {
     if (shape.size() != 2) return "it is for two ranks";
     if (shape.oversubscribed()) return "its two ranks need a CPU each";
   }

@@ -194,6 +194,16 @@ void Sweep::probe(LiveSet& set, int launch, int round, std::size_t number, std::
       .add("t_s", elapsed_s() + earlier_s_, 4);
   seen.add_to(fields);
   fields.add("empty_ns", set.empty_ns, 4);
+  std::vector<std::string> copies;
+  std::vector<std::string> probed;
+  for (const Point* point : set.points) {
+    const Work& work = point->subject.work;
+    if (work.bytes < least_copy_bytes) continue;
+    if (std::find(probed.begin(), probed.end(), work.text()) != probed.end()) continue;
+    probed.push_back(work.text());
+    copies.push_back(probe_copy(set, work, places_[number], seed, clock_.clock).json().text());
+  }
+  if (!copies.empty()) fields.raw("copies", json_list(copies));
   if (seen.pairs.size() > 1) fields.raw("pairs", json_list(seen.pairs));
   writer_.write("round", run_, fields);
 }

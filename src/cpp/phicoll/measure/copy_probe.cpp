@@ -1,0 +1,195 @@
+#include "phicoll/measure/copy_probe.hpp"
+
+#include <unistd.h>
+
+#include <cstring>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/os/cross_copy.hpp"
+
+namespace phicoll {
+namespace measure {
+
+namespace {
+
+// A piece that the operation must move: bytes at `from` of one rank's send buffer to `to` of another's
+// receive buffer.
+struct Piece {
+  int sender;
+  int receiver;
+  std::size_t from;
+  std::size_t to;
+  std::size_t bytes;
+};
+
+std::vector<Piece> pieces_of(const Work& work, int ranks) {
+  const auto n = static_cast<std::size_t>(work.bytes);
+  const auto at = [](std::size_t block, int index) { return block * static_cast<std::size_t>(index); };
+  const std::size_t part = n / static_cast<std::size_t>(ranks);
+  std::vector<Piece> pieces;
+  for (int s = 0; s < ranks; ++s)
+    for (int r = 0; r < ranks; ++r) switch (work.operation) {
+        case Operation::barrier:
+          break;
+        case Operation::broadcast:
+          if (s == 0 && r != 0) pieces.push_back({s, r, 0, 0, n});
+          break;
+        case Operation::reduce:
+          if (r == 0 && s != 0) pieces.push_back({s, r, 0, 0, n});
+          break;
+        case Operation::scan:
+          if (r == s + 1) pieces.push_back({s, r, 0, 0, n});
+          break;
+        case Operation::allreduce:
+          // What it takes to reduce a part on each rank, and to hand the parts to all.
+          if (r == s) break;
+          pieces.push_back({s, r, at(part, r), at(part, s), part});
+          pieces.push_back({s, r, at(part, s), at(part, s), part});
+          break;
+        case Operation::gather:
+          if (r == 0) pieces.push_back({s, r, 0, at(n, s), n});
+          break;
+        case Operation::scatter:
+          if (s == 0) pieces.push_back({s, r, at(n, r), 0, n});
+          break;
+        case Operation::allgather:
+          pieces.push_back({s, r, 0, at(n, s), n});
+          break;
+        case Operation::alltoall:
+          pieces.push_back({s, r, at(n, r), at(n, s), n});
+          break;
+        case Operation::reduce_scatter:
+          if (r != s) pieces.push_back({s, r, at(n, r), 0, n});
+          break;
+      }
+  return pieces;
+}
+
+// What the others must know of a rank's buffers, in the group's shared memory while the step runs.
+struct alignas(arch::stride_bytes) Place {
+  unsigned char* send;
+  unsigned char* receive;
+  std::uint64_t heap_send;  // offsets in the group's memory; 0: there was no room
+  std::uint64_t heap_receive;
+  std::int32_t pid;
+};
+
+class Copies {
+ public:
+  Copies(const Seat& seat, const Step& step, Communicator& communicator, MessageBuffers& buffers)
+      : seat_(seat),
+        communicator_(communicator),
+        buffers_(buffers),
+        places_(reinterpret_cast<Place*>(communicator.region() + step.place)),
+        pieces_(pieces_of(step.work, seat.ranks)),
+        meet_(seat) {}
+
+  void run() {
+    publish();
+    meet_();
+    const int repeats = copy_repeats(buffers_.work(), seat_.ranks);
+    int at = 0;
+    for (int way = 0; way < copy_ways; ++way)
+      for (int i = 0; i < repeats; ++i, ++at) time(static_cast<CopyWay>(way), at);
+    meet_();
+    if (own().heap_send != 0) communicator_.release(address(own().heap_send));
+    if (own().heap_receive != 0) communicator_.release(address(own().heap_receive));
+    own() = Place();
+  }
+
+ private:
+  Place& own() { return places_[seat_.rank]; }
+  unsigned char* address(std::uint64_t offset) { return communicator_.control().at(offset); }
+  bool processes() const { return communicator_.control().shared(); }
+
+  void publish() {
+    own().send = buffers_.send();
+    own().receive = buffers_.receive();
+    own().pid = static_cast<std::int32_t>(getpid());
+    own().heap_send = own().heap_receive = 0;
+    if (!processes()) return;
+    const auto take = [&](std::uint64_t bytes) -> std::uint64_t {
+      try {
+        void* const memory = communicator_.allocate(static_cast<std::size_t>(bytes + 1));
+        std::memset(memory, 0, static_cast<std::size_t>(bytes));
+        return communicator_.control().offset_of(memory);
+      } catch (const ResourceError&) {
+        return 0;  // the probe does without this way
+      }
+    };
+    own().heap_send = take(send_bytes_of(buffers_.work(), seat_.rank, seat_.ranks));
+    own().heap_receive = take(receive_bytes_of(buffers_.work(), seat_.rank, seat_.ranks));
+  }
+
+  // Known to all ranks alike once all have published.
+  bool has_heap() const {
+    for (int r = 0; r < seat_.ranks; ++r)
+      if (places_[r].heap_send == 0 || places_[r].heap_receive == 0) return false;
+    return true;
+  }
+
+  void time(CopyWay way, int at) {
+    std::uint64_t& entry = seat_.board.entries(seat_.rank)[at];
+    std::uint64_t& exit = seat_.board.exits(seat_.rank)[at];
+    entry = exit = 0;
+    const bool heap = way >= CopyWay::heap_pull;
+    if (heap && (!processes() || !has_heap())) return;
+    FreshWrite write = buffers_.fresh_write();
+    if (heap) write.to = address(own().heap_send);
+    write(static_cast<std::uint64_t>(at));
+    meet_();
+    const StampClock& clock = seat_.board.clock();
+    const std::uint64_t start = clock.before();
+    const int kind = static_cast<int>(way) % 3;
+    bool well = true;
+    for (const Piece& piece : pieces_) {
+      const std::size_t half = kind == 2 && piece.sender != piece.receiver ? piece.bytes / 2 : piece.bytes;
+      // pull: all by the receiver; push: all by the sender; both: the first half by the receiver.
+      if (piece.receiver == seat_.rank && kind != 1) well = copy(piece, 0, half, heap) && well;
+      if (piece.sender == seat_.rank && kind == 1) well = copy(piece, 0, half, heap) && well;
+      if (piece.sender == seat_.rank && kind == 2) well = copy(piece, half, piece.bytes - half, heap) && well;
+    }
+    const std::uint64_t end = clock.after();
+    meet_();
+    if (!well) return;  // a way that this rank may not go: its stamps stay zero, and it counts for nobody
+    entry = start;
+    exit = end;
+  }
+
+  bool copy(const Piece& piece, std::size_t from, std::size_t bytes, bool heap) {
+    if (bytes == 0) return true;
+    const Place& source = places_[piece.sender];
+    const Place& target = places_[piece.receiver];
+    if (heap || !processes() || piece.sender == piece.receiver) {
+      unsigned char* const to = heap ? address(target.heap_receive) : target.receive;
+      const unsigned char* const what = heap ? address(source.heap_send) : source.send;
+      std::memcpy(to + piece.to + from, what + piece.from + from, bytes);
+      return true;
+    }
+    if (piece.receiver == seat_.rank)
+      return os::cross_read(source.pid, target.receive + piece.to + from,
+                            reinterpret_cast<std::uintptr_t>(source.send + piece.from + from), bytes) == 0;
+    return os::cross_write(target.pid, source.send + piece.from + from,
+                           reinterpret_cast<std::uintptr_t>(target.receive + piece.to + from), bytes) == 0;
+  }
+
+  const Seat& seat_;
+  Communicator& communicator_;
+  MessageBuffers& buffers_;
+  Place* places_;
+  std::vector<Piece> pieces_;
+  Meetings meet_;
+};
+
+}  // namespace
+
+int copy_repeats(const Work& work, int ranks) {
+  return moved_bytes(work, ranks) > (std::uint64_t{32} << 20) ? 3 : 7;
+}
+
+void run_copy_probe(const Seat& seat, const Step& step, Communicator& communicator, MessageBuffers& buffers) {
+  Copies(seat, step, communicator, buffers).run();
+}
+
+}  // namespace measure
+}  // namespace phicoll
