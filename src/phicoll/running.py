@@ -22,7 +22,8 @@ __all__ = ["RankTraceback", "run"]
 MEMORY_LIMIT = 64 << 20  # bytes: what a group's collectives may take unless asked otherwise
 HEAP_LIMIT = 256 << 20  # bytes: what a group's arrays and sub-communicators may take
 MOST_BYTES = 1 << 47
-ATTACH_TIMEOUT_MS = 60_000  # interpreters start slowly where ranks outnumber the CPUs
+ATTACH_TIMEOUT_MS = 30_000  # and more for each rank: interpreters start slowly where ranks outnumber the CPUs
+ATTACH_TIMEOUT_MS_A_RANK = 1_000
 MOST_RANKS = 1024
 MODES = ("processes", "threads")
 
@@ -141,7 +142,7 @@ class GroupOptions:
             memory_limit=self.memory_limit,
             heap_limit=self.heap_limit,
             timeout_ms=self.timeout_ms,
-            attach_timeout_ms=ATTACH_TIMEOUT_MS,
+            attach_timeout_ms=ATTACH_TIMEOUT_MS + self.ranks * ATTACH_TIMEOUT_MS_A_RANK,
         )
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +64,22 @@ POINT_TO_POINT = frozenset(
         "improbe",
     ]
 )
+
+
+class Alone:
+    """What is refused inside may be seen by this rank alone: the others are told that the group is broken."""
+
+    __slots__ = ("core",)
+
+    def __init__(self, core: Any) -> None:
+        self.core = core
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if kind is not None and not self.core.closed:
+            self.core.fail(f"raised {kind.__name__}: {error}")
 
 
 class Comm:
@@ -147,15 +162,8 @@ class Comm:
 
     # Errors.
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """What is refused here may be seen by this rank alone: the others are told."""
-        try:
-            yield
-        except BaseException as error:
-            if not self._core.closed:
-                self._core.fail(f"raised {type(error).__name__}: {error}")
-            raise
+    def _alone(self) -> Alone:
+        return Alone(self._core)
 
     def _root(self, root: Any) -> int:
         size = self.size
