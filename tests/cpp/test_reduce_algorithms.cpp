@@ -18,48 +18,10 @@
 #include "phicoll/collectives/reduce/sets.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "reduce_specs.hpp"
 
 namespace phicoll {
 namespace {
-
-// Pieces are small here, so that few bytes make several of them.
-const char* const commutative_specs[] = {
-    "local-store-tree",
-    "local-store-tree:degree=1:piece=256",
-    "local-store-tree:degree=2:piece=256:operand=direct",
-    "local-store-tree:degree=3:piece=264",
-    "local-store-tree:degree=4:piece=256:trailing=barrier",
-    "local-store-tree:degree=1024:piece=512:operand=direct",
-    "piece-per-rank",
-    "piece-per-rank:least=16:buffer=256",
-    "piece-per-rank:least=1:buffer=264",
-    "model-tree:piece=256",
-    "model-tree:piece=256:ack=line-per-child",
-    "model-tree:k1=2:k2=2:piece=264",
-    "model-tree:k1=1:piece=256",
-    "model-tree:k1=1024:ack=line-per-child",
-    "tree-reconstructed",
-    "tree-reconstructed:degree=2:region=512",
-    "tree-reconstructed:degree=3:region=528",
-    "paper-002",
-    "paper-002:pieces_from=300:pipeline_from=600",
-};
-const char* const ordered_specs[] = {
-    "piece-per-rank:least=16:buffer=256:order=ranks",
-    "piece-per-rank:order=ranks",
-    "send-receive-tree",
-    "send-receive-tree:degree=3:cell=256:cells=2",
-    "send-receive-tree:degree=8:cell=264:cells=3",
-    "model-tree:into=common:piece=256",
-    "model-tree:into=common",
-    "mailbox",
-};
-
-std::vector<std::string> all_specs() {
-  std::vector<std::string> specs(std::begin(commutative_specs), std::end(commutative_specs));
-  specs.insert(specs.end(), std::begin(ordered_specs), std::end(ordered_specs));
-  return specs;
-}
 
 /// Affine maps modulo 2^32, composed: the order of operands matters, how they are bracketed does not.
 struct Affine {
@@ -234,7 +196,7 @@ std::string spec_name(const ::testing::TestParamInfo<std::string>& info) {
       name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(Reduce, EveryReduce, ::testing::ValuesIn(all_specs()), spec_name);
+INSTANTIATE_TEST_SUITE_P(Reduce, EveryReduce, ::testing::ValuesIn(all_reduce_specs()), spec_name);
 
 class OrderedReduce : public ::testing::TestWithParam<std::string> {};
 
@@ -278,7 +240,7 @@ TEST(Reduce, AlgorithmsTakeTurnsWithoutBarriers) {
     group.run([&](Communicator& comm) {
       Sequence sequence(comm.rank(), comm.size(), false);
       for (int round = 0; round < (ranks == 5 ? 6 : 2); ++round)
-        for (const std::string& text : all_specs()) {
+        for (const std::string& text : all_reduce_specs()) {
           const AlgorithmSpec spec = family(Operation::reduce).parse(text);
           sequence.call(
               text, static_cast<std::size_t>(37 * round + 1), (round * 3) % comm.size(), round % 2 == 0,
