@@ -181,6 +181,7 @@ def main() -> int:
     parser.add_argument("--programs", default="plain,IMB,OSU", help="default: all that are there")
     parser.add_argument("--seed", type=int, default=1)
     a = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the jobs are ended and cleaned up
     cpus = [int(c) for c in a.cpus.split(",")] if a.cpus else sorted(os.sched_getaffinity(0))[:2]
     if len(cpus) < 2:
         print("calibration: needs two CPUs", file=sys.stderr)

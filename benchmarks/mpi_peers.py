@@ -410,6 +410,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="append every sample to this file, as JSON Lines")
     a = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the jobs are ended and cleaned up
     operations = list(OPERATIONS) if a.operations == "all" else a.operations.split(",")
     cpus = [int(c) for c in a.cpus.split(",")] if a.cpus else sorted(os.sched_getaffinity(0))
     peers: dict[str, MpiPeer] = {}
