@@ -18,9 +18,7 @@ def check_work(operation: str, size_bytes: int, type: str, op: str) -> None: ...
 def algorithms(operation: str) -> list[dict[str, Any]]: ...
 def algorithm_sets(operation: str) -> list[str]: ...
 def expand(operation: str, text: str) -> list[str]: ...
-def effective(
-    operation: str, spec: str, ranks: int, placement: str = "", size_bytes: int = 0
-) -> str: ...
+def effective(operation: str, spec: str, ranks: int, placement: str = "", size_bytes: int = 0) -> str: ...
 def parse_wait(text: str) -> str: ...
 
 # This machine
@@ -67,7 +65,7 @@ def run_kernel(
 ) -> dict[str, Any]: ...
 
 # Why a barrier takes its time
-def explain_barrier(
+def explain(
     machine: str,
     algorithm: str,
     ranks: int,
@@ -82,7 +80,23 @@ def explain_barrier(
     most_links: int = 60,
     trace: str = "",
     all_episodes: bool = False,
+    operation: str = "barrier",
+    size: int = 0,
+    buffers: str = "fresh",
+    type: str = "float32",
+    op: str = "sum",
 ) -> tuple[str, str]: ...
+
+# Programs: sequences of collectives, for tests
+def run_program(
+    how: str,
+    ranks: int,
+    seed: int,
+    buffers: list[int],
+    calls: list[dict[str, Any]],
+    machine: str = "xeon-phi-5110p",
+    machine_seed: int = 1,
+) -> tuple[list[list[bytes]], list[list[bytes]]]: ...
 
 # Simulated sweeps
 def plan_simulation(

@@ -1,4 +1,4 @@
-"""Why a barrier takes the time it takes on a simulated machine: counters, busy lines and servers, the critical path."""
+"""Why a collective takes its time on a simulated machine: counters, busy lines and servers, the critical path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phicoll import _core
+from phicoll import _core, measuring
 from phicoll.errors import ArgumentError
 from phicoll.machine import Machine
 from phicoll.measuring import machine_text
@@ -177,7 +177,7 @@ class Explanation:
             The file can't be written.
         """
         target = check_writable(Path(path), "trace")
-        _core.explain_barrier(**self.request, trace=str(target), all_episodes=all_episodes)
+        _core.explain(**self.request, trace=str(target), all_episodes=all_episodes)
         return target
 
     def __str__(self) -> str:
@@ -195,7 +195,7 @@ class Explanation:
 
 
 def explain(
-    algorithm: str = "hybrid-dissemination",
+    algorithm: str | None = None,
     machine: str | os.PathLike[str] | Machine = "xeon-phi-5110p",
     *,
     ranks: int | None = None,
@@ -208,14 +208,19 @@ def explain(
     wait: str = "pause(1)",
     seed: int = 1,
     operation: str = "barrier",
+    size: int | str | None = None,
+    buffers: str = "fresh",
+    type: str | None = None,
+    op: str | None = None,
     most_links: int = 60,
 ) -> Explanation:
-    """Simulate a barrier and say why it takes its time.
+    """Simulate a collective and say why it takes its time.
 
     Parameters
     ----------
     algorithm:
-        One barrier with its parameters, such as ``"dissemination:ways=3"``.
+        One algorithm of the operation with its parameters, such as ``"dissemination:ways=3"``;
+        ``"hybrid-dissemination"`` for barriers and ``"auto"`` for the others by default.
     machine:
         A shipped machine's name, a machine file or a :class:`Machine`; changes make what-if experiments:
         ``"xeon-phi-5110p:directory.service=0"``.
@@ -231,6 +236,9 @@ def explain(
         Whose critical path, from 0; the one of median time by default.
     seed:
         Places lines on directories and skews starts; the same seed gives the same to the last cycle.
+    operation, size, buffers, type, op:
+        What is called, as in :func:`phicoll.sweep`; one size, 4096 bytes by default. The episodes of a loop hold the
+        writing of fresh buffers too.
     most_links:
         How many links of the path the text has; the frames have all.
 
@@ -240,6 +248,7 @@ def explain(
         Bad input; nothing was simulated.
     """
     check_operation(operation)
+    work = check_work(operation, size, buffers, type, op)
     if definition not in DEFINITIONS:
         raise ArgumentError("definition", repr(definition), ", ".join(DEFINITIONS))
     for name, value, least, most in (
@@ -260,7 +269,7 @@ def explain(
         raise ArgumentError("skew_ns", repr(skew_ns), "0 to 1e9")
     request: dict[str, Any] = {
         "machine": machine_text(machine),
-        "algorithm": algorithm,
+        "algorithm": algorithm or ("auto" if work else "hybrid-dissemination"),
         "ranks": ranks or 0,
         "placement": placement,
         "definition": definition,
@@ -271,6 +280,34 @@ def explain(
         "wait": wait,
         "seed": seed,
         "most_links": most_links,
+        **work,
     }
-    text, data = _core.explain_barrier(**request)
+    text, data = _core.explain(**request)
     return Explanation(json.loads(data), text, request)
+
+
+def check_work(
+    operation: str, size: int | str | None, buffers: str, type: str | None, op: str | None
+) -> dict[str, Any]:
+    """What the core is told of the call: nothing for a barrier."""
+    checked = measuring.check_work(
+        operation,
+        size if operation == "barrier" or size is not None else 4096,
+        None if operation == "barrier" and buffers == "fresh" else buffers,
+        type,
+        op,
+    )
+    if not checked:
+        return {}
+    for name in ("sizes", "buffers"):
+        if len(checked[name]) != 1:
+            raise ArgumentError(
+                name.removesuffix("s") if name == "sizes" else name, repr(checked[name]), "one"
+            )
+    reduction = {name: checked[name] for name in ("type", "op") if name in checked}
+    return {
+        "operation": operation,
+        "size": checked["sizes"][0],
+        "buffers": checked["buffers"][0],
+        **reduction,
+    }

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/json.hpp"
 #include "phicoll/sim/chrome_trace.hpp"
@@ -345,6 +347,36 @@ TEST(CriticalPath, HasNoGapOnMachinesOfAnyNumbers) {
     for (int episode = 0; episode < options.episodes; ++episode)
       ASSERT_TRUE(tiles(critical_path(*found.run.log, found.cores, episode)))
           << "machine " << i << ", " << info.name << ", " << ranks << " ranks, episode " << episode;
+  }
+}
+
+TEST(CriticalPath, OfDataHasNoGapAndNamesCopies) {
+  const Machine machine = load_machine("xeon-phi-5110p");
+  for (const char* const text : {"broadcast ring 8 ", "broadcast ring 5000", "allreduce one-shot 512",
+                                 "allreduce auto 20000", "alltoall auto 64", "scan auto 1000"}) {
+    const std::vector<std::string> words = split(text, ' ');
+    for (const bool window : {false, true}) {
+      ExplainOptions options;
+      options.episodes = 3;
+      options.window = window;
+      options.start_skew = 500;
+      options.work.operation = measure::parse_operation(words[0]);
+      options.work.bytes = std::stoull(words[2]);
+      const Explanation found = explain_collective(machine, family(options.work.operation).parse(words[1]),
+                                                   place_on_machine(machine, 9, "balanced"), options);
+      for (int episode = 0; episode < options.episodes; ++episode)
+        ASSERT_TRUE(tiles(critical_path(*found.run.log, found.cores, episode))) << text;
+      EXPECT_NE(explanation_text(found).find(options.work.text() + " by "), std::string::npos);
+      EXPECT_NE(explanation_json(found).find("\"operation\":\"" + words[0]), std::string::npos);
+      // Most of a copy of many lines is not unexplained.
+      Cycles unexplained = 0, whole = 0;
+      for (const PathLink& link : found.path.links)
+        for (const PathPart& part : link.parts) {
+          whole += part.to - part.from;
+          if (part.cause == Cause::unexplained) unexplained += part.to - part.from;
+        }
+      EXPECT_LE(unexplained * 10, whole) << text;
+    }
   }
 }
 

@@ -89,9 +89,8 @@ class Drawer {
       for (int r = 0; r < program_.ranks; ++r) call.delays.push_back(upto(2) == 0 ? upto(20000) : 0);
     if (call.operation == Operation::barrier) return call;
     const auto& known = family(call.operation).algorithms();
-    call.algorithm = upto(2) == 0
-                         ? "auto"
-                         : known[static_cast<std::size_t>(upto(static_cast<int>(known.size()) - 1))].name;
+    const auto& info = known[static_cast<std::size_t>(upto(static_cast<int>(known.size()) - 1))];
+    call.algorithm = upto(3) == 0 ? "auto" : with_parameters(info);
     call.exclusive = call.operation == Operation::scan && upto(1) == 0;
     const auto& pairing = pairings[static_cast<std::size_t>(upto(static_cast<int>(pairings.size()) - 1))];
     call.type = pairing.first;
@@ -126,13 +125,32 @@ class Drawer {
     return call;
   }
 
+  /// Small values for the parameters now and then: chunk borders and rings that go round within a call.
+  std::string with_parameters(const AlgorithmInfo& info) {
+    std::string text = info.name;
+    if (upto(1) == 0) return text;
+    for (const ParameterInfo& parameter : info.parameters) {
+      if (upto(2) == 0) continue;
+      std::string value;
+      if (!parameter.choices.empty()) {
+        value =
+            parameter.choices[static_cast<std::size_t>(upto(static_cast<int>(parameter.choices.size()) - 1))];
+      } else {
+        const long most = std::min(parameter.most, parameter.least * 4 + 8);
+        value = std::to_string(parameter.least + upto(static_cast<int>(most - parameter.least)));
+      }
+      text += ":" + parameter.name + "=" + value;
+    }
+    return text;
+  }
+
   bool fits(ProgramCall& call) {
     Program alone = program_;
     alone.calls = {call};
     try {
       alone.check();
     } catch (const ArgumentError& error) {
-      if (error.argument() != "calls[0].fill") throw;
+      if (error.argument() != "calls[0].fill") return false;  // parameters that do not go together
       call.fill = 1 + random_.below(1000000);
     }
     if (call.operation == Operation::barrier) return true;

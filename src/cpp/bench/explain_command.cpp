@@ -3,6 +3,8 @@
 
 #include "bench/arguments.hpp"
 #include "bench/commands.hpp"
+#include "bench/run_simulated.hpp"
+#include "phicoll/collectives/family.hpp"
 #include "phicoll/errors.hpp"
 #if defined(PHICOLL_HAVE_SIM)
 #include "phicoll/sim/chrome_trace.hpp"
@@ -17,13 +19,22 @@ namespace bench {
 
 int explain_command(const std::vector<std::string>& words) {
   const Arguments arguments(words, command_page("explain"));
-  if (arguments.alone().size() != 1 || arguments.alone()[0] != "barrier")
-    throw ArgumentError("operation",
-                        arguments.alone().empty() ? "none" : "'" + arguments.alone().back() + "'", "barrier");
-  const std::string algorithm = arguments.text("--algorithm", "hybrid-dissemination");
-  const AlgorithmSpec spec = sim::simulated_barrier(algorithm);
+  if (arguments.alone().size() > 1)
+    throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
+  const Operation operation =
+      measure::parse_operation(arguments.alone().empty() ? "" : arguments.alone().front());
+  const bool moves_data = operation != Operation::barrier;
+  if (!moves_data)
+    refuse_options(arguments, {"--size", "--buffers", "--type", "--op"}, "only where data moves");
+  const std::string algorithm = arguments.text("--algorithm", moves_data ? "auto" : "hybrid-dissemination");
+  const AlgorithmSpec spec =
+      moves_data ? family(operation).parse(algorithm) : sim::simulated_barrier(algorithm);
   const sim::Machine machine = sim::load_machine(arguments.text("--machine", "xeon-phi-5110p"));
   sim::ExplainOptions options;
+  options.work = sim::simulated_works(operation, measure::parse_sizes(arguments.text("--size", "4K")),
+                                      {arguments.text("--buffers", "fresh")},
+                                      arguments.text("--type", "float32"), arguments.text("--op", "sum"))
+                     .front();
   options.placement = arguments.text("--placement", options.placement);
   const int ranks = static_cast<int>(arguments.integer("--ranks", machine.contexts(), 1, machine.contexts()));
   const Shape shape = sim::place_on_machine(machine, ranks, options.placement);
@@ -43,7 +54,7 @@ int explain_command(const std::vector<std::string>& words) {
   const std::string trace = arguments.text("--trace", "");
   if (!trace.empty()) sim::check_trace_path(trace);
 
-  const sim::Explanation found = sim::explain_barrier(machine, spec, shape, options);
+  const sim::Explanation found = sim::explain_collective(machine, spec, shape, options);
   if (!trace.empty()) {
     const std::size_t bytes = sim::write_chrome_trace(trace, found, arguments.has("--all-episodes"));
     std::fprintf(stderr, "phicoll-bench: wrote %s, %.1f MB; open it at ui.perfetto.dev\n", trace.c_str(),

@@ -153,11 +153,16 @@ const std::vector<CommandPage>& command_pages() {
        "",
        {0, 1, 2}},
       {"explain",
-       "barrier [options]",
-       "why a barrier takes its time on a simulated machine: counters, critical path, trace "
+       "OPERATION [options]",
+       "why a collective takes its time on a simulated machine: counters, critical path, trace "
        "(docs/explain.md)",
        {
-           {"--algorithm", "A:ways=3", "hybrid-dissemination", "one barrier with parameters", ""},
+           {"--algorithm", "A:ways=3", "barrier: hybrid-dissemination; others: auto",
+            "one algorithm with parameters", ""},
+           {"--size", "4K", "4K", "bytes of the message or of a block, where data moves", ""},
+           {"--buffers", "B", "fresh", "fresh: written before each call; or reused", ""},
+           {"--type", "T", "float32", "element type of reductions", ""},
+           {"--op", "OP", "sum", "operator of reductions", ""},
            {"--machine", "M", "xeon-phi-5110p",
             "a name (phicoll-bench list machines) or a machine file, perhaps changed: "
             "xeon-phi-5110p:ring.hop=0",

@@ -16,5 +16,6 @@ PYBIND11_MODULE(_core, module) {
   register_kernels(module);
   register_explain(module);
   register_group(module);
+  register_program(module);
   register_validation(module);
 }

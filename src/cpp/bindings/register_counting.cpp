@@ -1,4 +1,4 @@
-// Counting what a barrier does: exact, without a machine. docs/counting.md defines the quantities.
+// Counting what a collective does: exact, without a machine. docs/counting.md defines the quantities.
 
 #include <pybind11/stl.h>
 
@@ -7,8 +7,12 @@
 
 #include "bindings/register.hpp"
 #include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/family.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/measure/work.hpp"
 #include "phicoll/sim/count_barrier.hpp"
+#include "phicoll/sim/sim_collectives.hpp"
+#include "phicoll/sim/sim_program.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -16,17 +20,31 @@ namespace {
 
 /// One episode of `spec` on a uniform machine. The GIL is released while it counts.
 py::dict count(const std::string& operation, const std::string& spec, int cores, int contexts, int ranks,
-               const std::string& placement) {
-  if (operation != "barrier") throw ArgumentError("operation", "'" + operation + "'", "barrier");
-  const AlgorithmSpec parsed = parse_barrier(spec);
+               const std::string& placement, std::uint64_t size, const std::string& type,
+               const std::string& op) {
+  measure::Work work;
+  work.operation = measure::parse_operation(operation);
+  if (work.reduces()) {
+    work.type = parse_type(type);
+    work.op = parse_op(op);
+  }
+  work.bytes = size;
+  measure::check_work(work);
+  const AlgorithmSpec parsed = work.moves_data() ? family(work.operation).parse(spec) : parse_barrier(spec);
   const Placement laid_out = parse_placement(placement);
   Counts counts;
   AlgorithmSpec effective;
   {
     py::gil_scoped_release released;
     const Shape shape = place_ranks(ranks, uniform_machine(cores, contexts), laid_out);
-    effective = effective_barrier(parsed, shape);
-    counts = count_barrier(parsed, shape);
+    if (work.moves_data()) {
+      effective = sim::effective_collective(parsed, shape, work.facts());
+      counts = sim::count_collective(work.operation, parsed, shape, static_cast<std::size_t>(size), work.type,
+                                     work.op);
+    } else {
+      effective = effective_barrier(parsed, shape);
+      counts = count_barrier(parsed, shape);
+    }
   }
   py::dict found;
   found["effective"] = effective.text();
@@ -39,6 +57,13 @@ py::dict count(const std::string& operation, const std::string& spec, int cores,
   found["edges_between_l3"] = counts.edges_between_l3;
   found["edges_between_numa"] = counts.edges_between_numa;
   found["lines_written"] = counts.lines_written;
+  if (!work.moves_data()) return found;
+  found["transfers"] = counts.transfers;
+  found["bytes_read"] = counts.bytes_read;
+  found["bytes_written"] = counts.bytes_written;
+  found["bytes_between"] = counts.bytes_between;
+  found["combined"] = counts.combined;
+  found["steps"] = counts.steps;
   return found;
 }
 
@@ -46,7 +71,8 @@ py::dict count(const std::string& operation, const std::string& spec, int cores,
 
 void register_counting(py::module_& module) {
   module.def("count", &count, py::arg("operation"), py::arg("spec"), py::arg("cores"), py::arg("contexts"),
-             py::arg("ranks"), py::arg("placement") = "compact");
+             py::arg("ranks"), py::arg("placement") = "compact", py::arg("size") = 0,
+             py::arg("type") = "float32", py::arg("op") = "sum");
 }
 
 }  // namespace bindings

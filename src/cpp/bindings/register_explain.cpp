@@ -1,4 +1,4 @@
-// Why a barrier takes its time on a simulated machine.
+// Why a collective takes its time on a simulated machine.
 
 #include <pybind11/stl.h>
 
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings/register.hpp"
+#include "phicoll/collectives/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/sim/chrome_trace.hpp"
 #include "phicoll/sim/explanation.hpp"
@@ -16,17 +17,22 @@ namespace bindings {
 namespace {
 
 /// The explanation as text and as JSON; a trace as well if `trace` is a path. Simulates without the GIL.
-py::tuple explain_barrier(const std::string& machine, const std::string& algorithm, int ranks,
-                          const std::string& placement, const std::string& definition, int episodes,
-                          int warm_up, int episode, double skew_ns, const std::string& wait,
-                          std::uint64_t seed, int most_links, const std::string& trace, bool all_episodes) {
+py::tuple explain(const std::string& machine, const std::string& algorithm, int ranks,
+                  const std::string& placement, const std::string& definition, int episodes, int warm_up,
+                  int episode, double skew_ns, const std::string& wait, std::uint64_t seed, int most_links,
+                  const std::string& trace, bool all_episodes, const std::string& operation,
+                  std::uint64_t size, const std::string& buffers, const std::string& type,
+                  const std::string& op) {
   std::string text, json;
   {
     py::gil_scoped_release released;
     const sim::Machine loaded = sim::load_machine(machine);
-    const AlgorithmSpec spec = sim::simulated_barrier(algorithm);
+    const Operation what = measure::parse_operation(operation);
+    const AlgorithmSpec spec =
+        what == Operation::barrier ? sim::simulated_barrier(algorithm) : family(what).parse(algorithm);
     const Shape shape = sim::place_on_machine(loaded, ranks == 0 ? loaded.contexts() : ranks, placement);
     sim::ExplainOptions options;
+    options.work = sim::simulated_works(what, {size}, {buffers}, type, op).front();
     options.placement = placement;
     options.window = definition == "window";
     options.episodes = episodes;
@@ -36,7 +42,7 @@ py::tuple explain_barrier(const std::string& machine, const std::string& algorit
     options.wait = parse_wait_policy(wait);
     options.seed = seed;
     if (!trace.empty()) sim::check_trace_path(trace);
-    const sim::Explanation found = sim::explain_barrier(loaded, spec, shape, options);
+    const sim::Explanation found = sim::explain_collective(loaded, spec, shape, options);
     if (!trace.empty()) sim::write_chrome_trace(trace, found, all_episodes);
     text = sim::explanation_text(found, most_links);
     json = sim::explanation_json(found);
@@ -47,10 +53,12 @@ py::tuple explain_barrier(const std::string& machine, const std::string& algorit
 }  // namespace
 
 void register_explain(py::module_& module) {
-  module.def("explain_barrier", &explain_barrier, py::arg("machine"), py::arg("algorithm"), py::arg("ranks"),
+  module.def("explain", &explain, py::arg("machine"), py::arg("algorithm"), py::arg("ranks"),
              py::arg("placement"), py::arg("definition"), py::arg("episodes"), py::arg("warm_up"),
              py::arg("episode"), py::arg("skew_ns"), py::arg("wait"), py::arg("seed"),
-             py::arg("most_links") = 60, py::arg("trace") = "", py::arg("all_episodes") = false);
+             py::arg("most_links") = 60, py::arg("trace") = "", py::arg("all_episodes") = false,
+             py::arg("operation") = "barrier", py::arg("size") = 0, py::arg("buffers") = "fresh",
+             py::arg("type") = "float32", py::arg("op") = "sum");
 }
 
 }  // namespace bindings

@@ -1,4 +1,4 @@
-"""``phicoll explain``: why a barrier takes its time on a simulated machine."""
+"""``phicoll explain``: why a collective takes its time on a simulated machine."""
 
 from __future__ import annotations
 
@@ -17,15 +17,21 @@ __all__ = ["add"]
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "explain", help="why a barrier takes its time on a simulated machine: counters, critical path, trace"
+        "explain",
+        help="why a collective takes its time on a simulated machine: counters, critical path, trace",
     )
-    parser.add_argument("operation", nargs="?", default="barrier", help="barrier")
+    parser.add_argument(
+        "operation", nargs="?", default="barrier", help="barrier, broadcast, allreduce ... (default: barrier)"
+    )
     parser.add_argument(
         "--algorithm",
-        default="hybrid-dissemination",
         metavar="A",
-        help="one barrier with its parameters (default: hybrid-dissemination)",
+        help="one algorithm with its parameters (default: hybrid-dissemination; where data moves: auto)",
     )
+    parser.add_argument("--size", metavar="4K", help="bytes of the message or a block (default: 4K)")
+    parser.add_argument("--buffers", default="fresh", metavar="B", help="fresh or reused (default: fresh)")
+    parser.add_argument("--type", metavar="T", help="element type of reductions (default: float32)")
+    parser.add_argument("--op", metavar="OP", help="operator of reductions (default: sum)")
     parser.add_argument(
         "--machine",
         default="xeon-phi-5110p",
@@ -81,6 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
         wait=arguments.wait,
         seed=arguments.seed,
         operation=arguments.operation,
+        size=arguments.size,
+        buffers=arguments.buffers,
+        type=arguments.type,
+        op=arguments.op,
         most_links=arguments.links,
     )
     if arguments.json:

@@ -5,7 +5,9 @@
 #include <set>
 #include <tuple>
 
+#include "phicoll/collectives/family.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/sim/sim_collectives.hpp"
 #include "phicoll/sim/sim_sweep.hpp"
 
 namespace phicoll {
@@ -118,6 +120,14 @@ int median_episode(const std::vector<Cycles>& times) {
 
 Explanation explain_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                             const ExplainOptions& options) {
+  ExplainOptions barrier = options;
+  barrier.work = measure::Work();
+  return explain_collective(machine, spec, shape, barrier);
+}
+
+Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
+                               const ExplainOptions& options) {
+  const measure::Work& work = options.work;
   if (options.episodes < 1) throw ArgumentError("episodes", std::to_string(options.episodes), "1 or more");
   if (options.episode < -1 || options.episode >= options.episodes)
     throw ArgumentError("episode", std::to_string(options.episode),
@@ -126,7 +136,11 @@ Explanation explain_barrier(const Machine& machine, const AlgorithmSpec& spec, c
   Explanation found;
   found.machine = machine;
   found.spec = spec;
-  found.effective = effective_barrier(spec, shape).text();
+  const AlgorithmSpec effective =
+      work.moves_data() ? effective_collective(spec, shape, work.facts()) : effective_barrier(spec, shape);
+  found.effective = effective.text();
+  found.shared_bytes = work.moves_data() ? family(work.operation).footprint(effective, shape)
+                                         : barrier_footprint(effective, shape);
   found.shape = shape;
   found.options = options;
   for (int r = 0; r < shape.size(); ++r) found.cores.push_back(shape[r].cpu / machine.p.contexts_per_core);
@@ -139,7 +153,21 @@ Explanation explain_barrier(const Machine& machine, const AlgorithmSpec& spec, c
   settings.simulation.wait = options.wait;
   settings.simulation.start_skew = options.start_skew;
   settings.simulation.log = true;
-  found.run = simulate_barrier(machine, spec, shape, settings);
+  if (work.moves_data()) {
+    CollectiveOptions data;
+    data.episodes = settings.episodes;
+    data.warm_up = settings.warm_up;
+    data.window = settings.window;
+    data.simulation = settings.simulation;
+    data.fresh = work.fresh;
+    data.type = work.type;
+    data.op = work.op;
+    CollectiveRun run =
+        simulate_collective(machine, work.operation, spec, shape, static_cast<std::size_t>(work.bytes), data);
+    found.run = std::move(static_cast<BarrierRun&>(run));
+  } else {
+    found.run = simulate_barrier(machine, spec, shape, settings);
+  }
   found.times = found.run.times(options.window);
   if (options.episode < 0) found.options.episode = median_episode(found.times);
   const int episode = found.options.episode;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Why a barrier takes the time it takes on a simulated machine: what was asked of the protocol, which lines,
-// directories and other servers were busy, and the critical path of one episode.
+// Why a collective takes the time it takes on a simulated machine: what was asked of the protocol, which
+// lines, directories and other servers were busy, and the critical path of one episode.
 
 #include <array>
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/sim/critical_path.hpp"
 #include "phicoll/sim/machine.hpp"
@@ -26,6 +27,8 @@ struct ExplainOptions {
   bool window = false;  ///< each episode from rest, its ranks entering within `start_skew`
   Cycles start_skew = 0;
   WaitPolicy wait;
+  /// What is called; a loop's episodes then hold the writing of fresh data too.
+  measure::Work work;
 };
 
 /// The episode's transactions of one kind, and where their lines came from.
@@ -38,10 +41,10 @@ struct TransactionReport {
   std::int64_t invalidated = 0;
 };
 
-/// A line of the barrier's memory in the episode.
+/// A line of the algorithm's memory, or behind it of the ranks' buffers, in the episode.
 struct LineReport {
   LineId line = 0;
-  std::size_t byte = 0;  ///< of the barrier's memory
+  std::size_t byte = 0;  ///< of that memory
   int directory = 0;
   std::int64_t requests = 0;
   std::int64_t from_caches = 0;
@@ -75,8 +78,9 @@ struct CentreReport {
 
 struct Explanation {
   Machine machine;
-  AlgorithmSpec spec;     ///< as asked
-  std::string effective;  ///< in effect
+  AlgorithmSpec spec;            ///< as asked
+  std::string effective;         ///< in effect
+  std::size_t shared_bytes = 0;  ///< of the algorithm's memory; buffers lie behind it
   Shape shape;
   ExplainOptions options;  ///< `episode` is the one that was taken
   std::vector<int> cores;  ///< of each rank
@@ -94,6 +98,11 @@ struct Explanation {
 /// Simulates and explains. Throws what simulate_barrier throws, ArgumentError("episode").
 Explanation explain_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                             const ExplainOptions& options);
+
+/// The same for what `options.work` says: a barrier or an operation that moves data. Throws as
+/// simulate_collective.
+Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
+                               const ExplainOptions& options);
 
 /// For a terminal: counters, servers, lines, directories, and the path with `most_links` of its links.
 std::string explanation_text(const Explanation& found, int most_links = 60);

@@ -144,7 +144,7 @@ std::string explanation_json(const Explanation& x) {
                                   measure::json_quote(meaning_of(static_cast<Cause>(c)))}));
   return JsonObject()
       .add("phicoll", "explanation")
-      .add("operation", "barrier")
+      .add("operation", to_string(x.options.work.operation))
       .add("algorithm", x.spec.name)
       .add("spec", x.spec.text())
       .add("effective", x.effective)

@@ -80,6 +80,7 @@ std::string explanation_text(const Explanation& x, int most_links) {
   const Cycles time = x.times[static_cast<std::size_t>(x.options.episode)];
   std::vector<Cycles> sorted = x.times;
   std::sort(sorted.begin(), sorted.end());
+  if (x.options.work.moves_data()) add(&text, "%s by ", x.options.work.text().c_str());
   add(&text, "%s, %d ranks %s on %s (simulated, machine %s, seed %llu)\n", x.effective.c_str(),
       x.shape.size(), x.options.placement.c_str(), m.name.c_str(), m.digest.c_str(),
       static_cast<unsigned long long>(x.options.seed));

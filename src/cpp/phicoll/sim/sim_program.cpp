@@ -1,5 +1,7 @@
 #include "phicoll/sim/sim_program.hpp"
 
+#include <algorithm>
+
 #include "phicoll/errors.hpp"
 #include "phicoll/sim/port_program.hpp"
 
@@ -96,6 +98,39 @@ CountedProgram run_program_counted(const Program& program, const Shape& shape) {
   }
   for (int r = 0; r < program.ranks; ++r) found.buffers.push_back(layout.take(program, r, memory_of(r)));
   return found;
+}
+
+Counts count_collective(Operation operation, const AlgorithmSpec& spec, const Shape& shape, std::size_t bytes,
+                        Type type, Op op, int root) {
+  Program program;
+  program.ranks = shape.size();
+  ProgramCall call;
+  call.operation = operation;
+  call.algorithm = spec.text();
+  call.root = root;
+  call.type = type;
+  call.op = op;
+  const std::size_t element = reduces(operation) ? bytes_of(type) : 1;
+  if (bytes % element != 0)
+    throw ArgumentError("size", std::to_string(bytes), "a multiple of " + std::to_string(element));
+  call.count = bytes / element;
+  std::size_t send = 0, receive = 0;
+  for (int r = 0; r < shape.size(); ++r) {
+    send = std::max(send, program.extents(call, r).send);
+    receive = std::max(receive, program.extents(call, r).receive);
+  }
+  const auto ranks = static_cast<std::size_t>(shape.size());
+  if ((send + receive) > most_counted_bytes / ranks)
+    throw ArgumentError("size", std::to_string(bytes) + " with " + std::to_string(ranks) + " ranks",
+                        "buffers of up to " + std::to_string(most_counted_bytes >> 20) + " MB in all");
+  program.buffers = {send, receive};
+  for (std::uint64_t fill = 1; fill <= 3; ++fill) {
+    call.fill = fill;
+    program.calls.push_back(call);
+  }
+  const CountedProgram found = run_program_counted(program, shape);
+  check_same(program.expected(), found.buffers);
+  return found.counts.back();
 }
 
 }  // namespace sim

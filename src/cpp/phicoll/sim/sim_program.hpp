@@ -32,5 +32,13 @@ struct CountedProgram {
 /// The same without a machine: each call is an episode of its own. Delays say nothing here.
 CountedProgram run_program_counted(const Program& program, const Shape& shape);
 
+/// Buffers of all ranks together take no more where calls are counted.
+constexpr std::size_t most_counted_bytes = std::size_t{64} << 20;
+
+/// What a call does in its steady state: the third of three equal ones, `bytes` as in simulate_collective.
+/// Throws ArgumentError ("size", "root", "algorithm"), Error if a result is wrong.
+Counts count_collective(Operation operation, const AlgorithmSpec& spec, const Shape& shape, std::size_t bytes,
+                        Type type = Type::float32, Op op = Op::sum, int root = 0);
+
 }  // namespace sim
 }  // namespace phicoll

@@ -267,13 +267,15 @@ void Simulation::copy(int rank, void* destination, const void* source, std::size
   const auto* from = static_cast<const unsigned char*>(source);
   line_of(to + bytes - 1);
   line_of(from + bytes - 1);
-  begin_operation(c, OperationKind::copy, line_of(to));
+  // In the log each piece is a load and a store.
   while (bytes != 0) {
     const std::size_t piece =
         std::min(bytes, arch::line_bytes - std::max<std::size_t>(offset_of(from), offset_of(to)));
     unsigned char data[arch::line_bytes] = {};
     const LineId line = line_of(from);
-    const Own own = own_store(c, line, offset_of(from), static_cast<unsigned>(piece), data);
+    const auto count = static_cast<unsigned>(piece);
+    begin_operation(c, OperationKind::load, line);
+    const Own own = own_store(c, line, offset_of(from), count, data);
     if (own != Own::whole) {
       if (own == Own::part) drain(c);
       sync(c);
@@ -281,14 +283,16 @@ void Simulation::copy(int rank, void* destination, const void* source, std::size
       if (!ghost(from)) std::memcpy(data, from, piece);
     }
     sync(c);
+    end_operation(c, own == Own::whole ? Log::none : cause_of(from, count, ~std::uint64_t{0}));
+    begin_operation(c, OperationKind::store, line_of(to));
     spend(c, machine_.p.store_instructions, 0);
-    push_store(c, line_of(to), offset_of(to), data, static_cast<unsigned>(piece),
+    push_store(c, line_of(to), offset_of(to), data, count,
                stores == Stores::streaming && piece == arch::line_bytes);
+    end_operation(c, Log::none);
     from += piece;
     to += piece;
     bytes -= piece;
   }
-  end_operation(c, Log::none);
 }
 
 void Simulation::prefetch(int rank, const void* place) {
