@@ -119,14 +119,17 @@ def ratio_table(rows: Sequence[Row]) -> str:
         if row.point.title() != head:
             head = row.point.title()
             lines += ["", f"{head}"]
-            head_of_ratio = f"{'time ratio [95 %]':>22s}{'lines':>8s}{'copy':>7s}  {'verdict':12s}"
+            head_of_ratio = (
+                f"{'time ratio [95 %]':>22s}{'lines':>8s}{'copy':>7s}{'heap':>7s}  {'verdict':12s}"
+            )
             lines.append(f"{'bytes':>8s}{'phicoll':>10s}{'best other':>22s}{head_of_ratio}auto took")
         other = f"{row.opponent} {number(row.opponent_ns)}" if row.opponent else "-"
         in_lines = f"{row.lines:.2f}" if row.lines is not None else "-"
         share = f"{row.copy_share:.0%}" if row.copy_share is not None else "-"
+        heap = f"{row.heap_share:.0%}" if row.heap_share is not None else "-"
         lines.append(
             f"{size_text(row.point.size):>8s}{number(row.ns):>10s}{other:>22s}{row.ratio or '-'!s:>22s}"
-            f"{in_lines:>8s}{share:>7s}  {row.verdict:12s}{row.effective}"
+            f"{in_lines:>8s}{share:>7s}{heap:>7s}  {row.verdict:12s}{row.effective}"
         )
     return "\n".join(lines)
 
@@ -286,8 +289,8 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
         f"phicoll against {', '.join(mpis)}: {machine_words()}",
         f"CPUs {list(cpus)}, seed {a.seed}, up to {a.launches} x {a.rounds} rounds, "
         f"{sum(len(by) for of in taken.ns.values() for by in of.values())} samples; ratios within rounds, the best "
-        "other chosen on odd rounds and compared on even ones, intervals Holm-corrected; copy: time of the copy probe "
-        "over phicoll's",
+        "other chosen on odd rounds and compared on even ones, intervals Holm-corrected; copy: time of the copy "
+        "probe between the ranks' own memories over phicoll's; heap: the same with all buffers in shared memory",
         ratio_table(rows),
         geomean_table(rows, len(cpus)),
         hand_table(versus(taken, "phicoll", HAND)),

@@ -108,10 +108,16 @@ class PhicollPeer:
         return self.command(f"probe seed={seed}", 60.0)
 
     def copy(self, operation: str, size_bytes: int, buffers: str, seed: int = 1) -> dict[str, Any]:
-        """The limit of an operation that moves data: `ns` of its bytes by the fastest way, and all `ways`."""
-        return self.command(
-            f"copy {OPERATIONS.get(operation, operation)} {size_bytes} {buffers} seed={seed}", 120.0
-        )
+        """The limit of an operation that moves data: its bytes by each of `ways`, in ns; `private_ns` is the fastest
+        one between the ranks' own memories, `heap_ns` with all buffers in the shared heap (None: not possible)."""
+        line = f"copy {OPERATIONS.get(operation, operation)} {size_bytes} {buffers} seed={seed}"
+        found = self.command(line, 120.0)
+        heap = [ns for way, ns in found["ways"].items() if way.startswith("heap")]
+        private = [ns for way, ns in found["ways"].items() if not way.startswith("heap")]
+        return found | {
+            "heap_ns": min(heap) if heap else None,
+            "private_ns": min(private) if private else None,
+        }
 
     def command(self, line: str, timeout_s: float) -> dict[str, Any]:
         if self.failed is not None:

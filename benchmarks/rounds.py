@@ -60,6 +60,7 @@ class Taken:
     ns: dict[Point, dict[str, dict[Round, float]]] = field(default_factory=dict)
     line_ns: dict[Point, dict[Round, float]] = field(default_factory=dict)
     copy_ns: dict[Point, dict[Round, float]] = field(default_factory=dict)
+    heap_ns: dict[Point, dict[Round, float]] = field(default_factory=dict)
     effective: dict[tuple[Point, str], str] = field(default_factory=dict)
     wrong: set[tuple[Point, str]] = field(default_factory=set)
     failed: dict[tuple[Point, str], str] = field(default_factory=dict)
@@ -68,10 +69,14 @@ class Taken:
         point = Point(**record["point"])
         at = (record["launch"], record["round"])
         if "probe" in record:
-            if record["probe"].get("pingpong_ns"):
-                self.line_ns.setdefault(point, {})[at] = record["probe"]["pingpong_ns"]
-            if record["probe"].get("copy_ns"):
-                self.copy_ns.setdefault(point, {})[at] = record["probe"]["copy_ns"]
+            for name, to in (
+                ("pingpong_ns", self.line_ns), ("private_ns", self.copy_ns), ("heap_ns", self.heap_ns),
+            ):  # fmt: skip
+                # Where ranks share CPUs a line is no unit.
+                if record["probe"].get(name) and (
+                    name != "pingpong_ns" or not record["probe"].get("switch_ns")
+                ):
+                    to.setdefault(point, {})[at] = record["probe"][name]
             return
         subject = record["subject"]
         if "error" in record and "ns" not in record:
@@ -136,7 +141,8 @@ class Field:
         try:
             found = self.phicoll.probe(seed)
             if point.size >= LEAST_COPY_BYTES:
-                found["copy_ns"] = self.phicoll.copy(point.operation, point.size, point.buffers, seed)["ns"]
+                copy = self.phicoll.copy(point.operation, point.size, point.buffers, seed)
+                found |= {name: copy[name] for name in ("private_ns", "heap_ns", "ways")}
         except PeerError as error:
             print(f"collectives: {error}", file=sys.stderr)
         return found
@@ -249,6 +255,7 @@ class Row:
     ratio: Ratio | None = None
     lines: float | None = None
     copy_share: float | None = None
+    heap_share: float | None = None
     effective: str = ""
 
     @property
@@ -300,9 +307,8 @@ def rows_of(taken: Taken, subject: str = "phicoll") -> list[Row]:
             row.opponent_ns = taken.median(point, row.opponent)
             row.logs = log_ratios(mine, others[row.opponent], even)
         row.lines = middle(mine, taken.line_ns.get(point))
-        copies = taken.copy_ns.get(point)
-        share = middle(mine, copies)
-        row.copy_share = 1 / share if share else None
+        row.copy_share = inverse(middle(mine, taken.copy_ns.get(point)))
+        row.heap_share = inverse(middle(mine, taken.heap_ns.get(point)))
         rows.append(row)
     judge(rows)
     return rows
@@ -324,6 +330,10 @@ def versus(taken: Taken, subject: str, opponent: str) -> list[Row]:
         rows.append(row)
     judge(rows)
     return rows
+
+
+def inverse(value: float | None) -> float | None:
+    return 1 / value if value else None
 
 
 def middle(over: dict[Round, float], under: dict[Round, float] | None) -> float | None:
