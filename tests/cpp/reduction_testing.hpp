@@ -100,14 +100,27 @@ inline bool equivalent(Kind kind, const unsigned char* seen, const Bytes& wanted
   return true;
 }
 
-/// A buffer at an odd address between zones that nobody may write.
+/// A buffer at an odd address between zones that nobody may write, on the heap of the process or, where peers
+/// reach it directly, on that of the group.
 class Guarded {
  public:
-  explicit Guarded(std::size_t bytes) : bytes_(bytes), memory_(zone, guard) {
-    memory_.resize(zone + bytes, 0xa5);
-    memory_.resize(zone + bytes + zone, guard);
+  explicit Guarded(std::size_t bytes, Communicator* group = nullptr) : bytes_(bytes), group_(group) {
+    if (group != nullptr)
+      memory_ = static_cast<unsigned char*>(group->allocate(bytes + 2 * zone));
+    else
+      own_.resize(bytes + 2 * zone);
+    if (group == nullptr) memory_ = own_.data();
+    std::fill_n(memory_, zone, guard);
+    std::fill_n(data(), bytes, static_cast<unsigned char>(0xa5));
+    std::fill_n(data() + bytes, zone, guard);
   }
-  unsigned char* data() { return memory_.data() + zone; }
+  ~Guarded() {
+    if (group_ != nullptr) group_->release(memory_);
+  }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  unsigned char* data() { return memory_ + zone; }
   void fill(const Bytes& bytes) {
     if (!bytes.empty()) std::memcpy(data(), bytes.data(), bytes.size());
   }
@@ -124,7 +137,21 @@ class Guarded {
   static constexpr std::size_t zone = 97;
   static constexpr unsigned char guard = 0x5c;
   std::size_t bytes_;
-  Bytes memory_;
+  Communicator* group_;
+  Bytes own_;
+  unsigned char* memory_;
+};
+
+/// Which of a rank's buffers of a call lie in the group's heap: another mixture on each rank.
+struct InHeap {
+  Communicator* send = nullptr;
+  Communicator* receive = nullptr;
+  InHeap() = default;
+  InHeap(Communicator& comm, std::uint64_t salt) {
+    const std::uint64_t draw = (salt * 7 + static_cast<std::uint64_t>(comm.rank()) * 3) % 5;
+    if (draw == 0 || draw == 1) send = &comm;
+    if (draw == 1 || draw == 2) receive = &comm;
+  }
 };
 
 inline void require(bool holds, const std::string& what) {

@@ -12,10 +12,10 @@ constexpr Operation operation = Operation::allreduce;
 
 /// One call, checked on this rank. Returns the hash of the result's bits.
 std::uint64_t check(Communicator& comm, const AlgorithmSpec& spec, Kind kind, std::size_t count,
-                    bool in_place, std::uint64_t salt) {
+                    bool in_place, std::uint64_t salt, const InHeap& heap = InHeap()) {
   const Operator op = operator_of(kind);
   const Bytes own = input(kind, comm.rank(), count, salt);
-  Guarded send(own.size()), receive(own.size());
+  Guarded send(own.size(), heap.send), receive(own.size(), heap.receive);
   (in_place ? receive : send).fill(own);
   comm.allreduce(in_place ? nullptr : send.data(), receive.data(), count, op, &spec);
   const std::string what = spec.text() + ", operator " + std::to_string(static_cast<int>(kind)) + ", " +
@@ -71,7 +71,7 @@ void require_alike(Communicator& comm, std::uint64_t hash) {
 }
 
 const std::vector<std::size_t> border_counts = {0, 1, 2, 7, 31, 32, 33, 63, 64, 65, 129};
-const std::vector<std::size_t> few_counts = {0, 1, 3, 33, 65};
+const std::vector<std::size_t> few_counts = {1, 33, 65};
 const std::vector<int> rank_counts = {1, 2, 3, 4, 5, 6, 7, 8, 9, 17};
 
 TEST(Allreduce, EveryAlgorithmByThreads) {
@@ -107,14 +107,14 @@ TEST(Allreduce, DefaultPieces) {
 
 TEST(Allreduce, SequencesWithoutBarriersAreTheSameInEveryRun) {
   const std::vector<AlgorithmSpec> specs = all_specs(operation, true);
-  for (const int ranks : {2, 3, 5, 8}) {
+  for (const int ranks : {2, 5, 8}) {
     SCOPED_TRACE(ranks);
     std::vector<std::uint64_t> runs;
     for (const std::uint64_t delays : {1u, 2u}) {
       std::vector<std::uint64_t> hashes(static_cast<std::size_t>(ranks));
       ThreadGroup(ranks, options()).run([&](Communicator& comm) {
         hashes[static_cast<std::size_t>(comm.rank())] =
-            random_sequence(comm, specs, sanitized() ? 60 : 150, static_cast<std::uint64_t>(ranks), delays);
+            random_sequence(comm, specs, sanitized() ? 50 : 100, static_cast<std::uint64_t>(ranks), delays);
       });
       for (const std::uint64_t hash : hashes) EXPECT_EQ(hash, hashes[0]);
       runs.push_back(hashes[0]);
@@ -123,12 +123,32 @@ TEST(Allreduce, SequencesWithoutBarriersAreTheSameInEveryRun) {
   }
 }
 
+// Some ranks' arrays are read and written where they lie, others' are not reached: any mixture works
+// together.
+TEST(Allreduce, ArraysInTheHeapOfSomeRanks) {
+  const std::vector<AlgorithmSpec> specs = all_specs(operation, true);
+  for (const int ranks : {2, 5}) {
+    SCOPED_TRACE(ranks);
+    fork_and_run(ranks, options(), [&](Communicator& comm) {
+      std::uint64_t hash = 0, salt = 0;
+      for (const AlgorithmSpec& spec : specs)
+        for (const std::size_t count : {std::size_t{1}, std::size_t{65}})
+          for (const bool in_place : {false, true}) {
+            ++salt;
+            if (!serves(spec, comm.shape(), facts_of(operation, Kind::int_sum, count))) continue;
+            hash = hash * 31 + check(comm, spec, Kind::int_sum, count, in_place, salt, InHeap(comm, salt));
+          }
+      require_alike(comm, hash);
+    });
+  }
+}
+
 TEST(Allreduce, SequencesBetweenProcesses) {
   const std::vector<AlgorithmSpec> specs = all_specs(operation, true);
   for (const int ranks : {2, 5}) {
     SCOPED_TRACE(ranks);
     fork_and_run(ranks, options(),
-                 [&](Communicator& comm) { require_alike(comm, random_sequence(comm, specs, 120, 77, 3)); });
+                 [&](Communicator& comm) { require_alike(comm, random_sequence(comm, specs, 80, 77, 3)); });
   }
 }
 
@@ -156,6 +176,12 @@ TEST(Allreduce, BruckSaysThatItsBitsDiffer) {
       require(equivalent(Kind::float_sum, receive.data(), combined(Kind::float_sum, 0, 6, 8, 5)), text);
       comm.barrier();
     });
+}
+
+TEST(Allreduce, TheSetOfThePaper) {
+  const std::vector<AlgorithmSpec> specs = family(operation).parse_list("paper-003");
+  EXPECT_EQ(specs.size(), 14u);
+  EXPECT_EQ(family(operation).parse_list("namashivayam-2014").size(), specs.size());
 }
 
 TEST(Allreduce, FootprintsOfAThousandRanksFit) {

@@ -16,7 +16,7 @@ using Counts = std::vector<std::size_t>;
 /// One call, checked on this rank; regular if all counts are equal and `regular` asks for it. Returns the
 /// hash of the result's bits.
 std::uint64_t check(Communicator& comm, const AlgorithmSpec& spec, Kind kind, const Counts& counts,
-                    bool regular, bool in_place, std::uint64_t salt) {
+                    bool regular, bool in_place, std::uint64_t salt, const InHeap& heap = InHeap()) {
   const Operator op = operator_of(kind);
   const auto rank = static_cast<std::size_t>(comm.rank());
   std::size_t total = 0, first = 0;
@@ -26,7 +26,7 @@ std::uint64_t check(Communicator& comm, const AlgorithmSpec& spec, Kind kind, co
   }
   const Bytes own = input(kind, comm.rank(), total, salt);
   const std::size_t result_bytes = counts[rank] * op.element_bytes;
-  Guarded send(own.size()), receive(in_place ? own.size() : result_bytes);
+  Guarded send(own.size(), heap.send), receive(in_place ? own.size() : result_bytes, heap.receive);
   (in_place ? receive : send).fill(own);
   const unsigned char* const from = in_place ? nullptr : send.data();
   if (regular)
@@ -107,6 +107,17 @@ TEST(ReduceScatter, EveryAlgorithmByProcesses) {
     SCOPED_TRACE(ranks);
     fork_and_run(ranks, options(), [&](Communicator& comm) { every_algorithm(comm, specs, {0, 1, 17}); });
   }
+}
+
+TEST(ReduceScatter, BlocksInTheHeapOfSomeRanks) {
+  const std::vector<AlgorithmSpec> specs = all_specs(operation, true);
+  fork_and_run(5, options(), [&](Communicator& comm) {
+    measure::Random random(5);
+    for (const AlgorithmSpec& spec : specs)
+      for (std::uint64_t salt = 0; salt < 8; ++salt)
+        check(comm, spec, Kind::int_sum, uneven(5, 40, random), false, salt % 2 != 0, salt,
+              InHeap(comm, salt));
+  });
 }
 
 TEST(ReduceScatter, DefaultPortions) {

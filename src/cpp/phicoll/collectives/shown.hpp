@@ -27,7 +27,7 @@ namespace phicoll {
 struct ShownPlaces {
   Data read;
   Data write;
-  std::uint64_t note;
+  std::uint64_t note = 0;
 };
 
 /// Whether peers' loads and stores reach a range where it lies. What only the kernel reaches does not count.

@@ -2,9 +2,9 @@
 
 // The choice that namashivayam-2014 ends with (sections 5.2 and 6.1): recursive doubling for small messages,
 // Rabenseifner's algorithm with its middle merged for large ones, both with shmem_ptr unless put/get is asked
-// for. Figures 7 to 10 cross near 4 KB. "left computes" is applied where the paper found it to pay: for large
-// arrays, which here is Rabenseifner's middle stage. Each algorithm has memory of its own, so that calls of
-// both sizes may follow each other without a barrier between.
+// for. Section 5.1.5 finds recursive doubling good up to 4 KB. "left computes" is applied where the paper
+// found it to pay: for large arrays, which here is Rabenseifner's middle stage. Each algorithm has memory of
+// its own, so that calls of both sizes may follow each other without a barrier between.
 
 #include "phicoll/collectives/allreduce/rabenseifner.hpp"
 #include "phicoll/collectives/allreduce/recursive_doubling.hpp"

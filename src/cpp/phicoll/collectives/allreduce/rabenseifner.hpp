@@ -57,7 +57,7 @@ struct Rabenseifner : DataAlgorithm {
                : nullptr;
   }
   static void limit(Parameters& p, const Shape& shape) {
-    // Boxes: at most twice the message a phase, for the fold another one and a half.
+    // Boxes: a message a phase and one for the fold, in two cells; the rest is for what rounding adds.
     limit_buffer(p.buffer, shape.size(), p.transfer == Transfer::put_get ? 10 : 2);
   }
 
