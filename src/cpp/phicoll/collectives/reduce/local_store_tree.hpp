@@ -25,12 +25,12 @@
 // operand=copied fetches a child's piece before it is combined, as the paper's machine had to; direct
 // combines it where it lies, into the root's receive buffer.
 
+#include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
-#include "phicoll/collectives/barrier/dissemination.hpp"
-#include "phicoll/collectives/barrier/k_nomial_tree.hpp"
+#include "phicoll/collectives/broadcast/rank_tree.hpp"
+#include "phicoll/collectives/broadcast/trailing.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/reduce/layout.hpp"
 #include "phicoll/memory/condition.hpp"
@@ -40,7 +40,6 @@ namespace phicoll {
 
 struct LocalStoreTreeReduce : DataAlgorithm {
   enum class Operand : unsigned char { copied, direct };
-  enum class Trailing : unsigned char { none, barrier };
 
   struct Parameters {
     int degree = 3;
@@ -61,8 +60,7 @@ struct LocalStoreTreeReduce : DataAlgorithm {
     visitor.integer("piece", p.piece, max_element_bytes, 1 << 20, "bytes of each of a rank's four buffers");
     visitor.choice("operand", p.operand, {"copied", "direct"},
                    "a child's piece is fetched into an own buffer first, or combined where it lies");
-    visitor.choice("trailing", p.trailing, {"none", "barrier"},
-                   "nothing behind the call, or a dissemination barrier");
+    describe_trailing(visitor, p.trailing);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
@@ -85,15 +83,7 @@ struct LocalStoreTreeReduce : DataAlgorithm {
     return static_cast<std::size_t>(shape.size()) * rank_bytes(p);
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return barrier_at(p, shape) + (p.trailing == Trailing::barrier
-                                       ? Dissemination::footprint(Dissemination::Parameters{}, shape)
-                                       : 0);
-  }
-
-  /// Of the tree rooted at node 0.
-  static std::vector<int> children(const Parameters& p, int ranks, int node) {
-    if (p.degree > 1) return k_nomial_children(ranks, p.degree, node);
-    return node + 1 < ranks ? std::vector<int>{node + 1} : std::vector<int>{};
+    return barrier_at(p, shape) + trailing_footprint(p.trailing, shape);
   }
 
   template <class Port>
@@ -102,9 +92,8 @@ struct LocalStoreTreeReduce : DataAlgorithm {
     Rank(const Parameters& p, const Setup& setup)
         : p_(p),
           memory_(setup.memory),
-          barrier_(Dissemination::Parameters{},
-                   Setup{setup.rank, setup.shape,
-                         setup.memory + (p.trailing == Trailing::barrier ? barrier_at(p, setup.shape) : 0)}),
+          tree_(k_nomial_tree(setup.size(), p.degree)),
+          barrier_(p.trailing, setup, barrier_at(p, setup.shape)),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -124,16 +113,16 @@ struct LocalStoreTreeReduce : DataAlgorithm {
           direct(port, call, first * size, count);
         ++step_;
       }
-      if (p_.trailing == Trailing::barrier) barrier_(port);
+      barrier_(port);
     }
 
    private:
     void turn_to(int root) {
       root_ = root;
-      children_ = children(p_, ranks_, node_of(rank_, root, ranks_));
+      const int node = node_of(rank_, root, ranks_);
       // Who is reached last has the smallest subtree and is ready first.
-      for (std::size_t i = 0; i < children_.size() / 2; ++i)
-        std::swap(children_[i], children_[children_.size() - 1 - i]);
+      children_.assign(tree_.begin(node), tree_.end(node));
+      std::reverse(children_.begin(), children_.end());
       for (int& child : children_) child = rank_of(child, root, ranks_);
     }
 
@@ -191,7 +180,8 @@ struct LocalStoreTreeReduce : DataAlgorithm {
 
     Parameters p_;
     unsigned char* memory_;
-    Dissemination::Rank<Port> barrier_;
+    RankTree tree_;
+    TrailingBarrier<Port> barrier_;
     std::vector<int> children_;
     std::uint64_t step_ = 0;
     std::uint64_t given_[2] = {0, 0};
