@@ -248,19 +248,26 @@ void all_algorithms(Communicator& comm) {
   }
 }
 
+/// Room for every algorithm at once.
+GroupOptions roomy() {
+  GroupOptions options;
+  options.memory_limit = std::size_t{512} << 20;
+  return options;
+}
+
 class EveryAlgorithm : public ::testing::TestWithParam<int> {};
 
 TEST_P(EveryAlgorithm, Threads) {
-  ThreadGroup group(GetParam());
+  ThreadGroup group(GetParam(), roomy());
   group.run(all_algorithms);
 }
 TEST_P(EveryAlgorithm, Processes) {
-  fork_and_run(GetParam(), GroupOptions(), all_algorithms);
+  fork_and_run(GetParam(), roomy(), all_algorithms);
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, EveryAlgorithm, ::testing::Values(1, 2, 3, 4, 5, 7, 8));
 
 TEST(Collectives, NonCommutativeOperatorsKeepTheRanksOrder) {
-  ThreadGroup group(5);
+  ThreadGroup group(5, roomy());
   group.run([](Communicator& comm) {
     for (const auto& one : everything(comm.shape())) {
       CallFacts facts;

@@ -37,6 +37,13 @@ enum class Credit : unsigned char { acknowledged, implied };
 /// algorithms that its calls may need.
 constexpr std::size_t rings_bytes = std::size_t{4} << 20;
 
+/// Results of at least so many bytes a rank are stored past the caches: nobody finds them there again, and
+/// the lines are not read before they are overwritten.
+constexpr std::size_t streamed_bytes = std::size_t{8} << 20;
+inline Stores result_stores(std::size_t bytes) {
+  return bytes >= streamed_bytes ? Stores::streaming : Stores::cached;
+}
+
 /// In front of every cell's payload.
 struct CellHead {
   Word<std::uint64_t> sequence;
@@ -59,6 +66,14 @@ inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes,
                         std::size_t most = rings_bytes + (std::size_t{1} << 18)) {
   while (wanted > 2 && cells_footprint(ranks, rings, wanted, bytes) > most) wanted /= 2;
   return wanted;
+}
+
+/// The same for a ring a rank, whose cells become smaller too, down to `least` bytes.
+inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
+  cells = cells_within(ranks, ranks, cells, static_cast<std::size_t>(bytes));
+  while (bytes / 2 >= least && cells_footprint(ranks, ranks, cells, static_cast<std::size_t>(bytes)) >
+                                   rings_bytes + (std::size_t{1} << 18))
+    bytes /= 2;
 }
 
 template <class Port>

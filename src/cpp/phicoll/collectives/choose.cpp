@@ -29,27 +29,43 @@ AlgorithmChoice by_size(const CallFacts& facts, std::initializer_list<Rule> rule
   return choice;
 }
 
+constexpr const char* single = "from here on the bytes cross between the CPUs only once that way";
+constexpr const char* sliced = "each rank combines a part, all take all parts";
+constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
+constexpr const char* whole = "few steps, each of which keeps the prefetchers busy";
+
 }  // namespace
 
 AlgorithmChoice choose(const Shape&, const CallFacts& facts) {
   switch (facts.operation) {
     case Operation::broadcast:
-      return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"}});
+      return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
+                             {512 << 10, "single-copy", single}});
     case Operation::reduce:
       return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
     case Operation::allreduce:
       return by_size(facts, {{0, "one-shot", "one exchange"},
-                             {4096, "sliced", "each rank combines a part, all take all parts"}});
+                             {2 << 10, "sliced:chunk=16384:cells=128", sliced},
+                             {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
     case Operation::gather:
-      return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
+      if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
+      return by_size(facts,
+                     {{0, "mailbox", "nobody but the root waits"}, {512 << 10, "single-copy", single}});
     case Operation::scatter:
-      return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"}});
+      if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
+      return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
+                             {512 << 10, "single-copy", single}});
     case Operation::allgather:
-      return by_size(facts, {{0, "one-shot", "one exchange"}});
+      return by_size(facts, {{0, "one-shot", "one exchange"},
+                             {24 << 10, "one-shot:cell=65536:cells=32", rotating},
+                             {256 << 10, "one-shot:cell=1048576:cells=2", whole},
+                             {4 << 20, "single-copy", single}});
     case Operation::alltoall:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
-                             {4096, "mailbox", "pieces of one block at a time stay in the caches"}});
+                             {24 << 10, "one-shot:cell=65536:cells=32", rotating},
+                             {256 << 10, "one-shot:cell=1048576:cells=2", whole},
+                             {4 << 20, "single-copy", single}});
     case Operation::scan:
       return by_size(facts, {{0, "one-shot", "no rank waits for a later one"}});
     case Operation::reduce_scatter:

@@ -29,9 +29,7 @@ struct OneShotAllgather : DataAlgorithm {
     visitor.integer("cells", p.cells, 2, 4096, "cells of a rank, used in turn");
   }
 
-  static void limit(Parameters& p, const Shape& shape) {
-    p.cells = cells_within(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
-  }
+  static void limit(Parameters& p, const Shape& shape) { limit_cells(shape.size(), p.cells, p.cell, 256); }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return words_footprint(shape.size()) +
@@ -82,7 +80,9 @@ struct OneShotAllgather : DataAlgorithm {
         const int r = (rank_ + turn) % ranks_;
         const Data theirs = cells_.await(port, r, step);
         const std::size_t bytes = piece(call, r, at);
-        if (bytes != 0) port.move(call.receive + (call.block_at(r) + at), theirs, bytes);
+        if (bytes != 0)
+          port.move(call.receive + (call.block_at(r) + at), theirs, bytes,
+                    result_stores(call.block_count(r)));
       }
     }
 

@@ -32,7 +32,7 @@ struct OneShotAllreduce : DataAlgorithm {
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    p.cells = cells_within(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
+    limit_cells(shape.size(), p.cells, p.cell, max_element_bytes);
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {

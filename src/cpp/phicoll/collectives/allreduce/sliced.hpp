@@ -121,7 +121,8 @@ struct SlicedAllreduce : DataAlgorithm {
         const std::size_t first = begin(r, count, size);
         const std::size_t theirs = begin(r + 1, count, size) - first;
         const Data result = cells_.await(port, r, step);
-        if (theirs != 0) port.move(call.receive + (at + first) * size, result, theirs * size);
+        if (theirs != 0)
+          port.move(call.receive + (at + first) * size, result, theirs * size, result_stores(call.bytes()));
       }
     }
 

@@ -34,9 +34,7 @@ struct OneShotAlltoall : DataAlgorithm {
     return facts.vector ? "blocks of one size" : nullptr;
   }
 
-  static void limit(Parameters& p, const Shape& shape) {
-    p.cells = cells_within(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
-  }
+  static void limit(Parameters& p, const Shape& shape) { limit_cells(shape.size(), p.cells, p.cell, 1024); }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return words_footprint(shape.size()) +
@@ -83,7 +81,8 @@ struct OneShotAlltoall : DataAlgorithm {
       for (int turn = 1; turn < ranks_; ++turn) {
         const int r = (rank_ + turn) % ranks_;
         port.move(call.receive + (call.block_at(r) + at),
-                  cells_.await(port, r, step) + static_cast<std::size_t>(rank_) * bytes, bytes);
+                  cells_.await(port, r, step) + static_cast<std::size_t>(rank_) * bytes, bytes,
+                  result_stores(call.count));
       }
     }
 

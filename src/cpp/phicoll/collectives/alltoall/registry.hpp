@@ -4,10 +4,11 @@
 
 #include "phicoll/collectives/alltoall/mailbox.hpp"
 #include "phicoll/collectives/alltoall/one_shot.hpp"
+#include "phicoll/collectives/alltoall/single_copy.hpp"
 
 namespace phicoll {
 
 using AlltoallList = AlgorithmList<OneShotAlltoall,  //
-                                   MailboxAlltoall>;
+                                   MailboxAlltoall, SingleCopyAlltoall>;
 
 }  // namespace phicoll

@@ -17,6 +17,7 @@
 #include "phicoll/collectives/broadcast/pipelined_slices.hpp"
 #include "phicoll/collectives/broadcast/ring.hpp"
 #include "phicoll/collectives/broadcast/root_copies.hpp"
+#include "phicoll/collectives/broadcast/single_copy.hpp"
 #include "phicoll/collectives/broadcast/tree_copy.hpp"
 
 namespace phicoll {
@@ -36,6 +37,6 @@ using BroadcastList = AlgorithmList<CentralizedBroadcast,      //
                                     ModelTreeBroadcast,        //
                                     PipelinedSlicesBroadcast,  //
                                     FlatLargeBroadcast,        //
-                                    RingBroadcast>;
+                                    RingBroadcast, SingleCopyBroadcast>;
 
 }  // namespace phicoll

@@ -106,7 +106,7 @@ struct RingBroadcast : DataAlgorithm {
           port.move(cells_.open(port, step), call.receive + at, bytes);
           cells_.publish(port, step, bytes);
         } else {
-          port.move(call.receive + at, cells_.await(port, call.root, step), bytes);
+          port.move(call.receive + at, cells_.await(port, call.root, step), bytes, result_stores(call.count));
         }
         cells_.finish(port, step);
       }

@@ -3,9 +3,10 @@
 // Every scatter there is, one line each.
 
 #include "phicoll/collectives/scatter/mailbox.hpp"
+#include "phicoll/collectives/scatter/single_copy.hpp"
 
 namespace phicoll {
 
-using ScatterList = AlgorithmList<MailboxScatter>;
+using ScatterList = AlgorithmList<MailboxScatter, SingleCopyScatter>;
 
 }  // namespace phicoll

@@ -1,0 +1,74 @@
+#pragma once
+
+// phicoll's allgather for large blocks, regular and vector: every rank copies everyone's block from where it
+// lies. Where any rank's block cannot be reached by its peers, all go through cells in shared memory: each
+// sees everyone's word on it, so all decide alike. A rank returns when all have read its block.
+
+#include "phicoll/collectives/allgather/one_shot.hpp"
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/exposure.hpp"
+
+namespace phicoll {
+
+struct SingleCopyAllgather : DataAlgorithm {
+  struct Parameters {};
+
+  static AlgorithmFacts facts() {
+    return {"single-copy", Origin::phicoll, "phicoll",
+            "every rank copies everyone's block from where it lies"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor&, Parameters&) {}
+
+  static OneShotAllgather::Parameters other(const Shape& shape) {
+    OneShotAllgather::Parameters p;
+    OneShotAllgather::limit(p, shape);
+    return p;
+  }
+  static std::size_t footprint(const Parameters&, const Shape& shape) {
+    return exposures_footprint(shape.size()) + OneShotAllgather::footprint(other(shape), shape);
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters&, const Setup& setup)
+        : exposures_(setup, 0),
+          cells_(other(setup.shape),
+                 Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      exposures_.publish(port, call.send, call.count, Data(), 0);
+      bool reached = true;
+      for (int turn = 1; turn < ranks_; ++turn) {
+        const int r = (rank_ + turn) % ranks_;
+        if (call.block_count(r) != 0 && !exposures_.await(port, r).send) reached = false;
+      }
+      reached = reached && (call.count == 0 || port.exposable(call.send, call.count));
+      if (reached) {
+        for (int turn = 1; turn < ranks_; ++turn) {
+          const int r = (rank_ + turn) % ranks_;
+          if (call.block_count(r) != 0)
+            port.fetch(call.receive + call.block_at(r), exposures_.await(port, r).send, 0,
+                       call.block_count(r));
+        }
+        const Data own = call.receive + call.block_at(rank_);
+        if (own != call.send) port.move(own, call.send, call.count);
+      }
+      exposures_.finish(port);
+      exposures_.await_finish_of_all(port);
+      if (!reached) cells_(port, call);
+    }
+
+   private:
+    Exposures<Port> exposures_;
+    OneShotAllgather::Rank<Port> cells_;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll

@@ -1,0 +1,66 @@
+#pragma once
+
+// phicoll's broadcast for large messages: one copy from the root's buffer to each rank's, made from both
+// sides at once. Where the root's buffer cannot be reached by its peers (between processes, where the kernel
+// refuses it, unless it lies in the group's heap) the message goes through the ring. The root returns when
+// all have their message: its buffer was read in place.
+
+#include "phicoll/collectives/broadcast/ring.hpp"
+#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/rooted_copy.hpp"
+
+namespace phicoll {
+
+struct SingleCopyBroadcast : DataAlgorithm {
+  struct Parameters {
+    int piece = 262144;
+  };
+
+  static AlgorithmFacts facts() {
+    return {"single-copy", Origin::phicoll, "phicoll",
+            "one copy from the root's buffer to each rank's, from both sides at once"};
+  }
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("piece", p.piece, 4096, 1 << 24, "bytes that one side copies at a time");
+  }
+
+  static std::size_t footprint(const Parameters&, const Shape& shape) {
+    return exposures_footprint(shape.size()) + RingBroadcast::footprint(RingBroadcast::Parameters(), shape);
+  }
+
+  template <class Port>
+  class Rank {
+   public:
+    Rank(const Parameters& p, const Setup& setup)
+        : copy_(setup, 0, static_cast<std::size_t>(p.piece), false),
+          ring_(RingBroadcast::Parameters(),
+                Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
+          rank_(setup.rank),
+          ranks_(setup.size()) {}
+
+    void operator()(Port& port, const Call& call) {
+      if (call.count == 0 || ranks_ == 1) return;
+      bool reached = false;
+      if (rank_ == call.root) {
+        reached = copy_.begin_root(port, call.receive, call.count);
+        if (reached)
+          for (int turn = 1; turn < ranks_; ++turn)
+            copy_.serve(port, (rank_ + turn) % ranks_, call.receive, 0, call.count);
+        copy_.end_root(port);
+      } else {
+        reached = copy_.exchange(port, call.root, call.receive, 0, call.count);
+      }
+      if (!reached) ring_(port, call);
+    }
+
+   private:
+    RootedCopy<Port> copy_;
+    RingBroadcast::Rank<Port> ring_;
+    int rank_;
+    int ranks_;
+  };
+};
+
+}  // namespace phicoll
