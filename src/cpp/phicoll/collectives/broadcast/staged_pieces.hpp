@@ -12,14 +12,18 @@
 
 namespace phicoll {
 
+constexpr int staged_cells = 4;
+constexpr std::size_t staged_cell = 16384;
+
+inline std::size_t staged_footprint(int ranks) {
+  return cells_footprint(ranks, 1, staged_cells, staged_cell);
+}
+
 template <class Port>
 class StagedPieces {
  public:
   StagedPieces(const Setup& setup, std::size_t offset)
-      : cells_(setup, offset, 1, cells, cell, Credit::acknowledged), rank_(setup.rank) {}
-
-  static constexpr int cells = 4;
-  static constexpr std::size_t cell = 16384;
+      : cells_(setup, offset, 1, staged_cells, staged_cell, Credit::acknowledged), rank_(setup.rank) {}
 
   void operator()(Port& port, const Call& call) {
     for (std::size_t at = 0; at < call.count; at += cells_.bytes()) {
@@ -40,9 +44,5 @@ class StagedPieces {
   std::uint64_t steps_ = 0;
   int rank_;
 };
-
-inline std::size_t staged_footprint(int ranks) {
-  return cells_footprint(ranks, 1, 4, 16384);
-}
 
 }  // namespace phicoll
