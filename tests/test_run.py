@@ -319,7 +319,8 @@ INTERRUPTED = """
     import phicoll
 
     def function(comm):
-        print("pid", os.getpid(), flush=True)
+        sys.stdout.write(f"pid {os.getpid()}" + chr(10))  # at once: threads share it
+        sys.stdout.flush()
         comm.Barrier()
         if comm.rank == 0 and sys.argv[2] == "computing":
             while True:

@@ -20,7 +20,7 @@ from phicoll.errors import ArgumentError, BrokenGroupError, Error
 __all__ = ["RankTraceback", "run"]
 
 MEMORY_LIMIT = 64 << 20  # bytes: what a group's collectives may take unless asked otherwise
-HEAP_LIMIT = 256 << 20  # bytes: what a group's arrays and sub-communicators may take
+HEAP_LIMIT = 1 << 30  # bytes: what a group's arrays and sub-communicators may take, as they are used
 MOST_BYTES = 1 << 47
 ATTACH_TIMEOUT_MS = 30_000  # and more for each rank: interpreters start slowly where ranks outnumber the CPUs
 ATTACH_TIMEOUT_MS_A_RANK = 1_000

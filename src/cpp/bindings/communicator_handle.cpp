@@ -406,12 +406,12 @@ std::shared_ptr<CommunicatorHandle> CommunicatorHandle::part(std::unique_ptr<Com
   return handle;
 }
 
-std::shared_ptr<CommunicatorHandle> CommunicatorHandle::split(int color, int key) {
-  return part(call([&](Communicator& communicator) { return communicator.split(color, key); }));
+std::shared_ptr<CommunicatorHandle> CommunicatorHandle::split(int color, int key, std::size_t memory_limit) {
+  return part(call([&](Communicator& communicator) { return communicator.split(color, key, memory_limit); }));
 }
 
-std::shared_ptr<CommunicatorHandle> CommunicatorHandle::dup() {
-  return part(call([](Communicator& communicator) { return communicator.dup(); }));
+std::shared_ptr<CommunicatorHandle> CommunicatorHandle::dup(std::size_t memory_limit) {
+  return part(call([&](Communicator& communicator) { return communicator.dup(memory_limit); }));
 }
 
 void CommunicatorHandle::free() {

@@ -114,9 +114,9 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// (algorithm, why) of a call on so many bytes.
   py::tuple why(const std::string& operation, std::size_t bytes);
 
-  /// None for a negative color.
-  std::shared_ptr<CommunicatorHandle> split(int color, int key);
-  std::shared_ptr<CommunicatorHandle> dup();
+  /// None for a negative color. `memory_limit` as in Communicator::split.
+  std::shared_ptr<CommunicatorHandle> split(int color, int key, std::size_t memory_limit);
+  std::shared_ptr<CommunicatorHandle> dup(std::size_t memory_limit);
   /// Ends what split or dup made.
   void free();
   /// Bytes of the group's heap, given back with the array.

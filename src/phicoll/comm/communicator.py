@@ -25,6 +25,7 @@ from phicoll.errors import ArgumentError, Error
 __all__ = ["COMM_NULL", "UNDEFINED", "Comm"]
 
 UNDEFINED = -32766
+PART_MEMORY = 32 << 20  # bytes: what the collectives of a sub-communicator may take, as they are used
 SUM = OPERATORS["SUM"]
 
 # What MPI has between two ranks.
@@ -764,7 +765,7 @@ class Comm:
 
     # Communicators.
 
-    def Split(self, color: int = 0, key: int = 0) -> Comm:
+    def Split(self, color: int = 0, key: int = 0, *, memory_limit: int = PART_MEMORY) -> Comm:
         """The ranks that give the same ``color`` as a communicator of their own, ordered by ``key``, then rank.
 
         Parameters
@@ -773,17 +774,27 @@ class Comm:
             From 0; ``UNDEFINED`` for none, which gives ``COMM_NULL``.
         key:
             Where among the others.
+        memory_limit:
+            Bytes of the group's heap that its collectives may take.
+
+        Raises
+        ------
+        ResourceError
+            The heap has no room for it; the group is as it was.
         """
         core = self._whole
         with self._alone():
             color = -1 if color == UNDEFINED else whole_count(color, "color")
             key = signed("key", key)
-        part = core.split(color, key)
+            memory_limit = whole_count(memory_limit, "memory_limit")
+        part = core.split(color, key, memory_limit)
         return COMM_NULL if part is None else Comm(part)
 
-    def Dup(self) -> Comm:
-        """The same ranks as a communicator of its own: calls on the two do not meet."""
-        return Comm(self._whole.dup())
+    def Dup(self, *, memory_limit: int = PART_MEMORY) -> Comm:
+        """The same ranks as a communicator of its own: calls on the two do not meet. Raises as :meth:`Split`."""
+        with self._alone():
+            memory_limit = whole_count(memory_limit, "memory_limit")
+        return Comm(self._whole.dup(memory_limit))
 
     def Free(self) -> None:
         """Gives back what a communicator of :meth:`Split` or :meth:`Dup` holds. It cannot be used again."""
