@@ -36,9 +36,14 @@ constexpr const char* whole = "few steps, each of which keeps the prefetchers bu
 
 }  // namespace
 
-AlgorithmChoice choose(const Shape&, const CallFacts& facts) {
+AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
+  const bool sharing = shape.oversubscribed() || shape.crowded();
   switch (facts.operation) {
     case Operation::broadcast:
+      if (sharing)
+        return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
+                               {32 << 10, "ring:cell=65536:cells=32",
+                                "ranks that share a CPU find a piece in its cache"}});
       return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
                              {512 << 10, "single-copy", single}});
     case Operation::reduce:

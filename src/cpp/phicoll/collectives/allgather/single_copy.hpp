@@ -4,6 +4,8 @@
 // lies. Where any rank's block cannot be reached by its peers, all go through cells in shared memory: each
 // sees everyone's word on it, so all decide alike. A rank returns when all have read its block.
 
+#include <algorithm>
+
 #include "phicoll/collectives/allgather/one_shot.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/exposure.hpp"
@@ -11,7 +13,9 @@
 namespace phicoll {
 
 struct SingleCopyAllgather : DataAlgorithm {
-  struct Parameters {};
+  struct Parameters {
+    int piece = 1 << 20;
+  };
 
   static AlgorithmFacts facts() {
     return {"single-copy", Origin::phicoll, "phicoll",
@@ -19,7 +23,9 @@ struct SingleCopyAllgather : DataAlgorithm {
   }
 
   template <class Visitor>
-  static void describe(Visitor&, Parameters&) {}
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("piece", p.piece, 4096, 1 << 30, "bytes that are copied from one rank before the next");
+  }
 
   static OneShotAllgather::Parameters other(const Shape& shape) {
     OneShotAllgather::Parameters p;
@@ -33,8 +39,9 @@ struct SingleCopyAllgather : DataAlgorithm {
   template <class Port>
   class Rank {
    public:
-    Rank(const Parameters&, const Setup& setup)
+    Rank(const Parameters& p, const Setup& setup)
         : exposures_(setup, 0),
+          piece_(static_cast<std::size_t>(p.piece)),
           cells_(other(setup.shape),
                  Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
           rank_(setup.rank),
@@ -49,11 +56,15 @@ struct SingleCopyAllgather : DataAlgorithm {
       }
       reached = reached && (call.count == 0 || port.exposable(call.send, call.count));
       if (reached) {
-        for (int turn = 1; turn < ranks_; ++turn) {
-          const int r = (rank_ + turn) % ranks_;
-          if (call.block_count(r) != 0)
-            port.fetch(call.receive + call.block_at(r), exposures_.await(port, r).send, 0,
-                       call.block_count(r));
+        std::size_t most = 0;
+        for (int r = 0; r < ranks_; ++r) most = std::max(most, call.block_count(r));
+        for (std::size_t done = 0; done < most; done += piece_) {
+          for (int turn = 1; turn < ranks_; ++turn) {
+            const int r = (rank_ + turn) % ranks_;
+            if (done < call.block_count(r))
+              port.fetch(call.receive + (call.block_at(r) + done), exposures_.await(port, r).send, done,
+                         std::min(piece_, call.block_count(r) - done));
+          }
         }
         const Data own = call.receive + call.block_at(rank_);
         if (own != call.send) port.move(own, call.send, call.count);
@@ -65,6 +76,7 @@ struct SingleCopyAllgather : DataAlgorithm {
 
    private:
     Exposures<Port> exposures_;
+    std::size_t piece_;
     OneShotAllgather::Rank<Port> cells_;
     int rank_;
     int ranks_;

@@ -4,6 +4,8 @@
 // where it lies. Where any rank's buffer cannot be reached by its peers, all go through the mailbox: each
 // sees everyone's word on it, so all decide alike. A rank returns when all have read their blocks.
 
+#include <algorithm>
+
 #include "phicoll/collectives/alltoall/mailbox.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/exposure.hpp"
@@ -11,7 +13,9 @@
 namespace phicoll {
 
 struct SingleCopyAlltoall : DataAlgorithm {
-  struct Parameters {};
+  struct Parameters {
+    int piece = 1 << 20;
+  };
 
   static AlgorithmFacts facts() {
     return {"single-copy", Origin::phicoll, "phicoll",
@@ -19,7 +23,9 @@ struct SingleCopyAlltoall : DataAlgorithm {
   }
 
   template <class Visitor>
-  static void describe(Visitor&, Parameters&) {}
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("piece", p.piece, 4096, 1 << 30, "bytes that are copied from one rank before the next");
+  }
   static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
     return facts.vector ? "blocks of one size" : nullptr;
   }
@@ -36,8 +42,9 @@ struct SingleCopyAlltoall : DataAlgorithm {
   template <class Port>
   class Rank {
    public:
-    Rank(const Parameters&, const Setup& setup)
+    Rank(const Parameters& p, const Setup& setup)
         : exposures_(setup, 0),
+          piece_(static_cast<std::size_t>(p.piece)),
           mailbox_(other(setup.shape),
                    Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
           rank_(setup.rank),
@@ -52,9 +59,13 @@ struct SingleCopyAlltoall : DataAlgorithm {
       for (int turn = 1; turn < ranks_; ++turn)
         if (!exposures_.await(port, (rank_ + turn) % ranks_).send) reached = false;
       if (reached) {
-        for (int turn = 1; turn < ranks_; ++turn) {
-          const int r = (rank_ + turn) % ranks_;
-          port.fetch(call.receive + at(r), exposures_.await(port, r).send, at(rank_), call.count);
+        for (std::size_t done = 0; done < call.count; done += piece_) {
+          const std::size_t bytes = std::min(piece_, call.count - done);
+          for (int turn = 1; turn < ranks_; ++turn) {
+            const int r = (rank_ + turn) % ranks_;
+            port.fetch(call.receive + (at(r) + done), exposures_.await(port, r).send, at(rank_) + done,
+                       bytes);
+          }
         }
         port.move(call.receive + at(rank_), call.send + at(rank_), call.count);
       }
@@ -65,6 +76,7 @@ struct SingleCopyAlltoall : DataAlgorithm {
 
    private:
     Exposures<Port> exposures_;
+    std::size_t piece_;
     MailboxAlltoall::Rank<Port> mailbox_;
     int rank_;
     int ranks_;
