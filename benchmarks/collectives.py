@@ -242,6 +242,16 @@ def figures(taken: Taken, folder: Path) -> list[Path]:
                 )  # fmt: skip
             ax.set_xscale("log", base=2)
             ax.set_yscale("log")
+            sizes = sorted(
+                {
+                    p.size
+                    for p in taken.ns
+                    if (p.operation, p.ranks, p.definition, p.buffers) == (operation, *setting)
+                }
+            )
+            ticks = sizes[:: -(-len(sizes) // 8)]
+            ax.set_xticks([max(1, size) for size in ticks], [size_text(size) for size in ticks])
+            ax.minorticks_off()
             ax.set_title(f"{setting[0]} ranks, {setting[1]}, {setting[2]}", loc="left")
             ax.set_xlabel("bytes of the count argument")
             ax.set_ylabel("median time per call, us")

@@ -93,7 +93,10 @@ class Taken:
         return statistics.median(values.values()) if values and (point, subject) not in self.wrong else None
 
     def subjects(self) -> list[str]:
-        return list(dict.fromkeys(s for by in self.ns.values() for s in by))
+        """phicoll's first."""
+        return sorted(
+            {s for by in self.ns.values() for s in by}, key=lambda s: (not s.startswith("phicoll"), s)
+        )
 
 
 class Field:
