@@ -121,7 +121,8 @@ def __getattr__(name: str) -> Any:
     if name.isupper():  # IN_PLACE, SUM, DOUBLE and so on
         comm = import_module("phicoll.comm")
         if name in comm.__all__:
-            return getattr(comm, name)
+            globals()[name] = value = getattr(comm, name)
+            return value
     raise AttributeError(f"module 'phicoll' has no attribute {name!r}")
 
 

@@ -191,6 +191,10 @@ void register_group(py::module_& module) {
       .def("fail", &Handle::fail, py::arg("reason"))
       .def("close", &Handle::close);
 
+  // Of a contiguous array; NumPy's own ways to say it take a microsecond.
+  module.def(
+      "address", [](const py::array& array) { return reinterpret_cast<std::uintptr_t>(array.data()); },
+      py::arg("array"));
   module.def("join", &join, py::arg("descriptor"), py::arg("rank"), py::arg("wait") = "adaptive");
   module.def("join_from_environment", &join_from_environment, py::arg("wait") = "adaptive");
   module.def("alone", &Handle::alone, py::arg("memory_limit") = std::size_t{64} << 20);

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from phicoll import _core
 from phicoll.comm.datatypes import Datatype, dtype_of, fixed_size
 from phicoll.errors import ArgumentError
 
@@ -102,7 +103,7 @@ def memory_of(buffer: Any, writable: bool, argument: str) -> tuple[np.ndarray[An
         except (TypeError, ValueError, NotImplementedError):
             raise ArgumentError(
                 argument,
-                kind(buffer),
+                called(buffer),
                 "a NumPy array, another object with the buffer protocol, or a list or tuple of a buffer, counts and "
                 "a type",
             ) from None
@@ -114,13 +115,9 @@ def memory_of(buffer: Any, writable: bool, argument: str) -> tuple[np.ndarray[An
     return np.array(array, order="C", copy=True, subok=False), array if writable else None
 
 
-def kind(value: Any) -> str:
+def called(value: Any) -> str:
     name = type(value).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}" if value is not None else "None"
-
-
-def address_of(array: np.ndarray[Any, Any]) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 def is_type(item: Any) -> bool:
@@ -198,6 +195,10 @@ def too_small(argument: str, memory: Any, needed: int, text: str) -> ArgumentErr
 
 def block(spec: Any, argument: str, *, writable: bool, blocks: int = 1) -> Message:
     """What the caller sends or receives; ``blocks``: the buffer has so many, and the count is of one."""
+    if type(spec) is np.ndarray and blocks == 1:  # what most calls have, without a detour
+        flags, kind = spec.flags, spec.dtype
+        if flags.c_contiguous and (flags.writeable or not writable) and not kind.hasobject and kind.itemsize:
+            return Message(_core.address(spec), spec.size, kind, spec, None)
     counts, displacement, dtype, memory, copied = opened(spec, argument, writable, (tuple, list))
     at = 0 if displacement is None else whole(displacement, argument, "displacement")
     if counts is None:
@@ -217,7 +218,7 @@ def block(spec: Any, argument: str, *, writable: bool, blocks: int = 1) -> Messa
         if needed > (0 if memory is None else memory.nbytes):
             text = f"{count} elements of {dtype}" + (f" for each of {blocks} ranks" if blocks > 1 else "")
             raise too_small(argument, memory, needed, text + (f" behind {at} others" if at else ""))
-    address = 0 if memory is None else address_of(memory) + at * dtype.itemsize
+    address = 0 if memory is None else _core.address(memory) + at * dtype.itemsize
     return Message(address, count, dtype, memory, copied)
 
 
@@ -261,7 +262,7 @@ def blocks_of(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks
             argument, memory, needed * size, f"{sum(counts)} elements of {dtype} where they are to lie"
         )
     return Blocks(
-        0 if memory is None else address_of(memory),
+        0 if memory is None else _core.address(memory),
         [count * size for count in counts],
         [at * size for at in displacements],
         dtype,

@@ -218,16 +218,17 @@ class Comm:
         message = receive if receive is not None else send
         assert message is not None
         operator = core_operator(op, message.dtype)
-        arguments = [
+        what = (
             None if send is None else send.address,
             None if receive is None else receive.address,
             message.count,
             operator,
-        ]
-        if root is not None:
-            arguments.append(root)
-        getattr(core, name)(*arguments, algorithm or "")
-        if receive is not None:
+        )
+        if root is None:
+            getattr(core, name)(*what, algorithm or "")
+        else:
+            core.reduce(*what, root, algorithm or "")
+        if receive is not None and receive.copied is not None:
             receive.deliver()
 
     def Reduce(
@@ -838,7 +839,7 @@ def span(message: Message, blocks: int = 1) -> tuple[int, int]:
 
 
 def same_elements(send: Message, receive: Message) -> None:
-    if send.dtype != receive.dtype:
+    if send.dtype is not receive.dtype and send.dtype != receive.dtype:
         raise ArgumentError("recvbuf", f"elements of {receive.dtype}", f"those of sendbuf, {send.dtype}")
     if send.count != receive.count:
         raise ArgumentError("recvbuf", f"{receive.count} elements", f"as many as sendbuf, {send.count}")

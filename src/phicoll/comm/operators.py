@@ -39,7 +39,8 @@ class Op:
         self.commutative = commutative
         self._function: Callable[..., Any] | None = function
         self._user = user
-        self._cache: dict[np.dtype[Any], Any] = {}
+        # By the dtype's identity, since its hash takes a microsecond; it is kept, so no other has its place.
+        self._cache: dict[int, tuple[np.dtype[Any], Any]] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -153,6 +154,8 @@ OPERATORS: dict[str, Op] = {
     )
 }
 
+MOST_KNOWN = 64  # types of an operator: programs may make new ones all the time
+
 OBJECTS_ONLY = ("REPLACE", "NO_OP")
 
 
@@ -180,9 +183,9 @@ def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
     """The core's operator for elements of ``dtype``; ArgumentError if there is none."""
     if not isinstance(op, Op):
         raise ArgumentError(argument, repr(op), f"{', '.join(OPERATORS)}, or Op.Create(function, commute)")
-    found = op._cache.get(dtype)
+    found = op._cache.get(id(dtype))
     if found is not None:
-        return found
+        return found[1]
     if op._function is None:
         raise ArgumentError(argument, f"{op.name}, which was freed", "an operator that was not")
     if op._user:
@@ -198,7 +201,9 @@ def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
             )
         found = _core.operator(op.name.lower(), name)
     with op._lock:
-        op._cache[dtype] = found
+        if len(op._cache) >= MOST_KNOWN:
+            op._cache.clear()
+        op._cache[id(dtype)] = dtype, found
     return found
 
 
