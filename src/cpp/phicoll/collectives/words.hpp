@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/values.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/word.hpp"
@@ -44,8 +45,7 @@ class Words {
 
   void publish(Port& port, Data from, std::size_t bytes) {
     ++sequence_;
-    std::uint64_t value = 0;
-    std::memcpy(&value, from.at, bytes);
+    const std::uint64_t value = read_value(port, from, bytes);
     NumberedWord* const own = word(rank_);
     port.store_relaxed(own->value, value);
     port.signal(own->sequence, sequence_);

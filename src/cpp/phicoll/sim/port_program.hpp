@@ -83,10 +83,7 @@ class ProgramRank {
     const BoundCall bound(program, made, port.rank(), layout.place(memory, made.send, made.send_at),
                           layout.place(memory, made.receive, made.receive_at),
                           Data{memory + layout.scratch()});
-    if (bound.saved != 0) {
-      port.move(bound.call.send, bound.call.receive, bound.saved);
-      port.fence();
-    }
+    if (bound.saved != 0) port.move(bound.call.send, bound.call.receive, bound.saved);
     (*by.data)(port, bound.call);
   }
 

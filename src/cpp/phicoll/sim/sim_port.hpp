@@ -132,6 +132,12 @@ class SimPort {
   void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
     simulation_->combine(rank_, op, to.at, left.at, right.at, count);
   }
+  std::uint64_t read_value(Data from, std::size_t bytes) const {
+    return simulation_->read_value(rank_, from.at, bytes);
+  }
+  void write_value(Data to, std::uint64_t value, std::size_t bytes) const {
+    simulation_->write(rank_, to.at, &value, bytes);
+  }
   bool exposable(Data, std::size_t) const { return true; }
   Exposed expose(Data data) const {
     return Exposed{reinterpret_cast<std::uintptr_t>(data.at), static_cast<std::uint32_t>(rank_ + 1),
@@ -162,6 +168,14 @@ class SimPort {
   Simulation* simulation_;
   int rank_;
 };
+
+/// As phicoll/collectives/values.hpp has them for ports on the host's memory.
+inline std::uint64_t read_value(SimPort& port, Data from, std::size_t bytes) {
+  return port.read_value(from, bytes);
+}
+inline void write_value(SimPort& port, Data to, std::uint64_t value, std::size_t bytes) {
+  port.write_value(to, value, bytes);
+}
 
 }  // namespace sim
 }  // namespace phicoll

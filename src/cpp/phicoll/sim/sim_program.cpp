@@ -51,7 +51,6 @@ ProgramRun run_program_simulated(const Program& program, const Machine& machine,
           simulation.write(rank, layout.place(memory_of(rank), part.buffer, part.at).at, bytes.data(),
                            bytes.size());
       }
-      port.fence();
       if (!call.delays.empty()) port.wait_until(port.ticks() + call.delays[static_cast<std::size_t>(rank)]);
       made[static_cast<std::size_t>(rank)].call(port, program, plan, layout, c, memory_of(rank));
     }

@@ -103,6 +103,8 @@ class Simulation final : private CoherenceListener {
   void check_bound(int rank, const void* pointer, std::size_t bytes) const;
   /// Stores to `bytes` of memory, line by line, as a program does that writes its data.
   void write(int rank, void* to, const void* from, std::size_t bytes);
+  /// At most 8 bytes, wherever they lie.
+  std::uint64_t read_value(int rank, const void* from, std::size_t bytes);
   /// What the rank would see there now, its own stores included. No simulated time, no change of any line.
   void peek(int rank, const void* from, void* into, std::size_t bytes);
   bool ghost(const void* place) const {

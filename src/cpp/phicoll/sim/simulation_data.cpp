@@ -32,6 +32,18 @@ void Simulation::peek(int rank, const void* from, void* into, std::size_t bytes)
   }
 }
 
+std::uint64_t Simulation::read_value(int rank, const void* from, std::size_t bytes) {
+  const auto* const first = static_cast<const unsigned char*>(from);
+  std::uint64_t value = 0;
+  auto* const to = reinterpret_cast<unsigned char*>(&value);
+  for (std::size_t at = 0; at < bytes;) {
+    const std::size_t part = std::min<std::size_t>(bytes - at, arch::line_bytes - offset_of(first + at));
+    load_bytes(rank, first + at, to + at, part);
+    at += part;
+  }
+  return value;
+}
+
 void Simulation::write(int rank, void* to, const void* from, std::size_t bytes) {
   auto* out = static_cast<unsigned char*>(to);
   const auto* in = static_cast<const unsigned char*>(from);

@@ -64,7 +64,7 @@ struct OneShotAllgather : DataAlgorithm {
       for (int turn = 1; turn < ranks_; ++turn) {
         const int r = (rank_ + turn) % ranks_;
         const std::uint64_t theirs = words_.take(port, r);
-        std::memcpy((call.receive + call.block_at(r)).at, &theirs, call.block_count(r));
+        write_value(port, call.receive + call.block_at(r), theirs, call.block_count(r));
       }
     }
     std::size_t piece(const Call& call, int r, std::size_t at) const {

@@ -69,7 +69,7 @@ struct OneShotAllreduce : DataAlgorithm {
         const std::uint64_t operand = words_.take(port, r);
         call.op.kernel(call.op.context, &result, &result, &operand, call.count);
       }
-      std::memcpy(call.receive.at, &result, call.bytes());
+      write_value(port, call.receive, result, call.bytes());
     }
 
     void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {

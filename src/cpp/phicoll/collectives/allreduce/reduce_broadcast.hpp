@@ -82,9 +82,6 @@ struct ReduceBroadcast : DataAlgorithm {
         mailbox_(port, up);
       else
         tree_(port, up);
-      // The ring takes a message of one word from memory itself, not through the port: what rank 0 combined
-      // has to be there, and no longer on its way.
-      if (rank_ == 0 && call.bytes() <= sizeof(std::uint64_t)) port.fence();
       Call down;
       down.receive = call.receive;
       down.count = call.bytes();

@@ -66,7 +66,7 @@ struct OneShotAlltoall : DataAlgorithm {
       words_.publish(port, call.send + call.send_block_at(other), call.count);
       port.move(call.receive + call.block_at(rank_), call.send + call.send_block_at(rank_), call.count);
       const std::uint64_t theirs = words_.take(port, other);
-      std::memcpy((call.receive + call.block_at(other)).at, &theirs, call.count);
+      write_value(port, call.receive + call.block_at(other), theirs, call.count);
     }
     void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes) {
       const std::uint64_t step = steps_++;

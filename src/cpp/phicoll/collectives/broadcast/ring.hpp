@@ -9,6 +9,7 @@
 
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/values.hpp"
 
 namespace phicoll {
 
@@ -74,14 +75,13 @@ struct RingBroadcast : DataAlgorithm {
       Slot& slot = slots_[message % slots];
       if (rank_ == call.root) {
         if (message >= free_until_) wait_for_slots(port, message);
-        std::uint64_t value = 0;
-        __builtin_memcpy(&value, call.receive.at, call.count);
+        const std::uint64_t value = read_value(port, call.receive, call.count);
         port.store_relaxed(slot.value, value);
         port.signal(slot.sequence, message + 1);
       } else {
         port.wait(slot.sequence, at_least(message + 1), call.root);
         const std::uint64_t value = port.load_relaxed(slot.value);
-        __builtin_memcpy(call.receive.at, &value, call.count);
+        write_value(port, call.receive, value, call.count);
       }
       if ((message + 1) % (slots / 2) == 0) port.signal(finished_[rank_].value.word, message + 1);
     }

@@ -1,0 +1,28 @@
+#pragma once
+
+// A few bytes of message data as one value: what algorithms read from a buffer to hand it on in a word, and
+// write into one from a word. A port whose memory is not the host's has functions of its own beside it, found
+// by its type: a rank's earlier stores may not be in memory yet there.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "phicoll/memory/data.hpp"
+
+namespace phicoll {
+
+/// The first `bytes` of the value (at most 8), the others 0.
+template <class Port>
+inline std::uint64_t read_value(Port&, Data from, std::size_t bytes) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, from.at, bytes);
+  return value;
+}
+
+template <class Port>
+inline void write_value(Port&, Data to, std::uint64_t value, std::size_t bytes) {
+  std::memcpy(to.at, &value, bytes);
+}
+
+}  // namespace phicoll
