@@ -7,6 +7,7 @@ import functools
 import itertools
 import operator
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -712,3 +713,10 @@ def test_reduce_local_and_names():
     assert repr(phicoll.MAXLOC) == "phicoll.MAXLOC"
     for name in (*DATATYPES, *OPERATORS):
         assert getattr(phicoll, name) is (DATATYPES | OPERATORS)[name]
+
+
+def test_the_page_s_examples_run():
+    page = (Path(__file__).parent.parent / "docs" / "comm.md").read_text()
+    names = {"__name__": "page"}
+    for code in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        exec(code, names)

@@ -93,6 +93,7 @@ def test_returns_what_each_rank_returned(mode, monkeypatch):
             "threads": os.environ.get("OPENBLAS_NUM_THREADS"),
             "path": os.environ.get("PYTHONPATH"),
             "argv": sys.argv,
+            "started": "PHICOLL_GROUP_FD" in os.environ,
         }
 
     found = phicoll.run(function, ranks=3, mode=mode, args=(np.arange(10.0), 5))
@@ -105,6 +106,7 @@ def test_returns_what_each_rank_returned(mode, monkeypatch):
         assert one["alone"] == (0, 1)
         assert one["path"] == os.environ.get("PYTHONPATH")
         assert one["argv"] == sys.argv
+        assert not one["started"]  # a program that a rank starts is no rank
         if mode == "processes":
             assert one["place"][0] != caller[0]
             assert one["heavy"] == []

@@ -16,7 +16,8 @@ def main() -> None:
         os.environ.pop("PYTHONPATH", None)
     else:
         os.environ["PYTHONPATH"] = path
-    descriptor, rank = int(os.environ["PHICOLL_GROUP_FD"]), int(os.environ["PHICOLL_RANK"])
+    descriptor = int(os.environ.pop("PHICOLL_GROUP_FD"))  # programs that this one starts are no ranks
+    rank = int(os.environ["PHICOLL_RANK"])
     for number in (task, answer):
         os.set_inheritable(number, False)
     for stream in (sys.stdout, sys.stderr):
