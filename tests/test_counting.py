@@ -50,3 +50,25 @@ def test_bad_input_is_refused(options, argument):
     with pytest.raises(phicoll.ArgumentError) as caught:
         phicoll.count(**{"algorithm": "dissemination", **options})
     assert caught.value.argument == argument
+
+
+def test_data_operations_count_bytes_and_steps():
+    (row,) = phicoll.count("one-shot", "60x4", ranks=8, operation="allreduce", size="4K")
+    assert row["size_bytes"] == 4096
+    assert row["bytes_between"] == 4096 * 8 * 7  # every rank reads all other operands
+    assert (row["steps"], row["combined"]) == (1, 1024 * 8 * 7)
+    (row,) = phicoll.count("recursive-doubling", "60x4", ranks=16, operation="allreduce", size=4096)
+    assert row["steps"] == 4
+    counts = phicoll.count("all", "60x4", ranks=6, operation="broadcast", size=1000)
+    assert len(counts) > 5
+    assert all(row["bytes_between"] >= 5 * 1000 for row in counts)
+    assert "bytes between" in str(counts)
+
+
+def test_what_a_data_operation_does_not_take_is_refused():
+    with pytest.raises(phicoll.ArgumentError, match="size"):
+        phicoll.count("auto", ranks=4, operation="allreduce", size=6)
+    with pytest.raises(phicoll.ArgumentError, match="size"):
+        phicoll.count("dissemination", ranks=4, size=8)
+    with pytest.raises(phicoll.ArgumentError, match="op"):
+        phicoll.count("ring", ranks=4, operation="broadcast", op="sum")

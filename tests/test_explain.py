@@ -200,3 +200,29 @@ def test_the_program_without_python_says_the_same(hybrid):
     )
     assert refused.returncode == 2
     assert "trace" in refused.stderr
+
+
+def test_operations_that_move_data_are_explained():
+    found = phicoll.explain("ring", ranks=9, operation="broadcast", size="16K", episodes=3)
+    assert found.data["operation"] == "broadcast"
+    assert "broadcast 16384 fresh" in str(found)
+    assert found.causes["cycles"].sum() > 0
+    assert not found.transactions.empty
+    with pytest.raises(phicoll.ArgumentError, match="size"):
+        phicoll.explain("ring", ranks=9, operation="broadcast", size="8,16")
+    with pytest.raises(phicoll.ArgumentError, match="size"):
+        phicoll.explain("dissemination", ranks=9, size=8)
+
+
+def test_data_on_a_simulated_machine_is_recorded_as_such():
+    results = phicoll.sweep(
+        "allreduce", algorithm="auto,one-shot", ranks=[4], sizes="8,4K", machine="xeon-phi-5110p", episodes=3
+    )
+    points = results.points
+    assert [(p["algorithm"], p["size_bytes"]) for p in points] == [
+        ("auto", 8),
+        ("one-shot", 8),
+        ("auto", 4096),
+        ("one-shot", 4096),
+    ]
+    assert all(p["mode"] == "simulated" and p["verified"] and not p["timing_only"] for p in points)

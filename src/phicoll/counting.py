@@ -1,6 +1,7 @@
 """What algorithms do, counted exactly at any scale: no machine of that size is needed, and nothing is measured.
 
-docs/counting.md defines rounds, longest chain, notifications and edges.
+docs/counting.md defines rounds, longest chain, notifications and edges, and of operations that move data transfers,
+bytes and steps.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from phicoll import _core
 from phicoll.errors import ArgumentError
+from phicoll.measuring import call_arguments
 from phicoll.registry import algorithms, check_operation, expand, short_spec
 
 if TYPE_CHECKING:
@@ -34,6 +36,18 @@ COLUMNS = (
     "edges_between_cores",
     "lines_written",
 )
+DATA_COLUMNS = (
+    "name",
+    "machine",
+    "ranks",
+    "size_bytes",
+    "rounds",
+    "steps",
+    "transfers",
+    "bytes_read",
+    "bytes_between",
+    "notifications",
+)
 
 
 @dataclass
@@ -51,6 +65,11 @@ class Counts(Sequence[dict[str, Any]]):
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that the table shows."""
+        return DATA_COLUMNS if self.rows and "steps" in self.rows[0] else COLUMNS
+
     def to_dataframe(self) -> pd.DataFrame:
         import pandas as pd
 
@@ -63,9 +82,9 @@ class Counts(Sequence[dict[str, Any]]):
         return draw_counts(self.rows)
 
     def __str__(self) -> str:
-        table = [[name.replace("_", " ") for name in COLUMNS]]
-        table += [[str(row[name]) for name in COLUMNS] for row in self.rows]
-        widths = [max(len(line[column]) for line in table) for column in range(len(COLUMNS))]
+        table = [[name.replace("_", " ") for name in self.columns]]
+        table += [[str(row[name]) for name in self.columns] for row in self.rows]
+        widths = [max(len(line[column]) for line in table) for column in range(len(self.columns))]
         return "\n".join(
             "  ".join(
                 cell.ljust(width) if column == 0 else cell.rjust(width)
@@ -75,9 +94,9 @@ class Counts(Sequence[dict[str, Any]]):
         )
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in COLUMNS)
+        head = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(row[name]))}</td>" for name in COLUMNS) + "</tr>"
+            "<tr>" + "".join(f"<td>{html.escape(str(row[name]))}</td>" for name in self.columns) + "</tr>"
             for row in self.rows
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -90,6 +109,9 @@ def count(
     ranks: int | None = None,
     placement: str = "compact",
     operation: str = "barrier",
+    size: int | str | None = None,
+    type: str | None = None,
+    op: str | None = None,
 ) -> Counts:
     """Run one episode of each algorithm on the counting port.
 
@@ -103,12 +125,16 @@ def count(
         How many ranks; all contexts by default.
     placement:
         ``"compact"``, ``"scatter"`` or ``"balanced"``.
+    operation, size, type, op:
+        What is called, as in :func:`phicoll.sweep`; one size, 4096 bytes by default. Of several algorithms those that
+        cannot serve it are left out.
 
     Returns
     -------
     Counts
         Rows with ``rounds``, ``longest_chain``, ``notifications``, ``edges``, ``edges_between_cores``,
-        ``lines_written`` and more; ``shape`` names machine and ranks for a legend.
+        ``lines_written`` and more, of operations that move data ``size_bytes``, ``transfers``, ``bytes_read``,
+        ``bytes_written``, ``bytes_between``, ``combined`` and ``steps``; ``shape`` names machine and ranks for legends.
 
     Raises
     ------
@@ -116,6 +142,9 @@ def count(
         Bad input, or a reference barrier of another system.
     """
     check_operation(operation)
+    work = call_arguments(operation, size, None, type, op)
+    work.pop("operation", None)
+    work.pop("buffers", None)
     specs = expand(algorithm, operation)
     origins = {a.name: a.origin for a in algorithms(operation)}
     outside = [spec for spec in specs if origins.get(spec.split(":")[0]) == "reference"]
@@ -130,6 +159,12 @@ def count(
         number = cores * contexts if ranks is None else check_count(ranks)
         for spec in specs:
             name = spec.split(":")[0]
+            try:
+                counted = _core.count(operation, spec, cores, contexts, number, placement, **work)
+            except ArgumentError as error:
+                if len(specs) > 1 and error.argument == "algorithm":
+                    continue
+                raise
             rows.append(
                 {
                     "operation": operation,
@@ -141,7 +176,8 @@ def count(
                     "ranks": number,
                     "placement": placement,
                     "shape": one if ranks is None else f"{one}, {number} ranks",
-                    **_core.count(operation, spec, cores, contexts, number, placement),
+                    **({"size_bytes": work["size"]} if work else {}),
+                    **counted,
                 }
             )
     return Counts(rows)

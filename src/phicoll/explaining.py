@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phicoll import _core, measuring
+from phicoll import _core
 from phicoll.errors import ArgumentError
 from phicoll.machine import Machine
-from phicoll.measuring import machine_text
+from phicoll.measuring import call_arguments, machine_text
 from phicoll.registry import check_operation
 from phicoll.storage import check_writable
 
@@ -248,7 +248,9 @@ def explain(
         Bad input; nothing was simulated.
     """
     check_operation(operation)
-    work = check_work(operation, size, buffers, type, op)
+    work = call_arguments(
+        operation, size, None if operation == "barrier" and buffers == "fresh" else buffers, type, op
+    )
     if definition not in DEFINITIONS:
         raise ArgumentError("definition", repr(definition), ", ".join(DEFINITIONS))
     for name, value, least, most in (
@@ -284,30 +286,3 @@ def explain(
     }
     text, data = _core.explain(**request)
     return Explanation(json.loads(data), text, request)
-
-
-def check_work(
-    operation: str, size: int | str | None, buffers: str, type: str | None, op: str | None
-) -> dict[str, Any]:
-    """What the core is told of the call: nothing for a barrier."""
-    checked = measuring.check_work(
-        operation,
-        size if operation == "barrier" or size is not None else 4096,
-        None if operation == "barrier" and buffers == "fresh" else buffers,
-        type,
-        op,
-    )
-    if not checked:
-        return {}
-    for name in ("sizes", "buffers"):
-        if len(checked[name]) != 1:
-            raise ArgumentError(
-                name.removesuffix("s") if name == "sizes" else name, repr(checked[name]), "one"
-            )
-    reduction = {name: checked[name] for name in ("type", "op") if name in checked}
-    return {
-        "operation": operation,
-        "size": checked["sizes"][0],
-        "buffers": checked["buffers"][0],
-        **reduction,
-    }

@@ -307,6 +307,22 @@ def check_sizes(sizes: Any) -> list[int]:
     return list(dict.fromkeys(found))
 
 
+def call_arguments(
+    operation: str, size: int | str | None, buffers: str | None, type: str | None, op: str | None
+) -> dict[str, Any]:
+    """What the core is told of one call, of 4096 bytes where no size is given: nothing for a barrier."""
+    if operation != "barrier":
+        size = 4096 if size is None else size
+    work = check_work(operation, size, buffers, type, op)
+    if not work:
+        return {}
+    for name, value in (("size", work["sizes"]), ("buffers", work["buffers"])):
+        if len(value) != 1:
+            raise ArgumentError(name, repr(value), "one")
+    reduction = {name: work[name] for name in ("type", "op") if name in work}
+    return {"operation": operation, "size": work["sizes"][0], "buffers": work["buffers"][0], **reduction}
+
+
 def work_arguments(work: dict[str, Any]) -> list[str]:
     """Of ``phicoll-bench run``."""
     arguments = []

@@ -17,7 +17,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "count", help="rounds, chains, notifications, edges and lines, counted exactly"
     )
-    parser.add_argument("operation", nargs="?", default="barrier", help="barrier")
+    parser.add_argument(
+        "operation", nargs="?", default="barrier", help="barrier, broadcast, allreduce ... (default: barrier)"
+    )
     parser.add_argument("--algorithm", default="all", metavar="LIST", help="what to count (default: all)")
     parser.add_argument(
         "--machine",
@@ -29,6 +31,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--placement", default="compact", help="compact, scatter or balanced (default: compact)"
     )
+    parser.add_argument(
+        "--size", metavar="4K", help="bytes of the message or a block, where data moves (default: 4K)"
+    )
+    parser.add_argument("--type", metavar="T", help="element type of reductions (default: float32)")
+    parser.add_argument("--op", metavar="OP", help="operator of reductions (default: sum)")
     parser.add_argument("-o", "--output", metavar="FILE", help="a figure as well")
     add_json(parser)
     parser.set_defaults(function=run)
@@ -42,6 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
         ranks=arguments.ranks,
         placement=arguments.placement,
         operation=arguments.operation,
+        size=arguments.size,
+        type=arguments.type,
+        op=arguments.op,
     )
     if arguments.json:
         put_json(counts.rows)
