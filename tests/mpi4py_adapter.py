@@ -3,7 +3,7 @@
     python -m phicoll.launch -n 3 tests/mpi4py_adapter.py MPI4PY/test test_cco_buf test_cco_vec test_cco_obj
 
 ``MPI4PY`` is a checkout of https://github.com/mpi4py/mpi4py (its tests are not copied here). Skipped, each with its reason:
-derived datatypes and Alltoallw, which phicoll does not have; arrays without the buffer protocol (DLPack, GPUs) and of
+point-to-point communication, derived datatypes and Alltoallw, which phicoll does not have; arrays without the buffer protocol (DLPack, GPUs) and of
 long double, which no operator of phicoll's knows.
 """
 
@@ -14,8 +14,11 @@ import types
 import unittest
 from typing import Any, NoReturn
 
+import numpy as np
+
 import phicoll
 from phicoll.comm import DATATYPES, OPERATORS
+from phicoll.comm.communicator import POINT_TO_POINT
 from phicoll.errors import ArgumentError
 
 USUAL = ["test_cco_buf", "test_cco_vec", "test_cco_obj"]
@@ -23,6 +26,15 @@ USUAL = ["test_cco_buf", "test_cco_vec", "test_cco_obj"]
 
 def not_there(*args: Any, **named: Any) -> NoReturn:
     raise unittest.SkipTest("phicoll has no derived datatypes")
+
+
+def not_offered(*args: Any, **named: Any) -> NoReturn:
+    raise unittest.SkipTest("phicoll has no point-to-point communication")
+
+
+def from_code(code: str) -> Any:
+    """The element type of a typecode of the array module or NumPy's; the first of MPI's names for it."""
+    return next((known for known in DATATYPES.values() if known.dtype == np.dtype(code)), None)
 
 
 def not_implemented(*args: Any, **named: Any) -> NoReturn:
@@ -50,6 +62,9 @@ def module() -> types.ModuleType:
     mpi.Get_address = not_there
     ArgumentError.Get_error_class = lambda self: mpi.ERR_ROOT if self.argument == "root" else mpi.ERR_ARG
     phicoll.Comm.Alltoallw = not_implemented
+    for name in POINT_TO_POINT:
+        setattr(phicoll.Comm, name, not_offered)
+    phicoll.Datatype.fromcode = staticmethod(from_code)
     phicoll.Datatype.Create_indexed_block = phicoll.Datatype.Create_struct = not_there
     return mpi
 

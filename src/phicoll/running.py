@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -148,12 +149,12 @@ class GroupOptions:
 
 def whole_number(name: str, value: Any, least: int, most: int) -> int:
     try:
-        number = value.__index__()
-    except AttributeError:
-        number = None
-    if number is None or isinstance(value, bool) or not least <= number <= most:
+        number = index(value)
+    except TypeError:
+        number = least - 1
+    if isinstance(value, bool) or not least <= number <= most:
         raise ArgumentError(name, repr(value), f"a whole number from {least} to {most}")
-    return int(number)
+    return number
 
 
 def checked_placement(placement: Any, ranks: int) -> str:

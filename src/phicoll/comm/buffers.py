@@ -10,7 +10,7 @@ copy in C's order, which a call that receives copies back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -150,12 +150,12 @@ def parts_of(spec: Any, argument: str, pairs: tuple[type, ...]) -> tuple[Any, An
 
 def whole(value: Any, argument: str, what: str) -> int:
     try:
-        number = value.__index__()
-    except AttributeError:
+        number = index(value)
+    except TypeError:
         raise ArgumentError(argument, f"{what} {value!r}", "a whole number from 0") from None
     if number < 0:
         raise ArgumentError(argument, f"{what} {number}", "a whole number from 0")
-    return int(number)
+    return number
 
 
 def opened(
@@ -224,10 +224,16 @@ def block(spec: Any, argument: str, *, writable: bool, blocks: int = 1) -> Messa
 
 def numbers(given: Any, ranks: int, argument: str, what: str) -> list[int] | None:
     """A list of a number for each rank, or None for a single number."""
-    if hasattr(given, "__index__") and not isinstance(given, np.ndarray):
+    try:
+        index(given)
+    except TypeError:
+        pass
+    else:
         return None
-    if not isinstance(given, (Sequence, np.ndarray)) and not hasattr(given, "__len__"):
-        raise ArgumentError(argument, f"{what} {given!r}", f"a whole number, or {ranks} of them")
+    try:
+        given = list(given)
+    except TypeError:
+        raise ArgumentError(argument, f"{what} {given!r}", f"a whole number, or {ranks} of them") from None
     found = [whole(value, argument, what) for value in given]
     if len(found) != ranks:
         raise ArgumentError(argument, f"{len(found)} {what}", f"{ranks}, one for each rank")

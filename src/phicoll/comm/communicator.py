@@ -6,6 +6,7 @@ import functools
 import math
 import pickle
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -169,12 +170,12 @@ class Comm:
     def _root(self, root: Any) -> int:
         size = self.size
         try:
-            number = root.__index__()
-        except AttributeError:
+            number = index(root)
+        except TypeError:
             number = -1
         if not 0 <= number < size:
             raise ArgumentError("root", repr(root), f"0..{size - 1}")
-        return int(number)
+        return number
 
     # Buffers.
 
@@ -888,8 +889,8 @@ def whole_count(value: Any, argument: str = "recvcounts") -> int:
 
 def signed(argument: str, value: Any) -> int:
     try:
-        return int(value.__index__())
-    except AttributeError:
+        return index(value)
+    except TypeError:
         raise ArgumentError(argument, repr(value), "a whole number") from None
 
 
