@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import sys
 from dataclasses import asdict
@@ -14,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
 import collectives
 import rounds
+from phicoll_peer import PeerError, PhicollPeer
 from rounds import Point, Taken
 
 
@@ -101,3 +103,22 @@ def test_tables_say_what_was_found() -> None:
     assert "small met" in collectives.geomean_table(rows, crowded_from=2)
     hand = rounds.versus(made_up({"phicoll": 100, collectives.HAND: 50}, POINT), "phicoll", collectives.HAND)
     assert "2.0" in collectives.hand_table(hand)
+
+
+def test_a_set_of_ranks_does_what_it_is_told_and_refuses_by_name() -> None:
+    with PhicollPeer(2, [min(os.sched_getaffinity(0))]) as peer:  # one CPU: there is always one
+        assert peer.probe()["switch_ns"] > 0
+        for mode in ("loop", "window"):
+            sample = peer.run("bcast", 4096, 8, mode, "fresh", seed=3)
+            assert sample["verified"]
+            assert sample["effective"]
+        copy = peer.copy("broadcast", 1 << 17, "reused")
+        assert copy["bytes"] == 1 << 17
+        assert copy["heap_ns"] > 0
+        with pytest.raises(PeerError, match="algorithm"):
+            peer.run("bcast", 8, algorithm="no-such-thing")
+        with pytest.raises(PeerError, match="operation"):
+            peer.run("bcaste", 8)
+        assert peer.run("allreduce", 8, 8, algorithm="one-shot")["verified"]
+    with pytest.raises(PeerError, match="closed"):
+        peer.run("bcast", 8)
