@@ -31,6 +31,7 @@ class Session:
     """What the benchmarks of one pytest run share."""
 
     ranks: list[int] | None = None
+    sizes: list[int] | None = None
     save: Path | None = None
     baseline: Results | None = None
     threshold: float = 0.0  # with a baseline only
@@ -44,6 +45,7 @@ KEY = pytest.StashKey[Session]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("phicoll", "benchmarks of shared-memory collectives")
     group.addoption("--phicoll-ranks", metavar="LIST", help="rank counts for every sweep, such as 2,4")
+    group.addoption("--phicoll-sizes", metavar="LIST", help="sizes for every sweep of data, such as 8,4K,1M")
     group.addoption(
         "--phicoll-save", metavar="FILE", help="write the records of all sweeps (.jsonl or .parquet)"
     )
@@ -65,21 +67,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before any test runs."""
-    options = [config.getoption(f"--phicoll-{name}") for name in ("ranks", "save", "baseline", "threshold")]
+    names = ("ranks", "sizes", "save", "baseline", "threshold")
+    options = [config.getoption(f"--phicoll-{name}") for name in names]
     if all(option is None for option in options):
         config.stash[KEY] = Session()
         return
     from phicoll.compare.regression import THRESHOLD, check_threshold
     from phicoll.errors import ArgumentError
-    from phicoll.measuring import check_rank_list
+    from phicoll.measuring import check_rank_list, check_sizes
     from phicoll.results import load
     from phicoll.storage import check_writable
 
-    ranks, save, baseline, threshold = options
+    ranks, sizes, save, baseline, threshold = options
     try:
         ratio = THRESHOLD if threshold is None else check_threshold(threshold, "--phicoll-threshold")
         config.stash[KEY] = Session(
             ranks=check_rank_list(ranks) if ranks else None,
+            sizes=check_sizes(sizes) if sizes else None,
             save=check_writable(save, "--phicoll-save") if save else None,
             baseline=load(baseline) if baseline else None,
             threshold=ratio,
@@ -102,6 +106,8 @@ def sweep(request: pytest.FixtureRequest) -> Iterator[Callable[..., Results]]:
 
         if session.ranks is not None:
             options["ranks"] = session.ranks
+        if session.sizes is not None and operation != "barrier":
+            options["sizes"] = session.sizes
         if request.config.getoption("--phicoll-oversubscribe"):
             options["oversubscribe"] = True
         results = phicoll.sweep(operation, **{"progress": False, "on_interrupt": "raise", **options})

@@ -38,8 +38,19 @@ struct Row {
   double middle = 0;
 };
 
-// Ranks, definition, mode, label, unit: what may stand in one table.
-using TableKey = std::tuple<int, std::string, std::string, std::string, std::string>;
+// Ranks, definition, mode, label, unit, operation with its buffers and elements, size: what may stand in one
+// table.
+using TableKey =
+    std::tuple<int, std::string, std::string, std::string, std::string, std::string, std::uint64_t>;
+
+// "" for a barrier.
+std::string what_of(const JsonValue& point) {
+  std::string what = point["operation"].string;
+  if (what.empty() || what == "barrier") return "";
+  for (const char* const name : {"buffers", "type", "op"})
+    if (!point[name].string.empty()) what += " " + point[name].string;
+  return what;
+}
 
 double value_of(const JsonValue& sample) {
   if (!sample["value_ns"].is_null()) return sample["value_ns"].number;
@@ -71,7 +82,9 @@ std::string cell(double value, int decimals = 2) {
 
 void print_table(const TableKey& key, std::vector<Row>& rows) {
   const std::string label = std::get<3>(key).empty() ? "" : ", " + std::get<3>(key);
-  std::printf("\n%d ranks as %s, %s%s; in %s\n", std::get<0>(key), std::get<2>(key).c_str(),
+  const std::string& what = std::get<5>(key);
+  const std::string of = what.empty() ? "" : what + ", " + std::to_string(std::get<6>(key)) + " bytes, ";
+  std::printf("\n%s%d ranks as %s, %s%s; in %s\n", of.c_str(), std::get<0>(key), std::get<2>(key).c_str(),
               std::get<1>(key).c_str(), label.c_str(), std::get<4>(key).c_str());
   const bool simulated = std::get<4>(key) == "cycles";
   const double scale = simulated ? 1e-3 : 1;
@@ -211,7 +224,8 @@ int compare_command(const std::vector<std::string>& words) {
     const TableKey table(ranks, definition, mode, probe["label"].string,
                          simulated ? "cycles"
                          : shares  ? "switches"
-                                   : "lines");
+                                   : "lines",
+                         what_of(point), static_cast<std::uint64_t>(point["size_bytes"].number));
     Row& row = tables[table][point["spec"].string];
     row.spec = point["spec"].string;
     row.verified = row.verified && verified[key];
