@@ -10,10 +10,10 @@
 // The flag's number (release) follows the copy of the own slice; who has waited for it (acquire) reads the
 // slice where the handle beside it says, and then adds to the owner's notifications (release). An owner whose
 // own buffer is read returns when all have read; one whose buffer the others can't reach offers its slice in
-// a cell in shared memory, two of them in turn, and fills a cell again when all who read it have notified. So
-// that a slice fits into a cell, messages of more than P - 1 cells go block by block. A root whose buffer
-// can't be reached writes each receiver's slice into the receiver's cell, when the receiver has said that it
-// is free: those two numbers have a line apart.
+// a cell in shared memory, two of them in turn, and in the next call waits for the notifications of this one
+// first. So that a slice fits into a cell, messages of more than P - 1 cells go block by block. A root whose
+// buffer can't be reached writes each receiver's slice into the receiver's cell, when the receiver has said
+// that it is free: those two numbers have a line apart.
 
 #include <algorithm>
 #include <cstdint>
@@ -172,7 +172,8 @@ struct PipelinedSlicesBroadcast : DataAlgorithm {
       const std::size_t bytes = block.slice_bytes(own);
       port.wait(lines_[call.root].flag, at_least(step_), call.root);
       const Exposed roots = handle_of(port, call.root);
-      if (!roots || !exposed_) await_notified(port, parity());  // the cell is free
+      // The cell was last read two blocks before. This rank has since waited for every other receiver's slice
+      // of the block between, and they announce that one after they are through with the one before.
       if (roots) {
         port.fetch(call.receive + at, roots, at, bytes);
         if (!exposed_) port.move(cell(port, rank_), call.receive + at, bytes);
