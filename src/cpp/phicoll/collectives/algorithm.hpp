@@ -46,6 +46,9 @@ struct Setup {
   int rank;
   const Shape& shape;
   unsigned char* memory;
+  /// Where `shape` is a part of a group: the group's numbers of its ranks, for the hints in waits. Outlives
+  /// what is built from it.
+  const int* members = nullptr;
 
   int size() const { return shape.size(); }
   /// The object of type T at byte `offset` of the memory.

@@ -89,6 +89,7 @@ class Cells {
         cells_(static_cast<std::uint64_t>(cells)),
         ranks_(setup.size()),
         rank_(setup.rank),
+        members_(setup.members),
         credit_(credit) {}
 
   std::size_t bytes() const { return bytes_; }
@@ -106,7 +107,7 @@ class Cells {
   /// The payload of `writer`'s cell, and its note.
   Data await(Port& port, int writer, std::uint64_t step, std::uint64_t* note = nullptr) {
     CellHead* const head = head_of(writer, step);
-    port.wait(head->sequence, at_least(step + 1), writer);
+    port.wait(head->sequence, at_least(step + 1), hint(writer));
     if (note != nullptr) *note = port.load_relaxed(head->note);
     return port.shared(payload(writer, step));
   }
@@ -130,6 +131,8 @@ class Cells {
     return cell(writer, step) + sizeof(CellHead);
   }
 
+  int hint(int rank) const { return members_ == nullptr ? rank : members_[rank]; }
+
   // Steps below cells are free from the start. Acknowledgements come in multiples of cells/2, so the largest
   // that is certain to come before step t is opened is at least t - cells + 1.
   void wait_for_credit(Port& port, std::uint64_t step) {
@@ -140,7 +143,7 @@ class Cells {
     std::uint64_t least = UINT64_MAX;
     for (int r = 0; r < ranks_; ++r) {
       if (r == rank_) continue;
-      const std::uint64_t seen = port.wait(finished_[r].value.word, at_least(step - cells_ + 1), r);
+      const std::uint64_t seen = port.wait(finished_[r].value.word, at_least(step - cells_ + 1), hint(r));
       if (seen < least) least = seen;
     }
     free_until_ = least == UINT64_MAX ? UINT64_MAX : least + cells_;
@@ -154,6 +157,7 @@ class Cells {
   std::uint64_t cells_;
   int ranks_;
   int rank_;
+  const int* members_;
   Credit credit_;
   std::uint64_t free_until_ = 0;
 };

@@ -58,6 +58,7 @@ class Mailbox {
         bytes_(bytes),
         cells_(static_cast<std::uint64_t>(cells)),
         rank_(setup.rank),
+        members_(setup.members),
         last_(static_cast<std::size_t>(cells), 0) {}
 
   std::size_t bytes() const { return bytes_; }
@@ -72,7 +73,8 @@ class Mailbox {
   Data open(Port& port, std::uint64_t m) {
     const std::uint64_t i = (first_ + m) % cells_;
     std::uint64_t& last = last_[static_cast<std::size_t>(i)];
-    if (last != 0) port.wait(*read_word(rank_, i), at_least(last));
+    // Equal, as numbers begin again after 2^32 calls.
+    if (last != 0) port.wait(*read_word(rank_, i), equal(last));
     last = number(m);
     return port.shared(cell(rank_, i) + sizeof(CellHead));
   }
@@ -85,7 +87,7 @@ class Mailbox {
   Data await(Port& port, int from, std::uint64_t m, std::uint64_t* note = nullptr) {
     unsigned char* const at = cell(from, (first_ + m) % cells_);
     auto* const head = reinterpret_cast<CellHead*>(at);
-    port.wait(head->sequence, equal(number(m)), from);
+    port.wait(head->sequence, equal(number(m)), members_ == nullptr ? from : members_[from]);
     if (note != nullptr) *note = port.load_relaxed(head->note);
     return port.shared(at + sizeof(CellHead));
   }
@@ -115,6 +117,7 @@ class Mailbox {
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
   int rank_;
+  const int* members_;
   AlignedVector<std::uint64_t> last_;
 };
 

@@ -41,7 +41,8 @@ class Words {
         // Both sets of two ranks lie in one line; more have a stride between the sets.
         set_(setup.size() <= 2 ? 2 * stride_
                                : static_cast<std::size_t>(setup.size()) * sizeof(Strided<NumberedWord>)),
-        rank_(setup.rank) {}
+        rank_(setup.rank),
+        members_(setup.members) {}
 
   void publish(Port& port, Data from, std::size_t bytes) {
     ++sequence_;
@@ -53,7 +54,7 @@ class Words {
   /// Of the exchange that this rank published last.
   std::uint64_t take(Port& port, int rank) {
     NumberedWord* const theirs = word(rank);
-    port.wait(theirs->sequence, at_least(sequence_), rank);
+    port.wait(theirs->sequence, at_least(sequence_), members_ == nullptr ? rank : members_[rank]);
     return port.load_relaxed(theirs->value);
   }
 
@@ -67,6 +68,7 @@ class Words {
   std::size_t stride_;
   std::size_t set_;
   int rank_;
+  const int* members_;
   std::uint64_t sequence_ = 0;
 };
 

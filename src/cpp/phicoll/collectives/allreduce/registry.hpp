@@ -5,6 +5,7 @@
 #include "phicoll/collectives/allreduce/all_reads_all.hpp"
 #include "phicoll/collectives/allreduce/bruck.hpp"
 #include "phicoll/collectives/allreduce/flat_tree.hpp"
+#include "phicoll/collectives/allreduce/hierarchical.hpp"
 #include "phicoll/collectives/allreduce/one_shot.hpp"
 #include "phicoll/collectives/allreduce/paper_003.hpp"
 #include "phicoll/collectives/allreduce/rabenseifner.hpp"
@@ -22,6 +23,6 @@ using AllreduceList = AlgorithmList<FlatTreeAllreduce,  //
                                     Paper003Allreduce,  //
                                     ReduceBroadcast,    //
                                     OneShotAllreduce,   //
-                                    SlicedAllreduce>;
+                                    SlicedAllreduce, HierarchicalAllreduce>;
 
 }  // namespace phicoll

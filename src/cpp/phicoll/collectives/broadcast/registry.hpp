@@ -8,6 +8,7 @@
 #include "phicoll/collectives/broadcast/fibonacci.hpp"
 #include "phicoll/collectives/broadcast/flat.hpp"
 #include "phicoll/collectives/broadcast/flat_large.hpp"
+#include "phicoll/collectives/broadcast/hierarchical.hpp"
 #include "phicoll/collectives/broadcast/k_nomial.hpp"
 #include "phicoll/collectives/broadcast/local_store_tree.hpp"
 #include "phicoll/collectives/broadcast/model_tree.hpp"
@@ -37,6 +38,6 @@ using BroadcastList = AlgorithmList<CentralizedBroadcast,      //
                                     ModelTreeBroadcast,        //
                                     PipelinedSlicesBroadcast,  //
                                     FlatLargeBroadcast,        //
-                                    RingBroadcast, SingleCopyBroadcast>;
+                                    RingBroadcast, SingleCopyBroadcast, HierarchicalBroadcast>;
 
 }  // namespace phicoll

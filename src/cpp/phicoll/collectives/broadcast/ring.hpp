@@ -56,6 +56,7 @@ struct RingBroadcast : DataAlgorithm {
           cells_(setup, slots_bytes(setup.size()), 1, p.cells, static_cast<std::size_t>(p.cell),
                  Credit::acknowledged),
           rank_(setup.rank),
+          members_(setup.members),
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
@@ -67,6 +68,8 @@ struct RingBroadcast : DataAlgorithm {
     }
 
    private:
+    int hint(int rank) const { return members_ == nullptr ? rank : members_[rank]; }
+
     // A slot is one message: its value, then the message's number plus one with release in the same line. It
     // is written again `slots` messages later, when all ranks have said that they are past its half of the
     // ring.
@@ -79,7 +82,7 @@ struct RingBroadcast : DataAlgorithm {
         port.store_relaxed(slot.value, value);
         port.signal(slot.sequence, message + 1);
       } else {
-        port.wait(slot.sequence, at_least(message + 1), call.root);
+        port.wait(slot.sequence, at_least(message + 1), hint(call.root));
         const std::uint64_t value = port.load_relaxed(slot.value);
         write_value(port, call.receive, value, call.count);
       }
@@ -92,8 +95,8 @@ struct RingBroadcast : DataAlgorithm {
         least = UINT64_MAX;
         for (int r = 0; r < ranks_; ++r)
           if (r != rank_)
-            least =
-                std::min(least, port.wait(finished_[r].value.word, at_least(message - slots + 1), r) + slots);
+            least = std::min(
+                least, port.wait(finished_[r].value.word, at_least(message - slots + 1), hint(r)) + slots);
       }
       free_until_ = least;
     }
@@ -119,6 +122,7 @@ struct RingBroadcast : DataAlgorithm {
     std::uint64_t free_until_ = 0;
     std::uint64_t steps_ = 0;
     int rank_;
+    const int* members_;
     int ranks_;
   };
 };
