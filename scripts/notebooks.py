@@ -14,7 +14,7 @@ import jupytext
 import nbclient
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
-SIMULATED = ("rodchenko-2015", "panigrahi-2014")
+SIMULATED = ("rodchenko-2015", "panigrahi-2014", "velamati-2007", "namashivayam-2014")
 
 
 def run(name: str) -> None:

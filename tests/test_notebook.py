@@ -14,7 +14,12 @@ nbclient = pytest.importorskip("nbclient")
 FOLDER = Path(__file__).parents[1] / "notebooks"
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.py"))
 # Simulated results are the same on every host: scripts/notebooks.py runs these in full, and their outputs are kept.
-SIMULATED = {"panigrahi-2014": "xeon-phi-se10p", "rodchenko-2015": "xeon-phi-5110p"}
+SIMULATED = {
+    "panigrahi-2014": "xeon-phi-se10p",
+    "rodchenko-2015": "xeon-phi-5110p",
+    "velamati-2007": "sandy-bridge-e5-2670",
+    "namashivayam-2014": "xeon-phi-se10p",
+}
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
