@@ -30,7 +30,9 @@ class CollectiveSet {
   /// Makes an instance in fresh shared memory; all ranks call it in the same order. `spec` is effective.
   using Make = std::function<std::unique_ptr<Instance>(Operation, const AlgorithmSpec&)>;
 
-  CollectiveSet(const Shape& shape, Make make) : shape_(&shape), make_(std::move(make)) {}
+  /// What `auto` takes has buffers of at most `most` bytes, as far as its parameters reach.
+  CollectiveSet(const Shape& shape, Make make, std::size_t most = SIZE_MAX)
+      : shape_(&shape), make_(std::move(make)), most_(most) {}
 
   /// The instance that serves such a call. Throws ArgumentError if what was selected cannot.
   Instance& find(const CallFacts& facts) {
@@ -41,7 +43,7 @@ class CollectiveSet {
   }
   /// The same for an algorithm of the caller's choice, this time only.
   Instance& find(const CallFacts& facts, const AlgorithmSpec& spec) {
-    if (spec.name == "auto") return instance_of(facts.operation, choose(*shape_, facts).spec);
+    if (spec.name == "auto") return instance_of(facts.operation, automatic(facts).spec);
     family(facts.operation).check_fit(spec, *shape_, facts);
     return instance_of(facts.operation, spec);
   }
@@ -60,10 +62,16 @@ class CollectiveSet {
   AlgorithmChoice chosen(const CallFacts& facts) const {
     const AlgorithmSpec& selected = selected_[static_cast<std::size_t>(facts.operation)];
     if (!selected.name.empty() && selected.name != "auto") return {selected, "selected for the group"};
-    return choose(*shape_, facts);
+    return automatic(facts);
   }
 
  private:
+  AlgorithmChoice automatic(const CallFacts& facts) const {
+    AlgorithmChoice choice = choose(*shape_, facts);
+    if (most_ != SIZE_MAX) choice.spec = family(facts.operation).fitting(choice.spec, *shape_, most_);
+    return choice;
+  }
+
   // Beside the size: what else a choice may hang on.
   static unsigned kind_of(const CallFacts& f) {
     return (f.vector ? 1u : 0u) | (f.known ? 2u : 0u) | (f.commutative ? 4u : 0u) |
@@ -96,6 +104,7 @@ class CollectiveSet {
 
   const Shape* shape_;
   Make make_;
+  std::size_t most_;
   std::array<std::vector<Known>, operations> known_;
   std::array<AlgorithmSpec, operations> selected_;
   std::vector<std::pair<std::string, std::unique_ptr<Instance>>> made_;

@@ -95,6 +95,29 @@ std::size_t Family::footprint(const AlgorithmSpec& spec, const Shape& shape) con
   return named(spec.name).footprint(spec, shape);
 }
 
+AlgorithmSpec Family::fitting(const AlgorithmSpec& spec, const Shape& shape, std::size_t most) const {
+  AlgorithmSpec smaller = spec;
+  // Fewer of them first: a ring that is shorter than the caches is slower, smaller pieces are slower still.
+  for (const char* const name : {"cells", "pieces", "cell", "chunk", "piece", "part"}) {
+    while (footprint(smaller, shape) > most) {
+      AlgorithmSpec next = smaller;
+      const auto found =
+          std::find_if(next.values.begin(), next.values.end(),
+                       [&](const std::pair<std::string, std::string>& value) { return value.first == name; });
+      if (found == next.values.end()) break;
+      found->second = std::to_string(std::stol(found->second) / 2);
+      try {
+        next = effective(parse(next.text()), shape);
+      } catch (const ArgumentError&) {
+        break;  // below what the algorithm takes
+      }
+      if (footprint(next, shape) >= footprint(smaller, shape)) break;
+      smaller = std::move(next);
+    }
+  }
+  return smaller;
+}
+
 bool Family::fits(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const {
   return named(spec.name).unfit(spec, shape, facts) == nullptr;
 }

@@ -42,6 +42,9 @@ class Family {
   AlgorithmSpec effective(const AlgorithmSpec& spec, const Shape& shape) const;
   /// Bytes of shared memory that the algorithm takes for the shape.
   std::size_t footprint(const AlgorithmSpec& spec, const Shape& shape) const;
+  /// The algorithm with fewer and smaller buffers, so that it takes at most `most` bytes of shared memory, as
+  /// far as its parameters reach.
+  AlgorithmSpec fitting(const AlgorithmSpec& spec, const Shape& shape, std::size_t most) const;
   /// Throws ArgumentError("algorithm") with the reason if the algorithm cannot serve the call.
   void check_fit(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const;
   bool fits(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const;
