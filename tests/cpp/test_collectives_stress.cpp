@@ -1,0 +1,359 @@
+// Phicoll's own collectives, with few and small cells, on a port that holds ranks up between any two of their
+// steps, and that may deny others a rank's buffer: what one rank overwrites too early, another is then likely
+// to be still reading. Calls of any size and root follow each other without anything in between.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/allgather/registry.hpp"
+#include "phicoll/collectives/allreduce/one_shot.hpp"
+#include "phicoll/collectives/allreduce/sliced.hpp"
+#include "phicoll/collectives/alltoall/registry.hpp"
+#include "phicoll/collectives/broadcast/single_copy.hpp"
+#include "phicoll/collectives/gather/registry.hpp"
+#include "phicoll/collectives/make.hpp"
+#include "phicoll/collectives/reduce/mailbox.hpp"
+#include "phicoll/collectives/reduce_scatter/one_shot.hpp"
+#include "phicoll/collectives/scan/one_shot.hpp"
+#include "phicoll/collectives/scatter/registry.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/memory/native_port.hpp"
+
+namespace phicoll {
+namespace {
+
+class DelayPort : public NativePort {
+ public:
+  DelayPort(Control& control, int rank, bool exposable)
+      : NativePort(control, rank, WaitPolicy()),
+        state_(1234567u + 7919u * static_cast<unsigned>(rank)),
+        exposable_(exposable) {}
+
+  using NativePort::signal;
+  template <class T>
+  void signal(Word<T>& word, T value) const {
+    delay();
+    NativePort::signal(word, value);
+  }
+  template <class T>
+  T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
+    const T seen = NativePort::wait(word, condition, from);
+    delay();
+    return seen;
+  }
+  void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
+    delay();
+    NativePort::move(to, from, bytes, stores);
+  }
+  void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
+    delay();
+    NativePort::combine(op, to, left, right, count);
+  }
+  void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
+    delay();
+    NativePort::fetch(to, from, offset, bytes);
+  }
+  void put(const Exposed& to, std::size_t offset, Data from, std::size_t bytes) const {
+    delay();
+    NativePort::put(to, offset, from, bytes);
+  }
+  bool exposable(Data, std::size_t) const { return exposable_; }
+
+ private:
+  // One step in 64 takes long enough for the others to run far ahead, some give the CPU away.
+  void delay() const {
+    state_ = state_ * 1664525u + 1013904223u;
+    const std::uint32_t draw = state_ >> 16;
+    if (draw % 64 == 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    else if (draw % 8 == 0)
+      std::this_thread::yield();
+  }
+
+  mutable std::uint32_t state_;
+  bool exposable_;
+};
+
+// Affine maps x -> a x + b, composed: associative, not commutative.
+struct Affine {
+  std::uint32_t a, b;
+};
+Affine after(Affine l, Affine r) {
+  return Affine{l.a * r.a, l.a * r.b + l.b};
+}
+void compose(void*, void* to, const void* left, const void* right, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Affine l, r;
+    std::memcpy(&l, static_cast<const char*>(left) + i * sizeof l, sizeof l);
+    std::memcpy(&r, static_cast<const char*>(right) + i * sizeof r, sizeof r);
+    const Affine both = after(l, r);
+    std::memcpy(static_cast<char*>(to) + i * sizeof both, &both, sizeof both);
+  }
+}
+Operator composition() {
+  Operator op;
+  op.kernel = compose;
+  op.element_bytes = sizeof(Affine);
+  op.commutative = false;
+  return op;
+}
+/// What `rank` has for rank `block` at element i.
+Affine part(int rank, int block, std::size_t i, unsigned turn) {
+  const auto mixed = static_cast<std::uint32_t>(i * 2654435761u) + static_cast<std::uint32_t>(rank) * 40503u +
+                     static_cast<std::uint32_t>(block) * 97u + turn * 7919u;
+  return Affine{mixed | 1u, mixed >> 3};
+}
+
+struct Subject {
+  Operation operation;
+  const char* spec;
+};
+
+std::unique_ptr<AnyCollective<DelayPort>> make(Operation operation, const AlgorithmSpec& spec,
+                                               const Setup& setup) {
+  switch (operation) {
+    case Operation::broadcast:
+      return make_data<DelayPort>(AlgorithmList<RingBroadcast, SingleCopyBroadcast>{}, spec, setup);
+    case Operation::reduce:
+      return make_data<DelayPort>(AlgorithmList<MailboxReduce>{}, spec, setup);
+    case Operation::allreduce:
+      return make_data<DelayPort>(AlgorithmList<OneShotAllreduce, SlicedAllreduce>{}, spec, setup);
+    case Operation::gather:
+      return make_data<DelayPort>(GatherList{}, spec, setup);
+    case Operation::scatter:
+      return make_data<DelayPort>(ScatterList{}, spec, setup);
+    case Operation::allgather:
+      return make_data<DelayPort>(AllgatherList{}, spec, setup);
+    case Operation::alltoall:
+      return make_data<DelayPort>(AlltoallList{}, spec, setup);
+    case Operation::scan:
+      return make_data<DelayPort>(AlgorithmList<OneShotScan>{}, spec, setup);
+    case Operation::reduce_scatter:
+      return make_data<DelayPort>(AlgorithmList<OneShotReduceScatter>{}, spec, setup);
+    case Operation::barrier:
+      break;
+  }
+  return nullptr;
+}
+
+/// One rank's calls. All elements are of 8 bytes, of which counts are.
+class Calls {
+ public:
+  Calls(Communicator& comm, Operation operation, const std::string& name)
+      : operation_(operation), name_(name), rank_(comm.rank()), ranks_(comm.size()) {}
+
+  void operator()(AnyCollective<DelayPort>& collective, DelayPort& port, unsigned turn) {
+    const std::size_t counts[] = {1, 0, 2, 31, 32, 33, 1, 64, 100, 300, 7};
+    count_ = counts[(turn * 7 + turn / 11) % 11];
+    turn_ = turn;
+    // By threes the same root: both a root that goes on and one that takes over.
+    root_ = static_cast<int>(turn / 3 * 5 + turn / 30) % ranks_;
+    in_place_ = turn % 2 == 1;
+    const std::size_t all = count_ * static_cast<std::size_t>(ranks_);
+    send_.assign(all + 1, Affine{0xee, 0xee});
+    receive_.assign(all + 1, Affine{0xee, 0xee});
+    Call call;
+    call.root = root_;
+    call.count = count_ * sizeof(Affine);
+    call.send = port.bind(send_.data(), all * sizeof(Affine));
+    call.receive = port.bind(receive_.data(), all * sizeof(Affine));
+    fill(call);
+    collective(port, call);
+    check();
+  }
+
+ private:
+  void fill(Call& call) {
+    const bool root = rank_ == root_;
+    const std::size_t own = count_ * static_cast<std::size_t>(rank_);
+    switch (operation_) {
+      case Operation::broadcast:
+        if (root) put(receive_, 0, 0);
+        break;
+      case Operation::scan:
+        call.exclusive = turn_ % 3 == 0;
+        exclusive_ = call.exclusive;
+        reduction(call);
+        break;
+      case Operation::reduce:
+        if (!root) {
+          put(send_, 0, 0);
+          call.receive = Data();
+          call.op = composition();
+          call.count = count_;
+          break;
+        }
+        reduction(call);
+        break;
+      case Operation::allreduce:
+        reduction(call);
+        break;
+      case Operation::gather:
+        if (!root) call.receive = Data();
+        if (root && in_place_) {
+          put(receive_, own, 0);
+          call.send = call.receive + own * sizeof(Affine);
+        } else {
+          put(send_, 0, 0);
+        }
+        break;
+      case Operation::allgather:
+        if (in_place_) {
+          put(receive_, own, 0);
+          call.send = call.receive + own * sizeof(Affine);
+        } else {
+          put(send_, 0, 0);
+        }
+        break;
+      case Operation::scatter:
+        if (!root) call.send = Data();
+        if (root)
+          for (int r = 0; r < ranks_; ++r) put(send_, count_ * static_cast<std::size_t>(r), r);
+        break;
+      case Operation::reduce_scatter: {
+        std::vector<Affine>& from = in_place_ ? receive_ : send_;
+        for (int r = 0; r < ranks_; ++r) put(from, count_ * static_cast<std::size_t>(r), r);
+        if (in_place_) call.send = call.receive;
+        call.op = composition();
+        call.count = count_;
+        break;
+      }
+      case Operation::alltoall:
+        for (int r = 0; r < ranks_; ++r) put(send_, count_ * static_cast<std::size_t>(r), r);
+        break;
+      case Operation::barrier:
+        break;
+    }
+  }
+  void reduction(Call& call) {
+    put(in_place_ ? receive_ : send_, 0, 0);
+    if (in_place_) call.send = call.receive;
+    call.op = composition();
+    call.count = count_;
+  }
+  void put(std::vector<Affine>& to, std::size_t at, int block) const {
+    for (std::size_t i = 0; i < count_; ++i) to[at + i] = part(rank_, block, i, turn_);
+  }
+
+  void check() const {
+    const bool root = rank_ == root_;
+    for (int r = 0; r < ranks_; ++r) {
+      const std::size_t at = count_ * static_cast<std::size_t>(r);
+      for (std::size_t i = 0; i < count_; ++i) {
+        if (operation_ == Operation::gather && root) expect(at + i, part(r, 0, i, turn_));
+        if (operation_ == Operation::allgather) expect(at + i, part(r, 0, i, turn_));
+        if (operation_ == Operation::alltoall) expect(at + i, part(r, rank_, i, turn_));
+      }
+    }
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (operation_ == Operation::broadcast) expect(i, part(root_, 0, i, turn_));
+      if (operation_ == Operation::scatter) expect(i, part(root_, rank_, i, turn_));
+      if (operation_ == Operation::allreduce || (operation_ == Operation::reduce && root))
+        expect(i, folded(ranks_, 0, i));
+      if (operation_ == Operation::reduce_scatter) expect(i, folded(ranks_, rank_, i));
+      if (operation_ == Operation::scan && (rank_ != 0 || !exclusive_))
+        expect(i, folded(exclusive_ ? rank_ : rank_ + 1, 0, i));
+    }
+  }
+  Affine folded(int end, int block, std::size_t i) const {
+    Affine value = part(0, block, i, turn_);
+    for (int r = 1; r < end; ++r) value = after(value, part(r, block, i, turn_));
+    return value;
+  }
+  void expect(std::size_t at, Affine wanted) const {
+    if (receive_[at].a == wanted.a && receive_[at].b == wanted.b) return;
+    throw Error("check: " + name_ + ", turn " + std::to_string(turn_) + ", count " + std::to_string(count_) +
+                ", root " + std::to_string(root_) + ", rank " + std::to_string(rank_) + " of " +
+                std::to_string(ranks_) + ": element " + std::to_string(at));
+  }
+
+  Operation operation_;
+  std::string name_;
+  int rank_;
+  int ranks_;
+  unsigned turn_ = 0;
+  std::size_t count_ = 0;
+  int root_ = 0;
+  bool in_place_ = false;
+  bool exclusive_ = false;
+  std::vector<Affine> send_;
+  std::vector<Affine> receive_;
+};
+
+struct Freed {
+  void operator()(unsigned char* memory) const { std::free(memory); }
+};
+
+void run(ThreadGroup& group, const Subject& subject, unsigned exposable) {
+  const Family& all = family(subject.operation);
+  const AlgorithmSpec effective = all.effective(all.parse(subject.spec), group.shape());
+  const std::size_t bytes = all.footprint(effective, group.shape());
+  const std::unique_ptr<unsigned char, Freed> memory(static_cast<unsigned char*>(allocate_strided(bytes)));
+  std::memset(memory.get(), 0, bytes);
+  group.run([&](Communicator& comm) {
+    const int rank = comm.rank();
+    DelayPort port(comm.control(), rank, (exposable >> rank & 1u) != 0);
+    const auto collective = make(subject.operation, effective, Setup{rank, comm.shape(), memory.get()});
+    if (!collective) throw Error("check: no such algorithm here");
+    Calls calls(comm, subject.operation, std::string(to_string(subject.operation)) + " " + effective.text());
+    for (unsigned turn = 0; turn < 120; ++turn) calls(*collective, port, turn);
+    comm.barrier();
+  });
+}
+
+class Delayed : public ::testing::TestWithParam<Subject> {};
+INSTANTIATE_TEST_SUITE_P(Algorithms, Delayed,
+                         ::testing::Values(Subject{Operation::broadcast, "ring:cell=64:cells=2"},
+                                           Subject{Operation::broadcast, "ring:cell=64:cells=3"},
+                                           Subject{Operation::broadcast, "single-copy:piece=4096"},
+                                           Subject{Operation::reduce, "mailbox:cell=256:cells=2"},
+                                           Subject{Operation::reduce, "mailbox:cell=256:cells=3"},
+                                           Subject{Operation::allreduce, "one-shot:cell=256:cells=2"},
+                                           Subject{Operation::allreduce, "one-shot:cell=256:cells=3"},
+                                           Subject{Operation::allreduce, "sliced:chunk=1024:cells=4"},
+                                           Subject{Operation::allreduce, "sliced:chunk=1024:cells=6"},
+                                           Subject{Operation::gather, "mailbox:cell=256:cells=2"},
+                                           Subject{Operation::gather, "single-copy:piece=4096"},
+                                           Subject{Operation::scatter, "mailbox:cell=256:cells=2"},
+                                           Subject{Operation::scatter, "mailbox:cell=256:cells=5"},
+                                           Subject{Operation::scatter, "single-copy:piece=4096"},
+                                           Subject{Operation::allgather, "one-shot:cell=64:cells=2"},
+                                           Subject{Operation::allgather, "single-copy:piece=4096"},
+                                           Subject{Operation::alltoall, "one-shot:cell=1024:cells=2"},
+                                           Subject{Operation::alltoall, "mailbox:cell=256:cells=2"},
+                                           Subject{Operation::alltoall, "mailbox:cell=256:cells=3"},
+                                           Subject{Operation::alltoall, "single-copy:piece=4096"},
+                                           Subject{Operation::scan, "one-shot:cell=256:cells=2"},
+                                           Subject{Operation::scan, "one-shot:cell=256:cells=3"},
+                                           Subject{Operation::reduce_scatter, "one-shot:part=256"}),
+                         [](const auto& subject) {
+                           std::string name =
+                               std::string(to_string(subject.param.operation)) + "_" + subject.param.spec;
+                           for (char& c : name)
+                             if (c == '-' || c == ':' || c == '=') c = '_';
+                           return name;
+                         });
+
+TEST_P(Delayed, NothingIsOverwrittenEarly) {
+  GroupOptions options;
+  options.heap_limit = 0;
+  options.timeout_ms = 60000;
+  ThreadGroup two(2, options), five(5, options);
+  run(two, GetParam(), 0x3);
+  run(two, GetParam(), 0x1);
+  run(five, GetParam(), 0x1f);
+  run(five, GetParam(), 0x0d);
+}
+
+}  // namespace
+}  // namespace phicoll
