@@ -29,6 +29,8 @@ struct MailboxReduce : DataAlgorithm {
 
   static void limit(Parameters& p, const Shape& shape) {
     p.cells = mailbox_cells(shape.size(), p.cells, static_cast<std::size_t>(p.cell));
+    p.cell = static_cast<int>(mailbox_payload(shape.size(), p.cells, static_cast<std::size_t>(p.cell),
+                                              rings_bytes + (std::size_t{1} << 18)));
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {

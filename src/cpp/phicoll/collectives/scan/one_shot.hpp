@@ -28,6 +28,10 @@ struct OneShotScan : DataAlgorithm {
     visitor.integer("cells", p.cells, 2, 256, "pieces that a rank may be ahead of the slowest");
   }
 
+  static void limit(Parameters& p, const Shape& shape) {
+    limit_cells(shape.size(), p.cells, p.cell, max_element_bytes);
+  }
+
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return cells_footprint(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
   }
