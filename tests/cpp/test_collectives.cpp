@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -385,6 +387,45 @@ void vectors(Communicator& comm) {
   }
 }
 
+// Ranks that share a CPU are the parts; with three, two CPUs have parts of different size.
+TEST(Collectives, ThroughTheLevelsOfTheMachine) {
+  for (int ranks : {3, 5, 8}) {
+    GroupOptions options = roomy();
+    options.placement = "balanced";
+    ThreadGroup group(ranks, options);
+    group.run([](Communicator& comm) {
+      for (const char* const text : {"hierarchical:group=cpu", "hierarchical:group=cpu:piece=1024:pieces=2",
+                                     "hierarchical:group=package"}) {
+        Check broadcast(comm, Operation::broadcast, family(Operation::broadcast).parse(text));
+        Check allreduce(comm, Operation::allreduce, family(Operation::allreduce).parse(text));
+        int salt = 0;
+        for (std::size_t count : counts) {
+          ++salt;
+          broadcast(count, salt % comm.size(), salt);
+          allreduce(count, 0, salt);
+        }
+      }
+    });
+  }
+}
+
+// A part's memory is small: what auto takes fits into it.
+TEST(Collectives, OfASubCommunicator) {
+  ThreadGroup group(4);
+  group.run([](Communicator& comm) {
+    const std::unique_ptr<Communicator> half = comm.split(comm.rank() % 2, 0);
+    const std::unique_ptr<Communicator> again = half->dup();
+    for (Communicator* part : {half.get(), again.get()}) {
+      for (int o = 1; o < operations; ++o) {
+        const auto operation = static_cast<Operation>(o);
+        Check check(*part, operation, family(operation).parse("auto"));
+        for (std::size_t count : {std::size_t{1}, std::size_t{5000}, std::size_t{70001}, std::size_t{300000}})
+          check(count, o % part->size(), o);
+      }
+    }
+  });
+}
+
 TEST(Collectives, VectorVersions) {
   for (int ranks : {1, 2, 3, 5}) {
     ThreadGroup group(ranks);
@@ -401,6 +442,9 @@ TEST(Collectives, WhatAllRanksSeeAlikeIsRefusedWithoutEffect) {
     EXPECT_THROW(comm.broadcast(&x, 4, -1), ArgumentError);
     EXPECT_THROW(comm.reduce(&x, &x, 1, Operator(), 0), ArgumentError);
     EXPECT_THROW(comm.select(Operation::broadcast, "rinng"), ArgumentError);
+    EXPECT_THROW(comm.gather(&x, nullptr, std::size_t{1} << 63, 0), ArgumentError);
+    EXPECT_THROW(comm.allgather(&x, nullptr, std::size_t{1} << 63), ArgumentError);
+    EXPECT_THROW(comm.reduce_scatter_block(&x, &x, std::size_t{1} << 62, sum()), ArgumentError);
     float y = static_cast<float>(comm.rank());
     comm.broadcast(&y, 4, 1);
     EXPECT_EQ(y, 1.0f);
@@ -416,6 +460,73 @@ TEST(Collectives, WhatOneRankSeesBreaksTheGroup) {
   }),
                ArgumentError);
   EXPECT_TRUE(group.broken());
+}
+
+// All operations together need more than the region; each of them fits.
+TEST(Collectives, WhatIsNotCalledMakesRoomForWhatIs) {
+  GroupOptions options;
+  options.memory_limit = std::size_t{6} << 20;
+  const auto calls = [](Communicator& comm) {
+    for (int turn = 0; turn < 3; ++turn) {
+      for (int o = 1; o < operations; ++o) {
+        const auto operation = static_cast<Operation>(o);
+        Check check(comm, operation, family(operation).parse("auto"));
+        for (std::size_t count : {std::size_t{1}, std::size_t{5000}})
+          check(count, turn % comm.size(), o + turn);
+        if (o == 4) comm.barrier();
+      }
+      comm.select_barrier(turn == 0 ? "dissemination" : "auto");
+      comm.barrier();
+    }
+    // What has no room at all is refused without effect.
+    const AlgorithmSpec large = family(Operation::broadcast).parse("ring:cell=1048576:cells=64");
+    std::int32_t x = comm.rank();
+    try {
+      comm.broadcast(&x, 4, 1, &large);
+      expect(false, "64 MB in a region of 6");
+    } catch (const ResourceError&) {
+    }
+    comm.broadcast(&x, 4, 1);
+    expect(x == 1, "still usable");
+  };
+  ThreadGroup group(3, options);
+  group.run(calls);
+  fork_and_run(3, options, calls);
+}
+
+TEST(Collectives, AnOperatorThatRaisesBreaksTheGroup) {
+  for (std::size_t count : {std::size_t{1}, std::size_t{3000}, std::size_t{50000}}) {
+    ThreadGroup group(3);
+    std::atomic<int> told{0};
+    try {
+      group.run([&](Communicator& comm) {
+        Operator op = sum();
+        if (comm.rank() == 1)
+          op.kernel = [](void*, void*, const void*, const void*, std::size_t) {
+            throw std::runtime_error("no such sum\nand more");
+          };
+        Numbers x(count, 1), y(count);
+        bool raised = false;
+        try {
+          comm.allreduce(x.data(), y.data(), count, op);
+        } catch (const BrokenGroupError&) {
+        } catch (const std::runtime_error&) {
+          raised = true;
+        }
+        EXPECT_EQ(raised, comm.rank() == 1);
+        try {
+          comm.barrier();
+          comm.barrier();
+        } catch (const BrokenGroupError& error) {
+          EXPECT_EQ(error.rank(), 1);
+          EXPECT_STREQ(error.what(), "group broken by rank 1: raised no such sum");
+          ++told;
+        }
+      });
+    } catch (const Error&) {
+    }
+    EXPECT_EQ(told, 3);
+  }
 }
 
 TEST(Collectives, SelectionHoldsUntilTheNext) {

@@ -1,6 +1,7 @@
 #include "phicoll/group/collectives.hpp"
 
 #include <cstdlib>
+#include <exception>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
@@ -21,9 +22,12 @@ const char* from_environment(Operation operation) {
 }  // namespace
 
 Collectives::Collectives(Communicator& owner)
-    : owner_(&owner), set_(owner.shape(), [this](Operation operation, const AlgorithmSpec& spec) {
-        return make(operation, spec);
-      }) {
+    : owner_(&owner),
+      set_(
+          owner.shape(),
+          [this](Operation operation, const AlgorithmSpec& spec) { return make(operation, spec); },
+          // Several operations' algorithms have room beside each other.
+          owner.region_bytes() / 4) {
   for (int o = 1; o < operations; ++o) {
     const auto operation = static_cast<Operation>(o);
     if (const char* const spec = from_environment(operation)) select(operation, spec);
@@ -40,6 +44,10 @@ void Collectives::release() {
   blocks_.clear();
 }
 
+void Collectives::give_back_to(Region& region) const {
+  for (const Region::Block& block : blocks_) region.give_back(block);
+}
+
 void Collectives::select(Operation operation, const std::string& spec) {
   set_.select(operation, family(operation).parse(spec));
 }
@@ -54,9 +62,10 @@ void Collectives::select_at(Operation operation, const std::string& spec, std::s
 
 std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operation,
                                                               const AlgorithmSpec& spec) {
-  const Region::Block block =
-      owner_->take_zeroed(family(operation).footprint(spec, owner_->shape()), placed_ ? &place_ : nullptr);
+  const bool placed = placed_;
   placed_ = false;
+  const Region::Block block =
+      owner_->take_zeroed(family(operation).footprint(spec, owner_->shape()), placed ? &place_ : nullptr);
   blocks_.push_back(block);
   try {
     const Setup setup{owner_->rank(), owner_->shape(), owner_->region() + block.offset};
@@ -71,10 +80,17 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
 }
 
 void Collectives::run(const CallFacts& facts, const Call& call, const AlgorithmSpec* spec) {
-  if (__builtin_expect(spec == nullptr, 1))
-    set_.find(facts)(call);
-  else
-    set_.find(facts, *spec)(call);
+  Set::Instance& instance = __builtin_expect(spec == nullptr, 1) ? set_.find(facts) : set_.find(facts, *spec);
+  try {
+    instance(call);
+  } catch (const BrokenGroupError&) {
+    throw;
+  } catch (const std::exception& error) {
+    // The operator's, or the interrupt hook's. This rank leaves in the middle of the call.
+    const std::string text = error.what();
+    owner_->fail("raised " + text.substr(0, text.find('\n')));
+    throw;
+  }
 }
 
 }  // namespace phicoll

@@ -31,10 +31,13 @@ class Collectives {
   void select_at(Operation operation, const std::string& spec, std::size_t place);
   /// Ends every algorithm in use, which gives its memory back; a later call makes its own again.
   void release();
+  /// Marks the memory of every algorithm in use as free in `region`, a copy of the owner's.
+  void give_back_to(Region& region) const;
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
 
-  /// Runs a call. `spec`: this time only by that algorithm, else as selected.
+  /// Runs a call. `spec`: this time only by that algorithm, else as selected. An exception of the caller's
+  /// operator breaks the group: the others wait for what this rank did not do.
   void run(const CallFacts& facts, const Call& call, const AlgorithmSpec* spec);
 
  private:

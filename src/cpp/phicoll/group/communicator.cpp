@@ -97,10 +97,27 @@ void Communicator::sync() {
   sync_(port_);
 }
 
+// Algorithms stay when they were used once, as the next call may need them again. Where one more has no room
+// all others go; who is called again is made again. What is taken is known to all ranks alike, so all do the
+// same, and take_zeroed waits until nobody is in a former use.
+void Communicator::make_room(std::size_t bytes) {
+  Region trial = region_;
+  try {
+    trial.take(bytes);
+    return;
+  } catch (const ResourceError&) {
+    if (!collectives_) throw;
+  }
+  collectives_->give_back_to(trial);
+  trial.take(bytes);  // throws: without effect
+  collectives_->release();
+}
+
 // Memory that was never used is zero already, and peers that come first may write into it before this rank is
 // here. Memory that was used is zeroed by rank 0 between two barriers: after the first no rank is in its
 // former use, and none is in its next use before the second.
 Region::Block Communicator::take_zeroed(std::size_t bytes, const std::size_t* place) {
+  if (place == nullptr) make_room(bytes);
   const Region::Block block = place != nullptr ? region_.take_at(*place, bytes) : region_.take(bytes);
   if (memory_.reserve) try {
       reserve_own_part(block);
@@ -149,6 +166,7 @@ void Communicator::set_barrier(const AlgorithmSpec& spec, const std::size_t* pla
   const std::size_t bytes = barrier_footprint(effective_barrier(spec, shape_), shape_);
   Region trial = region_;
   if (barrier_) trial.give_back(barrier_->block_);
+  if (place == nullptr && collectives_) collectives_->give_back_to(trial);  // see make_room
   if (place != nullptr)
     trial.take_at(*place, bytes);
   else

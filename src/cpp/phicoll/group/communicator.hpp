@@ -158,7 +158,7 @@ class alignas(arch::stride_bytes) Communicator {
   /// Ranks that give the same `color` form a communicator, ordered by `key` and where keys are equal by their
   /// rank here; null for a rank whose color is negative. Its memory is from the group's heap: `memory_limit`
   /// bytes for its collectives, what its first rank gives; 0: an eighth of what this communicator has for as
-  /// many ranks, and 4 MB at least unless all parts together then take more than a quarter of the heap.
+  /// many ranks, and 8 MB at least unless all parts together then take more than a quarter of the heap.
   /// Collective; so is destroying the result (nobody waits then, and the last one gives the memory back),
   /// which must be done before this rank's group ends. Whatever breaks it breaks the whole group, and errors
   /// name ranks by their number there. Throws ResourceError, on all ranks of one color alike and without
@@ -213,6 +213,7 @@ class alignas(arch::stride_bytes) Communicator {
   std::size_t default_region(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes);
   void set_barrier(const AlgorithmSpec& spec, const std::size_t* place);
+  void make_room(std::size_t bytes);
   Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);
   void reserve_own_part(const Region::Block& block);
 

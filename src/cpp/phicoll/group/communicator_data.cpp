@@ -25,6 +25,13 @@ std::size_t bytes_of(std::size_t count, const Operator& op) {
   return count * op.element_bytes;
 }
 
+/// Of a block for each rank.
+std::size_t blocks_of(std::size_t bytes, int ranks) {
+  if (bytes > SIZE_MAX / 2 / static_cast<std::size_t>(ranks))
+    throw ArgumentError("bytes", std::to_string(bytes), "blocks that fit into memory together");
+  return bytes * static_cast<std::size_t>(ranks);
+}
+
 CallFacts facts_of(Operation operation, std::size_t bytes) {
   CallFacts facts;
   facts.operation = operation;
@@ -160,11 +167,10 @@ void Communicator::exscan(const void* send, void* receive, std::size_t count, co
 
 void Communicator::reduce_scatter_block(const void* send, void* receive, std::size_t count,
                                         const Operator& op, const AlgorithmSpec* algorithm) {
-  const auto ranks = static_cast<std::size_t>(size());
   const std::size_t bytes = bytes_of(count, op);
-  bytes_of(count * ranks, op);
+  const std::size_t all = blocks_of(bytes, size());
   check_buffer("receive", receive, bytes);
-  if (send != nullptr) check_apart(send, bytes * ranks, receive, bytes);
+  if (send != nullptr) check_apart(send, all, receive, bytes);
   Call call;
   call.receive = data_at(receive);
   // In place: the blocks are where block 0 of the result will be.
@@ -200,9 +206,9 @@ void Communicator::reduce_scatter(const void* send, void* receive, const std::si
 void Communicator::gather(const void* send, void* receive, std::size_t bytes, int root,
                           const AlgorithmSpec* algorithm) {
   check_root(root);
+  const std::size_t all = blocks_of(bytes, size());
   Call call;
   if (rank_ == root) {
-    const std::size_t all = bytes * static_cast<std::size_t>(size());
     check_buffer("receive", receive, all);
     if (send != nullptr) check_apart(send, bytes, receive, all);
     call.receive = data_at(receive);
@@ -219,9 +225,9 @@ void Communicator::gather(const void* send, void* receive, std::size_t bytes, in
 void Communicator::scatter(const void* send, void* receive, std::size_t bytes, int root,
                            const AlgorithmSpec* algorithm) {
   check_root(root);
+  const std::size_t all = blocks_of(bytes, size());
   Call call;
   if (rank_ == root) {
-    const std::size_t all = bytes * static_cast<std::size_t>(size());
     check_buffer("send", send, all);
     if (receive != nullptr) check_apart(send, all, receive, bytes);
     call.send = data_at(send);
@@ -238,7 +244,7 @@ void Communicator::scatter(const void* send, void* receive, std::size_t bytes, i
 
 void Communicator::allgather(const void* send, void* receive, std::size_t bytes,
                              const AlgorithmSpec* algorithm) {
-  const std::size_t all = bytes * static_cast<std::size_t>(size());
+  const std::size_t all = blocks_of(bytes, size());
   check_buffer("receive", receive, all);
   if (send != nullptr) check_apart(send, bytes, receive, all);
   Call call;
@@ -250,7 +256,7 @@ void Communicator::allgather(const void* send, void* receive, std::size_t bytes,
 
 void Communicator::alltoall(const void* send, void* receive, std::size_t bytes,
                             const AlgorithmSpec* algorithm) {
-  const std::size_t all = bytes * static_cast<std::size_t>(size());
+  const std::size_t all = blocks_of(bytes, size());
   check_buffer("receive", receive, all);
   std::vector<unsigned char> before;  // in place: what is sent is about to be overwritten
   if (send == nullptr && all != 0) {
