@@ -291,7 +291,10 @@ TEST_F(BenchTest, BadInputIsOneLineAndStartsNothing) {
       {{"run", "barrier", "--algorithm", ""}, "algorithm: got ''; allowed: all: "},
       {{"run", "barrier", "-o", "a", "--output", "b"}, "output: got two values; allowed: one"},
       {{"run", "barrier", "--rnds", "1"}, "option: got '--rnds'; allowed: nearest: "},
-      {{"run", "broadcast"}, "operation: got 'broadcast'; allowed: barrier"},
+      {{"run", "bcast"}, "operation: got 'bcast'; allowed: "},
+      {{"run", "barrier", "--size", "8"}, "size: got '8'; allowed: only where data moves"},
+      {{"run", "broadcast", "--size", "8Q"}, "size: got '8Q'; allowed: bytes"},
+      {{"run", "broadcast", "--op", "sum"}, "op: got 'sum'; allowed: only with reductions"},
       {{"compare", "/no/such/file"}, "file: got '/no/such/file'"},
       {{"walk"}, "command: got 'walk'; allowed: "},
   };
