@@ -393,6 +393,105 @@ note(f"{SEEDS} rounds of seed 1; bars span the seeds.")
 show("000-13")
 
 # %% [markdown]
+# ## Broadcast (figures 5 b and 6)
+#
+# *Centralized*: the root fills one region of 32 KB, all read it, and when all have unset their flags it is filled again. *Double
+# buffering*: two halves of the region in turn. Freshly written messages, back-to-back calls. phicoll's own `ring` beside them, which has
+# many cells instead of two halves, and flags that only grow: its calls run into each other, and the few that are simulated do not
+# fill it, so its curve says what a call costs a root that is not held up, not how long the message is on its way. Intel's MPI, which the paper compares with, is not simulated.
+
+# %%
+BROADCASTS = {
+    "centralized": "centralized:region=32768:reset=unset",
+    "double buffering": "double-buffered:region=32768:reset=unset",
+    "phicoll's ring": "ring",
+}
+MOST = 61 if QUICK else 244
+WITHIN = [256, 32768] if QUICK else [64, 256, 1024, 4096, 16384, 32768]
+ABOVE = [32768, 65536] if QUICK else [32768, 65536, 131072]
+LONG = 65536 if QUICK else 524288
+SHIFTS = [2, 61] if QUICK else [2, 61, 122, 244]
+ROUNDS = 1 if QUICK else 2
+
+
+def broadcast(sizes, ranks, rounds):
+    """Times in µs: a row for each algorithm, number of processes and size, a column a seed."""
+    calls = (
+        {"episodes": 12, "warm_up": 12} if max(sizes) <= 4096 else {"episodes": 2, "warm_up": 1}
+    )  # small: starts differ by more
+    results = phicoll.sweep("broadcast", algorithm=list(BROADCASTS.values()), ranks=ranks, sizes=sizes, machine=MACHINE,
+                            placement="balanced", rounds=rounds, seed=1, progress=False, **calls)  # fmt: skip
+    assert not results.unverified
+    specs = dict.fromkeys(point["spec"] for point in results.points)
+    frame = results.to_dataframe()
+    frame["name"] = frame["spec"].map(dict(zip(specs, BROADCASTS, strict=True)))
+    return frame.pivot_table(index=["name", "ranks", "size_bytes"], columns="round", values="ns") / 1000
+
+
+by_size = pd.concat(
+    broadcast(sizes, MOST, ROUNDS)
+    for sizes in (
+        [n for n in WITHIN if n <= 4096],
+        sorted({*WITHIN, *ABOVE} - {n for n in WITHIN if n <= 4096}),
+    )
+).sort_index()
+by_count = broadcast([LONG], SHIFTS, 1)
+small = broadcast([256], SHIFTS, 1)
+figure = new_figure(11.5, 4.0)
+panels = figure.subplots(1, 3)
+for name, colour, marker in zip(BROADCASTS, SERIES, "osD", strict=False):
+    of = by_size.loc[(name, MOST)].mean(axis=1)
+    panels[0].plot(WITHIN, of[WITHIN], color=colour, marker=marker, markersize=5, label=name)
+    panels[1].plot(ABOVE, of[ABOVE] / 1000, color=colour, marker=marker, markersize=5)
+    of = by_count.loc[name].mean(axis=1).droplevel("size_bytes")
+    panels[2].plot(of.index, of / 1000, color=colour, marker=marker, markersize=5)
+for axes, sizes in zip(panels, (WITHIN, ABOVE), strict=False):
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sizes, [f"{n // 1024} K" if n >= 1024 else f"{n}" for n in sizes])
+    axes.set_xlabel("size of the message, bytes")
+    axes.set_ylim(0)
+panels[2].set_xlabel("processes")
+panels[2].set_ylim(0)
+panels[0].set_ylabel("time of a broadcast, µs")
+panels[1].set_ylabel("the same, ms")
+panels[2].set_ylabel("ms")
+panels[0].legend(frameon=False, fontsize=8)
+panels[0].set_title(f"{MOST} processes, within the region", loc="left", fontsize=10)
+panels[1].set_title("Larger than the region", loc="left", fontsize=10)
+panels[2].set_title(f"{LONG // 1024} KB over processes", loc="left", fontsize=10)
+for axes in panels:
+    tidy(axes, "y")
+display(figure)
+note("Figures 5 (b), 6 (a) and 6 (b) without Intel's MPI.", ROUNDS)
+
+
+# %%
+def judge(number, statement, holds, found):
+    display(Markdown(f"> **{number}** {statement} — **{'holds' if holds else 'does not hold'}**. {found}"))
+
+
+one, two = (by_size.loc[(name, MOST)].loc[ABOVE[1:]] for name in ("centralized", "double buffering"))
+factor = (one / two).to_numpy()
+judge("000-27", "Two buffers make large broadcasts 1.5 to 2 times as fast as one.", bool((factor >= 1.5).all() and (factor <= 2).all()),
+      f"{factor.min():.2f} to {factor.max():.2f} times, {MOST} processes, {ABOVE[1] // 1024} to {ABOVE[-1] // 1024} KB.")  # fmt: skip
+spared = (1 - two / one).to_numpy()
+judge("000-30", "With one buffer receivers wait for it to be filled again.", bool((spared > 0).all()),
+      f"Of the time with one buffer two save {100 * spared.min():.0f} to {100 * spared.max():.0f} %.")  # fmt: skip
+growth = {
+    name: float((by_count.loc[(name, SHIFTS[-1], LONG)] / by_count.loc[(name, 2, LONG)]).iloc[0])
+    for name in BROADCASTS
+}
+judge("000-29", f"A broadcast of {LONG // 1024} KB takes hardly longer with many processes than with 2.", max(growth["centralized"], growth["double buffering"]) < 1.25,
+      f"From 2 to {SHIFTS[-1]} processes, times as long: " + ", ".join(f"{name} {value:.1f}" for name, value in growth.items()) + ".")  # fmt: skip
+short = {
+    name: float((small.loc[(name, SHIFTS[-1], 256)] / small.loc[(name, 2, 256)]).iloc[0])
+    for name in BROADCASTS
+}
+judge("000-32", "Many copies of one message scale if the message is large enough.", all(growth[name] < short[name] for name in ("centralized", "double buffering")),
+      f"From 2 to {SHIFTS[-1]} processes, times as long: "
+      + ", ".join(f"{name} {short[name]:.1f} at 256 B and {growth[name]:.1f} at {LONG // 1024} KB" for name in ("centralized", "double buffering")) + ".")  # fmt: skip
+
+# %% [markdown]
 # ## All verdicts
 
 # %%

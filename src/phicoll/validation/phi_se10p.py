@@ -215,7 +215,7 @@ def dispatch(effort: Effort) -> Check:
 def not_built() -> Check:
     yield []
     return [
-        *(cannot(number, "The broadcast is not built yet.") for number in ("000-27", "000-29", "000-30", "000-31", "000-32")),
+        *(cannot(number, "Simulated in notebooks/panigrahi-2014; this page has memory and barriers.") for number in ("000-27", "000-29", "000-30", "000-31", "000-32")),
         *(cannot(number, "Intel's MPI library is proprietary.") for number in ("000-17", "000-18", "000-25", "000-26", "000-28")),
         cannot("000-33", "A core that serves the operating system is a parameter (noise.os_core), but nothing published says how often and how long."),
     ]  # fmt: skip
