@@ -4,6 +4,7 @@
 // place" resolved.
 
 #include <cstddef>
+#include <cstdint>
 
 #include "phicoll/collectives/operation.hpp"
 #include "phicoll/memory/data.hpp"
@@ -36,6 +37,9 @@ struct Call {
   std::size_t count = 0;
   int root = 0;
   bool exclusive = false;
+  /// Of what all ranks must agree on in this call (operation, root, type, size), 16 bits. Ranks whose calls
+  /// do not fit never see each other's data: they wait until the group finds out why.
+  std::uint64_t tag = 0;
   Operator op;
   const std::size_t* counts = nullptr;
   const std::size_t* displacements = nullptr;

@@ -5,7 +5,7 @@
 //
 // Steps are counted from 0 alike on all ranks (all make the same calls with the same counts), and step t uses
 // cell t mod `cells` of its writer's ring. What is visible to whom:
-//   * `publish` stores the step's number plus one with release behind note and payload; who sees it in
+//   * `publish` stores the step's number plus one with release behind tag and payload; who sees it in
 //   `await`
 //     (acquire) sees them. Numbers only grow, so nothing is ever reset.
 //   * A cell is written again `cells` steps later. With credits, `finish` tells the number of steps that a
@@ -47,7 +47,7 @@ inline Stores result_stores(std::size_t bytes) {
 /// In front of every cell's payload.
 struct CellHead {
   Word<std::uint64_t> sequence;
-  Word<std::uint64_t> note;
+  Word<std::uint64_t> tag;  ///< of the call, see Call
 };
 
 inline std::size_t cell_stride(std::size_t bytes) {
@@ -99,16 +99,16 @@ class Cells {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
     return port.shared(payload(rank_, step));
   }
-  void publish(Port& port, std::uint64_t step, std::uint64_t note) {
+  void publish(Port& port, std::uint64_t step, std::uint64_t tag) {
     CellHead* const head = head_of(rank_, step);
-    port.store_relaxed(head->note, note);
+    port.store_relaxed(head->tag, tag);
     port.signal(head->sequence, step + 1);
   }
-  /// The payload of `writer`'s cell, and its note.
-  Data await(Port& port, int writer, std::uint64_t step, std::uint64_t* note = nullptr) {
+  /// The payload of `writer`'s cell. The writer's call has to have the same tag.
+  Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag) {
     CellHead* const head = head_of(writer, step);
     port.wait(head->sequence, at_least(step + 1), hint(writer));
-    if (note != nullptr) *note = port.load_relaxed(head->note);
+    if (__builtin_expect(port.load_relaxed(head->tag) != tag, 0)) port.wait(head->tag, equal(tag));
     return port.shared(payload(writer, step));
   }
   /// This rank reads nothing more of this step and of those before it.

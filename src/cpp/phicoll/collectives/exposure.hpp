@@ -24,6 +24,7 @@ struct alignas(arch::line_bytes) ExposureLine {
   Word<std::uint64_t> call;
   Word<std::uint64_t> address[2];
   Word<std::uint64_t> kind[2];
+  Word<std::uint64_t> tag;    // of the call, see Call
   Word<std::uint64_t> claim;  // of who copies which piece next, see rooted_copy.hpp
 };
 
@@ -48,16 +49,21 @@ class Exposures {
         ranks_(setup.size()) {}
 
   /// Begins a call. Whoever is told of a buffer that peers cannot reach sees nothing there.
-  void publish(Port& port, Data send, std::size_t send_bytes, Data receive, std::size_t receive_bytes) {
+  void publish(Port& port, std::uint64_t tag, Data send, std::size_t send_bytes, Data receive,
+               std::size_t receive_bytes) {
     ++call_;
+    tag_ = tag;
     ExposureLine& own = lines_[rank_].value;
     tell(port, own, 0, send, send_bytes);
     tell(port, own, 1, receive, receive_bytes);
+    port.store_relaxed(own.tag, tag);
     port.signal(own.call, call_);
   }
   Seen await(Port& port, int rank) {
     ExposureLine& line = lines_[rank].value;
     port.wait(line.call, at_least(call_), rank);
+    // A call that does not fit could be of another size: nothing of it is touched.
+    if (port.load_relaxed(line.tag) != tag_) port.wait(line.tag, equal(tag_));
     return Seen{read(port, line, 0), read(port, line, 1)};
   }
   /// This rank touches no peer's memory any more in this call.
@@ -84,6 +90,7 @@ class Exposures {
   Strided<ExposureLine>* lines_;
   Strided<CounterLine>* finished_;
   std::uint64_t call_ = 0;
+  std::uint64_t tag_ = 0;
   int rank_;
   int ranks_;
 };

@@ -4,7 +4,7 @@
 // by the number of the call and an index within it that both can work out, so neither has to know what else
 // its peer sends: message m of call c lies in cell (c * stride + m) mod `cells` of its sender.
 //
-// What is visible to whom: the sender stores note and payload, then the message's number with release; who
+// What is visible to whom: the sender stores tag and payload, then the message's number with release; who
 // sees that number (acquire) sees them. The reader says that it is through by storing the number in the
 // cell's word of acknowledgement (release); the sender waits for that (acquire) before it writes the cell
 // again, and remembers privately which number lies in a cell. Every word has one writer at a time: a cell's
@@ -78,17 +78,17 @@ class Mailbox {
     last = number(m);
     return port.shared(cell(rank_, i) + sizeof(CellHead));
   }
-  void send(Port& port, std::uint64_t m, std::uint64_t note) {
+  void send(Port& port, std::uint64_t m, std::uint64_t tag) {
     auto* const head = reinterpret_cast<CellHead*>(cell(rank_, (first_ + m) % cells_));
-    port.store_relaxed(head->note, note);
+    port.store_relaxed(head->tag, tag);
     port.signal(head->sequence, number(m));
   }
-  /// The payload of `from`'s message m, and its note.
-  Data await(Port& port, int from, std::uint64_t m, std::uint64_t* note = nullptr) {
+  /// The payload of `from`'s message m. The sender's call has to have the same tag.
+  Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag) {
     unsigned char* const at = cell(from, (first_ + m) % cells_);
     auto* const head = reinterpret_cast<CellHead*>(at);
     port.wait(head->sequence, equal(number(m)), members_ == nullptr ? from : members_[from]);
-    if (note != nullptr) *note = port.load_relaxed(head->note);
+    if (__builtin_expect(port.load_relaxed(head->tag) != tag, 0)) port.wait(head->tag, equal(tag));
     return port.shared(at + sizeof(CellHead));
   }
   /// This rank, its reader, is through with it.

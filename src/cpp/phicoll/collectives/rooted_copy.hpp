@@ -28,9 +28,9 @@ class RootedCopy {
 
   /// On the root: its buffer of `bytes` in all. Whether the others can reach it; if not, the call is over
   /// here for all.
-  bool begin_root(Port& port, Data buffer, std::size_t bytes) {
-    exposures_.publish(port, to_root_ ? Data() : buffer, to_root_ ? 0 : bytes, to_root_ ? buffer : Data(),
-                       to_root_ ? bytes : 0);
+  bool begin_root(Port& port, std::uint64_t tag, Data buffer, std::size_t bytes) {
+    exposures_.publish(port, tag, to_root_ ? Data() : buffer, to_root_ ? 0 : bytes,
+                       to_root_ ? buffer : Data(), to_root_ ? bytes : 0);
     return bytes == 0 || port.exposable(buffer, bytes);
   }
   /// On the root: rank r's block, `bytes` at `offset` of the buffer.
@@ -52,9 +52,9 @@ class RootedCopy {
 
   /// On another rank: its block, which is at `offset` of the root's buffer. False if the root's buffer cannot
   /// be reached.
-  bool exchange(Port& port, int root, Data block, std::size_t offset, std::size_t bytes) {
+  bool exchange(Port& port, std::uint64_t tag, int root, Data block, std::size_t offset, std::size_t bytes) {
     port.store_relaxed(exposures_.claim(rank_), (exposures_.call() + 1) << 32);
-    exposures_.publish(port, to_root_ ? block : Data(), to_root_ ? bytes : 0, to_root_ ? Data() : block,
+    exposures_.publish(port, tag, to_root_ ? block : Data(), to_root_ ? bytes : 0, to_root_ ? Data() : block,
                        to_root_ ? 0 : bytes);
     const typename Exposures<Port>::Seen seen = exposures_.await(port, root);
     const Exposed theirs = to_root_ ? seen.receive : seen.send;

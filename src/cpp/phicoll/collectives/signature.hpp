@@ -36,6 +36,9 @@ class CallSignature {
     return word;
   }
 
+  /// 16 bits of it, for the lines through which a call's data goes.
+  static std::uint64_t tag(SignatureWord word) { return (word * 0x9e3779b97f4a7c15ull) >> 48; }
+
   /// "broadcast(root 0, 4096 bytes)"
   static std::string in_words(SignatureWord word);
 

@@ -7,7 +7,8 @@
 //
 // Two alternating sets of words suffice without acknowledgements: who writes in exchange n + 2 has seen
 // everyone's word of exchange n + 1, which each published after it had taken all words of exchange n. The
-// word is stored before its number (release), and read after the number was seen (acquire).
+// word is stored before its number, which has the call's tag in its lowest 16 bits (release), and read after
+// the number was seen (acquire).
 
 #include <cstddef>
 #include <cstdint>
@@ -44,17 +45,17 @@ class Words {
         rank_(setup.rank),
         members_(setup.members) {}
 
-  void publish(Port& port, Data from, std::size_t bytes) {
+  void publish(Port& port, Data from, std::size_t bytes, std::uint64_t tag) {
     ++sequence_;
     const std::uint64_t value = read_value(port, from, bytes);
     NumberedWord* const own = word(rank_);
     port.store_relaxed(own->value, value);
-    port.signal(own->sequence, sequence_);
+    port.signal(own->sequence, (sequence_ << 16) | tag);
   }
-  /// Of the exchange that this rank published last.
-  std::uint64_t take(Port& port, int rank) {
+  /// Of the exchange that this rank published last, if the peer's call has the same tag.
+  std::uint64_t take(Port& port, int rank, std::uint64_t tag) {
     NumberedWord* const theirs = word(rank);
-    port.wait(theirs->sequence, at_least(sequence_), members_ == nullptr ? rank : members_[rank]);
+    port.wait(theirs->sequence, equal((sequence_ << 16) | tag), members_ == nullptr ? rank : members_[rank]);
     return port.load_relaxed(theirs->value);
   }
 

@@ -158,7 +158,7 @@ class alignas(arch::stride_bytes) Communicator {
   /// Ranks that give the same `color` form a communicator, ordered by `key` and where keys are equal by their
   /// rank here; null for a rank whose color is negative. Its memory is from the group's heap: `memory_limit`
   /// bytes for its collectives, what its first rank gives; 0: an eighth of what this communicator has for as
-  /// many ranks, and 8 MB at least unless all parts together then take more than a quarter of the heap.
+  /// many ranks, and 4 MB at least unless all parts together then take more than a quarter of the heap.
   /// Collective; so is destroying the result (nobody waits then, and the last one gives the memory back),
   /// which must be done before this rank's group ends. Whatever breaks it breaks the whole group, and errors
   /// name ranks by their number there. Throws ResourceError, on all ranks of one color alike and without
@@ -202,7 +202,7 @@ class alignas(arch::stride_bytes) Communicator {
   friend class Collectives;
   NativePort make_port(const WaitPolicy& wait) { return NativePort(*memory_.control, rank_, wait, &calls_); }
   void give_back(const Region::Block& block) { region_.give_back(block); }
-  void run(const CallFacts& facts, const Call& call, const AlgorithmSpec* algorithm);
+  void run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm);
   void check_root(int root) const;
   void check_buffer(const char* name, const void* pointer, std::size_t bytes);
   void check_apart(const void* send, std::size_t send_bytes, const void* receive, std::size_t receive_bytes);

@@ -72,9 +72,13 @@ AlgorithmChoice Communicator::why(const CallFacts& facts) {
   return collectives().why(facts);
 }
 
-inline void Communicator::run(const CallFacts& facts, const Call& call, const AlgorithmSpec* algorithm) {
+inline void Communicator::run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm) {
+  // A rank that only tells others may never wait, and would go on in a broken group.
+  if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
   ++calls_;
-  if (board_ != nullptr) board_->note(rank_, calls_, CallSignature::of(facts, call));
+  const SignatureWord signature = CallSignature::of(facts, call);
+  call.tag = CallSignature::tag(signature);
+  if (board_ != nullptr) board_->note(rank_, calls_, signature);
   if (__builtin_expect(!collectives_, 0)) collectives();
   collectives_->run(facts, call, algorithm);
 }

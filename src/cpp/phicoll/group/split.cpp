@@ -13,8 +13,8 @@ namespace phicoll {
 
 namespace {
 
-// Every algorithm that auto takes fits, with up to 256 ranks.
-constexpr std::size_t usual_region = std::size_t{8} << 20;
+// What auto takes is made to fit (CollectiveSet).
+constexpr std::size_t usual_region = std::size_t{4} << 20;
 constexpr std::size_t least_region = std::size_t{256} << 10;
 
 Shape shape_of(const Shape& parent, const std::vector<int>& members) {

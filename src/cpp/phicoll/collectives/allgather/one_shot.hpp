@@ -60,10 +60,10 @@ struct OneShotAllgather : DataAlgorithm {
    private:
     void words(Port& port, const Call& call, std::size_t most) {
       if (most == 0) return;
-      words_.publish(port, call.send, call.count);
+      words_.publish(port, call.send, call.count, call.tag);
       for (int turn = 1; turn < ranks_; ++turn) {
         const int r = (rank_ + turn) % ranks_;
-        const std::uint64_t theirs = words_.take(port, r);
+        const std::uint64_t theirs = words_.take(port, r, call.tag);
         write_value(port, call.receive + call.block_at(r), theirs, call.block_count(r));
       }
     }
@@ -75,10 +75,10 @@ struct OneShotAllgather : DataAlgorithm {
       const std::size_t own = piece(call, rank_, at);
       const Data cell = cells_.open(port, step);
       if (own != 0) port.move(cell, call.send + at, own);
-      cells_.publish(port, step, own);
+      cells_.publish(port, step, call.tag);
       for (int turn = 1; turn < ranks_; ++turn) {
         const int r = (rank_ + turn) % ranks_;
-        const Data theirs = cells_.await(port, r, step);
+        const Data theirs = cells_.await(port, r, step, call.tag);
         const std::size_t bytes = piece(call, r, at);
         if (bytes != 0)
           port.move(call.receive + (call.block_at(r) + at), theirs, bytes,

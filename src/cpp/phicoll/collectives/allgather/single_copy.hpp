@@ -15,6 +15,7 @@ namespace phicoll {
 struct SingleCopyAllgather : DataAlgorithm {
   struct Parameters {
     int piece = 1 << 20;
+    int cells = 64;
   };
 
   static AlgorithmFacts facts() {
@@ -25,15 +26,17 @@ struct SingleCopyAllgather : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("piece", p.piece, 4096, 1 << 30, "bytes that are copied from one rank before the next");
+    visitor.integer("cells", p.cells, 2, 4096, "cells of the other way, where buffers cannot be reached");
   }
 
-  static OneShotAllgather::Parameters other(const Shape& shape) {
-    OneShotAllgather::Parameters p;
-    OneShotAllgather::limit(p, shape);
-    return p;
+  static OneShotAllgather::Parameters other(const Parameters& p, const Shape& shape) {
+    OneShotAllgather::Parameters way;
+    way.cells = p.cells;
+    OneShotAllgather::limit(way, shape);
+    return way;
   }
-  static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return exposures_footprint(shape.size()) + OneShotAllgather::footprint(other(shape), shape);
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return exposures_footprint(shape.size()) + OneShotAllgather::footprint(other(p, shape), shape);
   }
 
   template <class Port>
@@ -42,13 +45,13 @@ struct SingleCopyAllgather : DataAlgorithm {
     Rank(const Parameters& p, const Setup& setup)
         : exposures_(setup, 0),
           piece_(static_cast<std::size_t>(p.piece)),
-          cells_(other(setup.shape),
+          cells_(other(p, setup.shape),
                  Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
-      exposures_.publish(port, call.send, call.count, Data(), 0);
+      exposures_.publish(port, call.tag, call.send, call.count, Data(), 0);
       bool reached = true;
       for (int turn = 1; turn < ranks_; ++turn) {
         const int r = (rank_ + turn) % ranks_;

@@ -63,10 +63,10 @@ struct OneShotAllreduce : DataAlgorithm {
    private:
     void word(Port& port, const Call& call) {
       if (call.count == 0) return;
-      words_.publish(port, call.send, call.bytes());
-      std::uint64_t result = words_.take(port, 0);
+      words_.publish(port, call.send, call.bytes(), call.tag);
+      std::uint64_t result = words_.take(port, 0, call.tag);
       for (int r = 1; r < ranks_; ++r) {
-        const std::uint64_t operand = words_.take(port, r);
+        const std::uint64_t operand = words_.take(port, r, call.tag);
         call.op.kernel(call.op.context, &result, &result, &operand, call.count);
       }
       write_value(port, call.receive, result, call.bytes());
@@ -76,12 +76,12 @@ struct OneShotAllreduce : DataAlgorithm {
       const std::uint64_t step = steps_++;
       const std::size_t bytes = count * call.op.element_bytes;
       port.move(cells_.open(port, step), call.send + at, bytes);
-      cells_.publish(port, step, bytes);
+      cells_.publish(port, step, call.tag);
       // From here on the own operand is in the cell, so the result may overwrite it in place.
       const Data result = call.receive + at;
-      Data left = cells_.await(port, 0, step);
+      Data left = cells_.await(port, 0, step, call.tag);
       for (int r = 1; r < ranks_; ++r) {
-        port.combine(call.op, result, left, cells_.await(port, r, step), count);
+        port.combine(call.op, result, left, cells_.await(port, r, step, call.tag), count);
         left = result;
       }
     }

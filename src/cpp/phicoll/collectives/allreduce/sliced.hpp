@@ -89,7 +89,7 @@ struct SlicedAllreduce : DataAlgorithm {
       const Data from = call.send + at * size;
       if (before != 0) port.move(cell, from, before);
       if (count * size != behind) port.move(cell + behind, from + behind, count * size - behind);
-      cells_.publish(port, step, count);
+      cells_.publish(port, step, call.tag);
     }
 
     void combine(Port& port, const Call& call, std::size_t at, std::size_t count, std::uint64_t step) {
@@ -98,7 +98,7 @@ struct SlicedAllreduce : DataAlgorithm {
       const std::size_t mine = begin(rank_ + 1, count, size) - first;
       const Data own = call.send + (at + first) * size;
       const auto operand = [&](int r) {
-        return r == rank_ ? own : cells_.await(port, r, step) + first * size;
+        return r == rank_ ? own : cells_.await(port, r, step, call.tag) + first * size;
       };
       // All operands are awaited before the cell of the results is opened (see above).
       for (int r = 0; r < ranks_; ++r) operand(r);
@@ -110,7 +110,7 @@ struct SlicedAllreduce : DataAlgorithm {
           left = result;
         }
       }
-      cells_.publish(port, step + 1, mine);
+      cells_.publish(port, step + 1, call.tag);
       if (mine != 0) port.move(call.receive + (at + first) * size, result, mine * size);
     }
 
@@ -120,7 +120,7 @@ struct SlicedAllreduce : DataAlgorithm {
         const int r = (rank_ + turn) % ranks_;
         const std::size_t first = begin(r, count, size);
         const std::size_t theirs = begin(r + 1, count, size) - first;
-        const Data result = cells_.await(port, r, step);
+        const Data result = cells_.await(port, r, step, call.tag);
         if (theirs != 0)
           port.move(call.receive + (at + first) * size, result, theirs * size, result_stores(call.bytes()));
       }

@@ -72,12 +72,12 @@ struct MailboxAlltoall : DataAlgorithm {
       if (at >= call.send_block_count(to)) return;
       const std::size_t bytes = std::min(mailbox_.bytes(), call.send_block_count(to) - at);
       port.move(mailbox_.open(port, m), call.send + (call.send_block_at(to) + at), bytes);
-      mailbox_.send(port, m, bytes);
+      mailbox_.send(port, m, call.tag);
     }
     void take(Port& port, const Call& call, int from, std::size_t at, std::uint64_t m) {
       if (at >= call.block_count(from)) return;
       const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(from) - at);
-      port.move(call.receive + (call.block_at(from) + at), mailbox_.await(port, from, m), bytes);
+      port.move(call.receive + (call.block_at(from) + at), mailbox_.await(port, from, m, call.tag), bytes);
       mailbox_.finish(port, from, m);
     }
 

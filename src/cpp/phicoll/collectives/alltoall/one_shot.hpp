@@ -63,9 +63,9 @@ struct OneShotAlltoall : DataAlgorithm {
     void word(Port& port, const Call& call) {
       if (call.count == 0) return;
       const int other = 1 - rank_;
-      words_.publish(port, call.send + call.send_block_at(other), call.count);
+      words_.publish(port, call.send + call.send_block_at(other), call.count, call.tag);
       port.move(call.receive + call.block_at(rank_), call.send + call.send_block_at(rank_), call.count);
-      const std::uint64_t theirs = words_.take(port, other);
+      const std::uint64_t theirs = words_.take(port, other, call.tag);
       write_value(port, call.receive + call.block_at(other), theirs, call.count);
     }
     void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes) {
@@ -75,13 +75,13 @@ struct OneShotAlltoall : DataAlgorithm {
         if (r != rank_)
           port.move(cell + static_cast<std::size_t>(r) * bytes, call.send + (call.send_block_at(r) + at),
                     bytes);
-      cells_.publish(port, step, bytes);
+      cells_.publish(port, step, call.tag);
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
                 bytes);
       for (int turn = 1; turn < ranks_; ++turn) {
         const int r = (rank_ + turn) % ranks_;
         port.move(call.receive + (call.block_at(r) + at),
-                  cells_.await(port, r, step) + static_cast<std::size_t>(rank_) * bytes, bytes,
+                  cells_.await(port, r, step, call.tag) + static_cast<std::size_t>(rank_) * bytes, bytes,
                   result_stores(call.count));
       }
     }

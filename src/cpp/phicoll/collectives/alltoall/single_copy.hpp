@@ -15,6 +15,7 @@ namespace phicoll {
 struct SingleCopyAlltoall : DataAlgorithm {
   struct Parameters {
     int piece = 1 << 20;
+    int cells = 64;
   };
 
   static AlgorithmFacts facts() {
@@ -25,18 +26,20 @@ struct SingleCopyAlltoall : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("piece", p.piece, 4096, 1 << 30, "bytes that are copied from one rank before the next");
+    visitor.integer("cells", p.cells, 2, 4096, "cells of the other way, where buffers cannot be reached");
   }
   static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
     return facts.vector ? "blocks of one size" : nullptr;
   }
 
-  static MailboxAlltoall::Parameters other(const Shape& shape) {
-    MailboxAlltoall::Parameters p;
-    MailboxAlltoall::limit(p, shape);
-    return p;
+  static MailboxAlltoall::Parameters other(const Parameters& p, const Shape& shape) {
+    MailboxAlltoall::Parameters way;
+    way.cells = p.cells;
+    MailboxAlltoall::limit(way, shape);
+    return way;
   }
-  static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return exposures_footprint(shape.size()) + MailboxAlltoall::footprint(other(shape), shape);
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return exposures_footprint(shape.size()) + MailboxAlltoall::footprint(other(p, shape), shape);
   }
 
   template <class Port>
@@ -45,7 +48,7 @@ struct SingleCopyAlltoall : DataAlgorithm {
     Rank(const Parameters& p, const Setup& setup)
         : exposures_(setup, 0),
           piece_(static_cast<std::size_t>(p.piece)),
-          mailbox_(other(setup.shape),
+          mailbox_(other(p, setup.shape),
                    Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
           rank_(setup.rank),
           ranks_(setup.size()) {}
@@ -54,7 +57,7 @@ struct SingleCopyAlltoall : DataAlgorithm {
       if (call.count == 0) return;
       const std::size_t all = call.count * static_cast<std::size_t>(ranks_);
       const auto at = [&](int r) { return static_cast<std::size_t>(r) * call.count; };
-      exposures_.publish(port, call.send, all, Data(), 0);
+      exposures_.publish(port, call.tag, call.send, all, Data(), 0);
       bool reached = port.exposable(call.send, all);
       for (int turn = 1; turn < ranks_; ++turn)
         if (!exposures_.await(port, (rank_ + turn) % ranks_).send) reached = false;

@@ -70,19 +70,21 @@ struct RingBroadcast : DataAlgorithm {
    private:
     int hint(int rank) const { return members_ == nullptr ? rank : members_[rank]; }
 
-    // A slot is one message: its value, then the message's number plus one with release in the same line. It
+    // A slot is one message: its value, then the message's number plus one and
+    // the call's tag with release in the same line. It
     // is written again `slots` messages later, when all ranks have said that they are past its half of the
     // ring.
     void small(Port& port, const Call& call) {
       const std::uint64_t message = messages_++;
+      const std::uint64_t number = ((message + 1) << 16) | call.tag;
       Slot& slot = slots_[message % slots];
       if (rank_ == call.root) {
         if (message >= free_until_) wait_for_slots(port, message);
         const std::uint64_t value = read_value(port, call.receive, call.count);
         port.store_relaxed(slot.value, value);
-        port.signal(slot.sequence, message + 1);
+        port.signal(slot.sequence, number);
       } else {
-        port.wait(slot.sequence, at_least(message + 1), hint(call.root));
+        port.wait(slot.sequence, equal(number), hint(call.root));
         const std::uint64_t value = port.load_relaxed(slot.value);
         write_value(port, call.receive, value, call.count);
       }
@@ -107,9 +109,10 @@ struct RingBroadcast : DataAlgorithm {
         const std::size_t bytes = std::min(cells_.bytes(), call.count - at);
         if (rank_ == call.root) {
           port.move(cells_.open(port, step), call.receive + at, bytes);
-          cells_.publish(port, step, bytes);
+          cells_.publish(port, step, call.tag);
         } else {
-          port.move(call.receive + at, cells_.await(port, call.root, step), bytes, result_stores(call.count));
+          port.move(call.receive + at, cells_.await(port, call.root, step, call.tag), bytes,
+                    result_stores(call.count));
         }
         cells_.finish(port, step);
       }

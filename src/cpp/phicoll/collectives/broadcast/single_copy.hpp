@@ -14,6 +14,7 @@ namespace phicoll {
 struct SingleCopyBroadcast : DataAlgorithm {
   struct Parameters {
     int piece = 262144;
+    int cells = 64;
   };
 
   static AlgorithmFacts facts() {
@@ -24,10 +25,16 @@ struct SingleCopyBroadcast : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("piece", p.piece, 4096, 1 << 24, "bytes that one side copies at a time");
+    visitor.integer("cells", p.cells, 2, 4096, "cells of the other way, where buffers cannot be reached");
   }
 
-  static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return exposures_footprint(shape.size()) + RingBroadcast::footprint(RingBroadcast::Parameters(), shape);
+  static RingBroadcast::Parameters other(const Parameters& p) {
+    RingBroadcast::Parameters ring;
+    ring.cells = p.cells;
+    return ring;
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return exposures_footprint(shape.size()) + RingBroadcast::footprint(other(p), shape);
   }
 
   template <class Port>
@@ -35,8 +42,7 @@ struct SingleCopyBroadcast : DataAlgorithm {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : copy_(setup, 0, static_cast<std::size_t>(p.piece), false),
-          ring_(RingBroadcast::Parameters(),
-                Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
+          ring_(other(p), Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -44,13 +50,13 @@ struct SingleCopyBroadcast : DataAlgorithm {
       if (call.count == 0 || ranks_ == 1) return;
       bool reached = false;
       if (rank_ == call.root) {
-        reached = copy_.begin_root(port, call.receive, call.count);
+        reached = copy_.begin_root(port, call.tag, call.receive, call.count);
         if (reached)
           for (int turn = 1; turn < ranks_; ++turn)
             copy_.serve(port, (rank_ + turn) % ranks_, call.receive, 0, call.count);
         copy_.end_root(port);
       } else {
-        reached = copy_.exchange(port, call.root, call.receive, 0, call.count);
+        reached = copy_.exchange(port, call.tag, call.root, call.receive, 0, call.count);
       }
       if (!reached) ring_(port, call);
     }

@@ -31,9 +31,9 @@ class StagedPieces {
       const std::size_t bytes = std::min(cells_.bytes(), call.count - at);
       if (rank_ == call.root) {
         port.move(cells_.open(port, step), call.receive + at, bytes);
-        cells_.publish(port, step, bytes);
+        cells_.publish(port, step, call.tag);
       } else {
-        port.move(call.receive + at, cells_.await(port, call.root, step), bytes);
+        port.move(call.receive + at, cells_.await(port, call.root, step, call.tag), bytes);
       }
       cells_.finish(port, step);
     }

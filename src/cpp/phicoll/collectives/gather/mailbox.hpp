@@ -59,7 +59,7 @@ struct MailboxGather : DataAlgorithm {
       for (std::size_t at = 0; at < call.count; at += mailbox_.bytes(), ++m) {
         const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
         port.move(mailbox_.open(port, m), call.send + at, bytes);
-        mailbox_.send(port, m, bytes);
+        mailbox_.send(port, m, call.tag);
       }
     }
 
@@ -80,7 +80,7 @@ struct MailboxGather : DataAlgorithm {
           const int r = (rank_ + step) % ranks_;
           if (at >= call.block_count(r)) continue;
           const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(r) - at);
-          port.move(call.receive + (call.block_at(r) + at), mailbox_.await(port, r, m), bytes);
+          port.move(call.receive + (call.block_at(r) + at), mailbox_.await(port, r, m, call.tag), bytes);
           mailbox_.finish(port, r, m);
         }
       }

@@ -12,6 +12,7 @@ namespace phicoll {
 struct SingleCopyGather : DataAlgorithm {
   struct Parameters {
     int piece = 262144;
+    int cells = 64;
   };
 
   static AlgorithmFacts facts() {
@@ -22,18 +23,20 @@ struct SingleCopyGather : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("piece", p.piece, 4096, 1 << 24, "bytes that one side copies at a time");
+    visitor.integer("cells", p.cells, 2, 4096, "cells of the other way, where buffers cannot be reached");
   }
   static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
     return facts.vector ? "blocks of one size" : nullptr;
   }
 
-  static MailboxGather::Parameters other(const Shape& shape) {
-    MailboxGather::Parameters p;
-    MailboxGather::limit(p, shape);
-    return p;
+  static MailboxGather::Parameters other(const Parameters& p, const Shape& shape) {
+    MailboxGather::Parameters way;
+    way.cells = p.cells;
+    MailboxGather::limit(way, shape);
+    return way;
   }
-  static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return exposures_footprint(shape.size()) + MailboxGather::footprint(other(shape), shape);
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return exposures_footprint(shape.size()) + MailboxGather::footprint(other(p, shape), shape);
   }
 
   template <class Port>
@@ -41,7 +44,7 @@ struct SingleCopyGather : DataAlgorithm {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : copy_(setup, 0, static_cast<std::size_t>(p.piece), true),
-          mailbox_(other(setup.shape),
+          mailbox_(other(p, setup.shape),
                    Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
           rank_(setup.rank),
           ranks_(setup.size()) {}
@@ -51,7 +54,7 @@ struct SingleCopyGather : DataAlgorithm {
       const auto at = [&](int r) { return static_cast<std::size_t>(r) * call.count; };
       bool reached = false;
       if (rank_ == call.root) {
-        reached = copy_.begin_root(port, call.receive, at(ranks_));
+        reached = copy_.begin_root(port, call.tag, call.receive, at(ranks_));
         if (reached && call.receive + at(rank_) != call.send)
           port.move(call.receive + at(rank_), call.send, call.count);
         if (reached)
@@ -61,7 +64,7 @@ struct SingleCopyGather : DataAlgorithm {
           }
         copy_.end_root(port);
       } else {
-        reached = copy_.exchange(port, call.root, call.send, at(rank_), call.count);
+        reached = copy_.exchange(port, call.tag, call.root, call.send, at(rank_), call.count);
       }
       if (!reached) mailbox_(port, call);
     }

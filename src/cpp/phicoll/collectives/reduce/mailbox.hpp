@@ -59,7 +59,7 @@ struct MailboxReduce : DataAlgorithm {
           combine(port, call, m, at * size, count);
         } else {
           port.move(mailbox_.open(port, m), call.send + at * size, count * size);
-          mailbox_.send(port, m, count);
+          mailbox_.send(port, m, call.tag);
         }
       }
       mailbox_.next_call(m);
@@ -73,7 +73,7 @@ struct MailboxReduce : DataAlgorithm {
       const Data result = call.receive + at;
       Data left;
       for (int r = 0; r < ranks_; ++r) {
-        const Data operand = r == rank_ ? own : mailbox_.await(port, r, m);
+        const Data operand = r == rank_ ? own : mailbox_.await(port, r, m, call.tag);
         if (r > rank_ || (r == rank_ && r != 0)) {
           port.combine(call.op, result, left, operand, count);
           left = result;

@@ -112,20 +112,20 @@ struct SendReceiveTreeReduce : DataAlgorithm {
                               : port.shared(buffers_ + whole_strides(static_cast<std::size_t>(p_.cell)));
       Data left = call.send + at;
       for (const int child : children_) {
-        receive(port, received, child, m, bytes);
+        receive(port, call, received, child, m, bytes);
         port.combine(call.op, result, left, received, count);
         left = result;
       }
-      if (!at_top || rank_ != call.root) send(port, left, m, bytes);
-      if (rank_ == call.root && !at_top) receive(port, call.receive + at, top_, m, bytes);
+      if (!at_top || rank_ != call.root) send(port, call, left, m, bytes);
+      if (rank_ == call.root && !at_top) receive(port, call, call.receive + at, top_, m, bytes);
     }
 
-    void send(Port& port, Data from, std::uint64_t m, std::size_t bytes) {
+    void send(Port& port, const Call& call, Data from, std::uint64_t m, std::size_t bytes) {
       port.move(mailbox_.open(port, m), from, bytes);
-      mailbox_.send(port, m, bytes);
+      mailbox_.send(port, m, call.tag);
     }
-    void receive(Port& port, Data to, int from, std::uint64_t m, std::size_t bytes) {
-      port.move(to, mailbox_.await(port, from, m), bytes);
+    void receive(Port& port, const Call& call, Data to, int from, std::uint64_t m, std::size_t bytes) {
+      port.move(to, mailbox_.await(port, from, m, call.tag), bytes);
       mailbox_.finish(port, from, m);
     }
 

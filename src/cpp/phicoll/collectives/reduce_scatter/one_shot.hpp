@@ -74,22 +74,22 @@ struct OneShotReduceScatter : DataAlgorithm {
       for (int r = first; r < end; ++r)
         port.move(cell + static_cast<std::size_t>(r - first) * part * size,
                   call.send + (call.block_at(r) + at) * size, piece(call, r, at, part) * size);
-      cells_.publish(port, step, part);
+      cells_.publish(port, step, call.tag);
       const std::size_t mine = rank_ >= first && rank_ < end ? piece(call, rank_, at, part) : 0;
       const std::size_t where = static_cast<std::size_t>(rank_ - first) * part * size;
       const Data result = call.receive + at * size;
-      Data left = operand(port, 0, step);
+      Data left = operand(port, call, 0, step);
       if (mine != 0) left = left + where;
       if (mine != 0 && ranks_ == 1) port.move(result, left, mine * size);
       for (int r = 1; r < ranks_; ++r) {
-        const Data right = operand(port, r, step);
+        const Data right = operand(port, call, r, step);
         if (mine == 0) continue;
         port.combine(call.op, result, left, right + where, mine);
         left = result;
       }
     }
-    Data operand(Port& port, int r, std::uint64_t step) {
-      return r == rank_ ? cells_.own(port, step) : cells_.await(port, r, step);
+    Data operand(Port& port, const Call& call, int r, std::uint64_t step) {
+      return r == rank_ ? cells_.own(port, step) : cells_.await(port, r, step, call.tag);
     }
 
     Cells<Port> cells_;

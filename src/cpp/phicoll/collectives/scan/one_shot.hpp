@@ -56,22 +56,22 @@ struct OneShotScan : DataAlgorithm {
       const std::size_t bytes = count * call.op.element_bytes;
       const Data own = cells_.open(port, step);
       port.move(own, call.send + at, bytes);
-      cells_.publish(port, step, bytes);
+      cells_.publish(port, step, call.tag);
       // The own operand is in the cell, so the result may overwrite it in place.
       const Data result = call.receive + at;
       const int last = call.exclusive ? rank_ - 1 : rank_;
       if (last >= 0) {
-        Data left = operand(port, 0, step);
+        Data left = operand(port, call, 0, step);
         if (last == 0) port.move(result, left, bytes);
         for (int r = 1; r <= last; ++r) {
-          port.combine(call.op, result, left, operand(port, r, step), count);
+          port.combine(call.op, result, left, operand(port, call, r, step), count);
           left = result;
         }
       }
       cells_.finish(port, step);
     }
-    Data operand(Port& port, int r, std::uint64_t step) {
-      return r == rank_ ? cells_.own(port, step) : cells_.await(port, r, step);
+    Data operand(Port& port, const Call& call, int r, std::uint64_t step) {
+      return r == rank_ ? cells_.own(port, step) : cells_.await(port, r, step, call.tag);
     }
 
     Cells<Port> cells_;

@@ -12,6 +12,7 @@ namespace phicoll {
 struct SingleCopyScatter : DataAlgorithm {
   struct Parameters {
     int piece = 262144;
+    int cells = 64;
   };
 
   static AlgorithmFacts facts() {
@@ -22,18 +23,20 @@ struct SingleCopyScatter : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("piece", p.piece, 4096, 1 << 24, "bytes that one side copies at a time");
+    visitor.integer("cells", p.cells, 2, 4096, "cells of the other way, where buffers cannot be reached");
   }
   static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
     return facts.vector ? "blocks of one size" : nullptr;
   }
 
-  static MailboxScatter::Parameters other(const Shape& shape) {
-    MailboxScatter::Parameters p;
-    MailboxScatter::limit(p, shape);
-    return p;
+  static MailboxScatter::Parameters other(const Parameters& p, const Shape& shape) {
+    MailboxScatter::Parameters way;
+    way.cells = p.cells;
+    MailboxScatter::limit(way, shape);
+    return way;
   }
-  static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return exposures_footprint(shape.size()) + MailboxScatter::footprint(other(shape), shape);
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return exposures_footprint(shape.size()) + MailboxScatter::footprint(other(p, shape), shape);
   }
 
   template <class Port>
@@ -41,7 +44,7 @@ struct SingleCopyScatter : DataAlgorithm {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : copy_(setup, 0, static_cast<std::size_t>(p.piece), false),
-          mailbox_(other(setup.shape),
+          mailbox_(other(p, setup.shape),
                    Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
           rank_(setup.rank),
           ranks_(setup.size()) {}
@@ -51,7 +54,7 @@ struct SingleCopyScatter : DataAlgorithm {
       const auto at = [&](int r) { return static_cast<std::size_t>(r) * call.count; };
       bool reached = false;
       if (rank_ == call.root) {
-        reached = copy_.begin_root(port, call.send, at(ranks_));
+        reached = copy_.begin_root(port, call.tag, call.send, at(ranks_));
         if (reached && call.send + at(rank_) != call.receive)
           port.move(call.receive, call.send + at(rank_), call.count);
         if (reached)
@@ -61,7 +64,7 @@ struct SingleCopyScatter : DataAlgorithm {
           }
         copy_.end_root(port);
       } else {
-        reached = copy_.exchange(port, call.root, call.receive, at(rank_), call.count);
+        reached = copy_.exchange(port, call.tag, call.root, call.receive, at(rank_), call.count);
       }
       if (!reached) mailbox_(port, call);
     }
