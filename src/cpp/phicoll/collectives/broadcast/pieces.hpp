@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/arch/arch.hpp"
 
 namespace phicoll {
 
