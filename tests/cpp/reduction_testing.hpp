@@ -110,9 +110,8 @@ class Guarded {
     else
       own_.resize(bytes + 2 * zone);
     if (group == nullptr) memory_ = own_.data();
-    std::fill_n(memory_, zone, guard);
-    std::fill_n(data(), bytes, static_cast<unsigned char>(0xa5));
-    std::fill_n(data() + bytes, zone, guard);
+    for (std::size_t i = 0; i < bytes + 2 * zone; ++i)
+      memory_[i] = i < zone || i >= zone + bytes ? guard : static_cast<unsigned char>(0xa5);
   }
   ~Guarded() {
     if (group_ != nullptr) group_->release(memory_);
