@@ -3,77 +3,22 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "delay_port.hpp"
 #include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/broadcast/registry.hpp"
 #include "phicoll/collectives/make.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
-#include "phicoll/memory/native_port.hpp"
 
 namespace phicoll {
 namespace {
-
-class DelayPort : public NativePort {
- public:
-  DelayPort(Control& control, int rank, bool exposable)
-      : NativePort(control, rank, WaitPolicy()),
-        state_(4711u + 31u * static_cast<unsigned>(rank)),
-        exposable_(exposable) {}
-
-  using NativePort::signal;
-  template <class T>
-  void signal(Word<T>& word, T value) const {
-    delay();
-    NativePort::signal(word, value);
-  }
-  template <class T>
-  T signal_add(Word<T>& word, T value) const {
-    delay();
-    return NativePort::signal_add(word, value);
-  }
-  template <class T>
-  T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
-    const T seen = NativePort::wait(word, condition, from);
-    delay();
-    return seen;
-  }
-  void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
-    delay();
-    NativePort::move(to, from, bytes, stores);
-  }
-  void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
-    delay();
-    NativePort::fetch(to, from, offset, bytes);
-  }
-  void put(const Exposed& to, std::size_t offset, Data from, std::size_t bytes) const {
-    delay();
-    NativePort::put(to, offset, from, bytes);
-  }
-  bool exposable(Data, std::size_t) const { return exposable_; }
-
-  /// One step in 64 takes long enough for the others to run far ahead, some give the CPU away.
-  void delay() const {
-    state_ = state_ * 1664525u + 1013904223u;
-    const std::uint32_t draw = state_ >> 16;
-    if (draw % 64 == 0)
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    else if (draw % 8 == 0)
-      std::this_thread::yield();
-  }
-
- private:
-  mutable std::uint32_t state_;
-  bool exposable_;
-};
 
 struct Freed {
   void operator()(unsigned char* memory) const { std::free(memory); }
@@ -92,7 +37,8 @@ void run(ThreadGroup& group, const AlgorithmSpec& spec, unsigned exposable) {
   const AlgorithmSpec effective = broadcasts.effective(spec, group.shape());
   group.run([&](Communicator& comm) {
     const int rank = comm.rank();
-    DelayPort port(comm.control(), rank, (exposable >> rank & 1u) != 0);
+    DelayPort port(comm.control(), rank, 4711u + 31u * static_cast<unsigned>(rank),
+                   (exposable >> rank & 1u) != 0);
     const auto broadcast =
         make_data<DelayPort>(BroadcastList{}, effective, Setup{rank, comm.shape(), memory.get()});
     const std::size_t counts[] = {1, 48, 49, 100, 130, 200, 250, 256, 257, 300, 700};

@@ -36,6 +36,8 @@ enum class Credit : unsigned char { acknowledged, implied };
 /// All rings of an algorithm together take at most this by default, so that a group's region holds all
 /// algorithms that its calls may need.
 constexpr std::size_t rings_bytes = std::size_t{4} << 20;
+/// With the heads of their cells.
+constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
 
 /// Results of at least so many bytes a rank are stored past the caches: nobody finds them there again, and
 /// the lines are not read before they are overwritten.
@@ -62,8 +64,7 @@ inline std::size_t cells_footprint(int ranks, int rings, int cells, std::size_t 
 }
 
 /// As many of `wanted` cells as `most` bytes hold, at least two.
-inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes,
-                        std::size_t most = rings_bytes + (std::size_t{1} << 18)) {
+inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes, std::size_t most = rings_most) {
   while (wanted > 2 && cells_footprint(ranks, rings, wanted, bytes) > most) wanted /= 2;
   return wanted;
 }
@@ -71,8 +72,8 @@ inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes,
 /// The same for a ring a rank, whose cells become smaller too, down to `least` bytes.
 inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
   cells = cells_within(ranks, ranks, cells, static_cast<std::size_t>(bytes));
-  while (bytes / 2 >= least && cells_footprint(ranks, ranks, cells, static_cast<std::size_t>(bytes)) >
-                                   rings_bytes + (std::size_t{1} << 18))
+  while (bytes / 2 >= least &&
+         cells_footprint(ranks, ranks, cells, static_cast<std::size_t>(bytes)) > rings_most)
     bytes /= 2;
 }
 

@@ -31,20 +31,13 @@ inline std::size_t mailbox_footprint(int ranks, int cells, std::size_t bytes) {
   return static_cast<std::size_t>(ranks) *
          (mailbox_read_words(cells) + static_cast<std::size_t>(cells) * cell_stride(bytes));
 }
-/// As many of `wanted` cells as rings_bytes hold, at least two.
-inline int mailbox_cells(int ranks, int wanted, std::size_t bytes) {
-  while (wanted > 2 && mailbox_footprint(ranks, wanted, bytes) > rings_bytes + (std::size_t{1} << 18))
-    wanted /= 2;
-  return wanted;
-}
-/// The largest payload of at most `wanted` bytes with which a mailbox takes no more than `most` bytes, at
-/// least max_element_bytes.
-inline std::size_t mailbox_payload(int ranks, int cells, std::size_t wanted, std::size_t most) {
-  while (wanted > static_cast<std::size_t>(max_element_bytes) &&
-         mailbox_footprint(ranks, cells, wanted) > most)
-    wanted /= 2;
-  return wanted < static_cast<std::size_t>(max_element_bytes) ? static_cast<std::size_t>(max_element_bytes)
-                                                              : wanted;
+/// Fewer cells, down to `least_cells`, then smaller ones, down to max_element_bytes, until a mailbox takes no
+/// more than `most` bytes.
+inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, std::size_t most) {
+  const auto fits = [&] { return mailbox_footprint(ranks, cells, static_cast<std::size_t>(bytes)) <= most; };
+  while (cells > least_cells && !fits()) cells /= 2;
+  while (bytes > max_element_bytes && !fits())
+    bytes = bytes / 2 < max_element_bytes ? max_element_bytes : bytes / 2;
 }
 
 template <class Port>

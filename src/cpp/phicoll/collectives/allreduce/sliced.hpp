@@ -40,7 +40,7 @@ struct SlicedAllreduce : DataAlgorithm {
   static void limit(Parameters& p, const Shape& shape) {
     p.cells = std::max(
         4, cells_within(shape.size(), shape.size(), p.cells / 2 * 2, static_cast<std::size_t>(p.chunk)));
-    while (p.chunk > 1024 && footprint(p, shape) > rings_bytes + (std::size_t{1} << 18)) p.chunk /= 2;
+    while (p.chunk > 1024 && footprint(p, shape) > rings_most) p.chunk /= 2;
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {

@@ -31,11 +31,7 @@ struct MailboxAlltoall : DataAlgorithm {
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    while (p.cells > 2 * shape.size() &&
-           mailbox_footprint(shape.size(), p.cells, static_cast<std::size_t>(p.cell)) > rings_bytes)
-      p.cells /= 2;
-    p.cell = static_cast<int>(
-        mailbox_payload(shape.size(), p.cells, static_cast<std::size_t>(p.cell), rings_bytes));
+    limit_mailbox(shape.size(), p.cells, p.cell, 2 * shape.size(), rings_bytes);
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {

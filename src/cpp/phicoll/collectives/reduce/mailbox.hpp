@@ -28,9 +28,7 @@ struct MailboxReduce : DataAlgorithm {
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    p.cells = mailbox_cells(shape.size(), p.cells, static_cast<std::size_t>(p.cell));
-    p.cell = static_cast<int>(mailbox_payload(shape.size(), p.cells, static_cast<std::size_t>(p.cell),
-                                              rings_bytes + (std::size_t{1} << 18)));
+    limit_mailbox(shape.size(), p.cells, p.cell, 2, rings_most);
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
