@@ -12,7 +12,8 @@ import phicoll
 import phicoll.validation
 from phicoll.claims import CLAIMS, FAILS, HOLDS, SIMULATED, UNRESOLVED
 from phicoll.cli import main
-from phicoll.validation import points, published
+from phicoll.models import published_tables as published
+from phicoll.validation import points
 from phicoll.validation.quantity import CALIBRATED, HELD_OUT, Quantity, number
 from phicoll.validation.ranked import verdict_over
 from phicoll.validation.transfers import fit

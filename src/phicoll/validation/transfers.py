@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phicoll.validation.points import Check, Effort, Kernel
-from phicoll.validation.published import (
+from phicoll.models.published_tables import (
     CONTENTION,
     DISTANCE_TABLES,
     MULTI_LINE,
@@ -18,6 +17,7 @@ from phicoll.validation.published import (
     SANDY_PING_PONG,
     SANDY_READ,
 )
+from phicoll.validation.points import Check, Effort, Kernel
 from phicoll.validation.quantity import (
     CALIBRATED,
     CALIBRATED_BOUND,

@@ -1,16 +1,22 @@
-"""What the papers print about their machines: tables of ramos-hoefler-2013 and single numbers, in nanoseconds."""
+"""Tables of ramos-hoefler-2013 as printed, in nanoseconds: the one place of published numbers.
+
+:mod:`phicoll.models.published` makes model constants of them, :mod:`phicoll.validation` compares with them.
+"""
 
 from __future__ import annotations
 
 __all__ = [
+    "BANDWIDTH",
     "CONTENTION",
     "DISTANCES",
     "DISTANCE_TABLES",
     "MULTI_LINE",
+    "OVERHEADS",
     "PHI_PING_PONG",
     "PHI_READ",
     "SANDY_PING_PONG",
     "SANDY_READ",
+    "SANDY_READ_MEASURED",
     "table",
 ]
 
@@ -27,10 +33,14 @@ def table(text: str) -> dict[tuple[str, str], tuple[float, float]]:
 
 #: Table 1.6: mean and deviation of a read by the state of the line, at each distance to its owner.
 PHI_READ = {
-    "M": {"local": (8.600, 0.227), "adjacent": (241.218, 21.718), "middle": (234.702, 25.617), "maximum": (240.098, 10.377)},
-    "E": {"local": (8.603, 0.246), "adjacent": (227.412, 20.637), "middle": (235.796, 25.486), "maximum": (237.370, 27.731)},
-    "S": {"local": (8.662, 0.883), "adjacent": (232.002, 10.190), "middle": (233.363, 34.959), "maximum": (233.371, 22.523)},
-    "I": {"local": (277.650, 34.016), "adjacent": (274.345, 25.222), "middle": (278.818, 34.439), "maximum": (284.503, 29.582)},
+    "M": {"local": (8.600, 0.227), "adjacent": (241.218, 21.718),
+          "middle": (234.702, 25.617), "maximum": (240.098, 10.377)},
+    "E": {"local": (8.603, 0.246), "adjacent": (227.412, 20.637),
+          "middle": (235.796, 25.486), "maximum": (237.370, 27.731)},
+    "S": {"local": (8.662, 0.883), "adjacent": (232.002, 10.190),
+          "middle": (233.363, 34.959), "maximum": (233.371, 22.523)},
+    "I": {"local": (277.650, 34.016), "adjacent": (274.345, 25.222),
+          "middle": (278.818, 34.439), "maximum": (284.503, 29.582)},
 }  # fmt: skip
 
 #: Tables 2.4 to 2.7: mean and deviation of half a round trip by the states of send and receive lines.
@@ -99,6 +109,15 @@ CONTENTION = {
     ("I", "I"): (23.4, 1202.0, 695.8),
 }
 
+#: Table 1.7: mean and deviation of a read by the state of the line, by the place of its owner.
+SANDY_READ_MEASURED = {
+    "M": {"local": (2.3, 0.07), "same-package": (41.6, 3.63), "other-package": (115.4, 5.15)},
+    "E": {"local": (2.3, 0.04), "same-package": (32.8, 2.83), "other-package": (75.7, 3.72)},
+    "S": {"local": (2.8, 0.87), "same-package": (15.8, 2.13), "other-package": (17.3, 2.67)},
+    "I": {"local": (69.3, 6.98), "same-package": (70.9, 4.11), "other-package": (109.3, 5.05)},
+    "F": {"local": (2.3, 0.02), "same-package": (15.1, 0.93), "other-package": (16.0, 2.58)},
+}
+
 #: Tables 1.7 and 1.8, by state and place; where 1.8 puts several into one number, that.
 SANDY_READ = {
     "M": {"local": 2.3, "same-package": 41.6, "other-package": 115.4},
@@ -142,4 +161,65 @@ SANDY_PING_PONG = {
         I M 201.5 16.3
         I E 200.8 15.1
         I S 241.5 14.9"""),
+}
+
+#: Equations 2.6 to 2.20: the overhead O over the three reads, by the states of send lines (C: any cached) and of
+#: receive lines, and the equation's number. 2.15's fourth is printed O_I and is that of state F (Table 2.3).
+OVERHEADS = {
+    "xeon-phi-5110p": {
+        "same-core": {
+            ("C", "M"): (50.0, "2.16"),
+            ("C", "E"): (46.0, "2.17"),
+            ("I", "M"): (130.0, "2.18"),
+            ("I", "E"): (130.0, "2.18"),
+        },
+        "middle": {
+            ("C", "M"): (20.0, "2.19"),
+            ("C", "E"): (20.0, "2.19"),
+            ("C", "S"): (46.5, "2.19"),
+            ("I", "M"): (97.4, "2.20"),
+            ("I", "E"): (94.7, "2.20"),
+            ("I", "S"): (115.1, "2.20"),
+        },
+    },
+    "sandy-bridge-e5-2670": {
+        "same-core": {
+            ("C", "M"): (17.7, "2.6"),
+            ("C", "E"): (17.7, "2.6"),
+            ("I", "M"): (28.0, "2.7"),
+            ("I", "E"): (28.0, "2.7"),
+        },
+        "same-package": {
+            ("C", "M"): (-5.5, "2.8"),
+            ("C", "E"): (-4.0, "2.9"),
+            ("C", "S"): (-4.0, "2.9"),
+            ("C", "F"): (-4.0, "2.9"),
+            ("I", "M"): (-17.0, "2.10"),
+            ("I", "E"): (-17.0, "2.10"),
+            ("I", "S"): (-17.0, "2.10"),
+            ("I", "F"): (-17.0, "2.10"),
+        },
+        "other-package": {
+            ("C", "M"): (-81.7, "2.11"),
+            ("C", "E"): (-43.5, "2.12"),
+            ("C", "S"): (103.0, "2.13"),
+            ("C", "F"): (44.5, "2.14"),
+            ("I", "M"): (-98.5, "2.15"),
+            ("I", "E"): (-59.7, "2.15"),
+            ("I", "S"): (39.5, "2.15"),
+            ("I", "F"): (12.31, "2.15"),
+        },
+    },
+}
+
+#: Sections A.2 and A.3: (P, F) of equation A.1 by machine and scenario. A.3's card is a KNC B0: 61 cores, 1,080 MHz.
+BANDWIDTH = {
+    "xeon-phi-5110p": {"any pairs": (38.0, 5.8)},
+    "sandy-bridge-e5-2670": {
+        "2 or 4 threads, one package": (38.0, 5.5),
+        "8 or 16 threads, one package": (38.0, 6.25),
+        "2 or 4 threads, across": (19.0, 1.9),
+        "8 threads, across": (19.0, 2.3),
+        "16 threads, across": (19.0, 4.0),
+    },
 }

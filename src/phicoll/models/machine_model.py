@@ -1,0 +1,204 @@
+"""A machine's model: its constants by name, from a machine file, a published set or a simulated machine."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from phicoll.errors import ArgumentError
+from phicoll.models.constant import CONSTANTS, Constant, is_number
+
+__all__ = ["MachineModel", "machine_model"]
+
+FIELDS = ("value", "unit", "kind", "source", "standard_error")
+
+
+@dataclass(frozen=True)
+class MachineModel:
+    """What the models know of a machine: constants by name (:data:`phicoll.models.CONSTANTS` has all names).
+
+    A constant that is missing is as one that is undetermined. Raises :class:`~phicoll.errors.ArgumentError` for a name
+    that does not exist, or a constant of another unit or sign.
+    """
+
+    name: str
+    constants: Mapping[str, Constant]
+
+    def __post_init__(self) -> None:
+        for name, constant in self.constants.items():
+            constant.check(name)
+
+    def constant(self, name: str) -> Constant:
+        """The constant of that name, one that says why not where the model has none. ArgumentError: no such name."""
+        found = self.constants.get(name)
+        if found is not None:
+            return found
+        absent = Constant.undetermined(
+            CONSTANTS[name].unit if name in CONSTANTS else "1", "not in this model"
+        )
+        absent.check(name)
+        return absent
+
+    def value(self, name: str) -> float:
+        """A constant's value in its unit. ArgumentError names one that is undetermined, and its reason."""
+        constant = self.constant(name)
+        if constant.value is None:
+            raise ArgumentError(
+                name,
+                f"undetermined for {self.name} ({constant.source})",
+                "a machine that has it, or with_family(another machine's model)",
+            )
+        return float(constant.value)
+
+    def known(self, name: str) -> bool:
+        """Whether the constant has a value."""
+        return self.constant(name).value is not None
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """Names of the constants that were taken from another machine."""
+        return tuple(name for name, constant in self.constants.items() if constant.kind == "assumed")
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Names of those that have no value, of all there are."""
+        return tuple(name for name in CONSTANTS if not self.known(name))
+
+    def with_family(self, other: MachineModel) -> MachineModel:
+        """This model, with what is undetermined taken from another machine's and marked ``assumed``."""
+        found = {}
+        for name in CONSTANTS:
+            own, theirs = self.constant(name), other.constant(name)
+            if own.value is None and theirs.value is not None:
+                own = Constant(
+                    theirs.value,
+                    theirs.unit,
+                    "assumed",
+                    f"{other.name}: {theirs.source}",
+                    theirs.standard_error,
+                )
+            if own.value is not None or name in self.constants:
+                found[name] = own
+        return MachineModel(self.name, found)
+
+    def to_json(self) -> dict[str, dict[str, Any]]:
+        """The ``model`` section of a machine file."""
+        return {name: constant.to_json() for name, constant in self.constants.items()}
+
+    @classmethod
+    def from_json(cls, name: str, section: object, where: str = "model") -> MachineModel:
+        """The model of a machine file's ``model`` section.
+
+        Raises
+        ------
+        ArgumentError
+            A constant that does not exist, a field that is missing, unknown, or of another type; ``where`` and the
+            constant are named.
+        """
+        if not isinstance(section, dict):
+            raise ArgumentError(where, type(section).__name__, "an object of constants by name")
+        found = {}
+        for key, entry in section.items():
+            at = f"{where}: {key}"
+            if not isinstance(entry, dict):
+                raise ArgumentError(at, repr(entry), "an object with value, unit, kind, source")
+            for field in entry:
+                if field not in FIELDS:
+                    raise ArgumentError(at, f"field {field!r}", ", ".join(FIELDS))
+            for field in FIELDS[:-1]:
+                if field not in entry:
+                    raise ArgumentError(
+                        at, f"no {field}", "value (null where undetermined), unit, kind, source"
+                    )
+            for field in ("value", "standard_error"):
+                if entry.get(field) is not None and not is_number(entry[field]):
+                    raise ArgumentError(f"{at}.{field}", repr(entry[field]), "a finite number or null")
+            try:
+                constant = Constant(**entry)
+                constant.check(key)
+            except ArgumentError as error:
+                raise ArgumentError(f"{at}: {error.argument}", error.got, error.allowed) from None
+            found[key] = constant
+        return cls(name, found)
+
+    def __str__(self) -> str:
+        width = max((len(name) for name in self.constants), default=0)
+        return "\n".join([self.name, *(f"  {name:<{width}}  {c}" for name, c in self.constants.items())])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td><code>{name}</code></td><td>{'' if c.value is None else format(c.value, 'g')}</td>"
+            f"<td>{'' if c.standard_error is None else format(c.standard_error, '.2g')}</td><td>{c.unit}</td>"
+            f"<td>{c.kind}</td><td style='text-align:left'>{html.escape(c.source)}</td></tr>"
+            for name, c in self.constants.items()
+        )
+        head = "".join(
+            f"<th>{h}</th>" for h in ("constant", "value", "standard error", "unit", "kind", "source")
+        )
+        return (
+            f"<p><b>{html.escape(self.name)}</b></p><table><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+
+def machine_model(machine: str | os.PathLike[str] | MachineModel) -> MachineModel:
+    """A machine's model by name or file.
+
+    Parameters
+    ----------
+    machine:
+        ``"xeon-phi-5110p"`` or ``"sandy-bridge-e5-2670"``, the published constants (ramos-hoefler-2013); the path of a
+        machine file (it has a slash or ends in ``.json``); the name of another shipped simulated machine. Of a file
+        without a ``model`` section and of a simulated machine only the line costs are known, from its parameters.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown name, a file that cannot be read or is no machine file, a field of it that is wrong (file and field).
+    """
+    if isinstance(machine, MachineModel):
+        return machine
+    if not isinstance(machine, str | os.PathLike):
+        raise ArgumentError("machine", repr(machine), "a name, a path or a MachineModel")
+    text = os.fspath(machine)
+    if not isinstance(machine, str) or "/" in text or text.endswith(".json"):
+        return model_of_file(Path(text))
+    from phicoll.models.published import PUBLISHED
+
+    if text in PUBLISHED:
+        return PUBLISHED[text]
+    from phicoll.machine import load_machine
+    from phicoll.models.simulated_lines import line_costs_of_parameters
+
+    simulated = load_machine(text)
+    return MachineModel(simulated.name, line_costs_of_parameters(simulated.name, simulated.parameters))
+
+
+def model_of_file(path: Path) -> MachineModel:
+    from phicoll.models.simulated_lines import line_costs_of_parameters
+
+    try:
+        file = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ArgumentError(
+            "machine", f"{path} ({error.strerror})", "a machine file that can be read"
+        ) from None
+    except ValueError as error:
+        raise ArgumentError("machine", f"{path} ({error})", "a machine file, which is JSON") from None
+    if not isinstance(file, dict) or file.get("phicoll") != "machine":
+        raise ArgumentError("machine", str(path), 'a machine file: an object with "phicoll": "machine"')
+    name = file.get("name")
+    if not isinstance(name, str) or not name:
+        raise ArgumentError("machine", f"{path}: name {name!r}", "a text")
+    if "model" in file:
+        return MachineModel.from_json(name, file["model"], f"{path}: model")
+    parameters = file.get("parameters")
+    if not isinstance(parameters, dict):
+        raise ArgumentError("machine", f"{path}: no parameters", "a machine file with model or parameters")
+    values = {key: entry.get("value") for key, entry in parameters.items() if isinstance(entry, dict)}
+    return MachineModel(name, line_costs_of_parameters(str(path), values))
