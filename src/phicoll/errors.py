@@ -16,6 +16,7 @@ __all__ = [
     "ArgumentError",
     "BrokenGroupError",
     "Error",
+    "FitError",
     "PhicollWarning",
     "ResourceError",
     "ResultsFileError",
@@ -52,6 +53,18 @@ class ArgumentError(Error, ValueError):
 
     def __reduce__(self) -> tuple[type[ArgumentError], tuple[str, str, str]]:
         return type(self), (self.argument, self.got, self.allowed)
+
+
+class FitError(Error, ValueError):
+    """Data that cannot determine what was to be fitted; ``parameter`` names it, ``reason`` says why."""
+
+    def __init__(self, parameter: str, reason: str) -> None:
+        super().__init__(f"{parameter} cannot be determined: {reason}")
+        self.parameter = parameter
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[FitError], tuple[str, str]]:
+        return type(self), (self.parameter, self.reason)
 
 
 class ResultsFileError(ArgumentError):
