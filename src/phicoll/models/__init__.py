@@ -10,6 +10,7 @@ Times are in nanoseconds, sizes in cache lines of 64 bytes unless a name says ot
 
 from __future__ import annotations
 
+from phicoll.models.band import Band
 from phicoll.models.constant import CONSTANTS, KINDS, Constant
 from phicoll.models.machine_model import MachineModel, machine_model
 from phicoll.models.published import PUBLISHED, SANDY_BRIDGE_E5_2670, XEON_PHI_5110P
@@ -20,6 +21,7 @@ __all__ = [
     "PUBLISHED",
     "SANDY_BRIDGE_E5_2670",
     "XEON_PHI_5110P",
+    "Band",
     "Constant",
     "MachineModel",
     "machine_model",

@@ -1,0 +1,84 @@
+"""Broadcast of large messages: pipelined slices and the flat tree. Source: ramos-hoefler-2013 section 4.1.3."""
+
+from __future__ import annotations
+
+from phicoll.models.band import Band
+from phicoll.models.bandwidth import long_message_line
+from phicoll.models.checks import MAX_RANKS, check_whole
+from phicoll.models.contention import contention
+from phicoll.models.line_costs import Constants, local, remote, shared_start
+from phicoll.models.multi_line import MAX_LINES, multi_line
+
+__all__ = ["copied_lines", "copy_slope", "flat_large", "pipelined_slices"]
+
+
+def copied_lines(model: Constants, lines: int, *, longer: bool = False) -> float:
+    """T_N of one copy of N lines, E to E, ns (equation 3.1).
+
+    ``longer``: phicoll's continuation beyond the model's 128 lines, where each further line takes what a long message's
+    does (equation A.1).
+    """
+    if longer and lines > MAX_LINES:
+        return multi_line(model, MAX_LINES) + (lines - MAX_LINES) * long_message_line(model)
+    return multi_line(model, lines)
+
+
+def copy_slope(model: Constants, lines: int, *, longer: bool = False) -> float:
+    """o N, ns: what N lines take without their start-up (equation 4.10); ``longer`` as in :func:`copied_lines`."""
+    most = None if longer else MAX_LINES
+    n = check_whole("lines", lines, 1, most, "" if longer else " (8 KiB, section 3.1)")
+    total = min(n, MAX_LINES) * model.value("multi.EE.o")
+    return total + (n - MAX_LINES) * long_message_line(model) if n > MAX_LINES else total
+
+
+def pipelined_slices(
+    model: Constants, ranks: int, lines: int, b: str = "lines", *, longer: bool = False
+) -> Band:
+    """T_pipedbcast in ns: each rank copies one of n - 1 slices from the root, the others from those who did.
+
+    Equations 4.8 (best) and 4.9 (worst): initialisation, first stage, n - 2 further stages, finalisation.
+
+    Parameters
+    ----------
+    ranks:
+        n_th, from 2 on.
+    lines:
+        N of the message, from 1 on; a slice, ceil(N / (n - 1)) lines, has at most 128 unless ``longer``.
+    b:
+        See :func:`phicoll.models.contention.intercept`.
+    """
+    n = check_whole("ranks", ranks, 2, MAX_RANKS)
+    whole = check_whole("lines", lines, 1, None if longer else MAX_LINES * (n - 1))
+    copy = copied_lines(model, -(-whole // (n - 1)), longer=longer)
+    rl, rr, ri = local(model), remote(model), shared_start(model)
+    crowd = contention(model, n - 1, b=b)
+    low = (ri + 2 * rl) + (2 * rl + crowd + copy) + (n - 2) * (rr + rl + copy) + (2 * rr + rl)
+    high = (ri + 2 * (rr + crowd) + rr) + (2 * rr + crowd + copy) + (n - 2) * (2 * rr + copy) + (2 * rr + rl)
+    return Band(low, high)
+
+
+def flat_large(model: Constants, ranks: int, lines: int, b: str = "lines", *, longer: bool = False) -> Band:
+    """T_ftbcast in ns: all copy the whole message from the root at the same time (equation 4.10).
+
+    T_copy = b + c (n - 2) + o N; the notification costs R_I + 3 R_L + R_R + T_C(n-1) + (n-1) R_R at best, R_I + R_L +
+    3 R_R + 2 T_C(n-1) + 2 (n-1) R_R at worst.
+
+    Parameters
+    ----------
+    ranks:
+        n_th, from 2 on.
+    lines:
+        N, from 1 to 128, or on with ``longer``.
+    b:
+        See :func:`phicoll.models.contention.intercept`. T_copy's b, which the paper chose "arbitrarily", is the fitted
+        one, or R_L + R_R where b is ``lines``: what a single receiver pays.
+    """
+    n = check_whole("ranks", ranks, 2, MAX_RANKS)
+    rl, rr, ri = local(model), remote(model), shared_start(model)
+    crowd = contention(model, n - 1, b=b)
+    first = rl + rr if b == "lines" else model.value("contention.EE.b")
+    further = model.value("contention.EE.c") * (n - 2) if n > 2 else 0.0
+    copy = first + further + copy_slope(model, lines, longer=longer)
+    low = ri + 3 * rl + rr + crowd + (n - 1) * rr
+    high = ri + rl + 3 * rr + 2 * crowd + 2 * (n - 1) * rr
+    return Band(low + copy, high + copy)
