@@ -310,11 +310,7 @@ TEST(PiecePerRankReduce, GoesThroughSlotsWhereOneBufferIsOutOfReach) {
 }
 
 TEST(ModelTreeReduce, LevelsHaveTheLeastCostByThePapersConstants) {
-  const auto cost = [](const std::vector<int>& k) {
-    long total = 0;
-    for (const int one : k) total += ModelTreeReduce::level_cost + one * ModelTreeReduce::child_cost;
-    return total;
-  };
+  const LevelCost cost = reduction_level_cost(LineCosts(), contention_base(LineCosts()));
   struct Row {
     int ranks;
     std::vector<int> k;
@@ -325,9 +321,8 @@ TEST(ModelTreeReduce, LevelsHaveTheLeastCostByThePapersConstants) {
                       {24, {6, 3}},    {30, {3, 3, 2}}, {36, {3, 3, 3}}, {42, {6, 2, 2}}, {48, {4, 4, 2}},
                       {57, {6, 3, 2}}, {60, {4, 4, 3}}};
   for (const Row& row : rows) {
-    const std::vector<int> found =
-        best_levels(row.ranks, ModelTreeReduce::level_cost, ModelTreeReduce::child_cost);
-    EXPECT_EQ(cost(found), cost(row.k)) << row.ranks;
+    const std::vector<int> found = best_reduction_levels(row.ranks, LineCosts(), ModelTreeReduce::levels);
+    EXPECT_EQ(cost.of(found), cost.of(row.k)) << row.ranks;
     EXPECT_GE(level_tree_capacity(found, row.ranks), row.ranks);
   }
   EXPECT_EQ(family(Operation::reduce)

@@ -33,7 +33,9 @@ struct Parts {
   static Shape sub_shape(const Shape& shape, const std::vector<int>& ranks) {
     std::vector<Place> places;
     for (int r : ranks) places.push_back(shape[r]);
-    return Shape(std::move(places));
+    Shape sub(std::move(places));
+    sub.set_costs(shape.costs());
+    return sub;
   }
   Shape shape_of(const Shape& shape, std::size_t part) const { return sub_shape(shape, members[part]); }
   Shape shape_of_leaders(const Shape& shape) const { return sub_shape(shape, leaders); }

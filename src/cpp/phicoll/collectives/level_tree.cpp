@@ -1,50 +1,6 @@
 #include "phicoll/collectives/level_tree.hpp"
 
-#include <climits>
-
 namespace phicoll {
-
-namespace {
-
-constexpr int most_levels = 16;
-
-/// Depth first, smallest k first; a branch that costs as much as the best cannot become better.
-class Search {
- public:
-  Search(int nodes, long level, long child) : nodes_(nodes), level_(level), child_(child) {}
-  std::vector<int> run() {
-    descend(nodes_ - 1, 0, 1, 1);
-    return best_;
-  }
-
- private:
-  void descend(int most, long cost, long width, long held) {
-    if (held >= nodes_) {
-      if (cost < least_) {
-        least_ = cost;
-        best_ = levels_;
-      }
-      return;
-    }
-    if (levels_.size() == most_levels) return;
-    for (int k = 1; k <= most; ++k) {
-      const long next = cost + level_ + k * child_;
-      if (next >= least_) return;
-      levels_.push_back(k);
-      descend(k, next, width * k, held + width * k);
-      levels_.pop_back();
-    }
-  }
-
-  int nodes_;
-  long level_;
-  long child_;
-  long least_ = LONG_MAX;
-  std::vector<int> levels_;
-  std::vector<int> best_;
-};
-
-}  // namespace
 
 LevelTreeNode level_tree_node(const std::vector<int>& k, int nodes, int node) {
   LevelTreeNode result;
@@ -78,10 +34,6 @@ int level_tree_capacity(const std::vector<int>& k, int enough) {
     if (held >= enough) return enough;
   }
   return static_cast<int>(held);
-}
-
-std::vector<int> best_levels(int nodes, long level, long child) {
-  return Search(nodes, level, child).run();
 }
 
 }  // namespace phicoll

@@ -20,9 +20,4 @@ LevelTreeNode level_tree_node(const std::vector<int>& k, int nodes, int node);
 /// How many nodes the levels hold, at most `enough`.
 int level_tree_capacity(const std::vector<int>& k, int enough);
 
-/// The levels k_1 >= k_2 >= ... with the least cost for `nodes` nodes where a level costs `level` and a child
-/// of it `child`, the first in lexicographic order among equals (ramos-hoefler-2013 equations 4.7 and 4.13:
-/// both models have this form). Empty for one node.
-std::vector<int> best_levels(int nodes, long level, long child);
-
 }  // namespace phicoll

@@ -24,8 +24,11 @@ Shape shape_of(const Shape& parent, const std::vector<int>& members) {
     places.push_back(parent[member]);
     placed = placed || places.back().cpu >= 0;
   }
-  return placed ? Shape(std::move(places))
-                : Shape::unknown(static_cast<int>(members.size()), parent.crowded());
+  Shape part =
+      placed ? Shape(std::move(places)) : Shape::unknown(static_cast<int>(members.size()), parent.crowded());
+  part.set_costs(parent.costs());
+  part.set_tuning(parent.tuning());
+  return part;
 }
 
 }  // namespace

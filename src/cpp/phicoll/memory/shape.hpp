@@ -1,13 +1,19 @@
 #pragma once
 
-// Where the ranks of a group are: who shares a CPU, a core, a cache, a memory node. Every rank has the same
-// Shape, so algorithms work out who tells whom from it without a message.
+// Where the ranks of a group are: who shares a CPU, a core, a cache, a memory node, and what lines cost
+// between them. Every rank has the same Shape, so algorithms work out who tells whom from it without a
+// message.
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "phicoll/memory/line_costs.hpp"
+
 namespace phicoll {
+
+struct Tuning;  // collectives/tuning_table.hpp
 
 /// Ids as the machine numbers them, -1 where unknown. `cpu` is a hardware context; SMT siblings share a
 /// `core`.
@@ -44,8 +50,19 @@ class Shape {
   /// Whether some ranks must share a CPU though the system decides which.
   bool crowded() const { return crowded_; }
 
+  /// What lines cost on the ranks' machine, of which algorithms designed by a model take their parameters:
+  /// those of the machine's model where it is known, else the default. The same on every rank.
+  const LineCosts& costs() const { return costs_; }
+  void set_costs(const LineCosts& costs) { costs_ = costs; }
+
+  /// What `auto` asks before its rules, null where there is no tuning table. The same on every rank.
+  const std::shared_ptr<const Tuning>& tuning() const { return tuning_; }
+  void set_tuning(std::shared_ptr<const Tuning> tuning) { tuning_ = std::move(tuning); }
+
  private:
   std::vector<Place> places_;
+  LineCosts costs_;
+  std::shared_ptr<const Tuning> tuning_;
   bool crowded_ = false;
 };
 

@@ -41,7 +41,8 @@ struct DisseminationAcknowledged {
 
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
-    visitor.integer("m", p.m, 0, max_ranks, "partners a round; 0: the optimum of the paper's model");
+    visitor.integer("m", p.m, 0, max_ranks,
+                    "partners a round; 0: the optimum of the paper's model with the machine's costs");
     visitor.choice("ack", p.ack, {"counter", "line-per-sender"},
                    "all acknowledge in one counter beside the flag, or each in a line of its own");
     visitor.choice("rounds", p.rounds, {"corrected", "printed"},
@@ -50,7 +51,7 @@ struct DisseminationAcknowledged {
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    if (p.m == 0) p.m = best_acknowledged(shape.size(), p.rounds).ways;
+    if (p.m == 0) p.m = best_acknowledged(shape.size(), p.rounds, shape.costs()).ways;
     const int useful = shape.size() > 1 ? shape.size() - 1 : 1;
     if (p.m > useful) p.m = useful;
   }

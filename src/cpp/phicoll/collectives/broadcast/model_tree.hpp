@@ -3,8 +3,9 @@
 // Broadcast down the tree that the paper's model finds best. Source: ramos-hoefler-2013 section 4.1.2: the
 // tree has d levels, and a rank of level i - 1 has k_i children, chosen so that the modelled time of
 // announcements, of copies under contention and of acknowledgements is least (tree_model.hpp; Table B.1 has
-// the result for up to 60 ranks). Where there are fewer ranks than places, levels are filled from the top and
-// spread evenly over their parents. See receiver_tree.hpp for the rest.
+// the result for up to 60 ranks), with the costs of the ranks' machine. Where there are fewer ranks than
+// places, levels are filled from the top and spread evenly over their parents. See receiver_tree.hpp for the
+// rest.
 
 #include "phicoll/collectives/broadcast/receiver_tree.hpp"
 #include "phicoll/collectives/broadcast/tree_model.hpp"
@@ -13,7 +14,7 @@
 namespace phicoll {
 
 struct ModelTreeBroadcast : ReceiverTreeAlgorithm<ModelTreeBroadcast> {
-  static constexpr int levels = 6;  // the model takes at most five for 1,024 ranks
+  static constexpr int levels = 6;  // with the paper's costs the model takes at most five for 1,024 ranks
 
   struct Parameters {
     int k[levels] = {};
@@ -43,7 +44,7 @@ struct ModelTreeBroadcast : ReceiverTreeAlgorithm<ModelTreeBroadcast> {
   static void limit(Parameters& p, const Shape& shape) {
     p.tree.limit(shape);
     if (p.k[0] == 0) {
-      const std::vector<int> best = best_broadcast_levels(shape.size());
+      const std::vector<int> best = best_broadcast_levels(shape.size(), shape.costs(), levels);
       for (std::size_t level = 0; level < best.size() && level < levels; ++level) p.k[level] = best[level];
     }
     long places = 1;

@@ -1,34 +1,50 @@
 #pragma once
 
-// The model by which paper 004 shapes its tree for small broadcasts (ramos-hoefler-2013, equations 4.4 to 4.7
-// and B.1):
+// The model by which ramos-hoefler-2013 shapes its tree for small broadcasts, over d levels, where a rank of
+// level i - 1 has k_i children (equations 4.2 and 4.4 to 4.7, and B.1):
 //
-//   T = (d+1) R_I + 2 d R_L + sum of (c k_i + b) + sum of (R_I + k_i R_R)
+//   minimum  (d+1) R_I + 2 d R_L + sum of (c k_i + b) + sum of (R_I + k_i R_R)
+//   maximum  R_I + sum of 2 (R_R + c k_i + b) + sum of (c k_i + b) + sum of (R_I + 2 k_i R_R)
 //
-// over d levels, where a rank of level i - 1 has k_i children. Integers only: the card's part of the library
-// has no floating point, and every rank must find the same tree. The constraint is printed as k_i <= k_j for
-// i < j; the paper's Table B.1 and its text want the counts to fall, and so it is here. Its rows come out
-// with b = R_L + R_R - c, as equation 4.5 has it, not with the fitted b of its Table 3.2.
+// Readings: the maximum of equation 4.6 nests a sum over the same index, here it is the single level. The
+// constraint is printed as k_i <= k_j for i < j; Table B.1 and the text want the counts to fall, and so it is
+// here. The table's rows come out with b = R_L + R_R - c, as equation 3.2 has it, not with the fitted b of
+// Table 3.2.
 
+#include <cstdint>
 #include <vector>
 
-#include "phicoll/collectives/level_tree.hpp"
+#include "phicoll/collectives/level_optimum.hpp"
+#include "phicoll/collectives/model_bound.hpp"
+#include "phicoll/memory/line_costs.hpp"
 
 namespace phicoll {
 
-/// In tenths of a nanosecond; the defaults are the paper's for the Xeon Phi 5110P (figure 1.3, Table 3.2).
-struct TreeCosts {
-  long local = 86;        ///< R_L: a line in the own core's cache
-  long remote = 2358;     ///< R_R: in another's
-  long memory = 2777;     ///< R_I: in none
-  long contention = 562;  ///< c: for each rank more that reads a line at the same time
-};
+/// b of the contention model c n + b, so that one reader pays R_L + R_R (equation 3.2).
+inline std::int64_t contention_base(const LineCosts& costs) {
+  return costs.local + costs.remote - costs.contention;
+}
 
-/// The counts k_1 >= k_2 >= ... with the least T for so many ranks, of equals the lexicographically smallest.
-/// Empty for one rank.
-inline std::vector<int> best_broadcast_levels(int ranks, TreeCosts costs = TreeCosts()) {
-  const long b = costs.local + costs.remote - costs.contention;
-  return best_levels(ranks, 2 * costs.memory + 2 * costs.local + b, costs.contention + costs.remote);
+/// In the unit of the costs; `base` is b.
+inline LevelCost broadcast_level_cost(const LineCosts& costs, std::int64_t base,
+                                      ModelBound bound = ModelBound::minimum) {
+  LevelCost cost;
+  cost.tree = costs.memory;
+  if (bound == ModelBound::minimum) {
+    cost.level = 2 * costs.memory + 2 * costs.local + base;
+    cost.child = costs.contention + costs.remote;
+  } else {
+    cost.level = costs.memory + 2 * costs.remote + 3 * base;
+    cost.child = 3 * costs.contention + 2 * costs.remote;
+  }
+  return cost;
+}
+
+/// The counts k_1 >= k_2 >= ... with the least minimum for so many ranks, of equals the lexicographically
+/// smallest. Empty for one rank.
+inline std::vector<int> best_broadcast_levels(int ranks, const LineCosts& costs, int levels) {
+  return LevelOptimum(broadcast_level_cost(costs, contention_base(costs)), LevelOrder::falling, levels)
+      .first(ranks);
 }
 
 }  // namespace phicoll

@@ -5,11 +5,10 @@
 // operand (what it combined from its own children) into its buffer and notifies; a parent that has all
 // notifications combines the buffers. The paper reduces one item; larger counts go in pieces.
 //
-// k1..k6 are the levels. Without them (k1=0) they are those with the least cost by equation 4.13 with the
-// paper's constants for the Xeon Phi 5110P (reading: T_k = o k, b = R_L + R_R - c = 188.2 ns; with these
-// every row of Table B.3 costs the least, though the paper broke ties in another way), which is how the paper
-// found its d and k. Where the tree holds more ranks than there are, level_tree.hpp says who lies where;
-// where it holds fewer, the last k serves further levels.
+// k1..k6 are the levels. Without them (k1=0) they are those with the least cost by equation 4.13, which is
+// how the paper found its d and k, with the costs of the ranks' machine (tree_model.hpp). Where the tree
+// holds more ranks than there are, level_tree.hpp says who lies where; where it holds fewer, the last k
+// serves further levels.
 //
 // into=common is the approach that section 4.3 dismisses: one buffer that each rank in turn reads, combines
 // with its operand and writes. The paper's ranks come in any order; here they come in rank order, so that
@@ -36,6 +35,7 @@
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/level_tree.hpp"
 #include "phicoll/collectives/reduce/layout.hpp"
+#include "phicoll/collectives/reduce/tree_model.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"
@@ -86,19 +86,15 @@ struct ModelTreeReduce : DataAlgorithm {
                : "a commutative operator, or into=common: subtrees are not in rank order";
   }
 
-  // Tenths of a nanosecond: R_I 277.7, b 188.2, c 56.2, R_R 235.8, R_L 8.6, o 76.0.
-  static constexpr long level_cost = 2777 + 1882 + 2358 + 86;
-  static constexpr long child_cost = 562 + 2358 + 760;
-
-  static std::vector<int> levels_of(const Parameters& p, int ranks) {
+  static std::vector<int> levels_of(const Parameters& p, const Shape& shape) {
     std::vector<int> k;
     for (int i = 0; i < levels && p.k[i] != 0; ++i) k.push_back(p.k[i]);
-    if (k.empty()) k = best_levels(ranks, level_cost, child_cost);
+    if (k.empty()) k = best_reduction_levels(shape.size(), shape.costs(), levels);
     return k;
   }
   static void limit(Parameters& p, const Shape& shape) {
     const int useful = shape.size() > 1 ? shape.size() - 1 : 1;
-    const std::vector<int> k = levels_of(p, shape.size());
+    const std::vector<int> k = levels_of(p, shape);
     for (int i = 0; i < levels; ++i) {
       const auto at = static_cast<std::size_t>(i);
       p.k[i] = at >= k.size() ? 0 : k[at] < useful ? k[at] : useful;
@@ -124,7 +120,7 @@ struct ModelTreeReduce : DataAlgorithm {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : p_(p),
-          k_(levels_of(p, setup.size())),
+          k_(levels_of(p, setup.shape)),
           memory_(setup.memory),
           rank_(setup.rank),
           ranks_(setup.size()) {}

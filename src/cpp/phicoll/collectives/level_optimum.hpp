@@ -1,0 +1,65 @@
+#pragma once
+
+// Which counts of children k_1, k_2, ... a tree of levels should have (level_tree.hpp) where a model says
+// what a level costs: exhaustive minimisation, in integers, so that every rank, the card and Python find the
+// same tree. Source: ramos-hoefler-2013 equations 4.3, 4.7 and 4.13 and appendix B; its broadcast and its
+// reduction, minimum and maximum, all have this form.
+//
+// How it is exhaustive and yet fast: a root with k_1 children needs subtrees of ceil((n - 1) / k_1) nodes, so
+// the least cost without an order of the counts is a recursion over few numbers of nodes. That is a lower
+// bound for every order, and a search in lexicographic order that cuts by it hardly ever turns back. A count
+// that is larger than its level needs is left out: it costs more and holds no more.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace phicoll {
+
+/// What a tree costs: `tree`, and for each of its levels, with k children a parent,
+/// level + child k - shared / k. The unit is the caller's.
+struct LevelCost {
+  std::int64_t tree = 0;    ///< once
+  std::int64_t level = 0;   ///< at least -child, so that no level costs less than nothing
+  std::int64_t child = 1;   ///< at least 1
+  std::int64_t shared = 0;  ///< 0 to level + child: what the children of a parent save together
+
+  std::int64_t of(int k) const { return level + child * k - shared / k; }
+  std::int64_t of(const std::vector<int>& levels) const {
+    std::int64_t sum = tree;
+    for (const int k : levels) sum += of(k);
+    return sum;
+  }
+};
+
+/// How the counts must follow each other. `falling`, k_i >= k_{i+1}: what the paper's text and tables want.
+/// `rising`: as equation 4.7 and B.1 print it.
+enum class LevelOrder : unsigned char { falling, rising, any };
+
+class LevelOptimum {
+ public:
+  static constexpr int most_levels = 16;
+
+  /// `levels` from 1 to most_levels bounds the depth; one level holds any number of nodes.
+  LevelOptimum(const LevelCost& cost, LevelOrder order, int levels);
+
+  /// The levels with the least cost that hold `nodes` nodes; of equals the first in lexicographic order.
+  /// Empty for one node.
+  std::vector<int> first(int nodes);
+  /// All of them, in lexicographic order; no more than `most`.
+  std::vector<std::vector<int>> all(int nodes, std::size_t most);
+
+ private:
+  struct Search;
+  /// The least cost, `tree` apart, of at most `levels` levels in any order.
+  std::int64_t bound(int nodes, int levels);
+  std::int64_t known_bound(int nodes, int levels) const;
+  void search(int nodes, int levels, std::int64_t cost, Search& found) const;
+
+  LevelCost cost_;
+  LevelOrder order_;
+  int levels_;
+  std::vector<std::vector<std::int64_t>> bounds_;  // by levels and nodes; -1: not worked out
+};
+
+}  // namespace phicoll
