@@ -2,10 +2,12 @@
 
 Times are in nanoseconds, sizes in cache lines of 64 bytes unless a name says otherwise.
 
-    >>> from phicoll.models import machine_model
+    >>> from phicoll.models import machine_model, predict
     >>> phi = machine_model("xeon-phi-5110p")
     >>> phi.value("line.remote")
     235.8
+    >>> print(predict("broadcast", "model-tree", ranks=60, size=8, model=phi).band)
+    5772.1 to 11261.6 ns
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 from phicoll.models.band import Band
 from phicoll.models.constant import CONSTANTS, KINDS, Constant
 from phicoll.models.machine_model import MachineModel, machine_model
+from phicoll.models.predict import Prediction, modelled, predict
 from phicoll.models.published import PUBLISHED, SANDY_BRIDGE_E5_2670, XEON_PHI_5110P
 
 __all__ = [
@@ -24,5 +27,8 @@ __all__ = [
     "Band",
     "Constant",
     "MachineModel",
+    "Prediction",
     "machine_model",
+    "modelled",
+    "predict",
 ]

@@ -16,7 +16,10 @@ MAX_RANKS = 1024
 
 def check_whole(name: str, value: Any, least: int, most: int | None = None, why: str = "") -> int:
     """A whole number from ``least`` to ``most``."""
-    allowed = f"a whole number from {least}" + (f" to {most}" if most is not None else " on") + why
+    if least == most:
+        allowed = f"{least}{why}"
+    else:
+        allowed = f"a whole number from {least}" + (f" to {most}" if most is not None else " on") + why
     if isinstance(value, bool):
         raise ArgumentError(name, repr(value), allowed)
     try:

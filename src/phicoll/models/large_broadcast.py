@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from phicoll.models.band import Band
 from phicoll.models.bandwidth import long_message_line
-from phicoll.models.checks import MAX_RANKS, check_whole
-from phicoll.models.contention import contention
+from phicoll.models.checks import MAX_RANKS, check_choice, check_whole
+from phicoll.models.contention import INTERCEPTS, contention
 from phicoll.models.line_costs import Constants, local, remote, shared_start
 from phicoll.models.multi_line import MAX_LINES, multi_line
 
-__all__ = ["copied_lines", "copy_slope", "flat_large", "pipelined_slices"]
+__all__ = ["copied_lines", "copy_slope", "crowd_copy", "flat_large", "pipelined_slices"]
 
 
 def copied_lines(model: Constants, lines: int, *, longer: bool = False) -> float:
@@ -29,6 +29,25 @@ def copy_slope(model: Constants, lines: int, *, longer: bool = False) -> float:
     n = check_whole("lines", lines, 1, most, "" if longer else " (8 KiB, section 3.1)")
     total = min(n, MAX_LINES) * model.value("multi.EE.o")
     return total + (n - MAX_LINES) * long_message_line(model) if n > MAX_LINES else total
+
+
+def crowd_copy(
+    model: Constants, readers: int, lines: int, b: str = "lines", *, longer: bool = False
+) -> float:
+    """T_copy = b + c (readers - 1) + o N in ns: so many ranks copy N lines of one buffer at once (equation 4.10).
+
+    Parameters
+    ----------
+    b:
+        ``fitted``: Table 3.2's b, as the paper chose "arbitrarily"; ``lines``: R_L + R_R, what a single reader pays.
+    """
+    n = check_whole("readers", readers, 1, MAX_RANKS)
+    if check_choice("b", b, INTERCEPTS) == "lines":
+        first = local(model) + remote(model)
+    else:
+        first = model.value("contention.EE.b")
+    further = model.value("contention.EE.c") * (n - 1) if n > 1 else 0.0
+    return first + further + copy_slope(model, lines, longer=longer)
 
 
 def pipelined_slices(
@@ -70,15 +89,12 @@ def flat_large(model: Constants, ranks: int, lines: int, b: str = "lines", *, lo
     lines:
         N, from 1 to 128, or on with ``longer``.
     b:
-        See :func:`phicoll.models.contention.intercept`. T_copy's b, which the paper chose "arbitrarily", is the fitted
-        one, or R_L + R_R where b is ``lines``: what a single receiver pays.
+        See :func:`phicoll.models.contention.intercept` and :func:`crowd_copy`.
     """
     n = check_whole("ranks", ranks, 2, MAX_RANKS)
     rl, rr, ri = local(model), remote(model), shared_start(model)
     crowd = contention(model, n - 1, b=b)
-    first = rl + rr if b == "lines" else model.value("contention.EE.b")
-    further = model.value("contention.EE.c") * (n - 2) if n > 2 else 0.0
-    copy = first + further + copy_slope(model, lines, longer=longer)
+    copy = crowd_copy(model, n - 1, lines, b, longer=longer)
     low = ri + 3 * rl + rr + crowd + (n - 1) * rr
     high = ri + rl + 3 * rr + 2 * crowd + 2 * (n - 1) * rr
     return Band(low + copy, high + copy)

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from phicoll.models.band import Band
 from phicoll.models.checks import check_choice, check_levels, check_whole
 from phicoll.models.contention import contention
+from phicoll.models.large_broadcast import copy_slope
 from phicoll.models.line_costs import Constants, local, remote, shared_start
 from phicoll.models.multi_line import multi_line
 
-__all__ = ["COMBININGS", "combine_buffers", "level_reduction", "small_reduction"]
+__all__ = ["COMBININGS", "combine_buffers", "level_reduction", "reduction", "small_reduction"]
 
 #: What T_k, the combining of k buffers, is.
 COMBININGS = ("slope", "multi-line")
@@ -61,3 +62,28 @@ def small_reduction(
     for children in k:
         total += level_reduction(model, children, b, combining)
     return total
+
+
+def reduction(
+    model: Constants, levels: Iterable[int], lines: int, piece_lines: int = 16, b: str = "lines"
+) -> Band:
+    """A reduction of more than one item, ns: phicoll's continuation of equations 4.13 and 4.14.
+
+    Each further line is written by every child and combined by its parent, o (k + 1) a level. Pieces follow each other
+    up the tree: best, as if the message were one piece; worst, one piece after the other.
+
+    Parameters
+    ----------
+    lines, piece_lines:
+        Of the message and of a buffer, from 1 on; a message of one line is :func:`small_reduction`'s.
+    """
+    k = check_levels(levels)
+    n, piece = check_whole("lines", lines, 1), check_whole("piece_lines", piece_lines, 1)
+    once = small_reduction(model, k, b)
+
+    def further(more: int) -> float:
+        slope = copy_slope(model, more, longer=True) if more else 0.0
+        return sum(slope * (children + 1) for children in k)
+
+    pieces = -(-n // piece)
+    return Band(once.low_ns + further(n - 1), pieces * (once.high_ns + further(min(n, piece) - 1)))
