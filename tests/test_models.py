@@ -229,9 +229,6 @@ def test_a_machine_that_is_not_there_is_refused(tmp_path):
 
 def test_simulated_machines_have_the_line_costs_of_their_parameters(tmp_path):
     # The machines were calibrated on Tables 1.5 and 1.8, in whole cycles.
-    directory = Path(
-        phicoll.__file__
-    ).parent  # where a file is does not matter; the shipped ones are built in
     for name, published in (("xeon-phi-5110p", PHI), ("sandy-bridge-e5-2670", SANDY)):
         values = {e.name: {"value": e.value} for e in phicoll.load_machine(name).entries}
         found = machine_model(write(tmp_path, {"phicoll": "machine", "name": name, "parameters": values}))

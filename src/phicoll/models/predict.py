@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 
 from phicoll.errors import ArgumentError
@@ -57,27 +57,24 @@ class Prediction:
         return f"{self.low_ns:.0f} to {self.high_ns:.0f} ns ({self.source}{taken})"
 
 
-class Recorder:
+@dataclass(frozen=True)
+class Recorder(MachineModel):
     """A model that remembers which constants were asked for."""
 
-    def __init__(self, model: MachineModel) -> None:
-        self.model = model
-        self.used: dict[str, Constant] = {}
+    used: dict[str, Constant] = field(default_factory=dict, compare=False)
 
     def value(self, name: str) -> float:
-        found = self.model.value(name)
-        self.used[name] = self.model.constant(name)
+        found = super().value(name)
+        self.used[name] = self.constant(name)
         return found
-
-    def constant(self, name: str) -> Constant:
-        return self.model.constant(name)
 
 
 @dataclass(frozen=True)
 class Task:
-    """One call: where constants are from, how many ranks, bytes, and the algorithm's parameters as texts."""
+    """One call: the constants of its start, those that decide on designs, ranks, bytes, parameters as texts."""
 
     model: Constants
+    machine: MachineModel
     ranks: int
     size: int
     parameters: dict[str, str]
@@ -89,7 +86,7 @@ class Task:
     def levels(self, operation: str) -> tuple[int, ...]:
         """k1 ... of the spec, else the model's best."""
         given = [self.whole(name) for name in ("k1", "k2", "k3", "k4", "k5", "k6")]
-        levels = tuple(k for k in given if k) or best_levels(self.model, operation, self.ranks, self.b)
+        levels = tuple(k for k in given if k) or best_levels(self.machine, operation, self.ranks)
         return levels_in_use(self.ranks, levels)
 
     def copied(self) -> int:
@@ -134,7 +131,7 @@ def flat(task: Task) -> Band:
 
 def acknowledged(task: Task) -> Band:
     rounds = task.parameters["rounds"]
-    ways = min(task.whole("m"), task.ranks - 1) or best_ways(task.model, task.ranks, rounds)
+    ways = min(task.whole("m"), task.ranks - 1) or best_ways(task.machine, task.ranks, rounds)
     return acknowledged_barrier(task.model, task.ranks, ways, rounds)
 
 
@@ -241,12 +238,13 @@ def predict(
         check_whole("size", size, 0, 0, " (a barrier has no data)")
     else:
         check_whole("size", size, 1, LARGEST)
-    recorder = Recorder(machine_model(model))
+    found_model = machine_model(model)
+    recorder = Recorder(found_model.name, found_model.constants)
     source = f"{found.source}; {start} start"
     if n == 1:
         return Prediction(0.0, 0.0, source, ())
     constants: Constants = Warm(recorder) if start == "warm" else recorder
-    band = found.band(Task(constants, n, size, parameters, b))
+    band = found.band(Task(constants, recorder, n, size, parameters, b))
     used = tuple(recorder.used)
     assumed = tuple(key for key in used if recorder.used[key].kind == "assumed")
     # Where memory is dear beside the caches, a best case that begins with R_I can be above the worst, which does not.
