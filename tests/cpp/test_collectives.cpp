@@ -409,6 +409,25 @@ TEST(Collectives, ThroughTheLevelsOfTheMachine) {
   }
 }
 
+// Ranks that share a CPU await each other before the rest; what auto takes then, too.
+TEST(Collectives, OfRanksThatShareCpus) {
+  for (int ranks : {3, 8}) {
+    GroupOptions options = roomy();
+    options.placement = "compact";
+    fork_and_run(ranks, options, [](Communicator& comm) {
+      for (const auto& one : everything(comm.shape())) {
+        Check check(comm, one.first, one.second);
+        int salt = 0;
+        for (std::size_t count : {1, 2, 17, 1023, 4100, 33000}) {
+          ++salt;
+          check(count, salt % comm.size(), salt);
+        }
+      }
+      vectors(comm);
+    });
+  }
+}
+
 // A part's memory is small: what auto takes fits into it.
 TEST(Collectives, OfASubCommunicator) {
   ThreadGroup group(4);

@@ -45,6 +45,12 @@ constexpr std::size_t streamed_bytes = std::size_t{8} << 20;
 inline Stores result_stores(std::size_t bytes) {
   return bytes >= streamed_bytes ? Stores::streaming : Stores::cached;
 }
+/// Of an exchange in which every rank gets a block of so many bytes from each: what all ranks get together
+/// has to stay in a cache that they share. Between two ranks 8 MB blocks are the first that do not.
+inline Stores exchanged_stores(int ranks, std::size_t bytes) {
+  const auto p = static_cast<std::size_t>(ranks);
+  return result_stores(bytes / 4 * p * p);
+}
 
 /// In front of every cell's payload.
 struct CellHead {

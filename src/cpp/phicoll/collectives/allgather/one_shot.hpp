@@ -9,6 +9,7 @@
 
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/peer_order.hpp"
 #include "phicoll/collectives/words.hpp"
 
 namespace phicoll {
@@ -43,6 +44,7 @@ struct OneShotAllgather : DataAlgorithm {
         : words_(setup, 0),
           cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
                  static_cast<std::size_t>(p.cell), Credit::implied),
+          order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -52,17 +54,16 @@ struct OneShotAllgather : DataAlgorithm {
       if (most <= sizeof(std::uint64_t))
         words(port, call, most);
       else
-        for (std::size_t at = 0; at < most; at += cells_.bytes()) exchange(port, call, at);
-      const Data own = call.receive + call.block_at(rank_);
-      if (own != call.send) port.move(own, call.send, call.count);
+        for (std::size_t at = 0; at < most; at += cells_.bytes())
+          exchange(port, call, at, exchanged_stores(ranks_, most));
     }
 
    private:
     void words(Port& port, const Call& call, std::size_t most) {
       if (most == 0) return;
       words_.publish(port, call.send, call.count, call.tag);
-      for (int turn = 1; turn < ranks_; ++turn) {
-        const int r = (rank_ + turn) % ranks_;
+      keep_own(port, call, 0, call.count, Stores::cached);
+      for (const int r : order_) {
         const std::uint64_t theirs = words_.take(port, r, call.tag);
         write_value(port, call.receive + call.block_at(r), theirs, call.block_count(r));
       }
@@ -70,24 +71,28 @@ struct OneShotAllgather : DataAlgorithm {
     std::size_t piece(const Call& call, int r, std::size_t at) const {
       return at >= call.block_count(r) ? 0 : std::min(cells_.bytes(), call.block_count(r) - at);
     }
-    void exchange(Port& port, const Call& call, std::size_t at) {
+    // While the others' pieces are on their way.
+    void keep_own(Port& port, const Call& call, std::size_t at, std::size_t bytes, Stores stores) {
+      const Data own = call.receive + call.block_at(rank_);
+      if (bytes != 0 && own != call.send) port.move(own + at, call.send + at, bytes, stores);
+    }
+    void exchange(Port& port, const Call& call, std::size_t at, Stores stores) {
       const std::uint64_t step = steps_++;
       const std::size_t own = piece(call, rank_, at);
       const Data cell = cells_.open(port, step);
       if (own != 0) port.move(cell, call.send + at, own);
       cells_.publish(port, step, call.tag);
-      for (int turn = 1; turn < ranks_; ++turn) {
-        const int r = (rank_ + turn) % ranks_;
+      keep_own(port, call, at, own, stores);
+      for (const int r : order_) {
         const Data theirs = cells_.await(port, r, step, call.tag);
         const std::size_t bytes = piece(call, r, at);
-        if (bytes != 0)
-          port.move(call.receive + (call.block_at(r) + at), theirs, bytes,
-                    result_stores(call.block_count(r)));
+        if (bytes != 0) port.move(call.receive + (call.block_at(r) + at), theirs, bytes, stores);
       }
     }
 
     Words<Port> words_;
     Cells<Port> cells_;
+    PeerOrder order_;
     std::uint64_t steps_ = 0;
     int rank_;
     int ranks_;

@@ -9,6 +9,7 @@
 #include "phicoll/collectives/allgather/one_shot.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/exposure.hpp"
+#include "phicoll/collectives/peer_order.hpp"
 
 namespace phicoll {
 
@@ -47,14 +48,14 @@ struct SingleCopyAllgather : DataAlgorithm {
           piece_(static_cast<std::size_t>(p.piece)),
           cells_(other(p, setup.shape),
                  Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
+          order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
       exposures_.publish(port, call.tag, call.send, call.count, Data(), 0);
       bool reached = true;
-      for (int turn = 1; turn < ranks_; ++turn) {
-        const int r = (rank_ + turn) % ranks_;
+      for (const int r : order_) {
         if (call.block_count(r) != 0 && !exposures_.await(port, r).send) reached = false;
       }
       reached = reached && (call.count == 0 || port.exposable(call.send, call.count));
@@ -62,18 +63,17 @@ struct SingleCopyAllgather : DataAlgorithm {
         std::size_t most = 0;
         for (int r = 0; r < ranks_; ++r) most = std::max(most, call.block_count(r));
         for (std::size_t done = 0; done < most; done += piece_) {
-          for (int turn = 1; turn < ranks_; ++turn) {
-            const int r = (rank_ + turn) % ranks_;
+          for (const int r : order_) {
             if (done < call.block_count(r))
               port.fetch(call.receive + (call.block_at(r) + done), exposures_.await(port, r).send, done,
                          std::min(piece_, call.block_count(r) - done));
           }
         }
         const Data own = call.receive + call.block_at(rank_);
-        if (own != call.send) port.move(own, call.send, call.count);
+        if (own != call.send) port.move(own, call.send, call.count, exchanged_stores(ranks_, call.count));
       }
       exposures_.finish(port);
-      exposures_.await_finish_of_all(port);
+      for (const int r : order_) exposures_.await_finish(port, r);
       if (!reached) cells_(port, call);
     }
 
@@ -81,6 +81,7 @@ struct SingleCopyAllgather : DataAlgorithm {
     Exposures<Port> exposures_;
     std::size_t piece_;
     OneShotAllgather::Rank<Port> cells_;
+    PeerOrder order_;
     int rank_;
     int ranks_;
   };

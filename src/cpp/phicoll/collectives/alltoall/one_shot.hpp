@@ -9,6 +9,7 @@
 
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/peer_order.hpp"
 #include "phicoll/collectives/words.hpp"
 
 namespace phicoll {
@@ -48,6 +49,7 @@ struct OneShotAlltoall : DataAlgorithm {
         : words_(setup, 0),
           cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
                  static_cast<std::size_t>(p.cell), Credit::implied),
+          order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -55,7 +57,7 @@ struct OneShotAlltoall : DataAlgorithm {
       if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) return word(port, call);
       const std::size_t part = cells_.bytes() / static_cast<std::size_t>(ranks_);
       for (std::size_t at = 0; at < call.count; at += part)
-        exchange(port, call, at, std::min(part, call.count - at));
+        exchange(port, call, at, std::min(part, call.count - at), exchanged_stores(ranks_, call.count));
     }
 
    private:
@@ -68,7 +70,7 @@ struct OneShotAlltoall : DataAlgorithm {
       const std::uint64_t theirs = words_.take(port, other, call.tag);
       write_value(port, call.receive + call.block_at(other), theirs, call.count);
     }
-    void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes) {
+    void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes, Stores stores) {
       const std::uint64_t step = steps_++;
       const Data cell = cells_.open(port, step);
       for (int r = 0; r < ranks_; ++r)
@@ -77,17 +79,16 @@ struct OneShotAlltoall : DataAlgorithm {
                     bytes);
       cells_.publish(port, step, call.tag);
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
-                bytes);
-      for (int turn = 1; turn < ranks_; ++turn) {
-        const int r = (rank_ + turn) % ranks_;
+                bytes, stores);
+      for (const int r : order_)
         port.move(call.receive + (call.block_at(r) + at),
                   cells_.await(port, r, step, call.tag) + static_cast<std::size_t>(rank_) * bytes, bytes,
-                  result_stores(call.count));
-      }
+                  stores);
     }
 
     Words<Port> words_;
     Cells<Port> cells_;
+    PeerOrder order_;
     std::uint64_t steps_ = 0;
     int rank_;
     int ranks_;

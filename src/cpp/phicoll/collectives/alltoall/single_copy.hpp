@@ -9,6 +9,7 @@
 #include "phicoll/collectives/alltoall/mailbox.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/exposure.hpp"
+#include "phicoll/collectives/peer_order.hpp"
 
 namespace phicoll {
 
@@ -50,6 +51,7 @@ struct SingleCopyAlltoall : DataAlgorithm {
           piece_(static_cast<std::size_t>(p.piece)),
           mailbox_(other(p, setup.shape),
                    Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
+          order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -59,21 +61,20 @@ struct SingleCopyAlltoall : DataAlgorithm {
       const auto at = [&](int r) { return static_cast<std::size_t>(r) * call.count; };
       exposures_.publish(port, call.tag, call.send, all, Data(), 0);
       bool reached = port.exposable(call.send, all);
-      for (int turn = 1; turn < ranks_; ++turn)
-        if (!exposures_.await(port, (rank_ + turn) % ranks_).send) reached = false;
+      for (const int r : order_)
+        if (!exposures_.await(port, r).send) reached = false;
       if (reached) {
         for (std::size_t done = 0; done < call.count; done += piece_) {
           const std::size_t bytes = std::min(piece_, call.count - done);
-          for (int turn = 1; turn < ranks_; ++turn) {
-            const int r = (rank_ + turn) % ranks_;
+          for (const int r : order_)
             port.fetch(call.receive + (at(r) + done), exposures_.await(port, r).send, at(rank_) + done,
                        bytes);
-          }
         }
-        port.move(call.receive + at(rank_), call.send + at(rank_), call.count);
+        port.move(call.receive + at(rank_), call.send + at(rank_), call.count,
+                  exchanged_stores(ranks_, call.count));
       }
       exposures_.finish(port);
-      exposures_.await_finish_of_all(port);
+      for (const int r : order_) exposures_.await_finish(port, r);
       if (!reached) mailbox_(port, call);
     }
 
@@ -81,6 +82,7 @@ struct SingleCopyAlltoall : DataAlgorithm {
     Exposures<Port> exposures_;
     std::size_t piece_;
     MailboxAlltoall::Rank<Port> mailbox_;
+    PeerOrder order_;
     int rank_;
     int ranks_;
   };

@@ -8,6 +8,7 @@
 
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/mailbox.hpp"
+#include "phicoll/collectives/peer_order.hpp"
 
 namespace phicoll {
 
@@ -40,6 +41,7 @@ struct MailboxGather : DataAlgorithm {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell)),
+          order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -74,8 +76,7 @@ struct MailboxGather : DataAlgorithm {
       }
       std::uint64_t m = 0;
       for (std::size_t at = 0; at < most; at += mailbox_.bytes(), ++m) {
-        for (int step = 1; step < ranks_; ++step) {
-          const int r = (rank_ + step) % ranks_;
+        for (const int r : order_) {
           if (at >= call.block_count(r)) continue;
           const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(r) - at);
           port.move(call.receive + (call.block_at(r) + at), mailbox_.await(port, r, m, call.tag), bytes);
@@ -85,6 +86,7 @@ struct MailboxGather : DataAlgorithm {
     }
 
     Mailbox<Port> mailbox_;
+    PeerOrder order_;
     int rank_;
     int ranks_;
   };

@@ -2,19 +2,22 @@
 
 // phicoll's reduce-scatter, regular and vector: every rank publishes a part of all its blocks at once and
 // combines, in rank order, what all have published for its own. Two cells a rank suffice without
-// acknowledgements, as in the one-shot allreduce.
+// acknowledgements, as in the one-shot allreduce. A rank's own share stays where it is, unless the result may
+// lie on top of it (in place).
 
 #include <algorithm>
 #include <cstdint>
 
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/peer_order.hpp"
 
 namespace phicoll {
 
 struct OneShotReduceScatter : DataAlgorithm {
   struct Parameters {
     int part = 8192;
+    int cells = 128;
   };
 
   static AlgorithmFacts facts() {
@@ -26,9 +29,11 @@ struct OneShotReduceScatter : DataAlgorithm {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("part", p.part, max_element_bytes, 1 << 20,
                     "bytes of a block that are published at once");
+    visitor.integer("cells", p.cells, 2, 4096, "cells of a rank, used in turn");
   }
 
   static void limit(Parameters& p, const Shape& shape) {
+    p.cells = cells_within(shape.size(), shape.size(), p.cells, cell(p, shape.size()));
     while (p.part > max_element_bytes && footprint(p, shape) > std::size_t{16} << 20) p.part /= 2;
     p.part = std::max(p.part, max_element_bytes + 0);
   }
@@ -37,28 +42,34 @@ struct OneShotReduceScatter : DataAlgorithm {
     return static_cast<std::size_t>(p.part) * static_cast<std::size_t>(std::min(ranks, 64));
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return cells_footprint(shape.size(), shape.size(), 2, cell(p, shape.size()));
+    return cells_footprint(shape.size(), shape.size(), p.cells, cell(p, shape.size()));
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : cells_(setup, 0, setup.size(), 2, cell(p, setup.size()), Credit::implied),
+        : cells_(setup, 0, setup.size(), p.cells, cell(p, setup.size()), Credit::implied),
+          order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
       std::size_t most = 0;
       for (int r = 0; r < ranks_; ++r) most = std::max(most, call.block_count(r));
+      const std::size_t size = call.op.element_bytes;
+      const unsigned char* const end =
+          call.send.at + (call.block_at(ranks_ - 1) + call.block_count(ranks_ - 1)) * size;
+      const bool apart =
+          call.receive.at >= end || call.receive.at + call.block_count(rank_) * size <= call.send.at;
       const std::size_t all = cells_.bytes() / call.op.element_bytes;  // elements of all blocks together
       const std::size_t part = all / static_cast<std::size_t>(ranks_);
       if (part != 0)
-        for (std::size_t at = 0; at < most; at += part) exchange(port, call, at, part, 0, ranks_);
+        for (std::size_t at = 0; at < most; at += part) exchange(port, call, at, part, 0, ranks_, apart);
       else
         for (std::size_t at = 0; at < most; ++at)
           for (int first = 0; first < ranks_; first += static_cast<int>(all))
-            exchange(port, call, at, 1, first, std::min(ranks_, first + static_cast<int>(all)));
+            exchange(port, call, at, 1, first, std::min(ranks_, first + static_cast<int>(all)), apart);
     }
 
    private:
@@ -67,32 +78,36 @@ struct OneShotReduceScatter : DataAlgorithm {
     }
     // Elements at..at+part of the blocks of ranks first..end-1. In place the result lies on block 0, whose
     // elements so far all are published by then: `receive` is written at `at`, after the own part was.
-    void exchange(Port& port, const Call& call, std::size_t at, std::size_t part, int first, int end) {
+    void exchange(Port& port, const Call& call, std::size_t at, std::size_t part, int first, int end,
+                  bool apart) {
       const std::size_t size = call.op.element_bytes;
       const std::uint64_t step = steps_++;
       const Data cell = cells_.open(port, step);
-      for (int r = first; r < end; ++r)
+      for (int r = first; r < end; ++r) {
+        if (apart && r == rank_) continue;
         port.move(cell + static_cast<std::size_t>(r - first) * part * size,
                   call.send + (call.block_at(r) + at) * size, piece(call, r, at, part) * size);
-      cells_.publish(port, step, call.tag);
-      const std::size_t mine = rank_ >= first && rank_ < end ? piece(call, rank_, at, part) : 0;
-      const std::size_t where = static_cast<std::size_t>(rank_ - first) * part * size;
-      const Data result = call.receive + at * size;
-      Data left = operand(port, call, 0, step);
-      if (mine != 0) left = left + where;
-      if (mine != 0 && ranks_ == 1) port.move(result, left, mine * size);
-      for (int r = 1; r < ranks_; ++r) {
-        const Data right = operand(port, call, r, step);
-        if (mine == 0) continue;
-        port.combine(call.op, result, left, right + where, mine);
-        left = result;
       }
-    }
-    Data operand(Port& port, const Call& call, int r, std::uint64_t step) {
-      return r == rank_ ? cells_.own(port, step) : cells_.await(port, r, step, call.tag);
+      cells_.publish(port, step, call.tag);
+      if (order_.sharing())
+        for (const int r : order_) cells_.await(port, r, step, call.tag);
+      const std::size_t mine = rank_ >= first && rank_ < end ? piece(call, rank_, at, part) : 0;
+      const std::size_t where = mine != 0 ? static_cast<std::size_t>(rank_ - first) * part * size : 0;
+      const Data result = call.receive + at * size;
+      const Data own =
+          apart ? call.send + (call.block_at(rank_) + at) * size : cells_.own(port, step) + where;
+      if (mine != 0 && ranks_ == 1) port.move(result, own, mine * size);
+      Data left;
+      for (int r = 0; r < ranks_; ++r) {
+        const Data right = r == rank_ ? own : cells_.await(port, r, step, call.tag) + where;
+        if (mine == 0) continue;
+        if (r != 0) port.combine(call.op, result, left, right, mine);
+        left = r != 0 ? result : right;
+      }
     }
 
     Cells<Port> cells_;
+    PeerOrder order_;
     std::uint64_t steps_ = 0;
     int rank_;
     int ranks_;

@@ -1,20 +1,22 @@
 #pragma once
 
 // phicoll's scan for small messages: every rank publishes its operand and combines those of the ranks before
-// it in rank order. Nobody waits for a later rank, until its ring is full.
+// it in rank order. Nobody waits for a later rank, until its ring is full; nobody needs the last rank's
+// operand.
 
 #include <algorithm>
 #include <cstdint>
 
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/peer_order.hpp"
 
 namespace phicoll {
 
 struct OneShotScan : DataAlgorithm {
   struct Parameters {
     int cell = 8192;
-    int cells = 4;
+    int cells = 128;
   };
 
   static AlgorithmFacts facts() {
@@ -25,7 +27,7 @@ struct OneShotScan : DataAlgorithm {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
-    visitor.integer("cells", p.cells, 2, 256, "pieces that a rank may be ahead of the slowest");
+    visitor.integer("cells", p.cells, 2, 4096, "pieces that a rank may be ahead of the slowest");
   }
 
   static void limit(Parameters& p, const Shape& shape) {
@@ -41,7 +43,9 @@ struct OneShotScan : DataAlgorithm {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : cells_(setup, 0, setup.size(), p.cells, static_cast<std::size_t>(p.cell), Credit::acknowledged),
-          rank_(setup.rank) {}
+          order_(setup),
+          rank_(setup.rank),
+          last_(setup.rank == setup.size() - 1) {}
 
     void operator()(Port& port, const Call& call) {
       const std::size_t size = call.op.element_bytes;
@@ -54,29 +58,37 @@ struct OneShotScan : DataAlgorithm {
     void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {
       const std::uint64_t step = steps_++;
       const std::size_t bytes = count * call.op.element_bytes;
-      const Data own = cells_.open(port, step);
-      port.move(own, call.send + at, bytes);
-      cells_.publish(port, step, call.tag);
-      // The own operand is in the cell, so the result may overwrite it in place.
+      // In place the result of the ranks in front overwrites the own operand before that is needed.
+      const bool in_place = call.send == call.receive;
+      Data own = call.send + at;
+      if (!last_ || (in_place && !call.exclusive)) {
+        const Data cell = cells_.open(port, step);
+        port.move(cell, own, bytes);
+        if (!last_) cells_.publish(port, step, call.tag);
+        if (in_place && rank_ != 0) own = cell;
+      }
       const Data result = call.receive + at;
+      if (order_.sharing())
+        for (const int r : order_)
+          if (r < rank_) cells_.await(port, r, step, call.tag);
       const int last = call.exclusive ? rank_ - 1 : rank_;
-      if (last >= 0) {
-        Data left = operand(port, call, 0, step);
-        if (last == 0) port.move(result, left, bytes);
-        for (int r = 1; r <= last; ++r) {
-          port.combine(call.op, result, left, operand(port, call, r, step), count);
-          left = result;
-        }
+      Data left;
+      for (int r = 0; r <= last; ++r) {
+        const Data right = r == rank_ ? own : cells_.await(port, r, step, call.tag);
+        if (r != 0)
+          port.combine(call.op, result, left, right, count);
+        else if (last == 0 && right != result)  // not rank 0's own in place
+          port.move(result, right, bytes);
+        left = r != 0 ? result : right;
       }
       cells_.finish(port, step);
     }
-    Data operand(Port& port, const Call& call, int r, std::uint64_t step) {
-      return r == rank_ ? cells_.own(port, step) : cells_.await(port, r, step, call.tag);
-    }
 
     Cells<Port> cells_;
+    PeerOrder order_;
     std::uint64_t steps_ = 0;
     int rank_;
+    bool last_;  // nobody takes its operand
   };
 };
 

@@ -59,14 +59,8 @@ struct MailboxScatter : DataAlgorithm {
 
     void send(Port& port, const Call& call) {
       std::size_t most = 0;
-      for (int r = 0; r < ranks_; ++r) {
-        if (r == rank_) {
-          const Data own = call.send + call.block_at(r);
-          if (own != call.receive) port.move(call.receive, own, call.block_count(r));
-        } else {
-          most = std::max(most, call.block_count(r));
-        }
-      }
+      for (int r = 0; r < ranks_; ++r)
+        if (r != rank_) most = std::max(most, call.block_count(r));
       std::uint64_t piece = 0;
       for (std::size_t at = 0; at < most; at += mailbox_.bytes(), ++piece) {
         for (int step = 1; step < ranks_; ++step) {
@@ -77,6 +71,8 @@ struct MailboxScatter : DataAlgorithm {
           mailbox_.send(port, message(piece, step), call.tag);
         }
       }
+      const Data own = call.send + call.block_at(rank_);
+      if (own != call.receive) port.move(call.receive, own, call.block_count(rank_));
     }
 
     void receive(Port& port, const Call& call) {
