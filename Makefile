@@ -40,7 +40,7 @@ bench: build mpis
 	$(PYTHON) benchmarks/speed.py --minutes 4
 	$(PYTHON) benchmarks/collectives.py --report bench-out --minutes 9
 
-# Every power of two from 8 B to 16 MB, both definitions, both kinds of buffers: hours. Its table is committed.
+# Every power of two from 8 B to 16 MB, both definitions, both kinds of buffers: hours. Its tables are committed.
 bench-full: build mpis
 	$(PYTHON) benchmarks/collectives.py --report docs/bench --minutes 0 --full
 

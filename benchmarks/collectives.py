@@ -3,11 +3,13 @@
 What is measured, and how: docs/measuring-collectives.md.
 
     python benchmarks/collectives.py --operations broadcast --sizes 8,4K,1M --algorithms auto,ring:cell=4096
-    python benchmarks/collectives.py --report bench-out --minutes 15        (make bench: a coarse grid)
+    python benchmarks/collectives.py --report bench-out --minutes 9         (make bench: a coarse grid)
     python benchmarks/collectives.py --report docs/bench --minutes 0 --full (make bench-full: every power of two)
+    python benchmarks/collectives.py --report bench-out --again             (the tables once more, from the samples)
 
 The first prints medians side by side and is for tuning; the others also write every sample, tables with intervals, a
-figure for each operation, geometric means, and the table of self-consistency.
+figure for each operation, geometric means, the limits, self-consistency and the papers' statements. A report that is
+interrupted writes what it has.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import argparse
 import math
 import os
 import random
-import statistics
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,27 +26,18 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import mpi_peers
-from rounds import (
-    MOST_BYTES,
-    Point,
-    Row,
-    Taken,
-    compositions,
-    geomean_speed,
-    rows_of,
-    take,
-    versus,
-)  # fmt: skip
+from points import MOST_BYTES, Point
+from report import CLAIMS_FILE, HAND, SAMPLES_FILE, Settings, write_report
+from rounds import Systems, take
+from tables import HEADLINE, side_by_side
+from verdicts import parts_of
 
-HEADLINE = ("broadcast", "reduce", "allreduce", "allgather", "alltoall")
 OTHERS = ("gather", "scatter", "scan", "reduce_scatter")
 COARSE = "8,64,512,4K,32K,256K,2M,16M"
 FEW = "8,4K,1M"
-#: Ranges of sizes whose geometric means have targets: with a CPU for each rank, and with fewer.
-SMALL, LARGE = (8, 4 << 10), (32 << 10, 16 << 20)
-BACK_TO_BACK_LINES = {"broadcast": 0.25, "allreduce": 1.5, "allgather": 1.5, "alltoall": 1.5}
-HAND = "phicoll:hand-pair"
-TARGETS = {"small": 2.0, "large": 1.4, "crowded": 2.0}
+#: What of a report's time its claims take, and what writing it takes at most.
+CLAIMS_SHARE = 0.12
+WRITING_S = 15.0
 
 
 def powers_of_two(first: int, last: int) -> list[int]:
@@ -73,260 +66,86 @@ def grid(ranks: Sequence[int], operations: Sequence[str], sizes: Sequence[int], 
     return list(dict.fromkeys(points))
 
 
-def number(ns: float | None) -> str:
-    return "-" if ns is None else mpi_peers.duration(ns)
-
-
-def size_text(size: int) -> str:
-    for shift, unit in ((20, "M"), (10, "K")):
-        if size and size % (1 << shift) == 0:
-            return f"{size >> shift}{unit}"
-    return str(size)
-
-
-def side_by_side(taken: Taken, subjects: Sequence[str], rounds: int) -> str:
-    """Medians of all subjects, a line a point; the ratio of the best of ours to the best of theirs."""
-    lines: list[str] = []
-    head = ""
-    width = max(12, *(len(s) + 2 for s in subjects))
-    for point in sorted(taken.ns):
-        if point.title() != head:
-            head = point.title()
-            lines += ["", f"{head}: medians of {rounds} rounds"]
-            names = "".join(f"{s:>{width}s}" for s in subjects)
-            lines.append(f"{'bytes':>8s}{names}{'lines':>8s}{'copy':>7s}{'best/MPI':>10s}  auto took")
-        medians = {s: taken.median(point, s) for s in subjects}
-        cells = "".join(
-            f"{number(m) + ('!' if (point, s) in taken.wrong else ''):>{width}s}" for s, m in medians.items()
-        )
-        ours = [m for s, m in medians.items() if m is not None and s.startswith("phicoll")]
-        theirs = [m for s, m in medians.items() if m is not None and not s.startswith("phicoll")]
-        line = taken.line_ns.get(point)
-        copy = taken.copy_ns.get(point)
-        in_lines = f"{min(ours) / statistics.median(line.values()):.2f}" if ours and line else "-"
-        share = f"{statistics.median(copy.values()) / min(ours):.0%}" if ours and copy else "-"
-        ratio = f"{min(ours) / min(theirs):.3f}" if ours and theirs else "-"
-        took = taken.effective.get((point, "phicoll"), "")
-        lines.append(f"{size_text(point.size):>8s}{cells}{in_lines:>8s}{share:>7s}{ratio:>10s}  {took}")
-    return "\n".join(lines)
-
-
-def ratio_table(rows: Sequence[Row]) -> str:
-    """phicoll against the best of the others, with intervals; copy: the copy probe's time over phicoll's."""
-    lines: list[str] = []
-    head = ""
-    for row in rows:
-        if row.point.title() != head:
-            head = row.point.title()
-            lines += ["", f"{head}"]
-            head_of_ratio = (
-                f"{'time ratio [95 %]':>22s}{'lines':>8s}{'copy':>7s}{'heap':>7s}  {'verdict':12s}"
-            )
-            lines.append(f"{'bytes':>8s}{'phicoll':>10s}{'best other':>22s}{head_of_ratio}auto took")
-        other = f"{row.opponent} {number(row.opponent_ns)}" if row.opponent else "-"
-        in_lines = f"{row.lines:.2f}" if row.lines is not None else "-"
-        share = f"{row.copy_share:.0%}" if row.copy_share is not None else "-"
-        heap = f"{row.heap_share:.0%}" if row.heap_share is not None else "-"
-        lines.append(
-            f"{size_text(row.point.size):>8s}{number(row.ns):>10s}{other:>22s}{row.ratio or '-'!s:>22s}"
-            f"{in_lines:>8s}{share:>7s}{heap:>7s}  {row.verdict:12s}{row.effective}"
-        )
-    return "\n".join(lines)
-
-
-def geomean_table(rows: Sequence[Row], crowded_from: int) -> str:
-    """How many times as fast as the best other, geometric means by operation; targets where there are any."""
-    lines = [
-        "Geometric means of (best other's time / phicoll's time)",
-        f"{'operation':16s}{'ranks':>6s}  {'definition, buffers':22s}{'8 B..4 KB':>12s}{'32 KB..16 MB':>14s}"
-        f"{'all':>8s}  targets",
+def companions(points: Sequence[Point], sizes: Sequence[int]) -> list[Point]:
+    """What is missing for the compositions of points of these sizes, back to back with fresh buffers."""
+    found = [
+        part
+        for point in points
+        if (point.definition, point.buffers) == ("loop", "fresh") and point.size in sizes
+        for _, parts in parts_of(point)
+        for part in parts
     ]
-    keys = list(
-        dict.fromkeys((r.point.operation, r.point.ranks, r.point.definition, r.point.buffers) for r in rows)
-    )
-    for operation, ranks, definition, buffers in keys:
-        of = [
-            r
-            for r in rows
-            if (r.point.operation, r.point.ranks, r.point.definition, r.point.buffers)
-            == (operation, ranks, definition, buffers)
-        ]
-        cells, verdicts = [], []
-        crowded = ranks > crowded_from
-        for name, (least, most) in (("small", SMALL), ("large", LARGE), ("all", (0, 1 << 60))):
-            found = geomean_speed(r for r in of if least <= r.point.size <= most)
-            cells.append(f"{found[0]:.2f}" if found else "-")
-            wanted = TARGETS["crowded"] if crowded else TARGETS.get(name)
-            if found and wanted and operation in HEADLINE and (name != "all") != crowded:
-                verdicts.append(f"{name} {'met' if found[0] >= wanted else f'below {wanted:g}'}")
-        lines.append(
-            f"{operation:16s}{ranks:6d}  {definition + ', ' + buffers:22s}{cells[0]:>12s}{cells[1]:>14s}"
-            f"{cells[2]:>8s}  {', '.join(verdicts)}"
-        )
-    return "\n".join(lines)
-
-
-def hand_table(rows: Sequence[Row]) -> str:
-    """Eight bytes between two ranks beside a loop written by hand, with the targets."""
-    lines = ["Two ranks, 8 bytes, against a loop written by hand in the same rounds"]
-    lines.append(
-        f"{'operation':42s}{'phicoll':>10s}{'by hand':>10s}{'time ratio [95 %]':>22s}{'lines':>8s}  targets"
-    )
-    for row in rows:
-        words = []
-        if row.point.definition == "window" and row.ratio is not None:
-            words.append("at most 1.15: " + within(row.ratio.low, row.ratio.high, 1.15))
-        elif row.lines is not None and row.point.operation in BACK_TO_BACK_LINES:
-            most = BACK_TO_BACK_LINES[row.point.operation]
-            words.append(f"at most {most:g} lines: {within(row.lines, row.lines, most)}")
-        lines.append(
-            f"{row.point.title():42s}{number(row.ns):>10s}{number(row.opponent_ns):>10s}{row.ratio or '-'!s:>22s}"
-            f"{f'{row.lines:.2f}' if row.lines is not None else '-':>8s}  {', '.join(words)}"
-        )
-    return "\n".join(lines)
-
-
-def within(low: float, high: float, most: float) -> str:
-    return "met" if high <= most else "missed" if low > most else "not resolved"
-
-
-def composition_table(rows: Sequence[Row]) -> str:
-    lines = ["Self-consistency: phicoll's operation over its composition from others (p: number of ranks)"]
-    lines.append(f"{'operation':42s}{'bytes':>8s}  {'composition':36s}{'time ratio [95 %]':>22s}  verdict")
-    lines += [
-        f"{r.point.title():42s}{size_text(r.point.size):>8s}  {r.opponent or '':36s}{r.ratio or '-'!s:>22s}"
-        f"  {r.verdict}"
-        for r in rows
+    return [
+        point
+        for point in dict.fromkeys(found)
+        if point not in set(points) and point.total_bytes <= MOST_BYTES
     ]
-    return "\n".join(lines)
-
-
-def figures(taken: Taken, folder: Path) -> list[Path]:
-    """One for each operation: time over size, a panel for each setting."""
-    from phicoll.plots.canvas import new_figure
-    from phicoll.plots.style import SERIES, tidy
-
-    subjects = [subject for subject in taken.subjects() if subject != HAND]
-    written = []
-    for operation in dict.fromkeys(p.operation for p in sorted(taken.ns)):
-        settings = list(
-            dict.fromkeys(
-                (p.ranks, p.definition, p.buffers) for p in sorted(taken.ns) if p.operation == operation
-            )
-        )
-        columns = min(3, len(settings))
-        lines = -(-len(settings) // columns)
-        figure = new_figure(4.2 * columns, 3.2 * lines)
-        axes = figure.subplots(lines, columns, squeeze=False)
-        for ax, setting in zip(axes.flat, settings, strict=False):
-            for index, subject in enumerate(subjects):
-                at = [
-                    (p.size, m)
-                    for p in sorted(taken.ns)
-                    if (p.operation, p.ranks, p.definition, p.buffers) == (operation, *setting)
-                    and (m := taken.median(p, subject)) is not None
-                ]
-                ax.plot(
-                    [max(1, size) for size, _ in at], [ns / 1e3 for _, ns in at], marker="o", markersize=3,
-                    color=SERIES[index % len(SERIES)], label=subject, linewidth=2 if subject == "phicoll" else 1.2,
-                )  # fmt: skip
-            copies = [
-                (p.size, statistics.median(by.values()))
-                for p, by in sorted(taken.copy_ns.items())
-                if (p.operation, p.ranks, p.definition, p.buffers) == (operation, *setting)
-            ]
-            if copies:
-                ax.plot(
-                    [s for s, _ in copies], [ns / 1e3 for _, ns in copies], color="#999999", linestyle=(0, (2, 2)),
-                    label="copy probe",
-                )  # fmt: skip
-            ax.set_xscale("log", base=2)
-            ax.set_yscale("log")
-            sizes = sorted(
-                {
-                    p.size
-                    for p in taken.ns
-                    if (p.operation, p.ranks, p.definition, p.buffers) == (operation, *setting)
-                }
-            )
-            ticks = sizes[:: -(-len(sizes) // 8)]
-            ax.set_xticks([max(1, size) for size in ticks], [size_text(size) for size in ticks])
-            ax.minorticks_off()
-            ax.set_title(f"{setting[0]} ranks, {setting[1]}, {setting[2]}", loc="left")
-            ax.set_xlabel("bytes of the count argument")
-            ax.set_ylabel("median time per call, us")
-            tidy(ax, "both")
-        for ax in axes.flat[len(settings) :]:
-            ax.set_visible(False)
-        handles, labels = axes.flat[0].get_legend_handles_labels()
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=8
-        )
-        figure.suptitle(operation, fontsize=10)
-        path = folder / f"collectives-{operation}.png"
-        figure.savefig(path, dpi=120)
-        written.append(path)
-    return written
-
-
-def machine_words() -> str:
-    import phicoll
-
-    facts = phicoll._core.facts()
-    return f"{facts.get('cpu_model', 'unknown CPU')}, Linux {facts.get('kernel', '?')}, phicoll {phicoll.__version__}"
 
 
 def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpis: Sequence[str]) -> int:
+    """Measures and writes; what is left of the time after the comparison goes to the papers' statements."""
     a.report.mkdir(parents=True, exist_ok=True)
     sizes = powers_of_two(8, 16 << 20) if a.full else mpi_peers.size_list(a.sizes or COARSE)
     operations = a.operations.split(",") if a.operations else [*HEADLINE, *OTHERS]
     points = grid(ranks, operations, sizes, a.full)
     large = [p for p in points if p.total_bytes > MOST_BYTES]
     points = [p for p in points if p.total_bytes <= MOST_BYTES]
-    samples = a.report / "collectives.jsonl"
-    samples.unlink(missing_ok=True)
-
-    def beside(point: Point) -> list[str]:
-        ours = point.operation in HEADLINE and point.buffers == "fresh"
-        return [HAND] if ours and (point.ranks, point.size) == (2, 8) and len(cpus) > 1 else []
-
-    taken = take(
-        points, ["phicoll", *mpis], beside=beside, cpus=cpus, rounds=a.rounds, launches=a.launches, seed=a.seed,
-        cap_ms=a.cap_ms, kind=a.kind, seconds=a.minutes * 60 if a.minutes else math.inf, out=samples,
-    )  # fmt: skip
-    rows = rows_of(taken)
-    parts = [
-        f"phicoll against {', '.join(mpis)}: {machine_words()}",
-        f"CPUs {list(cpus)}, seed {a.seed}, up to {a.launches} x {a.rounds} rounds, "
-        f"{sum(len(by) for of in taken.ns.values() for by in of.values())} samples; ratios within rounds, the best "
-        "other chosen on odd rounds and compared on even ones, intervals Holm-corrected; copy: time of the copy "
-        "probe between the ranks' own memories over phicoll's; heap: the same with all buffers in shared memory",
-        ratio_table(rows),
-        geomean_table(rows, len(cpus)),
-        hand_table(versus(taken, "phicoll", HAND)),
-        composition_table(compositions(taken)),
-    ]
-    slower = [r for r in rows if r.verdict == "slower"]
-    parts.append(
-        f"{sum(r.verdict == 'not slower' for r in rows)} of {len(rows)} points not slower than the best other, "
-        f"{len(slower)} slower, {sum(r.verdict == 'unresolved' for r in rows)} unresolved"
+    settings = Settings(
+        a.report, list(cpus), list(mpis), a.seed, a.rounds, a.launches, a.minutes, points, large, a.kind
     )
-    if large:
-        parts.append(
-            "Left out, more than 1 GB in all: "
-            + "; ".join(f"{p.title()}, {size_text(p.size)}" for p in large)
+    if a.again:
+        return write_report(settings)
+    for name in (SAMPLES_FILE, CLAIMS_FILE):
+        (a.report / name).unlink(missing_ok=True)
+    alone = companions(points, mpi_peers.size_list(FEW))
+
+    def subjects_of(point: Point) -> list[str]:
+        if point in alone:
+            return ["phicoll"]
+        hand = (
+            point.operation in HEADLINE and point.buffers == "fresh" and (point.ranks, point.size) == (2, 8)
         )
-    for (point, subject), error in taken.failed.items():
-        parts.append(f"Failed: {subject} at {point.title()}, {size_text(point.size)}: {error}")
-    for point, subject in sorted(taken.wrong):
-        parts.append(f"Wrong result: {subject} at {point.title()}, {size_text(point.size)}")
-    text = "\n\n".join(parts)
-    (a.report / "collectives.txt").write_text(text + "\n")
-    print(text)
-    for path in figures(taken, a.report):
-        print(f"figure: {path}")
-    print(f"samples: {samples}")
-    return 1 if any(subject.startswith("phicoll") for _, subject in taken.wrong) else 0
+        return ["phicoll", *mpis, *([HAND] if hand and len(cpus) > 1 else [])]
+
+    seconds = max(1.0, a.minutes * 60 - WRITING_S) if a.minutes else math.inf
+    taken = take(
+        [*points, *alone], subjects_of, systems=Systems(cpus, mpis, a.kind), rounds=a.rounds, launches=a.launches,
+        seed=a.seed, cap_ms=a.cap_ms, seconds=seconds * (1 - CLAIMS_SHARE), out=a.report / SAMPLES_FILE,
+    )  # fmt: skip
+    if taken.ended.startswith("interrupted"):
+        settings.ended = taken.ended
+    elif not a.operations:
+        settings.ended = take_claims(a, cpus, seconds * CLAIMS_SHARE if a.minutes else 600.0)
+    return write_report(settings)
+
+
+def take_claims(a: argparse.Namespace, cpus: Sequence[int], seconds: float) -> str:
+    """What the papers' statements compare: between threads, where a peer's array is reached by plain loads and stores;
+    a pair, and twice as many ranks as CPUs, at least four. How it ended, if by an interrupt."""
+    from phicoll.claims import wanted
+
+    of: dict[Point, list[str]] = {}
+    for operation, ranks, size, spec in wanted((2, max(4, 2 * len(cpus)))):
+        of.setdefault(Point(operation, ranks, "loop", "fresh", size), []).append(f"phicoll:{spec}")
+    taken = take(
+        list(of), lambda point: of[point], systems=Systems(cpus, (), "threads", type="int32"), rounds=a.rounds * 2,
+        seed=a.seed, cap_ms=a.cap_ms, seconds=seconds, out=a.report / CLAIMS_FILE,
+    )  # fmt: skip
+    return taken.ended if taken.ended.startswith("interrupted") else ""
+
+
+class Ended(KeyboardInterrupt):
+    """Asked to end."""
+
+
+def end_at_signals() -> None:
+    """Ctrl-C and a polite request to end are both an interrupt that says which it was."""
+
+    def end(number: int, frame: object) -> None:
+        raise Ended(f"interrupted by {signal.Signals(number).name}")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
 
 
 def main() -> int:
@@ -357,14 +176,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="default: drawn")
     parser.add_argument("--out", type=Path, help="append every sample here (JSON Lines)")
     parser.add_argument("--report", type=Path, metavar="FOLDER", help="measure and write the whole report")
-    parser.add_argument("--minutes", type=float, default=15.0, help="of a report; 0: as long as it takes")
+    parser.add_argument("--minutes", type=float, default=9.0, help="of a report; 0: as long as it takes")
     parser.add_argument(
         "--full", action="store_true", help="every power of two, every definition, all buffers"
     )
+    parser.add_argument("--again", action="store_true", help="write the report from the samples in FOLDER")
     a = parser.parse_args()
     a.seed = random.SystemRandom().randrange(1 << 32) if a.seed is None else a.seed
     cpus = [int(c) for c in a.cpus.split(",")] if a.cpus else sorted(os.sched_getaffinity(0))[:2]
     mpis = [name for name in a.mpi.split(",") if name and name != "none"]
+    end_at_signals()
     if a.report is not None:
         a.rounds = a.rounds or 16
         return report(a, cpus, [int(r) for r in (a.ranks or "2,4,8").split(",")], mpis)
@@ -381,10 +202,11 @@ def main() -> int:
     algorithms = a.algorithms.split(",")
     subjects = ["phicoll" if one == "auto" else f"phicoll:{one}" for one in algorithms] + mpis
     taken = take(
-        points, subjects, cpus=cpus, rounds=rounds, seed=a.seed, calls=a.calls, cap_ms=a.cap_ms, kind=a.kind, out=a.out,
+        points, lambda point: subjects, systems=Systems(cpus, mpis, a.kind), rounds=rounds, seed=a.seed, calls=a.calls,
+        cap_ms=a.cap_ms, out=a.out,
     )  # fmt: skip
     print(side_by_side(taken, subjects, rounds))
-    return 0
+    return 130 if taken.ended else 0
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from peer_errors import PeerError, PeerTimeoutError
+
 ROOT = Path(__file__).resolve().parent.parent / "build" / "mpi"
 NAMES = ("mpich", "openmpi", "intelmpi")
 OPERATIONS = (
@@ -58,10 +60,6 @@ BUFFERS = ("fresh", "reused")
 # Calls before the first timed ones of an operation and size in a job's life, as far as the cap allows. Intel MPI's
 # allreduce of 4 KB was seen to need some thousand: 7.5 us a call in the first 500, 1.4 us ever after.
 FIRST_WARMUP = 3000
-
-
-class PeerError(RuntimeError):
-    """The MPI is not there, or its job died, did not answer in time, or refused a command."""
 
 
 def available(root: Path = ROOT) -> list[str]:
@@ -315,18 +313,19 @@ class MpiPeer:
                     )
                 if time.monotonic() > deadline:
                     self._fail(
-                        f"{self.name}: no answer from rank {missing} within {seconds:g} s, asked {what}"
+                        f"{self.name}: no answer from rank {missing} within {seconds:.3g} s, asked {what}",
+                        PeerTimeoutError,
                     )
         return [json.loads(line) for line in lines if line is not None]
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, why: str, kind: type[PeerError] = PeerError) -> None:
         with contextlib.suppress(OSError):
             said = (self._directory / "output").read_bytes().decode(errors="replace").strip()
             if said:
                 why += "; it said: " + " | ".join(said.splitlines()[-6:])
         self.failed = why
         self._kill()
-        raise PeerError(why)
+        raise kind(why)
 
     def close(self) -> None:
         """Ends the job: politely, and after five seconds by force."""

@@ -23,16 +23,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from peer_errors import PeerError, PeerTimeoutError
+
 #: MPI's names of operations, and phicoll's.
 OPERATIONS = {
     "barrier": "barrier", "bcast": "broadcast", "reduce": "reduce", "allreduce": "allreduce", "gather": "gather",
     "scatter": "scatter", "allgather": "allgather", "alltoall": "alltoall", "scan": "scan",
     "reduce_scatter_block": "reduce_scatter",
 }  # fmt: skip
-
-
-class PeerError(RuntimeError):
-    """The set did not start, died, did not answer in time, or refused a command."""
 
 
 def find_bench() -> Path:
@@ -70,7 +68,12 @@ class PhicollPeer:
         self._process = subprocess.Popen(
             line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
         )
-        self.facts: dict[str, Any] = {"command": line, **self._answer(start_s, "to start")}
+        try:
+            self.facts: dict[str, Any] = {"command": line, **self._answer(start_s, "to start")}
+        except BaseException:
+            self._process.kill()
+            self._process.wait()
+            raise
 
     def run(
         self,
@@ -103,15 +106,17 @@ class PhicollPeer:
             sample |= {"per_call_ns": answer["ns"], "late": answer["late"]}
         return sample
 
-    def probe(self, seed: int = 1) -> dict[str, Any]:
+    def probe(self, seed: int = 1, timeout_s: float = 60.0) -> dict[str, Any]:
         """The probes of a round: read_ns, pingpong_ns, switch_ns, label (docs/records.md)."""
-        return self.command(f"probe seed={seed}", 60.0)
+        return self.command(f"probe seed={seed}", timeout_s)
 
-    def copy(self, operation: str, size_bytes: int, buffers: str, seed: int = 1) -> dict[str, Any]:
+    def copy(
+        self, operation: str, size_bytes: int, buffers: str, seed: int = 1, timeout_s: float = 120.0
+    ) -> dict[str, Any]:
         """The limit of an operation that moves data: its bytes by each of `ways`, in ns; `private_ns` is the fastest
         one between the ranks' own memories, `heap_ns` with all buffers in the shared heap (None: not possible)."""
         line = f"copy {OPERATIONS.get(operation, operation)} {size_bytes} {buffers} seed={seed}"
-        found = self.command(line, 120.0)
+        found = self.command(line, timeout_s)
         heap = [ns for way, ns in found["ways"].items() if way.startswith("heap")]
         private = [ns for way, ns in found["ways"].items() if not way.startswith("heap")]
         return found | {
@@ -140,7 +145,7 @@ class PhicollPeer:
             left = deadline - time.monotonic()
             ready, _, _ = select.select([fd], [], [], max(0.0, left))
             if not ready:
-                self._fail(f"phicoll: no answer within {seconds:g} s, asked {what}")
+                self._fail(f"phicoll: no answer within {seconds:.3g} s, asked {what}", PeerTimeoutError)
             got = os.read(fd, 1 << 16)
             if not got:
                 self._fail(f"phicoll: the set ended with {self._process.wait()}, asked {what}")
@@ -148,10 +153,10 @@ class PhicollPeer:
         line, _, self._unread = self._unread.partition(b"\n")
         return dict(json.loads(line))
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, why: str, kind: type[PeerError] = PeerError) -> None:
         self.failed = why
         self._process.kill()  # its ranks end with it
-        raise PeerError(why)
+        raise kind(why)
 
     def close(self) -> None:
         """Ends the set: politely, and after five seconds by force."""

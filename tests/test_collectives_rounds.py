@@ -1,4 +1,5 @@
-"""What benchmarks/collectives.py makes of its rounds, on rounds that were made up."""
+"""What benchmarks/collectives.py makes of its rounds, on rounds that were made up (its driver:
+test_collectives_driver.py)."""
 
 from __future__ import annotations
 
@@ -14,9 +15,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
 import collectives
-import rounds
-from phicoll_peer import PeerError, PhicollPeer
-from rounds import Point, Taken
+import report
+import tables
+import verdicts
+from peer_errors import PeerError
+from phicoll_peer import PhicollPeer
+from points import MOST_BYTES, Point, Taken
 
 
 def made_up(times: dict[str, float], point: Point, count: int = 40, noise: float = 0.05) -> Taken:
@@ -41,36 +45,36 @@ POINT = Point("broadcast", 2, "loop", "fresh", 4096)
 
 
 def test_a_clear_difference_is_resolved_within_rounds_and_a_small_one_is_not() -> None:
-    (row,) = rounds.rows_of(made_up({"phicoll": 100, "a": 200, "b": 300}, POINT))
+    (row,) = verdicts.rows_of(made_up({"phicoll": 100, "a": 200, "b": 300}, POINT))
     assert row.opponent == "a"
     assert row.ratio is not None
     assert row.ratio.low < 0.5 < row.ratio.high
     assert row.verdict == "not slower"
     assert row.lines == pytest.approx(2, rel=0.1)
-    (row,) = rounds.rows_of(made_up({"phicoll": 200, "a": 100}, POINT))
+    (row,) = verdicts.rows_of(made_up({"phicoll": 200, "a": 100}, POINT))
     assert row.verdict == "slower"
-    (row,) = rounds.rows_of(made_up({"phicoll": 103, "a": 100}, POINT, count=12))
+    (row,) = verdicts.rows_of(made_up({"phicoll": 103, "a": 100}, POINT, count=12))
     assert row.verdict == "unresolved"
 
 
 def test_the_best_of_several_is_chosen_on_other_rounds_than_it_is_compared_on() -> None:
     taken = made_up({"phicoll": 100, "a": 100, "b": 100}, POINT)
-    odd, even = rounds.split(taken.ns[POINT]["phicoll"])
+    odd, even = verdicts.split(taken.ns[POINT]["phicoll"])
     assert not set(odd) & set(even)
     assert len(odd) + len(even) == 40
     for at in even:  # who is best on the even rounds only is not chosen
         taken.ns[POINT]["b"][at] = 1.0
     for at in odd:
         taken.ns[POINT]["b"][at] = 1e6
-    assert rounds.rows_of(taken)[0].opponent == "a"
+    assert verdicts.rows_of(taken)[0].opponent == "a"
 
 
 def test_a_wrong_result_counts_for_nothing() -> None:
     taken = made_up({"phicoll": 100, "a": 200, "b": 300}, POINT)
     taken.wrong.add((POINT, "a"))
-    assert rounds.rows_of(taken)[0].opponent == "b"
+    assert verdicts.rows_of(taken)[0].opponent == "b"
     taken.wrong.add((POINT, "phicoll"))
-    assert rounds.rows_of(taken) == []
+    assert verdicts.rows_of(taken) == []
 
 
 def test_an_operation_is_held_against_its_composition() -> None:
@@ -78,7 +82,7 @@ def test_an_operation_is_held_against_its_composition() -> None:
     for operation in ("reduce", "broadcast"):
         more = made_up({"phicoll": 25}, Point(operation, 2, "loop", "fresh", 64))
         taken.ns |= more.ns
-    rows = rounds.compositions(taken)
+    rows = verdicts.compositions(taken)
     (row,) = [r for r in rows if r.opponent == "reduce + broadcast"]
     assert row.ratio is not None
     assert row.ratio.low > 1.03
@@ -92,17 +96,73 @@ def test_the_grid_is_whole_only_in_full_and_large_points_are_known() -> None:
     assert set(coarse) != set(full)
     assert len(full) == 2 * 2 * 2 * 4
     assert Point("broadcast", 4, "loop", "fresh", 8) in coarse
-    assert Point("alltoall", 8, "loop", "fresh", 16 << 20).total_bytes > rounds.MOST_BYTES
-    assert Point("broadcast", 8, "loop", "fresh", 16 << 20).total_bytes < rounds.MOST_BYTES
+    assert Point("alltoall", 8, "loop", "fresh", 16 << 20).total_bytes > MOST_BYTES
+    assert Point("broadcast", 8, "loop", "fresh", 16 << 20).total_bytes < MOST_BYTES
     assert collectives.powers_of_two(8, 64) == [8, 16, 32, 64]
 
 
 def test_tables_say_what_was_found() -> None:
-    rows = rounds.rows_of(made_up({"phicoll": 100, "a": 250}, POINT))
-    assert "not slower" in collectives.ratio_table(rows)
-    assert "small met" in collectives.geomean_table(rows, crowded_from=2)
-    hand = rounds.versus(made_up({"phicoll": 100, collectives.HAND: 50}, POINT), "phicoll", collectives.HAND)
-    assert "2.0" in collectives.hand_table(hand)
+    taken = made_up({"phicoll": 100, "a": 250}, POINT)
+    taken.dropped["b", "broadcast", 2] = (1024, "no answer")
+    rows = verdicts.rows_of(taken)
+    (text,) = tables.ratio_tables(rows).values()
+    assert "not slower" in text
+    assert "| b " in text  # took no part
+    assert "from 1K on" in tables.out_table(taken)
+    assert "small met" in tables.geomean_table(rows, crowded_from=2)
+    by_hand = verdicts.versus(made_up({"phicoll": 100, report.HAND: 50}, POINT), "phicoll", report.HAND)
+    assert "2.0" in tables.hand_table(by_hand)
+
+
+def test_eight_bytes_are_held_against_the_hand_written_loop() -> None:
+    def word(ns: float, definition: str) -> str:
+        point = Point("allreduce", 2, definition, "fresh", 8)
+        taken = made_up({"phicoll": ns, report.HAND: 100}, point)
+        return tables.hand_table(verdicts.versus(taken, "phicoll", report.HAND))
+
+    assert "at most 1.15: met" in word(105, "window")
+    assert "at most 1.15: missed" in word(130, "window")
+    assert "at most 1.5 lines: met" in word(60, "loop")  # a line is 50 ns
+    assert "at most 1.5 lines: missed" in word(90, "loop")
+
+
+@pytest.mark.parametrize(("ns", "word"), [(110, "met"), (150, "missed"), (125, "not resolved")])
+def test_large_messages_are_held_against_the_copy_probe(ns: float, word: str) -> None:
+    point = Point("broadcast", 2, "loop", "fresh", 1 << 20)
+    taken = made_up({"phicoll": ns, "a": 80}, point)
+    for at, ours in taken.ns[point]["phicoll"].items():
+        taken.copy_ns.setdefault(point, {})[at] = 100 * ours / ns
+    for turn, at in enumerate(taken.copy_ns[point]):
+        taken.copy_ns[point][at] *= 1.05 if turn % 2 else 0.95
+    (row,) = verdicts.limits(taken)
+    assert verdicts.at_limit(row) == word
+    assert word in tables.limit_table([row])
+    (text,) = tables.ratio_tables(verdicts.rows_of(taken), [row]).values()
+    assert ("at the copy limit" in text) == (word == "met")
+    small = made_up({"phicoll": ns}, POINT)
+    small.copy_ns[POINT] = dict.fromkeys(small.ns[POINT]["phicoll"], 1.0)
+    assert verdicts.limits(small) == []
+
+
+def test_every_operation_has_a_composition_and_the_grid_gets_its_parts() -> None:
+    assert {operation for operation, _ in verdicts.COMPOSITIONS} == {*tables.HEADLINE, *collectives.OTHERS}
+    points = collectives.grid((2, 8), [*tables.HEADLINE, *collectives.OTHERS], [8, 4096], full=False)
+    alone = collectives.companions(points, [4096])
+    assert not set(alone) & set(points)
+    assert Point("reduce_scatter", 8, "loop", "fresh", 512) in alone
+    every = set(points) | set(alone)
+    for point in points:
+        if point.size == 4096 and (point.definition, point.buffers) == ("loop", "fresh"):
+            assert all(part in every for _, parts in verdicts.parts_of(point) for part in parts), point
+    odd = verdicts.parts_of(Point("allreduce", 3, "loop", "fresh", 64))
+    assert not any("1/p" in words for words, _ in odd)  # 64 bytes are no three blocks of whole elements
+
+
+def test_a_scan_is_held_against_a_reduce_scatter() -> None:
+    taken = made_up({"phicoll": 100}, Point("scan", 2, "loop", "fresh", 64))
+    taken.ns |= made_up({"phicoll": 50}, Point("reduce_scatter", 2, "loop", "fresh", 64)).ns
+    (row,) = verdicts.compositions(taken)
+    assert (row.opponent, row.verdict) == ("reduce_scatter", "slower")
 
 
 def test_a_set_of_ranks_does_what_it_is_told_and_refuses_by_name() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from phicoll.claims.counted import check_counts
+from phicoll.claims.data import check_data, wanted
 from phicoll.claims.native import check_native
 from phicoll.claims.statement import CANNOT, FAILS, HOLDS, UNRESOLVED, VERDICTS, Claim, Finding
-from phicoll.claims.statements import CLAIMS, SIMULATED, WAITING, claim
+from phicoll.claims.statements import CLAIMS, DATA, SIMULATED, WAITING, claim
 
 __all__ = [
     "CANNOT",
     "CLAIMS",
+    "DATA",
     "FAILS",
     "HOLDS",
     "SIMULATED",
@@ -19,6 +21,8 @@ __all__ = [
     "Claim",
     "Finding",
     "check_counts",
+    "check_data",
     "check_native",
     "claim",
+    "wanted",
 ]

@@ -1,21 +1,16 @@
-"""Claims about numbers of rounds and messages: exact, from running the algorithms on the counting port.
-
-``Counter`` is how the functions get counts, so that a test can give them made-up ones.
-"""
+"""Claims about numbers of rounds and messages: exact, from running the algorithms on the counting port."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from phicoll.claims.counted_data import check_data_counts
+from phicoll.claims.counting import Counter, agreement, span
 from phicoll.claims.statement import FAILS, HOLDS, Finding
 from phicoll.claims.statements import claim
 
-__all__ = ["Counter", "check_counts"]
-
-#: ``counter(spec, ranks, machine, placement)``: a dict for each number of ranks, as ``phicoll.count`` gives them.
-Counter = Callable[[str, Sequence[int], str, str], list[dict[str, Any]]]
+__all__ = ["check_counts"]
 
 RANKS = (*range(2, 34), 48, 60, 61, 63, 64, 65, 100, 127, 128, 129, 240, 244)
 PHI = "61x4"
@@ -45,31 +40,8 @@ def check_counts(counter: Counter, ranks: Sequence[int] = RANKS) -> list[Finding
         exchange_steps(counter, ranks),
         k_nomial_phases(counter, ranks),
         chosen_ways(counter),
+        *check_data_counts(counter, ranks),
     ]
-
-
-def agreement(
-    number: str, found: Sequence[tuple[str, int, int]], what: str, under: str, remark: str = ""
-) -> Finding:
-    """A finding on a formula: ``found`` holds (case, counted, formula)."""
-    wrong = [(case, counted, formula) for case, counted, formula in found if counted != formula]
-    values: dict[str, object] = {"cases": len(found), "agree": len(found) - len(wrong)}
-    if not wrong:
-        text = f"The counted {what} equal the formula in all {len(found)} cases."
-        return Finding(claim(number), HOLDS, text + remark, "counted", under, values)
-    case, counted, formula = wrong[-1]
-    direction = (
-        "fewer" if all(c < f for _, c, f in wrong) else "more" if all(c > f for _, c, f in wrong) else "other"
-    )
-    text = (
-        f"Equal to the formula in {len(found) - len(wrong)} of {len(found)} cases, {direction} {what} in the rest; "
-        f"{case}: {counted} counted, {formula} by the formula."
-    )
-    return Finding(claim(number), FAILS, text + remark, "counted", under, values)
-
-
-def span(ranks: Sequence[int]) -> str:
-    return f"{min(ranks)} to {max(ranks)} ranks, {len(ranks)} counts"
 
 
 def dissemination_rounds(counter: Counter, ranks: Sequence[int]) -> Finding:

@@ -18,6 +18,7 @@ PAPERS = {
     "000": "panigrahi-2014",
     "001": "rodchenko-2015",
     "002": "velamati-2007",
+    "003": "namashivayam-2014",
     "004": "ramos-hoefler-2013",
 }
 

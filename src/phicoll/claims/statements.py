@@ -1,10 +1,10 @@
-"""The papers' statements on barriers, each in our own words, with the number that docs/claims.md uses."""
+"""The papers' statements, each in our own words, with the number that docs/claims.md uses."""
 
 from __future__ import annotations
 
 from phicoll.claims.statement import Claim
 
-__all__ = ["CLAIMS", "SIMULATED", "WAITING", "claim"]
+__all__ = ["CLAIMS", "DATA", "SIMULATED", "WAITING", "claim"]
 
 _CHECKED = (
     Claim("000-14", "Barriers built as trees (heap tree, binomial tree, tournament with a tree release) are faster "
@@ -36,10 +36,33 @@ _CHECKED = (
           "exchange.", "16 SPEs on two chips"),
     Claim("002-12", "Pairwise exchange takes 2 + ceil(log2 P) steps where P is no power of two.", "any P (as printed)"),
     Claim("002-13", "A tree in which every informed rank informs k - 1 others takes ceil(log_k P) phases.", "any P, k"),
+    Claim("002-25", "Where each rank reduces a piece over all operands, a piece takes P + 1 transfers.", "any P"),
+    Claim("003-15", "With the middle stages merged, Rabenseifner's allreduce takes 2 floor(lg p) - 1 steps, one fewer.",
+          "p a power of two"),
+    Claim("003-16", "With r = p - 2^floor(lg p), 2 r ranks fold before recursive doubling, and unfold behind it.", "any p"),
+    Claim("003-17", "The Bruck variant has the whole reduction on every rank after lg p steps.", "p a power of two"),
     Claim("004-29", "The model chooses m = 6 for 30 threads and m = 4 for 60.", "m-way dissemination, published constants"),
 )  # fmt: skip
 
 CLAIMS = {claim.number: claim for claim in _CHECKED}
+
+
+#: What a native run of operations that move data can be asked (``phicoll.claims.data``; 000-27 is below).
+_DATA = (
+    Claim("002-15", "Two buffers are significantly better than one.", "Cell, copies through a local store"),
+    Claim("002-26", "A reduction takes longer than a broadcast of the same size.", "Cell, 2 to 16 SPEs"),
+    Claim("003-01", "Loads and stores in a peer's array have less latency than put and get.", "Xeon Phi; up to 60 %"),
+    Claim("003-02", "They have more bandwidth, too.", "Xeon Phi; up to 12 times"),
+    Claim("003-03", "For large blocks the difference becomes small.", "Xeon Phi, above 16 K"),
+    Claim("003-08", "The flat tree is the slowest allreduce.", "Xeon Phi, 64 PEs, put and get"),
+    Claim("003-09", "Recursive doubling is the fastest allreduce of small arrays.", "Xeon Phi, 64 PEs, put and get, up to 4 KB"),
+    Claim("003-10", "Rabenseifner's is the fastest allreduce of large arrays.", "Xeon Phi, 64 PEs, put and get"),
+    Claim("003-12", "Loads and stores make every allreduce faster than put and get do.", "Xeon Phi, 64 PEs"),
+    Claim("003-14", "Recursive doubling of large arrays is significantly faster where one of a pair computes for both.",
+          "Xeon Phi, 64 PEs"),
+)  # fmt: skip
+
+DATA = {claim.number: claim for claim in _DATA}
 
 
 #: What only a simulated machine can be asked (``phicoll validate``).
@@ -116,7 +139,7 @@ SIMULATED = {claim.number: claim for claim in _SIMULATED}
 
 def claim(number: str) -> Claim:
     """The statement with a number such as ``"000-20"``."""
-    return CLAIMS[number] if number in CLAIMS else SIMULATED[number]
+    return next(of for of in (CLAIMS, DATA, SIMULATED) if number in of)[number]
 
 
 #: Statements on barriers that need what is not there yet, by the reason.

@@ -46,9 +46,11 @@ def examine() -> Doctor:
     return Doctor(facts, advice)
 
 
-def counter(spec: str, ranks: Sequence[int], machine: str, placement: str) -> list[dict[str, Any]]:
-    """What the counted claims ask: :data:`phicoll.claims.counted.Counter`."""
-    return [row for number in ranks for row in count(spec, machine, ranks=number, placement=placement)]
+def counter(
+    spec: str, ranks: Sequence[int], machine: str, placement: str, **work: Any
+) -> list[dict[str, Any]]:
+    """What the counted claims ask: :class:`phicoll.claims.counting.Counter`."""
+    return [row for number in ranks for row in count(spec, machine, ranks=number, placement=placement, **work)]
 
 
 @dataclass

@@ -1,0 +1,43 @@
+"""The samples of phicoll's own algorithms as records (docs/records.md), for what reads those."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from points import Taken
+
+if TYPE_CHECKING:
+    from phicoll.results import Results
+
+
+def as_results(taken: Taken, mode: str, cpus: int) -> Results:
+    """A point for each of ours; `cpus`: how many the ranks share."""
+    from phicoll.results import Results
+
+    head = {"schema": 1, "run": "0"}
+    records: list[dict[str, Any]] = [{**head, "kind": "context", "settings": {}}]
+    number = 0
+    for point in sorted(taken.ns):
+        for subject, by_round in taken.ns[point].items():
+            if not subject.startswith("phicoll"):
+                continue
+            asked = subject.partition(":")[2] or "auto"
+            spec = taken.effective.get((point, subject)) or asked
+            records.append(
+                {
+                    **head, "kind": "point", "point": number, "operation": point.operation,
+                    "algorithm": spec.split(":")[0], "spec": spec, "mode": mode, "ranks": point.ranks,
+                    "size_bytes": point.size, "buffers": point.buffers,
+                    "oversubscribed": point.ranks > cpus, "verified": (point, subject) not in taken.wrong,
+                }
+            )  # fmt: skip
+            records += [
+                {
+                    **head, "kind": "sample", "point": number, "launch": launch, "round": turn,
+                    "definition": point.definition,
+                    "ns": [ns], "value_ns": ns, "calls": 1,
+                }
+                for (launch, turn), ns in by_round.items()
+            ]  # fmt: skip
+            number += 1
+    return Results(records)

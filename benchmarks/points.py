@@ -1,0 +1,141 @@
+"""What is measured, and the samples of it."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 1 << 30  # of all buffers of all ranks
+SMALLEST_NS = 1e-3
+
+Round = tuple[int, int]  # launch, round
+
+
+@dataclass(frozen=True, order=True)
+class Point:
+    """What is called: `size` is the bytes of the count argument."""
+
+    operation: str
+    ranks: int
+    definition: str
+    buffers: str
+    size: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Of all send and receive buffers of all ranks."""
+        p, n = self.ranks, self.size
+        return {
+            "barrier": 0, "broadcast": p * n, "reduce": (p + 1) * n, "allreduce": 2 * p * n, "gather": 2 * p * n,
+            "scatter": 2 * p * n, "allgather": p * n + p * p * n, "alltoall": 2 * p * p * n, "scan": 2 * p * n,
+            "reduce_scatter": p * p * n + p * n,
+        }[self.operation]  # fmt: skip
+
+    @property
+    def setting(self) -> tuple[str, int, str, str]:
+        """All but the size: what one table or one curve is of."""
+        return (self.operation, self.ranks, self.definition, self.buffers)
+
+    def title(self) -> str:
+        return f"{self.operation}, {self.ranks} ranks, {self.definition}, {self.buffers}"
+
+    def __str__(self) -> str:
+        return f"{self.title()}, {size_text(self.size)}"
+
+
+def size_text(size: int) -> str:
+    for shift, unit in ((20, "M"), (10, "K")):
+        if size and size % (1 << shift) == 0:
+            return f"{size >> shift}{unit}"
+    return str(size)
+
+
+@dataclass
+class Taken:
+    """The samples of a run. `ns[point][subject][round]`; probes by point and round."""
+
+    ns: dict[Point, dict[str, dict[Round, float]]] = field(default_factory=dict)
+    line_ns: dict[Point, dict[Round, float]] = field(default_factory=dict)
+    copy_ns: dict[Point, dict[Round, float]] = field(default_factory=dict)
+    heap_ns: dict[Point, dict[Round, float]] = field(default_factory=dict)
+    effective: dict[tuple[Point, str], str] = field(default_factory=dict)
+    wrong: set[tuple[Point, str]] = field(default_factory=set)
+    failed: dict[tuple[Point, str], str] = field(default_factory=dict)
+    #: By subject, operation and ranks: the size from which on it takes no part any more, and why.
+    dropped: dict[tuple[str, str, int], tuple[int, str]] = field(default_factory=dict)
+    #: What kept systems out of whole launches.
+    notes: list[str] = field(default_factory=list)
+    #: What each system says of itself: its library, its settings.
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: Why the run is over, where it was not that all rounds were done.
+    ended: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> Taken:
+        """From a file of samples; a last line that was cut short is left out."""
+        taken = cls()
+        for line in path.read_text().splitlines(keepends=True):
+            if line.endswith("\n"):
+                taken.add(json.loads(line))
+        return taken
+
+    def add(self, record: dict[str, Any]) -> None:
+        if "facts" in record:
+            self.facts[record["system"]] = record["facts"]
+            return
+        if "note" in record:
+            self.notes.append(record["note"])
+            return
+        point = Point(**record["point"])
+        at = (record["launch"], record["round"])
+        if "probe" in record:
+            for name, to in (
+                ("pingpong_ns", self.line_ns), ("private_ns", self.copy_ns), ("heap_ns", self.heap_ns),
+            ):  # fmt: skip
+                # Where ranks share CPUs a line is no unit.
+                if record["probe"].get(name) and (
+                    name != "pingpong_ns" or not record["probe"].get("switch_ns")
+                ):
+                    to.setdefault(point, {})[at] = record["probe"][name]
+            return
+        subject = record["subject"]
+        if "error" in record and "ns" not in record:
+            self._leave_out(point, subject, record["error"], bool(record.get("timeout")))
+            return
+        if not record["verified"]:
+            self.wrong.add((point, subject))
+        self.ns.setdefault(point, {}).setdefault(subject, {})[at] = max(record["ns"], SMALLEST_NS)
+        if record.get("effective"):
+            self.effective[point, subject] = record["effective"]
+
+    def _leave_out(self, point: Point, subject: str, error: str, timeout: bool) -> None:
+        """Who refuses or dies is out at that point; who is too slow at every size from there on."""
+        if not timeout:
+            self.failed[point, subject] = error
+            return
+        key = (subject, point.operation, point.ranks)
+        if key not in self.dropped or point.size < self.dropped[key][0]:
+            self.dropped[key] = (point.size, error)
+
+    def is_out(self, point: Point, subject: str) -> bool:
+        """Whether the subject takes no part at a point any more."""
+        size, _ = self.dropped.get((subject, point.operation, point.ranks), (1 << 62, ""))
+        return (point, subject) in self.failed or point.size >= size
+
+    def out_at(self, point: Point) -> list[str]:
+        """Who takes no part at a point any more."""
+        names = {s for s, _, _ in self.dropped} | {s for _, s in self.failed}
+        return sorted(s for s in names if self.is_out(point, s))
+
+    def median(self, point: Point, subject: str) -> float | None:
+        values = self.ns.get(point, {}).get(subject)
+        return statistics.median(values.values()) if values and (point, subject) not in self.wrong else None
+
+    def subjects(self) -> list[str]:
+        """phicoll's first."""
+        return sorted(
+            {s for by in self.ns.values() for s in by}, key=lambda s: (not s.startswith("phicoll"), s)
+        )

@@ -1,0 +1,204 @@
+"""The report: an index page, a page and a figure for each operation, from the files of samples alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from as_results import as_results
+from points import Point, Taken, size_text
+from report_figures import figures
+from tables import composition_table, geomean_table, hand_table, limit_table, out_table, ratio_tables, table
+from verdicts import COMPOSITIONS, LEAST_COPY_SHARE, Row, at_limit, compositions, limits, rows_of, versus
+
+HAND = "phicoll:hand-pair"
+SAMPLES_FILE, CLAIMS_FILE = "collectives.jsonl", "claims.jsonl"
+
+
+@dataclass
+class Settings:
+    """What a report is of."""
+
+    folder: Path
+    cpus: list[int]
+    mpis: list[str]
+    seed: int
+    rounds: int
+    launches: int
+    minutes: float
+    points: list[Point]
+    large: list[Point]
+    kind: str
+    ended: str = ""
+
+
+def write_report(settings: Settings) -> int:
+    """Writes and prints it. 1 where phicoll gave a wrong result, 130 where the run was interrupted, else 0."""
+    folder = settings.folder
+    samples, claims = folder / SAMPLES_FILE, folder / CLAIMS_FILE
+    taken = Taken.read(samples) if samples.exists() else Taken()
+    compared = Taken.read(claims) if claims.exists() else Taken()
+    rows = rows_of(taken, points=settings.points)
+    at_limits = limits(taken, points=settings.points)
+    pictures = figures(taken, folder, settings.points, (HAND,))
+    pages = operation_pages(rows, at_limits, pictures)
+    for operation, page in pages.items():
+        (folder / f"{operation}.md").write_text(page)
+        print(page)
+    index = "\n\n".join(index_parts(settings, taken, compared, rows, at_limits, list(pages))) + "\n"
+    (folder / "README.md").write_text(index)
+    print(index)
+    print(f"written: {folder / 'README.md'}; samples: {samples}")
+    if any(subject.startswith("phicoll") for _, subject in taken.wrong | compared.wrong):
+        return 1
+    return 130 if settings.ended else 0
+
+
+def operation_pages(rows: list[Row], at_limits: list[Row], pictures: dict[str, Path]) -> dict[str, str]:
+    pages = {}
+    for operation in dict.fromkeys(row.point.operation for row in rows):
+        parts = [f"# {operation}"]
+        if operation in pictures:
+            parts.append(f"![{operation}: time over size]({pictures[operation].name})")
+        mine = [row for row in rows if row.point.operation == operation]
+        parts += [f"## {title}\n\n{text}" for title, text in ratio_tables(mine, at_limits).items()]
+        pages[operation] = "\n\n".join(parts) + "\n"
+    return pages
+
+
+def index_parts(
+    settings: Settings, taken: Taken, compared: Taken, rows: list[Row], at_limits: list[Row], pages: list[str]
+) -> list[str]:
+    done = sum(len(by) for of in taken.ns.values() for by in of.values())
+    parts = [
+        "# phicoll's collectives beside MPI",
+        "What is measured, and how: `docs/measuring-collectives.md`. Times are medians; ratios are taken within "
+        "rounds, the best other chosen on odd rounds and compared on even ones, intervals corrected after Holm over "
+        "all rows. copy: time of the copy probe between the ranks' own memories over phicoll's; heap: the same with "
+        f"all buffers in shared memory. Seed {settings.seed}, up to {settings.launches} x {settings.rounds} rounds"
+        + (f" in {settings.minutes:g} minutes" if settings.minutes else "")
+        + f", {done} samples.",
+    ]
+    if settings.ended:
+        parts.append(f"**The run was {settings.ended}: this is what it had until then.**")
+    parts += [
+        "Pages: " + ", ".join(f"[{operation}]({operation}.md)" for operation in pages)
+        if pages
+        else "No samples.",
+        "## The machine\n\n" + table(["what", "value"], machine_rows(settings, taken), (0, 1)),
+        "## Against the best other\n\n" + summary(rows, at_limits),
+        "Geometric means of (best other's time / phicoll's time):\n\n"
+        + geomean_table(rows, len(settings.cpus)),
+    ]
+    if by_hand := versus(taken, "phicoll", HAND):
+        parts.append("## Two ranks, 8 bytes, against a loop written by hand\n\n" + hand_table(by_hand))
+    if at_limits:
+        words = [at_limit(row) for row in at_limits]
+        parts.append(
+            f"## At least {LEAST_COPY_SHARE:.0%} of the copy probe, from 1 MB on\n\n"
+            f"Met at {words.count('met')} of {len(words)} points, missed at {words.count('missed')}.\n\n"
+            + limit_table(at_limits)
+        )
+    parts.append(consistency(taken))
+    if compared.ns:
+        parts.append(claims_part(settings, compared))
+    return [*parts, *left_out(settings, taken, compared)]
+
+
+def summary(rows: list[Row], at_limits: list[Row]) -> str:
+    met = {row.point for row in at_limits if at_limit(row) == "met"}
+    count = {
+        word: sum(row.verdict == word for row in rows) for word in ("not slower", "slower", "unresolved")
+    }
+    excused = sum(row.verdict in ("slower", "unresolved") and row.point in met for row in rows)
+    return (
+        f"{count['not slower']} of {len(rows)} points not slower than the best other, {count['slower']} slower, "
+        f"{count['unresolved']} unresolved; {excused} of these two are at the copy limit."
+    )
+
+
+def consistency(taken: Taken) -> str:
+    rows = compositions(taken)
+    words = [row.verdict for row in rows]
+    missing = {o for o, _ in COMPOSITIONS} - {row.point.operation for row in rows}
+    text = (
+        "## Self-consistency\n\nphicoll's operation over its composition from others (p: number of ranks; "
+        "the others' sizes in brackets): "
+        f"{words.count('not slower')} of {len(rows)} not slower, {words.count('slower')} slower, "
+        f"{words.count('unresolved')} unresolved."
+    )
+    if missing and rows:
+        text += f" Without samples of all parts: {', '.join(sorted(missing))}."
+    return text + ("\n\n" + composition_table(rows) if rows else "")
+
+
+def claims_part(settings: Settings, compared: Taken) -> str:
+    from phicoll.claims import check_data
+
+    found = check_data(as_results(compared, "threads", len(settings.cpus)))
+    return "## The papers' statements on order\n\n" + table(
+        ["claim", "paper", "statement", "its conditions", "verdict here", "measured", "under"],
+        [
+            [f.claim.number, f.claim.paper, f.claim.statement, f.claim.conditions, f.verdict, f.measured, f.under]
+            for f in found
+        ],
+        range(7),
+    )  # fmt: skip
+
+
+def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
+    parts = []
+    if taken.dropped or taken.failed or taken.wrong:
+        parts.append(
+            "## Took no part\n\nWho does not answer in time is out from that size on, with that number of ranks.\n\n"
+            + out_table(taken)
+        )
+    if compared.dropped or compared.failed or compared.wrong:
+        parts.append("Of the papers' statements:\n\n" + out_table(compared))
+    if taken.notes:
+        parts.append("\n".join(f"- {note}" for note in taken.notes))
+    missing = [point for point in settings.points if point not in taken.ns]
+    for title, points in (
+        ("More than 1 GB in all, not measured", settings.large), ("Not reached in the time", missing),
+    ):  # fmt: skip
+        if points:
+            by_setting: dict[str, list[str]] = {}
+            for point in points:
+                by_setting.setdefault(point.title(), []).append(size_text(point.size))
+            parts.append(
+                f"## {title}\n\n"
+                + "\n".join(f"- {of}: {', '.join(sizes)}" for of, sizes in by_setting.items())
+            )
+    return parts
+
+
+def machine_rows(settings: Settings, taken: Taken) -> list[list[str]]:
+    """The machine, and what each system says of itself."""
+    import phicoll
+    from phicoll import _core
+
+    facts: dict[str, Any] = _core.facts()
+    caches = [
+        f"L{c['level']} {c['type']} {int(c['size_bytes']) >> 10} KB"
+        for c in _core.caches(settings.cpus[0])
+        if c.get("size_bytes")
+    ]
+    places = {place["cpu"]: place for place in _core.topology()}
+    return [
+        ["CPU", str(facts.get("cpu_model", "unknown"))],
+        ["CPUs used", "; ".join(where(cpu, places.get(cpu, {})) for cpu in settings.cpus)],
+        ["allowed CPUs", f"{len(_core.allowed_cpus())}, quota {_core.cpu_quota() or 'none'}"],
+        ["caches", ", ".join(caches)],
+        ["memory", f"{int(facts.get('memory_bytes', 0)) >> 30} GB"],
+        *([name.replace("_", " "), str(facts[name])] for name in (
+            "kernel", "virtualisation", "container", "governor", "boost", "huge_pages", "huge_pages_shared",
+        ) if name in facts),
+        ["phicoll", f"{phicoll.__version__}, {settings.kind}"],
+        *([name, str(taken.facts[name].get("library", "")).splitlines()[0][:90]] for name in settings.mpis
+          if taken.facts.get(name, {}).get("library")),
+    ]  # fmt: skip
+
+
+def where(cpu: int, place: dict[str, int]) -> str:
+    return f"{cpu} (core {place.get('core', '?')}, package {place.get('package', '?')})"

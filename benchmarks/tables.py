@@ -1,0 +1,189 @@
+"""The tables of a report, in Markdown that is readable as it is."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from mpi_peers import duration
+from points import Taken, size_text
+from verdicts import LEAST_COPY_SHARE, Row, at_limit, at_most, geomean_speed
+
+HEADLINE = ("broadcast", "reduce", "allreduce", "allgather", "alltoall")
+#: Ranges of sizes whose geometric means have targets: with a CPU for each rank, and with fewer.
+SMALL, LARGE = (8, 4 << 10), (32 << 10, 16 << 20)
+TARGETS = {"small": 2.0, "large": 1.4, "crowded": 2.0}
+BACK_TO_BACK_LINES = {"broadcast": 0.25, "allreduce": 1.5, "allgather": 1.5, "alltoall": 1.5}
+WINDOW_RATIO = 1.15
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+    """Cells padded to columns; the columns in `left` are aligned to the left."""
+    cells = [[str(cell).replace("|", "/") for cell in row] for row in (head, *rows)]
+    widths = [max(3, *(len(row[i]) for row in cells)) for i in range(len(head))]
+    pad = [str.ljust if i in left else str.rjust for i in range(len(head))]
+    lines = [
+        "| " + " | ".join(p(c, w) for p, c, w in zip(pad, row, widths, strict=True)) + " |" for row in cells
+    ]
+    rule = "|" + "|".join("-" * (w + 1) + ("-" if i in left else ":") for i, w in enumerate(widths)) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def number(ns: float | None) -> str:
+    return "-" if ns is None else duration(ns)
+
+
+def share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"
+
+
+def plain(value: object) -> str:
+    return "-" if value is None else str(value)
+
+
+def side_by_side(taken: Taken, subjects: Sequence[str], rounds: int) -> str:
+    """Medians of all subjects, a line a point; the ratio of the best of ours to the best of theirs."""
+    parts: list[str] = []
+    for setting in dict.fromkeys(point.setting for point in sorted(taken.ns)):
+        rows = []
+        points = [point for point in sorted(taken.ns) if point.setting == setting]
+        for point in points:
+            medians = {s: taken.median(point, s) for s in subjects}
+            ours = [m for s, m in medians.items() if m is not None and s.startswith("phicoll")]
+            theirs = [m for s, m in medians.items() if m is not None and not s.startswith("phicoll")]
+            line, copy = taken.line_ns.get(point), taken.copy_ns.get(point)
+            rows.append(
+                [
+                    size_text(point.size),
+                    *(
+                        "wrong"
+                        if (point, s) in taken.wrong
+                        else "out"
+                        if m is None and taken.is_out(point, s)
+                        else number(m)
+                        for s, m in medians.items()
+                    ),
+                    f"{min(ours) / statistics.median(line.values()):.2f}" if ours and line else "-",
+                    share(statistics.median(copy.values()) / min(ours)) if ours and copy else "-",
+                    f"{min(ours) / min(theirs):.3f}" if ours and theirs else "-",
+                    taken.effective.get((point, "phicoll"), ""),
+                ]
+            )
+        head = ["bytes", *subjects, "lines", "copy", "best/MPI", "auto took"]
+        parts.append(
+            f"{points[0].title()}: medians of {rounds} rounds\n\n" + table(head, rows, (len(head) - 1,))
+        )
+    return "\n\n".join(parts)
+
+
+def ratio_tables(rows: Sequence[Row], limits: Sequence[Row] = ()) -> dict[str, str]:
+    """phicoll against the best of the others, with intervals, by setting."""
+    at = {row.point: at_limit(row) for row in limits}
+    found = {}
+    for setting in dict.fromkeys(row.point.setting for row in rows):
+        lines = [
+            [
+                size_text(row.point.size),
+                number(row.ns),
+                f"{row.opponent} {number(row.opponent_ns)}" if row.opponent else "-",
+                plain(row.ratio),
+                verdict_of(row, at.get(row.point, "-")),
+                "-" if row.lines is None else f"{row.lines:.2f}",
+                share(row.copy_share),
+                share(row.heap_share),
+                at.get(row.point, "-"),
+                ", ".join(row.out) or "-",
+                row.effective,
+            ]
+            for row in rows
+            if row.point.setting == setting
+        ]
+        title = next(row.point.title() for row in rows if row.point.setting == setting)
+        found[title] = table(
+            ["bytes", "phicoll", "best other", "time ratio [95 %]", "verdict", "lines", "copy", "heap",
+             f"{LEAST_COPY_SHARE:.0%} of copy", "took no part", "auto took"],
+            lines, (4, 8, 9, 10),
+        )  # fmt: skip
+    return found
+
+
+def verdict_of(row: Row, limit: str) -> str:
+    """Where a copy is at the limit of the machine already, nobody is asked to be faster."""
+    return row.verdict + (
+        ", at the copy limit" if row.verdict in ("slower", "unresolved") and limit == "met" else ""
+    )
+
+
+def geomean_table(rows: Sequence[Row], crowded_from: int) -> str:
+    """How many times as fast as the best other, geometric means by operation; targets where there are any."""
+    lines = []
+    for setting in dict.fromkeys(row.point.setting for row in rows):
+        operation, ranks, definition, buffers = setting
+        of = [row for row in rows if row.point.setting == setting]
+        cells, verdicts = [], []
+        crowded = ranks > crowded_from
+        for name, (least, most) in (("small", SMALL), ("large", LARGE), ("all", (0, 1 << 60))):
+            found = geomean_speed(r for r in of if least <= r.point.size <= most)
+            cells.append(f"{found[0]:.2f}" if found else "-")
+            wanted = TARGETS["crowded"] if crowded else TARGETS.get(name)
+            if found and wanted and operation in HEADLINE and (name != "all") != crowded:
+                verdicts.append(f"{name} {'met' if found[0] >= wanted else f'below {wanted:g}'}")
+        lines.append([operation, str(ranks), f"{definition}, {buffers}", *cells, ", ".join(verdicts) or "-"])
+    return table(
+        ["operation", "ranks", "definition, buffers", "8 B..4 KB", "32 KB..16 MB", "all", "targets"],
+        lines, (0, 2, 6),
+    )  # fmt: skip
+
+
+def hand_table(rows: Sequence[Row]) -> str:
+    """Eight bytes between two ranks beside a loop written by hand, with the targets."""
+    lines = []
+    for row in rows:
+        word = "-"
+        if row.point.definition == "window":
+            word = f"at most {WINDOW_RATIO:g}: {at_most(row.ratio, WINDOW_RATIO)}"
+        elif row.lines is not None and row.point.operation in BACK_TO_BACK_LINES:
+            most = BACK_TO_BACK_LINES[row.point.operation]
+            word = f"at most {most:g} lines: {'met' if row.lines <= most else 'missed'}"
+        lines.append(
+            [
+                row.point.title(), number(row.ns), number(row.opponent_ns), plain(row.ratio),
+                "-" if row.lines is None else f"{row.lines:.2f}", word,
+            ]
+        )  # fmt: skip
+    return table(["operation", "phicoll", "by hand", "time ratio [95 %]", "lines", "target"], lines, (0, 5))
+
+
+def composition_table(rows: Sequence[Row]) -> str:
+    return table(
+        ["operation", "bytes", "composition", "phicoll", "composed", "time ratio [95 %]", "verdict"],
+        [
+            [r.point.title(), size_text(r.point.size), plain(r.opponent), number(r.ns), number(r.opponent_ns),
+             plain(r.ratio), r.verdict]
+            for r in rows
+        ],
+        (0, 2, 6),
+    )  # fmt: skip
+
+
+def limit_table(rows: Sequence[Row]) -> str:
+    return table(
+        ["operation", "bytes", "phicoll", "probe", "time ratio [95 %]", "share", "verdict", "auto took"],
+        [
+            [r.point.title(), size_text(r.point.size), number(r.ns), f"{r.opponent} {number(r.opponent_ns)}",
+             plain(r.ratio), share(r.copy_share), at_limit(r), r.effective]
+            for r in rows
+        ],
+        (0, 3, 6, 7),
+    )  # fmt: skip
+
+
+def out_table(taken: Taken) -> str:
+    """Who took no part where, and why."""
+    lines = [
+        [subject, f"{operation}, {ranks} ranks, from {size_text(size)} on", why]
+        for (subject, operation, ranks), (size, why) in sorted(taken.dropped.items())
+    ]
+    lines += [[subject, str(point), why] for (point, subject), why in sorted(taken.failed.items())]
+    lines += [[subject, str(point), "a wrong result"] for point, subject in sorted(taken.wrong)]
+    return table(["system", "where", "why"], lines, (0, 1, 2))

@@ -1,0 +1,264 @@
+"""What the rounds say. Ratios are taken within rounds.
+
+"The best of the others" is chosen on odd rounds and compared on even ones; the interval is the sign test's, corrected
+after Holm over the rows of one table.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from points import Point, Round, Taken
+
+#: "Not slower": the upper bound of the time ratio is at most this.
+NOT_SLOWER = 1.03
+#: From here on at least this share of what the copy probe reaches is wanted.
+LEAST_LIMIT_BYTES, LEAST_COPY_SHARE = 1 << 20, 0.8
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Time over time within rounds: median and interval. `enough`: whether the rounds suffice for its confidence."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+    enough: bool
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} [{self.low:.2f}, {self.high:.2f}]" + ("" if self.enough else "?")
+
+
+@dataclass
+class Row:
+    """One point: phicoll against an opponent (the best of the others, a composition, the copy probe)."""
+
+    point: Point
+    subject: str
+    ns: float
+    opponent: str | None = None
+    opponent_ns: float | None = None
+    logs: list[float] = field(default_factory=list)
+    ratio: Ratio | None = None
+    lines: float | None = None
+    copy_share: float | None = None
+    heap_share: float | None = None
+    effective: str = ""
+    out: Sequence[str] = ()
+
+    @property
+    def verdict(self) -> str:
+        if self.ratio is None:
+            return "-"
+        found = at_most(self.ratio, NOT_SLOWER)
+        return {"met": "not slower", "missed": "slower"}.get(found, "unresolved")
+
+
+def at_most(ratio: Ratio | None, most: float) -> str:
+    """Whether a time ratio is at most so much: met, missed or not resolved; "-" where there is none."""
+    if ratio is None:
+        return "-"
+    if not ratio.enough:
+        return "not resolved"
+    return "met" if ratio.high <= most else "missed" if ratio.low > most else "not resolved"
+
+
+def split(rounds: Iterable[Round]) -> tuple[list[Round], list[Round]]:
+    """Odd and even ones by their position: launches may have an odd number each."""
+    ordered = sorted(rounds)
+    return ordered[1::2], ordered[0::2]
+
+
+def log_ratios(over: dict[Round, float], under: dict[Round, float], rounds: Iterable[Round]) -> list[float]:
+    return [math.log(over[at] / under[at]) for at in rounds if at in over and at in under]
+
+
+def best_of(by: dict[str, dict[Round, float]], rounds: Sequence[Round]) -> str | None:
+    """The one with the lowest median over these rounds."""
+    medians = {
+        name: statistics.median(values[at] for at in rounds if at in values)
+        for name, values in by.items()
+        if any(at in values for at in rounds)
+    }
+    return min(medians, key=lambda name: medians[name]) if medians else None
+
+
+def rows_of(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | None = None) -> list[Row]:
+    """A row a point that the subject was measured at, against the best of the MPIs; intervals hold together over the
+    table."""
+    rows = []
+    for point in sorted(taken.ns if points is None else set(points) & set(taken.ns)):
+        mine = taken.ns[point].get(subject)
+        median = taken.median(point, subject)
+        if mine is None or median is None:
+            continue
+        row = Row(point, subject, median, effective=taken.effective.get((point, subject), ""))
+        row.out = [s for s in taken.out_at(point) if not s.startswith("phicoll")]
+        others = {
+            s: by
+            for s, by in taken.ns[point].items()
+            if not s.startswith("phicoll") and (point, s) not in taken.wrong
+        }
+        odd, even = split(mine)
+        row.opponent = best_of(others, odd or even)
+        if row.opponent is not None:
+            row.opponent_ns = taken.median(point, row.opponent)
+            row.logs = log_ratios(mine, others[row.opponent], even)
+        row.lines = middle(mine, taken.line_ns.get(point))
+        row.copy_share = inverse(middle(mine, taken.copy_ns.get(point)))
+        row.heap_share = inverse(middle(mine, taken.heap_ns.get(point)))
+        rows.append(row)
+    judge(rows)
+    return rows
+
+
+def versus(taken: Taken, subject: str, opponent: str) -> list[Row]:
+    """A row a point that has both."""
+    rows = []
+    for point in sorted(taken.ns):
+        by = taken.ns[point]
+        median, other = taken.median(point, subject), taken.median(point, opponent)
+        if median is None or other is None:
+            continue
+        row = Row(
+            point, subject, median, opponent, other, effective=taken.effective.get((point, subject), "")
+        )
+        row.logs = log_ratios(by[subject], by[opponent], by[subject])
+        row.lines = middle(by[subject], taken.line_ns.get(point))
+        rows.append(row)
+    judge(rows)
+    return rows
+
+
+def limits(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | None = None) -> list[Row]:
+    """A row for each point of LEAST_LIMIT_BYTES and more: phicoll over the copy probe of the same rounds, between the
+    ranks' own memories. Where the kernel copies nothing across, over the one within shared memory."""
+    rows = []
+    for point in sorted(taken.ns if points is None else set(points) & set(taken.ns)):
+        median = taken.median(point, subject)
+        if median is None or point.size < LEAST_LIMIT_BYTES:
+            continue
+        for name, probe in (
+            ("copy", taken.copy_ns.get(point)),
+            ("copy in shared memory", taken.heap_ns.get(point)),
+        ):
+            if probe:
+                mine = taken.ns[point][subject]
+                row = Row(point, subject, median, name, statistics.median(probe.values()))
+                row.logs = log_ratios(mine, probe, mine)
+                row.copy_share = inverse(middle(mine, probe))
+                row.effective = taken.effective.get((point, subject), "")
+                rows.append(row)
+                break
+    judge(rows)
+    return rows
+
+
+def at_limit(row: Row) -> str:
+    """The word on a row of `limits`: at least LEAST_COPY_SHARE."""
+    return at_most(row.ratio, 1 / LEAST_COPY_SHARE)
+
+
+def inverse(value: float | None) -> float | None:
+    return 1 / value if value else None
+
+
+def middle(over: dict[Round, float], under: dict[Round, float] | None) -> float | None:
+    """The median ratio over the rounds that have both."""
+    logs = log_ratios(over, under, over) if under else []
+    return math.exp(statistics.median(logs)) if logs else None
+
+
+def judge(rows: Sequence[Row]) -> None:
+    """Intervals of all rows at levels after Holm."""
+    import numpy as np
+
+    from phicoll import _core
+    from phicoll.compare.best import holm_levels
+    from phicoll.compare.units import CONFIDENCE, estimate
+
+    with_logs = [row for row in rows if row.logs]
+    levels, _ = holm_levels([float(_core.sign_test(np.array(row.logs))) for row in with_logs], CONFIDENCE)
+    for row, level in zip(with_logs, levels, strict=True):
+        found = estimate(np.array(row.logs), level)
+        row.ratio = Ratio(
+            math.exp(found.median), math.exp(found.low), math.exp(found.high), len(row.logs), found.enough
+        )
+
+
+def geomean_speed(rows: Iterable[Row]) -> tuple[float, int] | None:
+    """Geometric mean of the best other's time over ours, and of how many points."""
+    logs = [-math.log(row.ratio.median) for row in rows if row.ratio is not None]
+    return (math.exp(statistics.fmean(logs)), len(logs)) if logs else None
+
+
+#: Operation, and operations that together do at least the same (data that a part has no use for set to nothing), each
+#: with its size over the operation's: 1, or the number of ranks (p) or its inverse.
+COMPOSITIONS = (
+    ("broadcast", (("allgather", "1"),)),
+    ("broadcast", (("scatter", "1/p"), ("allgather", "1/p"))),
+    ("reduce", (("allreduce", "1"),)),
+    ("reduce", (("reduce_scatter", "1/p"), ("gather", "1/p"))),
+    ("allreduce", (("reduce", "1"), ("broadcast", "1"))),
+    ("allreduce", (("reduce_scatter", "1/p"), ("allgather", "1/p"))),
+    # The last rank has the sum of all.
+    ("allreduce", (("scan", "1"), ("broadcast", "1"))),
+    ("gather", (("allgather", "1"),)),
+    ("gather", (("alltoall", "1"),)),
+    ("scatter", (("alltoall", "1"),)),
+    ("scatter", (("broadcast", "p"),)),
+    ("allgather", (("alltoall", "1"),)),
+    ("allgather", (("gather", "1"), ("broadcast", "p"))),
+    ("alltoall", (("allgather", "p"),)),
+    ("reduce_scatter", (("reduce", "p"), ("scatter", "1"))),
+    ("reduce_scatter", (("allreduce", "p"),)),
+    # Rank q's block for rank r is its operand where q <= r, and the neutral element elsewhere.
+    ("scan", (("reduce_scatter", "1"),)),
+)
+
+
+def scaled(size: int, factor: str, ranks: int) -> int:
+    return size * ranks if factor == "p" else size // ranks if factor == "1/p" else size
+
+
+def parts_of(point: Point) -> list[tuple[str, list[Point]]]:
+    """The compositions of a point: in words, and the points of their parts."""
+    found = []
+    for operation, parts in COMPOSITIONS:
+        divides = all(factor != "1/p" or point.size % (4 * point.ranks) == 0 for _, factor in parts)
+        if operation != point.operation or not divides:
+            continue
+        words = " + ".join(part if factor == "1" else f"{part} ({factor})" for part, factor in parts)
+        at = [
+            replace(point, operation=part, size=scaled(point.size, factor, point.ranks))
+            for part, factor in parts
+        ]
+        found.append((words, at))
+    return found
+
+
+def compositions(taken: Taken, subject: str = "phicoll") -> list[Row]:
+    """Each operation against its composition from others, in the same rounds; `opponent` names the parts."""
+    rows = []
+    for point in sorted(taken.ns):
+        mine = taken.ns[point].get(subject)
+        median = taken.median(point, subject)
+        if mine is None or median is None:
+            continue
+        for words, at_points in parts_of(point):
+            of_parts = [taken.ns.get(part, {}).get(subject) for part in at_points]
+            if any(values is None for values in of_parts):
+                continue
+            total = {
+                at: sum(v[at] for v in of_parts if v) for at in mine if all(v and at in v for v in of_parts)
+            }
+            row = Row(point, subject, median, words)
+            row.opponent_ns = statistics.median(total.values()) if total else None
+            row.logs = log_ratios(mine, total, mine)
+            rows.append(row)
+    judge(rows)
+    return rows

@@ -1,0 +1,241 @@
+"""How benchmarks/rounds.py drives systems: bounds, who is out, early ends. The systems and the clock are made up."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+
+import collectives
+import report
+import rounds
+from peer_errors import PeerError, PeerTimeoutError
+from phicoll_peer import OPERATIONS
+from points import Point, Taken
+
+NAMES = ("quick", "slow")
+
+
+class Clock:
+    """Time that passes only where something made up takes some."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class MadeUpPeer:
+    """Takes `seconds(operation, size)` for a sample, or as long as it may."""
+
+    def __init__(self, made: MadeUpSystems, name: str, ranks: int) -> None:
+        self.made, self.name, self.ranks = made, name, ranks
+        self.failed: str | None = None
+        self.facts = {"library": f"{name} 1.0", "ranks": ranks}
+
+    def run(self, operation: str, size: int, *args: Any, timeout_s: float, **options: Any) -> dict[str, Any]:
+        assert self.failed is None, "a peer that failed is not asked again"
+        operation = OPERATIONS.get(operation, operation)
+        self.made.asked.append((self.name, operation, size))
+        takes = self.made.seconds(self.name, operation, size)
+        if isinstance(takes, Exception):
+            raise takes
+        self.made.clock.now += min(takes, timeout_s)
+        if takes > timeout_s:
+            self.failed = "no answer"
+            raise PeerTimeoutError(f"{self.name}: no answer within {timeout_s:g} s")
+        return {"ns": takes * 1e9, "calls": 4, "capped": False, "verified": True, "effective": "made-up"}
+
+    def probe(self, seed: int, timeout_s: float) -> dict[str, Any]:
+        return {"pingpong_ns": 50.0}
+
+    def copy(self, operation: str, size: int, buffers: str, seed: int, timeout_s: float) -> dict[str, Any]:
+        return {"private_ns": 1e6, "heap_ns": 5e5, "ways": {}}
+
+    def close(self) -> None:
+        self.made.closed += 1
+
+
+class MadeUpSystems:
+    def __init__(self, slow: dict[str, float | Exception] | None = None, start_s: float = 0.1) -> None:
+        self.mpis: Sequence[str] = NAMES
+        self.type = ""
+        self.clock = Clock()
+        self.asked: list[tuple[str, str, int]] = []
+        self.slow, self.start_s = slow or {}, start_s
+        self.started, self.closed = 0, 0
+
+    def seconds(self, name: str, operation: str, size: int) -> float | Exception:
+        found = self.slow.get(f"{name} {operation} {size}", self.slow.get(name, 0.01))
+        return found
+
+    def start_phicoll(self, ranks: int, start_s: float) -> MadeUpPeer:
+        return self.start_mpi("phicoll", ranks, start_s)
+
+    def start_mpi(self, name: str, ranks: int, start_s: float) -> MadeUpPeer:
+        self.started += 1
+        self.clock.now += self.start_s
+        return MadeUpPeer(self, name, ranks)
+
+
+def run(systems: MadeUpSystems, points: Sequence[Point], **options: Any) -> Taken:
+    options = {"rounds": 6, "launches": 1, "sample_s": 5.0, "clock": systems.clock} | options
+    return rounds.take(points, lambda point: ["phicoll", *NAMES], systems=systems, **options)
+
+
+def points_of(
+    operation: str = "broadcast", sizes: Sequence[int] = (8, 64, 512, 4096), ranks: int = 2
+) -> list[Point]:
+    return [Point(operation, ranks, "loop", "fresh", size) for size in sizes]
+
+
+def test_who_does_not_answer_is_out_from_that_size_on_and_the_time_is_lost_once() -> None:
+    systems = MadeUpSystems({"slow broadcast 512": 100.0, "slow broadcast 4096": 100.0})
+    points = [*points_of(), *points_of("reduce"), *points_of(ranks=4)]
+    taken = run(systems, points)
+    at = [size for name, operation, size in systems.asked if (name, operation) == ("slow", "broadcast")]
+    # Two ranks and four ranks are asked for 512 bytes once each, and never for more.
+    assert at.count(512) == 2
+    assert 4096 not in at
+    assert systems.clock.now < 2 * 5.0 + 10.0
+    assert set(taken.dropped) == {("slow", "broadcast", 2), ("slow", "broadcast", 4)}
+    assert {size for size, _ in taken.dropped.values()} == {512}
+    assert taken.out_at(points[3]) == ["slow"]
+    assert taken.out_at(points[1]) == []
+    assert "slow" in taken.ns[Point("reduce", 2, "loop", "fresh", 4096)]
+    assert len(taken.ns[points[3]]["quick"]) == 6
+    assert not taken.ended
+
+
+def test_who_refuses_or_dies_is_out_at_that_point_only() -> None:
+    systems = MadeUpSystems({"slow broadcast 64": PeerError("slow: refused")})
+    taken = run(systems, points_of())
+    assert [size for name, _, size in systems.asked if name == "slow"].count(64) == 1
+    assert "slow" in taken.ns[points_of()[3]]
+    assert [str(point) for point, _ in taken.failed] == ["broadcast, 2 ranks, loop, fresh, 64"]
+
+
+def test_a_job_that_was_killed_is_started_again() -> None:
+    systems = MadeUpSystems({"slow broadcast 4096": 100.0})
+    taken = run(systems, [*points_of(), *points_of("reduce")])
+    assert systems.started == 3 + 1
+    assert len(taken.ns[points_of("reduce")[3]]["slow"]) == 6
+
+
+@pytest.mark.parametrize("seconds", [20.0, 60.0, 600.0])
+def test_the_time_is_kept_whatever_the_systems_do(seconds: float) -> None:
+    systems = MadeUpSystems({"quick": 0.4, "slow": 4.9, "phicoll": 0.3}, start_s=1.0)
+    points = [*points_of(), *points_of("reduce"), *points_of(ranks=4), *points_of(ranks=8)]
+    taken = run(systems, points, rounds=1000, launches=2, seconds=seconds)
+    assert taken.ended == "the time was over"
+    assert systems.clock.now <= 1.1 * seconds
+    assert not taken.dropped  # none took longer than a sample may; what the end cut off is nobody's fault
+    assert len({point.ranks for point in taken.ns}) == 3 or seconds < 60
+
+
+def test_every_number_of_ranks_gets_its_share_of_the_time() -> None:
+    systems = MadeUpSystems({"quick": 0.1, "slow": 0.1, "phicoll": 0.1})
+    points = [*points_of(ranks=2), *points_of(ranks=4), *points_of(ranks=8)]
+    taken = run(systems, points, rounds=1000, seconds=300.0)
+    done = {
+        ranks: sum(len(taken.ns[p]["phicoll"]) for p in points if p.ranks == ranks) for ranks in (2, 4, 8)
+    }
+    assert min(done.values()) > 0.8 * max(done.values())
+
+
+def test_a_bound_follows_the_time_that_there_is() -> None:
+    assert rounds.sample_bound(540) == pytest.approx(5.4)
+    assert rounds.sample_bound(60) == 3
+    assert rounds.sample_bound(float("inf")) == 60
+
+
+def test_an_interrupt_keeps_what_there_is_and_ends_the_systems(tmp_path: Path) -> None:
+    systems = MadeUpSystems()
+    seconds = systems.seconds
+
+    def interrupted(name: str, operation: str, size: int) -> float | Exception:
+        if len(systems.asked) > 30:
+            raise collectives.Ended("interrupted by SIGTERM")
+        return seconds(name, operation, size)
+
+    systems.seconds = interrupted  # type: ignore[method-assign]
+    taken = run(systems, points_of(), out=tmp_path / "samples.jsonl")
+    assert taken.ended == "interrupted by SIGTERM"
+    assert systems.closed == systems.started == 3
+    assert sum(len(by) for of in taken.ns.values() for by in of.values()) == 30
+    with (tmp_path / "samples.jsonl").open("a") as cut:
+        cut.write('{"point": {"oper')
+    again = Taken.read(tmp_path / "samples.jsonl")
+    assert again.ns == taken.ns
+    assert again.facts["slow"]["library"] == "slow 1.0"
+
+
+def test_a_system_that_does_not_start_is_told_and_the_others_go_on() -> None:
+    systems = MadeUpSystems()
+    start = systems.start_mpi
+
+    def refuse(name: str, ranks: int, start_s: float) -> MadeUpPeer:
+        if name == "slow" or (name, ranks) == ("phicoll", 4):
+            raise PeerError(f"{name} is not there")
+        return start(name, ranks, start_s)
+
+    systems.start_mpi = refuse  # type: ignore[method-assign]
+    taken = run(systems, [*points_of(), *points_of(ranks=4)])
+    assert any("slow did not start with 2 ranks" in note for note in taken.notes)
+    assert any("phicoll did not start with 4 ranks" in note for note in taken.notes)
+    assert set(taken.ns) == set(points_of())
+    assert set(taken.subjects()) == {"phicoll", "quick"}
+
+
+def arguments(folder: Path, **options: Any) -> argparse.Namespace:
+    plain = {
+        "report": folder, "full": False, "sizes": "8,1M", "operations": "broadcast,scan", "again": False, "seed": 1,
+        "rounds": 12, "launches": 1, "minutes": 0, "kind": "processes", "cap_ms": 20.0,
+    }  # fmt: skip
+    return argparse.Namespace(**(plain | options))
+
+
+def test_a_report_that_is_interrupted_has_tables_and_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    systems = MadeUpSystems({"slow broadcast 1048576": 100.0})
+    seconds = systems.seconds
+
+    def interrupted(name: str, operation: str, size: int) -> float | Exception:
+        if len(systems.asked) > 150:
+            raise collectives.Ended("interrupted by SIGINT")
+        return seconds(name, operation, size)
+
+    systems.seconds = interrupted  # type: ignore[method-assign]
+    monkeypatch.setattr(collectives, "Systems", lambda *given, **named: systems)
+    assert collectives.report(arguments(tmp_path), [0, 1], [2, 4], NAMES) == 130
+    page = (tmp_path / "README.md").read_text()
+    assert "interrupted by SIGINT" in page
+    assert "## The machine" in page
+    assert "slow   | broadcast, " in page  # who took no part
+    assert "quick 1.0" in page
+    assert (tmp_path / "collectives-broadcast.png").stat().st_size > 1000
+    table = (tmp_path / "broadcast.md").read_text()
+    assert "80% of copy" in table
+    # The same once more from the samples, without measuring.
+    asked = len(systems.asked)
+    (tmp_path / "broadcast.md").unlink()
+    assert collectives.report(arguments(tmp_path, again=True), [0, 1], [2, 4], NAMES) == 0
+    assert (tmp_path / "broadcast.md").read_text() == table
+    assert len(systems.asked) == asked
+
+
+def test_a_report_without_a_sample_is_still_one(tmp_path: Path) -> None:
+    point = points_of()[0]
+    settings = report.Settings(
+        tmp_path, [0], [], 1, 1, 1, 1.0, [point], [], "processes", "interrupted by SIGTERM"
+    )
+    assert report.write_report(settings) == 130
+    assert "Not reached in the time" in (tmp_path / "README.md").read_text()
