@@ -13,6 +13,7 @@ Times are in nanoseconds, sizes in cache lines of 64 bytes unless a name says ot
 from __future__ import annotations
 
 from phicoll.models.band import Band
+from phicoll.models.comparison import ComparedRuns, compare_with_runs
 from phicoll.models.constant import CONSTANTS, KINDS, Constant
 from phicoll.models.machine_model import MachineModel, machine_model
 from phicoll.models.predict import Prediction, modelled, predict
@@ -25,9 +26,11 @@ __all__ = [
     "SANDY_BRIDGE_E5_2670",
     "XEON_PHI_5110P",
     "Band",
+    "ComparedRuns",
     "Constant",
     "MachineModel",
     "Prediction",
+    "compare_with_runs",
     "machine_model",
     "modelled",
     "predict",

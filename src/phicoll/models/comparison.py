@@ -1,0 +1,402 @@
+"""Predictions held against runs: for each subject of a result the model's band and the samples, and orders.
+
+Source: ramos-hoefler-2013 section 4.4, figures 4.4 to 4.8, where box plots of samples lie on the min-max band.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phicoll.errors import ArgumentError, Error
+from phicoll.models.checks import check_choice
+from phicoll.models.contention import INTERCEPTS
+from phicoll.models.machine_model import MachineModel, machine_model
+from phicoll.models.predict import STARTS, Prediction, modelled, predict
+from phicoll.registry import short_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from phicoll.results import Results
+    from phicoll.subject import Subject
+
+__all__ = ["Compared", "ComparedRuns", "Order", "compare_with_runs", "kendall_tau"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One subject's samples on its band. Times in ns; ``samples`` are single calls, of a measured loop its means."""
+
+    subject: Subject
+    spec: str  #: as it ran: the levels and ways that were in effect
+    prediction: Prediction
+    samples: NDArray[np.float64]
+
+    @property
+    def name(self) -> str:
+        """The algorithm with those parameters that are not its defaults, as it was asked for."""
+        return short_name(self.subject)
+
+    @property
+    def kind(self) -> str:
+        """``simulated`` or ``measured``."""
+        return "simulated" if self.subject.simulated else "measured"
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.samples))
+
+    @property
+    def inside(self) -> float:
+        """Share of the samples inside the band, its ends included."""
+        low, high = self.prediction.low_ns, self.prediction.high_ns
+        return float(np.mean((self.samples >= low) & (self.samples <= high)))
+
+    @property
+    def below(self) -> float:
+        """Share of the samples below the minimum."""
+        return float(np.mean(self.samples < self.prediction.low_ns))
+
+    @property
+    def above(self) -> float:
+        """Share above the maximum."""
+        return float(np.mean(self.samples > self.prediction.high_ns))
+
+    @property
+    def over_low(self) -> float:
+        """The median over the band's lower end: below 1 it was faster than the model's best case."""
+        return self.median / self.prediction.low_ns
+
+    @property
+    def over_high(self) -> float:
+        """The median over the upper end: above 1 it was slower than the worst case."""
+        return self.median / self.prediction.high_ns
+
+    @property
+    def setting(self) -> tuple[Any, ...]:
+        """All that is alike among algorithms that can be put in order."""
+        return self.subject.setting
+
+    def to_dict(self) -> dict[str, Any]:
+        s, p = self.subject, self.prediction
+        return {
+            "operation": s.operation,
+            "algorithm": s.algorithm,
+            "name": self.name,
+            "spec": self.spec,
+            "kind": self.kind,
+            "mode": s.mode,
+            "machine": s.machine,
+            "ranks": s.ranks,
+            "size_bytes": s.size_bytes,
+            "definition": s.definition,
+            "start": s.start,
+            "buffers": s.buffers,
+            "samples": len(self.samples),
+            "median_ns": self.median,
+            "low_ns": p.low_ns,
+            "high_ns": p.high_ns,
+            "inside": self.inside,
+            "below": self.below,
+            "above": self.above,
+            "median_over_low": self.over_low,
+            "median_over_high": self.over_high,
+            "constants": len(p.used),
+            "assumed": len(p.assumed),
+            "assumed_names": ", ".join(p.assumed),
+            "source": p.source,
+        }
+
+
+@dataclass(frozen=True)
+class Order:
+    """Algorithms of one setting, as predicted and as they ran; ``rows`` are in order of their medians."""
+
+    rows: tuple[Compared, ...]
+
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """Names by their medians."""
+        return tuple(row.name for row in self.rows)
+
+    def predicted(self, by: str = "low") -> tuple[str, ...]:
+        """Names by the band's ``low`` or ``high`` end."""
+        return tuple(row.name for row in sorted(self.rows, key=lambda row: end(row, by)))
+
+    def tau(self, by: str = "low") -> float:
+        """Kendall's tau-b between prediction and medians: 1 the same order, -1 the reverse; NaN where all are alike."""
+        return kendall_tau([end(row, by) for row in self.rows], [row.median for row in self.rows])
+
+    def loss(self, by: str = "low") -> float:
+        """What taking the predicted best costs: its median over the best median, less 1."""
+        chosen = min(self.rows, key=lambda row: end(row, by))
+        return chosen.median / self.rows[0].median - 1
+
+    def to_dict(self) -> dict[str, Any]:
+        s = self.rows[0].subject
+        return {
+            "operation": s.operation,
+            "kind": self.rows[0].kind,
+            "mode": s.mode,
+            "machine": s.machine,
+            "ranks": s.ranks,
+            "size_bytes": s.size_bytes,
+            "definition": s.definition,
+            "start": s.start,
+            "algorithms": len(self.rows),
+            "tau_low": self.tau("low"),
+            "tau_high": self.tau("high"),
+            "loss_low": self.loss("low"),
+            "loss_high": self.loss("high"),
+            "observed": " < ".join(self.observed),
+            "predicted": " < ".join(self.predicted()),
+        }
+
+
+def end(row: Compared, by: str) -> float:
+    check_choice("by", by, ("low", "high"))
+    return row.prediction.low_ns if by == "low" else row.prediction.high_ns
+
+
+def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
+    """Kendall's tau-b of two lists of the same length; NaN where one of them has but one value."""
+    a, b = np.asarray(first, float), np.asarray(second, float)
+    if a.shape != b.shape or a.ndim != 1:
+        raise ArgumentError("second", f"shape {b.shape}", f"the first's, {a.shape}")
+    left, right = (np.sign(v[:, None] - v[None, :])[np.triu_indices(len(v), 1)] for v in (a, b))
+    norm = float(np.sqrt(np.sum(left != 0) * np.sum(right != 0)))
+    return float(np.sum(left * right)) / norm if norm else float("nan")
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """Every modelled subject of a result with its band. Shows itself as a table; ``plot`` draws it.
+
+    ``skipped`` are the subjects that were left out, each with the reason.
+    """
+
+    model: MachineModel
+    rows: tuple[Compared, ...]
+    skipped: tuple[tuple[Subject, str], ...]
+
+    @property
+    def inside(self) -> float:
+        """Share of all samples inside their bands, every row weighing the same; NaN without rows."""
+        return float(np.mean([row.inside for row in self.rows])) if self.rows else float("nan")
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """Constants in the predictions that are another machine's."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.prediction.assumed))
+
+    def orders(self) -> tuple[Order, ...]:
+        """An order for each setting with at least two algorithms."""
+        found: dict[tuple[Any, ...], list[Compared]] = {}
+        for row in self.rows:
+            found.setdefault(row.setting, []).append(row)
+        return tuple(
+            Order(tuple(sorted(of, key=lambda row: row.median))) for of in found.values() if len(of) > 1
+        )
+
+    def select(self, **fields: Any) -> ComparedRuns:
+        """The rows whose subjects have these values (``operation="broadcast"``, ``ranks=[2, 60]``)."""
+        for name in fields:
+            if not any(hasattr(row.subject, name) for row in self.rows):
+                raise ArgumentError(
+                    "select", repr(name), "a field of a subject, such as operation, ranks, start"
+                )
+        wanted = {n: set(v) if isinstance(v, list | tuple | set | range) else {v} for n, v in fields.items()}
+        return ComparedRuns(
+            self.model,
+            tuple(r for r in self.rows if all(getattr(r.subject, n) in v for n, v in wanted.items())),
+            self.skipped,
+        )
+
+    def to_dataframe(self, what: str = "bands") -> pd.DataFrame:
+        """``bands``: a row a subject; ``orders``: one a setting; ``skipped``: what was left out. Times in ns."""
+        import pandas as pd
+
+        check_choice("what", what, ("bands", "orders", "skipped"))
+        if what == "skipped":
+            return pd.DataFrame(
+                [{"subject": s.title(), "spec": s.spec, "why": why} for s, why in self.skipped]
+            )
+        rows: Sequence[Compared | Order] = self.rows if what == "bands" else self.orders()
+        return pd.DataFrame([row.to_dict() for row in rows])
+
+    def plot(self, **options: Any) -> Figure:
+        """Bands with box plots of the samples over ranks or sizes; see :func:`phicoll.plots.bands.bands_figure`."""
+        from phicoll.plots.bands import bands_figure
+
+        return bands_figure(self, **options)
+
+    def summary(self) -> str:
+        """One sentence: how many, how much inside, how much assumed."""
+        if not self.rows:
+            return f"no modelled subject; {len(self.skipped)} left out"
+        kinds = " and ".join(dict.fromkeys(row.kind for row in self.rows))
+        taken = f"; assumed from another machine: {', '.join(self.assumed)}" if self.assumed else ""
+        left = f"; {len(self.skipped)} subjects left out" if self.skipped else ""
+        return (
+            f"{len(self.rows)} {kinds} subjects on the bands of {self.model.name}: {self.inside:.0%} of the "
+            f"samples inside{taken}{left}"
+        )
+
+    def __str__(self) -> str:
+        lines = [self.summary()]
+        for r in self.rows:
+            s = r.subject
+            data = f" {s.size_bytes} B" if s.operation != "barrier" else ""
+            lines.append(
+                f"  {s.operation} {r.name:<27}{s.ranks:>4} ranks{data} {s.start:<8}{r.kind} "
+                f"median {r.median:>9.0f} ns, band {r.prediction.low_ns:.0f} to {r.prediction.high_ns:.0f}, "
+                f"{r.inside:.0%} inside"
+            )
+        for order in self.orders():
+            s = order.rows[0].subject
+            lines.append(
+                f"  {s.operation}, {s.ranks} ranks: tau {order.tau():+.2f}; ran {' < '.join(order.observed)}"
+            )
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        heads = (
+            "operation",
+            "algorithm",
+            "ranks",
+            "bytes",
+            "start",
+            "median, us",
+            "band, us",
+            "inside",
+            "assumed",
+        )
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f"<td>{html.escape(str(value))}</td>"
+                for value in (
+                    r.subject.operation,
+                    r.name,
+                    r.subject.ranks,
+                    r.subject.size_bytes or "",
+                    f"{r.subject.start}, {r.kind}",
+                    f"{r.median / 1000:.2f}",
+                    f"{r.prediction.low_ns / 1000:.2f} to {r.prediction.high_ns / 1000:.2f}",
+                    f"{r.inside:.0%}",
+                    f"{len(r.prediction.assumed)} of {len(r.prediction.used)}",
+                )
+            )
+            + "</tr>"
+            for r in self.rows
+        )
+        head = "".join(f"<th>{h}</th>" for h in heads)
+        return f"<p>{html.escape(self.summary())}</p><table><tr>{head}</tr>{rows}</table>"
+
+
+def compare_with_runs(
+    results: Results,
+    model: str | os.PathLike[str] | MachineModel,
+    *,
+    start: str | None = None,
+    b: str = "lines",
+) -> ComparedRuns:
+    """Hold a model's predictions against the samples of a result, measured or simulated.
+
+    Parameters
+    ----------
+    results:
+        What :func:`phicoll.measure`, :func:`phicoll.sweep` or :func:`phicoll.load` returned. Compared is what
+        :func:`~phicoll.models.predict.modelled` lists; levels and ways are those that were in effect.
+    model:
+        A :class:`MachineModel`, or what :func:`machine_model` takes: it need not be the machine that ran.
+    start:
+        Which start the model assumes, ``evicted`` or ``warm``; by default the one that the run had.
+    b:
+        See :func:`phicoll.models.contention.intercept`.
+
+    Left out, with the reason: what no model is about, what was not verified, ranks that share a CPU or a core (rounds
+    labelled same-core too), and whatever needs a constant that the model does not have.
+
+    Raises
+    ------
+    ArgumentError
+        A model or start that does not exist; no samples.
+    """
+    found = machine_model(model)
+    check_choice("b", b, INTERCEPTS)
+    if start is not None:
+        check_choice("start", start, STARTS)
+    if not results.observations.all:
+        raise ArgumentError("results", "no samples", "at least one")
+    rows: list[Compared] = []
+    skipped: list[tuple[Subject, str]] = []
+    names = modelled()
+    for subject, observations in results.observations.by_subject.items():
+        point = observations[0].point
+        why = unfit(subject, point, all(o.verified for o in observations), names)
+        if not why:
+            spec = spec_in_effect(subject, point)
+            size = 0 if subject.operation == "barrier" else subject.size_bytes
+            try:
+                prediction = predict(
+                    subject.operation, spec, subject.ranks, size, found, start=start or subject.start, b=b
+                )
+            except Error as error:
+                why = str(error)
+            else:
+                calls = np.array([ns for o in observations for ns in o.call_values()], dtype=float)
+                rows.append(Compared(subject, spec, prediction, calls))
+                continue
+        skipped.append((subject, why))
+    return ComparedRuns(found, tuple(rows), tuple(skipped))
+
+
+def unfit(
+    subject: Subject, point: Mapping[str, Any], verified: bool, names: Mapping[str, Sequence[str]]
+) -> str:
+    """Why no model is about this subject, or nothing."""
+    if not verified:
+        return "not verified"
+    if subject.algorithm not in names.get(subject.operation, ()):
+        return f"no model of {subject.operation} {subject.algorithm}"
+    if subject.ranks < 2:
+        return "a single rank"
+    if subject.delay_ns or subject.imbalance_ns:
+        return "ranks were delayed between calls"
+    if subject.oversubscribed:
+        return "ranks share a CPU: models give each one of its own"
+    if subject.label == "same-core":
+        return "both CPUs were one core in these rounds"
+    if subject.simulated and share_cores(subject, point):
+        return "ranks share a core: models give each one of its own"
+    return ""
+
+
+def share_cores(subject: Subject, point: Mapping[str, Any]) -> bool:
+    from phicoll.machine import load_machine
+
+    try:
+        machine = load_machine(subject.machine)
+    except Error:  # a file that is not here: placements of one rank a core are all that can be known
+        return subject.placement == "compact"
+    each = max(1, machine.contexts // machine.cores)
+    cores = [cpu // each for cpu in point.get("cpus") or json.loads(subject.cpus)]
+    return len(set(cores)) < len(cores)
+
+
+def spec_in_effect(subject: Subject, point: Mapping[str, Any]) -> str:
+    """The spec with the parameters that were used: levels that the machine's costs decided, say."""
+    effective = point.get("effective") or point.get("parameters")
+    if not effective:
+        return subject.spec
+    return ":".join([subject.algorithm, *(f"{name}={value}" for name, value in effective.items())])

@@ -1,0 +1,176 @@
+"""Min-max bands of a model with box plots of the samples on them, as figures 4.5 to 4.8 of ramos-hoefler-2013."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from phicoll.errors import ArgumentError
+from phicoll.plots.canvas import new_figure
+from phicoll.plots.style import INK, SERIES, plain_log_ticks, tidy
+from phicoll.subject import size_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from phicoll.models.comparison import Compared, ComparedRuns
+
+__all__ = ["bands_figure", "draw_bands", "draw_boxes"]
+
+Over = Literal["ranks", "size_bytes"]
+OVER: tuple[Over, ...] = ("ranks", "size_bytes")
+MOST_TICKS = 12
+
+
+def draw_boxes(
+    ax: Axes, at: Sequence[float], samples: Sequence[Any], width: float | Sequence[float], colour: str
+) -> None:
+    """Box plots as the paper draws them: quartiles, whiskers to the last sample within 1.5 boxes, none drawn beyond."""
+    ax.boxplot(
+        [np.asarray(of) for of in samples],
+        positions=list(at),
+        widths=width,
+        manage_ticks=False,
+        showfliers=False,
+        patch_artist=True,
+        boxprops={"facecolor": "white", "edgecolor": colour, "linewidth": 0.9},
+        medianprops={"color": INK, "linewidth": 1.2},
+        whiskerprops={"color": colour, "linewidth": 0.9},
+        capprops={"color": colour, "linewidth": 0.9},
+        zorder=3,
+    )
+
+
+def draw_bands(
+    ax: Axes,
+    rows: Sequence[Compared],
+    *,
+    over: Over = "ranks",
+    colours: Sequence[str] = SERIES,
+    log: bool = False,
+    legend: bool = True,
+) -> Axes:
+    """Draw one panel: for each algorithm its band, shaded, and a box plot of the samples at each point, in us.
+
+    Parameters
+    ----------
+    ax:
+        Where to draw; returned.
+    rows:
+        Rows of a :class:`~phicoll.models.comparison.ComparedRuns` that differ in algorithm and ``over`` only. Several
+        algorithms stand side by side; two are readable.
+    over:
+        ``ranks`` or ``size_bytes``: the horizontal axis.
+    log:
+        A logarithmic time axis.
+    """
+    if over not in OVER:
+        raise ArgumentError("over", repr(over), ", ".join(OVER))
+    if not rows:
+        ax.text(0.5, 0.5, "nothing modelled to show", ha="center", va="center", transform=ax.transAxes)
+        return ax
+    names = list(dict.fromkeys(row.name for row in rows))
+    points = sorted({getattr(row.subject, over) for row in rows})
+    # Sizes by their number in the row, whatever is between them; ranks as they are.
+    place = {value: float(i if over == "size_bytes" else value) for i, value in enumerate(points)}
+    gap = min((b - a for a, b in zip(place.values(), list(place.values())[1:], strict=False)), default=1.0)
+    width = gap * 0.62 / len(names)
+    for index, name in enumerate(names):
+        of = sorted((row for row in rows if row.name == name), key=lambda row: getattr(row.subject, over))
+        at = [place[getattr(row.subject, over)] for row in of]
+        low, high = (
+            [row.prediction.low_ns / 1000 for row in of],
+            [row.prediction.high_ns / 1000 for row in of],
+        )
+        colour = colours[index % len(colours)]
+        if len(at) > 1:
+            ax.fill_between(at, low, high, color=colour, alpha=0.16, linewidth=0, zorder=1)
+            for side in (low, high):
+                ax.plot(at, side, color=colour, linewidth=1.1, zorder=2)
+        else:
+            ax.bar(at, [high[0] - low[0]], bottom=low, width=gap * 0.9, color=colour, alpha=0.16, zorder=1)
+        beside = (index - (len(names) - 1) / 2) * width
+        draw_boxes(ax, [x + beside for x in at], [row.samples / 1000 for row in of], width * 0.85, colour)
+        ax.plot([], [], color=colour, linewidth=6, alpha=0.35, label=name)
+    ticks = points[:: -(-len(points) // MOST_TICKS)]
+    ax.set_xticks(
+        [place[value] for value in ticks], [size_text(v) if over == "size_bytes" else str(v) for v in ticks]
+    )
+    ax.set_xlabel("size of the message" if over == "size_bytes" else "ranks")
+    ax.set_ylabel("time of a call, us")
+    if log:
+        values = [
+            v for row in rows for v in (row.prediction.low_ns, row.prediction.high_ns, *row.samples) if v > 0
+        ]
+        bottom, top = min(values) / 1000 / 1.15, max(values) / 1000 * 1.15
+        plain_log_ticks(ax, "y", bottom, top)
+        ax.set_ylim(bottom, top)
+    else:
+        ax.set_ylim(bottom=0)
+    tidy(ax, "y")
+    if legend and len(names) > 1:
+        ax.legend(frameon=False, fontsize=7.5)
+    return ax
+
+
+def bands_figure(
+    compared: ComparedRuns, *, over: Over | None = None, log: bool = False, columns: int = 2
+) -> Figure:
+    """A panel for each algorithm, start and setting: band and box plots.
+
+    Parameters
+    ----------
+    over:
+        ``ranks`` or ``size_bytes``; by default sizes where there are more of them than rank counts.
+    log:
+        Logarithmic time axes.
+    columns:
+        Panels beside each other.
+
+    Raises
+    ------
+    ArgumentError
+        Nothing to show, an axis that does not exist.
+    """
+    if not compared.rows:
+        raise ArgumentError("compared", "no modelled subject", "at least one")
+    if over is None:
+        sizes, ranks = (
+            {getattr(row.subject, name) for row in compared.rows} for name in ("size_bytes", "ranks")
+        )
+        over = "size_bytes" if len(sizes) > len(ranks) else "ranks"
+    panels: dict[tuple[Any, ...], list[Compared]] = {}
+    for row in compared.rows:
+        panels.setdefault(panel_of(row, over), []).append(row)
+    across = min(columns, len(panels))
+    down = -(-len(panels) // across)
+    figure = new_figure(5.2 * across, 2.9 * down)
+    axes = figure.subplots(down, across, squeeze=False)
+    for index, (ax, of) in enumerate(zip(axes.flat, panels.values(), strict=False)):
+        colour = SERIES[index % len(SERIES)]
+        draw_bands(ax, of, over=over, colours=[colour], log=log)
+        ax.set_title(title_of(of, over), loc="left")
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    return figure
+
+
+def panel_of(row: Compared, over: str) -> tuple[Any, ...]:
+    s = row.subject
+    other = s.ranks if over == "size_bytes" else s.size_bytes
+    return (s.operation, row.name, s.machine, s.mode, s.definition, s.start, s.buffers, other)
+
+
+def title_of(rows: Sequence[Compared], over: str) -> str:
+    s = rows[0].subject
+    words = [f"{s.operation} {rows[0].name}"]
+    if over == "size_bytes":
+        words.append(f"{s.ranks} ranks")
+    elif s.operation != "barrier":
+        words.append(size_text(s.size_bytes))
+    where = f"simulated, {s.machine}" if s.simulated else f"measured, {s.mode}"
+    inside = np.mean([row.inside for row in rows])
+    return f"{', '.join(words)}\n{where}, {s.start} start; {inside:.0%} inside"
