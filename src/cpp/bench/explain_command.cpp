@@ -37,7 +37,7 @@ int explain_command(const std::vector<std::string>& words) {
                      .front();
   options.placement = arguments.text("--placement", options.placement);
   const int ranks = static_cast<int>(arguments.integer("--ranks", machine.contexts(), 1, machine.contexts()));
-  const Shape shape = sim::place_on_machine(machine, ranks, options.placement);
+  const Shape shape = sim::place_on_machine(machine, ranks, options.placement, sim::tuning_of(machine));
   const std::string definition = arguments.text("--definition", "loop");
   if (definition != "loop" && definition != "window")
     throw ArgumentError("definition", "'" + definition + "'", "loop or window");

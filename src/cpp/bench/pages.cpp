@@ -104,9 +104,13 @@ const std::vector<CommandPage>& command_pages() {
            {"--oversubscribe", "", "", "allow more ranks than CPUs", ""},
            {"--delay-ns", "NS", "0", "between the barriers of a loop", ""},
            {"--imbalance-ns", "NS", "0", "largest random delay of a rank in a loop", ""},
-           {"--start", "S", "warm", "warm; evicted: flags flushed before each call (window only)", ""},
+           {"--start", "S", "warm",
+            "warm; evicted: the algorithm's flags and slots are in memory alone before each call (window "
+            "only)",
+            ""},
            {"--wait", "POLICY", "adaptive; with --machine: pause(1)",
             "spin, pause, pause(n), yield, adaptive", ""},
+           {"--tuning", "FILE", "PHICOLL_TUNING", "a tuning table that auto asks; none: its rules", ""},
            {"--seed", "N", "drawn; with --machine: 1", "of places, orders and delays", ""},
            {"--libiomp5", "PATH", "", "Intel's OpenMP library, if it is not found by itself", ""},
            {"--lock-wait", "S", "30", "how long to wait for CPUs that another measurement uses", ""},
@@ -123,7 +127,7 @@ const std::vector<CommandPage>& command_pages() {
             ""},
        },
        "With --machine, what only threads and processes have is refused: --mode, --launches, --calls, "
-       "--window-calls,\n--budget, --target-width, --oversubscribe, --delay-ns, --imbalance-ns, --start, "
+       "--window-calls,\n--budget, --target-width, --oversubscribe, --delay-ns, --imbalance-ns, "
        "--libiomp5, --lock-wait.\n",
        {0, 1, 2, 3, 130}},
       {"compare",
@@ -188,16 +192,19 @@ const std::vector<CommandPage>& command_pages() {
        "the papers' memory kernels: read latency, ping-pong, contention, bandwidth (docs/kernels.md)",
        {
            {"--ranks", "2,4,8..32:8", "2", "numbers of ranks", ""},
-           {"--state", "M,E,S,I", "", "the parameter `state` of each kernel, each value in turn", ""},
-           {"--receive", "M,E,S,I", "", "the parameter `receive`", ""},
+           {"--state", "M,E,S,F,I", "", "the parameter `state` of each kernel, each value in turn", ""},
+           {"--receive", "M,E,S,F,I", "", "the parameter `receive`", ""},
            {"--lines", "N,...", "", "the parameter `lines`", ""},
            {"--machine", "M", "",
             "simulate M instead of measuring here: a name (phicoll-bench list machines) or a machine file, "
             "perhaps with changes such as xeon-phi-5110p:ring.hop=0",
             ""},
-           {"--where", "W", "scatter",
-            "compact, scatter, balanced, or CPUs such as 0,4-7; with --machine also a distance of the first "
-            "two ranks: same-core, adjacent, middle, maximum, same-package, other-package, or a core",
+           {"--where", "W", "scatter; switch: same-cpu; pair-bandwidth:pattern=across: across-packages",
+            "compact, scatter, balanced, CPUs such as 0,4-7, or where the second rank is from the first: "
+            "same-cpu, same-core, same-l3, other-l3, other-package, across-packages (half of the ranks "
+            "each); "
+            "with --machine: same-core, adjacent, middle, maximum, same-package, other-package, "
+            "across-packages, or a core",
             ""},
            {"--samples", "N", "1000; with --machine: 200", "samples of each rank", ""},
            {"--wait", "POLICY", "spin", "how ranks poll: spin, pause, pause(n), yield, adaptive", ""},
@@ -207,7 +214,8 @@ const std::vector<CommandPage>& command_pages() {
            {"-o", "FILE", "",
             "append records here (docs/records.md); - is standard output, without the table", "--output"},
        },
-       "Kernels: read-latency, ping-pong, multi-line, contention, read-by-all, stream.\n",
+       "Kernels: read-latency, ping-pong, multi-line, pair-bandwidth, contention, read-by-all, stream, "
+       "switch.\n",
        {0, 1, 2, 3, 130}},
       {"doctor", "", "what on this machine would spoil a measurement", {}, "", {0, 2}},
   };

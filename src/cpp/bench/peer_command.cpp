@@ -60,7 +60,7 @@ class Peer {
   Peer(const measure::SetConfig& config, const Shape& shape, const measure::ClockFacts& clock)
       : clock_(clock.clock) {
     set_.mode = config.mode;
-    set_.shape = shape;
+    set_.shape = measure::tuned(shape, config.mode);
     const measure::WorkerSet::Program program = {"/proc/self/exe", {"--worker", config.mode}, {}};
     set_.workers.reset(new measure::WorkerSet(config, program, most_calls, clock_));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 
 #include "bench/arguments.hpp"
@@ -14,6 +15,7 @@
 #include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"
+#include "phicoll/group/tuning.hpp"
 #include "phicoll/measure/clock_facts.hpp"
 #include "phicoll/measure/random.hpp"
 #include "phicoll/measure/resume.hpp"
@@ -70,9 +72,7 @@ measure::Settings parse_settings(const Arguments& arguments, Operation operation
   settings.imbalance_ns = arguments.number("--imbalance-ns", 0, 0);
   settings.wait = to_string(parse_wait_policy(arguments.text("--wait", "adaptive")));
   settings.start = arguments.choices("--start", "warm", {"warm", "evicted"}).at(0);
-  if (settings.start == "evicted" && settings.definitions != std::vector<std::string>{"window"})
-    throw ArgumentError("start", "'evicted' with definition loop",
-                        "evicted with definition window alone: back-to-back calls leave no time to evict");
+  measure::check_start(settings.start, settings.definitions);
   settings.progress = arguments.has("--progress") || arguments.has("--progress-ack");
   settings.resume = arguments.has("--resume");
   settings.output = arguments.text("-o", "-");
@@ -82,6 +82,8 @@ measure::Settings parse_settings(const Arguments& arguments, Operation operation
   const std::uint64_t drawn = measure::mix_seed(static_cast<std::uint64_t>(std::time(nullptr)),
                                                 static_cast<std::uint64_t>(getpid())) >>
                               11;
+  if (const auto tuning = load_tuning(tuning_source(), TuningMode::threads))
+    settings.tuning = tuning->table.name() + " " + tuning->table.digest();
   settings.seed = static_cast<std::uint64_t>(
       arguments.integer("--seed", static_cast<std::int64_t>(drawn), 0, std::int64_t{1} << 53));
   return settings;
@@ -95,6 +97,8 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
     throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
   const Operation operation =
       measure::parse_operation(arguments.alone().empty() ? "" : arguments.alone().front());
+  // Before any thread: the ranks' groups, in processes of their own, take it from there too.
+  if (arguments.has("--tuning")) setenv("PHICOLL_TUNING", arguments.text("--tuning", "").c_str(), 1);
   if (arguments.has("--machine")) return run_simulated(arguments, whole_line);
   refuse_options(arguments, simulated_options(), "only with --machine");
   measure::Settings settings = parse_settings(arguments, operation);

@@ -46,10 +46,11 @@ namespace {
 sim::SimulatedSettings parse_settings(const Arguments& arguments) {
   refuse_options(arguments,
                  {"--mode", "--launches", "--calls", "--window-calls", "--budget", "--target-width",
-                  "--oversubscribe", "--delay-ns", "--imbalance-ns", "--start", "--libiomp5", "--lock-wait"},
+                  "--oversubscribe", "--delay-ns", "--imbalance-ns", "--libiomp5", "--lock-wait"},
                  "only without --machine");
   sim::SimulatedSettings settings;
   settings.machine = sim::load_machine(arguments.text("--machine", ""));
+  settings.tuning = sim::tuning_of(settings.machine);
   bool left_out = false;
   const Operation operation =
       measure::parse_operation(arguments.alone().empty() ? "barrier" : arguments.alone().front());
@@ -64,6 +65,7 @@ sim::SimulatedSettings parse_settings(const Arguments& arguments) {
   settings.ranks = measure::parse_ranks(arguments.text("--ranks", "2"));
   settings.placement = arguments.text("--placement", settings.placement);
   settings.definitions = arguments.choices("--definition", "loop", {"loop", "window"});
+  settings.start = arguments.choices("--start", "warm", {"warm", "evicted"}).at(0);
   settings.episodes =
       static_cast<int>(arguments.integer("--episodes", settings.episodes, 1, sim::most_episodes));
   settings.warm_up =

@@ -9,6 +9,8 @@ PYBIND11_MODULE(_core, module) {
   register_registry(module);
   register_machine(module);
   register_machines(module);
+  register_optima(module);
+  register_machine_fit(module);
   register_doctor(module);
   register_statistics(module);
   register_counting(module);
@@ -17,5 +19,6 @@ PYBIND11_MODULE(_core, module) {
   register_explain(module);
   register_group(module);
   register_program(module);
+  register_tuning(module);
   register_validation(module);
 }

@@ -13,6 +13,8 @@ void register_errors(py::module_& module);
 void register_registry(py::module_& module);
 void register_machine(py::module_& module);
 void register_machines(py::module_& module);
+void register_optima(py::module_& module);
+void register_machine_fit(py::module_& module);
 void register_doctor(py::module_& module);
 void register_statistics(py::module_& module);
 void register_counting(py::module_& module);
@@ -21,6 +23,7 @@ void register_kernels(py::module_& module);
 void register_explain(py::module_& module);
 void register_group(py::module_& module);
 void register_program(py::module_& module);
+void register_tuning(py::module_& module);
 void register_validation(py::module_& module);
 
 }  // namespace bindings

@@ -30,7 +30,8 @@ py::tuple explain(const std::string& machine, const std::string& algorithm, int 
     const Operation what = measure::parse_operation(operation);
     const AlgorithmSpec spec =
         what == Operation::barrier ? sim::simulated_barrier(algorithm) : family(what).parse(algorithm);
-    const Shape shape = sim::place_on_machine(loaded, ranks == 0 ? loaded.contexts() : ranks, placement);
+    const Shape shape = sim::place_on_machine(loaded, ranks == 0 ? loaded.contexts() : ranks, placement,
+                                              sim::tuning_of(loaded));
     sim::ExplainOptions options;
     options.work = sim::simulated_works(what, {size}, {buffers}, type, op).front();
     options.placement = placement;

@@ -23,8 +23,11 @@ namespace bindings {
 namespace {
 
 GroupOptions make_options(const std::string& wait, const std::string& placement, std::size_t memory_limit,
-                          std::size_t heap_limit, std::int64_t timeout_ms) {
+                          std::size_t heap_limit, std::int64_t timeout_ms, const std::string& tuning,
+                          const std::string& tuning_foreign) {
   GroupOptions options;
+  options.tuning = tuning;
+  options.tuning_foreign = tuning_foreign;
   options.wait = parse_wait_policy(wait);
   options.placement = placement;
   options.memory_limit = memory_limit;
@@ -37,9 +40,11 @@ GroupOptions make_options(const std::string& wait, const std::string& placement,
 class LaunchedGroup {
  public:
   LaunchedGroup(int ranks, const std::string& placement, std::size_t memory_limit, std::size_t heap_limit,
-                std::int64_t timeout_ms, std::int64_t attach_timeout_ms)
+                std::int64_t timeout_ms, std::int64_t attach_timeout_ms, const std::string& tuning,
+                const std::string& tuning_foreign)
       : ranks_(ranks) {
-    GroupOptions options = make_options("adaptive", placement, memory_limit, heap_limit, timeout_ms);
+    GroupOptions options =
+        make_options("adaptive", placement, memory_limit, heap_limit, timeout_ms, tuning, tuning_foreign);
     options.attach_timeout_ms = attach_timeout_ms;
     memory_ = ProcessGroup::create_memory(ranks, options);
     header().launcher_pid = static_cast<std::int32_t>(getpid());
@@ -90,9 +95,10 @@ std::shared_ptr<CommunicatorHandle> join_from_environment(const std::string& wai
 
 /// Calls function(communicator) on every rank, each on a thread of its own; the function raises nothing.
 void run_threads(int ranks, const std::string& placement, std::size_t memory_limit, std::size_t heap_limit,
-                 std::int64_t timeout_ms, const std::string& wait, const py::function& function) {
+                 std::int64_t timeout_ms, const std::string& wait, const py::function& function,
+                 const std::string& tuning, const std::string& tuning_foreign) {
   const auto group = std::make_shared<ThreadGroup>(
-      ranks, make_options(wait, placement, memory_limit, heap_limit, timeout_ms));
+      ranks, make_options(wait, placement, memory_limit, heap_limit, timeout_ms, tuning, tuning_foreign));
   py::gil_scoped_release released;
   group->run([&](Communicator& communicator) {
     py::gil_scoped_acquire locked;
@@ -130,9 +136,11 @@ void register_group(py::module_& module) {
   remember_main_thread();
 
   py::class_<LaunchedGroup>(module, "LaunchedGroup")
-      .def(py::init<int, const std::string&, std::size_t, std::size_t, std::int64_t, std::int64_t>(),
+      .def(py::init<int, const std::string&, std::size_t, std::size_t, std::int64_t, std::int64_t,
+                    const std::string&, const std::string&>(),
            py::arg("ranks"), py::arg("placement"), py::arg("memory_limit"), py::arg("heap_limit"),
-           py::arg("timeout_ms"), py::arg("attach_timeout_ms"))
+           py::arg("timeout_ms"), py::arg("attach_timeout_ms"), py::arg("tuning") = "",
+           py::arg("tuning_foreign") = "")
       .def_property_readonly("descriptor", &LaunchedGroup::descriptor)
       .def_property_readonly("broken", &LaunchedGroup::broken)
       .def("started", &LaunchedGroup::started, py::arg("rank"), py::arg("pid"))
@@ -199,7 +207,8 @@ void register_group(py::module_& module) {
   module.def("join_from_environment", &join_from_environment, py::arg("wait") = "adaptive");
   module.def("alone", &Handle::alone, py::arg("memory_limit") = std::size_t{64} << 20);
   module.def("run_threads", &run_threads, py::arg("ranks"), py::arg("placement"), py::arg("memory_limit"),
-             py::arg("heap_limit"), py::arg("timeout_ms"), py::arg("wait"), py::arg("function"));
+             py::arg("heap_limit"), py::arg("timeout_ms"), py::arg("wait"), py::arg("function"),
+             py::arg("tuning") = "", py::arg("tuning_foreign") = "");
   module.def("die_with_parent", &die_with_parent, py::arg("parent"));
 }
 

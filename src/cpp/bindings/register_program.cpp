@@ -86,8 +86,9 @@ py::tuple run_program(const std::string& how, int ranks, std::uint64_t seed,
       sim::SimOptions settings;
       settings.seed = machine_seed;
       settings.start_skew = 1000;
-      found = sim::run_program_simulated(program, loaded, sim::place_on_machine(loaded, ranks, "balanced"),
-                                         settings)
+      found = sim::run_program_simulated(
+                  program, loaded, sim::place_on_machine(loaded, ranks, "balanced", sim::tuning_of(loaded)),
+                  settings)
                   .buffers;
     } else if (how == "counted") {
       found = sim::run_program_counted(program, Shape::unknown(ranks)).buffers;

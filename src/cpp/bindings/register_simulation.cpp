@@ -41,13 +41,14 @@ py::dict plan_simulation(const std::string& operation, const std::string& machin
                          const py::object& seed, const std::string& resume,
                          const std::vector<std::string>& command, const std::vector<std::uint64_t>& sizes,
                          const std::vector<std::string>& buffers, const std::string& type,
-                         const std::string& op) {
+                         const std::string& op, const std::string& start) {
   const Operation what = measure::parse_operation(operation);
   sim::SimulatedSettings settings;
   settings.machine = sim::load_machine(machine);
   bool left_out = false;
   settings.algorithms = sim::parse_simulated_algorithms(what, algorithm, &left_out);
   settings.works = sim::simulated_works(what, sizes, buffers, type, op);
+  settings.tuning = sim::tuning_of(settings.machine);
   settings.ranks = ranks;
   settings.placement = placement;
   settings.definitions = definitions;
@@ -55,6 +56,7 @@ py::dict plan_simulation(const std::string& operation, const std::string& machin
   settings.warm_up = warm_up;
   settings.rounds = rounds;
   settings.skew_ns = skew_ns;
+  settings.start = start;
   settings.wait = to_string(parse_wait_policy(wait));
   if (!seed.is_none()) settings.seed = seed.cast<std::uint64_t>();
   std::vector<sim::SimulatedPoint> points = sim::plan_points(settings);
@@ -109,7 +111,7 @@ void register_simulation(py::module_& module) {
              py::arg("seed"), py::arg("resume"), py::arg("command"),
              py::arg("sizes") = std::vector<std::uint64_t>(),
              py::arg("buffers") = std::vector<std::string>{"fresh"}, py::arg("type") = "float32",
-             py::arg("op") = "sum");
+             py::arg("op") = "sum", py::arg("start") = "warm");
   module.def("simulate_point", &simulate_point, py::arg("task"));
   module.def(
       "stop_simulating", [](bool stop) { stopping.store(stop, std::memory_order_relaxed); }, py::arg("stop"));

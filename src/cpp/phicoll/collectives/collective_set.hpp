@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/make.hpp"
 #include "phicoll/collectives/operation.hpp"
@@ -66,11 +67,7 @@ class CollectiveSet {
   }
 
  private:
-  AlgorithmChoice automatic(const CallFacts& facts) const {
-    AlgorithmChoice choice = choose(*shape_, facts);
-    if (most_ != SIZE_MAX) choice.spec = family(facts.operation).fitting(choice.spec, *shape_, most_);
-    return choice;
-  }
+  AlgorithmChoice automatic(const CallFacts& facts) const { return automatic_choice(*shape_, facts, most_); }
 
   // Beside the size: what else a choice may hang on.
   static unsigned kind_of(const CallFacts& f) {

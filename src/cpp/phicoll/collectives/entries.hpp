@@ -102,7 +102,8 @@ Family::Entry data_entry_of() {
 /// `auto` of an operation that moves data: chosen for each call, so it has no memory and no parameters.
 inline Family::Entry auto_entry() {
   return Family::Entry{
-      AlgorithmInfo{"auto", Origin::phicoll, "phicoll", "for each call the one that rules take", {}},
+      AlgorithmInfo{
+          "auto", Origin::phicoll, "phicoll", "for each call the one that a tuning table or rules take", {}},
       [](const std::string& name, const ParameterValues& given) {
         ParameterParser(name, given).refuse_unknown();
         AlgorithmSpec spec;

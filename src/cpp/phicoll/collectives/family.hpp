@@ -61,7 +61,7 @@ class Family {
 /// The family of an operation.
 const Family& family(Operation operation);
 
-/// What `auto` takes for a call that moves data, and why. Rules; a tuning table comes before them.
+/// The rules behind `auto` for a call that moves data; automatic_choice() asks a tuning table first.
 AlgorithmChoice choose(const Shape& shape, const CallFacts& facts);
 
 }  // namespace phicoll

@@ -38,6 +38,7 @@ struct AlgorithmChoice {
   std::string why;
   std::size_t least = 0;        ///< of an operation that moves data: the choice holds from so many bytes
   std::size_t most = SIZE_MAX;  ///< to so many
+  std::string given{};          ///< the spec as a tuning table's row has it; empty: by the rules
 };
 
 /// A name for several algorithms: what a paper tested.

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <exception>
 
+#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/signature.hpp"
 #include "phicoll/errors.hpp"
 
@@ -161,7 +162,18 @@ void Communicator::select_barrier_at(const AlgorithmSpec& spec, std::size_t plac
   set_barrier(spec, &place);
 }
 
-void Communicator::set_barrier(const AlgorithmSpec& spec, const std::size_t* place) {
+void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* place) {
+  AlgorithmSpec spec = asked;
+  std::string reason;
+  if (asked.name == "auto") {
+    AlgorithmChoice choice = automatic_barrier(shape_, region_.bytes());
+    spec = std::move(choice.spec);
+    reason = std::move(choice.why);
+    if (asked.has_wait) {
+      spec.has_wait = true;
+      spec.wait = asked.wait;
+    }
+  }
   // Whether it fits is seen before the former one goes, and by all ranks alike: a refusal is without effect.
   const std::size_t bytes = barrier_footprint(effective_barrier(spec, shape_), shape_);
   Region trial = region_;
@@ -174,7 +186,7 @@ void Communicator::set_barrier(const AlgorithmSpec& spec, const std::size_t* pla
   enter_ = nullptr;
   barrier_.reset();
   barrier_.reset(new Barrier(*this, spec, place));
-  reason_ = spec.name == "auto" ? choose_barrier(shape_).why : "";
+  reason_ = std::move(reason);
   barrier_port_ = barrier_->port_;
   entered_ = barrier_->algorithm_.get();
   enter_ = entered_->enter();

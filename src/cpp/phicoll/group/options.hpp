@@ -24,6 +24,12 @@ struct GroupOptions {
   bool cross_copies = true;
   /// A single wait longer than this raises TimeoutError and breaks the group; 0 for never.
   std::int64_t timeout_ms = 0;
+  /// A tuning table that `auto` asks before its rules (docs/tuning.md). Empty: the environment's
+  /// PHICOLL_TUNING, where that is empty too: none; `none`: none.
+  std::string tuning;
+  /// What to do with a table of another machine: `refuse`, or `use` it with a warning. Empty: the
+  /// environment's PHICOLL_TUNING_FOREIGN, else refuse.
+  std::string tuning_foreign;
   /// How long programs that attach wait for the group to be complete.
   std::int64_t attach_timeout_ms = 30000;
 };

@@ -14,6 +14,7 @@
 #include "phicoll/group/cross_copies.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/name_server.hpp"
+#include "phicoll/group/tuning.hpp"
 #include "phicoll/group/watcher.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
@@ -55,16 +56,27 @@ void started(const os::SharedMemory& shared, int rank, pid_t pid) {
                                                          std::memory_order_release);
 }
 
+/// Where the group's tuning table lies, as pack_tuning made it.
+std::string packed_tuning(const os::SharedMemory& shared) {
+  const ProcessHeader& header = header_of(shared);
+  return std::string(
+      static_cast<const char*>(shared.data()) + GroupLayout::total(header.region_bytes, header.heap_bytes),
+      header.tuning_bytes);
+}
+
 /// The same on every rank, also where programs that attach may use different CPUs: as the group's maker had
 /// it.
-Shape shape_of(const ProcessHeader& header, bool crowded) {
+Shape shape_of(const os::SharedMemory& memory, bool crowded) {
+  const ProcessHeader& header = header_of(memory);
   std::vector<Place> places;
   bool placed = false;
   for (int r = 0; r < header.ranks; ++r) {
     places.push_back(header.members[r].place);
     placed = placed || places.back().cpu >= 0;
   }
-  return placed ? Shape(std::move(places)) : Shape::unknown(header.ranks, crowded);
+  Shape shape = placed ? Shape(std::move(places)) : Shape::unknown(header.ranks, crowded);
+  if (header.tuning_bytes != 0) tune(&shape, unpack_tuning(packed_tuning(memory), header.tuning_cpus));
+  return shape;
 }
 
 std::string missing_ranks(const ProcessHeader& header, int* first) {
@@ -185,18 +197,26 @@ os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& opti
   const Shape shape = shape_on_host(ranks, options.placement);
   check_options(options);
   const std::size_t heap_bytes = heap_bytes_here(options);
-  os::SharedMemory shared =
-      os::SharedMemory::create("phicoll-group", GroupLayout::total(options.memory_limit, heap_bytes));
+  const std::shared_ptr<const Tuning> tuning = load_tuning(tuning_source(options), TuningMode::processes);
+  const std::string packed = tuning != nullptr ? pack_tuning(tuning->table) : std::string();
+  const std::size_t tuning_at = GroupLayout::total(options.memory_limit, heap_bytes);
+  os::SharedMemory shared = os::SharedMemory::create("phicoll-group", tuning_at + packed.size());
   // What every rank touches without asking.
   shared.reserve(0, GroupLayout::region_offset());
   if (heap_bytes != 0) shared.reserve(GroupLayout::heap_offset(options.memory_limit), 1);
   GroupLayout::prepare(shared.data(), options.memory_limit, heap_bytes);
+  if (!packed.empty()) {
+    shared.reserve(tuning_at, packed.size());
+    std::memcpy(static_cast<char*>(shared.data()) + tuning_at, packed.data(), packed.size());
+  }
   Control& control = control_of(shared);
   control.configure(ranks, true, ranks > os::allowed_cpu_count(), options.timeout_ms * 1000000);
   ProcessHeader& header = header_of(shared);
   header.region_bytes = options.memory_limit;
   header.heap_bytes = heap_bytes;
   header.cross_copies = options.cross_copies ? 1 : 0;
+  header.tuning_bytes = packed.size();
+  header.tuning_cpus = os::allowed_cpu_count();
   header.ranks = ranks;
   header.attach_timeout_ms = options.attach_timeout_ms;
   for (int r = 0; r < ranks; ++r) {
@@ -259,7 +279,7 @@ void ProcessGroup::enter(const WaitPolicy& wait) {
   wait_until_complete();
   try_cross_copies(trial);
   communicator_.reset(new Communicator(memory_of(memory_, header.region_bytes, header.heap_bytes), rank,
-                                       shape_of(header, control_of(memory_).crowded()), wait));
+                                       shape_of(memory_, control_of(memory_).crowded()), wait));
 }
 
 ProcessGroup::~ProcessGroup() {
@@ -359,6 +379,21 @@ std::unique_ptr<ProcessGroup> ProcessGroup::from_environment(const WaitPolicy& w
   return join(environment_number(descriptor_variable), rank, wait);
 }
 
+/// One who comes with a table of its own must mean the group's; who has none takes the group's.
+void ProcessGroup::check_same_tuning(const os::SharedMemory& memory, const GroupOptions& options) {
+  const TuningSource source = tuning_source(options);
+  if (source.path.empty()) return;
+  const TuningTable own = TuningTable::read(source.path);
+  const ProcessHeader& header = header_of(memory);
+  const std::string given = "'" + source.path + "', digest " + own.digest();
+  if (header.tuning_bytes == 0)
+    throw ArgumentError("tuning", given, "none, as who made the group gave none; all ranks give the same");
+  const std::shared_ptr<const Tuning> theirs = unpack_tuning(packed_tuning(memory), header.tuning_cpus);
+  if (own.text() != theirs->table.text())
+    throw ArgumentError("tuning", given,
+                        "the group's: '" + theirs->table.name() + "', digest " + theirs->table.digest());
+}
+
 std::unique_ptr<ProcessGroup> ProcessGroup::attach(const std::string& name, int size, int rank,
                                                    const GroupOptions& options) {
   check_ranks(size);
@@ -366,6 +401,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::attach(const std::string& name, int 
     throw ArgumentError("rank", std::to_string(rank), "0.." + std::to_string(size - 1));
   std::unique_ptr<NameServer> server;
   os::SharedMemory memory = NameServer::find_or_serve(name, size, rank, options, server);
+  check_same_tuning(memory, options);
   std::unique_ptr<ProcessGroup> group(new ProcessGroup(std::move(memory), rank, options.wait));
   group->server_ = std::move(server);
   return group;

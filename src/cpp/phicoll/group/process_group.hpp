@@ -55,6 +55,7 @@ class ProcessGroup {
   void enter(const WaitPolicy& wait);
   void wait_until_complete();
   void try_cross_copies(CrossCopyTrial& trial);
+  static void check_same_tuning(const os::SharedMemory& memory, const GroupOptions& options);
 
   class Watcher;
   class NameServer;

@@ -13,7 +13,7 @@
 namespace phicoll {
 
 struct ProcessHeader {
-  static constexpr std::uint64_t expected_magic = 0x3270726f6c6c6970ull;
+  static constexpr std::uint64_t expected_magic = 0x3370726f6c6c6970ull;
 
   enum State : std::uint32_t { absent = 0, claimed = 1, attached = 2, left = 3 };
 
@@ -32,6 +32,8 @@ struct ProcessHeader {
   std::uint64_t magic;
   std::uint64_t region_bytes;
   std::uint64_t heap_bytes;
+  std::uint64_t tuning_bytes;  // of the group's tuning table, behind everything else; 0: there is none
+  std::int32_t tuning_cpus;
   std::int32_t ranks;
   std::int32_t launcher_pid;  // 0 when programs attach by name
   std::int64_t attach_timeout_ms;

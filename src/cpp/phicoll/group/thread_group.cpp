@@ -11,6 +11,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/layout.hpp"
+#include "phicoll/group/tuning.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/membarrier.hpp"
 
@@ -38,6 +39,7 @@ struct ThreadGroup::Memory {
 ThreadGroup::ThreadGroup(int ranks, const GroupOptions& options)
     : options_(options), shape_(shape_on_host(ranks, options.placement)) {
   check_options(options);
+  tune(&shape_, load_tuning(tuning_source(options), TuningMode::threads));
   os::register_membarrier();
 }
 

@@ -44,6 +44,7 @@ std::string Settings::json() const {
   else
     object.null("target_width");
   object.add("placement", placement).add("oversubscribe", oversubscribe).add("wait", wait);
+  if (!tuning.empty()) object.add("tuning", tuning);
   object.raw("algorithms", json_strings(texts))
       .raw("ranks", json_integers(ranks))
       .raw("modes", json_strings(modes));
@@ -90,6 +91,13 @@ std::vector<int> parse_ranks(const std::string& text) {
   for (const int value : ranks)
     if (std::find(unique.begin(), unique.end(), value) == unique.end()) unique.push_back(value);
   return unique;
+}
+
+void check_start(const std::string& start, const std::vector<std::string>& definitions) {
+  if (start != "warm" && start != "evicted") throw ArgumentError("start", "'" + start + "'", "warm, evicted");
+  if (start == "evicted" && definitions != std::vector<std::string>{"window"})
+    throw ArgumentError("start", "'evicted' with definition loop",
+                        "evicted with definition window alone: back-to-back calls leave no time to evict");
 }
 
 void check_settings(const Settings& settings) {

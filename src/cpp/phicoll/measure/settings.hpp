@@ -31,6 +31,7 @@ struct Settings {
   std::uint64_t seed = 1;
   std::string start = "warm";  ///< or evicted: windows only
   std::string wait = "adaptive";
+  std::string tuning;  ///< of the table that `auto` asks: its path and digest; empty: none
   bool progress = false;
   std::string output = "-";
   bool resume = false;
@@ -41,6 +42,9 @@ struct Settings {
 
 /// A list of rank counts such as `2,4,8..32:8` (8, 16, 24, 32). Throws ArgumentError("ranks").
 std::vector<int> parse_ranks(const std::string& text);
+
+/// Throws ArgumentError("start"): `evicted` with another definition than windows alone.
+void check_start(const std::string& start, const std::vector<std::string>& definitions);
 
 /// Refuses what can't run here: ranks over the allowed CPUs without oversubscribe, a bad placement, subjects
 /// of which none applies. Throws ArgumentError.

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
-#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/nearest.hpp"
 #include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/group/tuning.hpp"
 
 namespace phicoll {
 namespace measure {
@@ -108,8 +109,14 @@ std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
   return subjects;
 }
 
+Shape tuned(Shape shape, const std::string& mode) {
+  tune(&shape,
+       load_tuning(tuning_source(), mode == "processes" ? TuningMode::processes : TuningMode::threads));
+  return shape;
+}
+
 AlgorithmChoice choice_of(const Subject& subject, const Shape& shape) {
-  return subject.work.moves_data() ? choose(shape, subject.work.facts()) : choose_barrier(shape);
+  return automatic_choice(shape, subject.work.facts());
 }
 
 AlgorithmSpec effective_subject(const Subject& subject, const Shape& shape) {

@@ -37,6 +37,8 @@ std::vector<Subject> parse_subjects(const std::string& text, const Work& work = 
 
 /// The spec that will really run, of a registry's algorithm: `auto` resolved, values in effect.
 AlgorithmSpec effective_subject(const Subject& subject, const Shape& shape);
+/// A shape with the tuning table that groups of `mode` get from the environment.
+Shape tuned(Shape shape, const std::string& mode);
 /// What `auto` takes, and why.
 AlgorithmChoice choice_of(const Subject& subject, const Shape& shape);
 /// Bytes of shared memory that the subject takes, of a registry's algorithm.

@@ -52,7 +52,7 @@ class Sweep {
 
   void run_all();
   void run_unit(int launch, int ranks, int rounds, double until_s);
-  void start_sets(int launch, int ranks, const Shape& shape);
+  void start_sets(int launch, int ranks, const Shape& placed);
   void add_set(const std::string& mode, const WorkerSet::Program& program, int ranks, const Shape& shape,
                const std::vector<const Subject*>& subjects);
   void verify(LiveSet& set, Point& point, int launch);

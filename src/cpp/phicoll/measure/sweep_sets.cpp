@@ -21,13 +21,16 @@ constexpr std::size_t places_count = 64;
 
 }  // namespace
 
-void Sweep::start_sets(int launch, int ranks, const Shape& shape) {
+void Sweep::start_sets(int launch, int ranks, const Shape& placed) {
   sets_.clear();
   GroupOptions options;
-  std::size_t largest = std::max(Probes::bytes(), std::size_t{4096} + HandCounterPerCpu::footprint(shape) +
-                                                      HandFlatFlags::footprint(shape));
+  std::size_t largest = std::max(Probes::bytes(), std::size_t{4096} + HandCounterPerCpu::footprint(placed) +
+                                                      HandFlatFlags::footprint(placed));
   std::map<std::string, std::vector<const Subject*>> members;
-  for (const std::string& mode : settings_.modes)
+  std::map<std::string, Shape> shapes;
+  for (const std::string& mode : settings_.modes) {
+    shapes[mode] = tuned(placed, mode);
+    const Shape& shape = shapes[mode];
     for (const Subject& subject : settings_.subjects) {
       const std::string spec = subject.text();
       const std::string why = why_not(subject, mode, shape);
@@ -64,6 +67,7 @@ void Sweep::start_sets(int launch, int ranks, const Shape& shape) {
       }
       members[mode].push_back(&subject);
     }
+  }
 
   // The places: as many as a region of some MB gives, the same for every set of the launch.
   const std::size_t room = std::min(places_span, options.memory_limit - first_place - largest);
@@ -74,10 +78,11 @@ void Sweep::start_sets(int launch, int ranks, const Shape& shape) {
 
   // A set of threads or processes is there even if it has no subject: it has the probes.
   for (const std::string& mode : settings_.modes)
-    add_set(mode, mode == "threads" ? programs_.threads : programs_.processes, ranks, shape, members[mode]);
+    add_set(mode, mode == "threads" ? programs_.threads : programs_.processes, ranks, shapes[mode],
+            members[mode]);
   for (const auto& program : programs_.openmp)
     if (!members[program.first].empty())
-      add_set(program.first, program.second, ranks, shape, members[program.first]);
+      add_set(program.first, program.second, ranks, placed, members[program.first]);
 
   for (std::size_t s = 0; s < sets_.size(); ++s)
     for (Point* point : sets_[s]->points) {
@@ -89,7 +94,7 @@ void Sweep::start_sets(int launch, int ranks, const Shape& shape) {
         // launch starts again without it. Who kills a process from outside means the run.
         if (failure.killed()) throw;
         exclude(*sets_[s], *point, failure.what());
-        start_sets(launch, ranks, shape);
+        start_sets(launch, ranks, placed);
         return;
       }
     }

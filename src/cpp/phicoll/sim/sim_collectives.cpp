@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/program.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/sim/cold_start.hpp"
 #include "phicoll/sim/port_collectives.hpp"
 
 namespace phicoll {
@@ -118,9 +120,11 @@ AlgorithmSpec effective_collective(const AlgorithmSpec& spec, const Shape& shape
   const Family& known = family(facts.operation);
   AlgorithmSpec chosen = spec;
   if (spec.name == "auto") {
-    chosen = choose(shape, facts).spec;
-    chosen.has_wait = spec.has_wait;
-    chosen.wait = spec.wait;
+    chosen = automatic_choice(shape, facts).spec;
+    if (spec.has_wait) {
+      chosen.has_wait = true;
+      chosen.wait = spec.wait;
+    }
   }
   known.check_fit(chosen, shape, facts);
   return known.effective(chosen, shape);
@@ -138,6 +142,7 @@ std::vector<Cycles> CollectiveRun::times(bool window) const {
 
 CollectiveRun simulate_collective(const Machine& machine, Operation operation, const AlgorithmSpec& spec,
                                   const Shape& shape, std::size_t bytes, const CollectiveOptions& options) {
+  check_cold_start(options.evicted, options.window);
   const auto ranks = static_cast<std::size_t>(shape.size());
   Subject subject(operation, shape.size(), bytes, options);
   const Program& program = subject.program();
@@ -240,6 +245,7 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
   if (options.window) {
     for (int e = 0; e < total; ++e) {
       if (e == 0 || options.fresh) simulation.run([&](SimPort& port) { prepare(port, e); });
+      if (options.evicted) evict_all(simulation, footprint);
       simulation.run([&](SimPort& port) { one(port, e); });
     }
   } else {

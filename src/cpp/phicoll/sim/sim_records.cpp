@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/point.hpp"
@@ -20,14 +21,11 @@ namespace {
 // `auto` as it is for the shape; its choice is stored as any other barrier would be that is named so.
 AlgorithmSpec resolve(const AlgorithmSpec& spec, const Shape& shape) {
   if (spec.name != "auto") return spec;
-  AlgorithmSpec chosen = choose_barrier(shape).spec;
-  bool left_out = false;
-  std::string text = chosen.name;
-  for (const auto& value : chosen.values)
-    if (value.first != "store") text += ":" + value.first + "=" + value.second;
-  chosen = parse_simulated_barriers(text, &left_out).front();
-  chosen.has_wait = spec.has_wait;
-  chosen.wait = spec.wait;
+  AlgorithmSpec chosen = simulated_choice(automatic_barrier(shape));
+  if (spec.has_wait) {
+    chosen.has_wait = true;
+    chosen.wait = spec.wait;
+  }
   return chosen;
 }
 
@@ -132,7 +130,7 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
     if (one.name == point.spec.name) info = &one;
   std::string chosen = "null";
   if (point.spec.name == "auto") {
-    const AlgorithmChoice choice = work.moves_data() ? choose(shape, work.facts()) : choose_barrier(shape);
+    const AlgorithmChoice choice = automatic_choice(shape, work.facts());
     chosen = JsonObject().add("spec", effective.text()).add("why", choice.why).text();
   }
   std::vector<int> contexts;
@@ -156,6 +154,7 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
       .add("ranks", point.ranks)
       .raw("cpus", measure::json_integers(contexts))
       .add("placement", settings.placement)
+      .add("start", settings.start)
       .raw("observed_cpus", measure::json_integers(contexts))
       .add("oversubscribed", false)
       .add("size_bytes", work.bytes)
@@ -181,6 +180,7 @@ CollectiveOptions collective_options(const measure::Work& work, const BarrierOpt
   found.episodes = options.episodes;
   found.warm_up = options.warm_up;
   found.window = options.window;
+  found.evicted = options.evicted;
   found.simulation = options.simulation;
   found.fresh = work.fresh;
   found.type = work.type;
@@ -190,16 +190,28 @@ CollectiveOptions collective_options(const measure::Work& work, const BarrierOpt
 
 }  // namespace
 
+AlgorithmSpec simulated_choice(const AlgorithmChoice& choice) {
+  std::string text = choice.given;  // a row of a tuning table may say how it is stored
+  if (text.empty()) {
+    text = choice.spec.name;
+    for (const auto& value : choice.spec.values)
+      if (value.first != "store") text += ":" + value.first + "=" + value.second;
+  }
+  bool left_out = false;
+  return parse_simulated_barriers(text, &left_out).front();
+}
+
 PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPoint& point,
                             const std::string& run, const std::atomic<bool>* stop,
                             const Simulator& simulate) {
-  const Shape shape = place_on_machine(settings.machine, point.ranks, settings.placement);
+  const Shape shape = place_on_machine(settings.machine, point.ranks, settings.placement, settings.tuning);
   const measure::Work& work = point.work;
   const AlgorithmSpec resolved =
       work.moves_data() ? effective_collective(point.spec, shape, work.facts()) : resolve(point.spec, shape);
   BarrierOptions options;
   options.episodes = settings.episodes;
   options.warm_up = settings.warm_up;
+  options.evicted = settings.start == "evicted";
   options.simulation.wait = parse_wait_policy(settings.wait);
   options.simulation.start_skew =
       static_cast<Cycles>(std::llround(settings.skew_ns * settings.machine.p.clock_mhz / 1000));

@@ -28,6 +28,9 @@ struct PointRecords {
 using Simulator =
     std::function<BarrierRun(const Machine&, const AlgorithmSpec&, const Shape&, const BarrierOptions&)>;
 
+/// The barrier that `auto` chose, stored as any other would be that is named so in a simulation.
+AlgorithmSpec simulated_choice(const AlgorithmChoice& choice);
+
 /// Simulates the steps of a point. The same settings give the same lines on any host. A failure ends the
 /// point and is part of its record; bad input is thrown. `stop`, if given, ends the point after the step in
 /// hand when it turns true; without any step there are no lines.

@@ -8,8 +8,10 @@
 #include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"
+#include "phicoll/group/tuning.hpp"
 #include "phicoll/measure/point.hpp"
 #include "phicoll/measure/random.hpp"
+#include "phicoll/measure/settings.hpp"
 #include "phicoll/measure/subjects.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/sim/machine_parameters.hpp"
@@ -33,6 +35,27 @@ AlgorithmSpec with_simulated_store(const AlgorithmSpec& spec) {
   return simulated_barrier(text);
 }
 
+std::string costs_json(const LineCosts& costs) {
+  return JsonObject()
+      .add("local", costs.local)
+      .add("remote", costs.remote)
+      .add("memory", costs.memory)
+      .add("contention", costs.contention)
+      .add("further_line", costs.further_line)
+      .text();
+}
+
+LineCosts parse_costs(const JsonValue& value) {
+  const auto whole = [&](const char* name) { return static_cast<std::int64_t>(value[name].number); };
+  LineCosts costs;
+  costs.local = whole("local");
+  costs.remote = whole("remote");
+  costs.memory = whole("memory");
+  costs.contention = whole("contention");
+  costs.further_line = whole("further_line");
+  return costs;
+}
+
 std::string machine_json(const Machine& machine) {
   JsonObject parameters;
   for (const auto& value : machine_values(machine.p)) {
@@ -46,6 +69,7 @@ std::string machine_json(const Machine& machine) {
       .add("digest", machine.digest)
       .add("clock_mhz", machine.p.clock_mhz)
       .raw("parameters", parameters.text())
+      .raw("costs", costs_json(machine.costs))
       .text();
 }
 
@@ -62,6 +86,7 @@ Machine parse_machine(const JsonValue& value) {
   if (machine.digest != value["digest"].string)
     throw Error("simulation: a task for machine " + machine.name + " of digest " + value["digest"].string +
                 ", which this version of phicoll reads as " + machine.digest);
+  machine.costs = parse_costs(value["costs"]);
   return machine;
 }
 
@@ -82,7 +107,7 @@ std::string SimulatedSettings::json() const {
       .add("skew_ns", skew_ns)
       .add("delay_ns", 0)
       .add("imbalance_ns", 0)
-      .add("start", "warm")
+      .add("start", start)
       .null("budget_s")
       .null("target_width")
       .add("placement", placement)
@@ -91,6 +116,7 @@ std::string SimulatedSettings::json() const {
       .raw("algorithms", measure::json_strings(texts))
       .raw("ranks", measure::json_integers(ranks))
       .raw("modes", measure::json_strings({"simulated"}));
+  if (tuning != nullptr) object.add("tuning", tuning->table.name() + " " + tuning->table.digest());
   if (!works.empty() && works.front().moves_data()) {
     const measure::Work& first = works.front();
     std::vector<std::string> sizes, buffers;
@@ -185,13 +211,23 @@ std::vector<AlgorithmSpec> parse_simulated_barriers(const std::string& text, boo
   return specs;
 }
 
-Shape place_on_machine(const Machine& machine, int ranks, const std::string& placement) {
+std::shared_ptr<const Tuning> tuning_of(const Machine& machine) {
+  return load_simulated_tuning(tuning_source(), machine.name, machine.contexts());
+}
+
+Shape place_on_machine(const Machine& machine, int ranks, const std::string& placement,
+                       const std::shared_ptr<const Tuning>& tuning) {
   const std::vector<Place> places = machine.places();
   if (ranks < 1 || ranks > machine.contexts())
     throw ArgumentError("ranks", std::to_string(ranks),
                         "1 to " + std::to_string(machine.contexts()) + ", the contexts of " + machine.name);
   const bool is_list = !placement.empty() && placement[0] >= '0' && placement[0] <= '9';
-  if (!is_list) return place_ranks(ranks, places, parse_placement(placement));
+  if (!is_list) {
+    Shape shape = place_ranks(ranks, places, parse_placement(placement));
+    shape.set_costs(machine.costs);
+    tune(&shape, tuning);
+    return shape;
+  }
   std::vector<int> all;
   for (const Place& place : places) all.push_back(place.cpu);
   const std::vector<int> chosen = os::parse_cpu_list(placement, all);
@@ -202,7 +238,10 @@ Shape place_on_machine(const Machine& machine, int ranks, const std::string& pla
   for (int r = 0; r < ranks; ++r)
     for (const Place& place : places)
       if (place.cpu == chosen[static_cast<std::size_t>(r)]) taken.push_back(place);
-  return Shape(std::move(taken));
+  Shape shape(std::move(taken));
+  shape.set_costs(machine.costs);
+  tune(&shape, tuning);
+  return shape;
 }
 
 std::uint64_t round_seed(std::uint64_t seed, int round) {
@@ -210,9 +249,10 @@ std::uint64_t round_seed(std::uint64_t seed, int round) {
 }
 
 std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings) {
+  measure::check_start(settings.start, settings.definitions);
   std::vector<SimulatedPoint> points;
   for (const int ranks : settings.ranks) {
-    const Shape shape = place_on_machine(settings.machine, ranks, settings.placement);
+    const Shape shape = place_on_machine(settings.machine, ranks, settings.placement, settings.tuning);
     for (const measure::Work& work : settings.works)
       for (const AlgorithmSpec& spec : settings.algorithms) {
         if (!work.moves_data()) {
@@ -286,6 +326,7 @@ std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& p
         .add("fresh", point.work.fresh)
         .add("type", to_string(point.work.type))
         .add("op", to_string(point.work.op));
+  if (settings.tuning != nullptr) object.add("tuning", pack_tuning(settings.tuning->table));
   return object.add("run", run)
       .raw("machine", machine_json(settings.machine))
       .add("point", point.number)
@@ -298,6 +339,7 @@ std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& p
       .add("skew_ns", settings.skew_ns)
       .add("wait", settings.wait)
       .add("seed", settings.seed)
+      .add("start", settings.start)
       .text();
 }
 
@@ -308,10 +350,14 @@ SimulatedTask parse_task(const std::string& text) {
   task.run = value["run"].string;
   task.settings.machine = parse_machine(value["machine"]);
   task.settings.placement = value["placement"].string;
+  if (!value["tuning"].is_null())
+    task.settings.tuning =
+        unpack_tuning(value["tuning"].string, task.settings.machine.contexts(), TuningMode::simulated);
   task.settings.episodes = static_cast<int>(value["episodes"].number);
   task.settings.warm_up = static_cast<int>(value["warm_up"].number);
   task.settings.skew_ns = value["skew_ns"].number;
   task.settings.wait = value["wait"].string;
+  task.settings.start = value["start"].string;
   task.settings.seed = static_cast<std::uint64_t>(value["seed"].number);
   task.point.number = static_cast<int>(value["point"].number);
   if (!value["operation"].is_null()) {

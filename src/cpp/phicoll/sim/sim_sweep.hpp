@@ -4,6 +4,7 @@
 // in any order.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,8 @@ struct SimulatedSettings {
   double skew_ns = 1000;  ///< ranks start, and enter the episodes of a window, within this time of each other
   std::string wait = "pause(1)";
   std::uint64_t seed = 1;
+  std::string start = "warm";  ///< or evicted: flags and slots in memory alone before each call; windows only
+  std::shared_ptr<const Tuning> tuning;  ///< what `auto` asks; null: its rules
 
   /// The record's `settings`.
   std::string json() const;
@@ -57,8 +60,12 @@ std::vector<AlgorithmSpec> parse_simulated_algorithms(Operation operation, const
 /// true), one that is named is refused. Throws ArgumentError("algorithm") and those of parse_barrier.
 std::vector<AlgorithmSpec> parse_simulated_barriers(const std::string& text, bool* left_out);
 
+/// The tuning table that the environment has for a simulated machine; null: none. Throws as load_tuning.
+std::shared_ptr<const Tuning> tuning_of(const Machine& machine);
+
 /// Ranks on a machine's contexts. Throws ArgumentError: more ranks than contexts, a bad placement.
-Shape place_on_machine(const Machine& machine, int ranks, const std::string& placement);
+Shape place_on_machine(const Machine& machine, int ranks, const std::string& placement,
+                       const std::shared_ptr<const Tuning>& tuning = nullptr);
 
 /// The seed of a round, of 53 bits: what the round's Simulation gets.
 std::uint64_t round_seed(std::uint64_t seed, int round);

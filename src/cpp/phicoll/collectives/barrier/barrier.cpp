@@ -1,5 +1,6 @@
 #include "phicoll/collectives/barrier/barrier.hpp"
 
+#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/barrier/registry.hpp"
 #include "phicoll/collectives/barrier/sets.hpp"
 #include "phicoll/collectives/entries.hpp"
@@ -25,7 +26,7 @@ std::vector<Family::Entry> barrier_entries(AlgorithmList<Algorithms...>) {
 }
 
 AlgorithmSpec resolve_auto(const AlgorithmSpec& spec, const Shape& shape) {
-  AlgorithmSpec chosen = effective_barrier(choose_barrier(shape).spec, shape);
+  AlgorithmSpec chosen = effective_barrier(automatic_barrier(shape).spec, shape);
   if (spec.has_wait) {
     chosen.has_wait = true;
     chosen.wait = spec.wait;
@@ -34,7 +35,7 @@ AlgorithmSpec resolve_auto(const AlgorithmSpec& spec, const Shape& shape) {
 }
 
 std::size_t footprint_auto(const AlgorithmSpec&, const Shape& shape) {
-  return barrier_footprint(choose_barrier(shape).spec, shape);
+  return barrier_footprint(automatic_barrier(shape).spec, shape);
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ const Family& barrier_family() {
   static const Family barriers = [] {
     std::vector<Family::Entry> list = barrier_entries(BarrierList{});
     Family::Entry chosen = entries::auto_entry();
-    chosen.info.summary = "the one that rules take for the group's shape";
+    chosen.info.summary = "the one that a tuning table or rules take for the group's shape";
     chosen.effective = resolve_auto;
     chosen.footprint = footprint_auto;
     list.push_back(std::move(chosen));

@@ -38,7 +38,7 @@ AlgorithmSpec effective_barrier(const AlgorithmSpec& spec, const Shape& shape);
 /// Bytes of shared memory that the barrier takes for the shape.
 std::size_t barrier_footprint(const AlgorithmSpec& spec, const Shape& shape);
 
-/// The rules behind `auto`.
+/// The rules behind `auto`; automatic_barrier() asks a tuning table first.
 AlgorithmChoice choose_barrier(const Shape& shape);
 
 }  // namespace phicoll

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/barrier/registry.hpp"
 
@@ -64,7 +65,8 @@ std::unique_ptr<AnyBarrier<Port>> make_from(AlgorithmList<First, Rest...>, const
 /// `spec` from parse_barrier; `auto` is resolved here. The object refers to setup.memory, not to setup.shape.
 template <class Port>
 std::unique_ptr<AnyBarrier<Port>> make_barrier(const AlgorithmSpec& spec, const Setup& setup) {
-  return make_from<Port>(BarrierList{}, spec.name == "auto" ? choose_barrier(setup.shape).spec : spec, setup);
+  return make_from<Port>(BarrierList{}, spec.name == "auto" ? automatic_barrier(setup.shape).spec : spec,
+                         setup);
 }
 
 }  // namespace phicoll

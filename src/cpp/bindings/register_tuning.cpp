@@ -1,0 +1,167 @@
+// Tuning tables, and what `auto` takes for a call and why.
+
+#include <pybind11/stl.h>
+
+#include <string>
+
+#include "bindings/register.hpp"
+#include "phicoll/collectives/automatic.hpp"
+#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/family.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/options.hpp"
+#include "phicoll/group/tuning.hpp"
+#include "phicoll/measure/work.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/sim/machine_file.hpp"
+#include "phicoll/sim/sim_barrier.hpp"
+#include "phicoll/sim/sim_records.hpp"
+#include "phicoll/sim/sim_sweep.hpp"
+
+namespace phicoll {
+namespace bindings {
+namespace {
+
+py::dict table_dict(const TuningTable& table) {
+  py::list rows;
+  for (const TuningRow& row : table.rows()) {
+    py::dict one;
+    one["operation"] = to_string(row.operation);
+    one["mode"] = to_string(row.mode);
+    one["ranks"] = row.ranks;
+    one["cpus"] = row.cpus;
+    one["from_bytes"] = row.from;
+    one["spec"] = row.given;
+    one["line"] = row.line;
+    rows.append(one);
+  }
+  py::dict found;
+  found["name"] = table.name();
+  found["machine"] = table.machine();
+  found["host"] = table.host();
+  found["digest"] = table.digest();
+  found["rows"] = rows;
+  return found;
+}
+
+/// Threads and processes are told apart by `mode`; "simulated" needs a machine.
+std::shared_ptr<const Tuning> tuning_for(const TuningSource& source, const std::string& mode,
+                                         const sim::Machine* machine) {
+  if (machine != nullptr) return load_simulated_tuning(source, machine->name, machine->contexts());
+  if (mode != "threads" && mode != "processes")
+    throw ArgumentError("mode", "'" + mode + "'", "threads, processes; simulated with a machine");
+  return load_tuning(source, mode == "threads" ? TuningMode::threads : TuningMode::processes);
+}
+
+py::dict choice_dict(const AlgorithmChoice& choice, const Shape& shape, const CallFacts& facts,
+                     bool simulated) {
+  const Family& known = family(facts.operation);
+  const AlgorithmSpec effective = simulated && facts.operation == Operation::barrier
+                                      ? effective_barrier(sim::simulated_choice(choice), shape)
+                                      : known.effective(choice.spec, shape);
+  py::dict found;
+  found["spec"] = effective.text();
+  found["algorithm"] = effective.name;
+  py::dict values;
+  for (const auto& value : effective.values) values[py::str(value.first)] = value.second;
+  found["parameters"] = values;
+  found["why"] = choice.why;
+  found["tuned"] = !choice.given.empty();
+  found["from_bytes"] = choice.least;
+  found["to_bytes"] = choice.most == SIZE_MAX ? py::object(py::none()) : py::cast(choice.most);
+  found["shared_bytes"] = known.footprint(effective, shape);
+  return found;
+}
+
+py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks, const std::string& mode,
+                    const std::string& placement, const std::string& machine, const std::string& tuning,
+                    const std::string& foreign, const std::string& type, const std::string& op, bool vector,
+                    bool commutative, std::size_t memory_limit) {
+  measure::Work work;
+  work.operation = measure::parse_operation(operation);
+  work.bytes = work.moves_data() ? size : 0;
+  if (work.reduces()) {
+    work.type = parse_type(type);
+    work.op = parse_op(op);
+  }
+  measure::check_work(work);
+  CallFacts facts = work.facts();
+  facts.vector = vector;
+  // As the calls of a communicator have it: these know only their own counts.
+  facts.known = !vector || (work.operation != Operation::gather && work.operation != Operation::scatter &&
+                            work.operation != Operation::alltoall);
+  if (!commutative) facts.commutative = facts.associative = false;
+  const TuningSource source = tuning_source(tuning, foreign);
+  Shape shape;
+  std::shared_ptr<const Tuning> table;
+  int cpus = os::allowed_cpu_count();
+  if (!machine.empty()) {
+    const sim::Machine loaded = sim::load_machine(machine);
+    table = tuning_for(source, mode, &loaded);
+    shape = sim::place_on_machine(loaded, ranks, placement.empty() ? "balanced" : placement);
+    cpus = loaded.contexts();
+  } else {
+    table = tuning_for(source, mode, nullptr);
+    shape = shape_on_host(ranks, placement);
+  }
+  const std::size_t most = work.moves_data() ? memory_limit / 4 : memory_limit;
+  py::dict found;
+  found["rule"] = choice_dict(automatic_choice(shape, facts, most), shape, facts, !machine.empty());
+  tune(&shape, table);
+  found["choice"] = choice_dict(automatic_choice(shape, facts, most), shape, facts, !machine.empty());
+  found["table"] = table == nullptr ? py::object(py::none()) : py::object(table_dict(table->table));
+  found["cpus"] = cpus;
+  found["sharing"] = shape.oversubscribed() || shape.crowded();
+  std::vector<int> places;
+  for (const Place& place : shape.places()) places.push_back(place.cpu);
+  found["places"] = places;
+  return found;
+}
+
+/// A spec as a sweep of these ranks records it, its values in effect, and why it cannot serve them ("").
+py::dict candidate(const std::string& operation, const std::string& spec, std::uint64_t size, int ranks,
+                   const std::string& placement, const std::string& machine) {
+  measure::Work work;
+  work.operation = measure::parse_operation(operation);
+  work.bytes = work.moves_data() ? size : 0;
+  const Family& known = family(work.operation);
+  const bool simulated = !machine.empty();
+  const Shape shape = simulated ? sim::place_on_machine(sim::load_machine(machine), ranks, placement)
+                                : shape_on_host(ranks, placement);
+  const AlgorithmSpec parsed =
+      simulated && !work.moves_data() ? sim::simulated_barrier(spec) : known.parse(spec);
+  py::dict found;
+  found["spec"] = parsed.text();
+  found["effective"] = known.effective(parsed, shape).text();
+  found["unfit"] = "";
+  if (work.moves_data()) try {
+      known.check_fit(parsed, shape, work.facts());
+    } catch (const ArgumentError& error) {
+      found["unfit"] = error.what();
+    }
+  return found;
+}
+
+}  // namespace
+
+void register_tuning(py::module_& module) {
+  module.def("host_fingerprint", &host_fingerprint);
+  module.def(
+      "tuning_table", [](const std::string& path) { return table_dict(TuningTable::read(path)); },
+      py::arg("path"));
+  module.def(
+      "parse_tuning",
+      [](const std::string& text, const std::string& name) {
+        return table_dict(TuningTable::parse(text, name));
+      },
+      py::arg("text"), py::arg("name"));
+  module.def("choose", &choose_for, py::kw_only(), py::arg("operation"), py::arg("size"), py::arg("ranks"),
+             py::arg("mode"), py::arg("placement"), py::arg("machine"), py::arg("tuning"), py::arg("foreign"),
+             py::arg("type"), py::arg("op"), py::arg("vector"), py::arg("commutative"),
+             py::arg("memory_limit"));
+  module.def("candidate", &candidate, py::kw_only(), py::arg("operation"), py::arg("spec"), py::arg("size"),
+             py::arg("ranks"), py::arg("placement"), py::arg("machine"));
+}
+
+}  // namespace bindings
+}  // namespace phicoll

@@ -1,0 +1,397 @@
+// Tuning tables: what a bad line says, which row serves which call, and that `auto` does what the table says
+// in threads, in processes and on a simulated machine.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+#include <thread>
+
+#include "phicoll/collectives/automatic.hpp"
+#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/operators.hpp"
+#include "phicoll/collectives/tuning_table.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/group/tuning.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/sim/machine_file.hpp"
+#include "phicoll/sim/sim_program.hpp"
+#include "phicoll/sim/sim_records.hpp"
+#include "phicoll/sim/sim_sweep.hpp"
+
+namespace phicoll {
+namespace {
+
+const std::string head = "phicoll tuning 1\n";
+
+std::string message_of(const std::string& text) {
+  try {
+    TuningTable::parse(text, "t.tuning");
+  } catch (const ArgumentError& error) {
+    EXPECT_EQ(error.argument(), "tuning");
+    return error.what();
+  }
+  return "";
+}
+
+void expect_refused(const std::string& text, const std::vector<std::string>& said) {
+  const std::string message = message_of(text);
+  EXPECT_FALSE(message.empty()) << text;
+  for (const std::string& part : said) EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+/// A file that goes with its scope.
+class File {
+ public:
+  explicit File(const std::string& text)
+      : path_("/tmp/phicoll-tuning-" + std::to_string(getpid()) + "-" + std::to_string(++made_)) {
+    std::ofstream(path_) << text;
+  }
+  ~File() { unlink(path_.c_str()); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  static int made_;
+  std::string path_;
+};
+int File::made_ = 0;
+
+CallFacts allreduce(std::size_t bytes) {
+  CallFacts facts;
+  facts.operation = Operation::allreduce;
+  facts.bytes = bytes;
+  return facts;
+}
+
+Shape tuned(Shape shape, const std::string& text, TuningMode mode = TuningMode::threads, int cpus = 8) {
+  tune(&shape, std::make_shared<const Tuning>(Tuning{TuningTable::parse(text, "t.tuning"), mode, cpus}));
+  return shape;
+}
+
+TEST(TuningTable, ReadsWhatTheFormatHas) {
+  const TuningTable table = TuningTable::parse(
+      "phicoll tuning 1\n# made by hand\nmachine here\nhost 2 cpus, Some CPU @ 2.00GHz\ncost local 86\r\n"
+      "\nallreduce threads 8/2 4096 sliced:chunk=16384 # measured gain 1.2\nbarrier processes 2/2 0 auto\n",
+      "t.tuning");
+  EXPECT_EQ(table.machine(), "here");
+  EXPECT_EQ(table.host(), "2 cpus, Some CPU @ 2.00GHz");
+  ASSERT_NE(table.costs(), nullptr);
+  EXPECT_EQ(table.costs()->local, 86);
+  EXPECT_EQ(table.costs()->remote, LineCosts().remote);
+  ASSERT_EQ(table.rows().size(), 2u);
+  const TuningRow& row = table.rows()[0];
+  EXPECT_EQ(row.operation, Operation::allreduce);
+  EXPECT_EQ(row.line, 7);
+  EXPECT_EQ(row.from, 4096u);
+  EXPECT_TRUE(row.sharing());
+  EXPECT_EQ(row.spec.name, "sliced");
+  EXPECT_EQ(TuningTable::parse(table.text(), "again").text(), table.text());
+  EXPECT_EQ(TuningTable::parse(table.text(), "again").digest(), table.digest());
+  EXPECT_EQ(table.digest().size(), 16u);
+}
+
+TEST(TuningTable, SaysWhichLineIsBadAndWhatIsAllowed) {
+  expect_refused("", {"t.tuning:1:", "'phicoll tuning 1' as first line"});
+  expect_refused("phicoll tuning 2\n", {"t.tuning:1: 'phicoll tuning 2'", "'phicoll tuning 1'"});
+  expect_refused(head + "\nallreduse threads 8/2 0 one-shot\n",
+                 {"t.tuning:3: 'allreduse'", "nearest: allreduce"});
+  expect_refused(head + "allreduce treads 8/2 0 one-shot\n",
+                 {"t.tuning:2: mode 'treads'", "threads, processes, simulated"});
+  expect_refused(head + "allreduce threads 8/2 0 one-shut\n",
+                 {"t.tuning:2: algorithm 'one-shut'", "nearest: one-shot", "; all: "});
+  expect_refused(head + "allreduce threads 8/2 0 one-shot:cell=x\n", {"t.tuning:2: one-shot:cell", "'x'"});
+  expect_refused(head + "allreduce threads 8 0 one-shot\n", {"t.tuning:2: '8'", "ranks/CPUs such as 8/2"});
+  expect_refused(head + "allreduce threads 2000/2 0 one-shot\n", {"'2000/2'", "1 to 1024 ranks"});
+  expect_refused(head + "allreduce threads 2/0 0 one-shot\n", {"'2/0'"});
+  expect_refused(head + "allreduce threads 8/2 4K one-shot\n", {"from '4K' bytes", "a whole number"});
+  expect_refused(head + "allreduce threads 8/2 one-shot\n", {"4 words", "OPERATION MODE RANKS/CPUS"});
+  expect_refused(head + "barrier threads 8/2 64 tree\n", {"from '64' bytes for a barrier", "allowed: 0"});
+  expect_refused(head + "allreduce threads 8/2 0 auto:wait=spin\n", {"t.tuning:2: 'auto:wait=spin'"});
+  expect_refused(head + "host\n", {"t.tuning:2: no value"});
+  expect_refused(head + "machine a\nmachine b\n", {"t.tuning:3: a second 'machine'", "line 2"});
+  expect_refused(head + "cost lokal 86\n", {"t.tuning:2: 'cost lokal 86'", "local, remote"});
+  expect_refused(head + "cost local 8.6\n", {"t.tuning:2: cost '8.6'", "tenths of a nanosecond"});
+  expect_refused(head + "cost local 8\ncost local 9\n", {"t.tuning:3: a second cost 'local'"});
+  expect_refused(head + "barrier threads 2/2 0 tree\nbarrier threads 2/2 0 auto\n",
+                 {"t.tuning:3: a second row", "line 2"});
+  EXPECT_THROW(TuningTable::read("/nowhere/there.tuning"), ArgumentError);
+  EXPECT_THROW(TuningTable::read("/"), ArgumentError);
+}
+
+TEST(TuningTable, FindsTheNearestGroupWithTheSameSharing) {
+  const TuningTable table = TuningTable::parse(head +
+                                                   "allreduce threads 2/8 0 one-shot\n"
+                                                   "allreduce threads 8/8 0 auto\n"
+                                                   "allreduce threads 8/8 1000 sliced\n"
+                                                   "allreduce threads 8/2 0 one-shot\n"
+                                                   "allreduce threads 64/2 100 one-shot\n",
+                                               "t");
+  const auto find = [&](int ranks, int cpus, bool sharing, std::size_t bytes) {
+    return table.find(Operation::allreduce, TuningMode::threads, ranks, cpus, sharing, bytes);
+  };
+  EXPECT_TRUE(find(8, 8, false, 999).exact);
+  EXPECT_EQ(find(8, 8, false, 999).row->line, 3);
+  EXPECT_EQ(find(8, 8, false, 999).most, 999u);
+  EXPECT_EQ(find(8, 8, false, 1000).row->line, 4);
+  EXPECT_EQ(find(8, 8, false, 1000).least, 1000u);
+  EXPECT_EQ(find(8, 8, false, 1000).most, SIZE_MAX);
+  EXPECT_EQ(find(3, 8, false, 8).row->line, 2);
+  EXPECT_EQ(find(4, 8, false, 8).row->line, 2) << "as far from 2 as from 8: fewer ranks";
+  EXPECT_EQ(find(5, 8, false, 8).row->line, 3);
+  EXPECT_FALSE(find(5, 8, false, 8).exact);
+  EXPECT_EQ(find(2, 2, true, 8).row->line, 5) << "sharing ranks take sharing rows only";
+  EXPECT_EQ(find(64, 2, true, 99).row, nullptr);
+  EXPECT_EQ(find(64, 2, true, 99).most, 99u);
+  EXPECT_EQ(find(64, 2, true, 99).ranks, 64);
+  EXPECT_EQ(table.find(Operation::allreduce, TuningMode::processes, 2, 8, false, 8).ranks, 0);
+}
+
+TEST(Automatic, TakesTheRowAndSaysSo) {
+  const std::string text = head +
+                           "allreduce threads 4/8 0 sliced:chunk=4096\nallreduce threads 4/8 4096 auto\n"
+                           "barrier threads 4/8 0 tree:degree=3\n";
+  const Shape shape = tuned(Shape::unknown(4), text);
+  const AlgorithmChoice small = automatic_choice(shape, allreduce(8));
+  EXPECT_EQ(small.spec.name, "sliced");
+  EXPECT_EQ(small.why, "tuned: t.tuning, line 2");
+  EXPECT_EQ(small.given, "sliced:chunk=4096");
+  EXPECT_EQ(small.most, 4095u);
+  const AlgorithmChoice large = automatic_choice(shape, allreduce(8192));
+  EXPECT_EQ(large.spec.text(), choose(shape, allreduce(8192)).spec.text());
+  EXPECT_NE(large.why.find("by rule, as t.tuning, line 3 says"), std::string::npos) << large.why;
+  EXPECT_GE(large.least, 4096u);
+  EXPECT_EQ(automatic_barrier(shape).spec.name, "tree");
+  EXPECT_EQ(effective_barrier(parse_barrier("auto"), shape).name, "tree");
+
+  const AlgorithmChoice near = automatic_choice(tuned(Shape::unknown(3), text), allreduce(8));
+  EXPECT_EQ(near.spec.name, "sliced");
+  EXPECT_NE(near.why.find("the nearest to 3 ranks on 8 CPUs of its 4 ranks on 8 CPUs"), std::string::npos)
+      << near.why;
+  const AlgorithmChoice other = automatic_choice(tuned(Shape::unknown(4, true), text), allreduce(8));
+  EXPECT_EQ(other.spec.text(), choose(Shape::unknown(4, true), allreduce(8)).spec.text());
+  EXPECT_NE(other.why.find("t.tuning has no row for allreduce of threads that share CPUs"), std::string::npos)
+      << other.why;
+}
+
+TEST(Automatic, LeavesItToTheRulesWhereTheRowCannotServe) {
+  const Shape shape = tuned(Shape::unknown(4), head +
+                                                   "allreduce threads 4/8 0 bruck\n"
+                                                   "alltoall threads 4/8 0 one-shot\n"
+                                                   "barrier threads 4/8 0 tree\n"
+                                                   "broadcast threads 4/8 64 ring\n");
+  CallFacts facts = allreduce(8);
+  facts.commutative = false;
+  const AlgorithmChoice ordered = automatic_choice(shape, facts);
+  EXPECT_EQ(ordered.spec.text(), choose(shape, facts).spec.text());
+  EXPECT_NE(ordered.why.find("bruck of t.tuning, line 2 cannot serve this"), std::string::npos)
+      << ordered.why;
+  facts = CallFacts();
+  facts.operation = Operation::alltoall;
+  facts.vector = true;
+  facts.known = false;
+  EXPECT_EQ(automatic_choice(shape, facts).spec.name, "mailbox");
+  facts = CallFacts();
+  facts.operation = Operation::broadcast;
+  const AlgorithmChoice below = automatic_choice(shape, facts);
+  EXPECT_NE(below.why.find("t.tuning begins above so few bytes"), std::string::npos) << below.why;
+  EXPECT_EQ(below.most, 63u);
+  const AlgorithmChoice narrow = automatic_barrier(shape, 64);
+  EXPECT_EQ(narrow.spec.text(), choose_barrier(shape).spec.text());
+  EXPECT_NE(narrow.why.find("tree of t.tuning, line 4 has no room in 64 bytes"), std::string::npos)
+      << narrow.why;
+}
+
+TEST(Tuning, OfAnotherMachineIsRefusedOrUsedAsAsked) {
+  const File own(head + "host " + host_fingerprint() + "\nbarrier threads 2/2 0 tree\n");
+  EXPECT_NE(load_tuning({own.path(), false}, TuningMode::threads), nullptr);
+  const File other(head + "host 7 cpus, Another CPU\nmachine elsewhere\nbarrier threads 2/2 0 tree\n");
+  try {
+    load_tuning({other.path(), false}, TuningMode::threads);
+    FAIL();
+  } catch (const ArgumentError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find(other.path() + ":2: a table of host '7 cpus, Another CPU'"), std::string::npos);
+    EXPECT_NE(text.find(host_fingerprint()), std::string::npos);
+    EXPECT_NE(text.find("PHICOLL_TUNING_FOREIGN=use"), std::string::npos);
+  }
+  EXPECT_NE(load_tuning({other.path(), true}, TuningMode::threads), nullptr);
+  EXPECT_THROW(load_simulated_tuning({other.path(), false}, "xeon-phi-5110p", 240), ArgumentError);
+  EXPECT_NE(load_simulated_tuning({other.path(), false}, "elsewhere", 240), nullptr);
+  EXPECT_EQ(load_tuning(tuning_source("none"), TuningMode::threads), nullptr);
+  EXPECT_THROW(tuning_source("x", "perhaps"), ArgumentError);
+  GroupOptions options;
+  options.tuning = other.path();
+  EXPECT_THROW(ThreadGroup(2, options), ArgumentError);
+  options.tuning_foreign = "use";
+  ThreadGroup(2, options);
+}
+
+/// A row for every way that these two ranks may be placed.
+std::string for_two(const std::string& operation, const std::string& mode, const std::string& rest) {
+  std::string rows;
+  for (const char* const group : {" 2/2 ", " 2/1 "}) rows += operation + " " + mode + group + rest + "\n";
+  return rows;
+}
+
+void expect_tuned(Communicator& comm) {
+  EXPECT_EQ(comm.barrier_spec().name, "tree");
+  EXPECT_NE(comm.barrier_reason().find("tuned: "), std::string::npos) << comm.barrier_reason();
+  comm.barrier();
+  const Operator sum = find_operator(Type::int32, Op::sum);
+  std::vector<std::int32_t> values(3000, comm.rank() + 1);
+  comm.allreduce(nullptr, values.data(), values.size(), sum);
+  EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 9000);
+  EXPECT_EQ(comm.why(allreduce(8)).spec.name, "one-shot");
+  EXPECT_EQ(comm.why(allreduce(12000)).spec.name, "recursive-doubling");
+  const std::unique_ptr<Communicator> both = comm.dup();
+  EXPECT_EQ(both->why(allreduce(12000)).spec.name, "recursive-doubling");
+  both->allreduce(nullptr, values.data(), values.size(), sum);
+  EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 18000);
+}
+
+std::string rows_of(const std::string& mode) {
+  return for_two("barrier", mode, "0 tree:degree=2") + for_two("allreduce", mode, "0 one-shot") +
+         for_two("allreduce", mode, "4096 recursive-doubling");
+}
+
+TEST(Tuning, ChangesWhatAutoDoesInThreads) {
+  const File table(head + rows_of("threads"));
+  GroupOptions options;
+  options.tuning = table.path();
+  ThreadGroup(2, options).run(expect_tuned);
+  setenv("PHICOLL_TUNING", table.path().c_str(), 1);
+  ThreadGroup(2).run(expect_tuned);
+  options.tuning = "none";
+  ThreadGroup(2, options).run([](Communicator& comm) {
+    EXPECT_EQ(comm.barrier_reason().find("tuned"), std::string::npos);
+    EXPECT_EQ(comm.why(allreduce(12000)).why.find("tuned"), std::string::npos);
+  });
+  unsetenv("PHICOLL_TUNING");
+}
+
+TEST(Tuning, ReachesProcessesThroughTheirGroup) {
+  GroupOptions options;
+  {
+    const File table(head + rows_of("processes"));
+    options.tuning = table.path();
+    fork_and_run(2, options, [&](Communicator& comm) {
+      // The rank does not need the file: it has the table from its group.
+      expect_tuned(comm);
+      if (::testing::Test::HasFailure()) throw Error("not tuned");
+    });
+  }
+  EXPECT_THROW(fork_and_run(2, options, [](Communicator&) {}), ArgumentError) << "the file is gone";
+}
+
+TEST(Tuning, IsTheSameForAllThatAttach) {
+  const File table(head + rows_of("processes")), other(head);
+  const std::string name = "tuning-" + std::to_string(getpid());
+  GroupOptions options;
+  options.attach_timeout_ms = 20000;
+  options.tuning = table.path();
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    // Rank 1: first with another table, then with its group's.
+    char go = 0;
+    if (read(ready[0], &go, 1) != 1) _exit(9);
+    GroupOptions wrong = options;
+    wrong.tuning = other.path();
+    for (int tries = 0;; ++tries) {
+      try {
+        ProcessGroup::attach(name, 2, 1, wrong);
+        _exit(2);
+      } catch (const ArgumentError& error) {
+        const std::string text = error.what();
+        if (text.find("tuning: got '" + other.path()) != 0 || text.find(table.path()) == std::string::npos)
+          _exit(3);
+        break;
+      } catch (const Error&) {
+        _exit(4);
+      }
+    }
+    try {
+      const auto group = ProcessGroup::attach(name, 2, 1, options);
+      expect_tuned(group->communicator());
+    } catch (const std::exception&) {
+      _exit(5);
+    }
+    _exit(::testing::Test::HasFailure() ? 6 : 0);
+  }
+  // Rank 0 makes the group; the other begins a little later, or it would be the one whose table counts.
+  std::thread releases([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_EQ(write(ready[1], "g", 1), 1);
+  });
+  try {
+    const auto group = ProcessGroup::attach(name, 2, 0, options);
+    expect_tuned(group->communicator());
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << error.what();
+  }
+  releases.join();
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST(Tuning, ChangesWhatAutoDoesOnASimulatedMachine) {
+  const sim::Machine machine = sim::load_machine("xeon-phi-5110p");
+  const std::string contexts = std::to_string(machine.contexts());
+  const File table(head + "machine xeon-phi-5110p\nbarrier simulated 4/" + contexts +
+                   " 0 tree:degree=3\nallreduce simulated 4/" + contexts + " 0 recursive-doubling\n");
+  setenv("PHICOLL_TUNING", table.path().c_str(), 1);
+  const Shape shape = sim::place_on_machine(machine, 4, "balanced", sim::tuning_of(machine));
+  unsetenv("PHICOLL_TUNING");
+  Program program;
+  program.ranks = 4;
+  program.buffers = {512, 512};
+  ProgramCall call;
+  call.operation = Operation::allreduce;
+  call.count = 512;
+  call.fill = 1;
+  program.calls = {ProgramCall(), call};
+  const sim::ProgramRun run = sim::run_program_simulated(program, machine, shape, {});
+  ASSERT_EQ(run.algorithms.size(), 2u);
+  EXPECT_EQ(run.algorithms[0].name, "tree");
+  EXPECT_EQ(run.algorithms[1].name, "recursive-doubling");
+  EXPECT_EQ(run.buffers, program.expected());
+
+  // A point that another process simulates takes the table along.
+  sim::SimulatedSettings settings;
+  settings.machine = machine;
+  settings.tuning = shape.tuning();
+  settings.ranks = {4};
+  settings.algorithms = {parse_barrier("auto")};
+  settings.episodes = 3;
+  const std::vector<sim::SimulatedPoint> points = sim::plan_points(settings);
+  ASSERT_EQ(points.size(), 1u);
+  const sim::SimulatedTask task = sim::parse_task(sim::task_text(settings, points[0], "run"));
+  const sim::PointRecords found = sim::simulate_point(task.settings, task.point, task.run, nullptr);
+  EXPECT_TRUE(found.verified) << found.error;
+  EXPECT_NE(found.lines.at(0).find("tuned: "), std::string::npos) << found.lines.at(0);
+  EXPECT_NE(found.lines.at(0).find("tree:"), std::string::npos) << found.lines.at(0);
+}
+
+TEST(Tuning, LineCostsReachTheShape) {
+  const Shape shape = tuned(Shape::unknown(4), head + "cost remote 1000\n");
+  EXPECT_EQ(shape.costs().remote, 1000);
+  EXPECT_EQ(shape.costs().local, LineCosts().local);
+  EXPECT_EQ(tuned(Shape::unknown(4), head).costs(), LineCosts());
+}
+
+}  // namespace
+}  // namespace phicoll
