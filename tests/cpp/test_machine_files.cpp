@@ -213,8 +213,8 @@ TEST(MachineFile, EveryMistakeIsReportedWithLineAndField) {
   expect_error(replaced(good, "{\"value\":\"go\",", "{\"value\":0,"), line_of(good, "request.completion"),
                {"request.completion = 0", "go, data"});
   expect_error(line_replaced(good, hop, "\"ring.hop\": 2,\n"), line, {"ring.hop = 2", "\"kind\""});
-  expect_error(replaced(good, hop + "\"kind\":\"calibrated\"", hop + "\"kind\":\"measured\""), line,
-               {"kind of ring.hop", "calibrated, derived, guessed, published"});
+  expect_error(replaced(good, hop + "\"kind\":\"calibrated\"", hop + "\"kind\":\"felt\""), line,
+               {"kind of ring.hop", "measured, published, calibrated, derived, assumed, guessed"});
   expect_error(
       line_replaced(good, hop, "\"ring.hop\": {\"value\":2,\"kind\":\"guessed\",\"source\":\"\"},\n"), line,
       {"source of ring.hop"});
@@ -249,6 +249,128 @@ TEST(MachineFile, WithoutAnyOneParameterIsRefused) {
           << machine.name << " " << info.name << ": " << error;
     }
   }
+}
+
+// The model: a section that the simulator ignores but for what designed algorithms take from it.
+
+std::string with_model(const std::string& constants) {
+  const std::string text = phi_text();
+  const std::size_t begin = text.find("  \"model\": {");
+  const std::size_t end = text.find("  \"parameters\"");
+  return text.substr(0, begin) + "  \"model\": {" + constants + "},\n" + text.substr(end);
+}
+
+std::string constant(const std::string& name, const std::string& value, const std::string& more = "",
+                     const std::string& kind = "measured", const std::string& unit = "ns") {
+  return "\"" + name + "\": {\"value\": " + value + ", \"unit\": \"" + unit + "\", \"kind\": \"" + kind +
+         "\", \"source\": \"a test\"" + more + "}";
+}
+
+TEST(MachineModel, OfTheShippedMachinesSaysWhatIsPublishedAndWhatIsAssumed) {
+  const Machine phi = load_machine("xeon-phi-5110p");
+  EXPECT_EQ(phi.costs, LineCosts()) << "the default costs are this machine's";
+  EXPECT_FALSE(phi.host.known());
+  for (const char* name : {"xeon-phi-se10p", "xeon-phi-3120a"}) {
+    const Machine relative = load_machine(name);
+    EXPECT_EQ(relative.costs, phi.costs);
+    for (const ModelConstant& one : relative.model) {
+      EXPECT_TRUE(one.kind == "assumed" || one.kind == "undetermined") << name << " " << one.name;
+      if (one.known) {
+        EXPECT_EQ(one.source.find("xeon-phi-5110p: "), 0u) << one.source;
+      }
+    }
+  }
+  const Machine sandy = load_machine("sandy-bridge-e5-2670");
+  EXPECT_EQ(sandy.costs.local, 23);
+  EXPECT_EQ(sandy.costs.remote, 416) << "no line.remote: that of a modified line";
+  EXPECT_EQ(sandy.costs.memory, 693);
+  EXPECT_EQ(sandy.costs.contention, 562 * 416 / 2358) << "undetermined: as much of R_R as on the Xeon Phi";
+  EXPECT_EQ(sandy.costs.further_line, 760 * 416 / 2358);
+  EXPECT_EQ(load_machine("sandy-bridge-e5-2670:table.near_modified=500").costs, sandy.costs);
+}
+
+TEST(MachineModel, OwnNumbersGoBeforeAssumedOnes) {
+  const auto remote = [](const std::string& constants) {
+    return parse_machine_file(with_model(constants), "my.json").costs.remote;
+  };
+  EXPECT_EQ(remote(constant("line.remote", "60") + "," + constant("line.remote.M", "70")), 600);
+  EXPECT_EQ(remote(constant("line.remote", "235.8", "", "assumed") + "," + constant("line.remote.M", "70")),
+            700);
+  EXPECT_EQ(remote(constant("line.remote", "235.8", "", "assumed")), 2358);
+  EXPECT_EQ(remote(constant("line.remote", "1e9")), most_line_cost) << "no sum may run over";
+}
+
+TEST(MachineModel, IsWrittenAsItWasRead) {
+  for (const Machine& machine : shipped_machines()) {
+    const Machine again = parse_machine_file(machine_file_text(machine), "again.json");
+    EXPECT_EQ(again.costs, machine.costs);
+    ASSERT_EQ(again.model.size(), machine.model.size());
+    EXPECT_FALSE(machine.model.empty());
+    for (std::size_t i = 0; i < again.model.size(); ++i) {
+      EXPECT_EQ(again.model[i].name, machine.model[i].name);
+      EXPECT_EQ(again.model[i].known, machine.model[i].known);
+      EXPECT_EQ(again.model[i].value, machine.model[i].value);
+      EXPECT_EQ(again.model[i].unit, machine.model[i].unit);
+      EXPECT_EQ(again.model[i].kind, machine.model[i].kind);
+      EXPECT_EQ(again.model[i].source, machine.model[i].source);
+      EXPECT_EQ(again.model[i].standard_error, machine.model[i].standard_error);
+    }
+  }
+  Machine mine = parse_machine_file(
+      with_model(constant("line.remote", "61.25", ", \"standard_error\": 0.125")), "mine.json");
+  mine.host.cpu = "a made-up CPU";
+  mine.host.allowed_cpus = 2;
+  mine.host.clock_mhz = 2500;
+  const Machine again = parse_machine_file(machine_file_text(mine), "again.json");
+  EXPECT_EQ(again.host.cpu, "a made-up CPU");
+  EXPECT_EQ(again.host.allowed_cpus, 2);
+  EXPECT_EQ(again.host.clock_mhz, 2500);
+  ASSERT_EQ(again.model.size(), 1u);
+  EXPECT_EQ(again.model[0].value, 61.25);
+  EXPECT_EQ(again.model[0].standard_error, 0.125);
+  EXPECT_EQ(again.costs.remote, 613) << "tenths";
+  EXPECT_EQ(again.digest, load_machine("xeon-phi-5110p").digest) << "of what is simulated only";
+}
+
+TEST(MachineModel, MayBeLeftOut) {
+  const Machine bare = parse_machine_file(with_model(""), "bare.json");
+  EXPECT_TRUE(bare.model.empty());
+  EXPECT_EQ(bare.costs, LineCosts());
+  std::string text = phi_text();
+  const std::size_t begin = text.find("  \"model\": {");
+  text.erase(begin, text.find("  \"parameters\"") - begin);
+  EXPECT_EQ(parse_machine_file(text, "bare.json").costs, LineCosts());
+}
+
+TEST(MachineModel, EveryMistakeIsReportedWithLineAndField) {
+  const int line = line_of(phi_text(), "\"model\"");
+  ASSERT_EQ(error_of(with_model(constant("line.remote", "61"))), "");
+  ASSERT_EQ(error_of(with_model(constant("line.remote", "null", "", "undetermined"))), "");
+  ASSERT_EQ(error_of(with_model(constant("overhead", "-4"))), "");
+  const auto expect = [&](const std::string& constants, const std::vector<std::string>& words) {
+    expect_error(with_model(constants), line, words);
+  };
+  expect(constant("line.remotee", "61"), {"unknown constant 'line.remotee'", "line.remote"});
+  expect(constant("line.remote", "\"61\""), {"line.remote = \"61\"", "above 0"});
+  expect(constant("line.remote", "0"), {"line.remote = 0", "above 0"});
+  expect(constant("line.remote", "null"), {"line.remote = null", "undetermined"});
+  expect(constant("line.remote", "61", "", "undetermined"), {"line.remote = 61", "null"});
+  expect(constant("line.remote", "61", "", "guessed"),
+         {"kind of line.remote", "measured, published, simulated, assumed, undetermined"});
+  expect(constant("line.remote", "61", "", "measured", "us"), {"unit of line.remote", "ns"});
+  expect(constant("copy", "6", "", "measured", "ns"), {"unit of copy", "GB/s"});
+  expect(constant("line.remote", "61", ", \"standard_error\": -1"), {"standard_error of line.remote"});
+  expect(constant("line.remote", "61", ", \"error\": 1"), {"'error' in line.remote", "standard_error"});
+  expect("\"line.remote\": 61", {"line.remote = 61", "\"unit\""});
+  expect("\"line.remote\": {\"value\": 61}", {"line.remote without the field 'unit'"});
+  const auto host = [&](const std::string& text) {
+    return replaced(phi_text(), "  \"model\"", "  \"host\": " + text + ",\n  \"model\"");
+  };
+  ASSERT_EQ(error_of(host("{\"cpu\": \"x\", \"allowed_cpus\": 2, \"clock_mhz\": 2500}")), "");
+  expect_error(host("2"), line, {"host = 2", "allowed_cpus"});
+  expect_error(host("{\"cpu\": \"x\", \"allowed_cpus\": 0, \"clock_mhz\": 2500}"), line,
+               {"allowed_cpus of host = 0", "from 1"});
+  expect_error(host("{\"cpu\": \"x\", \"allowed_cpus\": 2}"), line, {"host without the field 'clock_mhz'"});
 }
 
 TEST(MachineFile, IsRecognisedByASlashOrItsEndingAndMayBeChanged) {

@@ -1,7 +1,8 @@
 #pragma once
 
 // A simulated machine is data: what follows describes itself, once, and a machine file gives each number
-// with its unit, its source and whether it was calibrated, derived or guessed (docs/simulator.md).
+// with its unit, its source and whether it was measured, published, calibrated, derived, assumed or guessed
+// (docs/machines.md).
 //
 // Units: cycles of the core's clock unless the name says otherwise. All integers: a simulated time is the
 // same on every host.
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "phicoll/memory/shape.hpp"
+#include "phicoll/sim/machine_model.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -199,7 +201,8 @@ void describe_machine(Visitor& v, MachineParameters& m) {
 /// Where a number comes from.
 struct Evidence {
   std::string parameter;
-  std::string kind;  ///< calibrated, derived, guessed or published; `changed` by a change in the name
+  /// measured, published, calibrated, derived, assumed or guessed; `changed` by a change in the name
+  std::string kind;
   std::string source;
 };
 
@@ -209,6 +212,10 @@ struct Machine {
   MachineParameters p;
   std::vector<Evidence> evidence;
   std::string digest;  ///< 16 hexadecimal digits over the values in effect
+  std::vector<ModelConstant>
+      model;        ///< as the file has them, in the order of model_constants(); may be empty
+  ModelHost host;   ///< known for a machine that was measured on a host
+  LineCosts costs;  ///< of the model, for designed algorithms; the default without one
 
   int contexts() const { return p.cores * p.contexts_per_core; }
   /// nullptr for a parameter that the machine's file leaves out.

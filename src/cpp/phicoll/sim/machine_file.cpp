@@ -1,6 +1,8 @@
 #include "phicoll/sim/machine_file.hpp"
 
+#include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <vector>
 
 #include "phicoll/errors.hpp"
@@ -15,7 +17,10 @@ namespace {
 using measure::JsonValue;
 using Type = JsonValue::Type;
 
-const std::initializer_list<const char*> kinds = {"calibrated", "derived", "guessed", "published"};
+const std::initializer_list<const char*> kinds = {"measured", "published", "calibrated",
+                                                  "derived",  "assumed",   "guessed"};
+const std::initializer_list<const char*> model_kinds = {"measured", "published", "simulated", "assumed",
+                                                        "undetermined"};
 
 std::string list(std::initializer_list<const char*> words) {
   std::string text;
@@ -38,7 +43,7 @@ class FileReader {
     measure::JsonFault fault;
     if (!JsonValue::parse(text, &top, &fault)) fail(fault.line, fault.what, "JSON (docs/machines.md)");
     if (top.type != Type::object) fail(top.line, "no object", "a machine: {\"phicoll\": \"machine\", ...}");
-    check_fields(top, "the file", {"phicoll", "name", "summary", "parameters"});
+    check_fields(top, "the file", {"phicoll", "name", "summary", "parameters"}, {"host", "model"});
     if (read_text(top, "phicoll", "the file") != "machine")
       fail(top["phicoll"].line, "phicoll = " + top["phicoll"].text(), "\"machine\"");
     Machine machine;
@@ -51,6 +56,9 @@ class FileReader {
     if (parameters.type != Type::object)
       fail(parameters.line, "parameters = " + parameters.text(), "an object with a field for each parameter");
     read_parameters(parameters, &machine);
+    if (top.object.count("host") != 0) machine.host = read_host(top["host"]);
+    if (top.object.count("model") != 0) machine.model = read_model(top["model"]);
+    machine.costs = line_costs_of(machine.model);
     return machine;
   }
 
@@ -59,12 +67,14 @@ class FileReader {
     throw ArgumentError("machine", "'" + file_ + "', line " + std::to_string(line) + ": " + got, allowed);
   }
 
-  /// Exactly these fields.
+  /// These fields, and perhaps the optional ones.
   void check_fields(const JsonValue& object, const std::string& where,
-                    std::initializer_list<const char*> names) const {
+                    std::initializer_list<const char*> names,
+                    std::initializer_list<const char*> optional = {}) const {
     for (const auto& member : object.object)
-      if (!is_one_of(member.first, names))
-        fail(member.second.line, "the unknown field '" + member.first + "' in " + where, list(names));
+      if (!is_one_of(member.first, names) && !is_one_of(member.first, optional))
+        fail(member.second.line, "the unknown field '" + member.first + "' in " + where,
+             list(names) + (optional.size() == 0 ? "" : ", " + list(optional)));
     for (const char* name : names)
       if (object.object.count(name) == 0)
         fail(object.line, where + " without the field '" + name + "'", "all of " + list(names));
@@ -128,8 +138,89 @@ class FileReader {
     return evidence;
   }
 
+  /// A positive whole number that an int holds.
+  int read_count(const JsonValue& object, const std::string& name) const {
+    const JsonValue& value = object[name];
+    if (value.type != Type::number || value.number < 1 || value.number > std::numeric_limits<int>::max() ||
+        value.number != std::floor(value.number))
+      fail(value.line, name + " of host = " + value.text(), "a whole number from 1");
+    return static_cast<int>(value.number);
+  }
+
+  ModelHost read_host(const JsonValue& entry) const {
+    if (entry.type != Type::object)
+      fail(entry.line, "host = " + entry.text(), "{\"cpu\": ..., \"allowed_cpus\": ..., \"clock_mhz\": ...}");
+    check_fields(entry, "host", {"cpu", "allowed_cpus", "clock_mhz"});
+    ModelHost host;
+    host.cpu = read_text(entry, "cpu", "host");
+    host.allowed_cpus = read_count(entry, "allowed_cpus");
+    host.clock_mhz = read_count(entry, "clock_mhz");
+    return host;
+  }
+
+  std::vector<ModelConstant> read_model(const JsonValue& model) const {
+    if (model.type != Type::object)
+      fail(model.line, "model = " + model.text(), "an object with a field for each constant");
+    for (const auto& member : model.object)
+      if (find_model_constant(member.first) == nullptr)
+        fail(member.second.line, "the unknown constant '" + member.first + "' in model",
+             nearest_model_constant(member.first));
+    std::vector<ModelConstant> constants;
+    for (const ModelConstantInfo& info : model_constants())
+      if (model.object.count(info.name) != 0) constants.push_back(read_constant(model[info.name], info));
+    return constants;
+  }
+
+  ModelConstant read_constant(const JsonValue& entry, const ModelConstantInfo& info) const {
+    if (entry.type != Type::object)
+      fail(entry.line, info.name + " = " + entry.text(),
+           "{\"value\": ..., \"unit\": ..., \"kind\": ..., \"source\": ...}, perhaps \"standard_error\"");
+    check_fields(entry, info.name, {"value", "unit", "kind", "source"}, {"standard_error"});
+    ModelConstant constant;
+    constant.name = info.name;
+    constant.unit = read_text(entry, "unit", info.name);
+    if (constant.unit != info.unit)
+      fail(entry["unit"].line, "unit of " + info.name + " = " + entry["unit"].text(), info.unit);
+    constant.kind = read_text(entry, "kind", info.name);
+    if (!is_one_of(constant.kind, model_kinds))
+      fail(entry["kind"].line, "kind of " + info.name + " = " + entry["kind"].text(), list(model_kinds));
+    constant.source = read_text(entry, "source", info.name);
+    const JsonValue& value = entry["value"];
+    constant.known = constant.kind != "undetermined";
+    if (!constant.known && !value.is_null())
+      fail(value.line, info.name + " = " + value.text() + " though it is undetermined", "null");
+    if (constant.known && (value.type != Type::number || !std::isfinite(value.number) ||
+                           (value.number <= 0 && !info.may_be_negative)))
+      fail(value.line, info.name + " = " + value.text(),
+           info.may_be_negative ? "a number" : "a number above 0, or null and the kind undetermined");
+    constant.value = value.number;
+    const JsonValue& error = entry["standard_error"];
+    if (!error.is_null() && (error.type != Type::number || !std::isfinite(error.number) || error.number < 0))
+      fail(error.line, "standard_error of " + info.name + " = " + error.text(), "a number from 0, or null");
+    constant.standard_error = error.is_null() ? -1 : error.number;
+    return constant;
+  }
+
   const std::string& file_;
 };
+
+std::string constant_text(const ModelConstant& constant) {
+  measure::JsonObject entry;
+  entry.raw("value", constant.known ? measure::json_number(constant.value, 6) : "null");
+  entry.add("unit", constant.unit);
+  if (constant.standard_error >= 0) entry.add("standard_error", constant.standard_error, 6);
+  entry.add("kind", constant.kind);
+  entry.add("source", constant.source);
+  return entry.text();
+}
+
+/// `"name": {`, a line an entry, `}`.
+std::string section(const std::string& name, const std::vector<std::string>& lines) {
+  std::string text = "  \"" + name + "\": {\n";
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    text += "    " + lines[i] + (i + 1 < lines.size() ? ",\n" : "\n");
+  return text + "  }";
+}
 
 }  // namespace
 
@@ -152,12 +243,24 @@ std::string machine_file_text(const Machine& machine) {
     entry.raw("value", info.is_number() ? value.second : measure::json_quote(value.second));
     entry.add("kind", evidence == nullptr ? "guessed" : evidence->kind);
     entry.add("source", evidence == nullptr ? "not said" : evidence->source);
-    lines.push_back("    " + measure::json_quote(value.first) + ": " + entry.text());
+    lines.push_back(measure::json_quote(value.first) + ": " + entry.text());
   }
   std::string text = "{\n  \"phicoll\": \"machine\",\n  \"name\": " + measure::json_quote(machine.name) +
-                     ",\n  \"summary\": " + measure::json_quote(machine.summary) + ",\n  \"parameters\": {\n";
-  for (std::size_t i = 0; i < lines.size(); ++i) text += lines[i] + (i + 1 < lines.size() ? ",\n" : "\n");
-  return text + "  }\n}\n";
+                     ",\n  \"summary\": " + measure::json_quote(machine.summary) + ",\n";
+  if (machine.host.known()) {
+    measure::JsonObject host;
+    host.add("cpu", machine.host.cpu);
+    host.add("allowed_cpus", machine.host.allowed_cpus);
+    host.add("clock_mhz", machine.host.clock_mhz);
+    text += "  \"host\": " + host.text() + ",\n";
+  }
+  if (!machine.model.empty()) {
+    std::vector<std::string> constants;
+    for (const ModelConstant& one : machine.model)
+      constants.push_back(measure::json_quote(one.name) + ": " + constant_text(one));
+    text += section("model", constants) + ",\n";
+  }
+  return text + section("parameters", lines) + "\n}\n";
 }
 
 }  // namespace sim

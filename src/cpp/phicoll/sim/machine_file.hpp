@@ -1,8 +1,11 @@
 #pragma once
 
 // Machine files: JSON that people read, edit and compare, a line a parameter (docs/machines.md).
-//     {"phicoll": "machine", "name": "...", "summary": "...", "parameters": {
-//       "ring.hop": {"value": 2, "kind": "calibrated", "source": "..."}, ...}}
+//     {"phicoll": "machine", "name": "...", "summary": "...",
+//      "host": {"cpu": "...", "allowed_cpus": 2, "clock_mhz": 2100},
+//      "model": {"line.local": {"value": 8.6, "unit": "ns", "kind": "published", "source": "..."}, ...},
+//      "parameters": {"ring.hop": {"value": 2, "kind": "calibrated", "source": "..."}, ...}}
+// `host` and `model` may be left out.
 
 #include <string>
 
