@@ -6,7 +6,7 @@ namashivayam-2014 section 5.1 uses the three without giving values. A message is
 from __future__ import annotations
 
 from phicoll.models.alpha_beta import AlphaBeta
-from phicoll.models.large_broadcast import copied_lines, copy_slope
+from phicoll.models.large_broadcast import copy_slope
 from phicoll.models.line_costs import Constants, local, remote
 from phicoll.models.multi_line import LINE_BYTES, lines_of
 
@@ -16,16 +16,20 @@ __all__ = ["message_costs"]
 def message_costs(model: Constants, size_bytes: int) -> tuple[AlphaBeta, AlphaBeta]:
     """The best and the worst costs of messages of up to ``size_bytes`` (at least 1).
 
-    Best: alpha = R_L + R_R, a flag that is there is read once; beta = o / 64. Worst: alpha = R_L + 3 R_R + O, the flag
-    is looked at once too early, so that its writer fetches it back, and, of more than a line, the start-up of a copy,
-    q - p / N. gamma is the constant ``combine`` a line. Copies beyond 8 KiB go on by equation A.1.
+    Best: alpha = R_L + R_R, a flag that is there is read once and its store overlaps others; beta = o / 64 of cached
+    buffers. Worst: alpha = R_L + 7 R_R + O: a message and the word that it has been read are two flags, each stored
+    (R_R), looked at once too early (R_R) and once in time (R_R), between them the first line of data is fetched (R_R);
+    of more than a line the start-up of a copy, q - p / N, too; beta = o / 64 of buffers in memory, where the model has
+    it. gamma is the constant ``combine`` a line. Copies beyond 8 KiB go on by equation A.1 if that is slower.
     """
     lines = lines_of(size_bytes)
     bytes_moved = lines * LINE_BYTES
     gamma = model.value("combine") / LINE_BYTES
-    beta = copy_slope(model, lines, longer=True) / bytes_moved
+    cached = copy_slope(model, lines, longer=True)
     flag = local(model) + remote(model)
-    late = flag + 2 * remote(model) + max(model.value("overhead"), 0.0)
+    late = flag + 6 * remote(model) + max(model.value("overhead"), 0.0)
+    pair = "EE" if model.constant("multi.II.o").value is None else "II"
     if lines > 1:
-        late += max(copied_lines(model, lines, longer=True) - copy_slope(model, lines, longer=True), 0.0)
-    return AlphaBeta(flag, beta, gamma), AlphaBeta(late, beta, gamma)
+        late += max(model.value(f"multi.{pair}.q") - model.value(f"multi.{pair}.p") / lines, 0.0)
+    slow = max(cached, lines * model.value(f"multi.{pair}.o"))
+    return AlphaBeta(flag, cached / bytes_moved, gamma), AlphaBeta(late, slow / bytes_moved, gamma)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from phicoll.models.band import Band
 from phicoll.models.checks import MAX_RANKS, check_choice, check_levels, check_whole
 from phicoll.models.contention import contention
-from phicoll.models.line_costs import Constants, local, remote, shared_start
+from phicoll.models.line_costs import Constants, Warm, local, remote, shared_start
 
 __all__ = ["NESTINGS", "announce", "level_announcement", "notify_back", "notify_back_apart", "notify_forward"]
 
@@ -46,8 +46,11 @@ def notify_back_apart(model: Constants, ranks: int) -> Band:
 
 
 def announce(model: Constants) -> float:
-    """R_I in ns: the root marks the shared structure as taken, in memory until then (first term of equation 4.6)."""
-    return shared_start(model)
+    """R_I in ns: the root marks the shared structure as taken, in memory until then (first term of equation 4.6).
+
+    :class:`~phicoll.models.line_costs.Warm`: R_L, since the root alone writes the mark.
+    """
+    return local(model) if isinstance(model, Warm) else shared_start(model)
 
 
 def level_announcement(model: Constants, children: int, b: str = "lines") -> Band:
