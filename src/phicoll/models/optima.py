@@ -1,8 +1,8 @@
 """The parameters that a machine's model finds best: levels of trees, partners of a barrier. Exhaustive and exact.
 
-The core's own optimisers choose here, as they do for the algorithms ``model-tree`` and ``dissemination-acknowledged``: in
-whole tenths of a nanosecond, so that every rank comes to the same. Source: ramos-hoefler-2013 equations 4.7, 4.11 to 4.14
-and appendix B; :mod:`phicoll.models.tables_b` has what the paper printed and how far each reading reproduces it.
+The core's own optimisers choose here, as they do for the algorithms ``model-tree`` and ``dissemination-acknowledged``:
+in whole tenths of a nanosecond, so that every rank comes to the same. Source: ramos-hoefler-2013 equations 4.7, 4.11 to
+4.14 and appendix B; :mod:`phicoll.models.tables_b` has what the paper printed and how far each reading reproduces it.
 
     >>> from phicoll.models import optima
     >>> optima.broadcast_tree(30).levels
@@ -75,9 +75,9 @@ MOST_TENTHS = 1_000_000
 class TreeOptimum:
     """The best tree for so many ranks.
 
-    ``levels``: k_1, k_2, ... children of a rank in each level, none for one rank; ``ns``: what the model says; ``ties``:
-    all that cost as little, in lexicographic order, where they were asked for, else ``levels`` alone; ``assumed``: the
-    constants among those that decided which were taken from another machine.
+    ``levels``: k_1, k_2, ... children of a rank in each level, none for one rank; ``ns``: what the model says;
+    ``ties``: all that cost as little, in lexicographic order, where they were asked for, else ``levels`` alone;
+    ``assumed``: the constants among those that decided which were taken from another machine.
     """
 
     ranks: int
@@ -110,7 +110,7 @@ class OptimaTable(tuple[Any, ...]):
     __slots__ = ()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row an optimum, indexed by ranks: ``levels`` or ``ways`` and ``rounds``, ``ns``, ``ties`` (their number)."""
+        """A row an optimum, by ranks: ``levels``, or ``ways`` and ``rounds``, ``ns``, the number of ``ties``."""
         import pandas as pd
 
         columns = [f.name for f in fields(self[0]) if f.name not in ("ranks", "assumed")] if self else []
@@ -152,8 +152,8 @@ class BoundComparison:
     def __str__(self) -> str:
         total = len(self.alike) + len(self.differ)
         return (
-            f"{self.operation}: best and worst case choose alike for {len(self.alike)} of {total} numbers of ranks; the "
-            f"worst case's choice costs at most {100 * self.regret:.1f} % more in the best case"
+            f"{self.operation}: best and worst case choose alike for {len(self.alike)} of {total} numbers of ranks; "
+            f"the worst case's choice costs at most {100 * self.regret:.1f} % more in the best case"
         )
 
 
@@ -174,7 +174,7 @@ def broadcast_tree(
     ranks:
         1 to 1,024.
     model:
-        As :func:`phicoll.models.machine_model` takes it, a model, or one that is :class:`~phicoll.models.line_costs.Warm`.
+        As :func:`phicoll.models.machine_model` takes it, or a :class:`~phicoll.models.line_costs.Warm` one.
     bound:
         ``min`` or ``max``: which of the model's two cases is minimised. Of the worst case's nested sum (4.6) each term
         is read as its own level's.
@@ -323,8 +323,8 @@ def compare_bounds(
 def line_costs(model: str | MachineModel) -> dict[str, int]:
     """What the core's algorithms take of a machine's model, in tenths of a nanosecond.
 
-    ``local`` (R_L), ``remote`` (R_R), ``memory`` (R_I), ``contention`` (c), ``further_line`` (o). What the model has not is
-    as much of ``remote`` as on the Xeon Phi 5110P; without any ``line.remote`` everything is that machine's.
+    ``local`` (R_L), ``remote`` (R_R), ``memory`` (R_I), ``contention`` (c), ``further_line`` (o). What the model has
+    not is as much of ``remote`` as on the Xeon Phi 5110P; without any ``line.remote`` everything is that machine's.
     """
     constants = machine_model(model).constants
     return dict(

@@ -12,12 +12,12 @@ from phicoll.models.band import Band
 from phicoll.models.barriers import acknowledged_barrier, dissemination_barrier
 from phicoll.models.checks import MAX_RANKS, check_choice, check_whole
 from phicoll.models.constant import Constant
-from phicoll.models.design import best_levels, best_ways
 from phicoll.models.large_broadcast import flat_large, pipelined_slices
 from phicoll.models.line_costs import Constants, Warm
 from phicoll.models.machine_model import MachineModel, machine_model
 from phicoll.models.message_costs import message_costs
 from phicoll.models.multi_line import lines_of
+from phicoll.models.optima import barrier_ways, table
 from phicoll.models.small_reduction import reduction
 from phicoll.models.tree_broadcast import tree_broadcast, tree_of_levels
 from phicoll.models.trees import fibonacci_parents, flat_parents, k_nomial_parents, levels_in_use
@@ -86,7 +86,7 @@ class Task:
     def levels(self, operation: str) -> tuple[int, ...]:
         """k1 ... of the spec, else the model's best."""
         given = [self.whole(name) for name in ("k1", "k2", "k3", "k4", "k5", "k6")]
-        levels = tuple(k for k in given if k) or best_levels(self.machine, operation, self.ranks)
+        levels = tuple(k for k in given if k) or table(operation, [self.ranks], self.machine)[0].levels
         return levels_in_use(self.ranks, levels)
 
     def copied(self) -> int:
@@ -131,7 +131,7 @@ def flat(task: Task) -> Band:
 
 def acknowledged(task: Task) -> Band:
     rounds = task.parameters["rounds"]
-    ways = min(task.whole("m"), task.ranks - 1) or best_ways(task.machine, task.ranks, rounds)
+    ways = min(task.whole("m"), task.ranks - 1) or barrier_ways(task.ranks, task.machine, rounds).ways
     return acknowledged_barrier(task.model, task.ranks, ways, rounds)
 
 
