@@ -20,6 +20,7 @@ from phicoll.errors import (
     ArgumentError,
     BrokenGroupError,
     Error,
+    FitError,
     PhicollWarning,
     ResourceError,
     ResultsFileError,
@@ -29,16 +30,17 @@ from phicoll.errors import (
 from phicoll.results import Results, load
 
 if TYPE_CHECKING:
+    from phicoll.characterizing import Characterization, characterize
     from phicoll.comm import COMM_NULL, COMM_SELF, COMM_WORLD, IN_PLACE, UNDEFINED, Comm, Datatype, Op, world
     from phicoll.compare import Comparison, compare_with_baseline
     from phicoll.counting import count
     from phicoll.doctor import doctor
     from phicoll.explaining import Explanation, explain
     from phicoll.machine import Machine, load_machine, machines
-    from phicoll.machine_fit import fit_machine
     from phicoll.measuring import measure, sweep
     from phicoll.registry import Algorithm, algorithms, expand
     from phicoll.running import run
+    from phicoll.tuning import tune, why
     from phicoll.validation import Validation, validate
 
 __version__: str = _core.__version__
@@ -52,11 +54,13 @@ __all__ = [
     "Algorithm",
     "ArgumentError",
     "BrokenGroupError",
+    "Characterization",
     "Comm",
     "Comparison",
     "Datatype",
     "Error",
     "Explanation",
+    "FitError",
     "Machine",
     "Op",
     "PhicollWarning",
@@ -68,19 +72,21 @@ __all__ = [
     "VerificationError",
     "__version__",
     "algorithms",
+    "characterize",
     "compare_with_baseline",
     "count",
     "doctor",
     "expand",
     "explain",
-    "fit_machine",
     "load",
     "load_machine",
     "machines",
     "measure",
     "run",
     "sweep",
+    "tune",
     "validate",
+    "why",
     "world",
 ]
 
@@ -90,18 +96,21 @@ _LAZY = {
     "Comparison": "phicoll.compare",
     "Machine": "phicoll.machine",
     "Explanation": "phicoll.explaining",
+    "Characterization": "phicoll.characterizing",
     "algorithms": "phicoll.registry",
+    "characterize": "phicoll.characterizing",
     "compare_with_baseline": "phicoll.compare",
     "count": "phicoll.counting",
     "doctor": "phicoll.doctor",
     "expand": "phicoll.registry",
     "explain": "phicoll.explaining",
-    "fit_machine": "phicoll.machine_fit",
     "load_machine": "phicoll.machine",
     "machines": "phicoll.machine",
     "measure": "phicoll.measuring",
     "run": "phicoll.running",
     "sweep": "phicoll.measuring",
+    "tune": "phicoll.tuning",
+    "why": "phicoll.tuning",
     "Validation": "phicoll.validation",
     "validate": "phicoll.validation",
     "Comm": "phicoll.comm",

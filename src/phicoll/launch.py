@@ -57,6 +57,15 @@ def parser() -> Parser:
     made.add_argument(
         "--heap-limit", type=int, default=HEAP_LIMIT, help="bytes of it for arrays and sub-groups"
     )
+    made.add_argument(
+        "--tuning", default="", help="a tuning table that auto asks, or none (default: PHICOLL_TUNING)"
+    )
+    made.add_argument(
+        "--tuning-foreign",
+        default="",
+        choices=("refuse", "use"),
+        help="what to do with another machine's table (default: PHICOLL_TUNING_FOREIGN, else refuse)",
+    )
     made.add_argument("program", help="a Python script, or any program")
     made.add_argument("arguments", nargs=REMAINDER, help="the program's own")
     return made
@@ -73,6 +82,8 @@ def main(words: Sequence[str] | None = None) -> int:
             whole_number("heap_limit", given.heap_limit, 0, MOST_BYTES),
             milliseconds(given.timeout),
             _core.parse_wait(given.wait),
+            given.tuning,
+            given.tuning_foreign,
         )
         start = launch_threads if given.mode == "threads" else launch_processes
         return start(options, given.program, given.arguments)

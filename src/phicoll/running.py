@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import threading
 from collections.abc import Callable, Sequence
 from operator import index
@@ -48,6 +49,8 @@ def run(
     wait: str = "adaptive",
     memory_limit: int = MEMORY_LIMIT,
     heap_limit: int = HEAP_LIMIT,
+    tuning: str | os.PathLike[str] | None = None,
+    tuning_foreign: str = "",
 ) -> list[Any]:
     """Call ``function(comm, *args)`` on every rank of a new group and return what the ranks returned.
 
@@ -78,6 +81,12 @@ def run(
         Bytes of shared memory that the group's collectives may take.
     heap_limit:
         Bytes of shared memory for :meth:`phicoll.Comm.empty` and sub-communicators, taken as they are used; 0 for none.
+    tuning:
+        A tuning table that ``auto`` asks before its rules (docs/tuning.md), ``"none"`` for none; by default
+        ``PHICOLL_TUNING``.
+    tuning_foreign:
+        What to do with another machine's table: ``"refuse"`` or ``"use"`` it, with a warning; by default
+        ``PHICOLL_TUNING_FOREIGN``, else refuse.
 
     Returns
     -------
@@ -116,6 +125,8 @@ def run(
         whole_number("heap_limit", heap_limit, 0, MOST_BYTES),
         milliseconds(timeout),
         _core.parse_wait(wait),
+        checked_tuning(tuning),
+        tuning_foreign,
     )
     if mode == "threads":
         return ThreadedRun(function, tuple(args), options).results()
@@ -128,7 +139,15 @@ class GroupOptions:
     """What a group is made with."""
 
     def __init__(
-        self, ranks: int, placement: str, memory_limit: int, heap_limit: int, timeout_ms: int, wait: str
+        self,
+        ranks: int,
+        placement: str,
+        memory_limit: int,
+        heap_limit: int,
+        timeout_ms: int,
+        wait: str,
+        tuning: str = "",
+        tuning_foreign: str = "",
     ) -> None:
         self.ranks = ranks
         self.placement = placement
@@ -136,6 +155,8 @@ class GroupOptions:
         self.heap_limit = heap_limit
         self.timeout_ms = timeout_ms
         self.wait = wait
+        self.tuning = tuning
+        self.tuning_foreign = tuning_foreign
 
     def launched_group(self) -> Any:
         return _core.LaunchedGroup(
@@ -145,6 +166,8 @@ class GroupOptions:
             heap_limit=self.heap_limit,
             timeout_ms=self.timeout_ms,
             attach_timeout_ms=ATTACH_TIMEOUT_MS + self.ranks * ATTACH_TIMEOUT_MS_A_RANK,
+            tuning=self.tuning,
+            tuning_foreign=self.tuning_foreign,
         )
 
 
@@ -166,6 +189,15 @@ def checked_placement(placement: Any, ranks: int) -> str:
         raise ArgumentError("placement", repr(placement), "compact, scatter, balanced or a list of CPUs")
     _core.place(ranks, placement)
     return placement
+
+
+def checked_tuning(tuning: Any) -> str:
+    """A table's path as the core takes it; empty: the environment's. The core reads it when the group is made."""
+    if tuning is None:
+        return ""
+    if not isinstance(tuning, (str, os.PathLike)):
+        raise ArgumentError("tuning", repr(tuning), "a tuning table's path, or 'none'")
+    return os.fspath(tuning)
 
 
 def milliseconds(timeout: float | None) -> int:
@@ -248,6 +280,8 @@ class ThreadedRun:
                 timeout_ms=options.timeout_ms,
                 wait=options.wait,
                 function=self.run_rank,
+                tuning=options.tuning,
+                tuning_foreign=options.tuning_foreign,
             )
         except BaseException as error:
             self.failure = error

@@ -1,0 +1,108 @@
+"""``phicoll tune``: a table of the algorithms that serve this machine, or a simulated one, best."""
+
+from __future__ import annotations
+
+import argparse
+
+from phicoll.cli.output import add_json, put, put_json
+from phicoll.errors import ArgumentError
+from phicoll.registry import OPERATIONS
+
+__all__ = ["add"]
+
+EXAMPLES = """  phicoll tune --operations allreduce,broadcast --ranks 2,8 --minutes 3 -o here.tuning
+  PHICOLL_TUNING=here.tuning python program.py
+  phicoll tune --machine xeon-phi-5110p --ranks 16 --sizes 8,4K --operations barrier,allreduce -o phi.tuning
+  phicoll tune --by model --model here.json -o here.tuning"""
+
+#: Arguments of tune() that are called otherwise on the command line.
+NAMES = {"save": "output"}
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "tune",
+        help="choose algorithms by measurement or model, and write a table that auto uses",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--operations", metavar="LIST", help=f"of {', '.join(OPERATIONS)} (default: all of them)"
+    )
+    parser.add_argument(
+        "--ranks",
+        metavar="LIST",
+        help="rank counts (default: powers of two to the CPUs, and twice as many as the CPUs)",
+    )
+    parser.add_argument(
+        "--sizes", "--size", metavar="LIST", help="bytes of the count argument (default: 8,512,8K,128K,1M)"
+    )
+    parser.add_argument("--mode", metavar="LIST", help="threads, processes or both (default: processes)")
+    parser.add_argument(
+        "--by",
+        default="measure",
+        metavar="HOW",
+        help="measure, model, or model-then-measure: of what the model knows the three best (default: measure)",
+    )
+    parser.add_argument("--minutes", metavar="N", help="how long measuring may take (default: 5)")
+    parser.add_argument(
+        "--machine", metavar="M", help="tune for a simulated machine, in simulation: a name or a machine file"
+    )
+    parser.add_argument(
+        "--model",
+        metavar="M",
+        help="whose model predicts: a machine file or a name (default: the --machine's)",
+    )
+    parser.add_argument(
+        "--algorithm", metavar="LIST", help="what to try for one operation (default: phicoll's own choice)"
+    )
+    parser.add_argument(
+        "--placement", help="where ranks are measured (default: compact; with --machine: balanced)"
+    )
+    parser.add_argument("--launches", metavar="N", help="of each point (default: 12)")
+    parser.add_argument(
+        "--rounds", metavar="N", help="in each launch (default: 8); simulated: seeds (default: 12)"
+    )
+    parser.add_argument("--seed", metavar="N", help="default: drawn; with --machine: 1")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="the table; what it has for other groups stays"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on from the decisions beside FILE")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar on a terminal")
+    add_json(parser)
+    parser.set_defaults(function=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from phicoll.cli import INTERRUPTED
+    from phicoll.tuning import tune
+
+    try:
+        found = tune(
+            arguments.operations,
+            ranks=arguments.ranks,
+            sizes=arguments.sizes,
+            mode=arguments.mode,
+            by=arguments.by,
+            minutes=arguments.minutes,
+            machine=arguments.machine,
+            model=arguments.model,
+            algorithm=arguments.algorithm,
+            placement=arguments.placement,
+            launches=arguments.launches,
+            rounds=arguments.rounds,
+            seed=arguments.seed,
+            save=arguments.output,
+            resume=arguments.resume,
+            progress=False if arguments.no_progress else None,
+        )
+    except ArgumentError as error:  # by the names that the command line has
+        name = NAMES.get(error.argument, error.argument)
+        raise ArgumentError(name, error.got, error.allowed) from error
+    if arguments.json:
+        put_json(found.to_dict())
+    else:
+        put(str(found))
+        if arguments.output is None:
+            put(found.text)
+    return INTERRUPTED if found.interrupted else 0

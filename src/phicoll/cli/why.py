@@ -1,0 +1,95 @@
+"""``phicoll why``: what ``auto`` takes for a call, and why."""
+
+from __future__ import annotations
+
+import argparse
+
+from phicoll.cli.output import add_json, put, put_json
+from phicoll.registry import OPERATIONS
+from phicoll.running import MEMORY_LIMIT
+
+__all__ = ["add", "add_table"]
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tuning", metavar="FILE", help="a tuning table, or none (default: PHICOLL_TUNING, docs/tuning.md)"
+    )
+    parser.add_argument(
+        "--tuning-foreign",
+        default="",
+        choices=("refuse", "use"),
+        help="what to do with another machine's table (default: PHICOLL_TUNING_FOREIGN, else refuse)",
+    )
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "why", help="what auto takes for a call: table row or rule, parameters, model"
+    )
+    parser.add_argument("operation", help=", ".join(OPERATIONS))
+    parser.add_argument("--ranks", default="2", metavar="N", help="default: 2")
+    parser.add_argument(
+        "--bytes",
+        "--size",
+        dest="size",
+        metavar="64K",
+        help="of the message or a block (default: 4K)",
+    )
+    parser.add_argument("--mode", metavar="M", help="threads or processes (default: processes)")
+    parser.add_argument(
+        "--machine", metavar="M", help="a simulated machine: a name or a machine file, perhaps with changes"
+    )
+    parser.add_argument(
+        "--model",
+        metavar="M",
+        help="whose model predicts: a machine file or a name (default: the --machine's)",
+    )
+    parser.add_argument(
+        "--placement",
+        default="",
+        metavar="P",
+        help="compact, scatter, balanced or CPUs such as 0,2,4-7 (default: left alone; with --machine: balanced)",
+    )
+    parser.add_argument("--type", default="float32", metavar="T", help="of reductions (default: float32)")
+    parser.add_argument("--op", default="sum", metavar="OP", help="of reductions (default: sum)")
+    parser.add_argument("--vector", action="store_true", help="a version with counts that differ")
+    parser.add_argument(
+        "--not-commutative", action="store_true", help="the operator is the user's own, and ordered"
+    )
+    parser.add_argument(
+        "--memory-limit", default=str(MEMORY_LIMIT), metavar="N", help="bytes of shared memory for the group"
+    )
+    add_table(parser)
+    add_json(parser)
+    parser.set_defaults(function=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from phicoll.errors import ArgumentError
+    from phicoll.tuning import why
+
+    barrier = arguments.operation == "barrier"
+    if barrier and arguments.size is not None:
+        raise ArgumentError("bytes", repr(arguments.size), "only where data moves")
+    found = why(
+        arguments.operation,
+        arguments.ranks,
+        0 if barrier else arguments.size or "4K",
+        mode=arguments.mode,
+        machine=arguments.machine,
+        model=arguments.model,
+        placement=arguments.placement,
+        tuning=arguments.tuning,
+        foreign=arguments.tuning_foreign,
+        type=arguments.type,
+        op=arguments.op,
+        vector=arguments.vector,
+        commutative=not arguments.not_commutative,
+        memory_limit=arguments.memory_limit,
+    )
+    if arguments.json:
+        put_json(found.to_dict())
+    else:
+        put(str(found))
+    return 0

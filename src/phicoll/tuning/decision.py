@@ -1,0 +1,209 @@
+"""Whether a challenger replaces the built-in rule, from one sweep's rounds.
+
+The best challenger is chosen on odd rounds and compared with the rule on even ones: chosen and compared on the same
+rounds it would look better than it is. It replaces the rule only if the whole interval of its time over the rule's
+lies below 1. The same halves serve every other choice (a model's) that is held against the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from phicoll.compare.best import Rounds, by_round, choose_best, split
+from phicoll.compare.units import CONFIDENCE, estimate, units_of
+from phicoll.observations import Observation, Round, observe
+from phicoll.registry import short_spec
+from phicoll.results import Results
+from phicoll.subject import Subject, size_text
+
+__all__ = ["Decision", "Gain", "Point", "decide"]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How many times faster: the median over ``rounds`` of the other's time over this one's, with its interval."""
+
+    median: float
+    low: float
+    high: float
+    confidence: float
+    units: int
+    rounds: int
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the interval excludes 1, at the confidence that was asked for."""
+        return self.confidence >= CONFIDENCE - 1e-12 and not self.low <= 1 <= self.high
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+#: One that stands for itself.
+NO_GAIN = Gain(1.0, 1.0, 1.0, 1.0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is decided on: an operation by so many ranks, of so many bytes (0 for a barrier)."""
+
+    operation: str
+    mode: str
+    ranks: int
+    cpus: int
+    size: int
+
+    def title(self) -> str:
+        words = [self.operation, f"{self.ranks}/{self.cpus} {self.mode}"]
+        return " ".join(words if self.operation == "barrier" else [*words, size_text(self.size)])
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was found at a point.
+
+    Attributes
+    ----------
+    rule, rule_ns:
+        The built-in rules' choice and its median time, in ns.
+    spec, gain:
+        What the table says, ``"auto"`` where the rule stays, and how many times faster it is than the rule.
+    best, best_gain:
+        The challenger that odd rounds took, and its gain over the rule on even ones, resolved or not.
+    model, model_gain:
+        What the model takes (of its largest times), and that one's gain over the rule; None where nothing is modelled.
+    alike:
+        Whether the model's smallest and largest times choose alike.
+    by:
+        ``measure`` or ``model``.
+    """
+
+    point: Point
+    rule: str
+    rule_ns: float | None
+    spec: str
+    gain: Gain
+    best: str
+    best_gain: Gain
+    model: str | None = None
+    model_gain: Gain | None = None
+    alike: bool | None = None
+    by: str = "measure"
+    tried: int = 0
+    failed: tuple[str, ...] = ()
+    #: Of everything that was tried: its median time over the rule's, over even rounds.
+    ratios: dict[str, float] = field(default_factory=dict)
+    #: Of a prediction: how many of the constants in it are another machine's, of how many.
+    assumed: int = 0
+    used: int = 0
+
+    def written(self, texts: Mapping[str, str]) -> Decision:
+        """With what is chosen as its candidate's text says it: short, and with no value of this rank count alone."""
+        return replace(self, spec=texts.get(self.spec, self.spec))
+
+    def comment(self) -> str:
+        """What stands behind the row."""
+        operation = self.point.operation
+        at = "" if operation == "barrier" else f" at {size_text(self.point.size)}"
+        rule = short_spec(operation, self.rule)
+        if self.by == "model":
+            than = f"{self.gain.median:.2f} times faster than" if self.gain.median != 1 else "beside"
+            return f"by the model{at}: {than} {rule}; {self.assumed} of {self.used} constants assumed"
+        if self.spec == "auto":
+            return f"measured{at}: none of {self.tried} resolved faster than {rule}"
+        return f"measured gain {self.gain} over {rule}{at}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Decision:
+        values = dict(found)
+        values["point"] = Point(**values["point"])
+        for name in ("gain", "best_gain", "model_gain"):
+            values[name] = None if values[name] is None else Gain(**values[name])
+        values["failed"] = tuple(values["failed"])
+        return cls(**values)
+
+
+def observations_of(results: Results) -> dict[str, tuple[Subject, list[Observation]]]:
+    """Verified observations by spec: rounds of every label count, since ratios are taken within rounds."""
+    found: dict[str, tuple[Subject, list[Observation]]] = {}
+    for subject, of in observe(results.records).by_subject.items():
+        if all(one.verified for one in of):
+            found.setdefault(subject.spec, (subject, []))[1].extend(of)
+    return found
+
+
+def gain_over(rule: Rounds, other: Rounds, rounds: set[Round]) -> Gain | None:
+    """How many times faster ``other`` is than ``rule``; None where they share no round."""
+    shared = sorted(key for key in rounds if key in rule and key in other)
+    if not shared:
+        return None
+    units = units_of([float(np.exp(rule[key] - other[key])) for key in shared], [key[:2] for key in shared])
+    found = estimate(np.log(units.values))
+    median, low, high = (float(np.exp(value)) for value in (found.median, found.low, found.high))
+    return Gain(median, low, high, found.confidence, len(units), len(shared))
+
+
+def decide(
+    point: Point,
+    rule: str,
+    results: Results,
+    model: str | None = None,
+    alike: bool | None = None,
+    tried: Sequence[str] = (),
+) -> Decision | None:
+    """The decision at a point; None where the rule or every challenger has no verified round.
+
+    Parameters
+    ----------
+    rule:
+        The canonical spec that the built-in rules take.
+    results:
+        A sweep of the rule and its challengers in one setting.
+    model, alike:
+        As :class:`Decision` has them.
+    tried:
+        What was asked for; what of it failed its verification is told.
+    """
+    found = observations_of(results)
+    values = {spec: by_round(of) for spec, (_, of) in found.items()}
+    if rule not in values:
+        return None
+    odd, even = split(sorted({key for by in values.values() for key in by}))
+    challengers = {found[spec][0]: by for spec, by in values.items() if spec != rule}
+    if not challengers or not odd:
+        return None
+    chosen = choose_best(challengers, odd)
+    best = chosen.spec if chosen is not None else rule
+    gain = gain_over(values[rule], values[best], even) or NO_GAIN
+    better = best != rule and gain.resolved and gain.low > 1
+    model_gain = None
+    if model is not None and model in values:
+        model_gain = NO_GAIN if model == rule else gain_over(values[rule], values[model], even)
+    ratios = {rule: 1.0}
+    for spec, by in values.items():
+        of = gain_over(values[rule], by, even) if spec != rule else None
+        if of is not None:
+            ratios[spec] = 1 / of.median
+    failed = {str(record.get("spec")) for record in results.unverified}
+    return Decision(
+        point=point,
+        rule=rule,
+        rule_ns=float(np.median([one.ns for one in found[rule][1]])),
+        spec=best if better else "auto",
+        gain=gain if better else NO_GAIN,
+        best=best,
+        best_gain=gain,
+        model=model,
+        model_gain=model_gain,
+        alike=alike,
+        tried=len(challengers),
+        failed=tuple(spec for spec in tried if spec in failed),
+        ratios=ratios,
+    )

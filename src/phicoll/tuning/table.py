@@ -1,0 +1,136 @@
+"""A tuning table's text: rows with their reasons as comments, written beside what a file already has.
+
+The format is the core's (docs/tuning.md); the core reads and checks it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from phicoll import _core
+from phicoll.errors import ArgumentError, ResourceError
+
+__all__ = ["Group", "Row", "Table", "load_table"]
+
+FIRST_LINE = "phicoll tuning 1"
+
+#: Operation, mode, ranks and CPUs: the rows of one group replace each other.
+Group = tuple[str, str, int, int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """From ``from_bytes`` of the count argument on, ``spec``. ``auto`` leaves it to the built-in rules."""
+
+    operation: str
+    mode: str
+    ranks: int
+    cpus: int
+    from_bytes: int
+    spec: str
+    comment: str = field(default="", compare=False)
+    line: int = field(default=0, compare=False)
+
+    @property
+    def group(self) -> Group:
+        return (self.operation, self.mode, self.ranks, self.cpus)
+
+    def __str__(self) -> str:
+        text = f"{self.operation} {self.mode} {self.ranks}/{self.cpus} {self.from_bytes} {self.spec}"
+        return f"{text}  # {self.comment}" if self.comment else text
+
+
+@dataclass(frozen=True)
+class Table:
+    """A tuning table. ``digest`` is the same for tables that choose alike."""
+
+    name: str
+    machine: str
+    host: str
+    digest: str
+    rows: tuple[Row, ...]
+
+    def __str__(self) -> str:
+        head = [f"{self.name}: {len(self.rows)} rows, machine {self.machine or 'any'}, digest {self.digest}"]
+        return "\n".join(head + [f"  {row}" for row in self.rows])
+
+
+def load_table(path: str | os.PathLike[str]) -> Table:
+    """Read a table. ArgumentError("tuning") names the file, the line and what is allowed there."""
+    return as_table(_core.tuning_table(os.fspath(path)))
+
+
+def as_table(found: dict[str, Any]) -> Table:
+    rows = tuple(Row(**row) for row in found["rows"])
+    return Table(found["name"], found["machine"], found["host"], found["digest"], rows)
+
+
+def thresholds(sizes: Sequence[int]) -> list[int]:
+    """From where each of the rising ``sizes`` speaks for its neighbourhood: 0, then the geometric means."""
+    return [0, *(math.isqrt(max(1, low) * high) + 1 for low, high in zip(sizes, sizes[1:], strict=False))]
+
+
+def merged(rows: Iterable[Row]) -> list[Row]:
+    """Neighbours of one group with the same spec as one row, which has the comments of all."""
+    found: list[Row] = []
+    for row in sorted(rows, key=lambda row: (row.group, row.from_bytes)):
+        last = found[-1] if found else None
+        if last is not None and last.group == row.group and last.spec == row.spec:
+            comment = "; ".join(text for text in (last.comment, row.comment) if text)
+            found[-1] = Row(*last.group, last.from_bytes, last.spec, comment)
+        else:
+            found.append(row)
+    return found
+
+
+def text_of(machine: str, host: str, notes: Sequence[str], costs: dict[str, int], rows: Sequence[Row]) -> str:
+    """The whole table."""
+    lines = [FIRST_LINE, *(f"# {note}" for note in notes), f"machine {machine}"]
+    if host:
+        lines.append(f"host {host}")
+    lines += [f"cost {name} {value}" for name, value in costs.items()]
+    lines.append("# operation mode ranks/cpus from-bytes spec")
+    lines += map(str, rows)
+    return "\n".join(lines) + "\n"
+
+
+class TableFile:
+    """The file that a tuning run writes. What it has for other groups of the same machine stays."""
+
+    def __init__(self, path: Path, machine: str, host: str) -> None:
+        self.path = path
+        self.machine = machine
+        self.host = host
+        self.kept: list[Row] = []
+        if path.exists() and path.stat().st_size:
+            known = load_table(path)
+            for name, theirs, ours in (("machine", known.machine, machine), ("host", known.host, host)):
+                if theirs != ours:
+                    raise ArgumentError(
+                        "save", f"'{path}', a table of {name} {theirs!r}", f"one of {ours!r}, or a new file"
+                    )
+            comments = [line.partition("#")[2].strip() for line in path.read_text().split("\n")]
+            self.kept = [
+                Row(*row.group, row.from_bytes, row.spec, comments[row.line - 1]) for row in known.rows
+            ]
+
+    def write(self, rows: Sequence[Row], notes: Sequence[str], costs: dict[str, int]) -> str:
+        """Replaces the file by one that also has ``rows``; returns its text."""
+        new = {row.group for row in rows}
+        kept = [row for row in self.kept if row.group not in new]
+        text = text_of(self.machine, self.host, notes, costs, [*kept, *rows])
+        _core.parse_tuning(text, str(self.path))  # nothing is written that cannot be read
+        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            beside.write_text(text)
+            beside.replace(self.path)
+        except OSError as error:
+            raise ResourceError(f"{self.path}: {error.strerror}") from error
+        finally:
+            beside.unlink(missing_ok=True)
+        return text

@@ -1,0 +1,461 @@
+"""``phicoll tune``: which algorithm and which parameters serve each operation, rank count and size here."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phicoll import _core
+from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
+from phicoll.machine import Machine, load_machine
+from phicoll.measuring import (
+    MODES,
+    SIMULATED,
+    as_list,
+    check_choices,
+    check_number,
+    check_rank_list,
+    check_sizes,
+    check_whole,
+    machine_text,
+    placement_text,
+    sweep,
+)
+from phicoll.progress import display
+from phicoll.registry import OPERATIONS, expand
+from phicoll.results import Results
+from phicoll.running import MEMORY_LIMIT
+from phicoll.storage import check_writable
+from phicoll.tuning.candidates import candidates
+from phicoll.tuning.decision import NO_GAIN, Decision, Gain, Point, decide
+from phicoll.tuning.prediction import ModelChoice, model_choice, model_of
+from phicoll.tuning.result import Tuned, rows_of
+from phicoll.tuning.table import TableFile, text_of
+
+if TYPE_CHECKING:
+    from phicoll.models import MachineModel
+
+__all__ = ["BY", "SIZES", "Tuned", "tune"]
+
+BY = ("measure", "model", "model-then-measure")
+SIZES = "8,512,8K,128K,1M"
+MINUTES = 5.0
+LEAST_POINT_S = 0.5
+FEW = 3  # that the model leaves of those that it knows, to be measured
+LAUNCHES = 12
+ROUNDS = 8
+SEEDS = 12  # of a simulated point: six odd and six even rounds, the fewest with an interval at 95 %
+EPISODES = 5
+
+
+def tune(
+    operations: str | Sequence[str] | None = None,
+    *,
+    ranks: int | str | Sequence[int] | None = None,
+    sizes: int | str | Sequence[int | str] | None = None,
+    mode: str | Sequence[str] | None = None,
+    by: str = "measure",
+    minutes: float | None = None,
+    machine: str | os.PathLike[str] | Machine | None = None,
+    model: str | os.PathLike[str] | MachineModel | None = None,
+    algorithm: str | Sequence[str] | None = None,
+    placement: str | None = None,
+    launches: int | None = None,
+    rounds: int | None = None,
+    seed: int | None = None,
+    save: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: bool | None = None,
+) -> Tuned:
+    """Choose an algorithm for every operation, rank count and size, and write a tuning table.
+
+    Parameters
+    ----------
+    operations:
+        Of :data:`phicoll.registry.OPERATIONS`; by default all.
+    ranks:
+        Rank counts; by default powers of two to the CPUs that may be used, and twice as many as those. More ranks than
+        CPUs share them.
+    sizes:
+        Bytes of the count argument; by default 8, 512, 8K, 128K and 1M. Not of barriers.
+    mode:
+        ``"threads"``, ``"processes"`` (the default) or both; not with a machine.
+    by:
+        ``"measure"`` everything; ``"model"``: what the model expects to have the least largest time, nothing is run;
+        ``"model-then-measure"``: of those that the model knows only the three best are measured, beside those that it
+        does not know.
+    minutes:
+        How long measuring may take, 5 by default; simulating takes as long as it takes.
+    machine:
+        Tune for this simulated machine, in simulation.
+    model:
+        Whose model predicts: a machine file, a name, or a :class:`phicoll.models.MachineModel`; by default the
+        simulated machine's. Its line costs go into the table.
+    algorithm:
+        What to try instead of :func:`phicoll.tuning.candidates`, for one operation.
+    placement:
+        Where ranks are; by default ``compact``, simulated ``balanced``.
+    launches, rounds, seed:
+        Of the sweeps, by default 12 launches of 8 rounds; simulated 12 rounds, which are seeds.
+    save:
+        The table's file. It is written after every decision, and what it has for other groups stays. Decisions also go
+        to a file beside it, its name with ``.jsonl`` behind.
+    resume:
+        Go on from the decisions beside ``save``.
+    progress:
+        Show a progress bar; by default on a terminal and in a notebook.
+
+    Returns
+    -------
+    Tuned
+        The decisions. Ctrl-C ends the run with what was decided (``interrupted`` is then true).
+
+    Raises
+    ------
+    ArgumentError
+        Bad input; nothing was started.
+    Error
+        Nothing could be decided: the first reason.
+    """
+    chosen = list(OPERATIONS) if operations is None else check_choices("operations", operations, OPERATIONS)
+    check_choices("by", by, BY)
+    tried = check_candidates(chosen, algorithm)
+    loaded = None if machine is None else load_machine(machine)
+    setting = Setting(
+        machine="" if machine is None else machine_text(machine),
+        name="host" if loaded is None else loaded.name,
+        host=_core.host_fingerprint() if loaded is None else "",
+        cpus=_core.allowed_cpu_count() if loaded is None else loaded.contexts,
+        placement=check_placement(placement, loaded is not None),
+        modes=check_modes(mode, loaded is not None),
+        launches=None if launches is None else check_whole("launches", launches, 1),
+        rounds=None if rounds is None else check_whole("rounds", rounds, 1),
+        seed=None if seed is None else check_whole("seed", seed, 0, 1 << 53),
+        model=model_of(model, None if machine is None else machine_text(machine)),
+    )
+    if loaded is not None and launches is not None:
+        raise ArgumentError("launches", repr(launches), "only without a machine: a simulated run has none")
+    if by != "measure" and setting.model is None:
+        raise ArgumentError("model", "none", f"a machine file or name with a model, as by={by!r} needs one")
+    counts = default_ranks(setting.cpus) if ranks is None else check_rank_list(ranks)
+    if not counts:
+        raise ArgumentError("ranks", "no number", "1 to 1024")
+    if loaded is not None and max(counts) > loaded.contexts:
+        raise ArgumentError(
+            "ranks", str(max(counts)), f"1 to {loaded.contexts}, the contexts of {loaded.name}"
+        )
+    points = plan(chosen, setting, counts, check_sizes(SIZES if sizes is None else sizes))
+    seconds = 60 * check_number("minutes", MINUTES if minutes is None else minutes, above=0)
+    if resume and save is None:
+        raise ArgumentError("resume", "True without save", "save= with the table to go on with")
+    run = Run(setting, by, tried, save, resume, points)
+    with display(progress) as shown:
+        run.all(points, seconds, shown.update if shown else None)
+    if not run.decisions and run.failures:
+        raise run.failures[0]
+    return run.tuned()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all points have in common."""
+
+    machine: str  # as load_machine takes it; empty: this one
+    name: str
+    host: str
+    cpus: int
+    placement: str
+    modes: list[str]
+    launches: int | None
+    rounds: int | None
+    seed: int | None
+    model: MachineModel | None
+
+    @property
+    def simulated(self) -> bool:
+        return bool(self.machine)
+
+    def costs(self) -> dict[str, int]:
+        """Line costs for the table, in tenths of a nanosecond: the model's, if one was named."""
+        if self.model is None:
+            return {}
+        from phicoll.models.optima import line_costs
+
+        return {name.replace("_", "-"): value for name, value in line_costs(self.model).items()}
+
+
+class Run:
+    """One tuning run: its decisions so far, and its files."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        by: str,
+        tried: dict[str, list[str]],
+        save: str | os.PathLike[str] | None,
+        resume: bool,
+        points: Sequence[Point],
+    ) -> None:
+        self.setting = setting
+        self.by = by
+        self.tried = tried
+        self.decisions: list[Decision] = []
+        self.undecided: dict[Point, str] = {}
+        self.failures: list[Error] = []
+        self.interrupted = False
+        self.file: TableFile | None = None
+        self.journal: Path | None = None
+        self.text = ""
+        if save is None:
+            return
+        path = check_writable(save, "save")
+        self.file = TableFile(path, setting.name, setting.host)
+        self.journal = path.with_name(path.name + ".jsonl")
+        if resume:
+            self.decisions = [one for one in read_journal(self.journal, self.head()) if one.point in points]
+        with self.journal.open("w", encoding="utf-8") as stream:
+            stream.write(json.dumps(self.head()) + "\n")
+            for decision in self.decisions:
+                stream.write(json.dumps(decision.to_dict()) + "\n")
+
+    def head(self) -> dict[str, Any]:
+        """What decisions of two runs must have in common to go into one table."""
+        return {"tuning": 1, "machine": self.setting.name, "host": self.setting.host, "by": self.by}
+
+    def all(self, points: Sequence[Point], seconds: float, progress: Any) -> None:
+        known = {decision.point for decision in self.decisions}
+        left = [point for point in points if point not in known]
+        end = time.monotonic() + seconds
+        try:
+            for number, point in enumerate(left):
+                if progress is not None:
+                    progress(len(points) - len(left) + number, len(points), point.title())
+                share = max((end - time.monotonic()) / (len(left) - number), LEAST_POINT_S)
+                try:
+                    decision = self.one(point, share)
+                except (BrokenGroupError, ResourceError) as error:
+                    self.failures.append(error)
+                    self.undecided[point] = str(error)
+                    continue
+                if decision is not None:
+                    self.add(decision)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self.write()
+
+    def one(self, point: Point, seconds: float) -> Decision | None:
+        """The decision at a point; None, and said why, where there is none."""
+        rule = self.rule(point)
+        given = self.fitting(point, rule)
+        sharing = point.ranks > point.cpus
+        known = model_choice(
+            point.operation, [rule, *given], point.ranks, point.size, self.setting.model, sharing
+        )
+        if self.by == "model":
+            return self.by_model(point, rule, given, known)
+        if self.by == "model-then-measure" and known is not None:
+            few = set(known.order[:FEW])
+            given = {spec: text for spec, text in given.items() if spec in few or spec not in known.order}
+        if not given:
+            self.undecided[point] = "nothing to try but the rule"
+            return None
+        results = self.measure(point, [rule, *given], seconds)
+        decision = decide(
+            point,
+            rule,
+            results,
+            known.spec if known else None,
+            known.alike if known else None,
+            list(given),
+        )
+        if decision is None:
+            self.undecided[point] = (
+                "too few rounds, or none that was verified, with both the rule and another"
+            )
+            return None
+        return decision.written(given)
+
+    def rule(self, point: Point) -> str:
+        """What the built-in rules take, as a spec with every parameter's value in effect."""
+        found = _core.choose(
+            operation=point.operation,
+            size=point.size,
+            ranks=point.ranks,
+            mode=point.mode,
+            placement=self.setting.placement,
+            machine=self.setting.machine,
+            tuning="none",
+            foreign="",
+            type="float32",
+            op="sum",
+            vector=False,
+            commutative=True,
+            memory_limit=MEMORY_LIMIT,
+        )
+        return str(self.candidate(point, found["rule"]["spec"])["spec"])
+
+    def candidate(self, point: Point, spec: str) -> dict[str, str]:
+        return dict(
+            _core.candidate(
+                operation=point.operation,
+                spec=spec,
+                size=point.size,
+                ranks=point.ranks,
+                placement=self.setting.placement,
+                machine=self.setting.machine,
+            )
+        )
+
+    def fitting(self, point: Point, rule: str) -> dict[str, str]:
+        """What can serve the point and differs from the rule and from each other: the text by recorded spec."""
+        seen = {self.candidate(point, rule)["effective"]}
+        found: dict[str, str] = {}
+        for text in self.tried[point.operation]:
+            one = self.candidate(point, text)
+            if not one["unfit"] and one["effective"] not in seen:
+                seen.add(one["effective"])
+                found[one["spec"]] = text
+        return found
+
+    def measure(self, point: Point, specs: Sequence[str], seconds: float) -> Results:
+        setting = self.setting
+        options: dict[str, Any] = {"algorithm": list(specs), "ranks": point.ranks, "definition": "loop"}
+        options |= {"placement": setting.placement, "seed": setting.seed, "progress": False}
+        if point.operation != "barrier":
+            options["sizes"] = [point.size]
+        if setting.simulated:
+            options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "episodes": EPISODES}
+        else:
+            options |= {"mode": point.mode, "oversubscribe": point.ranks > point.cpus, "budget_s": seconds}
+            options |= {"launches": setting.launches or LAUNCHES, "rounds": setting.rounds or ROUNDS}
+        return sweep(point.operation, on_interrupt="raise", **options)
+
+    def by_model(
+        self, point: Point, rule: str, given: dict[str, str], known: ModelChoice | None
+    ) -> Decision | None:
+        if known is None:
+            self.undecided[point] = "no candidate is modelled for it"
+            return None
+        gain = NO_GAIN
+        if rule in known.high_ns:
+            times = known.high_ns[rule] / max(known.high_ns[known.spec], 1e-9)
+            gain = Gain(times, times, times, 0.0, 0, 0)
+        decision = Decision(
+            point=point,
+            rule=rule,
+            rule_ns=known.high_ns.get(rule),
+            spec="auto" if known.spec == rule else known.spec,
+            gain=gain,
+            best=known.spec,
+            best_gain=gain,
+            model=known.spec,
+            model_gain=gain,
+            alike=known.alike,
+            by="model",
+            tried=len(known.order),
+            assumed=len(known.assumed),
+            used=known.used,
+        )
+        return decision.written(given)
+
+    def add(self, decision: Decision) -> None:
+        self.decisions.append(decision)
+        if self.journal is not None:
+            with self.journal.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(decision.to_dict()) + "\n")
+        self.write()
+
+    def write(self) -> None:
+        notes = [f"by phicoll tune, {self.by}; docs/tuning.md has the format"]
+        rows = rows_of(self.decisions)
+        costs = self.setting.costs()
+        if self.file is None:
+            self.text = text_of(self.setting.name, self.setting.host, notes, costs, rows)
+        elif self.decisions:
+            self.text = self.file.write(rows, notes, costs)
+
+    def tuned(self) -> Tuned:
+        path = None if self.file is None else self.file.path
+        undecided = {point.title(): reason for point, reason in self.undecided.items()}
+        return Tuned(self.decisions, undecided, self.text, path, self.by, self.interrupted)
+
+
+def read_journal(path: Path, head: dict[str, Any]) -> list[Decision]:
+    """The decisions of an earlier run; none where there is no such file. A last line that was cut off is dropped."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    with suppress(ValueError):
+        if json.loads(lines[0]) == head:
+            found = []
+            for number, line in enumerate(lines[1:], start=2):
+                if not line:
+                    continue
+                try:
+                    found.append(Decision.from_dict(json.loads(line)))
+                except (ValueError, TypeError, KeyError):
+                    if number < len(lines):
+                        raise ArgumentError(
+                            "resume", f"{path}:{number}: {line[:60]!r}", "a decision"
+                        ) from None
+            return found
+    raise ArgumentError(
+        "resume", f"'{path}', decisions of another machine or made otherwise", json.dumps(head)
+    )
+
+
+def plan(
+    operations: Sequence[str], setting: Setting, counts: Sequence[int], sizes: Sequence[int]
+) -> list[Point]:
+    """Every point: a barrier has no sizes; of one rank there is nothing to choose."""
+    return [
+        Point(operation, mode, count, setting.cpus, size)
+        for mode in setting.modes
+        for count in counts
+        for operation in operations
+        for size in ([0] if operation == "barrier" else sorted(sizes))
+    ]
+
+
+def default_ranks(cpus: int) -> list[int]:
+    """Powers of two from 2 to the CPUs, the CPUs, and twice as many."""
+    counts = {2, cpus, 2 * cpus}
+    power = 2
+    while power <= cpus:
+        counts.add(power)
+        power *= 2
+    return sorted(count for count in counts if 2 <= count <= 1024)
+
+
+def check_candidates(operations: Sequence[str], algorithm: Any) -> dict[str, list[str]]:
+    if algorithm is None:
+        return {operation: candidates(operation) for operation in operations}
+    if len(operations) != 1:
+        raise ArgumentError(
+            "algorithm", repr(algorithm), "only with one operation, whose candidates they are"
+        )
+    found: list[str] = []
+    for text in as_list(algorithm):
+        expand(text, operations[0])  # refuses what there is not
+        found.append(text)
+    return {operations[0]: found}
+
+
+def check_modes(mode: Any, simulated: bool) -> list[str]:
+    if simulated:
+        if mode is not None:
+            raise ArgumentError("mode", repr(mode), "only without a machine: its ranks are simulated")
+        return ["simulated"]
+    return check_choices("mode", "processes" if mode is None else mode, MODES)
+
+
+def check_placement(placement: Any, simulated: bool) -> str:
+    if placement is None:
+        return SIMULATED["placement"] if simulated else "compact"
+    return placement_text(placement)

@@ -1,0 +1,459 @@
+"""Tuning tables end to end: made up, made by tuning a simulated machine, and everything that is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import phicoll
+from made_up import MadeUpSubject
+from phicoll import _core, tuning
+from phicoll.errors import ArgumentError
+from phicoll.registry import OPERATIONS, expand
+from phicoll.tuning.decision import Decision, Gain, Point, decide
+from phicoll.tuning.result import Tuned, rows_of
+from phicoll.tuning.table import merged, thresholds
+
+PHI = "xeon-phi-5110p"
+HEAD = "phicoll tuning 1\n"
+
+
+@pytest.fixture(autouse=True)
+def no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PHICOLL_TUNING", raising=False)
+    monkeypatch.delenv("PHICOLL_TUNING_FOREIGN", raising=False)
+
+
+@pytest.fixture
+def table(tmp_path: Path):
+    def write(text: str, name: str = "made-up.tuning") -> Path:
+        path = tmp_path / name
+        path.write_text(HEAD + text)
+        return path
+
+    return write
+
+
+def for_two(operation: str, mode: str, rest: str) -> str:
+    """Rows for two ranks, whether they have a CPU each here or not."""
+    return "".join(f"{operation} {mode} {group} {rest}\n" for group in ("2/2", "2/1"))
+
+
+# --- what auto does
+
+
+def ask(comm):
+    total = comm.allreduce(comm.rank)
+    comm.barrier()
+    return total, comm.why("allreduce", 8), comm.why("allreduce", 1 << 16), comm.why("barrier")
+
+
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_a_table_changes_what_auto_does(table, mode, monkeypatch):
+    rows = for_two("allreduce", mode, "0 recursive-doubling")
+    rows += for_two("allreduce", mode, "4096 sliced:chunk=4096") + for_two("barrier", mode, "0 tree:degree=3")
+    path = table(rows)
+    for total, small, large, barrier in phicoll.run(ask, ranks=2, mode=mode, tuning=path):
+        assert total == 1
+        assert small.startswith("recursive-doubling:")
+        assert f"tuned: {path}, line " in small
+        assert large.startswith("sliced:chunk=4096:")
+        assert barrier.startswith("tree:degree=3")
+        assert "tuned: " in barrier
+    monkeypatch.setenv("PHICOLL_TUNING", str(path))
+    assert "tuned: " in phicoll.run(ask, ranks=2, mode=mode)[1][1]
+    assert "tuned: " not in phicoll.run(ask, ranks=2, mode=mode, tuning="none")[1][1]
+
+
+def test_a_table_changes_what_auto_does_on_a_simulated_machine(table, monkeypatch):
+    path = table(
+        f"machine {PHI}\nbarrier simulated 4/240 0 tree:degree=3\nallreduce simulated 4/240 0 recursive-doubling\n"
+    )
+    plain = phicoll.measure("auto", machine=PHI, ranks=4, rounds=1, episodes=3)
+    monkeypatch.setenv("PHICOLL_TUNING", str(path))
+    tuned = phicoll.measure("auto,tree:degree=3", machine=PHI, ranks=4, rounds=1, episodes=3)
+    auto, tree = (
+        next(r for r in tuned.compare() if r.subject.algorithm == name) for name in ("auto", "tree")
+    )
+    assert auto.chosen["why"] == f"tuned: {path}, line 3"
+    assert auto.chosen["spec"].startswith("tree:degree=3:")
+    assert auto.cycles.median == tree.cycles.median  # stored alike too
+    assert "tuned" not in plain.compare()[0].chosen["why"]
+    data = phicoll.sweep("allreduce", algorithm="auto", machine=PHI, ranks=4, sizes=512, rounds=1, episodes=3)
+    assert data.compare()[0].chosen["spec"].startswith("recursive-doubling:")
+    assert "tuning" in next(r for r in data.records if r["kind"] == "context")["settings"]
+
+
+def test_a_measured_run_says_which_row_auto_took(table):
+    path = table(for_two("barrier", "threads", "0 tree:degree=3"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PHICOLL_TUNING", str(path))
+        options = {"ranks": 2, "launches": 1, "rounds": 1, "definition": "loop", "oversubscribe": True}
+        (row,) = phicoll.measure("auto", **options).compare()[:1]
+    assert row.chosen["spec"].startswith("tree:degree=3")
+    assert row.chosen["why"].startswith("tuned: ")
+
+
+# --- why
+
+
+def test_why_names_row_or_rule(table):
+    path = table("allreduce processes 8/2 0 auto\nallreduce processes 8/2 4096 bruck\n")
+    rule = phicoll.why("allreduce", 8, 65536, placement="0")
+    assert not rule.tuned
+    assert rule.table is None
+    assert rule.sharing
+    assert rule.spec == rule.rule
+    small = phicoll.why("allreduce", 8, 8, placement="0", tuning=path)
+    assert not small.tuned
+    assert "by rule, as " in small.reason
+    assert small.to_bytes <= 4095
+    large = phicoll.why("allreduce", 8, "64K", placement="0", tuning=path)
+    assert large.tuned
+    assert large.spec.startswith("bruck:")
+    assert large.from_bytes == 4096
+    assert large.rule == rule.spec
+    assert "line 3" in large.reason
+    assert "nearest" in large.reason
+    ordered = phicoll.why("allreduce", 8, "64K", placement="0", tuning=path, commutative=False)
+    assert not ordered.tuned
+    assert "bruck of " in ordered.reason
+    assert "cannot serve" in ordered.reason
+    assert json.loads(json.dumps(large.to_dict()))["table"]["path"] == str(path)
+    assert "because     tuned: " in str(large)
+    assert "rule " in str(large)
+
+
+def test_why_asks_the_model_and_counts_what_was_assumed():
+    found = phicoll.why("barrier", 16, machine=PHI)
+    assert found.mode == "simulated"
+    assert found.cpus == 240
+    modelled = phicoll.why("broadcast", 16, 64, machine=PHI, tuning="none")
+    assert (modelled.prediction is None) == modelled.no_prediction.startswith("none")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PHICOLL_TUNING", "none")
+        assert phicoll.why("barrier", 2).no_prediction.startswith("none: name a machine file")
+
+
+def test_why_predicts_what_a_row_names(table):
+    path = table("broadcast simulated 16/240 0 model-tree\n")
+    found = phicoll.why("broadcast", 16, 64, machine=PHI, tuning=path)
+    assert found.tuned
+    assert found.prediction is not None
+    assert 0 < found.prediction.low_ns <= found.prediction.high_ns
+    assert f"of {found.prediction.used} constants assumed" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"operation": "allreduse"}, "operation"),
+        ({"operation": "barrier", "ranks": 0}, "ranks"),
+        ({"operation": "barrier", "ranks": 2000}, "ranks"),
+        ({"operation": "barrier", "mode": "simulated"}, "mode"),
+        ({"operation": "barrier", "mode": "threads", "machine": PHI}, "mode"),
+        ({"operation": "barrier", "ranks": 241, "machine": PHI}, "ranks"),
+        ({"operation": "broadcast", "commutative": False}, "commutative"),
+        ({"operation": "broadcast", "size": [8, 16]}, "size"),
+        ({"operation": "allreduce", "size": 3}, "size"),
+        ({"operation": "barrier", "tuning": "/nowhere/at.all"}, "tuning"),
+        ({"operation": "barrier", "foreign": "perhaps"}, "tuning_foreign"),
+        ({"operation": "barrier", "model": "no-such-machine"}, None),
+    ],
+)
+def test_why_refuses(arguments, named):
+    with pytest.raises(ArgumentError) as raised:
+        phicoll.why(**arguments)
+    assert named is None or raised.value.argument == named
+
+
+# --- tables
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("allreduce processes 8/2 0 one-shut\n", [":2: algorithm 'one-shut'", "nearest: one-shot"]),
+        ("\n# fine\nallreduce proceses 8/2 0 one-shot\n", [":4: mode 'proceses'", "threads, processes"]),
+        ("allreduce processes 8 0 one-shot\n", [":2: '8'", "ranks/CPUs such as 8/2"]),
+        ("barrier threads 8/2 0 tree:degree=1\n", [":2: tree:degree '1'", "2 to 1024"]),
+    ],
+)
+def test_a_bad_line_is_named_wherever_a_table_is_read(table, text, said):
+    path = table(text)
+    for read in (
+        lambda: tuning.load_table(path),
+        lambda: phicoll.run(ask, ranks=2, tuning=path),
+        lambda: phicoll.run(ask, ranks=2, mode="threads", tuning=path),
+        lambda: phicoll.why("barrier", 2, tuning=path),
+    ):
+        with pytest.raises(ArgumentError) as raised:
+            read()
+        assert raised.value.argument == "tuning"
+        message = str(raised.value)
+        assert message.startswith(f"tuning: got {path}")
+        assert all(part in message for part in said), message
+
+
+def test_another_hosts_table_is_refused_or_used_with_a_warning(table, capfd):
+    path = table("host 3 cpus, Another CPU\n" + for_two("barrier", "threads", "0 tree"))
+    with pytest.raises(
+        ArgumentError, match=r"a table of host '3 cpus, Another CPU'.*PHICOLL_TUNING_FOREIGN=use"
+    ):
+        phicoll.run(ask, ranks=2, mode="threads", tuning=path)
+    assert "tuned: " in phicoll.run(ask, ranks=2, mode="threads", tuning=path, tuning_foreign="use")[0][3]
+    assert "warning: " in capfd.readouterr().err
+    with pytest.raises(ArgumentError, match="a table of machine 'elsewhere'"):
+        phicoll.why("barrier", 2, machine=PHI, tuning=table("machine elsewhere\n"))
+
+
+def test_run_refuses_what_is_no_path():
+    with pytest.raises(ArgumentError, match="tuning: got 3"):
+        phicoll.run(ask, ranks=2, tuning=3)
+
+
+def test_sizes_speak_for_their_neighbourhood_and_equal_neighbours_are_one_row():
+    assert thresholds([8, 512, 8192]) == [0, 65, 2049]
+    points = [Point("allreduce", "processes", 2, 2, size) for size in (8, 512, 8192)]
+    gain = Gain(1.5, 1.2, 1.7, 0.97, 12, 40)
+    specs = ("auto", "sliced", "sliced")
+    decisions = [
+        Decision(point, "one-shot", 100.0, spec, gain, spec, gain)
+        for point, spec in zip(points, specs, strict=True)
+    ]
+    rows = rows_of(decisions)
+    assert [(row.from_bytes, row.spec) for row in rows] == [(0, "auto"), (65, "sliced")]
+    assert rows[1].comment.count("measured gain 1.50 (1.20 to 1.70)") == 2
+    assert merged(rows) == rows
+    assert Decision.from_dict(json.loads(json.dumps(decisions[0].to_dict()))) == decisions[0]
+    found = Tuned(decisions, {}, "", None, "measure", False)
+    assert found.gain == pytest.approx(1.5)
+    assert "1.500 (2 of 3 points changed)" in str(found)
+
+
+def test_candidates_exist_for_every_operation():
+    for operation in OPERATIONS:
+        texts = tuning.candidates(operation)
+        assert len(texts) >= 3
+        assert len(expand(texts, operation)) == len(texts)
+        assert "auto" not in texts
+
+
+# --- decisions
+
+
+def decided(made_up, rule_lines: float, other_lines: float):
+    subjects = [MadeUpSubject("tree", rule_lines), MadeUpSubject("dissemination", other_lines)]
+    results = made_up(subjects=subjects, definitions=("loop",), launches=12, rounds=4)
+    return decide(Point("barrier", "threads", 2, 2, 0), "tree", results, "dissemination", True)
+
+
+def test_a_challenger_must_be_resolved_faster(made_up):
+    found = decided(made_up, 2.0, 1.0)
+    assert found.spec == "dissemination"
+    assert found.gain.resolved
+    assert found.gain.median == pytest.approx(2, rel=0.1)
+    assert found.model_gain == found.best_gain
+    assert found.ratios["dissemination"] == pytest.approx(0.5, rel=0.1)
+    slower = decided(made_up, 1.0, 2.0)
+    assert slower.spec == "auto"
+    assert slower.gain.median == 1
+    assert slower.best_gain.median < 1
+    same = decided(made_up, 1.0, 1.0)
+    assert same.spec == "auto"
+    assert "none of 1 resolved faster" in same.comment()
+
+
+def test_nothing_is_decided_without_the_rule(made_up):
+    results = made_up(subjects=[MadeUpSubject("dissemination", 1.0)], definitions=("loop",))
+    assert decide(Point("barrier", "threads", 2, 2, 0), "tree", results) is None
+    alone = made_up(subjects=[MadeUpSubject("tree", 1.0)], definitions=("loop",))
+    assert decide(Point("barrier", "threads", 2, 2, 0), "tree", alone) is None
+    failed = [MadeUpSubject("tree", 1.0, verified=False), MadeUpSubject("dissemination", 1.0)]
+    results = made_up(subjects=failed, definitions=("loop",))
+    assert decide(Point("barrier", "threads", 2, 2, 0), "tree", results) is None
+
+
+# --- tuning a simulated machine: deterministic
+
+QUICK = {
+    "machine": PHI,
+    "ranks": 4,
+    "rounds": 12,
+    "progress": False,
+}
+FEW = ["dissemination:ways=3", "tree:degree=6", "centralized-lines"]
+
+
+def tune_barrier(**options):
+    return phicoll.tune("barrier", algorithm=FEW, **QUICK, **options)
+
+
+def test_tuning_a_simulated_machine_writes_a_table_that_auto_uses(tmp_path: Path, monkeypatch):
+    path = tmp_path / "phi.tuning"
+    found = tune_barrier(save=path)
+    (decision,) = found.decisions
+    assert decision.point == Point("barrier", "simulated", 4, 240, 0)
+    assert len(decision.ratios) == 4
+    assert decision.rule_ns > 0
+    best = min(decision.ratios, key=lambda spec: decision.ratios[spec])
+    assert (decision.spec == "auto") == (best == decision.rule)
+    assert found.path == path
+    assert path.read_text() == found.text
+    assert tuning.load_table(path).rows == tuple(found.rows)
+    assert tune_barrier().text == found.text  # nothing is left to chance
+    monkeypatch.setenv("PHICOLL_TUNING", str(path))
+    auto = phicoll.measure("auto", machine=PHI, ranks=4, rounds=1, episodes=3).compare()[0]
+    assert str(path) in auto.chosen["why"]
+    assert decision.spec.split(":")[0] in (auto.chosen["spec"].split(":")[0], "auto")
+
+
+def test_tuning_a_bad_rule_replaces_it(tmp_path: Path):
+    """The rule's place is taken by what is faster, whatever the rule is: here the slowest is put in its place."""
+    point = Point("barrier", "simulated", 8, 240, 0)
+    results = phicoll.measure(FEW, machine=PHI, ranks=8, rounds=12, episodes=3)
+    slowest = max(results.compare(), key=lambda row: row.time.median).subject.spec
+    found = decide(point, slowest, results)
+    assert found.spec != "auto"
+    assert found.gain.low > 1
+
+
+def test_what_a_file_has_for_other_groups_stays_and_resume_goes_on(tmp_path: Path):
+    path = tmp_path / "phi.tuning"
+    path.write_text(
+        HEAD
+        + f"machine {PHI}\nbarrier simulated 9/240 0 tree  # mine\nbarrier simulated 4/240 0 all-to-all\n"
+    )
+    first = tune_barrier(save=path)
+    assert "barrier simulated 9/240 0 tree  # mine" in path.read_text()
+    assert "all-to-all" not in path.read_text()
+    again = tune_barrier(save=path, resume=True)
+    assert again.decisions == first.decisions
+    with pytest.raises(ArgumentError, match="save: got"):
+        phicoll.tune("barrier", algorithm=FEW, machine="xeon-phi-se10p", ranks=4, save=path)
+    other = tmp_path / "other.tuning"
+    (tmp_path / "other.tuning.jsonl").write_text('{"tuning": 1, "machine": "elsewhere"}\n')
+    with pytest.raises(ArgumentError, match="resume"):
+        tune_barrier(save=other, resume=True)
+
+
+def test_tuning_by_model_runs_nothing_and_says_what_was_assumed(tmp_path: Path):
+    path = tmp_path / "phi.tuning"
+    found = phicoll.tune(
+        "broadcast,barrier", machine=PHI, ranks="16,32", sizes="64,4K", by="model", save=path, progress=False
+    )
+    assert found.decisions
+    assert all(decision.by == "model" for decision in found.decisions)
+    assert all(decision.alike is not None and decision.model for decision in found.decisions)
+    assert "by the model" in found.text
+    assert "constants assumed" in found.text
+    assert "cost local 86" in found.text
+    assert "choose alike at" in str(found)
+    assert tuning.load_table(path).rows
+
+
+def test_tuning_by_model_then_measurement_tries_fewer_and_says_how_close_the_model_came():
+    options = {
+        "sizes": 64,
+        "algorithm": ["flat", "k-nomial:degree=2", "k-nomial:degree=4", "model-tree", "fibonacci"],
+    }
+    everything = phicoll.tune("broadcast", by="measure", **options, **QUICK)
+    few = phicoll.tune("broadcast", by="model-then-measure", **options, **QUICK)
+    assert few.decisions[0].tried < everything.decisions[0].tried
+    assert few.decisions[0].tried <= 3
+    losses = everything.model_losses()
+    assert len(losses) == 1
+    assert losses[0] > 0.9
+    assert "the model's choice took" in str(everything)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"operations": "allreduse"}, "operations"),
+        ({"by": "guess"}, "by"),
+        ({"by": "model"}, "model"),
+        ({"mode": "simulated"}, "mode"),
+        ({"mode": "threads", "machine": PHI}, "mode"),
+        ({"ranks": 0}, "ranks"),
+        ({"ranks": 241, "machine": PHI}, "ranks"),
+        ({"minutes": 0}, "minutes"),
+        ({"minutes": "soon"}, "minutes"),
+        ({"launches": 3, "machine": PHI}, "launches"),
+        ({"algorithm": "tree"}, "algorithm"),
+        ({"operations": "barrier", "algorithm": "trie"}, "algorithm"),
+        ({"resume": True}, "resume"),
+        ({"save": "/nowhere/at/all.tuning"}, "save"),
+        ({"machine": "no-such-machine"}, "machine"),
+        ({"sizes": "many"}, "size"),
+    ],
+)
+def test_tune_refuses(arguments, named):
+    with pytest.raises(ArgumentError) as raised:
+        phicoll.tune(**arguments)
+    assert raised.value.argument == named
+
+
+# --- measured, in short
+
+
+def test_tuning_this_machine(tmp_path: Path):
+    path = tmp_path / "here.tuning"
+    found = phicoll.tune(
+        "barrier",
+        algorithm=["dissemination", "tree", "all-to-all"],
+        ranks=2,
+        mode="threads",
+        minutes=0.1,
+        launches=2,
+        rounds=2,
+        save=path,
+        progress=False,
+    )
+    assert [decision.point.ranks for decision in found.decisions] == [2]
+    assert f"host {_core.host_fingerprint()}\n" in path.read_text()
+    assert (
+        phicoll.why("barrier", 2, mode="threads", tuning=path).table.digest == tuning.load_table(path).digest
+    )
+
+
+# --- the command line
+
+
+def test_commands(phicoll_command, tmp_path: Path):
+    path = tmp_path / "phi.tuning"
+    words = [
+        "tune",
+        "--operations",
+        "barrier",
+        "--algorithm",
+        ",".join(FEW),
+        "--machine",
+        PHI,
+        "--ranks",
+        "4",
+    ]
+    done = phicoll_command(*words, "-o", path)
+    assert done.returncode == 0, done.stderr
+    assert "geometric means over the points" in done.stdout
+    assert f"wrote {path}" in done.stdout
+    done = phicoll_command("why", "barrier", "--ranks", "4", "--machine", PHI, "--tuning", path, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["table"]["path"] == str(path)
+    done = phicoll_command("why", "allreduce", "--ranks", "8", "--bytes", "65536", "--mode", "processes")
+    assert done.returncode == 0
+    assert "because" in done.stdout
+    bad = tmp_path / "bad.tuning"
+    bad.write_text(HEAD + "barrier threads 2/2 0 trie\n")
+    done = phicoll_command("why", "barrier", "--tuning", bad)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"phicoll: tuning: got {bad}:2: algorithm 'trie'")
+    done = phicoll_command("tune", "--by", "model", env={**os.environ})
+    assert done.returncode == 2
+    assert done.stderr.startswith("phicoll: model: got none")
+    done = phicoll_command("why", "barrier", "--bytes", "8")
+    assert done.returncode == 2
+    assert "bytes" in done.stderr
