@@ -150,14 +150,23 @@ def test_a_family_fills_what_is_undetermined_and_marks_it():
     filled = SANDY.with_family(PHI)
     assert filled.name == SANDY.name
     assert filled.value("line.local") == 2.3
-    assert filled.value("contention.EE.c") == 56.2
-    assert filled.constant("contention.EE.c").kind == "assumed"
-    assert filled.constant("contention.EE.c").source.startswith(
-        "xeon-phi-5110p: ramos-hoefler-2013 Table 3.2"
+    assumed = filled.constant("contention.EE.c")
+    assert assumed.kind == "assumed"
+    # A line from another core takes 41.6 ns there and 235.8 here.
+    assert assumed.value == pytest.approx(56.2 * 41.6 / 235.8, rel=1e-4)
+    assert assumed.source.startswith(
+        "xeon-phi-5110p: 56.2 x 0.176, the ratio of line.remote (ramos-hoefler-2013 Table 3.2)"
     )
+    assert "chapter 3 has this for the Xeon Phi only" in assumed.source
+    assert filled.value("line.remote") == pytest.approx(41.6)
     assert set(filled.assumed) == {n for n in CONSTANTS if not SANDY.known(n) and PHI.known(n)}
     assert set(filled.undetermined) == {"copy", "switch"}
     assert pickle.loads(pickle.dumps(filled)) == filled
+    # Without a line to compare nothing is scaled; ratios never are.
+    bare = MachineModel("bare", {}).with_family(PHI)
+    assert bare.value("contention.EE.c") == 56.2
+    one = MachineModel("one", {"line.remote": Constant(23.58, "ns", "measured", "here")}).with_family(PHI)
+    assert (one.value("line.memory"), one.value("bandwidth.F")) == pytest.approx((27.77, 5.8))
 
 
 def write(tmp_path: Path, file: object) -> Path:

@@ -70,17 +70,23 @@ class MachineModel:
         return tuple(name for name in CONSTANTS if not self.known(name))
 
     def with_family(self, other: MachineModel) -> MachineModel:
-        """This model, with what is undetermined taken from another machine's and marked ``assumed``."""
+        """This model, with what is undetermined taken from another machine's and marked ``assumed``.
+
+        Times are multiplied by the ratio of the two machines' ``line.remote`` (``line.remote.M`` where there is only
+        that), where both have it; what both lack stays undetermined. The source says all this.
+        """
+        ratio = ratio_of_lines(self, other)
         found = {}
         for name in CONSTANTS:
             own, theirs = self.constant(name), other.constant(name)
             if own.value is None and theirs.value is not None:
+                scale = ratio if theirs.unit == "ns" else None
+                times = "" if scale is None else f" x {scale:.3g}, the ratio of line.remote"
                 own = Constant(
-                    theirs.value,
+                    float(theirs.value if scale is None else f"{theirs.value * scale:.5g}"),
                     theirs.unit,
                     "assumed",
-                    f"{other.name}: {theirs.source}",
-                    theirs.standard_error,
+                    f"{other.name}: {theirs.value:g}{times} ({theirs.source}); here {own.source}",
                 )
             if own.value is not None or name in self.constants:
                 found[name] = own
@@ -144,6 +150,16 @@ class MachineModel:
             f"<p><b>{html.escape(self.name)}</b></p><table><thead><tr>{head}</tr></thead>"
             f"<tbody>{rows}</tbody></table>"
         )
+
+
+def ratio_of_lines(own: MachineModel, other: MachineModel) -> float | None:
+    """How much longer a line from another core takes on one machine than on another; None where one does not know."""
+    names = ("line.remote", "line.remote.M")
+    here, there = (
+        next((float(c.value) for c in map(m.constant, names) if c.value is not None), None)
+        for m in (own, other)
+    )
+    return None if here is None or there is None else here / there
 
 
 def machine_model(machine: str | os.PathLike[str] | MachineModel) -> MachineModel:
