@@ -22,7 +22,7 @@ if(NOT PHICOLL_K1OM_TESTS)
   list(FILTER PHICOLL_TESTS EXCLUDE REGEX "test_k1om")
 endif()
 
-# An object library of the integer-only units: arch, memory and the barriers on the native port.
+# An object library of the integer-only units: arch, memory, the barriers on the native port and the optimisers.
 function(phicoll_k1om_probe name)
   add_library(${name} OBJECT k1om_probe.cpp ${ARGN})
   target_include_directories(${name} PRIVATE $<TARGET_PROPERTY:phicoll,INTERFACE_INCLUDE_DIRECTORIES>)
@@ -40,7 +40,10 @@ function(phicoll_link_k1om_tests)
   set_target_properties(k1om_audit PROPERTIES CXX_STANDARD 17)
 
   file(GLOB memory CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpp/phicoll/memory/*.cpp)
-  phicoll_k1om_probe(k1om_probe ${memory})
+  # What chooses trees and partners by a model: every rank on the card comes to the host's choice.
+  set(optima collectives/level_tree.cpp collectives/level_optimum.cpp collectives/barrier/acknowledged_model.cpp)
+  list(TRANSFORM optima PREPEND ${PROJECT_SOURCE_DIR}/src/cpp/phicoll/)
+  phicoll_k1om_probe(k1om_probe ${memory} ${optima})
   target_compile_definitions(k1om_probe PRIVATE PHICOLL_ARCH_K1OM=1)
   # -fcf-protection puts ENDBR64 in, which gcc for k1om does not.
   target_compile_options(k1om_probe PRIVATE -O2 -march=x86-64 -mno-sse -mno-mmx -fcf-protection=none)

@@ -33,7 +33,8 @@ py::dict barrier_times(const std::string& machine, const std::string& spec, cons
     options.simulation.seed = seed;
     options.simulation.wait = parse_wait_policy(wait);
     options.simulation.start_skew = static_cast<sim::Cycles>(skew_ns * loaded.p.clock_mhz / 1000.0);
-    const Shape shape = place_ranks(ranks, loaded.places(), parse_placement(placement));
+    Shape shape = place_ranks(ranks, loaded.places(), parse_placement(placement));
+    shape.set_costs(loaded.costs);
     run = sim::simulate_barrier(loaded, sim::simulated_barrier(spec), shape, options);
     for (const sim::Cycles time : run.times(window)) times.push_back(loaded.ns(static_cast<double>(time)));
   }
