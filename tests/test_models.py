@@ -747,3 +747,50 @@ def test_bands_add_up():
     near(Band(1, 2) + Band(10, 20) + 100, 111, 122)
     near(sum([Band(1, 2), Band(3, 4)], Band(0, 0)) * 2, 8, 12)
     assert lines_of(65) == 2
+
+
+def test_the_core_s_reader_of_machine_files_knows_the_same_constants(tmp_path):
+    parameters = {
+        e.name: {
+            "value": e.value,
+            "kind": "guessed" if e.kind == "guessed" else "published",
+            "source": e.source or "x",
+        }
+        for e in phicoll.load_machine("xeon-phi-5110p").entries
+        if not e.name.startswith("noise.")
+    }
+
+    def load(section: dict[str, dict[str, object]]) -> phicoll.Machine:
+        file = {
+            "phicoll": "machine",
+            "name": "all",
+            "summary": "of a test",
+            "parameters": parameters,
+            "model": section,
+        }
+        return phicoll.load_machine(str(write(tmp_path, file)))
+
+    def entry(unit: str, value: float | None = 1.5) -> dict[str, object]:
+        return {"value": value, "unit": unit, "kind": "measured", "source": "a test"}
+
+    assert load({name: entry(meaning.unit) for name, meaning in CONSTANTS.items()}).name == "all"
+    for name, meaning in CONSTANTS.items():
+        section = {name: entry(meaning.unit, -1.5)}
+        if meaning.positive:
+            with pytest.raises(ArgumentError, match=name):
+                load(section)
+            with pytest.raises(ArgumentError, match=name):
+                MachineModel.from_json("m", section)
+        else:
+            load(section)
+            MachineModel.from_json("m", section)
+    for wrong in (
+        {"line.near": entry("ns")},
+        {"line.local": entry("GB/s")},
+        {"line.local": entry("ns", None)},
+    ):
+        (name,) = wrong
+        with pytest.raises(ArgumentError, match=name):
+            load(wrong)
+        with pytest.raises(ArgumentError, match=name):
+            MachineModel.from_json("m", wrong)

@@ -54,7 +54,7 @@ def names() -> dict[str, Meaning]:
         found[f"multi.{pair}.q"] = Meaning("ns", False, "q", "its start-up")
         found[f"multi.{pair}.p"] = Meaning("ns", False, "p", "what of the start-up more lines make up for")
         found[f"contention.{pair}.c"] = Meaning(
-            "ns", False, "c", "each further rank that copies the same line"
+            "ns", True, "c", "each further rank that copies the same line"
         )
         found[f"contention.{pair}.b"] = Meaning("ns", False, "b", "what they pay whatever their number")
         found[f"contention.{pair}.a"] = Meaning("ns", False, "a", "what of that falls with their number")
