@@ -21,19 +21,24 @@ from numpy.typing import NDArray
 
 from phicoll import _core
 from phicoll.errors import ArgumentError, VerificationError
+from phicoll.latency import LatencyMatrix, latency_matrix
 
 __all__ = [
     "Kernel",
     "KernelList",
     "KernelSamples",
+    "LatencyMatrix",
     "contention",
     "kernels",
+    "latency_matrix",
     "multi_line",
+    "pair_bandwidth",
     "ping_pong",
     "read_by_all",
     "read_latency",
     "run",
     "stream",
+    "switch",
 ]
 
 Samples = NDArray[np.float64]
@@ -97,6 +102,7 @@ class KernelSamples:
     bytes: int  #: that one rank moves in a sample; 0 where none are counted
     gigabytes_a_second: Samples  #: of all ranks that measured, by the slowest rank's time
     late: int
+    empty_ns: float  #: two stamps with nothing between them (median): in every sample before it is divided
 
     @property
     def measured(self) -> Samples:
@@ -127,10 +133,11 @@ def run(
     ranks:
         How many; the kernel says which numbers it takes.
     where:
-        ``"compact"``, ``"scatter"`` (one rank a core while there are cores), ``"balanced"`` or CPUs such as
-        ``"0,4"``. On a simulated machine also a distance between the first two ranks: ``"same-core"``,
-        ``"adjacent"``, ``"middle"``, ``"maximum"``, ``"same-package"``, ``"other-package"`` or the second rank's
-        core. By default ``"scatter"``.
+        ``"compact"``, ``"scatter"`` (one rank a core while there are cores), ``"balanced"``, CPUs such as ``"0,4"``,
+        or where the second rank is from the first: ``"same-cpu"``, ``"same-core"``, ``"same-l3"``, ``"other-l3"``,
+        ``"other-package"``, ``"across-packages"`` (half of the ranks in each of two); on a simulated machine
+        ``"same-core"``, ``"adjacent"``, ``"middle"``, ``"maximum"``, ``"same-package"``, ``"other-package"``,
+        ``"across-packages"`` or the second rank's core. By default ``"scatter"``, or what the kernel needs.
     samples:
         How many for each rank.
     seed:
@@ -141,13 +148,14 @@ def run(
     Raises
     ------
     ArgumentError
-        Bad input; nothing was started.
+        Bad input, a place that the machine does not have, a state that its protocol does not have, more ranks than
+        CPUs that may be used; nothing was started.
     VerificationError
         The data were not what they must be after a sample.
     """
     if not isinstance(samples, int) or samples < 1:
         raise ArgumentError("samples", repr(samples), "a whole number from 1")
-    place = "scatter" if where is None else where
+    place = where or ""
     if machine is None:
         found: dict[str, Any] = _core.run_kernel(spec, ranks, place, samples, seed, wait)
     else:
@@ -166,6 +174,7 @@ def run(
         bytes=found["bytes"],
         gigabytes_a_second=found["gigabytes_a_second"],
         late=found["late"],
+        empty_ns=found["empty_ns"],
     )
 
 
@@ -178,12 +187,16 @@ def read_latency(
     samples: int = 200,
     seed: int = 1,
 ) -> Samples:
-    """One read of a line in ``state`` (M, E, S, I) of a rank at ``distance``: mean of ``reads``, ns, a value a sample.
+    """One read of a line in ``state`` (M, E, S, F, I) of a rank at ``distance``: ns, a value a sample.
 
-    ``distance="local"`` reads the rank's own lines. Source: ramos-hoefler-2013, section 1.3.1.
+    A sample is the mean of ``reads`` dependent reads.
+    ``distance="local"`` reads the rank's own lines; others are what :func:`run` calls ``where``. States S and F take
+    one rank more, on a core of its own: S where it read last, F where the owner did, which then answers (MESIF; a
+    simulated directory protocol refuses it, and on this machine it is what the processor's protocol makes of it).
+    Source: ramos-hoefler-2013, section 1.3.1.
     """
     owner = "self" if distance == "local" else "other"
-    ranks = (1 if owner == "self" else 2) + (1 if state == "S" else 0)
+    ranks = (1 if owner == "self" else 2) + (1 if state in ("S", "F") else 0)
     where = ("adjacent" if machine is not None else "scatter") if distance == "local" else distance
     spec = f"read-latency:state={state}:owner={owner}:reads={reads}"
     return run(spec, machine=machine, ranks=ranks, where=where, samples=samples, seed=seed).measured
@@ -219,6 +232,40 @@ def multi_line(
     """Half of a round trip of a message of ``lines`` lines, ns. Source: ramos-hoefler-2013, section 3.1."""
     spec = f"multi-line:state={state}:receive={receive}:lines={lines}"
     return run(spec, machine=machine, where=distance, samples=samples, seed=seed).measured
+
+
+def pair_bandwidth(
+    pairs: int,
+    pattern: str = "grouped",
+    *,
+    lines: int = 1024,
+    state: str = "I",
+    receive: str = "I",
+    machine: str | None = None,
+    where: str | None = None,
+    samples: int = 100,
+    seed: int = 1,
+) -> Samples:
+    """Bandwidth of ranks that copy messages of ``lines`` lines from each other: GB/s of a pair, a row a pair.
+
+    A message's bytes over half of a round trip, all pairs at the same time, always two dimensions. ``pattern``:
+    ``"neighbours"``; ``"grouped"`` (interleaved in groups of four); ``"link"`` (nested: on up to half of a ring all
+    pairs cross one link); ``"across"`` (two packages, each pair in both). Source: ramos-hoefler-2013, appendix A.
+    """
+    if not isinstance(pairs, int) or pairs < 1:
+        raise ArgumentError("pairs", repr(pairs), "a whole number from 1")
+    spec = f"pair-bandwidth:pattern={pattern}:state={state}:receive={receive}:lines={lines}"
+    found = run(spec, machine=machine, ranks=2 * pairs, where=where, samples=samples, seed=seed)
+    return np.atleast_2d(found.bytes / found.measured)
+
+
+def switch(*, ranks: int = 2, cpu: int | None = None, turns: int = 16, samples: int = 200) -> Samples:
+    """Giving a CPU to the next of ``ranks`` ranks on it by yielding: ns a switch, a value a sample. This machine only.
+
+    ``cpu`` is the first that may be used unless given. Source: phicoll.
+    """
+    where = None if cpu is None else str(cpu)
+    return run(f"switch:turns={turns}", ranks=ranks, where=where, samples=samples).measured
 
 
 def contention(

@@ -12,6 +12,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/kernels/places.hpp"
 #include "phicoll/kernels/run_kernel.hpp"
 #include "phicoll/kernels/run_threads.hpp"
 #include "phicoll/sim/count_port.hpp"
@@ -29,7 +30,8 @@ using State = kernels::LineState;
 struct Case {
   std::string spec;
   int ranks;
-  std::vector<int> measuring;  // ranks that have samples
+  std::vector<int> measuring;                // ranks that have samples
+  const char* simulated = "xeon-phi-5110p";  // on this machine; null: not at all
 };
 
 // Every kernel, every state and every choice once.
@@ -41,14 +43,23 @@ const std::vector<Case>& cases() {
       {"read-latency:state=I:reads=64", 2, {0}},
       {"read-latency:owner=self", 1, {0}},
       {"read-latency:owner=self:state=S", 2, {0}},
+      {"read-latency:state=F", 3, {0}, "sandy-bridge-e5-2670"},
+      {"read-latency:owner=self:state=F", 2, {0}, "sandy-bridge-e5-2670"},
       {"ping-pong", 2, {0}},
+      {"ping-pong:state=F:receive=F", 2, {0}, "sandy-bridge-e5-2670"},
       {"ping-pong:state=M:receive=M", 4, {0, 2}},
       {"ping-pong:state=S:receive=S", 2, {0}},
       {"ping-pong:state=I", 2, {0}},
       {"multi-line:lines=1", 2, {0}},
       {"multi-line:lines=7:state=I:receive=I", 2, {0}},
       {"multi-line:lines=300:state=M:receive=S", 2, {0}},
+      {"multi-line:lines=3:state=F:receive=E", 2, {0}, "sandy-bridge-e5-2670"},
+      {"pair-bandwidth:lines=20", 4, {0, 1}},
+      {"pair-bandwidth:pattern=neighbours:lines=3", 4, {0, 2}},
+      {"pair-bandwidth:pattern=link:lines=3:state=M", 6, {0, 1, 2}},
+      {"pair-bandwidth:pattern=across:lines=3:receive=E", 4, {0, 1}},
       {"contention", 3, {1, 2}},
+      {"contention:state=F:receive=F", 3, {1, 2}, "sandy-bridge-e5-2670"},
       {"contention:state=I:receive=I", 2, {1}},
       {"contention:state=S:receive=S", 3, {1, 2}},
       {"contention:state=M:receive=M", 2, {1}},
@@ -57,10 +68,14 @@ const std::vector<Case>& cases() {
       {"read-by-all:pattern=next:state=S", 3, {0, 1, 2}},
       {"read-by-all:pattern=second:state=E", 3, {0, 1, 2}},
       {"read-by-all:pattern=fours:lines=3:state=I", 5, {0, 1, 2, 3, 4}},
+      {"read-by-all:pattern=next:state=F", 3, {0, 1, 2}, "sandy-bridge-e5-2670"},
+      {"read-by-all:state=F", 3, {1, 2}, "sandy-bridge-e5-2670"},
       {"stream:lines=64", 2, {0, 1}},
       {"stream:lines=33:operation=copy:store=no-read:ahead=0", 2, {0, 1}},
       {"stream:lines=33:operation=scale:store=no-read-unordered", 1, {0}},
       {"stream:lines=33:operation=add:start=warm", 2, {0, 1}},
+      {"switch", 2, {0}, nullptr},
+      {"switch:turns=3", 4, {0}, nullptr},
   };
   return all;
 }
@@ -75,6 +90,8 @@ void expect_samples(const KernelSamples& result, const Case& c, std::size_t samp
     for (const double ns : result.ns(r)) EXPECT_GE(ns, 0) << "rank " << r;
   }
   EXPECT_EQ(result.gigabytes_a_second().size(), result.bytes == 0 ? 0 : samples);
+  EXPECT_GE(result.empty_ns(), 0);
+  for (const kernels::RankSamples& rank : result.ranks) EXPECT_EQ(rank.empty.size(), 33u);
 }
 
 std::string error_of(const std::function<void()>& act) {
@@ -94,8 +111,8 @@ TEST(KernelList, HasEveryKernelWithASourceAndWhatASampleIs) {
     EXPECT_NE(info.sample, "");
     EXPECT_EQ(parse_kernel(info.name).values.size(), info.parameters.size());
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"read-latency", "ping-pong", "multi-line", "contention",
-                                             "read-by-all", "stream"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"read-latency", "ping-pong", "multi-line", "pair-bandwidth",
+                                             "contention", "read-by-all", "stream", "switch"}));
 }
 
 TEST(KernelList, TextIsReadBackAsItIs) {
@@ -107,9 +124,12 @@ TEST(KernelList, TextIsReadBackAsItIs) {
 TEST(KernelList, BadInputIsRefusedByName) {
   const auto refused = [](const std::string& text) { return error_of([&] { parse_kernel(text); }); };
   EXPECT_EQ(refused("pingpong"),
-            "kernel: got 'pingpong'; allowed: read-latency, ping-pong, multi-line, contention, read-by-all, "
-            "stream");
-  EXPECT_EQ(refused("ping-pong:receive=I"), "ping-pong:receive: got 'I'; allowed: M, E, S");
+            "kernel: got 'pingpong'; allowed: read-latency, ping-pong, multi-line, pair-bandwidth, "
+            "contention, read-by-all, stream, switch");
+  EXPECT_EQ(refused("ping-pong:receive=I"), "ping-pong:receive: got 'I'; allowed: M, E, S, F");
+  EXPECT_EQ(refused("read-latency:state=O"), "read-latency:state: got 'O'; allowed: M, E, S, F, I");
+  EXPECT_EQ(refused("pair-bandwidth:pattern=ring"),
+            "pair-bandwidth:pattern: got 'ring'; allowed: neighbours, grouped, link, across");
   EXPECT_EQ(refused("multi-line:lines=0"),
             "multi-line:lines: got '0'; allowed: a whole number from 1 to 1048576");
   EXPECT_EQ(refused("contention:lines=3"),
@@ -121,6 +141,91 @@ TEST(KernelList, BadInputIsRefusedByName) {
             "ranks: got 3; allowed: an even number from 2: pairs (ping-pong)");
   EXPECT_EQ(error_of([] { kernels::check_kernel_ranks(parse_kernel("read-latency:state=S"), 2); }),
             "ranks: got 2; allowed: 3 or more: reader, owner and another holder (read-latency)");
+  EXPECT_EQ(error_of([] { kernels::check_kernel_ranks(parse_kernel("pair-bandwidth"), 6); }),
+            "ranks: got 6; allowed: a multiple of 4: groups of two pairs (pair-bandwidth)");
+  EXPECT_EQ(error_of([] { kernels::check_kernel_ranks(parse_kernel("switch"), 1); }),
+            "ranks: got 1; allowed: 2 or more: ranks that share a CPU (switch)");
+}
+
+TEST(Pairings, EveryRankIsItsPartnersPartner) {
+  using kernels::Pairing;
+  for (const Pairing pairing : {Pairing::neighbours, Pairing::grouped, Pairing::link, Pairing::across})
+    for (int ranks = 4; ranks <= 60; ranks += 4)
+      for (int r = 0; r < ranks; ++r) {
+        const int partner = kernels::partner_of(pairing, r, ranks);
+        ASSERT_GE(partner, 0);
+        ASSERT_LT(partner, ranks);
+        EXPECT_NE(partner, r);
+        EXPECT_EQ(kernels::partner_of(pairing, partner, ranks), r);
+      }
+}
+
+TEST(Pairings, AcrossAndLinkCrossWhatTheyAreNamedFor) {
+  const int ranks = 8;
+  for (int r = 0; r < ranks; ++r) {
+    const int across = kernels::partner_of(kernels::Pairing::across, r, ranks);
+    EXPECT_NE(r < ranks / 2, across < ranks / 2);
+    const int link = kernels::partner_of(kernels::Pairing::link, r, ranks);
+    EXPECT_NE(r < ranks / 2, link < ranks / 2) << "between the ranks in the middle";
+  }
+}
+
+// Two packages of two caches of two cores; CPUs 0..7 are the cores' first threads, 8..15 the second ones.
+std::vector<os::CpuPlace> two_packages() {
+  std::vector<os::CpuPlace> cpus;
+  for (int cpu = 0; cpu < 16; ++cpu) {
+    const int core = cpu % 8;
+    os::CpuPlace place;
+    place.cpu = cpu;
+    place.core = core;
+    place.l2 = core;
+    place.l3 = core / 2;
+    place.numa = place.package = core / 4;
+    cpus.push_back(place);
+  }
+  return cpus;
+}
+
+TEST(HostPlaces, AreFoundInTheTopology) {
+  using Cpus = std::vector<int>;
+  const std::vector<os::CpuPlace> cpus = two_packages();
+  EXPECT_EQ(kernels::cpus_at(cpus, "same-cpu", 3), (Cpus{0, 0, 0}));
+  EXPECT_EQ(kernels::cpus_at(cpus, "same-core", 2), (Cpus{0, 8}));
+  EXPECT_EQ(kernels::cpus_at(cpus, "same-l3", 2), (Cpus{0, 1}));
+  EXPECT_EQ(kernels::cpus_at(cpus, "other-l3", 2), (Cpus{0, 2}));
+  EXPECT_EQ(kernels::cpus_at(cpus, "other-package", 2), (Cpus{0, 4}));
+  EXPECT_EQ(kernels::cpus_at(cpus, "other-package", 1), (Cpus{0}));
+  // The helper is on a third core, under the reader's cache if it can be.
+  EXPECT_EQ(kernels::cpus_at(cpus, "same-core", 3), (Cpus{0, 8, 1}));
+  EXPECT_EQ(kernels::cpus_at(cpus, "same-l3", 3), (Cpus{0, 1, 2}));
+  EXPECT_EQ(kernels::cpus_at(cpus, "other-package", 3), (Cpus{0, 4, 1}));
+  EXPECT_EQ(kernels::cpus_at(cpus, "across-packages", 6), (Cpus{0, 1, 2, 4, 5, 6}));
+  EXPECT_EQ(kernels::cpus_at(cpus, "across-packages", 10), (Cpus{0, 1, 2, 3, 8, 4, 5, 6, 7, 12}));
+}
+
+TEST(HostPlaces, ThatAMachineDoesNotHaveAreRefusedWithThoseThatItHas) {
+  std::vector<os::CpuPlace> cpus = two_packages();
+  cpus.resize(2);  // two cores under one cache
+  for (const char* const where : {"same-core", "other-l3", "other-package", "across-packages", "far"})
+    EXPECT_EQ(error_of([&] { kernels::cpus_at(cpus, where, 2); }),
+              "where: got '" + std::string(where) + "' on this machine's CPUs; allowed: same-cpu, same-l3");
+  EXPECT_EQ(error_of([&] { kernels::cpus_at(cpus, "same-l3", 3); }),
+            "where: got 'same-l3' with three ranks; allowed: two ranks: there is no third core among the "
+            "CPUs that may be used");
+  EXPECT_EQ(error_of([&] { kernels::cpus_at(two_packages(), "across-packages", 3); }),
+            "ranks: got 3; allowed: an even number from 2 to 16 across packages");
+  EXPECT_EQ(error_of([&] { kernels::cpus_at(two_packages(), "same-l3", 4); }),
+            "ranks: got 4; allowed: 1 to 3 at same-l3 from each other");
+  // Where nothing is known every place but the CPU itself is missing.
+  EXPECT_EQ(error_of([&] {
+              kernels::cpus_at({os::CpuPlace(), os::CpuPlace()}, "same-l3", 2);
+            }),
+            "where: got 'same-l3' on this machine's CPUs; allowed: same-cpu");
+}
+
+TEST(HostPlaces, APlacementIsLeftAlone) {
+  EXPECT_EQ(kernels::placement_at("scatter", 2), "scatter");
+  EXPECT_EQ(kernels::placement_at("0", 2), "0");
 }
 
 TEST(ReadByAllPatterns, EveryRankReadsSomeoneElseAndIsReadOnce) {
@@ -149,7 +254,7 @@ TEST_P(EveryKernel, MovesItsDataOnThreads) {
   run.ranks = GetParam().ranks;
   run.samples = 20;
   run.wait.kind = WaitPolicy::Kind::yield;
-  run.placement = "";
+  run.placement = kernels::kernel_where(parse_kernel(GetParam().spec)) == "same-cpu" ? "same-cpu" : "";
   run.timeout_ms = 60000;
   expect_samples(kernels::run_on_threads(parse_kernel(GetParam().spec), run), GetParam(), 20);
 }
@@ -174,7 +279,8 @@ TEST_P(EveryKernel, RunsOnTheCountingPort) {
 
 TEST_P(EveryKernel, KeepsTheProtocolOnASimulatedMachineAndStartsInTime) {
   const Case& c = GetParam();
-  const sim::Machine machine = sim::load_machine("xeon-phi-5110p");
+  if (c.simulated == nullptr) return;  // SimulatedKernels.WhatAMachineCannotBeBroughtIntoIsRefused
+  const sim::Machine machine = sim::load_machine(c.simulated);
   for (const Placement placement : {Placement::compact, Placement::scatter}) {
     sim::SimOptions options = sim::kernel_options(7);
     options.check = true;
@@ -187,7 +293,9 @@ TEST_P(EveryKernel, KeepsTheProtocolOnASimulatedMachineAndStartsInTime) {
 
 TEST_P(EveryKernel, GivesTheSameTimesForTheSameSeed) {
   const Case& c = GetParam();
-  const sim::Machine machine = sim::load_machine("xeon-phi-se10p");
+  if (c.simulated == nullptr) return;
+  const bool phi = std::string(c.simulated) == "xeon-phi-5110p";
+  const sim::Machine machine = sim::load_machine(phi ? "xeon-phi-se10p" : c.simulated);
   const Shape shape = place_ranks(c.ranks, machine.places(), Placement::scatter);
   const auto ticks = [&](std::uint64_t seed) {
     std::vector<std::int64_t> all;
@@ -311,6 +419,64 @@ TEST(SimulatedKernels, MoreReceiversMoreLinesAndInvalidBuffersTakeLonger) {
   using Pattern = kernels::ReadByAll::Pattern;
   EXPECT_LT(2 * mean(sim::simulate_read_by_all(machine, Pattern::next, 1, 60, 10, 1)),
             mean(sim::simulate_read_by_all(machine, Pattern::root, 1, 60, 10, 1)));
+}
+
+TEST(SimulatedKernels, EmptyRegionsAreEmpty) {
+  const sim::Machine machine = sim::load_machine("xeon-phi-5110p");
+  const KernelSamples result = sim::simulate_kernel(
+      machine, parse_kernel("read-latency"), sim::shape_at(machine, "middle", 2), 2, sim::kernel_options(1));
+  EXPECT_EQ(result.empty_ns(), 0);
+}
+
+TEST(SimulatedKernels, ALineInStateFIsAnsweredForByItsOwner) {
+  const sim::Machine machine = sim::load_machine("sandy-bridge-e5-2670");
+  const auto read = [&](const char* state, const char* where, int ranks) {
+    const KernelSpec spec = parse_kernel("read-latency:state=" + std::string(state));
+    return mean(
+        sim::simulate_kernel(machine, spec, sim::shape_at(machine, where, ranks), 20, sim::kernel_options(1))
+            .ns(0));
+  };
+  // ramos-hoefler-2013, table 1.8: a line of two holders is answered faster than one of a single holder.
+  EXPECT_LT(read("F", "same-package", 3), read("E", "same-package", 2));
+  EXPECT_NEAR(read("F", "same-package", 3), read("S", "same-package", 3), 1);
+  EXPECT_LT(read("F", "other-package", 3), read("E", "other-package", 2));
+}
+
+TEST(SimulatedKernels, WhatAMachineCannotBeBroughtIntoIsRefused) {
+  const sim::Machine phi = sim::load_machine("xeon-phi-5110p");
+  const sim::Machine bridge = sim::load_machine("sandy-bridge-e5-2670");
+  const auto why = [](const sim::Machine& machine, const char* text) {
+    return sim::why_not(machine, parse_kernel(text));
+  };
+  EXPECT_EQ(why(phi, "ping-pong:receive=F"), "the protocol of xeon-phi-5110p has no state F");
+  EXPECT_EQ(why(bridge, "ping-pong:receive=F"), "");
+  EXPECT_EQ(why(bridge, "switch"),
+            "its ranks share a CPU, and a context of a simulated machine has one rank");
+  EXPECT_EQ(error_of([&] {
+              sim::simulate_kernel(phi, parse_kernel("read-latency:state=F"), sim::shape_at(phi, "middle", 3),
+                                   1, sim::kernel_options(1));
+            }).substr(0, 60),
+            "kernel: got 'read-latency:state=F:owner=other:reads=32' on x");
+}
+
+TEST(SimulatedKernels, PairsAcrossPackagesAreSlowerThanWithin) {
+  const sim::Machine machine = sim::load_machine("sandy-bridge-e5-2670");
+  const auto rate = [&](const char* pattern) {
+    const KernelSpec spec = parse_kernel("pair-bandwidth:lines=64:pattern=" + std::string(pattern));
+    const Shape shape = sim::kernel_shape(machine, 4, kernels::kernel_where(spec));
+    const KernelSamples result = sim::simulate_kernel(machine, spec, shape, 10, sim::kernel_options(1));
+    return mean(result.gigabytes_a_second());
+  };
+  EXPECT_GT(rate("grouped"), rate("across"));
+  const Shape across = sim::kernel_shape(machine, 4, "across-packages");
+  EXPECT_EQ(across[0].package, across[1].package);
+  EXPECT_EQ(across[2].package, across[3].package);
+  EXPECT_NE(across[0].package, across[2].package);
+  EXPECT_NE(across[0].core, across[1].core);
+  EXPECT_NE(error_of([&] {
+              sim::kernel_shape(sim::load_machine("xeon-phi-5110p"), 4, "across-packages");
+            }).find("where: got 'across-packages' on xeon-phi-5110p"),
+            std::string::npos);
 }
 
 TEST(SimulatedKernels, BadInputIsRefusedByName) {

@@ -13,6 +13,7 @@
 #include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"
+#include "phicoll/kernels/places.hpp"
 #include "phicoll/kernels/run_threads.hpp"
 #include "phicoll/measure/records.hpp"
 #include "phicoll/measure/settings.hpp"
@@ -57,7 +58,7 @@ std::vector<kernels::KernelSpec> parse_specs(const Arguments& arguments) {
 /// Where the points run: this machine's threads, or a simulated machine.
 class Runner {
  public:
-  explicit Runner(const Arguments& arguments) : where_(arguments.text("--where", "scatter")) {
+  explicit Runner(const Arguments& arguments) : where_(arguments.text("--where", "")) {
     wait_ = parse_wait_policy(arguments.text("--wait", "spin"));
 #if defined(PHICOLL_HAVE_SIM)
     if (arguments.has("--machine")) {
@@ -78,9 +79,6 @@ class Runner {
     return false;
 #endif
   }
-  const std::string& where() const {
-    return where_;
-  }
   double ns_per_tick() const {
 #if defined(PHICOLL_HAVE_SIM)
     if (machine_) return machine_->ns(1);
@@ -91,7 +89,7 @@ class Runner {
   /// Refuses what cannot run, before anything does.
   void prepare(KernelPoint& point, bool oversubscribe) const {
     kernels::check_kernel_ranks(point.spec, point.ranks);
-    point.where = where_;
+    point.where = where_.empty() ? kernels::kernel_where(point.spec) : where_;
     point.wait = to_string(wait_);
     point.mode = simulated() ? "simulated" : "threads";
     point.machine = "host";
@@ -100,12 +98,15 @@ class Runner {
     if (machine_) {
       point.machine = machine_->name;
       point.machine_digest = machine_->digest;
-      shape = sim::kernel_shape(*machine_, point.ranks, where_);
+      point.skipped = sim::why_not(*machine_, point.spec);
+      if (!point.skipped.empty()) return;
+      shape = sim::kernel_shape(*machine_, point.ranks, point.where);
     }
 #endif
     if (!simulated()) {
-      shape = shape_on_host(point.ranks, where_);
-      if (point.ranks > os::allowed_cpu_count() && !oversubscribe)
+      shape = shape_on_host(point.ranks, kernels::placement_at(point.where, point.ranks));
+      const bool sharing = kernels::kernel_where(point.spec) == "same-cpu";
+      if (point.ranks > os::allowed_cpu_count() && !oversubscribe && !sharing)
         throw ArgumentError("ranks", std::to_string(point.ranks),
                             "1 to " + std::to_string(os::allowed_cpu_count()) +
                                 ", the CPUs that may be used; more with --oversubscribe");
@@ -118,8 +119,9 @@ class Runner {
     if (machine_) {
       sim::SimOptions options = sim::kernel_options(point.seed);
       options.wait = wait_;
-      return sim::simulate_kernel(*machine_, point.spec, sim::kernel_shape(*machine_, point.ranks, where_),
-                                  point.samples, options);
+      return sim::simulate_kernel(*machine_, point.spec,
+                                  sim::kernel_shape(*machine_, point.ranks, point.where), point.samples,
+                                  options);
     }
 #endif
     kernels::ThreadRun how;
@@ -127,7 +129,7 @@ class Runner {
     how.samples = point.samples;
     how.seed = point.seed;
     how.wait = wait_;
-    how.placement = where_;
+    how.placement = point.where;
     how.timeout_ms = 60000;
     return kernels::run_on_threads(point.spec, how);
   }
@@ -159,7 +161,7 @@ void print_row(const KernelPoint& point, const kernels::KernelSamples& samples) 
   std::fflush(stdout);
 }
 
-std::string settings_json(const std::vector<KernelPoint>& points, const Runner& runner) {
+std::string settings_json(const std::vector<KernelPoint>& points, const std::string& where) {
   std::vector<std::string> specs;
   std::vector<int> ranks;
   for (const KernelPoint& point : points) {
@@ -170,7 +172,7 @@ std::string settings_json(const std::vector<KernelPoint>& points, const Runner& 
   return measure::JsonObject()
       .raw("kernels", measure::json_strings(specs))
       .raw("ranks", measure::json_integers(ranks))
-      .add("where", runner.where())
+      .add("where", where.empty() ? "each kernel's own" : where)
       .add("samples", points.front().samples)
       .text();
 }
@@ -197,6 +199,10 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
       cpus.insert(cpus.end(), point.contexts.begin(), point.contexts.end());
       points.push_back(point);
     }
+  const auto skipped = [](const KernelPoint& point) { return !point.skipped.empty(); };
+  if (std::all_of(points.begin(), points.end(), skipped))
+    throw ArgumentError("kernel", "'" + points.front().spec.text() + "' on " + points.front().machine,
+                        "what it can run: " + points.front().skipped);
   std::sort(cpus.begin(), cpus.end());
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
   const double patience_s = arguments.number("--lock-wait", 30, 0);
@@ -216,7 +222,8 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
                                                                                             : "clock_gettime")
                                               .add("ns_per_tick", runner.ns_per_tick(), 9)
                                               .text(),
-                                          static_cast<std::uint64_t>(seed), settings_json(points, runner)));
+                                          static_cast<std::uint64_t>(seed),
+                                          settings_json(points, arguments.text("--where", ""))));
   const bool table = output != "-";
   if (table)
     std::printf("%s, ns\n%-52s %5s %8s %12s %12s %10s %12s %12s %9s %6s\n",
@@ -231,6 +238,12 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
   try {
     for (const KernelPoint& point : points) {
       if (interrupted.load(std::memory_order_relaxed)) break;
+      if (skipped(point)) {
+        say("skipped: " + point.spec.text() + ": " + point.skipped, false);
+        if (writer) writer->write("kernel", run, skipped_fields(point));
+        ++done;
+        continue;
+      }
       const kernels::KernelSamples found = runner.run(point);
       if (found.wrong() != 0) {
         unverified = true;

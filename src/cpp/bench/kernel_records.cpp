@@ -5,7 +5,14 @@ namespace bench {
 
 using measure::JsonObject;
 
-JsonObject kernel_fields(const KernelPoint& point, const kernels::KernelSamples& samples) {
+namespace {
+
+const char* const forward_on_host =
+    "state F is what this machine's protocol makes of a line that its owner read last: MESIF has the state, "
+    "in others the line is shared";
+
+// What was asked for, and where.
+JsonObject asked_fields(const KernelPoint& point) {
   const kernels::KernelInfo* info = nullptr;
   for (const kernels::KernelInfo& one : kernels::kernel_infos())
     if (one.name == point.spec.name) info = &one;
@@ -29,9 +36,22 @@ JsonObject kernel_fields(const KernelPoint& point, const kernels::KernelSamples&
       .raw("cpus", measure::json_integers(point.contexts))
       .add("wait", point.wait)
       .add("samples", point.samples)
-      .add("seed", point.seed)
-      .add("ns_per_tick", samples.ns_per_tick, 9)
+      .add("seed", point.seed);
+  return fields;
+}
+
+}  // namespace
+
+JsonObject skipped_fields(const KernelPoint& point) {
+  return asked_fields(point).add("skipped", point.skipped);
+}
+
+JsonObject kernel_fields(const KernelPoint& point, const kernels::KernelSamples& samples) {
+  JsonObject fields = asked_fields(point);
+  if (point.machine == "host" && kernels::asks_for_forward(point.spec)) fields.add("note", forward_on_host);
+  fields.add("ns_per_tick", samples.ns_per_tick, 9)
       .add("per_sample", samples.per_sample)
+      .add("empty_ns", samples.empty_ns(), 2)
       .add("bytes", static_cast<std::uint64_t>(samples.bytes))
       .raw("gigabytes_a_second", measure::json_numbers(samples.gigabytes_a_second(), 4))
       .add("late", samples.late())
@@ -42,13 +62,17 @@ JsonObject kernel_fields(const KernelPoint& point, const kernels::KernelSamples&
 
 JsonObject kernel_sample_fields(const KernelPoint& point, const kernels::KernelSamples& samples, int rank) {
   const kernels::RankSamples& mine = samples.ranks[static_cast<std::size_t>(rank)];
-  std::vector<std::string> ticks;
-  for (const std::int64_t value : mine.ticks) ticks.push_back(std::to_string(value));
+  const auto list = [](const std::vector<std::int64_t>& values) {
+    std::vector<std::string> texts;
+    for (const std::int64_t value : values) texts.push_back(std::to_string(value));
+    return measure::json_list(texts);
+  };
   JsonObject fields;
   fields.add("point", point.number)
       .add("rank", rank)
-      .raw("ticks", measure::json_list(ticks))
+      .raw("ticks", list(mine.ticks))
       .raw("ns", measure::json_numbers(samples.ns(rank), 2))
+      .raw("empty_ticks", list(mine.empty))
       .add("late", mine.late);
   return fields;
 }

@@ -24,9 +24,12 @@ struct KernelPoint {
   std::string wait;
   int samples = 0;
   std::uint64_t seed = 1;
+  std::string skipped;  ///< why it cannot run there; empty if it can
 };
 
 measure::JsonObject kernel_fields(const KernelPoint& point, const kernels::KernelSamples& samples);
+/// Of a point that cannot run: what was asked for, and `skipped`.
+measure::JsonObject skipped_fields(const KernelPoint& point);
 /// Of one rank that measured.
 measure::JsonObject kernel_sample_fields(const KernelPoint& point, const kernels::KernelSamples& samples,
                                          int rank);

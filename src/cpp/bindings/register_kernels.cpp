@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "bindings/register.hpp"
+#include "phicoll/errors.hpp"
 #include "phicoll/kernels/kernel.hpp"
 #include "phicoll/kernels/run_threads.hpp"
+#include "phicoll/os/cpu_set.hpp"
 #include "phicoll/sim/sim_kernels.hpp"
 
 namespace phicoll {
@@ -47,14 +49,18 @@ py::array_t<T> array_of(const std::vector<T>& values) {
 py::dict result_dict(const kernels::KernelSamples& samples) {
   py::list ns;
   py::list ticks;
+  py::list empty;
   for (std::size_t r = 0; r < samples.ranks.size(); ++r) {
     ns.append(array_of(samples.ns(static_cast<int>(r))));
     ticks.append(array_of(samples.ranks[r].ticks));
+    empty.append(array_of(samples.ranks[r].empty));
   }
   py::dict found;
   found["spec"] = samples.spec.text();
   found["ns"] = ns;
   found["ticks"] = ticks;
+  found["empty_ticks"] = empty;
+  found["empty_ns"] = samples.empty_ns();
   found["ns_per_tick"] = samples.ns_per_tick;
   found["per_sample"] = samples.per_sample;
   found["bytes"] = samples.bytes;
@@ -75,7 +81,11 @@ py::dict simulate(const std::string& machine, const std::string& spec, int ranks
     kernels::check_kernel_ranks(parsed, ranks);
     sim::SimOptions options = sim::kernel_options(seed);
     options.wait = parse_wait_policy(wait);
-    result = sim::simulate_kernel(loaded, parsed, sim::kernel_shape(loaded, ranks, where), samples, options);
+    const std::string place = where.empty() ? kernels::kernel_where(parsed) : where;
+    const std::string why = sim::why_not(loaded, parsed);
+    if (!why.empty())
+      throw ArgumentError("kernel", "'" + parsed.text() + "' on " + loaded.name, "what it can run: " + why);
+    result = sim::simulate_kernel(loaded, parsed, sim::kernel_shape(loaded, ranks, place), samples, options);
     name = loaded.name;
   }
   py::dict found = result_dict(result);
@@ -84,7 +94,7 @@ py::dict simulate(const std::string& machine, const std::string& spec, int ranks
 }
 
 py::dict run(const std::string& spec, int ranks, const std::string& placement, int samples,
-             std::uint64_t seed, const std::string& wait, std::int64_t timeout_ms) {
+             std::uint64_t seed, const std::string& wait, std::int64_t timeout_ms, bool oversubscribe) {
   kernels::KernelSamples result;
   {
     py::gil_scoped_release released;
@@ -95,7 +105,14 @@ py::dict run(const std::string& spec, int ranks, const std::string& placement, i
     how.seed = seed;
     how.wait = parse_wait_policy(wait);
     how.timeout_ms = timeout_ms;
-    result = kernels::run_on_threads(kernels::parse_kernel(spec), how);
+    const kernels::KernelSpec parsed = kernels::parse_kernel(spec);
+    if (placement.empty()) how.placement = kernels::kernel_where(parsed);
+    kernels::check_kernel_ranks(parsed, ranks);
+    const int allowed = os::allowed_cpu_count();
+    if (ranks > allowed && kernels::kernel_where(parsed) != "same-cpu" && !oversubscribe)
+      throw ArgumentError("ranks", std::to_string(ranks),
+                          "1 to " + std::to_string(allowed) + ", the CPUs that may be used");
+    result = kernels::run_on_threads(parsed, how);
   }
   return result_dict(result);
 }
@@ -108,7 +125,8 @@ void register_kernels(py::module_& module) {
   module.def("simulate_kernel", &simulate, py::arg("machine"), py::arg("spec"), py::arg("ranks"),
              py::arg("where"), py::arg("samples"), py::arg("seed") = 1, py::arg("wait") = "spin");
   module.def("run_kernel", &run, py::arg("spec"), py::arg("ranks"), py::arg("placement"), py::arg("samples"),
-             py::arg("seed") = 1, py::arg("wait") = "spin", py::arg("timeout_ms") = 60000);
+             py::arg("seed") = 1, py::arg("wait") = "spin", py::arg("timeout_ms") = 60000,
+             py::arg("oversubscribe") = false);
 }
 
 }  // namespace bindings

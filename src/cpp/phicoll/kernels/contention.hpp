@@ -25,10 +25,8 @@ struct Contention {
   };
   template <class Visitor>
   static void describe(Visitor& v, Parameters& p) {
-    v.choice("state", p.state, {"M", "E", "S", "I"},
-             "state of the common line; S: rank 0 and the first receiver hold it");
-    v.choice("receive", p.receive, {"M", "E", "S", "I"},
-             "state of the private lines; S: rank 0 holds them too");
+    describe_state(v, "state", p.state, "state of the common line; S, F: the first receiver holds it too");
+    describe_state(v, "receive", p.receive, "state of the private lines; S, F: rank 0 holds them too");
   }
 
   static const char* ranks_allowed(const Parameters&, int ranks) {
@@ -37,7 +35,8 @@ struct Contention {
   static std::size_t footprint(const Parameters&, int ranks) {
     return Meeting::footprint(ranks) + static_cast<std::size_t>(ranks) * pool_lines * arch::line_bytes;
   }
-  static int per_sample(const Parameters&) { return 1; }
+  static const char* where(const Parameters&) { return "scatter"; }
+  static int per_sample(const Parameters&, int) { return 1; }
   static std::size_t bytes(const Parameters&) { return arch::line_bytes; }
 
   template <class Port>
@@ -48,13 +47,19 @@ struct Contention {
       unsigned char* const common = line(run, s, 0);
       unsigned char* const mine = line(run, s, run.rank);
       meeting.meet(port);
-      write_lines(port, mine, 1, run.rank == 0 ? mark : 0);
-      hold_lines(port, mine, 1, run.rank == 0 ? p.state : p.receive);
-      if (p.state == LineState::shared || p.receive == LineState::shared) {
+      if (run.rank == (owner_begins(p.state) ? 0 : 1)) begin_line(port, common, mark, p.state);
+      if (owner_begins(p.receive)) {
+        if (run.rank != 0) begin_line(port, mine, 0, p.receive);
+      } else if (run.rank == 0) {
+        for (int r = 1; r < run.ranks; ++r) begin_line(port, line(run, s, r), 0, p.receive);
+      }
+      if (has_two_holders(p.state) || has_two_holders(p.receive)) {
         meeting.meet(port);
-        if (p.state == LineState::shared && run.rank == 1) share_lines(port, common, 1);
+        if (has_two_holders(p.state) && run.rank == (owner_begins(p.state) ? 1 : 0))
+          share_lines(port, common, 1);
         if (p.receive == LineState::shared && run.rank == 0)
           for (int r = 1; r < run.ranks; ++r) share_lines(port, line(run, s, r), 1);
+        if (p.receive == LineState::forward && run.rank != 0) share_lines(port, mine, 1);
       }
       if (run.rank == 0) {
         meeting.agree(port);
@@ -70,6 +75,12 @@ struct Contention {
   }
 
  private:
+  template <class Port>
+  static void begin_line(Port& port, unsigned char* line, std::uint64_t mark, LineState state) {
+    write_lines(port, line, 1, mark);
+    hold_lines(port, line, 1, state);
+  }
+
   static constexpr std::size_t pool_lines = 512;
   static unsigned char* line(const KernelRun& run, int sample, int rank) {
     const auto pool = static_cast<std::size_t>(rank);

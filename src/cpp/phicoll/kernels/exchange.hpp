@@ -2,7 +2,7 @@
 
 // What the ping-pong kernels have in common: pairs of ranks with four buffers, a send and a receive buffer
 // each, whose lines are brought into their states before every exchange and lie elsewhere in each. Source:
-// 004 chapter 2, figure 2.1. Ranks 2i and 2i + 1 are a pair; all pairs run at the same time.
+// 004 chapter 2, figure 2.1. All pairs run at the same time.
 
 #include <algorithm>
 
@@ -14,13 +14,38 @@
 namespace phicoll {
 namespace kernels {
 
+/// Who is a pair (004 figure A.1).
+enum class Pairing : unsigned char {
+  neighbours,  ///< 2i and 2i + 1
+  grouped,     ///< groups of four, interleaved: i and i + 2 (figure A.1a)
+  link,        ///< nested, i and ranks - 1 - i: on up to half of a ring all cross one link (figure A.1b)
+  across       ///< i and i + ranks / 2: with half of the ranks in each package all cross over (figure A.1c)
+};
+
+inline int partner_of(Pairing pairing, int rank, int ranks) {
+  switch (pairing) {
+    case Pairing::neighbours:
+      return rank ^ 1;
+    case Pairing::grouped:
+      return rank ^ 2;
+    case Pairing::link:
+      return ranks - 1 - rank;
+    case Pairing::across:
+      return (rank + ranks / 2) % ranks;
+  }
+  return -1;
+}
+
 struct Exchange {
   LineState send;
   LineState receive;
   std::size_t lines;  ///< of each buffer
   bool whole;         ///< all of them are copied, not the canary alone
+  Pairing pairing;
 
-  static const char* ranks_allowed(int ranks) {
+  static const char* ranks_allowed(Pairing pairing, int ranks) {
+    if (pairing == Pairing::grouped)
+      return ranks >= 4 && ranks % 4 == 0 ? nullptr : "a multiple of 4: groups of two pairs";
     return ranks >= 2 && ranks % 2 == 0 ? nullptr : "an even number from 2: pairs";
   }
   std::size_t footprint(int ranks) const {
@@ -32,7 +57,7 @@ struct Exchange {
   template <class Port, class Transfer>
   void run(Port& port, const KernelRun& run, RankSamples& samples, Transfer transfer) const {
     Meeting meeting(run);
-    const int partner = run.rank ^ 1;
+    const int partner = partner_of(pairing, run.rank, run.ranks);
     const bool first = run.rank < partner;
     for (int s = 0; s < run.samples; ++s) {
       const auto mark = static_cast<std::uint64_t>(s) + 1;
@@ -41,14 +66,13 @@ struct Exchange {
       unsigned char* const theirs = buffer(run, s, partner, false);
       unsigned char* const their_inbox = buffer(run, s, partner, true);
       meeting.meet(port);
-      write_lines(port, mine, lines, mark);
-      write_lines(port, my_inbox, lines, 0);
-      hold_lines(port, mine, lines, send);
-      hold_lines(port, my_inbox, lines, receive);
-      if (send == LineState::shared || receive == LineState::shared) {
+      begin(port, send, mine, theirs, mark);
+      begin(port, receive, my_inbox, their_inbox, 0);
+      if (has_two_holders(send) || has_two_holders(receive)) {
         meeting.meet(port);
-        if (send == LineState::shared) share_lines(port, theirs, lines);
-        if (receive == LineState::shared) share_lines(port, their_inbox, lines);
+        if (has_two_holders(send)) share_lines(port, send == LineState::shared ? theirs : mine, lines);
+        if (has_two_holders(receive))
+          share_lines(port, receive == LineState::shared ? their_inbox : my_inbox, lines);
       }
       DataWord& canary = last_word(my_inbox, lines);
       if (first) {
@@ -68,6 +92,15 @@ struct Exchange {
   }
 
  private:
+  /// What each rank does first: to its own buffer, or to its partner's if that is to answer for it.
+  template <class Port>
+  void begin(Port& port, LineState state, unsigned char* own, unsigned char* partners,
+             std::uint64_t mark) const {
+    unsigned char* const begun = owner_begins(state) ? own : partners;
+    write_lines(port, begun, lines, mark);
+    hold_lines(port, begun, lines, state);
+  }
+
   std::size_t pool_lines() const { return std::max<std::size_t>(512, 2 * lines); }
   std::size_t pool_bytes() const { return whole_pages(pool_lines() * arch::line_bytes); }
   unsigned char* buffer(const KernelRun& run, int sample, int rank, bool inbox) const {

@@ -1,10 +1,13 @@
 #pragma once
 
-// Two ranks that hand one word to each other: the one-way time of a cache line between two CPUs, and the time
-// of a switch between two ranks of one CPU.
+// Ranks that hand one word on from each to the next: the one-way time of a cache line between two CPUs, and
+// the time of a switch between ranks of one CPU.
+
+#include <sched.h>
 
 #include <cstdint>
 
+#include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/word.hpp"
 
 namespace phicoll {
@@ -16,15 +19,34 @@ struct BareLook {
   static void turn(Port&) {}
 };
 
-/// `turns` hand-overs in each direction; `first` begins. The word counts hand-overs and must hold `start`
-/// when both begin; it holds start + 2 * turns in the end. `Look::turn` is what happens between two looks.
+/// Gives the CPU away between two looks, and ends with the group.
+struct YieldLook {
+  template <class Port>
+  static void turn(Port& port) {
+    port.pause();
+  }
+  static void turn(NativePort& port) {
+    sched_yield();
+    if (__builtin_expect(port.control().broken(), 0)) port.control().check_broken(port.rank());
+  }
+};
+
+/// `turns` times round `ranks` ranks; rank 0 begins. The word counts hand-overs and must hold `start` when
+/// all begin; it holds start + ranks * turns in the end. `Look::turn` is what happens between two looks.
 template <class Look, class Port>
-void hand_over(Port& port, Word<std::uint64_t>& word, bool first, std::uint64_t start, std::uint64_t turns) {
-  std::uint64_t mine = first ? start : start + 1;
-  for (std::uint64_t i = 0; i < turns; ++i, mine += 2) {
+void hand_on(Port& port, Word<std::uint64_t>& word, int rank, int ranks, std::uint64_t start,
+             std::uint64_t turns) {
+  std::uint64_t mine = start + static_cast<std::uint64_t>(rank);
+  for (std::uint64_t i = 0; i < turns; ++i, mine += static_cast<std::uint64_t>(ranks)) {
     while (port.load_acquire(word) != mine) Look::turn(port);
     port.store_release(word, mine + 1);
   }
+}
+
+/// The same between two ranks: `turns` hand-overs in each direction; `first` begins.
+template <class Look, class Port>
+void hand_over(Port& port, Word<std::uint64_t>& word, bool first, std::uint64_t start, std::uint64_t turns) {
+  hand_on<Look>(port, word, first ? 0 : 1, 2, start, turns);
 }
 
 }  // namespace kernels

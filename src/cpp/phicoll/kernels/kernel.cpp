@@ -77,6 +77,12 @@ KernelSpec parse_kernel(const std::string& text) {
   return spec;
 }
 
+bool asks_for_forward(const KernelSpec& spec) {
+  for (const auto& value : spec.values)
+    if ((value.first == "state" || value.first == "receive") && value.second == "F") return true;
+  return false;
+}
+
 void check_kernel_ranks(const KernelSpec& spec, int ranks) {
   use_kernel(KernelList(), spec, [&spec, ranks](auto kernel, const auto& parameters) {
     const char* const allowed = decltype(kernel)::ranks_allowed(parameters, ranks);
@@ -93,10 +99,18 @@ std::size_t kernel_footprint(const KernelSpec& spec, int ranks) {
   return bytes;
 }
 
-int kernel_per_sample(const KernelSpec& spec) {
-  int per = 1;
+std::string kernel_where(const KernelSpec& spec) {
+  std::string where;
   use_kernel(KernelList(), spec,
-             [&per](auto kernel, const auto& parameters) { per = decltype(kernel)::per_sample(parameters); });
+             [&where](auto kernel, const auto& parameters) { where = decltype(kernel)::where(parameters); });
+  return where;
+}
+
+int kernel_per_sample(const KernelSpec& spec, int ranks) {
+  int per = 1;
+  use_kernel(KernelList(), spec, [&per, ranks](auto kernel, const auto& parameters) {
+    per = decltype(kernel)::per_sample(parameters, ranks);
+  });
   return per;
 }
 
@@ -112,6 +126,16 @@ std::vector<double> KernelSamples::ns(int rank) const {
   for (const std::int64_t ticks : ranks.at(static_cast<std::size_t>(rank)).ticks)
     values.push_back(static_cast<double>(ticks) * ns_per_tick / per_sample);
   return values;
+}
+
+double KernelSamples::empty_ns() const {
+  std::vector<std::int64_t> all;
+  for (const RankSamples& rank : ranks)
+    if (!rank.ticks.empty()) all.insert(all.end(), rank.empty.begin(), rank.empty.end());
+  if (all.empty()) return 0;
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  return static_cast<double>(*middle) * ns_per_tick;
 }
 
 std::uint64_t KernelSamples::late() const {

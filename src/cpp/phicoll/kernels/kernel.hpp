@@ -35,12 +35,17 @@ const std::vector<KernelInfo>& kernel_infos();
 /// Throws ArgumentError: an unknown name, a parameter that the kernel does not take, a value out of range.
 KernelSpec parse_kernel(const std::string& text);
 
+/// Whether a parameter of the spec asks for state F, which only some protocols have.
+bool asks_for_forward(const KernelSpec& spec);
+
 /// Throws ArgumentError("ranks") when the kernel cannot run with so many.
 void check_kernel_ranks(const KernelSpec& spec, int ranks);
 /// Bytes of shared memory that it takes.
 std::size_t kernel_footprint(const KernelSpec& spec, int ranks);
+/// Where its ranks are meant to be if nobody says it: a placement, or a place (kernels/places.hpp).
+std::string kernel_where(const KernelSpec& spec);
 /// What a sample in ticks is divided by: the accesses, or the ways of a round trip, in it.
-int kernel_per_sample(const KernelSpec& spec);
+int kernel_per_sample(const KernelSpec& spec, int ranks);
 /// Bytes that one rank moves in a sample, as the kernel counts them; 0 where none are counted.
 std::size_t kernel_bytes(const KernelSpec& spec);
 
@@ -54,6 +59,9 @@ struct KernelSamples {
 
   /// The samples of a rank in nanoseconds, each divided by what is in it.
   std::vector<double> ns(int rank) const;
+  /// Nanoseconds between two stamps with nothing between them: the median over the ranks that measured. Every
+  /// sample, before it is divided, holds as much.
+  double empty_ns() const;
   std::uint64_t late() const;
   std::uint64_t wrong() const;
   /// GB/s of all ranks that measured, a value a sample: their bytes by the slowest one's time. Empty where no

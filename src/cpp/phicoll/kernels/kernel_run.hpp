@@ -8,8 +8,9 @@
 //     template <class Visitor> static void describe(Visitor&, Parameters&);  // collectives/parameters.hpp
 //     static const char* ranks_allowed(const Parameters&, int ranks);        // null if `ranks` will do
 //     static std::size_t footprint(const Parameters&, int ranks);            // bytes of zeroed shared memory
-//     static int per_sample(const Parameters&);                              // what a sample is divided by
-//     static std::size_t bytes(const Parameters&);                           // a rank moves in a sample, or
+//     static const char* where(const Parameters&);                           // ranks are, if nobody says it
+//     static int per_sample(const Parameters&, int ranks);                   // what a sample is divided by
+//     static std::size_t bytes(const Parameters&);                           // moved by a rank a sample, or
 //     0 template <class Port> static void run(Port&, const Parameters&, const KernelRun&, RankSamples&);
 //   };
 //
@@ -45,6 +46,9 @@ struct RankSamples {
   std::vector<std::int64_t> ticks;
   std::uint64_t late = 0;   ///< samples whose common start this rank came too late for (kept)
   std::uint64_t wrong = 0;  ///< samples after which the data were not what they must be
+  /// Regions with nothing in them, timed by this rank before its first sample: what the stamps around a
+  /// sample take. It is in every sample.
+  std::vector<std::int64_t> empty;
 };
 
 /// Pools of lines begin on pages.

@@ -17,8 +17,19 @@ enum class LineState : unsigned char {
   modified,   ///< written by its owner
   exclusive,  ///< written, evicted, read again by its owner alone
   shared,     ///< the same, then read by another rank too
+  forward,    ///< written, evicted and read by another rank, then read by its owner, who answers for it
   invalid     ///< written and evicted: in memory only
 };
+
+/// Whether a rank beside the owner holds the line.
+inline bool has_two_holders(LineState state) {
+  return state == LineState::shared || state == LineState::forward;
+}
+/// Who brings the line into its state: of a line in state F the other holder, whose part the owner ends by
+/// reading. Where the protocol has no such state (MESI, the Xeon Phi's) that is one more shared line.
+inline bool owner_begins(LineState state) {
+  return state != LineState::forward;
+}
 
 /// The words of lines in shared memory that kernels use: the first of a line carries data, the last of the
 /// last line the canary.
@@ -39,8 +50,9 @@ void write_lines(Port& port, unsigned char* lines, std::size_t count, std::uint6
   port.store_relaxed(last_word(lines, count), mark);
 }
 
-/// The owner's part, second, of lines that it has just written: they are modified, exclusive or in memory
-/// when this returns. A shared line is exclusive until its other holder has come.
+/// The owner's part (the other holder's for state F), second, of lines that it has just written: they are
+/// modified, exclusive or in memory when this returns. A line of two holders is exclusive until the other has
+/// come.
 template <class Port>
 void hold_lines(Port& port, unsigned char* lines, std::size_t count, LineState state) {
   if (state != LineState::modified) {
@@ -52,7 +64,7 @@ void hold_lines(Port& port, unsigned char* lines, std::size_t count, LineState s
   port.fence();
 }
 
-/// The other holder's part, once the owner has done its own.
+/// The part of the holder that comes second, once the first has done its own.
 template <class Port>
 void share_lines(Port& port, unsigned char* lines, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) port.load_relaxed(first_word(lines, i));
@@ -69,7 +81,7 @@ std::uint64_t count_wrong(Port& port, unsigned char* lines, std::size_t count, s
 
 template <class Visitor>
 void describe_state(Visitor& visitor, const char* name, LineState& state, const char* meaning) {
-  visitor.choice(name, state, {"M", "E", "S", "I"}, meaning);
+  visitor.choice(name, state, {"M", "E", "S", "F", "I"}, meaning);
 }
 
 }  // namespace kernels

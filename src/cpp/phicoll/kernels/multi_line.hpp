@@ -1,9 +1,9 @@
 #pragma once
 
 // The ping-pong of messages of many lines: the sender copies its send buffer into the other's receive buffer,
-// the receiver polls the canary in the last line and reads nothing else. Source: 004 sections 3.1 and A.3
-// (there with several pairs and with buffers larger than the caches). A receive buffer in state I is so but
-// for its last line, which is polled.
+// the receiver polls the canary in the last line and reads nothing else. Source: 004 section 3.1
+// (appendix A has more pairs and other ways to place them: pair_bandwidth.hpp). A receive buffer in state I
+// is so but for its last line, which is polled.
 
 #include "phicoll/kernels/exchange.hpp"
 
@@ -28,9 +28,12 @@ struct MultiLine {
     v.integer("lines", p.lines, 1, 1 << 20, "lines of 64 bytes in a message");
   }
 
-  static const char* ranks_allowed(const Parameters&, int ranks) { return Exchange::ranks_allowed(ranks); }
+  static const char* ranks_allowed(const Parameters&, int ranks) {
+    return Exchange::ranks_allowed(Pairing::neighbours, ranks);
+  }
   static std::size_t footprint(const Parameters& p, int ranks) { return exchange(p).footprint(ranks); }
-  static int per_sample(const Parameters&) { return 2; }
+  static const char* where(const Parameters&) { return "scatter"; }
+  static int per_sample(const Parameters&, int) { return 2; }
   static std::size_t bytes(const Parameters& p) {
     return static_cast<std::size_t>(p.lines) * arch::line_bytes;
   }
@@ -46,7 +49,7 @@ struct MultiLine {
 
  private:
   static Exchange exchange(const Parameters& p) {
-    return {p.state, p.receive, static_cast<std::size_t>(p.lines), true};
+    return {p.state, p.receive, static_cast<std::size_t>(p.lines), true, Pairing::neighbours};
   }
 };
 

@@ -21,12 +21,15 @@ struct PingPong {
   template <class Visitor>
   static void describe(Visitor& v, Parameters& p) {
     describe_state(v, "state", p.state, "state of both send lines");
-    v.choice("receive", p.receive, {"M", "E", "S"}, "state of both receive lines; polled, so never I");
+    v.choice("receive", p.receive, {"M", "E", "S", "F"}, "state of both receive lines; polled, so never I");
   }
 
-  static const char* ranks_allowed(const Parameters&, int ranks) { return Exchange::ranks_allowed(ranks); }
+  static const char* ranks_allowed(const Parameters&, int ranks) {
+    return Exchange::ranks_allowed(Pairing::neighbours, ranks);
+  }
   static std::size_t footprint(const Parameters& p, int ranks) { return exchange(p).footprint(ranks); }
-  static int per_sample(const Parameters&) { return 2; }
+  static const char* where(const Parameters&) { return "scatter"; }
+  static int per_sample(const Parameters&, int) { return 2; }
   static std::size_t bytes(const Parameters&) { return 0; }
 
   template <class Port>
@@ -37,7 +40,9 @@ struct PingPong {
   }
 
  private:
-  static Exchange exchange(const Parameters& p) { return {p.state, p.receive, 1, false}; }
+  static Exchange exchange(const Parameters& p) {
+    return {p.state, p.receive, 1, false, Pairing::neighbours};
+  }
 };
 
 }  // namespace kernels

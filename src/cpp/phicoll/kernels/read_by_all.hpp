@@ -31,8 +31,8 @@ struct ReadByAll {
     v.choice("pattern", p.pattern, {"root", "next", "second", "fours"},
              "whose lines rank i copies: rank 0's, i + 1's (I), i + 2's (II), i + 2's within each four ranks "
              "(III)");
-    v.choice("state", p.state, {"M", "E", "S", "I"},
-             "state of the lines in their owner's cache; S: the owner's next rank holds them too");
+    describe_state(v, "state", p.state,
+                   "state of the lines in their owner's cache; S, F: the owner's next rank holds them too");
     v.integer("lines", p.lines, 1, 1 << 16, "lines of 64 bytes that a rank copies");
   }
 
@@ -42,7 +42,8 @@ struct ReadByAll {
   static std::size_t footprint(const Parameters& p, int ranks) {
     return Meeting::footprint(ranks) + static_cast<std::size_t>(ranks) * (pool_bytes(p) + private_bytes(p));
   }
-  static int per_sample(const Parameters&) { return 1; }
+  static const char* where(const Parameters&) { return "scatter"; }
+  static int per_sample(const Parameters&, int) { return 1; }
   static std::size_t bytes(const Parameters& p) {
     return static_cast<std::size_t>(p.lines) * arch::line_bytes;
   }
@@ -73,25 +74,27 @@ struct ReadByAll {
     const int source = ReadByAll::source(p.pattern, run.rank, run.ranks);
     const bool owns = p.pattern != Pattern::root || run.rank == 0;
     const int before = (run.rank + run.ranks - 1) % run.ranks;
-    const bool shares = p.state == LineState::shared && (p.pattern == Pattern::root ? run.rank == 1 : true);
+    const bool helps = has_two_holders(p.state) && (p.pattern == Pattern::root ? run.rank == 1 : true);
     unsigned char* const mine = run.memory + Meeting::footprint(run.ranks) +
                                 static_cast<std::size_t>(run.ranks) * pool_bytes(p) +
                                 static_cast<std::size_t>(run.rank) * private_bytes(p);
     for (int s = 0; s < run.samples; ++s) {
       const auto mark = static_cast<std::uint64_t>(s) + 1;
       meeting.meet(port);
-      if (owns) {
-        write_lines(port, buffer(p, run, s, run.rank), lines, mark);
-        hold_lines(port, buffer(p, run, s, run.rank), lines, p.state);
+      if (owner_begins(p.state) ? owns : helps) {
+        unsigned char* const begun = buffer(p, run, s, owner_begins(p.state) ? run.rank : before);
+        write_lines(port, begun, lines, mark);
+        hold_lines(port, begun, lines, p.state);
       }
       if (source >= 0) {
         // The private buffer stays in its owner's cache.
         write_lines(port, mine, lines, 0);
         port.fence();
       }
-      if (p.state == LineState::shared) {
+      if (has_two_holders(p.state)) {
         meeting.meet(port);
-        if (shares) share_lines(port, buffer(p, run, s, before), lines);
+        if (p.state == LineState::shared ? helps : owns)
+          share_lines(port, buffer(p, run, s, p.state == LineState::shared ? before : run.rank), lines);
       }
       if (source < 0) {
         meeting.agree(port);

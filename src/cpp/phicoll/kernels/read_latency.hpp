@@ -2,8 +2,8 @@
 
 // How long a read takes by the state of the line and by whose it is. Source: 004 section 1.3.1 (BenchIT's
 // cache line transfers): pseudo-random lines within different pages, 32 reads a sample, each of which needs
-// the one before. Rank 0 reads; the owner is rank 1 or rank 0 itself; a shared line has the next rank as its
-// other holder.
+// the one before. Rank 0 reads; the owner is rank 1 or rank 0 itself; a line in state S or F has the next
+// rank as its other holder: S where that one read last, F where the owner did (MESIF's last reader answers).
 
 #include "phicoll/kernels/draw.hpp"
 #include "phicoll/kernels/kernel_run.hpp"
@@ -34,14 +34,15 @@ struct ReadLatency {
   }
 
   static const char* ranks_allowed(const Parameters& p, int ranks) {
-    const int least = owner(p) + 1 + (p.state == LineState::shared ? 1 : 0);
+    const int least = owner(p) + 1 + (has_two_holders(p.state) ? 1 : 0);
     if (ranks >= least) return nullptr;
     return least == 3 ? "3 or more: reader, owner and another holder" : "2 or more: reader and another rank";
   }
   static std::size_t footprint(const Parameters&, int ranks) {
     return Meeting::footprint(ranks) + pages * page_bytes;
   }
-  static int per_sample(const Parameters& p) { return p.reads; }
+  static const char* where(const Parameters&) { return "scatter"; }
+  static int per_sample(const Parameters& p, int) { return p.reads; }
   static std::size_t bytes(const Parameters&) { return 0; }
 
   template <class Port>
@@ -63,14 +64,15 @@ struct ReadLatency {
         return page[i] * std::uint64_t{page_bytes} + in_page[i] * std::uint64_t{arch::line_bytes};
       };
       meeting.meet(port);
-      if (run.rank == owner) {
+      const int begins = owner_begins(p.state) ? owner : owner + 1;
+      if (run.rank == begins) {
         for (std::uint32_t i = 0; i < reads; ++i)
           port.store_relaxed(word(offset(i)), offset(i + 1 < reads ? i + 1 : 0));
         for (std::uint32_t i = 0; i < reads; ++i) hold_lines(port, pool + offset(i), 1, p.state);
       }
       meeting.meet(port);
-      if (p.state == LineState::shared) {
-        if (run.rank == owner + 1)
+      if (has_two_holders(p.state)) {
+        if (run.rank == owner + (owner_begins(p.state) ? 1 : 0))
           for (std::uint32_t i = 0; i < reads; ++i) share_lines(port, pool + offset(i), 1);
         meeting.meet(port);
       }

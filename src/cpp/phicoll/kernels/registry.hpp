@@ -6,20 +6,24 @@
 #include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/kernels/contention.hpp"
 #include "phicoll/kernels/multi_line.hpp"
+#include "phicoll/kernels/pair_bandwidth.hpp"
 #include "phicoll/kernels/ping_pong.hpp"
 #include "phicoll/kernels/read_by_all.hpp"
 #include "phicoll/kernels/read_latency.hpp"
 #include "phicoll/kernels/stream.hpp"
+#include "phicoll/kernels/switch.hpp"
 
 namespace phicoll {
 namespace kernels {
 
-using KernelList = AlgorithmList<ReadLatency,  //
-                                 PingPong,     //
-                                 MultiLine,    //
-                                 Contention,   //
-                                 ReadByAll,    //
-                                 Stream>;
+using KernelList = AlgorithmList<ReadLatency,    //
+                                 PingPong,       //
+                                 MultiLine,      //
+                                 PairBandwidth,  //
+                                 Contention,     //
+                                 ReadByAll,      //
+                                 Stream,         //
+                                 Switch>;
 
 }  // namespace kernels
 }  // namespace phicoll

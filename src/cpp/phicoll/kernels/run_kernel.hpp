@@ -30,9 +30,21 @@ void use_kernel(AlgorithmList<Kernels...>, const KernelSpec& spec, Use use) {
   if (!any) throw ArgumentError("kernel", "'" + spec.name + "'", "a kernel of the list");
 }
 
+/// What the two stamps around a sample take with nothing between them.
+template <class Port>
+void time_empty_regions(Port& port, RankSamples& samples) {
+  constexpr int regions = 33;
+  samples.empty.reserve(regions);
+  for (int i = 0; i < regions; ++i) {
+    const std::int64_t begin = port.ticks();
+    samples.empty.push_back(port.ticks() - begin);
+  }
+}
+
 /// One rank's side of the kernel.
 template <class Port>
 void run_kernel(Port& port, const KernelSpec& spec, const KernelRun& run, RankSamples& samples) {
+  time_empty_regions(port, samples);
   use_kernel(KernelList(), spec, [&](auto kernel, const auto& parameters) {
     decltype(kernel)::run(port, parameters, run, samples);
   });

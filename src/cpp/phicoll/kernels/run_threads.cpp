@@ -5,6 +5,7 @@
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/kernels/places.hpp"
 #include "phicoll/kernels/run_kernel.hpp"
 #include "phicoll/os/clock.hpp"
 
@@ -26,7 +27,7 @@ KernelSamples run_on_threads(const KernelSpec& spec, const ThreadRun& run) {
   const std::size_t bytes = kernel_footprint(spec, run.ranks);
   GroupOptions options;
   options.wait = run.wait;
-  options.placement = run.placement;
+  options.placement = placement_at(run.placement, run.ranks);
   options.timeout_ms = run.timeout_ms;
   options.memory_limit = std::max(options.memory_limit, bytes + page_bytes);
   ThreadGroup group(run.ranks, options);
@@ -34,7 +35,7 @@ KernelSamples run_on_threads(const KernelSpec& spec, const ThreadRun& run) {
   KernelSamples result;
   result.spec = spec;
   result.ns_per_tick = os::ns_per_tick();
-  result.per_sample = kernel_per_sample(spec);
+  result.per_sample = kernel_per_sample(spec, run.ranks);
   result.bytes = kernel_bytes(spec);
   result.ranks.resize(static_cast<std::size_t>(run.ranks));
   const auto start_ticks = static_cast<std::int64_t>(static_cast<double>(run.start_ns) / result.ns_per_tick);

@@ -14,13 +14,13 @@ struct ThreadRun {
   std::uint64_t seed = 1;
   /// How ranks poll: the `spin` policy looks again at once, as the papers' kernels do.
   WaitPolicy wait{WaitPolicy::Kind::spin, 1};
-  /// As GroupOptions has it; empty leaves the ranks alone.
+  /// As GroupOptions has it, or a place (places.hpp); empty leaves the ranks alone.
   std::string placement = "compact";
   std::int64_t timeout_ms = 0;    ///< a single wait
   std::int64_t start_ns = 20000;  ///< from the moment when all have come to a common start
 };
 
-/// Throws ArgumentError (ranks, samples, placement), ResourceError, and what breaks a group.
+/// Throws ArgumentError (ranks, samples, placement, where), ResourceError, and what breaks a group.
 KernelSamples run_on_threads(const KernelSpec& spec, const ThreadRun& run);
 
 }  // namespace kernels

@@ -44,7 +44,8 @@ struct Stream {
   static std::size_t footprint(const Parameters& p, int ranks) {
     return Meeting::footprint(ranks) + static_cast<std::size_t>(ranks) * 3 * array_bytes(p);
   }
-  static int per_sample(const Parameters&) { return 1; }
+  static const char* where(const Parameters&) { return "scatter"; }
+  static int per_sample(const Parameters&, int) { return 1; }
   static std::size_t bytes(const Parameters& p) {
     const bool two_sources = p.operation == Operation::add || p.operation == Operation::triad;
     return static_cast<std::size_t>(p.lines) * arch::line_bytes * (two_sources ? 3 : 2);

@@ -15,13 +15,6 @@
 namespace phicoll {
 namespace measure {
 
-struct YieldLook {
-  template <class Port>
-  static void turn(Port&) {
-    sched_yield();
-  }
-};
-
 class Probes {
  public:
   /// Bytes at the round's place that the probes use, and leave zeroed.
@@ -120,9 +113,9 @@ class Probes {
 
   void switches(const Step& step, RankReport& report) {
     const StampClock& clock = seat_.board.clock();
-    kernels::hand_over<YieldLook>(port_, word_, first_, 0, 8);
+    kernels::hand_over<kernels::YieldLook>(port_, word_, first_, 0, 8);
     const std::uint64_t start = clock.before();
-    kernels::hand_over<YieldLook>(port_, word_, first_, 16, step.calls);
+    kernels::hand_over<kernels::YieldLook>(port_, word_, first_, 16, step.calls);
     const double ns = per(clock.after() - start, 2.0 * static_cast<double>(step.calls));
     if (first_) report.switch_ns = ns;
   }

@@ -38,15 +38,26 @@ SimOptions kernel_options(std::uint64_t seed) {
   return options;
 }
 
+std::string why_not(const Machine& machine, const kernels::KernelSpec& spec) {
+  if (kernels::kernel_where(spec) == "same-cpu")
+    return "its ranks share a CPU, and a context of a simulated machine has one rank";
+  if (kernels::asks_for_forward(spec) && machine.p.protocol != Protocol::table)
+    return "the protocol of " + machine.name + " has no state F";
+  return "";
+}
+
 kernels::KernelSamples simulate_kernel(const Machine& machine, const kernels::KernelSpec& spec,
                                        const Shape& shape, int samples, const SimOptions& options) {
   if (samples < 1) throw ArgumentError("samples", std::to_string(samples), "1 or more");
   const int ranks = shape.size();
   kernels::check_kernel_ranks(spec, ranks);
+  const std::string why = why_not(machine, spec);
+  if (!why.empty())
+    throw ArgumentError("kernel", "'" + spec.text() + "' on " + machine.name, "what it can run: " + why);
   kernels::KernelSamples result;
   result.spec = spec;
   result.ns_per_tick = machine.ns(1);
-  result.per_sample = kernels::kernel_per_sample(spec);
+  result.per_sample = kernels::kernel_per_sample(spec, ranks);
   result.bytes = kernels::kernel_bytes(spec);
   result.ranks.resize(static_cast<std::size_t>(ranks));
   // Until the last rank has read the stamp: the reads of one line come one after the other.
@@ -100,11 +111,39 @@ Shape shape_at(const Machine& machine, const std::string& distance, int ranks) {
   return Shape(chosen);
 }
 
+namespace {
+
+/// The first cores of two packages, half of the ranks on each.
+Shape across_packages(const Machine& machine, int ranks) {
+  const MachineParameters& p = machine.p;
+  const int cores = p.cores / p.packages;
+  if (p.packages < 2)
+    throw ArgumentError("where", "'across-packages' on " + machine.name, "a place that one package has");
+  const int contexts = cores * p.contexts_per_core;
+  if (ranks < 2 || ranks % 2 != 0 || ranks / 2 > contexts)
+    throw ArgumentError("ranks", std::to_string(ranks),
+                        "an even number from 2 to " + std::to_string(2 * contexts) + " across packages");
+  std::vector<Place> chosen;
+  for (int package = 0; package < 2; ++package) {
+    std::vector<Place> here;
+    for (const Place& place : machine.places())
+      if (place.package == package) here.push_back(place);
+    const Shape half = place_ranks(ranks / 2, here, Placement::scatter);
+    chosen.insert(chosen.end(), half.places().begin(), half.places().end());
+  }
+  return Shape(chosen);
+}
+
+}  // namespace
+
 Shape kernel_shape(const Machine& machine, int ranks, const std::string& where) {
   const bool is_list =
       !where.empty() && where[0] >= '0' && where[0] <= '9' && where.find_first_of(",-") != std::string::npos;
   const bool is_placement = where == "compact" || where == "scatter" || where == "balanced";
   if (is_list || is_placement) return place_on_machine(machine, ranks, where);
+  if (where == "across-packages") return across_packages(machine, ranks);
+  // What these places of a host are here: a package has one last-level cache.
+  if (where == "same-l3") return shape_at(machine, "same-package", ranks);
   return shape_at(machine, where, ranks);
 }
 

@@ -23,8 +23,12 @@ namespace sim {
 /// How a kernel is run: no rank pauses between two looks, as the papers' kernels poll.
 SimOptions kernel_options(std::uint64_t seed);
 
+/// Why the machine cannot run the kernel as asked (a state that its protocol does not have, ranks that are to
+/// share a CPU); "" if it can.
+std::string why_not(const Machine& machine, const kernels::KernelSpec& spec);
+
 /// The kernel on the contexts of `shape`. `options.seed` also draws the addresses. Throws ArgumentError
-/// ("ranks", "samples", and what Simulation refuses).
+/// ("ranks", "samples", "kernel" with why_not's reason, and what Simulation refuses).
 kernels::KernelSamples simulate_kernel(const Machine& machine, const kernels::KernelSpec& spec,
                                        const Shape& shape, int samples, const SimOptions& options);
 

@@ -1,0 +1,82 @@
+"""``phicoll latency``: what a line costs between each two cores, as a table and a heat map."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from phicoll.cli.output import add_json, put, put_json
+from phicoll.cli.plot import FORMATS
+from phicoll.errors import ArgumentError
+from phicoll.latency import LINES, latency_matrix
+from phicoll.storage import check_writable
+
+__all__ = ["add"]
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("latency", help="what a cache line costs between each two cores")
+    parser.add_argument(
+        "--machine", metavar="M", help="simulate M instead of measuring here: a name or a file"
+    )
+    parser.add_argument(
+        "--cpus",
+        metavar="LIST",
+        help="CPUs such as 0,2,8-11, or contexts of M (default: all that may be used; of M: one a core)",
+    )
+    parser.add_argument(
+        "--samples", type=int, metavar="N", help="for each pair (default: 200; with --machine: 20)"
+    )
+    parser.add_argument("--state", default="M", help="of the line that is sent: M, E, S, F, I (default: M)")
+    parser.add_argument("--receive", default="M", help="of the line that it is copied to (default: M)")
+    parser.add_argument(
+        "--lines", default="fresh", choices=LINES, help="of each pair its own, or the same for all"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the lines (default: 1)")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="with --machine: pairs simulated at the same time"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="a heat map: .png, .svg or .pdf")
+    parser.add_argument("--dpi", type=int, default=150, help="dots per inch of a .png (default: 150)")
+    add_json(parser)
+    parser.set_defaults(function=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    output = None
+    if arguments.output is not None:
+        output = check_writable(Path(arguments.output), "output")
+        if output.suffix not in FORMATS:
+            raise ArgumentError("output", repr(arguments.output), "a name that ends in " + ", ".join(FORMATS))
+    if arguments.dpi < 10:
+        raise ArgumentError("dpi", str(arguments.dpi), "a whole number from 10 on")
+    found = latency_matrix(
+        arguments.machine,
+        None if arguments.cpus is None else parse_cpus(arguments.cpus),
+        arguments.samples,
+        state=arguments.state,
+        receive=arguments.receive,
+        lines=arguments.lines,
+        seed=arguments.seed,
+        jobs=arguments.jobs,
+    )
+    if arguments.json:
+        put_json(found.to_dict())
+    else:
+        put(str(found))
+    if output is not None:
+        found.plot().savefig(output, dpi=arguments.dpi)
+        print(f"phicoll: wrote {output}", file=sys.stderr)
+    return 0
+
+
+def parse_cpus(text: str) -> list[int]:
+    """``0,2,8-11`` as a list."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ArgumentError("cpus", repr(text), "a list such as 0,2,8-11")
+        found += range(int(first), int(last if dash else first) + 1)
+    return found

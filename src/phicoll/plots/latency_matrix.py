@@ -1,0 +1,79 @@
+"""Heat map of what a line costs between each two CPUs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from phicoll.plots.style import INK, PALE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from phicoll.latency import LatencyMatrix
+
+__all__ = ["draw_latency_matrix", "size_of"]
+
+#: So many CPUs have their numbers written into the cells, and each its tick.
+WRITTEN = 12
+TICKED = 24
+
+
+def size_of(found: LatencyMatrix) -> tuple[float, float]:
+    """Inches of a figure of the matrix."""
+    side = min(8.0, max(3.6, 1.6 + 0.42 * len(found.cpus)))
+    return side + 1.2, side + 0.4
+
+
+def draw_latency_matrix(ax: Axes, found: LatencyMatrix) -> Axes:
+    """Draw one panel: rows and columns are CPUs, colours are ns from the least to the most of all pairs.
+
+    Parameters
+    ----------
+    ax:
+        Where to draw; returned.
+    found:
+        What :func:`phicoll.kernels.latency_matrix` returned.
+    """
+    from matplotlib import colormaps
+
+    matrix = found.matrix
+    count = len(found.cpus)
+    least, most = float(found.pairs.min()), float(found.pairs.max())
+    colours = colormaps["viridis"].with_extremes(bad=PALE)
+    # A span of one value would have no colours to tell apart.
+    high = most if most > least else least + 1
+    image = ax.imshow(matrix, cmap=colours, vmin=least, vmax=high, interpolation="nearest")
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
+    bar.set_label("half a round trip of one line, ns", fontsize=8.5, color=INK)
+    bar.ax.tick_params(labelsize=8, colors=INK)
+    bar.outline.set_visible(False)
+
+    step = 1 if count <= TICKED else int(np.ceil(count / TICKED / 5.0) * 5)
+    ticks = np.arange(0, count, step)
+    names = [str(found.cpus[i]) for i in ticks]
+    ax.set_xticks(ticks, names)
+    ax.set_yticks(ticks, names)
+    what = "context" if found.simulated else "CPU"
+    ax.set_xlabel(what, fontsize=8.5)
+    ax.set_ylabel(what, fontsize=8.5)
+    ax.tick_params(colors=INK, labelsize=8, length=2)
+    for side in ax.spines.values():
+        side.set_visible(False)
+    if count <= WRITTEN:
+        for row in range(count):
+            for column in range(count):
+                ns = matrix[row, column]
+                if np.isnan(ns):
+                    continue
+                dark = (ns - least) / (high - least) < 0.6
+                colour = "white" if dark else INK
+                ax.text(column, row, f"{ns:.0f}", ha="center", va="center", fontsize=8, color=colour)
+    where = f"{found.machine}, simulated" if found.simulated else "this machine, measured"
+    ax.set_title(
+        f"{where}: {least:.0f} to {most:.0f} ns, median {np.median(found.pairs):.0f}",
+        loc="left",
+        fontsize=9.5,
+    )
+    return ax
