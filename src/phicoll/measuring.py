@@ -111,7 +111,6 @@ def plan(
         "oversubscribe": oversubscribe or None,
         "delay_ns": delay_ns,
         "imbalance_ns": imbalance_ns,
-        "start": start,
         "lock_wait_s": lock_wait_s,
     }
     simulated: dict[str, Any] = {
@@ -136,6 +135,7 @@ def plan(
             seed=seed,
             save=save,
             resume=resume,
+            start=start,
             work=work,
             **simulated,
         )
@@ -143,13 +143,8 @@ def plan(
     specs = expand(MEASURED["algorithm"] if algorithm is None else algorithm, operation)
     modes = check_choices("mode", MEASURED["mode"] if mode is None else mode, MODES)
     definitions = check_choices("definition", DEFINITIONS if definition is None else definition, DEFINITIONS)
-    start = "warm" if start is None else start
+    start = check_start(start, definitions)
     placement = "compact" if placement is None else placement
-    check_choices("start", start, STARTS)
-    if start == "evicted" and definitions != ["window"]:
-        raise ArgumentError(
-            "start", "'evicted' with definition loop", "evicted with definition='window' alone"
-        )
     check_placement(placement, counts, bool(oversubscribe))
     arguments = [
         "run",
@@ -217,6 +212,7 @@ def plan_simulated(
     jobs: int | None,
     save: str | Path | None,
     resume: bool,
+    start: str | None,
     work: dict[str, Any],
 ) -> SimulatedPlan:
     """The same for a simulated machine."""
@@ -238,6 +234,7 @@ def plan_simulated(
         "skew_ns": 1000.0 if skew_ns is None else check_number("skew_ns", skew_ns),
         "wait": check_wait(SIMULATED["wait"] if wait is None else wait),
     }
+    chosen["start"] = check_start(start, chosen["definitions"])
     if chosen["skew_ns"] > MAX_SKEW_NS:
         raise ArgumentError("skew_ns", repr(skew_ns), f"at most {MAX_SKEW_NS:g}, a second")
     workers = _core.allowed_cpu_count() if jobs is None else check_whole("jobs", jobs, 1, MAX_JOBS)
@@ -269,6 +266,17 @@ def plan_simulated(
     if output is not None and not go_on and output.exists() and output.stat().st_size:
         load(output)  # refuses to append to what is not ours
     return SimulatedPlan(planned, output, executor, workers)
+
+
+def check_start(start: str | None, definitions: Sequence[str]) -> str:
+    """Where flags and slots are before each call. Back-to-back calls leave no time to evict them."""
+    found = "warm" if start is None else start
+    check_choices("start", found, STARTS)
+    if found == "evicted" and list(definitions) != ["window"]:
+        raise ArgumentError(
+            "start", "'evicted' with definition loop", "evicted with definition='window' alone"
+        )
+    return found
 
 
 def check_work(
@@ -458,7 +466,9 @@ def sweep(
     delay_ns, imbalance_ns:
         Delay between barriers, and the largest random delay of one rank, in ns.
     start:
-        ``"warm"`` or ``"evicted"``: the state of flags before each call.
+        ``"warm"``, or ``"evicted"``: before each call the algorithm's own shared memory, its flags and slots, is
+        dropped from all caches, as ramos-hoefler-2013's models assume it (their R_I terms). With
+        ``definition="window"`` alone.
     wait:
         How a rank waits: ``spin``, ``pause``, ``pause(n)``, ``yield`` or ``adaptive`` (the default; simulated:
         ``pause(1)``).

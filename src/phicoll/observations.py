@@ -113,7 +113,9 @@ def observe(records: Iterable[Record]) -> Observations:
         probe = probes.get(
             (run, point.get("mode"), point.get("ranks"), sample["launch"], sample["round"]), {}
         )
-        subject = subject_of(point, sample, probe, starts.get(run, "warm"), run, subjects)
+        # Files of before points had it say it in the run's settings, or not at all.
+        start = str(point.get("start") or starts.get(run, "warm"))
+        subject = subject_of(point, sample, probe, start, run, subjects)
         observation = observe_one(subject, point, sample, probe, run)
         observations.all.append(observation)
         observations.by_subject.setdefault(subject, []).append(observation)

@@ -90,7 +90,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--oversubscribe", action="store_true", help="allow more ranks than CPUs")
     parser.add_argument("--delay-ns", metavar="NS", help="delay between barriers")
     parser.add_argument("--imbalance-ns", metavar="NS", help="largest random delay of one rank")
-    parser.add_argument("--start", help="warm or evicted flags before each call (default: warm)")
+    parser.add_argument(
+        "--start",
+        help="warm, or evicted: the algorithm's flags and slots are in memory alone before each call; with "
+        "--definition window (default: warm)",
+    )
     parser.add_argument(
         "--wait",
         metavar="POLICY",

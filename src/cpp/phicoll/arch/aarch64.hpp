@@ -88,6 +88,9 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
   store_words_unordered(line, source);
 }
 
+/// Whether evict_line drops the line from other cores' caches too.
+constexpr bool evict_reaches_all_cores = true;
+
 /// Writes the line back and drops it from the caches. Linux allows DC CIVAC to programs; a CPU whose lines
 /// are longer than 64 bytes evicts all of the longer line.
 inline void evict_line(const void* line) {

@@ -94,6 +94,9 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
   k1om_bytes::copy_line_no_read_unordered(line, whole_line(source, room));
 }
 
+/// Whether evict_line drops the line from other cores' caches too.
+constexpr bool evict_reaches_all_cores = false;
+
 /// Drops the line from this core's caches, modified data to memory. Copies of other cores stay.
 inline void evict_line(const void* line) {
   k1om_bytes::evict(line);

@@ -116,6 +116,9 @@ inline void store_line_no_read(void* line, const void* source) {
 #endif
 }
 
+/// Whether evict_line drops the line from other cores' caches too.
+constexpr bool evict_reaches_all_cores = true;
+
 /// Writes the line back and drops it from every cache of the machine. Ordered with earlier and later accesses
 /// to the same line; a later access to another line may pass it.
 inline void evict_line(const void* line) {

@@ -57,6 +57,7 @@ JsonObject point_fields(const Point& point, const Shape& shape, const Settings& 
   fields.add("ranks", point.ranks)
       .raw("cpus", json_integers(cpus))
       .add("placement", settings.placement)
+      .add("start", settings.start)
       .raw("observed_cpus", json_integers(point.observed))
       .add("oversubscribed", shape.oversubscribed())
       .add("size_bytes", subject.work.bytes)

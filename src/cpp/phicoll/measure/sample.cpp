@@ -47,7 +47,8 @@ double plan_window(const LiveSet& set, Point& point, const Settings& settings, S
     step.evict_bytes =
         point.subject.reference ? Probes::bytes() : subject_footprint(point.subject, set.shape);
     // Each rank evicts its share between the announcement and the start.
-    step.slack_ns += evict_line_ns * static_cast<double>(step.evict_bytes / arch::line_bytes) / point.ranks;
+    step.slack_ns += evict_line_ns * static_cast<double>(step.evict_bytes / arch::line_bytes) /
+                     (arch::evict_reaches_all_cores ? point.ranks : 1);
   }
   return settings.window_calls;
 }

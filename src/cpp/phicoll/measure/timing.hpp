@@ -132,14 +132,14 @@ void time_loop(const Seat& seat, const Step& step, Before before, Call&& call, R
 }
 
 /// Drops this rank's share of the subject's memory from all caches, at a time when the ranks have left the
-/// call before.
+/// call before. Where an eviction reaches the own core's caches alone (the Xeon Phi) every rank drops all.
 inline void evict_share(const Seat& seat, const Step& step, std::uint64_t not_before) {
   const StampClock& clock = seat.board.clock();
   while (static_cast<std::int64_t>(clock.before() - not_before) < 0)
     if (seat.shares_cpu) sched_yield();
-  const auto stride = static_cast<std::uint64_t>(seat.ranks) * arch::line_bytes;
-  for (std::uint64_t at = static_cast<std::uint64_t>(seat.rank) * arch::line_bytes; at < step.evict_bytes;
-       at += stride)
+  const auto part = static_cast<std::uint64_t>(arch::evict_reaches_all_cores ? seat.rank : 0);
+  const auto parts = static_cast<std::uint64_t>(arch::evict_reaches_all_cores ? seat.ranks : 1);
+  for (std::uint64_t at = part * arch::line_bytes; at < step.evict_bytes; at += parts * arch::line_bytes)
     arch::evict_line(seat.memory + at);
   arch::full_fence();
 }

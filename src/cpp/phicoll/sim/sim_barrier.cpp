@@ -4,6 +4,7 @@
 
 #include "phicoll/collectives/barrier/make.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/sim/cold_start.hpp"
 #include "phicoll/sim/sim_port.hpp"
 
 namespace phicoll {
@@ -38,6 +39,7 @@ AlgorithmSpec simulated_barrier(const std::string& text) {
 
 BarrierRun simulate_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                             const BarrierOptions& options) {
+  check_cold_start(options.evicted, options.window);
   const AlgorithmSpec effective = effective_barrier(spec, shape);
   const auto ranks = static_cast<std::size_t>(shape.size());
   SimOptions settings = options.simulation;
@@ -75,7 +77,11 @@ BarrierRun simulate_barrier(const Machine& machine, const AlgorithmSpec& spec, c
     }
   };
   if (options.window) {
-    for (int e = 0; e < total; ++e) simulation.run([&](SimPort& port) { one(port, e); });
+    const std::size_t bytes = barrier_footprint(effective, shape);
+    for (int e = 0; e < total; ++e) {
+      if (options.evicted) evict_all(simulation, bytes);
+      simulation.run([&](SimPort& port) { one(port, e); });
+    }
   } else {
     simulation.run([&](SimPort& port) {
       for (int e = 0; e < total; ++e) one(port, e);

@@ -20,6 +20,9 @@ struct BarrierOptions {
   /// Back to back (`loop`), or each episode from rest with the ranks' entries drawn within
   /// `SimOptions::start_skew` cycles of each other (`window`).
   bool window = false;
+  /// Before each episode (windows only) the barrier's shared memory is dropped from all caches, outside of
+  /// the time: every flag comes from memory.
+  bool evicted = false;
   SimOptions simulation;  ///< its `wait` applies unless the spec names one
 };
 

@@ -25,6 +25,9 @@ struct CollectiveOptions {
   int episodes = 5;  ///< that are reported
   int warm_up = 1;   ///< before them
   bool window = false;
+  /// Before each call (windows only), behind the writing of the data, the algorithm's flags and slots are
+  /// dropped from all caches.
+  bool evicted = false;
   /// Each rank writes what it contributes before each call, other bytes each time; else once at the start.
   bool fresh = true;
   int root = 0;

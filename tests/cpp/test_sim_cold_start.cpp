@@ -1,0 +1,179 @@
+// The cold start on a simulated machine: flags and slots in memory alone before each call.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/family.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/sim/cold_start.hpp"
+#include "phicoll/sim/sim_barrier.hpp"
+#include "phicoll/sim/sim_collectives.hpp"
+#include "phicoll/sim/sim_kernels.hpp"
+#include "phicoll/sim/sim_sweep.hpp"
+
+namespace phicoll {
+namespace sim {
+namespace {
+
+const char* const phi = "xeon-phi-5110p";
+
+double mean(const std::vector<Cycles>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double barrier_ns(const Machine& machine, const std::string& text, int ranks, bool evicted) {
+  BarrierOptions options;
+  options.window = true;
+  options.evicted = evicted;
+  options.episodes = 30;
+  options.simulation.start_skew = 500;
+  options.simulation.seed = 3;
+  const Shape shape = place_on_machine(machine, ranks, "scatter");
+  const BarrierRun run = simulate_barrier(machine, simulated_barrier(text), shape, options);
+  return mean(run.times(true)) * machine.ns(1);
+}
+
+double collective_ns(const Machine& machine, Operation operation, const std::string& text, int ranks,
+                     std::size_t bytes, bool evicted) {
+  CollectiveOptions options;
+  options.window = true;
+  options.evicted = evicted;
+  options.episodes = 10;
+  options.simulation.start_skew = 500;
+  const Shape shape = place_on_machine(machine, ranks, "scatter");
+  const CollectiveRun run =
+      simulate_collective(machine, operation, family(operation).parse(text), shape, bytes, options);
+  EXPECT_EQ(run.verified, 11) << text;
+  return mean(run.times(true)) * machine.ns(1);
+}
+
+double read_ns(const Machine& machine, kernels::LineState state) {
+  const std::vector<double> ns = simulate_read_latency(machine, state, "middle", 50, 1);
+  return std::accumulate(ns.begin(), ns.end(), 0.0) / static_cast<double>(ns.size());
+}
+
+TEST(ColdStart, LeavesNothingInAnyCache) {
+  for (const char* const name : {phi, "sandy-bridge-e5-2670"}) {
+    const Machine machine = load_machine(name);
+    constexpr std::size_t lines = 50;
+    SimOptions options;
+    options.check = true;
+    // Two contexts of each core, so that some drop the same lines.
+    Simulation simulation(machine, place_on_machine(machine, 8, "compact"), lines * arch::line_bytes,
+                          options);
+    auto* const words = reinterpret_cast<Strided<CounterLine>*>(simulation.memory());
+    simulation.run([&](SimPort& port) {
+      for (std::size_t i = 0; 2 * i < lines; ++i) {
+        if (i % 8 == static_cast<std::size_t>(port.rank())) port.store_release(words[i].value.word, i + 1);
+        if (i % 3 != 0) port.load_acquire(words[i].value.word);
+      }
+      port.fence();
+    });
+    evict_all(simulation, lines * arch::line_bytes);
+    for (std::size_t line = 0; line < lines; ++line)
+      for (int core = 0; core < machine.p.cores; ++core)
+        ASSERT_EQ(simulation.state(core, simulation.line_of(simulation.memory() + line * arch::line_bytes)),
+                  LineState::invalid)
+            << name << ", line " << line << ", core " << core;
+    for (std::size_t i = 0; 2 * i < lines; ++i)
+      EXPECT_EQ(words[i].value.word.atomic().load(std::memory_order_relaxed), i + 1) << "the values stay";
+  }
+}
+
+// ramos-hoefler-2013, equation 4.1: a line that is written cold is fetched from memory, R_I, where a warm one
+// is taken from whoever polled it, R_R. Who polls fetches it from memory too, so a round may cost another
+// R_I.
+TEST(ColdStart, CostsABarrierAFetchFromMemoryEachRound) {
+  const Machine machine = load_machine(phi);
+  const double memory = read_ns(machine, kernels::LineState::invalid);
+  const double remote = read_ns(machine, kernels::LineState::modified);
+  ASSERT_LT(remote, memory);
+  const struct { int ranks, rounds; } cases[] = {{2, 1}, {16, 4}, {60, 6}};
+  for (const auto& c : cases) {
+    const std::string text = "dissemination:ways=1:store=plain";
+    const double warm = barrier_ns(machine, text, c.ranks, false);
+    const double cold = barrier_ns(machine, text, c.ranks, true);
+    EXPECT_GT(cold - warm, 0.5 * c.rounds * (memory - remote))
+        << c.ranks << " ranks: " << warm << ", " << cold;
+    EXPECT_LT(cold - warm, 2.0 * c.rounds * memory) << c.ranks << " ranks: " << warm << ", " << cold;
+  }
+}
+
+TEST(ColdStart, CostsCollectivesThatMoveDataMoreThanTheWarmOne) {
+  const Machine machine = load_machine(phi);
+  const struct {
+    Operation operation;
+    const char* text;
+  } cases[] = {{Operation::broadcast, "model-tree"},
+               {Operation::broadcast, "flat"},
+               {Operation::reduce, "model-tree"},
+               {Operation::allreduce, "recursive-doubling"}};
+  for (const auto& c : cases) {
+    const double warm = collective_ns(machine, c.operation, c.text, 30, 64, false);
+    const double cold = collective_ns(machine, c.operation, c.text, 30, 64, true);
+    EXPECT_GT(cold, warm) << to_string(c.operation) << " by " << c.text;
+  }
+}
+
+TEST(ColdStart, IsTheSameInEveryRun) {
+  const Machine machine = load_machine(phi);
+  EXPECT_EQ(barrier_ns(machine, "static-tournament", 24, true),
+            barrier_ns(machine, "static-tournament", 24, true));
+}
+
+std::string error_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(ColdStart, NeedsWindows) {
+  const Machine machine = load_machine(phi);
+  const Shape shape = place_on_machine(machine, 2, "scatter");
+  BarrierOptions barrier;
+  barrier.evicted = true;
+  EXPECT_EQ(error_of([&] { simulate_barrier(machine, simulated_barrier("tree"), shape, barrier); }),
+            "start: got 'evicted' with definition loop; allowed: evicted with definition window");
+  CollectiveOptions data;
+  data.evicted = true;
+  EXPECT_EQ(error_of([&] {
+              simulate_collective(machine, Operation::broadcast, family(Operation::broadcast).parse("flat"),
+                                  shape, 64, data);
+            }),
+            "start: got 'evicted' with definition loop; allowed: evicted with definition window");
+  SimulatedSettings settings;
+  settings.machine = machine;
+  settings.algorithms = {simulated_barrier("tree")};
+  settings.ranks = {2};
+  settings.start = "evicted";
+  settings.definitions = {"loop", "window"};
+  EXPECT_EQ(error_of([&] { plan_points(settings); }),
+            "start: got 'evicted' with definition loop; allowed: evicted with definition window alone: "
+            "back-to-back calls leave no time to evict");
+  settings.definitions = {"window"};
+  EXPECT_EQ(plan_points(settings).size(), 1u);
+  settings.start = "cold";
+  EXPECT_EQ(error_of([&] { plan_points(settings); }), "start: got 'cold'; allowed: warm, evicted");
+}
+
+TEST(ColdStart, ATaskKeepsIt) {
+  SimulatedSettings settings;
+  settings.machine = load_machine(phi);
+  settings.algorithms = {simulated_barrier("tree")};
+  settings.ranks = {2};
+  settings.start = "evicted";
+  settings.definitions = {"window"};
+  const SimulatedPoint point = plan_points(settings).front();
+  EXPECT_EQ(parse_task(task_text(settings, point, "r")).settings.start, "evicted");
+}
+
+}  // namespace
+}  // namespace sim
+}  // namespace phicoll
