@@ -10,7 +10,20 @@ from collections.abc import Sequence
 
 from phicoll import __version__
 from phicoll.arguments import Parser
-from phicoll.cli import characterize, compare, count, doctor, explain, listing, plot, run, tune, validate, why
+from phicoll.cli import (
+    characterize,
+    compare,
+    count,
+    doctor,
+    explain,
+    latency,
+    listing,
+    plot,
+    run,
+    tune,
+    validate,
+    why,
+)
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, PhicollWarning, VerificationError
 
 __all__ = ["BAD_INPUT", "BROKEN", "FAILED", "INTERRUPTED", "OK", "REGRESSED", "main"]
@@ -35,7 +48,20 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"phicoll {__version__}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (doctor, listing, run, compare, plot, count, explain, characterize, tune, why, validate):
+    for module in (
+        doctor,
+        listing,
+        run,
+        compare,
+        plot,
+        count,
+        explain,
+        latency,
+        characterize,
+        tune,
+        why,
+        validate,
+    ):
         module.add(commands)
     demo = commands.add_parser(
         "demo", help="look at this machine, compare all barriers on it, write a report", add_help=False
