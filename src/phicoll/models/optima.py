@@ -347,26 +347,30 @@ def tenths(name: str, value: float) -> int:
 
 
 def costs_in_tenths(model: Constants, operation: str) -> dict[str, int]:
-    """What :class:`LineCosts` of the core has, of a model that must have it all."""
-    contended = operation != "barrier"
-    found = {
-        "local": tenths("line.local", local(model)),
-        "remote": tenths("line.remote", remote(model)),
-        "memory": tenths("line.memory", shared_start(model)) if contended else 1,
-        "contention": tenths("contention.EE.c", model.value("contention.EE.c")) if contended else 1,
-        "further_line": tenths("multi.EE.o", model.value("multi.EE.o")) if operation == "reduce" else 0,
-    }
-    for name, value in found.items():
-        if value < 0 or (value == 0 and name in ("remote", "contention")):
-            raise ArgumentError(name, f"{value / 10:g} ns", "a time above 0")
-    return found
+    """The core's ``LineCosts`` of a model that must have what the operation's optimum depends on."""
+    values = {"local": ("line.local", local(model)), "remote": ("line.remote", remote(model))}
+    if operation != "barrier":
+        values["memory"] = ("line.memory", shared_start(model))
+        values["contention"] = ("contention.EE.c", model.value("contention.EE.c"))
+    if operation == "reduce":
+        values["further_line"] = ("multi.EE.o", model.value("multi.EE.o"))
+    found = {key: max(1, tenths(*value)) for key, value in values.items()}
+    return {key: found.get(key, 0) for key in ("local", "remote", "memory", "contention", "further_line")}
 
 
-def decided_by(operation: str, b: str = "lines", combining: str = "slope") -> tuple[str, ...]:
+def decided_by(
+    model: Constants, operation: str, b: str = "lines", combining: str = "slope"
+) -> tuple[str, ...]:
     """The constants that an optimum depends on."""
+    own = [
+        n
+        for n in ("line.remote", "line.remote.M")
+        if model.constant(n).kind not in ("assumed", "undetermined")
+    ]
+    names = ["line.local", (own or ["line.remote"])[0]]
     if operation == "barrier":
-        return ("line.local", "line.remote")
-    names = ["line.local", "line.remote", "line.memory", "contention.EE.c"]
+        return tuple(names)
+    names += ["line.memory", "contention.EE.c"]
     if b == "fitted":
         names.append("contention.EE.b")
     if operation == "reduce":
@@ -420,9 +424,13 @@ def trees(
     check_choice("ties", ties, TIES)
     check_whole("levels", levels, 1, MOST_LEVELS)
     constants = constants_of(model)
-    cost = level_cost(constants, operation, bound, b, combining)
     ns = cost_function(operation, constants, bound, b=b, combining=combining)
-    assumed = assumed_among(constants, decided_by(operation, b, combining))
+    if max(counts, default=1) <= 2:
+        # There is no other tree: it needs no contention, which two CPUs cannot show.
+        only = [(1,) * (count - 1) for count in counts]
+        return [TreeOptimum(n, k, ns(k), (k,)) for n, k in zip(counts, only, strict=True)]
+    cost = level_cost(constants, operation, bound, b, combining)
+    assumed = assumed_among(constants, decided_by(constants, operation, b, combining))
     most = 1 if ties == "first" else MOST_TIES + 1
     found = []
     for count, best in zip(counts, _core.best_levels(counts, cost, constraint, levels, most), strict=True):
@@ -441,7 +449,7 @@ def barriers(
     check_choice("rounds", rounds, ROUNDS)
     constants = constants_of(model)
     costs = costs_in_tenths(constants, "barrier")
-    assumed = assumed_among(constants, decided_by("barrier"))
+    assumed = assumed_among(constants, decided_by(constants, "barrier"))
     ns = cost_function("barrier", constants, bound)
     found = []
     for count, best in zip(
