@@ -16,6 +16,7 @@ from phicoll.registry import OPERATIONS, expand
 from phicoll.tuning.decision import Decision, Gain, Point, decide
 from phicoll.tuning.result import Tuned, rows_of
 from phicoll.tuning.table import merged, thresholds
+from phicoll.tuning.tune import Run
 
 PHI = "xeon-phi-5110p"
 HEAD = "phicoll tuning 1\n"
@@ -338,6 +339,39 @@ def test_what_a_file_has_for_other_groups_stays_and_resume_goes_on(tmp_path: Pat
     (tmp_path / "other.tuning.jsonl").write_text('{"tuning": 1, "machine": "elsewhere"}\n')
     with pytest.raises(ArgumentError, match="resume"):
         tune_barrier(save=other, resume=True)
+
+
+def test_ctrl_c_keeps_what_was_decided_and_resume_decides_the_rest(tmp_path: Path, monkeypatch):
+    path = tmp_path / "phi.tuning"
+    options = {"algorithm": FEW, "machine": PHI, "ranks": "4,8", "save": path, "progress": False}
+    one = Run.one
+
+    def pressed(self, point, seconds):
+        if point.ranks == 8:
+            raise KeyboardInterrupt
+        return one(self, point, seconds)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "one", pressed)
+        first = phicoll.tune("barrier", **options)
+    assert first.interrupted
+    assert [decision.point.ranks for decision in first.decisions] == [4]
+    assert {row.ranks for row in tuning.load_table(path).rows} == {4}
+    assert "PHICOLL_TUNING" not in os.environ
+    with (tmp_path / "phi.tuning.jsonl").open("a") as journal:
+        journal.write('{"point": {"oper')  # a run that was killed while it wrote
+    rest = phicoll.tune("barrier", resume=True, **options)
+    assert not rest.interrupted
+    assert [decision.point.ranks for decision in rest.decisions] == [4, 8]
+    assert rest.decisions[0] == first.decisions[0]
+    assert {row.ranks for row in tuning.load_table(path).rows} == {4, 8}
+
+
+def test_what_cannot_be_decided_is_said():
+    found = phicoll.tune("allreduce", algorithm="bruck,one-shot", sizes=8, **{**QUICK, "ranks": "1,4"})
+    assert [decision.point.ranks for decision in found.decisions] == [4]
+    assert list(found.undecided) == ["allreduce 1/240 simulated 8 B"]
+    assert "undecided: allreduce 1/240" in str(found)
 
 
 def test_tuning_by_model_runs_nothing_and_says_what_was_assumed(tmp_path: Path):

@@ -205,6 +205,12 @@ TEST(Automatic, LeavesItToTheRulesWhereTheRowCannotServe) {
   const AlgorithmChoice below = automatic_choice(shape, facts);
   EXPECT_NE(below.why.find("t.tuning begins above so few bytes"), std::string::npos) << below.why;
   EXPECT_EQ(below.most, 63u);
+  const Shape crowded =
+      tuned(Shape::unknown(4, true), head + "barrier threads 4/2 0 hybrid-dissemination:group=cpu\n",
+            TuningMode::threads, 2);
+  const AlgorithmChoice unplaced = automatic_barrier(crowded);
+  EXPECT_EQ(unplaced.spec.text(), choose_barrier(crowded).spec.text());
+  EXPECT_NE(unplaced.why.find("which ranks share one is not known"), std::string::npos) << unplaced.why;
   const AlgorithmChoice narrow = automatic_barrier(shape, 64);
   EXPECT_EQ(narrow.spec.text(), choose_barrier(shape).spec.text());
   EXPECT_NE(narrow.why.find("tree of t.tuning, line 4 has no room in 64 bytes"), std::string::npos)

@@ -88,6 +88,11 @@ def merged(rows: Iterable[Row]) -> list[Row]:
     return found
 
 
+def costs_text(costs: dict[str, int]) -> str:
+    """A table of line costs alone, which is any machine's."""
+    return "\n".join([FIRST_LINE, *(f"cost {name} {value}" for name, value in costs.items()), ""])
+
+
 def text_of(machine: str, host: str, notes: Sequence[str], costs: dict[str, int], rows: Sequence[Row]) -> str:
     """The whole table."""
     lines = [FIRST_LINE, *(f"# {note}" for note in notes), f"machine {machine}"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ from phicoll.tuning.candidates import candidates
 from phicoll.tuning.decision import NO_GAIN, Decision, Gain, Point, decide
 from phicoll.tuning.prediction import ModelChoice, model_choice, model_of
 from phicoll.tuning.result import Tuned, rows_of
-from phicoll.tuning.table import TableFile, text_of
+from phicoll.tuning.table import TableFile, costs_text, text_of
 
 if TYPE_CHECKING:
     from phicoll.models import MachineModel
@@ -155,7 +156,7 @@ def tune(
     if resume and save is None:
         raise ArgumentError("resume", "True without save", "save= with the table to go on with")
     run = Run(setting, by, tried, save, resume, points)
-    with display(progress) as shown:
+    with display(progress) as shown, only_costs(setting.costs()):
         run.all(points, seconds, shown.update if shown else None)
     if not run.decisions and run.failures:
         raise run.failures[0]
@@ -188,6 +189,23 @@ class Setting:
         from phicoll.models.optima import line_costs
 
         return {name.replace("_", "-"): value for name, value in line_costs(self.model).items()}
+
+
+@contextmanager
+def only_costs(costs: dict[str, int]) -> Iterator[None]:
+    """What is measured meanwhile is without the environment's table, and designed by the costs that ours will have."""
+    before = os.environ.get("PHICOLL_TUNING")
+    with tempfile.NamedTemporaryFile("w", suffix=".tuning") as stream:
+        stream.write(costs_text(costs))
+        stream.flush()
+        os.environ["PHICOLL_TUNING"] = stream.name if costs else "none"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["PHICOLL_TUNING"]
+            else:
+                os.environ["PHICOLL_TUNING"] = before
 
 
 class Run:
