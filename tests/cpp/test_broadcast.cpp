@@ -232,21 +232,24 @@ TEST(Broadcast, PapersSetsNameRegisteredAlgorithms) {
 // ramos-hoefler-2013, Table B.1 and section 4.4.
 TEST(BroadcastTrees, TheModelGivesThePapersLevels) {
   using Levels = std::vector<int>;
-  EXPECT_EQ(best_broadcast_levels(1), Levels());
-  EXPECT_EQ(best_broadcast_levels(2), Levels({1}));
-  EXPECT_EQ(best_broadcast_levels(8), Levels({7}));
-  EXPECT_EQ(best_broadcast_levels(9), Levels({3, 2}));
-  EXPECT_EQ(best_broadcast_levels(13), Levels({3, 3}));
-  EXPECT_EQ(best_broadcast_levels(21), Levels({4, 4}));
-  EXPECT_EQ(best_broadcast_levels(30), Levels({5, 5}));
-  EXPECT_EQ(best_broadcast_levels(37), Levels({6, 5}));
-  EXPECT_EQ(best_broadcast_levels(40), Levels({3, 3, 3}));
-  EXPECT_EQ(best_broadcast_levels(41), Levels({4, 3, 2}));
-  EXPECT_EQ(best_broadcast_levels(43), Levels({6, 6}));
-  EXPECT_EQ(best_broadcast_levels(53), Levels({4, 3, 3}));
-  EXPECT_EQ(best_broadcast_levels(60), Levels({4, 4, 3}));
+  const auto best = [](int ranks) {
+    return best_broadcast_levels(ranks, LineCosts(), ModelTreeBroadcast::levels);
+  };
+  EXPECT_EQ(best(1), Levels());
+  EXPECT_EQ(best(2), Levels({1}));
+  EXPECT_EQ(best(8), Levels({7}));
+  EXPECT_EQ(best(9), Levels({3, 2}));
+  EXPECT_EQ(best(13), Levels({3, 3}));
+  EXPECT_EQ(best(21), Levels({4, 4}));
+  EXPECT_EQ(best(30), Levels({5, 5}));
+  EXPECT_EQ(best(37), Levels({6, 5}));
+  EXPECT_EQ(best(40), Levels({3, 3, 3}));
+  EXPECT_EQ(best(41), Levels({4, 3, 2}));
+  EXPECT_EQ(best(43), Levels({6, 6}));
+  EXPECT_EQ(best(53), Levels({4, 3, 3}));
+  EXPECT_EQ(best(60), Levels({4, 4, 3}));
   for (int ranks : {100, 244, 500, 1024})
-    EXPECT_LE(best_broadcast_levels(ranks).size(), std::size_t{ModelTreeBroadcast::levels});
+    EXPECT_LE(best(ranks).size(), std::size_t{ModelTreeBroadcast::levels});
 }
 
 std::vector<int> parents(const RankTree& tree) {
