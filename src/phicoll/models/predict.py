@@ -86,11 +86,7 @@ class Task:
     def levels(self, operation: str) -> tuple[int, ...]:
         """k1 ... of the spec, else the model's best."""
         given = [self.whole(name) for name in ("k1", "k2", "k3", "k4", "k5", "k6")]
-        levels = tuple(k for k in given if k)
-        if not levels and self.ranks == 2:
-            levels = (1,)  # there is no other: it needs no contention, which two CPUs cannot show
-        if not levels:
-            levels = table(operation, [self.ranks], self.machine)[0].levels
+        levels = tuple(k for k in given if k) or table(operation, [self.ranks], self.machine)[0].levels
         return levels_in_use(self.ranks, levels)
 
     def copied(self) -> int:
