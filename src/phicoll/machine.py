@@ -18,8 +18,8 @@ __all__ = ["Machine", "MachineList", "MachineParameter", "load_machine", "machin
 class MachineParameter:
     """One number or choice of a machine, and where it comes from.
 
-    ``kind`` is ``calibrated``, ``derived``, ``guessed`` or ``published``; ``changed`` where the machine's name changes
-    it and ``default`` where its file leaves it out.
+    ``kind`` is ``measured``, ``published``, ``calibrated``, ``derived``, ``assumed`` or ``guessed``; ``changed`` where
+    the machine's name changes it and ``default`` where its file leaves it out.
     """
 
     name: str
