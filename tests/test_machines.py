@@ -164,36 +164,3 @@ def test_the_documented_parameters_are_the_core_s():
     if os.environ.get("PHICOLL_UPDATE_DOCS"):
         page.write_text(wanted)
     assert page.read_text() == wanted
-
-
-def test_a_machine_is_fitted_to_this_host(phicoll_command, tmp_path):
-    path = tmp_path / "mine.json"
-    words = ("--launches", "1", "--samples", "2", "--budget", "0", "--lock-wait", "100")
-    done = phicoll_command("machine", "fit", "--name", "mine", *words, "-o", path)
-    assert done.returncode == 0, done.stderr
-    assert f"wrote {path}" in done.stderr
-    assert "core.l1_hit = " in done.stdout
-    machine = phicoll.load_machine(path)
-    assert machine.name == "mine"
-    assert machine.parameters["topology.protocol"] == "table"
-    assert machine.evidence["core.l1_hit"][0] == "calibrated"
-    assert machine.evidence["core.store_buffer"] == ("guessed", "as sandy-bridge-e5-2670")
-    assert machine.contexts >= len(_core.allowed_cpus())
-    # Standard output takes the file where -o is not given.
-    printed = phicoll_command("machine", "fit", *words)
-    assert json.loads(printed.stdout)["phicoll"] == "machine"
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--name", "a:b", "-o", "m.json"), "name: got 'a:b'"),
-        (("--name", "xeon-phi-5110p", "-o", "m.json"), "no shipped machine"),
-        (("--launches", "0", "-o", "m.json"), "launches: got 0; allowed: 1 to 1000"),
-        (("-o", "/nonexistent/m.json"), "output: got '/nonexistent/m.json'"),
-    ],
-)
-def test_a_fit_that_cannot_be_is_refused_before_anything_is_measured(phicoll_command, words, says):
-    done = phicoll_command("machine", "fit", *words)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says in done.stderr

@@ -1,4 +1,4 @@
-// Machines fitted from a host: which numbers come from measurements, which are guessed and from where, and
+// Machines fitted from a host: which numbers come from measurements, which are assumed and from where, and
 // that a simulated transfer then takes what the measured one took.
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST(FitMachine, TakesWhatWasMeasuredInCyclesOfTheHostsClock) {
   EXPECT_EQ(machine.p.table_memory, 250);
   for (const char* parameter :
        {"topology.clock_mhz", "core.l1_hit", "core.atomic_hit", "table.near_modified", "table.memory"})
-    EXPECT_EQ(kind_of(machine, parameter), "calibrated") << parameter;
+    EXPECT_EQ(kind_of(machine, parameter), "measured") << parameter;
   EXPECT_NE(machine.evidence_of("core.l1_hit")->source.find("a made-up measurement: 2 ns (1.8 to 2.4"),
             std::string::npos)
       << machine.evidence_of("core.l1_hit")->source;
@@ -95,7 +95,7 @@ TEST(FitMachine, MarksAsGuessedWhatTwoCpusCannotShow) {
   const Machine relative = load_machine("sandy-bridge-e5-2670");
   for (const char* parameter : {"core.store_buffer", "core.core_window", "table.far_modified",
                                 "table.far_shared", "table.far_memory", "request.merge_reads"}) {
-    EXPECT_EQ(kind_of(machine, parameter), "guessed") << parameter;
+    EXPECT_EQ(kind_of(machine, parameter), "assumed") << parameter;
   }
   EXPECT_NE(machine.evidence_of("core.store_buffer")->source.find(relative.name), std::string::npos);
   EXPECT_EQ(machine.p.store_buffer, relative.p.store_buffer);
@@ -108,7 +108,7 @@ TEST(FitMachine, MakesASimulatedHandOverTakeWhatTheMeasuredOneTook) {
     HostCosts costs = two_cores();
     costs.hand_over = cost(ns);
     const Machine machine = fit_machine(costs, "mine");
-    EXPECT_EQ(kind_of(machine, "table.near_shared"), "calibrated");
+    EXPECT_EQ(kind_of(machine, "table.near_shared"), "measured");
     // Within a cycle or two, unless even the cheapest write of a shared line takes longer.
     if (machine.p.table_near_shared > machine.p.l2_hit) {
       EXPECT_NEAR(simulated_hand_over_ns(machine), ns, 0.02 * ns);
@@ -126,13 +126,13 @@ TEST(FitMachine, TakesAReadOfASharedLineWhereThreeCoresShowIt) {
   EXPECT_EQ(machine.p.table_near_shared, 60);
 }
 
-TEST(FitMachine, GuessesEverythingOnOneCpu) {
+TEST(FitMachine, AssumesEverythingOnOneCpu) {
   HostCosts costs;
   costs.cpu = "x";
   costs.date = "2026-01-31";
   const Machine machine = fit_machine(costs, "mine");
   for (const MachineListing& line : machine_listing(machine))
-    EXPECT_NE(line.kind, "calibrated") << line.info->name;
+    EXPECT_NE(line.kind, "measured") << line.info->name;
   EXPECT_GT(machine.p.table_near_modified, 0);
 }
 
@@ -160,13 +160,12 @@ TEST(FitMachine, RefusesWhatCannotBeInAMachineFile) {
 TEST(HostCosts, AreMeasuredWhereThisMachineCanShowThem) {
   HostCostOptions options;
   options.launches = 1;
-  options.samples = 2;
   options.budget_s = 0;
   const HostCosts costs = measure_host_costs(options);
   EXPECT_NE(costs.cpu, "");
   EXPECT_GE(costs.cores, 1);
   EXPECT_EQ(costs.cores % costs.packages, 0);
-  for (const HostCost* one : {&costs.l1_hit, &costs.l2_hit, &costs.atomic, &costs.pause}) {
+  for (const HostCost* one : {&costs.l1_hit, &costs.l2_hit, &costs.atomic, &costs.pause, &costs.combine}) {
     EXPECT_GT(one->ns, 0.0);
     EXPECT_LE(one->low_ns, one->ns);
     EXPECT_GE(one->high_ns, one->ns);
@@ -179,15 +178,10 @@ TEST(HostCosts, AreMeasuredWhereThisMachineCanShowThem) {
       cores.insert(place.core);
       packages.insert(place.package);
     }
-  if (cores.size() >= 2) {
-    EXPECT_GT(costs.memory.ns, 0.0);
-  }
   if (cores.size() >= 2 && packages.size() == 1) {
-    EXPECT_GT(costs.near_modified.ns, 0.0);
-    EXPECT_GT(costs.near_exclusive.ns, 0.0);
     EXPECT_GT(costs.hand_over.ns, 0.0);
-    EXPECT_FALSE(costs.far_modified.known());
   }
+  EXPECT_FALSE(costs.near_modified.known());  // the kernels' to measure
   EXPECT_NO_THROW(fit_machine(costs, "mine"));
 }
 

@@ -2,15 +2,10 @@
 
 #include <pybind11/stl.h>
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "bindings/register.hpp"
-#include "phicoll/os/cpu_lock.hpp"
-#include "phicoll/os/cpu_set.hpp"
-#include "phicoll/sim/fit_machine.hpp"
-#include "phicoll/sim/host_costs.hpp"
 #include "phicoll/sim/machine.hpp"
 #include "phicoll/sim/machine_file.hpp"
 #include "phicoll/sim/machine_listing.hpp"
@@ -71,20 +66,6 @@ py::list parameters() {
   return found;
 }
 
-/// The text of a machine file fitted from this host. Its CPUs are locked meanwhile, the GIL is released.
-std::string fit_host_machine(const std::string& name, int launches, int samples, double budget_s,
-                             std::uint64_t seed, double lock_wait_s) {
-  const py::gil_scoped_release released;
-  sim::check_new_machine_name(name);
-  sim::HostCostOptions options;
-  options.launches = launches;
-  options.samples = samples;
-  options.budget_s = budget_s;
-  options.seed = seed;
-  const os::CpuLock lock = os::CpuLock::acquire(os::allowed_cpus(), lock_wait_s);
-  return sim::machine_file_text(sim::fit_machine(sim::measure_host_costs(options), name));
-}
-
 }  // namespace
 
 void register_machines(py::module_& module) {
@@ -96,8 +77,6 @@ void register_machines(py::module_& module) {
       "machine_file_text",
       [](const std::string& text) { return sim::machine_file_text(sim::load_machine(text)); },
       py::arg("text"));
-  module.def("fit_host_machine", &fit_host_machine, py::arg("name"), py::arg("launches"), py::arg("samples"),
-             py::arg("budget_s"), py::arg("seed"), py::arg("lock_wait_s"));
   module.def("machine_parameters", &parameters);
 }
 

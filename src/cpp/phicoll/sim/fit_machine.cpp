@@ -62,13 +62,13 @@ class Fit {
     return "";
   }
   /// As the relative has it: a count, a size or a choice.
-  void guess(const std::string& parameter) {
-    set(parameter, relative_value(parameter), "guessed", std::string("as ") + family);
+  void assume(const std::string& parameter) {
+    set(parameter, relative_value(parameter), "assumed", std::string("as ") + family);
   }
   /// As long as on the relative, by the clock on the wall.
-  void guess_time(const std::string& parameter, const std::string& why) {
+  void assume_time(const std::string& parameter, const std::string& why) {
     const double ns = relative_.ns(std::stod(relative_value(parameter)));
-    set(parameter, cycles(ns), "guessed", text(ns) + " ns as on " + family + ": " + why);
+    set(parameter, cycles(ns), "assumed", text(ns) + " ns as on " + family + ": " + why);
   }
   static std::string source_of(const HostCost& cost) {
     return cost.how + ": " + text(cost.ns) + " ns (" + text(cost.low_ns) + " to " + text(cost.high_ns) +
@@ -76,11 +76,11 @@ class Fit {
   }
   bool measured(const std::string& parameter, const HostCost& cost, int least = 0) {
     if (!cost.known()) return false;
-    set(parameter, std::max(cycles(cost.ns), least), "calibrated", source_of(cost));
+    set(parameter, std::max(cycles(cost.ns), least), "measured", source_of(cost));
     return true;
   }
-  void measured_or_guessed(const std::string& parameter, const HostCost& cost, const std::string& why) {
-    if (!measured(parameter, cost)) guess_time(parameter, why);
+  void measured_or_assumed(const std::string& parameter, const HostCost& cost, const std::string& why) {
+    if (!measured(parameter, cost)) assume_time(parameter, why);
   }
 
   void topology() {
@@ -89,10 +89,9 @@ class Fit {
     set("topology.contexts_per_core", costs_.contexts_per_core, "published", read);
     set("topology.packages", costs_.packages, "published", read);
     if (costs_.clock_is_counter)
-      set("topology.clock_mhz", costs_.clock_mhz, "calibrated",
-          "the cycle counter against the system's clock");
+      set("topology.clock_mhz", costs_.clock_mhz, "measured", "the cycle counter against the system's clock");
     else
-      set("topology.clock_mhz", costs_.clock_mhz, "guessed",
+      set("topology.clock_mhz", costs_.clock_mhz, "assumed",
           "the cycle counter is not invariant: a cycle is a nanosecond here");
     set("topology.protocol", "table", "derived", "measured transfers are a table");
   }
@@ -100,50 +99,50 @@ class Fit {
   void core() {
     for (const char* parameter : {"core.issue_interval", "core.look_instructions", "core.store_instructions",
                                   "core.combine_instructions"})
-      guess(parameter);
-    measured_or_guessed("core.l1_hit", costs_.l1_hit, "not measured");
-    measured_or_guessed("core.l2_hit", costs_.l2_hit, "not measured");
-    measured_or_guessed("core.atomic_hit", costs_.atomic, "not measured");
+      assume(parameter);
+    measured_or_assumed("core.l1_hit", costs_.l1_hit, "not measured");
+    measured_or_assumed("core.l2_hit", costs_.l2_hit, "not measured");
+    measured_or_assumed("core.atomic_hit", costs_.atomic, "not measured");
     set("core.atomic_execute", std::max(machine_.p.atomic_hit - machine_.p.l1_hit, 0), "derived",
         "core.atomic_hit less the read");
-    measured_or_guessed("core.pause", costs_.pause, "not measured");
+    measured_or_assumed("core.pause", costs_.pause, "not measured");
     for (const char* parameter : {"core.store_buffer", "core.store_window", "core.core_window"})
-      guess(parameter);
+      assume(parameter);
     cache("cache.l1_kib", costs_.l1_kib);
     cache("cache.l1_ways", costs_.l1_ways);
     cache("cache.l2_kib", costs_.l2_kib);
     cache("cache.l2_ways", costs_.l2_ways);
-    guess("cache.prefetcher");
-    guess("cache.prefetch_lines");
+    assume("cache.prefetcher");
+    assume("cache.prefetch_lines");
     set("request.miss", 0, "derived", "the table's costs are whole");
     set("request.fill", 0, "derived", "the table's costs are whole");
-    guess("request.merge_reads");
-    guess("request.merge_writes");
+    assume("request.merge_reads");
+    assume("request.merge_writes");
     set("request.completion", "data", "derived", "a table has no go-ahead");
   }
   void cache(const std::string& parameter, int value) {
     if (value > 0)
       set(parameter, value, "published", "the system's topology");
     else
-      guess(parameter);
+      assume(parameter);
   }
 
   void lines() {
     const std::string one_core = "no two cores of a package can be used";
     const std::string one_package = "no two packages can be used";
-    measured_or_guessed("table.near_modified", costs_.near_modified, one_core);
-    measured_or_guessed("table.near_exclusive", costs_.near_exclusive, one_core);
-    measured_or_guessed("table.far_modified", costs_.far_modified, one_package);
-    measured_or_guessed("table.far_exclusive", costs_.far_exclusive, one_package);
-    measured_or_guessed("table.far_shared", costs_.far_shared, one_package);
-    measured_or_guessed("table.memory", costs_.memory, one_core);
+    measured_or_assumed("table.near_modified", costs_.near_modified, one_core);
+    measured_or_assumed("table.near_exclusive", costs_.near_exclusive, one_core);
+    measured_or_assumed("table.far_modified", costs_.far_modified, one_package);
+    measured_or_assumed("table.far_exclusive", costs_.far_exclusive, one_package);
+    measured_or_assumed("table.far_shared", costs_.far_shared, one_package);
+    measured_or_assumed("table.memory", costs_.memory, one_core);
     set("table.far_memory",
         machine_.p.table_memory +
             std::max(machine_.p.table_far_exclusive - machine_.p.table_near_exclusive, 0),
-        "guessed", "table.memory and what another package adds to a line in exclusive state");
-    guess("table.line_service");
+        "assumed", "table.memory and what another package adds to a line in exclusive state");
+    assume("table.line_service");
     for (const char* parameter : {"software.call", "software.send", "software.copy"})
-      set(parameter, 0, "guessed", "not measured");
+      set(parameter, 0, "assumed", "not measured");
     near_shared();
   }
 
@@ -152,7 +151,7 @@ class Fit {
   void near_shared() {
     if (measured("table.near_shared", costs_.near_shared)) return;
     if (!costs_.hand_over.known() || costs_.cores < 2) {
-      guess_time("table.near_shared", "no three cores of a package can be used");
+      assume_time("table.near_shared", "no three cores of a package can be used");
       return;
     }
     int least = machine_.p.l2_hit;
@@ -165,7 +164,7 @@ class Fit {
         most = machine_.p.table_near_shared;
     }
     machine_.p.table_near_shared = least;
-    set("table.near_shared", least, "calibrated",
+    set("table.near_shared", least, "measured",
         source_of(costs_.hand_over) + ", simulated " + text(simulated_hand_over_ns(machine_)) +
             " ns; no three cores for a read");
   }

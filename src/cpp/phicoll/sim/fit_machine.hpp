@@ -10,9 +10,9 @@
 namespace phicoll {
 namespace sim {
 
-/// Every parameter with its evidence: `calibrated` where `costs` has a measurement, `guessed` where not, with
-/// the machine that the guess is taken from. The cost of a line that two cores share is set so that a word
-/// handed over between two cores takes, simulated, what it took measured. Throws ArgumentError("name") as
+/// Every parameter with its evidence: `measured` where `costs` has a measurement, `assumed` where not, with
+/// the machine that it is taken from. The cost of a line that two cores share is set so that a word handed
+/// over between two cores takes, simulated, what it took measured. Throws ArgumentError("name") as
 /// check_new_machine_name does, ArgumentError("machine") if a value cannot be in a machine file, such as more
 /// cores than a simulated machine has.
 Machine fit_machine(const HostCosts& costs, const std::string& name);

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "phicoll/arch/arch.hpp"
+#include "phicoll/collectives/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/kernels/hand_over.hpp"
-#include "phicoll/kernels/run_threads.hpp"
 #include "phicoll/measure/random.hpp"
 #include "phicoll/measure/statistics.hpp"
 #include "phicoll/os/clock.hpp"
@@ -28,7 +28,6 @@ namespace sim {
 namespace {
 
 constexpr std::int64_t timeout_ms = 30000;
-constexpr std::size_t most_pairs = 3;
 
 std::string cpus_text(const std::vector<int>& cpus) {
   std::string text;
@@ -91,6 +90,18 @@ double chase_ns(std::size_t bytes, std::uint64_t seed) {
   });
 }
 
+/// Adding a line of floats to a line of others: of blocks that lie in the first level, as a reduction's do.
+double combine_ns() {
+  constexpr std::size_t lines = 64;
+  std::vector<float> left(lines * arch::line_bytes / sizeof(float), 1.0F);
+  std::vector<float> right(left.size(), 2.0F);
+  const Operator sum = find_operator(Type::float32, Op::sum);
+  return best_of(static_cast<int>(lines) * 16, [&] {
+    for (int turn = 0; turn < 16; ++turn)
+      sum.kernel(sum.context, left.data(), left.data(), right.data(), left.size());
+  });
+}
+
 /// Looks again at once, but gives the CPU away when the other rank seems not to run.
 struct PatientLook {
   template <class Port>
@@ -140,7 +151,7 @@ class HostMeter {
     const int cpu = usable_[0].cpu;
     const auto l1_bytes = static_cast<std::size_t>(costs.l1_kib > 0 ? costs.l1_kib : 32) * 1024;
     const auto l2_bytes = static_cast<std::size_t>(costs.l2_kib > 0 ? costs.l2_kib : 256) * 1024;
-    std::vector<double> l1, l2, atomic, pause;
+    std::vector<double> l1, l2, atomic, pause, combine;
     for (int launch = 0; more(launch); ++launch)
       run_on(cpu, [&] {
         const std::uint64_t seed = measure::mix_seed(options_.seed, static_cast<std::uint64_t>(launch));
@@ -155,19 +166,14 @@ class HostMeter {
         pause.push_back(best_of(1000, [] {
           for (int i = 0; i < 1000; ++i) arch::pause();
         }));
+        combine.push_back(combine_ns());
       });
     const std::string on = " on CPU " + std::to_string(cpu);
     costs.l1_hit = cost_of(l1, "a chase through half of the first-level cache" + on);
     costs.l2_hit = cost_of(l2, "a chase through more than the first-level cache holds" + on);
     costs.atomic = cost_of(atomic, "additions to one word" + on);
     costs.pause = cost_of(pause, "polite turns" + on);
-    costs.near_modified = read("M", near_);
-    costs.near_exclusive = read("E", near_);
-    costs.near_shared = read("S", near_three_);
-    costs.far_modified = read("M", far_);
-    costs.far_exclusive = read("E", far_);
-    costs.far_shared = read("S", far_three_);
-    costs.memory = read("I", near_.empty() ? far_ : near_);
+    costs.combine = cost_of(combine, "sums of float32 blocks of 64 lines, a line," + on);
     std::vector<double> hand_overs;
     if (!near_.empty())
       for (int launch = 0; more(launch); ++launch) {
@@ -184,30 +190,18 @@ class HostMeter {
                            static_cast<double>(os::now_ns() - start_ns_) < options_.budget_s * 1e9);
   }
 
-  // Pairs (reader, owner) and triples (and another holder of the line) of CPUs on distinct cores: a few,
-  // spread over the machine.
+  // Pairs of CPUs on distinct cores of a package: the first, and those as far apart as can be and half of it.
   void choose() {
     std::vector<os::CpuPlace> cores;
     std::set<int> seen;
     for (const os::CpuPlace& place : usable_)
       if (place.core < 0 || seen.insert(place.core).second) cores.push_back(place);
     const std::size_t count = cores.size();
-    for (std::size_t distance : {std::size_t{1}, count / 2, count - 1})
+    for (const std::size_t distance : {std::size_t{1}, count / 2, count - 1})
       for (std::size_t i = 0; i + distance < count && distance > 0; ++i) {
-        const os::CpuPlace& a = cores[i];
-        const os::CpuPlace& b = cores[i + distance];
-        const bool near = a.package == b.package;
-        std::vector<std::vector<int>>& pairs = near ? near_ : far_;
-        const std::vector<int> pair = {a.cpu, b.cpu};
-        if (pairs.size() >= most_pairs || std::find(pairs.begin(), pairs.end(), pair) != pairs.end())
-          continue;
-        pairs.push_back(pair);
-        for (const os::CpuPlace& c : cores) {
-          // The other holder is where the owner is, so that its place is the line's.
-          if (c.cpu == a.cpu || c.cpu == b.cpu || c.package != b.package) continue;
-          (near ? near_three_ : far_three_).push_back({a.cpu, b.cpu, c.cpu});
-          break;
-        }
+        if (cores[i].package != cores[i + distance].package) continue;
+        const std::vector<int> pair = {cores[i].cpu, cores[i + distance].cpu};
+        if (std::find(near_.begin(), near_.end(), pair) == near_.end()) near_.push_back(pair);
         break;  // one pair of each distance
       }
   }
@@ -254,33 +248,39 @@ class HostMeter {
     return text;
   }
 
-  /// Each launch takes the next set of CPUs: reader, owner, perhaps another holder.
-  HostCost read(const std::string& state, const std::vector<std::vector<int>>& sets) const {
-    if (sets.empty()) return HostCost();
-    const std::string text = "read-latency:state=" + state;
-    const kernels::KernelSpec spec = kernels::parse_kernel(text);
-    std::vector<double> launches;
-    for (int launch = 0; more(launch); ++launch) {
-      const std::vector<int>& cpus = sets[static_cast<std::size_t>(launch) % sets.size()];
-      kernels::ThreadRun run;
-      run.ranks = static_cast<int>(cpus.size());
-      run.samples = options_.samples;
-      run.seed = measure::mix_seed(options_.seed, static_cast<std::uint64_t>(launch));
-      run.placement = cpus_text(cpus);
-      run.timeout_ms = timeout_ms;
-      run.wait = WaitPolicy();  // the ranks only meet by waiting: what is timed are reads
-      launches.push_back(measure::median(kernels::run_on_threads(spec, run).ns(0)));
-    }
-    return cost_of(launches, text + of(sets));
-  }
-
   const HostCostOptions options_;
   const std::int64_t start_ns_ = os::now_ns();
   std::vector<os::CpuPlace> all_, usable_;
-  std::vector<std::vector<int>> near_, far_, near_three_, far_three_;
+  std::vector<std::vector<int>> near_;
 };
 
 }  // namespace
+
+const HostCost* HostCosts::find(const std::string& name) const {
+  const struct {
+    const char* name;
+    const HostCost* cost;
+  } costs[] = {{"l1_hit", &l1_hit},
+               {"l2_hit", &l2_hit},
+               {"atomic", &atomic},
+               {"pause", &pause},
+               {"combine", &combine},
+               {"near_modified", &near_modified},
+               {"near_exclusive", &near_exclusive},
+               {"near_shared", &near_shared},
+               {"far_modified", &far_modified},
+               {"far_exclusive", &far_exclusive},
+               {"far_shared", &far_shared},
+               {"memory", &memory},
+               {"hand_over", &hand_over}};
+  for (const auto& one : costs)
+    if (name == one.name) return one.cost;
+  return nullptr;
+}
+
+HostCost* HostCosts::find(const std::string& name) {
+  return const_cast<HostCost*>(static_cast<const HostCosts&>(*this).find(name));
+}
 
 HostCosts measure_host_costs(const HostCostOptions& options) {
   return HostMeter(options).measure();

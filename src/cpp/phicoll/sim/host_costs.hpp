@@ -1,7 +1,6 @@
 #pragma once
 
-// What this machine's cores, caches and lines cost, measured by the kernels: what a machine file is fitted
-// from.
+// What this machine's cores, caches and lines cost: what a machine file is fitted from.
 
 #include <cstdint>
 #include <string>
@@ -18,6 +17,8 @@ struct HostCost {
   bool known() const { return ns >= 0; }
 };
 
+/// What costs nothing but a core, and a word handed over, measure_host_costs measures; reads of lines come
+/// from whoever has the kernels' samples (set). Those it does not know stay unknown.
 struct HostCosts {
   std::string cpu;  ///< the maker's name of it
   std::string date;
@@ -28,21 +29,25 @@ struct HostCosts {
 
   HostCost l1_hit, l2_hit;  ///< dependent reads
   HostCost atomic, pause;   ///< a locked update of a line that is in the cache; a polite turn
+  HostCost combine;         ///< adding a line of floats to another one, both in the first level
   HostCost near_modified, near_exclusive, near_shared;  ///< reads from another core of the package
   HostCost far_modified, far_exclusive, far_shared;     ///< and of another package
   HostCost memory;
   HostCost hand_over;  ///< one way of a word that two cores of a package hand to each other
+
+  /// A cost by its name here. nullptr: no such name.
+  const HostCost* find(const std::string& name) const;
+  HostCost* find(const std::string& name);
 };
 
 struct HostCostOptions {
-  int launches = 7;      ///< of each kernel, with new threads
-  int samples = 60;      ///< of a launch
-  double budget_s = 20;  ///< once it is used up, what is left is launched once
+  int launches = 7;     ///< of each measurement, with new threads
+  double budget_s = 5;  ///< once it is used up, what is left is launched once
   std::uint64_t seed = 1;
 };
 
-/// Measures for a few seconds, longer where other programs run, on CPUs that this process may use: lock them
-/// (os::CpuLock). Throws ResourceError, and what breaks a group.
+/// Measures for a second or so, longer where other programs run, on CPUs that this process may use: lock them
+/// (os::CpuLock). Reads of lines stay unknown. Throws ResourceError, and what breaks a group.
 HostCosts measure_host_costs(const HostCostOptions& options);
 
 }  // namespace sim

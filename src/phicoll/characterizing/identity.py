@@ -1,0 +1,93 @@
+"""Whose machine a machine file is: the host's processor, its allowed CPUs and its clock."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from phicoll import _core
+from phicoll.errors import ArgumentError, PhicollWarning
+
+__all__ = ["CLOCK_TOLERANCE", "check_host", "difference_to_host", "host_object", "is_this_host"]
+
+#: Relative; a counter's rate is measured a little differently each time, another machine's differs by more.
+CLOCK_TOLERANCE = 0.02
+
+
+def host_object(clock_mhz: int) -> dict[str, Any]:
+    """This host as a machine file's ``host`` has it."""
+    return {
+        "cpu": _core.facts()["cpu_model"] or "unknown",
+        "allowed_cpus": _core.allowed_cpu_count(),
+        "clock_mhz": clock_mhz,
+    }
+
+
+def difference_to_host(path: str | os.PathLike[str], clock_mhz: int | None = None) -> str | None:
+    """What in the machine file at ``path`` says that it is not this host's; ``None`` if nothing does.
+
+    Raises
+    ------
+    ArgumentError
+        A file that cannot be read or is no machine file.
+    """
+    try:
+        file = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ArgumentError(
+            "machine", f"{path} ({error.strerror})", "a machine file that can be read"
+        ) from None
+    except ValueError as error:
+        raise ArgumentError("machine", f"{path} ({error})", "a machine file, which is JSON") from None
+    if not isinstance(file, dict) or file.get("phicoll") != "machine":
+        raise ArgumentError("machine", str(path), 'a machine file: an object with "phicoll": "machine"')
+    host = file.get("host")
+    if not isinstance(host, dict):
+        return "it is of no host: it was simulated or written by hand"
+    here = host_object(clock_mhz if clock_mhz is not None else _core.host_clock_mhz())
+    for name, what in (("cpu", "processor"), ("allowed_cpus", "number of CPUs that may be used")):
+        if host.get(name) != here[name]:
+            return f"its {what} is {host.get(name)!r}, here {here[name]!r}"
+    theirs = host.get("clock_mhz")
+    if (
+        not isinstance(theirs, int | float)
+        or abs(theirs - here["clock_mhz"]) > CLOCK_TOLERANCE * here["clock_mhz"]
+    ):
+        return f"its clock runs at {theirs} MHz, here at {here['clock_mhz']}"
+    return None
+
+
+def is_this_host(path: str | os.PathLike[str]) -> bool:
+    """Whether the machine file at ``path`` was measured on this host, with as many CPUs. Raises ArgumentError as
+    :func:`difference_to_host`."""
+    return difference_to_host(path) is None
+
+
+def check_host(path: str | os.PathLike[str], elsewhere: str = "refuse") -> None:
+    """Refuse a machine file from another machine, or warn.
+
+    Parameters
+    ----------
+    path:
+        The file.
+    elsewhere:
+        What to do with another machine's: ``"refuse"``, ``"warn"`` or ``"accept"``.
+
+    Raises
+    ------
+    ArgumentError
+        Another machine's, where that is refused; a file that is none.
+    """
+    if elsewhere not in ("refuse", "warn", "accept"):
+        raise ArgumentError("elsewhere", repr(elsewhere), "refuse, warn, accept")
+    difference = difference_to_host(path)
+    if difference is None or elsewhere == "accept":
+        return
+    if elsewhere == "refuse":
+        raise ArgumentError(
+            "machine", f"{path}: {difference}", "a machine file of this host, or elsewhere='warn' to use it"
+        )
+    warnings.warn(f"{path} is not this host's: {difference}", PhicollWarning, stacklevel=2)

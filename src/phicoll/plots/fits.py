@@ -1,0 +1,52 @@
+"""A fit as a figure: points with their errors, the curve with its band, and below it what is left over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from phicoll.plots.canvas import Canvas, new_figure
+from phicoll.plots.style import PALE, SERIES, tidy
+
+if TYPE_CHECKING:
+    from phicoll.models.fits import Fit
+
+__all__ = ["plot_fit"]
+
+
+def plot_fit(fit: Fit, title: str = "", xlabel: str = "n", level: float = 0.95) -> Canvas:
+    """Data, fit with its confidence band, and residuals in percent of the measured time.
+
+    Parameters
+    ----------
+    fit:
+        Of times in ns.
+    title, xlabel:
+        Words; the formula with its parameters stands in the legend.
+    level:
+        Of the band.
+    """
+    figure = new_figure(6.4, 5.2)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    at = np.geomspace(fit.n.min(), fit.n.max(), 200) if fit.n.min() > 0 else np.linspace(0, fit.n.max(), 200)
+    low, high = fit.band(at, level)
+    above.fill_between(at, low, high, color=SERIES[0], alpha=0.2, linewidth=0, label=f"{level:.0%} band")
+    above.plot(at, fit.predict(at), color=SERIES[0], label=str(fit).split(" (")[0])
+    errors = fit.sigma if not np.all(fit.sigma == 1) else None
+    above.errorbar(
+        fit.n, fit.ns, yerr=errors, fmt="o", color=SERIES[1], markersize=4, linewidth=1, label="data"
+    )
+    above.set_ylabel("ns")
+    above.set_title(title)
+    above.legend(frameon=False, fontsize="small")
+    below.axhline(0, color=PALE, linewidth=1)
+    below.plot(fit.n, 100 * fit.relative_residuals, "o", color=SERIES[1], markersize=4)
+    below.set_ylabel("residual, %")
+    below.set_xlabel(xlabel)
+    if fit.n.min() > 0 and fit.n.max() >= 32 * fit.n.min():
+        below.set_xscale("log", base=2)
+        above.set_yscale("log")
+    for ax in (above, below):
+        tidy(ax)
+    return figure
