@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import phicoll
-from phicoll import kernels
+from phicoll import _core, kernels
 
 MACHINE = "xeon-phi-5110p"
 
@@ -19,9 +20,11 @@ def test_every_kernel_says_what_a_sample_is():
         "read-latency",
         "ping-pong",
         "multi-line",
+        "pair-bandwidth",
         "contention",
         "read-by-all",
         "stream",
+        "switch",
     ]
     assert all(k.sample and k.source and k.parameters for k in found)
     assert "ramos-hoefler-2013" in found._repr_html_()
@@ -61,14 +64,111 @@ def test_results_are_labelled():
         simulated.ns[0], simulated.ticks[0] * simulated.ns_per_tick / simulated.per_sample
     )
     assert simulated.ns[1].size == 0
+    assert simulated.empty_ns == 0  # a simulated stamp takes no time
     measured = kernels.run("read-latency:owner=self", ranks=1, samples=3)
+    assert 0 < measured.empty_ns < 1e6
     assert (measured.mode, measured.machine) == ("threads", "host")
     assert (measured.measured > 0).all()
+
+
+def test_bandwidth_is_a_row_a_pair():
+    link = kernels.pair_bandwidth(3, "link", lines=8, machine=MACHINE, samples=3)
+    assert link.shape == (3, 3)
+    assert (link > 0).all()
+    across = kernels.pair_bandwidth(1, "across", lines=8, machine="sandy-bridge-e5-2670", samples=3)
+    assert across.shape == (1, 3)
+    if _core.allowed_cpu_count() >= 2:
+        here = kernels.pair_bandwidth(1, "neighbours", lines=64, samples=5)
+        assert here.shape == (1, 5)
+        assert (here > 0).all()
+
+
+def test_a_switch_is_measured_on_one_cpu():
+    found = kernels.switch(samples=5, turns=4)
+    assert found.shape == (5,)
+    assert (found > 0).all()
+    run = kernels.run("switch:turns=4", ranks=3, samples=5)
+    assert run.per_sample == 12
+    last = _core.allowed_cpus()[-1]
+    assert kernels.switch(cpu=last, ranks=3, samples=2, turns=1).shape == (2,)
+
+
+def test_a_line_that_its_owner_forwards():
+    machine = "sandy-bridge-e5-2670"
+    forwarded = kernels.read_latency("F", "same-package", machine=machine, samples=10).mean()
+    alone = kernels.read_latency("E", "same-package", machine=machine, samples=10).mean()
+    assert forwarded < alone
+
+
+def test_a_matrix_of_all_pairs():
+    found = kernels.latency_matrix(MACHINE, cpus=[0, 4, 120, 236], samples=4)
+    matrix = found.matrix
+    assert matrix.shape == (4, 4)
+    assert found.samples.shape == (4, 4, 4)
+    assert np.isnan(np.diag(matrix)).all()
+    np.testing.assert_array_equal(matrix, matrix.T)
+    assert np.isfinite(found.pairs).all()
+    frame = found.to_dataframe()
+    assert frame.loc[0, 120] == matrix[0, 2]
+    again = kernels.latency_matrix(MACHINE, cpus=[0, 4, 120, 236], samples=4, jobs=1)
+    np.testing.assert_array_equal(found.samples, again.samples)
+    told = found.to_dict()
+    assert told["matrix_ns"][0][0] is None
+    assert told["mode"] == "simulated"
+    assert str(found).count("\n") == 6
+    assert found.plot().axes
+
+
+def test_far_cores_are_further_and_contexts_of_a_core_near():
+    cpus = [0, 1, 4, 120]  # two contexts of core 0, core 1, core 30
+    found = kernels.latency_matrix(MACHINE, cpus=cpus, samples=10, lines="repeated").matrix
+    assert found[0, 1] < found[0, 2]
+    packages = kernels.latency_matrix("sandy-bridge-e5-2670", cpus=[0, 2, 16], samples=4).matrix
+    assert packages[0, 1] < packages[0, 2]
+
+
+def test_the_matrix_of_this_machine():
+    if _core.allowed_cpu_count() < 2:
+        pytest.skip("needs two CPUs")
+    cpus = _core.allowed_cpus()[:2]
+    found = kernels.latency_matrix(cpus=cpus, samples=5)
+    assert found.machine == "host"
+    assert found.matrix.shape == (2, 2)
+    assert found.pairs[0] > 0
+    assert "this machine" in found.caption()
+
+
+def test_the_matrix_from_the_command_line(phicoll_command, tmp_path):
+    figure = tmp_path / "matrix.png"
+    words = ("latency", "--machine", MACHINE, "--cpus", "0,4-5", "--samples", "2", "--json", "-o", figure)
+    done = phicoll_command(*words)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["cpus"] == [0, 4, 5]
+    assert figure.stat().st_size > 1000
+    refused = phicoll_command("latency", "--machine", MACHINE, "--cpus", "0,x")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("phicoll: cpus: got '0,x'")
 
 
 @pytest.mark.parametrize(
     ("act", "named"),
     [
+        (lambda: kernels.read_latency("F", "middle", machine=MACHINE), "kernel"),
+        (lambda: kernels.run("switch", machine=MACHINE), "kernel"),
+        (lambda: kernels.run("switch", ranks=1), "ranks"),
+        (lambda: kernels.run("read-latency", ranks=1025), "ranks"),
+        (lambda: kernels.run("read-latency", where="next-door", samples=1), "where"),
+        (lambda: kernels.run("read-latency", where="across-packages", machine=MACHINE), "where"),
+        (lambda: kernels.pair_bandwidth(0), "pairs"),
+        (lambda: kernels.pair_bandwidth(1, "grouped", machine=MACHINE), "ranks"),
+        (lambda: kernels.latency_matrix(MACHINE, cpus=[0]), "cpus"),
+        (lambda: kernels.latency_matrix(MACHINE, cpus=[0, 240]), "cpus"),
+        (lambda: kernels.latency_matrix(MACHINE, cpus=[3, 3]), "cpus"),
+        (lambda: kernels.latency_matrix(cpus=[0, 99999]), "cpus"),
+        (lambda: kernels.latency_matrix(MACHINE, samples=0), "samples"),
+        (lambda: kernels.latency_matrix(MACHINE, lines="same"), "lines"),
+        (lambda: kernels.latency_matrix(MACHINE, jobs=0), "jobs"),
+        (lambda: kernels.latency_matrix(MACHINE, receive="I"), "ping-pong:receive"),
         (lambda: kernels.run("pingpong"), "kernel"),
         (lambda: kernels.run("ping-pong", samples=0), "samples"),
         (lambda: kernels.run("ping-pong", machine=MACHINE, ranks=3), "ranks"),

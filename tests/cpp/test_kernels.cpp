@@ -226,6 +226,10 @@ TEST(HostPlaces, ThatAMachineDoesNotHaveAreRefusedWithThoseThatItHas) {
 TEST(HostPlaces, APlacementIsLeftAlone) {
   EXPECT_EQ(kernels::placement_at("scatter", 2), "scatter");
   EXPECT_EQ(kernels::placement_at("0", 2), "0");
+  EXPECT_EQ(kernels::placement_at("", 2), "");
+  EXPECT_EQ(error_of([] { kernels::placement_at("next-door", 2); }),
+            "where: got 'next-door'; allowed: compact, scatter, balanced, CPUs such as 0,4-7, same-cpu, "
+            "same-core, same-l3, other-l3, other-package, across-packages");
 }
 
 TEST(ReadByAllPatterns, EveryRankReadsSomeoneElseAndIsReadOnce) {

@@ -114,7 +114,15 @@ std::vector<int> cpus_at(const std::vector<os::CpuPlace>& cpus, const std::strin
 
 std::string placement_at(const std::string& where, int ranks) {
   const std::vector<std::string>& names = host_places();
-  if (std::find(names.begin(), names.end(), where) == names.end()) return where;
+  const bool is_list = !where.empty() && where[0] >= '0' && where[0] <= '9';
+  if (where.empty() || is_list || where == "compact" || where == "scatter" || where == "balanced")
+    return where;
+  if (std::find(names.begin(), names.end(), where) == names.end()) {
+    std::string places;
+    for (const std::string& name : names) places += ", " + name;
+    throw ArgumentError("where", "'" + where + "'",
+                        "compact, scatter, balanced, CPUs such as 0,4-7" + places);
+  }
   const std::vector<int> allowed = os::allowed_cpus();
   std::vector<os::CpuPlace> usable;
   for (const os::CpuPlace& cpu : os::read_topology())

@@ -21,7 +21,7 @@ const std::vector<std::string>& host_places();
 std::vector<int> cpus_at(const std::vector<os::CpuPlace>& cpus, const std::string& where, int ranks);
 
 /// The placement (GroupOptions) that `where` means on the CPUs that this process may use: a list of CPUs for
-/// a place, else `where` itself.
+/// a place, else `where` itself. Throws ArgumentError("where") for what is neither, and as cpus_at.
 std::string placement_at(const std::string& where, int ranks);
 
 }  // namespace kernels

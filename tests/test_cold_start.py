@@ -1,0 +1,103 @@
+"""`start="evicted"`: flags and slots are in memory alone before each call, measured and simulated."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import phicoll
+
+MACHINE = "xeon-phi-5110p"
+
+
+def simulate(operation: str, start: str | None, **options):
+    given = {"ranks": 30, "episodes": 5, "placement": "scatter", "progress": False, **options}
+    return phicoll.sweep(operation, machine=MACHINE, definition="window", start=start, **given)
+
+
+@pytest.mark.parametrize(
+    ("operation", "options"),
+    [
+        ("barrier", {"algorithm": "dissemination:ways=1"}),
+        ("broadcast", {"algorithm": "model-tree", "sizes": 64}),
+        ("reduce", {"algorithm": "model-tree", "sizes": 64}),
+        ("allreduce", {"algorithm": "recursive-doubling", "sizes": 64}),
+    ],
+)
+def test_a_simulated_cold_start_costs_more_and_says_so(operation, options):
+    cold, warm = (simulate(operation, start, **options) for start in ("evicted", "warm"))
+    assert [point["start"] for point in cold.points] == ["evicted"]
+    assert [point["start"] for point in warm.points] == ["warm"]
+    assert all(point["verified"] for point in cold.points + warm.points)
+    assert np.mean(cold.samples[0]["ns"]) > np.mean(warm.samples[0]["ns"])
+    row = next(iter(cold.compare()))
+    assert row.subject.start == "evicted"
+    assert "evicted start" in row.subject.title()
+
+
+def test_the_start_is_warm_unless_it_is_given():
+    options = {"algorithm": "tree", "ranks": 4}
+    np.testing.assert_array_equal(
+        simulate("barrier", None, **options).samples[0]["ns"],
+        simulate("barrier", "warm", **options).samples[0]["ns"],
+    )
+
+
+def test_a_run_with_another_start_is_not_gone_on_with(tmp_path):
+    path = tmp_path / "cold.jsonl"
+    options = {"algorithm": "tree", "ranks": 4}
+    simulate("barrier", "evicted", save=path, **options)
+    with pytest.raises(phicoll.ArgumentError) as refused:
+        simulate("barrier", "warm", save=path, resume=True, **options)
+    assert refused.value.argument == "resume"
+
+
+def test_files_without_the_field_are_warm_or_what_their_settings_say(tmp_path):
+    path = tmp_path / "old.jsonl"
+    simulate("barrier", "evicted", algorithm="tree", ranks=4, save=path)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        if record["kind"] == "point":
+            del record["start"]
+
+    def starts() -> set[str]:
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        return {row.subject.start for row in phicoll.load(path).compare()}
+
+    assert starts() == {"evicted"}
+    del records[0]["settings"]["start"]
+    assert starts() == {"warm"}
+
+
+@pytest.mark.parametrize("operation", ["barrier", "broadcast", "allreduce"])
+def test_measured_runs_have_it_too(operation):
+    data = {} if operation == "barrier" else {"sizes": 256}
+    found = phicoll.sweep(
+        operation,
+        algorithm="auto",
+        ranks=2,
+        oversubscribe=True,
+        definition="window",
+        start="evicted",
+        mode=("threads", "processes"),
+        launches=1,
+        rounds=1,
+        window_calls=4,
+        progress=False,
+        **data,
+    )
+    assert {point["start"] for point in found.points} == {"evicted"}
+    assert {sample["definition"] for sample in found.samples} == {"window"}
+    assert all(point["verified"] for point in found.points)
+    assert all(ns > 0 for sample in found.samples for ns in sample["ns"])
+
+
+@pytest.mark.parametrize("machine", [None, MACHINE])
+@pytest.mark.parametrize("definition", ["loop", ("loop", "window")])
+def test_back_to_back_calls_cannot_start_cold(machine, definition):
+    with pytest.raises(phicoll.ArgumentError) as refused:
+        phicoll.sweep(machine=machine, algorithm="tree", definition=definition, start="evicted")
+    assert refused.value.argument == "start"
+    assert "window" in refused.value.allowed
