@@ -190,6 +190,17 @@ def test_bad_questions_to_a_fit_are_refused():
         compare_forms([1, 2], [3, 4])
 
 
+def test_a_fit_shows_data_curve_and_residuals():
+    n, ns = exact("multi-line")
+    figure = fit("multi-line", n, ns + np.random.default_rng(1).normal(0, 10, n.size), sigma=10.0).plot(
+        "(E, E)", "lines"
+    )
+    above, below = figure.axes
+    assert above.get_title() == "(E, E)"
+    assert below.get_xlabel() == "lines"
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
 def test_a_form_of_one_s_own():
     root = Form("root", "r sqrt n", ("r",), lambda n: np.sqrt(n)[:, None], "made up")
     found = fit(root, [1, 4, 9, 16], [2.01, 3.99, 6.02, 7.98])

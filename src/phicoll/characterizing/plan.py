@@ -31,7 +31,7 @@ class Effort:
     seeds: int  #: of a simulated machine, a round each
 
     def simulated(self) -> Effort:
-        """Of a simulated machine: nothing but the seed makes rounds differ, samples are cheap, long messages are not."""
+        """Of a simulated machine: only the seed makes rounds differ, samples are cheap, long messages are not."""
         return replace(
             self,
             samples=4 * self.samples,

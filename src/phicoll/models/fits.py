@@ -15,12 +15,16 @@ import html
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from phicoll.errors import ArgumentError, FitError
 from phicoll.models.forms import Array, Form, form_of, listed, points_of, sigma_of, times_of
+
+if TYPE_CHECKING:
+    from phicoll.plots.canvas import Canvas
 
 __all__ = ["Fit", "HeldOut", "fit"]
 
@@ -210,6 +214,12 @@ class Fit:
             errors[out] = self.ns[out] - again.predict(self.n[out])
         with np.errstate(divide="ignore", invalid="ignore"):
             return HeldOut(self.n, errors, np.asarray(errors / self.ns), count)
+
+    def plot(self, title: str = "", xlabel: str = "n", level: float = 0.95) -> Canvas:
+        """Data, fit with its band, and residuals, as a figure that shows itself in a notebook."""
+        from phicoll.plots.fits import plot_fit
+
+        return plot_fit(self, title, xlabel, level)
 
     def rows(self) -> list[tuple[str, float, float, float, float]]:
         """Name, value, standard error and 95 % interval of each parameter."""
