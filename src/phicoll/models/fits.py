@@ -309,8 +309,8 @@ def fit(
 
 
 def check_determined(found: Fit) -> None:
-    """Refuse a parameter that may as well be anything: its error is larger than itself, and at the point where it matters
-    most the error alone makes more than the time that was measured there."""
+    """Refuse a parameter that may as well be anything: its error is larger than itself, and where it matters most the
+    error alone makes more than the time that was measured there."""
     reach = np.max(
         np.abs(found.form.columns(found.n)) / np.maximum(found.ns, np.finfo(float).tiny)[:, None], axis=0
     )
