@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,9 +33,11 @@ from phicoll.running import MEMORY_LIMIT
 from phicoll.storage import check_writable
 from phicoll.tuning.candidates import candidates
 from phicoll.tuning.decision import NO_GAIN, Decision, Gain, Point, decide
+from phicoll.tuning.environment import only_costs
+from phicoll.tuning.journal import read_journal
 from phicoll.tuning.prediction import ModelChoice, model_choice, model_of
 from phicoll.tuning.result import Tuned, rows_of
-from phicoll.tuning.table import TableFile, costs_text, text_of
+from phicoll.tuning.table import TableFile, text_of
 
 if TYPE_CHECKING:
     from phicoll.models import MachineModel
@@ -82,7 +82,7 @@ def tune(
         Of :data:`phicoll.registry.OPERATIONS`; by default all.
     ranks:
         Rank counts; by default powers of two to the CPUs that may be used, and twice as many as those. More ranks than
-        CPUs share them.
+        CPUs share them, which those of a simulated machine cannot.
     sizes:
         Bytes of the count argument; by default 8, 512, 8K, 128K and 1M. Not of barriers.
     mode:
@@ -144,7 +144,7 @@ def tune(
         raise ArgumentError("launches", repr(launches), "only without a machine: a simulated run has none")
     if by != "measure" and setting.model is None:
         raise ArgumentError("model", "none", f"a machine file or name with a model, as by={by!r} needs one")
-    counts = default_ranks(setting.cpus) if ranks is None else check_rank_list(ranks)
+    counts = default_ranks(setting.cpus, setting.simulated) if ranks is None else check_rank_list(ranks)
     if not counts:
         raise ArgumentError("ranks", "no number", "1 to 1024")
     if loaded is not None and max(counts) > loaded.contexts:
@@ -189,23 +189,6 @@ class Setting:
         from phicoll.models.optima import line_costs
 
         return {name.replace("_", "-"): value for name, value in line_costs(self.model).items()}
-
-
-@contextmanager
-def only_costs(costs: dict[str, int]) -> Iterator[None]:
-    """What is measured meanwhile is without the environment's table, and designed by the costs that ours will have."""
-    before = os.environ.get("PHICOLL_TUNING")
-    with tempfile.NamedTemporaryFile("w", suffix=".tuning") as stream:
-        stream.write(costs_text(costs))
-        stream.flush()
-        os.environ["PHICOLL_TUNING"] = stream.name if costs else "none"
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ["PHICOLL_TUNING"]
-            else:
-                os.environ["PHICOLL_TUNING"] = before
 
 
 class Run:
@@ -404,30 +387,6 @@ class Run:
         return Tuned(self.decisions, undecided, self.text, path, self.by, self.interrupted)
 
 
-def read_journal(path: Path, head: dict[str, Any]) -> list[Decision]:
-    """The decisions of an earlier run; none where there is no such file. A last line that was cut off is dropped."""
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").split("\n")
-    with suppress(ValueError):
-        if json.loads(lines[0]) == head:
-            found = []
-            for number, line in enumerate(lines[1:], start=2):
-                if not line:
-                    continue
-                try:
-                    found.append(Decision.from_dict(json.loads(line)))
-                except (ValueError, TypeError, KeyError):
-                    if number < len(lines):
-                        raise ArgumentError(
-                            "resume", f"{path}:{number}: {line[:60]!r}", "a decision"
-                        ) from None
-            return found
-    raise ArgumentError(
-        "resume", f"'{path}', decisions of another machine or made otherwise", json.dumps(head)
-    )
-
-
 def plan(
     operations: Sequence[str], setting: Setting, counts: Sequence[int], sizes: Sequence[int]
 ) -> list[Point]:
@@ -441,9 +400,9 @@ def plan(
     ]
 
 
-def default_ranks(cpus: int) -> list[int]:
-    """Powers of two from 2 to the CPUs, the CPUs, and twice as many."""
-    counts = {2, cpus, 2 * cpus}
+def default_ranks(cpus: int, simulated: bool) -> list[int]:
+    """Powers of two from 2 to the CPUs, the CPUs, and twice as many; a simulated context has no second rank."""
+    counts = {2, cpus} if simulated else {2, cpus, 2 * cpus}
     power = 2
     while power <= cpus:
         counts.add(power)
