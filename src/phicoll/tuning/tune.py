@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,29 +13,32 @@ from phicoll import _core
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.machine import Machine, load_machine
 from phicoll.measuring import (
-    MODES,
-    SIMULATED,
-    as_list,
     check_choices,
     check_number,
     check_rank_list,
     check_sizes,
     check_whole,
     machine_text,
-    placement_text,
     sweep,
 )
 from phicoll.progress import display
-from phicoll.registry import OPERATIONS, expand
+from phicoll.registry import OPERATIONS
 from phicoll.results import Results
 from phicoll.running import MEMORY_LIMIT
 from phicoll.storage import check_writable
-from phicoll.tuning.candidates import candidates
 from phicoll.tuning.decision import NO_GAIN, Decision, Gain, Point, decide
 from phicoll.tuning.environment import only_costs
 from phicoll.tuning.journal import read_journal
 from phicoll.tuning.prediction import ModelChoice, model_choice, model_of
 from phicoll.tuning.result import Tuned, rows_of
+from phicoll.tuning.setting import (
+    Setting,
+    check_candidates,
+    check_modes,
+    check_placement,
+    default_ranks,
+    plan,
+)
 from phicoll.tuning.table import TableFile, text_of
 
 if TYPE_CHECKING:
@@ -161,34 +163,6 @@ def tune(
     if not run.decisions and run.failures:
         raise run.failures[0]
     return run.tuned()
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What all points have in common."""
-
-    machine: str  # as load_machine takes it; empty: this one
-    name: str
-    host: str
-    cpus: int
-    placement: str
-    modes: list[str]
-    launches: int | None
-    rounds: int | None
-    seed: int | None
-    model: MachineModel | None
-
-    @property
-    def simulated(self) -> bool:
-        return bool(self.machine)
-
-    def costs(self) -> dict[str, int]:
-        """Line costs for the table, in tenths of a nanosecond: the model's, if one was named."""
-        if self.model is None:
-            return {}
-        from phicoll.models.optima import line_costs
-
-        return {name.replace("_", "-"): value for name, value in line_costs(self.model).items()}
 
 
 class Run:
@@ -385,54 +359,3 @@ class Run:
         path = None if self.file is None else self.file.path
         undecided = {point.title(): reason for point, reason in self.undecided.items()}
         return Tuned(self.decisions, undecided, self.text, path, self.by, self.interrupted)
-
-
-def plan(
-    operations: Sequence[str], setting: Setting, counts: Sequence[int], sizes: Sequence[int]
-) -> list[Point]:
-    """Every point: a barrier has no sizes; of one rank there is nothing to choose."""
-    return [
-        Point(operation, mode, count, setting.cpus, size)
-        for mode in setting.modes
-        for count in counts
-        for operation in operations
-        for size in ([0] if operation == "barrier" else sorted(sizes))
-    ]
-
-
-def default_ranks(cpus: int, simulated: bool) -> list[int]:
-    """Powers of two from 2 to the CPUs, the CPUs, and twice as many; a simulated context has no second rank."""
-    counts = {2, cpus} if simulated else {2, cpus, 2 * cpus}
-    power = 2
-    while power <= cpus:
-        counts.add(power)
-        power *= 2
-    return sorted(count for count in counts if 2 <= count <= 1024)
-
-
-def check_candidates(operations: Sequence[str], algorithm: Any) -> dict[str, list[str]]:
-    if algorithm is None:
-        return {operation: candidates(operation) for operation in operations}
-    if len(operations) != 1:
-        raise ArgumentError(
-            "algorithm", repr(algorithm), "only with one operation, whose candidates they are"
-        )
-    found: list[str] = []
-    for text in as_list(algorithm):
-        expand(text, operations[0])  # refuses what there is not
-        found.append(text)
-    return {operations[0]: found}
-
-
-def check_modes(mode: Any, simulated: bool) -> list[str]:
-    if simulated:
-        if mode is not None:
-            raise ArgumentError("mode", repr(mode), "only without a machine: its ranks are simulated")
-        return ["simulated"]
-    return check_choices("mode", "processes" if mode is None else mode, MODES)
-
-
-def check_placement(placement: Any, simulated: bool) -> str:
-    if placement is None:
-        return SIMULATED["placement"] if simulated else "compact"
-    return placement_text(placement)
