@@ -92,19 +92,6 @@ void check_sizes(const Sizes& sizes, int ranks) {
                         std::to_string(ranks) + ", one for each rank");
 }
 
-/// The algorithm of this call, if the caller names one.
-class Chosen {
- public:
-  Chosen(Operation operation, const std::string& text) : given_(!text.empty()) {
-    if (given_) spec_ = family(operation).parse(text);
-  }
-  operator const AlgorithmSpec*() const { return given_ ? &spec_ : nullptr; }
-
- private:
-  bool given_;
-  AlgorithmSpec spec_;
-};
-
 Operation operation_named(const std::string& name) {
   std::string all;
   for (int o = 0; o < operations; ++o) {
@@ -222,19 +209,31 @@ py::object CommunicatorHandle::broken() {
   return py::make_tuple(control.broken_rank(), control.broken_reason());
 }
 
+// A caller has a few texts, and gives one of them again and again: to read it takes longer than a small call.
+const AlgorithmSpec* CommunicatorHandle::named(Operation operation, const std::string& algorithm) {
+  if (algorithm.empty()) return nullptr;
+  constexpr std::size_t most = 32;
+  for (const Named& one : named_)
+    if (one.operation == operation && one.text == algorithm) return one.spec.get();
+  std::unique_ptr<AlgorithmSpec> spec(new AlgorithmSpec(family(operation).parse(algorithm)));
+  if (named_.size() == most) named_.erase(named_.begin());
+  named_.push_back(Named{operation, algorithm, std::move(spec)});
+  return named_.back().spec.get();
+}
+
 void CommunicatorHandle::barrier() {
   call([](Communicator& communicator) { communicator.barrier(); });
 }
 
 void CommunicatorHandle::broadcast(Address buffer, std::size_t bytes, int root,
                                    const std::string& algorithm) {
-  const Chosen chosen(Operation::broadcast, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::broadcast, algorithm);
   call([&](Communicator& communicator) { communicator.broadcast(pointer(buffer), bytes, root, chosen); });
 }
 
 void CommunicatorHandle::reduce(Address send, Address receive, std::size_t count, const OperatorHandle& op,
                                 int root, const std::string& algorithm) {
-  const Chosen chosen(Operation::reduce, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::reduce, algorithm);
   call([&](Communicator& communicator) {
     communicator.reduce(pointer(send), pointer(receive), count, op.get(), root, chosen);
   });
@@ -242,7 +241,7 @@ void CommunicatorHandle::reduce(Address send, Address receive, std::size_t count
 
 void CommunicatorHandle::allreduce(Address send, Address receive, std::size_t count, const OperatorHandle& op,
                                    const std::string& algorithm) {
-  const Chosen chosen(Operation::allreduce, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::allreduce, algorithm);
   call([&](Communicator& communicator) {
     communicator.allreduce(pointer(send), pointer(receive), count, op.get(), chosen);
   });
@@ -250,7 +249,7 @@ void CommunicatorHandle::allreduce(Address send, Address receive, std::size_t co
 
 void CommunicatorHandle::scan(Address send, Address receive, std::size_t count, const OperatorHandle& op,
                               const std::string& algorithm) {
-  const Chosen chosen(Operation::scan, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::scan, algorithm);
   call([&](Communicator& communicator) {
     communicator.scan(pointer(send), pointer(receive), count, op.get(), chosen);
   });
@@ -258,7 +257,7 @@ void CommunicatorHandle::scan(Address send, Address receive, std::size_t count, 
 
 void CommunicatorHandle::exscan(Address send, Address receive, std::size_t count, const OperatorHandle& op,
                                 const std::string& algorithm) {
-  const Chosen chosen(Operation::scan, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::scan, algorithm);
   call([&](Communicator& communicator) {
     communicator.exscan(pointer(send), pointer(receive), count, op.get(), chosen);
   });
@@ -266,7 +265,7 @@ void CommunicatorHandle::exscan(Address send, Address receive, std::size_t count
 
 void CommunicatorHandle::reduce_scatter_block(Address send, Address receive, std::size_t count,
                                               const OperatorHandle& op, const std::string& algorithm) {
-  const Chosen chosen(Operation::reduce_scatter, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::reduce_scatter, algorithm);
   call([&](Communicator& communicator) {
     communicator.reduce_scatter_block(pointer(send), pointer(receive), count, op.get(), chosen);
   });
@@ -274,7 +273,7 @@ void CommunicatorHandle::reduce_scatter_block(Address send, Address receive, std
 
 void CommunicatorHandle::gather(Address send, Address receive, std::size_t bytes, int root,
                                 const std::string& algorithm) {
-  const Chosen chosen(Operation::gather, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::gather, algorithm);
   call([&](Communicator& communicator) {
     communicator.gather(pointer(send), pointer(receive), bytes, root, chosen);
   });
@@ -282,7 +281,7 @@ void CommunicatorHandle::gather(Address send, Address receive, std::size_t bytes
 
 void CommunicatorHandle::scatter(Address send, Address receive, std::size_t bytes, int root,
                                  const std::string& algorithm) {
-  const Chosen chosen(Operation::scatter, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::scatter, algorithm);
   call([&](Communicator& communicator) {
     communicator.scatter(pointer(send), pointer(receive), bytes, root, chosen);
   });
@@ -290,7 +289,7 @@ void CommunicatorHandle::scatter(Address send, Address receive, std::size_t byte
 
 void CommunicatorHandle::allgather(Address send, Address receive, std::size_t bytes,
                                    const std::string& algorithm) {
-  const Chosen chosen(Operation::allgather, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::allgather, algorithm);
   call([&](Communicator& communicator) {
     communicator.allgather(pointer(send), pointer(receive), bytes, chosen);
   });
@@ -298,7 +297,7 @@ void CommunicatorHandle::allgather(Address send, Address receive, std::size_t by
 
 void CommunicatorHandle::alltoall(Address send, Address receive, std::size_t bytes,
                                   const std::string& algorithm) {
-  const Chosen chosen(Operation::alltoall, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::alltoall, algorithm);
   call([&](Communicator& communicator) {
     communicator.alltoall(pointer(send), pointer(receive), bytes, chosen);
   });
@@ -307,7 +306,7 @@ void CommunicatorHandle::alltoall(Address send, Address receive, std::size_t byt
 void CommunicatorHandle::reduce_scatter(Address send, Address receive, const Sizes& counts,
                                         const OperatorHandle& op, const std::string& algorithm) {
   check_sizes(counts, size_);
-  const Chosen chosen(Operation::reduce_scatter, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::reduce_scatter, algorithm);
   call([&](Communicator& communicator) {
     communicator.reduce_scatter(pointer(send), pointer(receive), counts.data(), op.get(), chosen);
   });
@@ -317,7 +316,7 @@ void CommunicatorHandle::gatherv(Address send, std::size_t bytes, Address receiv
                                  const Sizes& displacements, int root, const std::string& algorithm) {
   check_sizes(counts, size_);
   check_sizes(displacements, size_);
-  const Chosen chosen(Operation::gather, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::gather, algorithm);
   call([&](Communicator& communicator) {
     communicator.gatherv(pointer(send), bytes, pointer(receive), counts.data(), displacements.data(), root,
                          chosen);
@@ -329,7 +328,7 @@ void CommunicatorHandle::scatterv(Address send, const Sizes& counts, const Sizes
                                   const std::string& algorithm) {
   check_sizes(counts, size_);
   check_sizes(displacements, size_);
-  const Chosen chosen(Operation::scatter, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::scatter, algorithm);
   call([&](Communicator& communicator) {
     communicator.scatterv(pointer(send), counts.data(), displacements.data(), pointer(receive), bytes, root,
                           chosen);
@@ -340,7 +339,7 @@ void CommunicatorHandle::allgatherv(Address send, std::size_t bytes, Address rec
                                     const Sizes& displacements, const std::string& algorithm) {
   check_sizes(counts, size_);
   check_sizes(displacements, size_);
-  const Chosen chosen(Operation::allgather, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::allgather, algorithm);
   call([&](Communicator& communicator) {
     communicator.allgatherv(pointer(send), bytes, pointer(receive), counts.data(), displacements.data(),
                             chosen);
@@ -354,7 +353,7 @@ void CommunicatorHandle::alltoallv(Address send, const Sizes& send_counts, const
   check_sizes(send_displacements, size_);
   check_sizes(counts, size_);
   check_sizes(displacements, size_);
-  const Chosen chosen(Operation::alltoall, algorithm);
+  const AlgorithmSpec* const chosen = named(Operation::alltoall, algorithm);
   call([&](Communicator& communicator) {
     communicator.alltoallv(pointer(send), send_counts.data(), send_displacements.data(), pointer(receive),
                            counts.data(), displacements.data(), chosen);

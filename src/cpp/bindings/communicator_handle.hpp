@@ -135,12 +135,20 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   auto call(Function&& function) -> decltype(function(std::declval<Communicator&>()));
 
   std::shared_ptr<CommunicatorHandle> part(std::unique_ptr<Communicator> communicator);
+  /// The algorithm of a call, if the caller names one; else null. Good until the next such call.
+  const AlgorithmSpec* named(Operation operation, const std::string& algorithm);
+  struct Named {
+    Operation operation;
+    std::string text;
+    std::unique_ptr<AlgorithmSpec> spec;
+  };
 
   Communicator* communicator_ = nullptr;
   std::unique_ptr<Communicator> own_;  // of a part
   int rank_ = 0;
   int size_ = 0;
   std::atomic<bool> busy_{false};
+  std::vector<Named> named_;
   std::shared_ptr<RankState> state_;
 };
 

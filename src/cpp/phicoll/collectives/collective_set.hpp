@@ -3,6 +3,7 @@
 // One rank's algorithms for the operations that move data: which serves a call, made at first use. The same
 // on a native and on a simulated rank; the way to shared memory is the owner's.
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -24,7 +25,8 @@ class CollectiveSet {
   struct Instance {
     std::unique_ptr<AnyCollective<Port>> algorithm;
     Port port;
-    AlgorithmSpec spec;  ///< in effect for the group's shape
+    AlgorithmSpec spec;          ///< in effect for the group's shape
+    std::uint64_t last_use = 0;  ///< the owner's number of the last call that it served
 
     void operator()(const Call& call) { (*algorithm)(port, call); }
   };
@@ -42,11 +44,25 @@ class CollectiveSet {
         return *known.instance;
     return resolve(facts);
   }
-  /// The same for an algorithm of the caller's choice, this time only.
+  /// The same for an algorithm of the caller's choice, this time only. What was asked for before is found by
+  /// comparing specs, which takes a tenth of working out what is in effect.
   Instance& find(const CallFacts& facts, const AlgorithmSpec& spec) {
     if (spec.name == "auto") return instance_of(facts.operation, automatic(facts).spec);
-    family(facts.operation).check_fit(spec, *shape_, facts);
-    return instance_of(facts.operation, spec);
+    std::vector<Given>& given = given_[static_cast<std::size_t>(facts.operation)];
+    for (const Given& one : given)
+      if (one.kind == kind_of(facts) && same(one.spec, spec)) return *one.instance;
+    family(facts.operation)
+        .check_fit(spec, *shape_, facts);  // hangs on the kind of the call, not on its size
+    Instance& instance = instance_of(facts.operation, spec);
+    if (given.size() == most_given) given.erase(given.begin());
+    given.push_back(Given{spec, kind_of(facts), &instance});
+    return instance;
+  }
+  /// Those that were made and have not ended: operation, a space, the spec in effect; in the order of making.
+  std::vector<std::string> in_use() const {
+    std::vector<std::string> names;
+    for (const auto& made : made_) names.push_back(made.first);
+    return names;
   }
   /// What find takes from now on: `auto` or an algorithm.
   void select(Operation operation, AlgorithmSpec spec) {
@@ -57,7 +73,17 @@ class CollectiveSet {
   /// Ends every instance. Its shared memory is the owner's to give back.
   void clear() {
     for (auto& known : known_) known.clear();
+    for (auto& given : given_) given.clear();
     made_.clear();
+  }
+  /// Ends one of them; a later call that it would serve makes another.
+  void end(const Instance& one) {
+    const auto of_this = [&one](const auto& found) { return found.instance == &one; };
+    for (auto& known : known_) known.erase(std::remove_if(known.begin(), known.end(), of_this), known.end());
+    for (auto& given : given_) given.erase(std::remove_if(given.begin(), given.end(), of_this), given.end());
+    made_.erase(std::remove_if(made_.begin(), made_.end(),
+                               [&one](const auto& made) { return made.second.get() == &one; }),
+                made_.end());
   }
   /// What would be taken for such a call, and why.
   AlgorithmChoice chosen(const CallFacts& facts) const {
@@ -80,6 +106,17 @@ class CollectiveSet {
     unsigned kind;
     Instance* instance;
   };
+  // What callers chose themselves.
+  struct Given {
+    AlgorithmSpec spec;
+    unsigned kind;
+    Instance* instance;
+  };
+  static constexpr std::size_t most_given = 16;  // of an operation; a caller has a few
+  static bool same(const AlgorithmSpec& a, const AlgorithmSpec& b) {
+    return a.name == b.name && a.values == b.values && a.has_wait == b.has_wait &&
+           (!a.has_wait || a.wait == b.wait);
+  }
 
   [[gnu::noinline, gnu::cold]] Instance& resolve(const CallFacts& facts) {
     const AlgorithmChoice choice = chosen(facts);
@@ -103,6 +140,7 @@ class CollectiveSet {
   Make make_;
   std::size_t most_;
   std::array<std::vector<Known>, operations> known_;
+  std::array<std::vector<Given>, operations> given_;
   std::array<AlgorithmSpec, operations> selected_;
   std::vector<std::pair<std::string, std::unique_ptr<Instance>>> made_;
 };

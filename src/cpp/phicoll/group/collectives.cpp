@@ -1,5 +1,6 @@
 #include "phicoll/group/collectives.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 
@@ -40,12 +41,46 @@ Collectives::~Collectives() {
 
 void Collectives::release() {
   set_.clear();
-  for (const Region::Block& block : blocks_) owner_->give_back(block);
-  blocks_.clear();
+  for (const Placed& placed : placed_at_) owner_->give_back(placed.block);
+  placed_at_.clear();
 }
 
 void Collectives::give_back_to(Region& region) const {
-  for (const Region::Block& block : blocks_) region.give_back(block);
+  for (const Placed& placed : placed_at_) region.give_back(placed.block);
+}
+
+// Ranks agree on who ends without a word. What they compare are numbers of calls: each rank counts the
+// collective calls of the communicator that it has begun (Communicator::calls), all make the same calls in
+// the same order, and all find the same algorithm for each of them (CallFacts are what all know alike). So
+// when they come here, in the same call, the same algorithms are in use with the same numbers, made in the
+// same order, in the same places. Clocks, or what only one rank sees, would not do.
+void Collectives::make_room(const Region& region, std::size_t bytes) {
+  Region trial = region;
+  if (trial.fits(bytes)) return;
+  std::vector<Placed> oldest = placed_at_;
+  const auto last_use = [](const Placed& placed) {
+    return placed.instance != nullptr ? placed.instance->last_use : 0;
+  };
+  std::stable_sort(oldest.begin(), oldest.end(),
+                   [&](const Placed& a, const Placed& b) { return last_use(a) < last_use(b); });
+  std::size_t enough = 0;
+  while (enough < oldest.size() && !trial.fits(bytes)) trial.give_back(oldest[enough++].block);
+  oldest.resize(enough);
+  // Throws where there is no room even so. What is free has to be in one piece: whose memory is not where
+  // that piece will be may stay.
+  const Region::Block place = trial.take(bytes);
+  const auto elsewhere = [&](const Placed& placed) {
+    return placed.block.offset + placed.block.bytes <= place.offset ||
+           placed.block.offset >= place.offset + place.bytes;
+  };
+  oldest.erase(std::remove_if(oldest.begin(), oldest.end(), elsewhere), oldest.end());
+  for (const Placed& gone : oldest) {
+    if (gone.instance != nullptr) set_.end(*gone.instance);
+    owner_->give_back(gone.block);
+    placed_at_.erase(std::find_if(placed_at_.begin(), placed_at_.end(), [&](const Placed& placed) {
+      return placed.block.offset == gone.block.offset;
+    }));
+  }
 }
 
 void Collectives::select(Operation operation, const std::string& spec) {
@@ -66,12 +101,14 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
   placed_ = false;
   const Region::Block block =
       owner_->take_zeroed(family(operation).footprint(spec, owner_->shape()), placed ? &place_ : nullptr);
-  blocks_.push_back(block);
+  placed_at_.push_back(Placed{nullptr, block});
   try {
     const Setup setup{owner_->rank(), owner_->shape(), owner_->region() + block.offset};
-    return std::unique_ptr<Set::Instance>(
+    std::unique_ptr<Set::Instance> instance(
         new Set::Instance{make_native(operation, spec, setup),
                           owner_->make_port(spec.has_wait ? spec.wait : owner_->wait_policy()), spec});
+    placed_at_.back().instance = instance.get();
+    return instance;
   } catch (const std::exception& error) {
     // This rank's own trouble (its heap is full): the others have the algorithm and would wait in it.
     owner_->control().break_group(owner_->rank(), error.what());
@@ -81,6 +118,7 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
 
 void Collectives::run(const CallFacts& facts, const Call& call, const AlgorithmSpec* spec) {
   Set::Instance& instance = __builtin_expect(spec == nullptr, 1) ? set_.find(facts) : set_.find(facts, *spec);
+  instance.last_use = owner_->calls_;
   try {
     instance(call);
   } catch (const BrokenGroupError&) {

@@ -31,8 +31,13 @@ class Collectives {
   void select_at(Operation operation, const std::string& spec, std::size_t place);
   /// Ends every algorithm in use, which gives its memory back; a later call makes its own again.
   void release();
+  /// The algorithms that have memory: operation, a space, the spec in effect; in the order of making.
+  std::vector<std::string> in_use() const { return set_.in_use(); }
   /// Marks the memory of every algorithm in use as free in `region`, a copy of the owner's.
   void give_back_to(Region& region) const;
+  /// Ends algorithms until `bytes` have room in the owner's `region`: who was used longest ago first, and
+  /// nobody whose memory is not needed. Throws ResourceError without effect where all of them would not do.
+  void make_room(const Region& region, std::size_t bytes);
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
 
@@ -42,12 +47,16 @@ class Collectives {
 
  private:
   using Set = CollectiveSet<NativePort>;
+  struct Placed {
+    const Set::Instance* instance;  // null where it could not be made
+    Region::Block block;
+  };
   std::unique_ptr<Set::Instance> make(Operation operation, const AlgorithmSpec& spec);
 
   Communicator* owner_;
   Set set_;
-  std::vector<Region::Block> blocks_;
-  std::size_t place_ = 0;  // of the next instance, where it is placed
+  std::vector<Placed> placed_at_;  // in the order of making
+  std::size_t place_ = 0;          // of the next instance, where it is placed
   bool placed_ = false;
 };
 

@@ -99,19 +99,10 @@ void Communicator::sync() {
 }
 
 // Algorithms stay when they were used once, as the next call may need them again. Where one more has no room
-// all others go; who is called again is made again. What is taken is known to all ranks alike, so all do the
-// same, and take_zeroed waits until nobody is in a former use.
+// those used longest ago go; who is called again is made again. What is taken is known to all ranks alike, so
+// all do the same, and take_zeroed waits until nobody is in a former use.
 void Communicator::make_room(std::size_t bytes) {
-  Region trial = region_;
-  try {
-    trial.take(bytes);
-    return;
-  } catch (const ResourceError&) {
-    if (!collectives_) throw;
-  }
-  collectives_->give_back_to(trial);
-  trial.take(bytes);  // throws: without effect
-  collectives_->release();
+  if (collectives_) collectives_->make_room(region_, bytes);
 }
 
 // Memory that was never used is zero already, and peers that come first may write into it before this rank is

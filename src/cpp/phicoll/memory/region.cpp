@@ -30,6 +30,14 @@ Region::Block Region::take(std::size_t bytes) {
   refuse(wanted, largest);
 }
 
+bool Region::fits(std::size_t bytes) const {
+  if (bytes > bytes_) return false;
+  const std::size_t wanted = round_up(bytes == 0 ? 1 : bytes, arch::stride_bytes);
+  for (const auto& hole : free_)
+    if (hole.second >= round_up(hole.first, arch::stride_bytes) - hole.first + wanted) return true;
+  return false;
+}
+
 void Region::refuse(std::size_t wanted, std::size_t largest) const {
   throw ResourceError(
       "memory_limit: " + std::to_string(wanted) + " bytes of the group's shared memory are needed and " +

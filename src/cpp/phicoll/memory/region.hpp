@@ -24,6 +24,8 @@ class Region {
   /// ArgumentError("place").
   Block take_at(std::size_t offset, std::size_t bytes);
   void give_back(const Block& block);
+  /// Whether take would find room.
+  bool fits(std::size_t bytes) const;
   std::size_t bytes() const { return bytes_; }
 
  private:

@@ -1,0 +1,175 @@
+// Room in a group's memory for the algorithms of its collectives: who stays, who ends, and how an algorithm
+// that was used before is found again.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/operators.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+
+namespace phicoll {
+namespace {
+
+void expect(bool holds, const std::string& what) {
+  if (!holds) throw Error("check: " + what);
+}
+
+AlgorithmSpec broadcast_by(const std::string& text) {
+  return family(Operation::broadcast).parse(text);
+}
+
+GroupOptions small_memory() {
+  GroupOptions options;
+  options.memory_limit = std::size_t{4} << 20;
+  return options;
+}
+
+// Of 4 MB, two have room that take 1.5 MB, and three do not.
+std::vector<AlgorithmSpec> that_do_not_all_fit() {
+  return {broadcast_by("centralized:region=1600000"), broadcast_by("double-buffered:region=1500000"),
+          broadcast_by("ring:cell=4096:cells=256"), broadcast_by("centralized:region=700000"),
+          broadcast_by("double-buffered:region=300000")};
+}
+
+// Ranks end and make algorithms in the same calls, in the same places, without a word.
+TEST(Room, AThousandCallsOfMoreThanFitsFindTheirMemory) {
+  const std::vector<AlgorithmSpec> specs = that_do_not_all_fit();
+  const auto calls = [&](Communicator& comm) {
+    std::uint64_t state = 12345;
+    std::vector<std::int64_t> data(300);
+    for (int call = 0; call < 1024; ++call) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      const AlgorithmSpec& spec = specs[(state >> 40) % specs.size()];
+      const int root = static_cast<int>((state >> 20) % static_cast<unsigned>(comm.size()));
+      for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = comm.rank() == root ? call * 1000 + static_cast<int>(i) : -1;
+      comm.broadcast(data.data(), data.size() * sizeof data[0], root, &spec);
+      for (std::size_t i = 0; i < data.size(); ++i)
+        expect(data[i] == call * 1000 + static_cast<int>(i), spec.text());
+      if (call % 100 == 7) comm.barrier();
+      if (call % 100 == 9) {
+        std::int32_t one = 1;
+        std::int32_t all = 0;
+        comm.allreduce(&one, &all, 1, find_operator(Type::int32, Op::sum));
+        expect(all == comm.size(), "the sum");
+      }
+    }
+  };
+  ThreadGroup group(3, small_memory());
+  group.run(calls);
+  fork_and_run(2, small_memory(), calls);
+}
+
+TEST(Room, WhoWasUsedLongestAgoEndsAndNoMoreThanHaveTo) {
+  ThreadGroup group(2, small_memory());
+  group.run([&](Communicator& comm) {
+    const auto name = [&](const AlgorithmSpec& spec) {
+      return "broadcast " + family(Operation::broadcast).effective(spec, comm.shape()).text();
+    };
+    const auto there = [&](const AlgorithmSpec& spec) {
+      const std::vector<std::string> names = comm.collectives().in_use();
+      return std::count(names.begin(), names.end(), name(spec)) == 1;
+    };
+    std::int32_t x = 7;
+    const auto call = [&](const AlgorithmSpec& spec) {
+      comm.broadcast(&x, sizeof x, 0, &spec);
+      expect(there(spec), "who has just been called");
+    };
+    const AlgorithmSpec small = broadcast_by("ring:cell=256:cells=16");
+    const AlgorithmSpec often = broadcast_by("ring:cell=1024:cells=64");
+    call(small);
+    call(often);
+    for (int k = 0; k < 6; ++k) {
+      const AlgorithmSpec large = broadcast_by("centralized:region=" + std::to_string(1400000 + 1000 * k));
+      call(large);
+      call(often);
+      expect(there(large), "two fit beside the small ones");
+    }
+    expect(!there(broadcast_by("centralized:region=1400000")), "who was used longest ago");
+    expect(there(small), "who does not lie in the way");
+    expect(comm.collectives().in_use().size() == 4, "two large and two small ones");
+    // Two that fit beside each other do so in the end, and are not made again and again.
+    const AlgorithmSpec two[] = {broadcast_by("centralized:region=1500000"),
+                                 broadcast_by("centralized:region=1600000")};
+    for (int k = 0; k < 4; ++k) call(two[k % 2]);
+    for (int k = 0; k < 6; ++k) {
+      expect(there(two[k % 2]), "nobody takes it the room");
+      call(two[k % 2]);
+    }
+    // What can never fit is refused, and all of them stay.
+    const std::vector<std::string> before = comm.collectives().in_use();
+    const AlgorithmSpec larger = broadcast_by("ring:cell=1048576:cells=64");
+    try {
+      comm.broadcast(&x, sizeof x, 0, &larger);
+      expect(false, "64 MB in 4");
+    } catch (const ResourceError&) {
+    }
+    expect(comm.collectives().in_use() == before, "without effect");
+  });
+}
+
+TEST(Room, ARegionSaysWhetherItHasRoom) {
+  Region region(1024);
+  EXPECT_TRUE(region.fits(1024));
+  EXPECT_FALSE(region.fits(1025));
+  const Region::Block first = region.take(300);  // 384 in strides
+  region.take(200);
+  EXPECT_TRUE(region.fits(384));
+  EXPECT_FALSE(region.fits(385));
+  region.give_back(first);
+  EXPECT_TRUE(region.fits(1));
+  EXPECT_FALSE(region.fits(SIZE_MAX));
+}
+
+// A set whose instances do nothing, and that counts how many are made.
+struct NoPort {};
+struct Counted {
+  explicit Counted(const Shape& shape)
+      : set(shape, [this](Operation, const AlgorithmSpec& spec) {
+          ++made;
+          return std::unique_ptr<CollectiveSet<NoPort>::Instance>(
+              new CollectiveSet<NoPort>::Instance{nullptr, NoPort(), spec});
+        }) {}
+  int made = 0;
+  CollectiveSet<NoPort> set;
+};
+
+TEST(Room, TheSameTextFindsTheSameInstance) {
+  const Shape shape = place_ranks(2, uniform_machine(2, 1), Placement::compact);
+  Counted counted(shape);
+  CallFacts facts;
+  facts.operation = Operation::broadcast;
+  facts.bytes = 8;
+  const AlgorithmSpec ring = broadcast_by("ring:cell=4096");
+  const auto& first = counted.set.find(facts, ring);
+  facts.bytes = 1 << 20;
+  EXPECT_EQ(&counted.set.find(facts, broadcast_by("ring:cell=4096")), &first);
+  const auto& other = counted.set.find(facts, broadcast_by("ring:cell=8192"));
+  EXPECT_NE(&other, &first);
+  EXPECT_EQ(counted.made, 2);
+  // Many others in between: what is remembered of texts is limited, the instances are not.
+  for (int cells = 2; cells < 60; ++cells)
+    counted.set.find(facts, broadcast_by("ring:cells=" + std::to_string(cells)));
+  EXPECT_EQ(&counted.set.find(facts, ring), &first);
+  // Who has ended is not found again.
+  const int before = counted.made;
+  counted.set.end(first);
+  EXPECT_EQ(counted.set.find(facts, ring).spec.name, "ring");
+  EXPECT_EQ(counted.made, before + 1);
+  // A call of another kind is checked again, however often the text was given.
+  facts.operation = Operation::reduce;
+  facts.commutative = true;
+  const AlgorithmSpec tree = family(Operation::reduce).parse("local-store-tree");
+  counted.set.find(facts, tree);
+  facts.commutative = false;
+  EXPECT_THROW(counted.set.find(facts, tree), ArgumentError);
+}
+
+}  // namespace
+}  // namespace phicoll
