@@ -191,9 +191,11 @@ def test_a_warm_start_makes_levels_cheaper():
 
 
 def test_a_table_is_fast_and_shows_itself():
-    start = time.perf_counter()
-    tables = [optima.table(operation, ties="all") for operation in optima.OPERATIONS]
-    assert time.perf_counter() - start < 6  # 2 s each on an idle machine is the limit, 0.1 s what it takes
+    tables = []
+    for operation in optima.OPERATIONS:
+        start = time.process_time()  # the processor's time: other programs do not count
+        tables.append(optima.table(operation, ties="all"))
+        assert time.process_time() - start < 2, "it takes about 0.04"
     for found in tables:
         assert [one.ranks for one in found] == list(range(2, 245))
     frame = tables[0].to_pandas()
