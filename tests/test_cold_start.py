@@ -13,7 +13,7 @@ MACHINE = "xeon-phi-5110p"
 
 
 def simulate(operation: str, start: str | None, **options):
-    given = {"ranks": 30, "episodes": 5, "placement": "scatter", "progress": False, **options}
+    given = {"ranks": 30, "episodes": 5, "placement": "scatter", "skew_ns": 0, "progress": False, **options}
     return phicoll.sweep(operation, machine=MACHINE, definition="window", start=start, **given)
 
 
@@ -22,7 +22,7 @@ def simulate(operation: str, start: str | None, **options):
     [
         ("barrier", {"algorithm": "dissemination:ways=1"}),
         ("broadcast", {"algorithm": "model-tree", "sizes": 64}),
-        ("reduce", {"algorithm": "model-tree", "sizes": 64}),
+        ("reduce", {"algorithm": "send-receive-tree", "sizes": 64}),
         ("allreduce", {"algorithm": "recursive-doubling", "sizes": 64}),
     ],
 )
@@ -51,7 +51,7 @@ def test_a_run_with_another_start_is_not_gone_on_with(tmp_path):
     simulate("barrier", "evicted", save=path, **options)
     with pytest.raises(phicoll.ArgumentError) as refused:
         simulate("barrier", "warm", save=path, resume=True, **options)
-    assert refused.value.argument == "resume"
+    assert refused.value.argument == "start"
 
 
 def test_files_without_the_field_are_warm_or_what_their_settings_say(tmp_path):

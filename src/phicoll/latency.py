@@ -89,6 +89,7 @@ class LatencyMatrix:
         from phicoll.plots.latency_matrix import draw_latency_matrix, size_of
 
         figure = new_figure(*size_of(self))
+        figure.set_layout_engine("compressed")  # a square of fixed shape, nothing cut off beside it
         draw_latency_matrix(figure.add_subplot(), self)
         return figure
 

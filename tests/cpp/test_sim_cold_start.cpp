@@ -30,7 +30,6 @@ double barrier_ns(const Machine& machine, const std::string& text, int ranks, bo
   options.window = true;
   options.evicted = evicted;
   options.episodes = 30;
-  options.simulation.start_skew = 500;
   options.simulation.seed = 3;
   const Shape shape = place_on_machine(machine, ranks, "scatter");
   const BarrierRun run = simulate_barrier(machine, simulated_barrier(text), shape, options);
@@ -43,7 +42,6 @@ double collective_ns(const Machine& machine, Operation operation, const std::str
   options.window = true;
   options.evicted = evicted;
   options.episodes = 10;
-  options.simulation.start_skew = 500;
   const Shape shape = place_on_machine(machine, ranks, "scatter");
   const CollectiveRun run =
       simulate_collective(machine, operation, family(operation).parse(text), shape, bytes, options);
@@ -103,14 +101,23 @@ TEST(ColdStart, CostsABarrierAFetchFromMemoryEachRound) {
   }
 }
 
+// Equation 4.6: the root announces a message in a line that it fetches from memory, and so does each level.
+TEST(ColdStart, CostsABroadcastToOneRankAFetchFromMemory) {
+  const Machine machine = load_machine(phi);
+  const double memory = read_ns(machine, kernels::LineState::invalid);
+  const double warm = collective_ns(machine, Operation::broadcast, "flat", 2, 64, false);
+  const double cold = collective_ns(machine, Operation::broadcast, "flat", 2, 64, true);
+  EXPECT_NEAR(cold - warm, memory, 0.3 * memory) << warm << ", " << cold;
+}
+
 TEST(ColdStart, CostsCollectivesThatMoveDataMoreThanTheWarmOne) {
   const Machine machine = load_machine(phi);
   const struct {
     Operation operation;
     const char* text;
   } cases[] = {{Operation::broadcast, "model-tree"},
-               {Operation::broadcast, "flat"},
-               {Operation::reduce, "model-tree"},
+               {Operation::broadcast, "binomial"},
+               {Operation::reduce, "send-receive-tree"},
                {Operation::allreduce, "recursive-doubling"}};
   for (const auto& c : cases) {
     const double warm = collective_ns(machine, c.operation, c.text, 30, 64, false);

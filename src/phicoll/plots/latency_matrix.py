@@ -45,10 +45,11 @@ def draw_latency_matrix(ax: Axes, found: LatencyMatrix) -> Axes:
     # A span of one value would have no colours to tell apart.
     high = most if most > least else least + 1
     image = ax.imshow(matrix, cmap=colours, vmin=least, vmax=high, interpolation="nearest")
-    bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
-    bar.set_label("half a round trip of one line, ns", fontsize=8.5, color=INK)
-    bar.ax.tick_params(labelsize=8, colors=INK)
-    bar.outline.set_visible(False)
+    if most > least:
+        bar = ax.figure.colorbar(image, ax=ax, fraction=0.046, pad=0.03)
+        bar.set_label("half a round trip of one line, ns", fontsize=8.5, color=INK)
+        bar.ax.tick_params(labelsize=8, colors=INK)
+        bar.outline.set_visible(False)
 
     step = 1 if count <= TICKED else int(np.ceil(count / TICKED / 5.0) * 5)
     ticks = np.arange(0, count, step)
@@ -71,9 +72,8 @@ def draw_latency_matrix(ax: Axes, found: LatencyMatrix) -> Axes:
                 colour = "white" if dark else INK
                 ax.text(column, row, f"{ns:.0f}", ha="center", va="center", fontsize=8, color=colour)
     where = f"{found.machine}, simulated" if found.simulated else "this machine, measured"
-    ax.set_title(
-        f"{where}: {least:.0f} to {most:.0f} ns, median {np.median(found.pairs):.0f}",
-        loc="left",
-        fontsize=9.5,
-    )
+    span = f"{least:.0f} to {most:.0f} ns, median {np.median(found.pairs):.0f}"
+    if most == least:
+        span = f"half a round trip of one line\nbetween two CPUs: {least:.0f} ns"
+    ax.set_title(f"{where}: {span}", loc="left", fontsize=9.5)
     return ax
