@@ -1,5 +1,7 @@
 #include "phicoll/group/collectives.hpp"
 
+#include <time.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
@@ -7,6 +9,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/native_collectives.hpp"
+#include "phicoll/os/membarrier.hpp"
 
 namespace phicoll {
 
@@ -116,17 +119,56 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
   }
 }
 
-void Collectives::run(const CallFacts& facts, const Call& call, const AlgorithmSpec* spec) {
+// An exception takes this rank out of a call whose peers have its buffers' addresses. The caller frees them
+// as it unwinds, so it must not get the exception before nobody reads or writes them any more; the others
+// must not do so to this rank's, either, which is why it says first that it touches nobody's.
+//
+// The group is broken by now. A peer that is in this call leaves it: it finishes the copy that it is at, sees
+// the break where it waits next, and says that it is done (release; seen here with acquire, so that its reads
+// come before the free). A peer that is not yet in it notes the call and then looks whether the group is
+// broken, without a fence between the two (it would cost every call some 20 ns); the barrier that this rank
+// issues on all CPUs stands in for it: either the note is seen here, or the peer sees the break and touches
+// nothing. A peer that has left the call, or is at another one, has no use for these buffers.
+//
+// The wait has an end, as the peer may be killed, stopped or in an operator that never returns. Between
+// processes it is short: a killed rank never says that it is done, and what others read and write through the
+// kernel or in the group's own memory faults nobody.
+void Collectives::leave_half_done(std::uint64_t call) {
+  CallBoard* const board = owner_->board_;
+  if (board == nullptr) return;
+  const Control& control = owner_->control();
+  const int own = owner_->rank();
+  board->done(own, call);
+  const auto nap = [](std::int64_t ns) {
+    const timespec time = {0, static_cast<long>(ns)};
+    nanosleep(&time, nullptr);
+  };
+  // Where there is no such barrier a store is seen long before this.
+  if (!os::membarrier_all(control.shared())) nap(1000000);
+  constexpr std::int64_t step_ns = 100000;
+  std::int64_t left_ns = control.shared() ? std::int64_t{200000000} : std::int64_t{10000000000};
+  for (int r = 0; r < owner_->size(); ++r)
+    for (; r != own && board->inside(r, call) && left_ns > 0; left_ns -= step_ns) nap(step_ns);
+}
+
+void Collectives::run(const CallFacts& facts, const Call& call, const AlgorithmSpec* spec,
+                      std::uint64_t number) {
   Set::Instance& instance = __builtin_expect(spec == nullptr, 1) ? set_.find(facts) : set_.find(facts, *spec);
-  instance.last_use = owner_->calls_;
+  instance.last_use = number;
   try {
     instance(call);
   } catch (const BrokenGroupError&) {
+    leave_half_done(number);
     throw;
   } catch (const std::exception& error) {
     // The operator's, or the interrupt hook's. This rank leaves in the middle of the call.
     const std::string text = error.what();
     owner_->fail("raised " + text.substr(0, text.find('\n')));
+    leave_half_done(number);
+    throw;
+  } catch (...) {
+    owner_->fail("raised something that is not an exception");
+    leave_half_done(number);
     throw;
   }
 }

@@ -41,9 +41,9 @@ class Collectives {
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
 
-  /// Runs a call. `spec`: this time only by that algorithm, else as selected. An exception of the caller's
-  /// operator breaks the group: the others wait for what this rank did not do.
-  void run(const CallFacts& facts, const Call& call, const AlgorithmSpec* spec);
+  /// Runs the call number `number`. `spec`: this time only by that algorithm, else as selected. An exception
+  /// of the caller's operator breaks the group: the others wait for what this rank did not do.
+  void run(const CallFacts& facts, const Call& call, const AlgorithmSpec* spec, std::uint64_t number);
 
  private:
   using Set = CollectiveSet<NativePort>;
@@ -51,6 +51,9 @@ class Collectives {
     const Set::Instance* instance;  // null where it could not be made
     Region::Block block;
   };
+  /// Before an exception leaves the call number `call`: waits, not for ever, until no peer reads or writes
+  /// this rank's buffers in it. The group is broken.
+  void leave_half_done(std::uint64_t call);
   std::unique_ptr<Set::Instance> make(Operation operation, const AlgorithmSpec& spec);
 
   Communicator* owner_;

@@ -101,10 +101,11 @@ class alignas(arch::stride_bytes) Communicator {
 
   // --- data. Every function is collective: all ranks call the same ones in the same order with the same
   // root, counts and operator. Sizes are in bytes, `count` in elements of the operator's type; any alignment.
-  // A null `send` means "in place" as in MPI: the rank's data is where its result will be. `algorithm`: this
-  // call by that one (Family::parse), on all ranks alike, instead of what is selected. What all ranks see
-  // alike (root, operator) is refused with ArgumentError and without effect; what one rank sees (its buffers)
-  // raises there and breaks the group. BrokenGroupError, TimeoutError as barrier().
+  // A null `send` means "in place" as in MPI: the rank's data is where its result will be; so does, in
+  // gather, scatter and allgather, a buffer that is exactly the rank's own block in the other one.
+  // `algorithm`: this call by that one (Family::parse), on all ranks alike, instead of what is selected. What
+  // all ranks see alike (root, operator) is refused with ArgumentError and without effect; what one rank sees
+  // (its buffers) raises there and breaks the group. BrokenGroupError, TimeoutError as barrier().
 
   /// The root's `bytes` at `buffer` to every rank's buffer.
   void broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm = nullptr);
@@ -205,7 +206,10 @@ class alignas(arch::stride_bytes) Communicator {
   void run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm);
   void check_root(int root) const;
   void check_buffer(const char* name, const void* pointer, std::size_t bytes);
+  std::size_t end_of(const char* name, const std::size_t* counts, const std::size_t* displacements);
   void check_apart(const void* send, std::size_t send_bytes, const void* receive, std::size_t receive_bytes);
+  Data own_block(const char* name, const void* part, std::size_t part_bytes, const void* blocks,
+                 std::size_t all, std::size_t offset, std::size_t own);
   [[noreturn]] void refuse_alone(const char* argument, const std::string& got, const std::string& allowed);
   void reduction(Operation operation, const void* send, void* receive, std::size_t count, const Operator& op,
                  bool exclusive, const AlgorithmSpec* algorithm);

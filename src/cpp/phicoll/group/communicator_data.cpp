@@ -1,6 +1,7 @@
 // The calls of a Communicator that move data: arguments checked and brought into the form that algorithms
 // take.
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -46,11 +47,33 @@ CallFacts facts_of(Operation operation, std::size_t bytes, const Operator& op) {
   return facts;
 }
 
-std::size_t end_of(int ranks, const std::size_t* counts, const std::size_t* displacements) {
-  std::size_t end = 0;
-  for (int r = 0; r < ranks; ++r)
-    if (counts[r] != 0 && displacements[r] + counts[r] > end) end = displacements[r] + counts[r];
-  return end;
+// Notes a call, and that it is over, however that comes.
+struct Inside {
+  Inside(CallBoard* calls, int own, std::uint64_t call, SignatureWord signature)
+      : board(calls), rank(own), number(call) {
+    if (board != nullptr) board->note(rank, number, signature);
+  }
+  ~Inside() {
+    if (board != nullptr) board->done(rank, number);
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+  CallBoard* board;
+  int rank;
+  std::uint64_t number;
+};
+
+/// What all ranks see alike: refused without effect.
+std::size_t sum_of(int ranks, const std::size_t* counts) {
+  std::size_t total = 0;
+  for (int r = 0; r < ranks; ++r) {
+    if (counts[r] > SIZE_MAX / 2 - total)
+      throw ArgumentError("counts", std::to_string(counts[r]) + " for rank " + std::to_string(r),
+                          "counts that fit into memory together");
+    total += counts[r];
+  }
+  return total;
 }
 
 }  // namespace
@@ -73,14 +96,15 @@ AlgorithmChoice Communicator::why(const CallFacts& facts) {
 }
 
 inline void Communicator::run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm) {
-  // A rank that only tells others may never wait, and would go on in a broken group.
-  if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
-  ++calls_;
   const SignatureWord signature = CallSignature::of(facts, call);
   call.tag = CallSignature::tag(signature);
-  if (board_ != nullptr) board_->note(rank_, calls_, signature);
+  const Inside inside(board_, rank_, ++calls_, signature);
+  // A rank that only tells others may never wait, and would go on in a broken group. Looked at behind the
+  // note: see Collectives::leave_half_done.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
   if (__builtin_expect(!collectives_, 0)) collectives();
-  collectives_->run(facts, call, algorithm);
+  collectives_->run(facts, call, algorithm, inside.number);
 }
 
 inline void Communicator::check_root(int root) const {
@@ -100,6 +124,22 @@ inline void Communicator::check_buffer(const char* name, const void* pointer, st
     refuse_alone(name, "null", "memory of " + std::to_string(bytes) + " bytes");
 }
 
+// Where the last of the blocks ends.
+std::size_t Communicator::end_of(const char* name, const std::size_t* counts,
+                                 const std::size_t* displacements) {
+  std::size_t end = 0;
+  for (int r = 0; r < size(); ++r) {
+    if (counts[r] == 0) continue;
+    if (displacements[r] > SIZE_MAX / 2 || counts[r] > SIZE_MAX / 2 - displacements[r])
+      refuse_alone(name,
+                   std::to_string(counts[r]) + " bytes at " + std::to_string(displacements[r]) +
+                       " for rank " + std::to_string(r),
+                   "blocks within the memory");
+    if (displacements[r] + counts[r] > end) end = displacements[r] + counts[r];
+  }
+  return end;
+}
+
 inline void Communicator::check_apart(const void* send, std::size_t send_bytes, const void* receive,
                                       std::size_t receive_bytes) {
   const auto s = reinterpret_cast<std::uintptr_t>(send);
@@ -107,6 +147,21 @@ inline void Communicator::check_apart(const void* send, std::size_t send_bytes, 
   if (__builtin_expect(s < r + receive_bytes && r < s + send_bytes && send_bytes != 0 && receive_bytes != 0,
                        0))
     refuse_alone("receive", "memory that overlaps with send", "separate buffers, or in place");
+}
+
+// This rank's part beside the blocks of all: `part`, or where it is null its place among the blocks. A part
+// that is exactly there means the same; any other overlap is refused, and so is another size than the
+// block's.
+Data Communicator::own_block(const char* name, const void* part, std::size_t part_bytes, const void* blocks,
+                             std::size_t all, std::size_t offset, std::size_t own) {
+  const auto place = reinterpret_cast<std::uintptr_t>(blocks) + offset;
+  if (part == nullptr || (part_bytes == own && reinterpret_cast<std::uintptr_t>(part) == place))
+    return data_at(blocks) + offset;
+  check_apart(part, part_bytes, blocks, all);
+  if (__builtin_expect(part_bytes != own, 0))
+    refuse_alone(name, std::to_string(part_bytes) + " bytes",
+                 "this rank's own count, " + std::to_string(own));
+  return data_at(part);
 }
 
 void Communicator::broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm) {
@@ -187,12 +242,12 @@ void Communicator::reduce_scatter_block(const void* send, void* receive, std::si
 void Communicator::reduce_scatter(const void* send, void* receive, const std::size_t* counts,
                                   const Operator& op, const AlgorithmSpec* algorithm) {
   std::vector<std::size_t> at(static_cast<std::size_t>(size()));
+  const std::size_t bytes = bytes_of(sum_of(size(), counts), op);
   std::size_t total = 0;
   for (int r = 0; r < size(); ++r) {
     at[static_cast<std::size_t>(r)] = total;
     total += counts[r];
   }
-  const std::size_t bytes = bytes_of(total, op);
   const std::size_t own = counts[rank_] * op.element_bytes;
   check_buffer("receive", receive, send != nullptr ? own : bytes);
   if (send != nullptr) check_apart(send, bytes, receive, own);
@@ -211,12 +266,12 @@ void Communicator::gather(const void* send, void* receive, std::size_t bytes, in
                           const AlgorithmSpec* algorithm) {
   check_root(root);
   const std::size_t all = blocks_of(bytes, size());
+  const std::size_t offset = bytes * static_cast<std::size_t>(rank_);
   Call call;
   if (rank_ == root) {
     check_buffer("receive", receive, all);
-    if (send != nullptr) check_apart(send, bytes, receive, all);
     call.receive = data_at(receive);
-    call.send = send != nullptr ? data_at(send) : call.receive + bytes * static_cast<std::size_t>(rank_);
+    call.send = own_block("send", send, bytes, receive, all, offset, bytes);
   } else {
     check_buffer("send", send, bytes);
     call.send = data_at(send);
@@ -230,13 +285,12 @@ void Communicator::scatter(const void* send, void* receive, std::size_t bytes, i
                            const AlgorithmSpec* algorithm) {
   check_root(root);
   const std::size_t all = blocks_of(bytes, size());
+  const std::size_t offset = bytes * static_cast<std::size_t>(rank_);
   Call call;
   if (rank_ == root) {
     check_buffer("send", send, all);
-    if (receive != nullptr) check_apart(send, all, receive, bytes);
     call.send = data_at(send);
-    call.receive =
-        receive != nullptr ? data_at(receive) : call.send + bytes * static_cast<std::size_t>(rank_);
+    call.receive = own_block("receive", receive, bytes, send, all, offset, bytes);
   } else {
     check_buffer("receive", receive, bytes);
     call.receive = data_at(receive);
@@ -250,10 +304,9 @@ void Communicator::allgather(const void* send, void* receive, std::size_t bytes,
                              const AlgorithmSpec* algorithm) {
   const std::size_t all = blocks_of(bytes, size());
   check_buffer("receive", receive, all);
-  if (send != nullptr) check_apart(send, bytes, receive, all);
   Call call;
   call.receive = data_at(receive);
-  call.send = send != nullptr ? data_at(send) : call.receive + bytes * static_cast<std::size_t>(rank_);
+  call.send = own_block("send", send, bytes, receive, all, bytes * static_cast<std::size_t>(rank_), bytes);
   call.count = bytes;
   run(facts_of(Operation::allgather, bytes), call, algorithm);
 }
@@ -280,16 +333,10 @@ void Communicator::gatherv(const void* send, std::size_t send_bytes, void* recei
   check_root(root);
   Call call;
   if (rank_ == root) {
-    const std::size_t all = end_of(size(), counts, displacements);
+    const std::size_t all = end_of("receive", counts, displacements);
     check_buffer("receive", receive, all);
-    if (send != nullptr) {
-      check_apart(send, send_bytes, receive, all);
-      if (send_bytes != counts[root])
-        refuse_alone("send", std::to_string(send_bytes) + " bytes",
-                     "the root's own count, " + std::to_string(counts[root]));
-    }
     call.receive = data_at(receive);
-    call.send = send != nullptr ? data_at(send) : call.receive + displacements[rank_];
+    call.send = own_block("send", send, send_bytes, receive, all, displacements[rank_], counts[rank_]);
     call.count = counts[rank_];
     call.counts = counts;
     call.displacements = displacements;
@@ -311,16 +358,11 @@ void Communicator::scatterv(const void* send, const std::size_t* counts, const s
   check_root(root);
   Call call;
   if (rank_ == root) {
-    const std::size_t all = end_of(size(), counts, displacements);
+    const std::size_t all = end_of("send", counts, displacements);
     check_buffer("send", send, all);
-    if (receive != nullptr) {
-      check_apart(send, all, receive, receive_bytes);
-      if (receive_bytes != counts[root])
-        refuse_alone("receive", std::to_string(receive_bytes) + " bytes",
-                     "the root's own count, " + std::to_string(counts[root]));
-    }
     call.send = data_at(send);
-    call.receive = receive != nullptr ? data_at(receive) : call.send + displacements[rank_];
+    call.receive =
+        own_block("receive", receive, receive_bytes, send, all, displacements[rank_], counts[rank_]);
     call.count = counts[rank_];
     call.counts = counts;
     call.displacements = displacements;
@@ -339,19 +381,12 @@ void Communicator::scatterv(const void* send, const std::size_t* counts, const s
 void Communicator::allgatherv(const void* send, std::size_t send_bytes, void* receive,
                               const std::size_t* counts, const std::size_t* displacements,
                               const AlgorithmSpec* algorithm) {
-  const std::size_t all = end_of(size(), counts, displacements);
+  const std::size_t total = sum_of(size(), counts);
+  const std::size_t all = end_of("receive", counts, displacements);
   check_buffer("receive", receive, all);
-  if (send != nullptr) {
-    check_apart(send, send_bytes, receive, all);
-    if (send_bytes != counts[rank_])
-      refuse_alone("send", std::to_string(send_bytes) + " bytes",
-                   "this rank's count, " + std::to_string(counts[rank_]));
-  }
-  std::size_t total = 0;
-  for (int r = 0; r < size(); ++r) total += counts[r];
   Call call;
   call.receive = data_at(receive);
-  call.send = send != nullptr ? data_at(send) : call.receive + displacements[rank_];
+  call.send = own_block("send", send, send_bytes, receive, all, displacements[rank_], counts[rank_]);
   call.count = counts[rank_];
   call.counts = counts;
   call.displacements = displacements;
@@ -363,7 +398,7 @@ void Communicator::allgatherv(const void* send, std::size_t send_bytes, void* re
 void Communicator::alltoallv(const void* send, const std::size_t* send_counts,
                              const std::size_t* send_displacements, void* receive, const std::size_t* counts,
                              const std::size_t* displacements, const AlgorithmSpec* algorithm) {
-  const std::size_t all = end_of(size(), counts, displacements);
+  const std::size_t all = end_of("receive", counts, displacements);
   check_buffer("receive", receive, all);
   std::vector<unsigned char> before;
   if (send == nullptr) {
@@ -374,7 +409,7 @@ void Communicator::alltoallv(const void* send, const std::size_t* send_counts,
       send = before.data();
     }
   }
-  const std::size_t sent = end_of(size(), send_counts, send_displacements);
+  const std::size_t sent = end_of("send", send_counts, send_displacements);
   check_buffer("send", send, sent);
   check_apart(send, sent, receive, all);
   if (send_counts[rank_] != counts[rank_])

@@ -5,6 +5,7 @@
 namespace phicoll {
 
 constexpr unsigned CallBoard::remembered;
+constexpr std::uint64_t CallBoard::is_done;
 
 namespace {
 std::atomic<CallBoard::Describe> describe_signature{nullptr};
@@ -23,16 +24,17 @@ void CallBoard::set_describe(Describe describe) {
 /// Whether `rank` has noted its call number `call` and not yet something else in its place.
 bool CallBoard::read(int rank, std::uint64_t call, SignatureWord* signature) const {
   const Entry& entry = calls_of(rank).last[call % remembered];
-  if (entry.call.atomic().load(std::memory_order_acquire) != call) return false;
+  if (number(entry.call.atomic().load(std::memory_order_acquire)) != call) return false;
   // Acquire: where this is already the next call's signature, the number is seen to have changed.
   *signature = entry.signature.atomic().load(std::memory_order_acquire);
-  return entry.call.atomic().load(std::memory_order_relaxed) == call;
+  return number(entry.call.atomic().load(std::memory_order_relaxed)) == call;
 }
 
 bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found) const {
   bool any = false;
   for (unsigned slot = 0; slot < remembered; ++slot) {
-    const std::uint64_t call = calls_of(rank).last[slot].call.atomic().load(std::memory_order_relaxed);
+    const std::uint64_t call =
+        number(calls_of(rank).last[slot].call.atomic().load(std::memory_order_relaxed));
     if (call == 0 || (any && call >= found->call)) continue;
     SignatureWord own = 0;
     SignatureWord theirs = 0;

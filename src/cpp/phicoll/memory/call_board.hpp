@@ -43,9 +43,21 @@ class CallBoard {
     entry.signature.atomic().store(signature, std::memory_order_release);
     entry.call.atomic().store(call, std::memory_order_release);
   }
+  /// `rank` is through with its call number `call`, which it has noted: it touches no other rank's memory any
+  /// more in that call.
+  void done(int rank, std::uint64_t call) {
+    // Release: who sees it may free what this rank has read.
+    calls_of(rank).last[call % remembered].call.atomic().store(call | is_done, std::memory_order_release);
+  }
+  /// Whether `rank` has noted its call number `call`, no barrier, and is not through with it.
+  bool inside(int rank, std::uint64_t call) const {
+    const Entry& entry = calls_of(rank).last[call % remembered];
+    return entry.call.atomic().load(std::memory_order_acquire) == call &&
+           entry.signature.atomic().load(std::memory_order_relaxed) != 0;
+  }
   /// Notes the call as a barrier unless it was noted already.
   void note_barrier(int rank, std::uint64_t call) {
-    if (calls_of(rank).last[call % remembered].call.atomic().load(std::memory_order_relaxed) != call)
+    if (number(calls_of(rank).last[call % remembered].call.atomic().load(std::memory_order_relaxed)) != call)
       note(rank, call, 0);
   }
   /// Compares what `rank` has noted with what all others have: the earliest call in which two differ.
@@ -58,8 +70,11 @@ class CallBoard {
   static void set_describe(Describe describe);
 
  private:
+  static constexpr std::uint64_t is_done = std::uint64_t{1} << 63;
+  static std::uint64_t number(std::uint64_t call) { return call & ~is_done; }
+
   struct Entry {
-    Word<std::uint64_t> call;
+    Word<std::uint64_t> call;  // its number, with is_done
     Word<std::uint64_t> signature;
   };
   struct alignas(arch::stride_bytes) Calls {
