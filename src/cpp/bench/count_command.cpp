@@ -1,5 +1,8 @@
-#include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "bench/arguments.hpp"
 #include "bench/commands.hpp"
@@ -7,7 +10,10 @@
 #include "phicoll/measure/json.hpp"
 #include "phicoll/measure/settings.hpp"
 #if defined(PHICOLL_HAVE_SIM)
+#include "phicoll/measure/work.hpp"
 #include "phicoll/sim/count_barrier.hpp"
+#include "phicoll/sim/sim_collectives.hpp"
+#include "phicoll/sim/sim_program.hpp"
 #endif
 
 namespace phicoll {
@@ -28,53 +34,133 @@ std::pair<int, int> parse_machine(const std::string& text) {
   return {cores, contexts};
 }
 
+using measure::JsonObject;
+
+// What is counted, whatever the operation.
+struct Subject {
+  measure::Work work;
+  AlgorithmSpec spec;
+
+  AlgorithmSpec effective(const Shape& shape) const {
+    return work.moves_data() ? sim::effective_collective(spec, shape, work.facts())
+                             : effective_barrier(spec, shape);
+  }
+  Counts count(const Shape& shape) const {
+    return work.moves_data()
+               ? sim::count_collective(work.operation, spec, shape, work.bytes, work.type, work.op)
+               : count_barrier(spec, shape);
+  }
+};
+
+// Sizes by algorithms; a barrier has no size.
+std::vector<Subject> subjects_of(const Arguments& arguments) {
+  if (arguments.alone().size() != 1)
+    throw ArgumentError("operation", std::to_string(arguments.alone().size()) + " words",
+                        "one: barrier, broadcast, allreduce, ...");
+  measure::Work work;
+  work.operation = measure::parse_operation(arguments.alone()[0]);
+  const std::string names = arguments.text("--algorithm", "all");
+  std::vector<Subject> subjects;
+  if (!work.moves_data()) {
+    for (const char* const option : {"--size", "--type", "--op"})
+      if (arguments.has(option)) throw ArgumentError(option + 2, "a value", "none for a barrier");
+    for (const AlgorithmSpec& spec : parse_barriers(names)) subjects.push_back(Subject{work, spec});
+    return subjects;
+  }
+  if (work.reduces()) {
+    work.type = parse_type(arguments.text("--type", "float32"));
+    work.op = parse_op(arguments.text("--op", "sum"));
+  }
+  for (const std::uint64_t bytes : measure::parse_sizes(arguments.text("--size", "4K"))) {
+    work.bytes = bytes;
+    measure::check_work(work);
+    for (const AlgorithmSpec& spec : family(work.operation).parse_list(names))
+      subjects.push_back(Subject{work, spec});
+  }
+  return subjects;
+}
+
+void print_head(const Subject& subject) {
+  if (subject.work.moves_data())
+    std::printf("%-44s %9s %7s %7s %10s %12s %14s %14s\n", to_string(subject.work.operation), "bytes",
+                "rounds", "steps", "transfers", "bytes read", "bytes between", "notifications");
+  else
+    std::printf("%-44s %7s %7s %14s %10s %7s\n", "barrier", "rounds", "chain", "notifications", "core edges",
+                "lines");
+}
+
+void print_row(const Subject& subject, const std::string& effective, const Counts& counts) {
+  const auto number = [](std::int64_t value) { return static_cast<long long>(value); };
+  if (subject.work.moves_data())
+    std::printf("%-44s %9llu %7lld %7lld %10lld %12lld %14lld %14lld\n", effective.substr(0, 44).c_str(),
+                static_cast<unsigned long long>(subject.work.bytes), number(counts.rounds),
+                number(counts.steps), number(counts.transfers), number(counts.bytes_read),
+                number(counts.bytes_between), number(counts.notifications));
+  else
+    std::printf("%-44s %7lld %7lld %14lld %10lld %7lld\n", effective.substr(0, 44).c_str(),
+                number(counts.rounds), number(counts.longest_chain), number(counts.notifications),
+                number(counts.edges_between_cores), number(counts.lines_written));
+}
+
+JsonObject record(const Subject& subject, const std::string& effective, const Counts& counts) {
+  JsonObject object;
+  object.add("operation", to_string(subject.work.operation))
+      .add("algorithm", subject.spec.name)
+      .add("spec", subject.spec.text())
+      .add("effective", effective)
+      .add("rounds", counts.rounds)
+      .add("longest_chain", counts.longest_chain)
+      .add("notifications", counts.notifications)
+      .add("edges", counts.edges)
+      .add("edges_between_cpus", counts.edges_between_cpus)
+      .add("edges_between_cores", counts.edges_between_cores)
+      .add("lines_written", counts.lines_written);
+  if (subject.work.moves_data())
+    object.add("size_bytes", static_cast<std::int64_t>(subject.work.bytes))
+        .add("transfers", counts.transfers)
+        .add("bytes_read", counts.bytes_read)
+        .add("bytes_written", counts.bytes_written)
+        .add("bytes_between", counts.bytes_between)
+        .add("combined", counts.combined)
+        .add("steps", counts.steps);
+  if (subject.work.reduces())
+    object.add("type", to_string(subject.work.type)).add("op", to_string(subject.work.op));
+  return object;
+}
+
 }  // namespace
 
 int count_command(const std::vector<std::string>& words) {
   const Arguments arguments(words, command_page("count"));
-  if (arguments.alone().size() != 1 || arguments.alone()[0] != "barrier")
-    throw ArgumentError("operation",
-                        arguments.alone().empty() ? "none" : "'" + arguments.alone().back() + "'", "barrier");
-  const std::vector<AlgorithmSpec> specs = parse_barriers(arguments.text("--algorithm", "all"));
+  const std::vector<Subject> subjects = subjects_of(arguments);
   const std::string machine = arguments.text("--machine", "60x4");
   const std::pair<int, int> size = parse_machine(machine);
   const std::vector<int> ranks =
       measure::parse_ranks(arguments.text("--ranks", std::to_string(size.first * size.second)));
   const Placement placement = parse_placement(arguments.text("--placement", "compact"));
+  const bool json = arguments.has("--json");
   std::vector<std::string> objects;
   for (const int count : ranks) {
     const Shape shape = place_ranks(count, uniform_machine(size.first, size.second), placement);
-    if (!arguments.has("--json"))
-      std::printf("%d ranks on %s contexts, %s\n%-44s %7s %7s %14s %10s %7s\n", count, machine.c_str(),
-                  to_string(placement), "barrier", "rounds", "chain", "notifications", "core edges", "lines");
-    for (const AlgorithmSpec& spec : specs) {
-      const Counts counts = count_barrier(spec, shape);
-      const std::string text = effective_barrier(spec, shape).text();
-      if (!arguments.has("--json"))
-        std::printf("%-44s %7lld %7lld %14lld %10lld %7lld\n", text.substr(0, 44).c_str(),
-                    static_cast<long long>(counts.rounds), static_cast<long long>(counts.longest_chain),
-                    static_cast<long long>(counts.notifications),
-                    static_cast<long long>(counts.edges_between_cores),
-                    static_cast<long long>(counts.lines_written));
-      objects.push_back(measure::JsonObject()
-                            .add("operation", "barrier")
-                            .add("algorithm", spec.name)
-                            .add("spec", spec.text())
-                            .add("effective", text)
-                            .add("machine", machine)
-                            .add("placement", to_string(placement))
-                            .add("ranks", count)
-                            .add("rounds", counts.rounds)
-                            .add("longest_chain", counts.longest_chain)
-                            .add("notifications", counts.notifications)
-                            .add("edges", counts.edges)
-                            .add("edges_between_cpus", counts.edges_between_cpus)
-                            .add("edges_between_cores", counts.edges_between_cores)
-                            .add("lines_written", counts.lines_written)
-                            .text());
+    if (!json) {
+      std::printf("%d ranks on %s contexts, %s\n", count, machine.c_str(), to_string(placement));
+      print_head(subjects.front());
     }
+    for (const Subject& subject : subjects) try {
+        const std::string effective = subject.effective(shape).text();
+        const Counts counts = subject.count(shape);
+        if (!json) print_row(subject, effective, counts);
+        objects.push_back(record(subject, effective, counts)
+                              .add("machine", machine)
+                              .add("placement", to_string(placement))
+                              .add("ranks", count)
+                              .text());
+      } catch (const ArgumentError& error) {
+        // Of several, who cannot serve such a call is left out.
+        if (subjects.size() == 1 || error.argument() != "algorithm") throw;
+      }
   }
-  if (arguments.has("--json")) {
+  if (json) {
     std::puts("[");
     for (std::size_t i = 0; i < objects.size(); ++i)
       std::printf("%s%s\n", objects[i].c_str(), i + 1 < objects.size() ? "," : "");

@@ -131,12 +131,23 @@ AlgorithmSpec effective_collective(const AlgorithmSpec& spec, const Shape& shape
 }
 
 std::vector<Cycles> CollectiveRun::times(bool window) const {
-  std::vector<Cycles> found = BarrierRun::times(window);
-  if (window) return found;
-  for (std::size_t e = 0; e < found.size(); ++e) {
-    const auto first = prepared.begin() + static_cast<std::ptrdiff_t>(e) * ranks;
-    found[e] = std::max<Cycles>(0, found[e] - *std::max_element(first, first + ranks));
+  if (window) return BarrierRun::times(true);
+  const auto at = [this](int episode, int rank) {
+    return static_cast<std::size_t>(episode) * static_cast<std::size_t>(ranks) +
+           static_cast<std::size_t>(rank);
+  };
+  Cycles whole = 0;
+  Cycles writing = 0;
+  for (int r = 0; r < ranks; ++r) {
+    Cycles of_rank = 0;
+    for (int e = 0; e < episodes; ++e) of_rank += prepared[at(e, r)];
+    writing = std::max(writing, of_rank);
+    if (episodes > 0)
+      whole = std::max(whole, exit[at(episodes - 1, r)] - started[static_cast<std::size_t>(r)]);
   }
+  std::vector<Cycles> found;
+  for (Cycles e = 0; e < episodes; ++e)
+    found.push_back((whole - writing) * (e + 1) / episodes - (whole - writing) * e / episodes);
   return found;
 }
 
@@ -193,6 +204,7 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
   run.entry.resize(ranks * static_cast<std::size_t>(options.episodes));
   run.exit.resize(run.entry.size());
   run.prepared.resize(run.entry.size());
+  run.started.resize(ranks);
   const auto variant_of = [&](int episode) { return options.fresh ? episode % 2 : 0; };
   const auto index_of = [&](int episode, std::size_t r) {
     return static_cast<std::size_t>(episode - options.warm_up) * ranks + r;
@@ -240,6 +252,7 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
       run.exit[index_of(episode, r)] = out;
     } else {
       run.start = std::max(run.start, out);
+      run.started[r] = out;
     }
   };
   if (options.window) {

@@ -49,8 +49,11 @@ struct CollectiveRun : BarrierRun {
   std::size_t twin_bytes = 0;  ///< the count argument of the backed twin that ran too
   int verified = 0;            ///< episodes whose results were compared on every rank, warm-up included
 
-  /// As BarrierRun's. Loop: less the longest time that a rank took for writing its data, which the loop
-  /// without the collective would take too.
+  std::vector<Cycles> started;  ///< when each rank left its last call before the reported ones
+  /// Window: as BarrierRun's. Loop: the slowest rank's time for its reported calls and for writing its data
+  /// before each, less the slowest rank's time for the writing alone, which the loop without the calls would
+  /// take too. Ranks go through a loop each at its own pace (the root of a ring is calls ahead while its
+  /// cells last), so that only the whole loop has a time; each call is given its share.
   std::vector<Cycles> times(bool window) const;
 };
 
