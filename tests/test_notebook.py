@@ -19,6 +19,7 @@ SIMULATED = {
     "rodchenko-2015": "xeon-phi-5110p",
     "velamati-2007": "sandy-bridge-e5-2670",
     "namashivayam-2014": "xeon-phi-se10p",
+    "ramos-hoefler-2013": "xeon-phi-5110p",
 }
 
 

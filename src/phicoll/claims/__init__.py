@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from phicoll.claims.counted import check_counts
 from phicoll.claims.data import check_data, wanted
+from phicoll.claims.modelled import MODELLED
 from phicoll.claims.native import check_native
 from phicoll.claims.statement import CANNOT, FAILS, HOLDS, UNRESOLVED, VERDICTS, Claim, Finding
 from phicoll.claims.statements import CLAIMS, DATA, SIMULATED, WAITING, claim
@@ -14,6 +15,7 @@ __all__ = [
     "DATA",
     "FAILS",
     "HOLDS",
+    "MODELLED",
     "SIMULATED",
     "UNRESOLVED",
     "VERDICTS",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phicoll.claims.modelled import MODELLED
 from phicoll.claims.statement import Claim
 
 __all__ = ["CLAIMS", "DATA", "SIMULATED", "WAITING", "claim"]
@@ -139,7 +140,7 @@ SIMULATED = {claim.number: claim for claim in _SIMULATED}
 
 def claim(number: str) -> Claim:
     """The statement with a number such as ``"000-20"``."""
-    return next(of for of in (CLAIMS, DATA, SIMULATED) if number in of)[number]
+    return next(of for of in (CLAIMS, DATA, SIMULATED, MODELLED) if number in of)[number]
 
 
 #: Statements on barriers that need what is not there yet, by the reason.

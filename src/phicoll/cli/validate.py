@@ -1,4 +1,4 @@
-"""``phicoll validate``: a simulated machine beside what its papers print."""
+"""``phicoll validate``: a simulated machine beside what its papers print, or the models beside what runs."""
 
 from __future__ import annotations
 
@@ -7,31 +7,44 @@ import sys
 from pathlib import Path
 
 from phicoll.cli.output import add_json, put, put_json
+from phicoll.errors import ArgumentError
 from phicoll.storage import check_writable
 from phicoll.validation import MACHINES, validate
 
 __all__ = ["add"]
 
+MODELS = "models"
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "validate", help="a simulated machine beside its papers: published, simulated, error, verdict"
+        "validate",
+        help="a simulated machine beside its papers, or the models beside what runs: error, verdict",
     )
     parser.add_argument(
         "machine",
         nargs="?",
         default=MACHINES[0],
-        help=f"{', '.join(MACHINES)}, perhaps with changes behind it (default: {MACHINES[0]})",
+        help=f"{', '.join(MACHINES)}, perhaps with changes behind it (default: {MACHINES[0]}); or {MODELS}",
     )
     parser.add_argument("--quick", action="store_true", help="few samples and seeds: a look, no verdicts")
     parser.add_argument("--seeds", type=int, metavar="N", help="judge order over seeds 1 to N (default: 20)")
     parser.add_argument("--page", metavar="FILE", help="a page in Markdown as well, its figures beside it")
+    parser.add_argument(
+        "--host",
+        metavar="FILE",
+        help=f"{MODELS}: this host's machine file; two of its threads are measured, too",
+    )
     add_json(parser)
     parser.set_defaults(function=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     page = check_writable(Path(arguments.page), "page") if arguments.page else None
+    if arguments.machine == MODELS:
+        return run_models(arguments, page)
+    if arguments.host:
+        raise ArgumentError("host", repr(arguments.host), f"phicoll validate {MODELS} --host FILE")
     found = validate(arguments.machine, quick=arguments.quick, seeds=arguments.seeds)
     if arguments.json:
         put_json(found.to_dict())
@@ -44,3 +57,17 @@ def run(arguments: argparse.Namespace) -> int:
         bad = ", ".join(q.name for q in found.calibrated if q.verdict != "holds")
         print(f"phicoll: calibrated and not within bounds: {bad}", file=sys.stderr)
     return 0 if found.good else 1
+
+
+def run_models(arguments: argparse.Namespace, page: Path | None) -> int:
+    from phicoll.validation.predictions import validate_models
+
+    found = validate_models(quick=arguments.quick, seeds=arguments.seeds, host=arguments.host)
+    if arguments.json:
+        put_json(found.to_dict())
+    else:
+        put(str(found))
+    if page is not None:
+        for path in found.page(page):
+            print(f"phicoll: wrote {path}", file=sys.stderr)
+    return 0

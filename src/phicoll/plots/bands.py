@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phicoll.errors import ArgumentError
 from phicoll.plots.canvas import new_figure
@@ -42,6 +43,13 @@ def draw_boxes(
         capprops={"color": colour, "linewidth": 0.9},
         zorder=3,
     )
+
+
+def whiskers(samples: NDArray[np.float64]) -> tuple[float, float]:
+    """The ends of a box plot's whiskers: samples beyond are not drawn, and must not size an axis."""
+    first, third = np.percentile(samples, (25, 75))
+    near = samples[(samples >= first - 1.5 * (third - first)) & (samples <= third + 1.5 * (third - first))]
+    return float(near.min()), float(near.max())
 
 
 def draw_bands(
@@ -94,7 +102,8 @@ def draw_bands(
             ax.bar(at, [high[0] - low[0]], bottom=low, width=gap * 0.9, color=colour, alpha=0.16, zorder=1)
         beside = (index - (len(names) - 1) / 2) * width
         draw_boxes(ax, [x + beside for x in at], [row.samples / 1000 for row in of], width * 0.85, colour)
-        ax.plot([], [], color=colour, linewidth=6, alpha=0.35, label=name)
+        if legend:
+            ax.plot([], [], color=colour, linewidth=6, alpha=0.35, label=name)
     ticks = points[:: -(-len(points) // MOST_TICKS)]
     ax.set_xticks(
         [place[value] for value in ticks], [size_text(v) if over == "size_bytes" else str(v) for v in ticks]
@@ -103,7 +112,7 @@ def draw_bands(
     ax.set_ylabel("time of a call, us")
     if log:
         values = [
-            v for row in rows for v in (row.prediction.low_ns, row.prediction.high_ns, *row.samples) if v > 0
+            v for row in rows for v in (row.prediction.low_ns, row.prediction.high_ns, *whiskers(row.samples))
         ]
         bottom, top = min(values) / 1000 / 1.15, max(values) / 1000 * 1.15
         plain_log_ticks(ax, "y", bottom, top)

@@ -1,0 +1,302 @@
+"""The committed page of the models: predictions beside simulation and this host, what does not hold first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from phicoll.claims import CANNOT, FAILS, HOLDS, UNRESOLVED
+from phicoll.models.comparison import Compared, ComparedRuns
+from phicoll.subject import size_text
+from phicoll.validation.page import cell
+from phicoll.validation.predictions.figures import draw_host, draw_orders, draw_pieces, draw_runs, draw_trees
+from phicoll.validation.predictions.pieces import Piece
+from phicoll.validation.quantity import number
+
+if TYPE_CHECKING:
+    from phicoll.validation.predictions.validation import ModelValidation
+
+__all__ = ["write_page"]
+
+FIGURES = (
+    ("pieces", draw_pieces, "Modelled over simulated, every piece, published and simulated constants"),
+    ("places", draw_orders, "Where the median of each algorithm lies on its band, published constants"),
+    ("trees", draw_trees, "Broadcast trees, simulated and modelled"),
+    ("bands", draw_runs, "Bands and simulated samples over ranks"),
+    ("host", draw_host, "Bands and measured samples of two threads of one host"),
+)
+
+#: Why predictions miss, by operation and algorithm; said with the numbers.
+CAUSES = {
+    (
+        "broadcast",
+        "flat-large",
+    ): "the model counts the crowd of readers once for the whole message (4.10); simulated readers meet at the "
+    "directory of each of its lines, so the time grows with ranks times lines",
+    (
+        "broadcast",
+        "pipelined-slices",
+    ): "each of n - 1 stages pays the start-up q - p/N of Table 3.1, most of which simulated copies do not "
+    "have (validation-xeon-phi-5110p.md)",
+    (
+        "broadcast",
+        "trees",
+    ): "levels are added up as if one ended before the next begins; acknowledgements of one level run while the next "
+    "still reads, and readers wait while the parent writes",
+    (
+        "allreduce",
+        "",
+    ): "alpha, beta and gamma are read off line costs: a message is a flag and lines behind it, and no two messages of a "
+    "rank overlap",
+}
+
+
+def write_page(found: ModelValidation, path: Path) -> list[Path]:
+    """``path`` and its figures, ``<stem>-<figure>.svg`` beside it."""
+    import matplotlib as mpl
+
+    written, shown = [], {}
+    for name, draw, caption in FIGURES:
+        figure = draw(found)
+        if figure is not None:
+            at = path.with_name(f"{path.stem}-{name}.svg")
+            with mpl.rc_context({"svg.hashsalt": "phicoll", "svg.fonttype": "none"}):
+                figure.savefig(at, metadata={"Date": None})
+            written.append(at)
+            shown[name] = f"![{caption}]({at.name})"
+    path.write_text(text_of(found, shown), encoding="utf-8")
+    return [path, *written]
+
+
+def text_of(found: ModelValidation, shown: dict[str, str]) -> str:
+    effort = found.effort
+    lines = [
+        "# Validation of the models",
+        "",
+        "What `phicoll.models` predicts beside what runs. Written by `phicoll validate models --page FILE"
+        f"{' --host HERE.json' if found.host else ''}`; simulated machine {found.machine.name}, digest `{found.machine.digest}`, seeds 1 to "
+        f"{effort.seeds}, {effort.episodes} calls a seed, each from the last entry to the last exit, all ranks entering at once, one a core.",
+        "",
+        "Numbers are *published* (printed in ramos-hoefler-2013), *simulated* (phicoll's simulated Xeon Phi 5110P; nothing here ran on a card), "
+        "*measured* (on the host that is named), or *modelled*: from the *published* constants, or from those that the simulated machine's own "
+        "kernels give (`phicoll characterize --machine`, called *simulated constants*). The first tell how far the card's model carries to the simulated "
+        "card; the second what the form of the equations misses, since then pieces and collectives are the same machine's. Some of the machine's "
+        "parameters were calibrated on the published single lines; no collective was. *Evicted* start: flags and slots are in memory when a call "
+        "begins, as chapter 4 assumes; *warm*: where the last call left them, with R_R for R_I in the models.",
+        "",
+        *(f"- {line}" for line in found.summary()),
+        "",
+        *failures(found),
+        "## Pieces",
+        "",
+        "Errors are modelled over simulated, less 1.",
+        "",
+        shown.get("pieces", ""),
+        "",
+        *pieces_table(found.pieces, list(found.models)),
+        "",
+        "## Collectives on the simulated machine",
+        "",
+        "A row is one algorithm over all rank counts. *Inside*: share of the samples in the band. *On the band*: median over best case, and over "
+        "worst case, least and most over the counts; between them the median is in the band.",
+        "",
+        shown.get("places", ""),
+        "",
+    ]  # fmt: skip
+    for constants, of in found.compared.items():
+        lines += [f"### {constants.capitalize()} constants", "", *bands_table(of), ""]
+    lines += [shown.get("bands", ""), "", *orders(found, shown)]
+    if found.host is not None:
+        lines += host(found, shown)
+    lines += ["## Statements", "", *statements(found), ""]
+    return "\n".join(lines)
+
+
+def failures(found: ModelValidation) -> list[str]:
+    """What does not come out, in words, with causes as far as they are known."""
+    lines = ["## What does not hold", ""]
+    for f in found.findings:
+        if f.verdict == FAILS:
+            lines.append(f"- {f.claim.number}, {f.claim.statement} {f.measured}")
+    groups: dict[tuple[str, str], list[str]] = {}
+    for key, rows in by_algorithm(found.compared["published"]["evicted"]).items():
+        inside = float(np.mean([r.inside for r in rows]))
+        if inside < 0.5:
+            operation, name, size = key
+            cause = (operation, name) if (operation, name) in CAUSES else (operation, "")
+            cause = cause if cause in CAUSES else (operation, "trees")
+            ratio = float(np.exp(np.mean([np.log(r.over_low) for r in rows])))
+            groups.setdefault(cause, []).append(
+                f"{name}{f' {size_text(size)}' if size else ''} {inside:.0%} inside, {ratio:.2f} of the best case on geometric mean"
+            )
+    for cause, names in groups.items():
+        lines.append(
+            f"- {cause[0]}, published constants, evicted start: {'; '.join(names)}. {CAUSES.get(cause, 'The cause is not known').capitalize()}."
+        )
+    return [*lines, ""]
+
+
+def percent(value: float | None) -> str:
+    return "" if value is None else f"{value:+.0%}"
+
+
+def pieces_table(pieces: tuple[Piece, ...], constants: list[str]) -> list[str]:
+    kinds = pieces[0].kind
+    names = [f"{name} constants" for name in constants]
+    lines = [
+        f"| piece | equation | published | {kinds} | {' | '.join(f'modelled, {n} | error' for n in names)} |",
+        f"|---|---|--:|--:|{'--:|--:|' * len(names)}",
+    ]
+    for p in pieces:
+        cells = [
+            f"{'' if p.modelled[name] is None else number(p.modelled[name])} | {percent(p.error(name))}"  # type: ignore[arg-type]
+            for name in constants
+        ]
+        published = "" if p.published is None else number(p.published)
+        lines.append(
+            f"| {p.group}: {cell(p.name)} | {p.equation} | {published} | {number(p.observed)} {p.unit} | {' | '.join(cells)} |"
+        )
+    return lines
+
+
+def by_algorithm(runs: ComparedRuns) -> dict[tuple[str, str, int], list[Compared]]:
+    found: dict[tuple[str, str, int], list[Compared]] = {}
+    for row in runs.rows:
+        found.setdefault((row.subject.operation, row.name, row.subject.size_bytes), []).append(row)
+    return found
+
+
+def bands_table(of: dict[str, ComparedRuns]) -> list[str]:
+    lines = [
+        "| operation | algorithm | size | ranks | start | inside | below | above | median / best case | median / worst case | assumed |",
+        "|---|---|--:|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for start, runs in of.items():
+        for (operation, name, size), rows in by_algorithm(runs).items():
+            ranks = [r.subject.ranks for r in rows]
+            low, high = [r.over_low for r in rows], [r.over_high for r in rows]
+            share = [
+                float(np.mean([getattr(r, side) for r in rows])) for side in ("inside", "below", "above")
+            ]
+            taken = len({n for r in rows for n in r.prediction.assumed})
+            asked = len({n for r in rows for n in r.prediction.used})
+            span = f"{min(ranks)} to {max(ranks)}" if len(ranks) > 1 else str(ranks[0])
+            lines.append(
+                f"| {operation} | {cell(name)} | {size_text(size) if size else ''} | {span} | {start} | "
+                f"{' | '.join(f'{v:.0%}' for v in share)} | {min(low):.2f} to {max(low):.2f} | {min(high):.2f} to {max(high):.2f} | "
+                f"{taken} of {asked} |"
+            )
+        for why in dict.fromkeys(why for _, why in runs.skipped):
+            count = sum(w == why for _, w in runs.skipped)
+            lines.append(f"| | {count} subjects left out: {cell(why)} | | | {start} | | | | | | |")
+    return lines
+
+
+def orders(found: ModelValidation, shown: dict[str, str]) -> list[str]:
+    """Kendall's tau of the predicted order and what taking the predicted best costs."""
+    lines = [
+        "## Orders",
+        "",
+        "Algorithms of one operation, number of ranks and size, in the order of best cases (published constants) and of simulated medians. "
+        "*tau*: Kendall's, 1 the same order; *loss*: what the predicted best costs over the best there was.",
+        "",
+        shown.get("trees", ""),
+        "",
+        "| operation | size | start | algorithms | tau by best case, mean (least) | tau by worst case, mean | loss, mean (most) | predicted best was best |",
+        "|---|--:|---|--:|--:|--:|--:|--:|",
+    ]  # fmt: skip
+    for start, runs in found.compared["published"].items():
+        groups: dict[tuple[str, int, int], list[int]] = {}
+        every = runs.orders()
+        for index, order in enumerate(every):
+            s = order.rows[0].subject
+            groups.setdefault((s.operation, s.size_bytes, len(order.rows)), []).append(index)
+        for (operation, size, many), of in groups.items():
+            low, high = ([every[i].tau(by) for i in of] for by in ("low", "high"))
+            loss = [every[i].loss() for i in of]
+            lines.append(
+                f"| {operation} | {size_text(size) if size else ''} | {start} | {many} | {mean(low)} ({least(low)}) | {mean(high)} | "
+                f"{np.mean(loss):.0%} ({max(loss):.0%}) | {sum(v < 0.005 for v in loss)} of {len(of)} |"
+            )
+    examples = [
+        order for order in found.compared["published"]["evicted"].orders()
+        if order.rows[0].subject.operation == "broadcast" and order.rows[0].subject.size_bytes == 8 and order.rows[0].subject.ranks in (8, 30, 60)
+    ]  # fmt: skip
+    lines.append("")
+    for order in examples:
+        n = order.rows[0].subject.ranks
+        lines.append(
+            f"- {n} ranks, simulated: {' < '.join(order.observed)}; modelled: {' < '.join(order.predicted())}."
+        )
+    return [*lines, ""]
+
+
+def mean(values: list[float]) -> str:
+    known = [v for v in values if v == v]
+    return f"{np.mean(known):.2f}" if known else "alike"
+
+
+def least(values: list[float]) -> str:
+    known = [v for v in values if v == v]
+    return f"{min(known):.2f}" if known else ""
+
+
+def host(found: ModelValidation, shown: dict[str, str]) -> list[str]:
+    part = found.host
+    assert part is not None
+    model = part.model
+    taken = model.assumed
+    return [
+        "## Two threads of one host",
+        "",
+        f"*Measured* on {part.cpu}, {part.date}, two threads on two CPUs, rounds whose CPUs were one core left out; the model is this host's own, by "
+        f"`phicoll characterize`. Its R_L is {model.value('line.local'):.2f} ns, R_R {rr(model):.1f} ns. Times change from run to run: another run gives other "
+        f"numbers. {len(taken)} of its {len(model.constants)} constants are assumed from another machine: {', '.join(taken) or 'none'}; each row says how many of "
+        "those it needed.",
+        "",
+        *pieces_table(part.pieces, [model.name]),
+        "",
+        shown.get("host", ""),
+        "",
+        *host_table(part.compared),
+        "",
+    ]  # fmt: skip
+
+
+def rr(model) -> float:  # type: ignore[no-untyped-def]
+    from phicoll.models.line_costs import remote
+
+    return float(remote(model))
+
+
+def host_table(runs: ComparedRuns) -> list[str]:
+    lines = [
+        "| operation | algorithm | size | start | measured median, ns | band, ns | inside | below | above | assumed |",
+        "|---|---|--:|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for r in runs.rows:
+        s, p = r.subject, r.prediction
+        lines.append(
+            f"| {s.operation} | {cell(r.name)} | {size_text(s.size_bytes) if s.size_bytes else ''} | {s.start} | {r.median:,.0f} | "
+            f"{p.low_ns:,.0f} to {p.high_ns:,.0f} | {r.inside:.0%} | {r.below:.0%} | {r.above:.0%} | {len(p.assumed)} of {len(p.used)} |"
+        )
+    left: dict[str, int] = {}
+    for _, why in runs.skipped:
+        left[why] = left.get(why, 0) + 1
+    lines.append("")
+    lines += [f"{count} subjects left out: {why}." for why, count in left.items()]
+    return lines
+
+
+def statements(found: ModelValidation) -> list[str]:
+    lines = ["| claim | statement | verdict | how | what it rests on |", "|---|---|---|---|---|"]
+    for verdict in (HOLDS, FAILS, UNRESOLVED, CANNOT):
+        for f in (f for f in found.findings if f.verdict == verdict):
+            bold = f"**{f.verdict}**" if verdict == FAILS else f.verdict
+            under = f" ({f.under})" if f.under else ""
+            lines.append(
+                f"| {f.claim.number} | {cell(f.claim.statement)} | {bold} | {f.how} | {cell(f.measured + under)} |"
+            )
+    return lines

@@ -1,0 +1,240 @@
+"""The models beside what runs: on the simulated Xeon Phi, and on this host where it was characterised."""
+
+from __future__ import annotations
+
+import html
+import os
+import time
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from phicoll.claims import VERDICTS, Finding
+from phicoll.errors import ArgumentError
+from phicoll.machine import Machine, load_machine
+from phicoll.models import ComparedRuns, MachineModel, compare_with_runs, machine_model
+from phicoll.progress import display
+from phicoll.results import Results
+from phicoll.validation.predictions import runs as collectives
+from phicoll.validation.predictions.pieces import Piece, host_pieces, simulated_pieces
+from phicoll.validation.predictions.runs import FULL, MACHINE, QUICK, STARTS, Effort
+from phicoll.validation.predictions.statements import judge_models, judge_runs
+
+__all__ = ["PUBLISHED", "SIMULATED", "HostPart", "ModelValidation", "validate_models"]
+
+#: Names of the two sets of constants of the Xeon Phi.
+PUBLISHED, SIMULATED = "published", "simulated"
+
+
+@dataclass(frozen=True)
+class HostPart:
+    """What was measured on this host, on the bands of its own model."""
+
+    model: MachineModel
+    cpu: str
+    date: str
+    pieces: tuple[Piece, ...]
+    compared: ComparedRuns
+
+
+@dataclass(frozen=True)
+class ModelValidation:
+    """Predictions with the published constants and with those of the simulated machine, beside its runs.
+
+    ``compared``: by constants (``published``, ``simulated``), then by start; ``host`` where a machine file was given.
+    """
+
+    machine: Machine
+    models: dict[str, MachineModel]
+    pieces: tuple[Piece, ...]
+    compared: dict[str, dict[str, ComparedRuns]]
+    findings: tuple[Finding, ...]
+    host: HostPart | None
+    effort: Effort
+    elapsed_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        bands = [
+            {"constants": constants, **row.to_dict()}
+            for constants, of in self.compared.items()
+            for found in of.values()
+            for row in found.rows
+        ]
+        found: dict[str, Any] = {
+            "machine": self.machine.name,
+            "digest": self.machine.digest,
+            "elapsed_s": self.elapsed_s,
+            "effort": vars(self.effort),
+            "models": {name: model.to_json() for name, model in self.models.items()},
+            "pieces": [piece.to_dict() for piece in self.pieces],
+            "bands": bands,
+            "claims": [finding.to_dict() for finding in self.findings],
+        }
+        if self.host is not None:
+            found["host"] = {
+                "cpu": self.host.cpu,
+                "date": self.host.date,
+                "model": self.host.model.to_json(),
+                "pieces": [piece.to_dict() for piece in self.host.pieces],
+                "bands": [row.to_dict() for row in self.host.compared.rows],
+            }
+        return found
+
+    def summary(self) -> list[str]:
+        """What it adds up to."""
+        lines = []
+        for constants, of in self.compared.items():
+            shares = ", ".join(f"{start} start {found.inside:.0%}" for start, found in of.items())
+            lines.append(f"simulated samples inside the bands of the {constants} constants: {shares}")
+        if self.host is not None:
+            lines.append(
+                f"measured samples inside the bands of {self.host.model.name}: {self.host.compared.inside:.0%}"
+            )
+        counts = [f"{sum(f.verdict == v for f in self.findings)} {v}" for v in VERDICTS]
+        lines.append(f"statements: {', '.join(counts)}")
+        return lines
+
+    def page(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Write a Markdown page and its figures beside it; returns the files."""
+        from phicoll.validation.predictions.page import write_page
+
+        return write_page(self, Path(path))
+
+    def __str__(self) -> str:
+        lines = [f"models beside {self.machine.name} ({self.machine.digest})", ""]
+        for p in self.pieces + (self.host.pieces if self.host else ()):
+            errors = ", ".join(
+                f"{name} {p.error(name):+.0%}" for name in p.modelled if p.error(name) is not None
+            )
+            lines.append(
+                f"  {p.group}, {p.name}: {p.observed:.5g} {p.unit} {p.kind}; model's error: {errors or 'no model'}"
+            )
+        for constants, of in self.compared.items():
+            for found in of.values():
+                lines += ["", f"{constants} constants", str(found)]
+        if self.host is not None:
+            lines += ["", f"{self.host.cpu}, measured", str(self.host.compared)]
+        lines += ["", "Statements"]
+        for f in self.findings:
+            lines += [f"  {f.claim.number}  {f.verdict:<24} {f.claim.statement}", f"          {f.measured}"]
+        return "\n".join([*lines, "", *self.summary(), f"{self.elapsed_s:.0f} s"])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def validate_models(
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    host: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+) -> ModelValidation:
+    """Hold the models' predictions against the simulated Xeon Phi 5110P, and against this host.
+
+    Parameters
+    ----------
+    quick:
+        Few ranks, samples and seeds: some seconds, and hardly any statement is resolved.
+    seeds:
+        Seeds 1 to this (20).
+    host:
+        The machine file that ``phicoll characterize`` wrote here; two threads are then measured, for about a minute.
+        ``None`` measures nothing.
+    executor:
+        Where kernels are simulated; by default threads, one a core.
+    progress:
+        Show a bar; by default where someone is watching.
+
+    Raises
+    ------
+    ArgumentError
+        Fewer than one seed; a machine file that is none, has no model, or is another machine's.
+    """
+    if seeds is not None and (
+        not isinstance(seeds, int) or isinstance(seeds, bool) or not 1 <= seeds <= 1000
+    ):
+        raise ArgumentError("seeds", repr(seeds), "1 to 1000")
+    effort = QUICK if quick else FULL
+    if seeds is not None:
+        effort = Effort(**{**vars(effort), "seeds": seeds})
+    mine = None if host is None else model_of_host(host)
+    start = time.monotonic()
+    machine = load_machine(MACHINE)
+    own = None if executor is not None else ThreadPoolExecutor(os.cpu_count() or 1)
+    try:
+        with display(progress) as bar:
+            steps = iter(range(1, 1000))
+
+            def step(what: str) -> None:
+                if bar is not None:
+                    bar.update(next(steps), 20, what)
+
+            step("constants of the simulated machine")
+            models = {PUBLISHED: machine_model(MACHINE), SIMULATED: characterized(quick)}
+            step("kernels")
+            pieces = simulated_pieces(models, effort, executor or own)  # type: ignore[arg-type]
+            found = {at: collectives.simulate(at, effort, step=step) for at in STARTS}
+            step("acknowledgements")
+            acknowledged = collectives.simulate("evicted", effort, runs=collectives.ACKNOWLEDGED)
+            compared = {
+                name: {at: compare_with_runs(results, model) for at, results in found.items()}
+                for name, model in models.items()
+            }
+            step("statements")
+            findings = [
+                *judge_models(models[PUBLISHED]),
+                *judge_runs(
+                    compared[PUBLISHED],
+                    {at: collectives.medians_by_seed(results) for at, results in found.items()},
+                    collectives.medians_by_seed(acknowledged),
+                    pieces,
+                    PUBLISHED,
+                ),
+            ]
+            part = None
+            if mine is not None:
+                step("this host")
+                part = measured(mine, effort)
+    finally:
+        if own is not None:
+            own.shutdown(cancel_futures=True)
+    return ModelValidation(
+        machine,
+        models,
+        tuple(pieces),
+        compared,
+        tuple(sorted(findings, key=lambda f: f.claim.number)),
+        part,
+        effort,
+        time.monotonic() - start,
+    )
+
+
+def characterized(quick: bool) -> MachineModel:
+    """The simulated machine measured by its own kernels, as ``phicoll characterize --machine`` does; nothing assumed."""
+    from phicoll.characterizing import characterize
+
+    found = characterize("quick", machine=MACHINE, family=None, rounds=2 if quick else None, progress=False)
+    return MachineModel(f"{MACHINE}, simulated", found.model.constants)
+
+
+def model_of_host(path: str | os.PathLike[str]) -> MachineModel:
+    from phicoll.characterizing import check_host
+
+    check_host(path, elsewhere="refuse")
+    return machine_model(Path(path))
+
+
+def measured(model: MachineModel, effort: Effort) -> HostPart:
+    results: Results = collectives.measure_host(effort)
+    host = results.contexts[-1].get("host") or {}
+    return HostPart(
+        model,
+        str(host.get("cpu_model", "unknown CPU")),
+        str(results.contexts[-1].get("created", ""))[:10],
+        tuple(host_pieces({model.name: model}, effort)),
+        compare_with_runs(results, model),
+    )

@@ -1,0 +1,122 @@
+"""The models' validation: what is compared and judged, and that its page shows all of it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import phicoll
+from phicoll.claims import CLAIMS, DATA, MODELLED, SIMULATED, UNRESOLVED
+from phicoll.cli import main
+from phicoll.models import machine_model
+from phicoll.validation.predictions import validate_models
+from phicoll.validation.predictions.statements import judge_models
+
+RUN = {"004-25", "004-31", "004-32", "004-36", "004-37", "004-38", "004-39"}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return validate_models(quick=True, progress=False)
+
+
+def test_every_piece_has_both_sets_of_constants_and_a_simulated_time(found):
+    assert {p.group for p in found.pieces} == {
+        "One line there and back", "Messages of many lines", "Readers of one line", "Long messages"
+    }  # fmt: skip
+    for p in found.pieces:
+        assert p.kind == "simulated"
+        assert set(p.modelled) == {"published", "simulated"}
+        assert np.isfinite(p.observed)
+        assert p.observed > 0
+        assert p.error("published") == pytest.approx(p.modelled["published"] / p.observed - 1)
+
+
+def test_single_lines_with_the_machines_own_constants_come_out(found):
+    (one,) = (p for p in found.pieces if p.name == "E to E, middle distance")
+    assert abs(one.error("simulated")) < 0.1
+
+
+def test_every_modelled_collective_is_held_against_runs_with_both_starts(found):
+    for constants in ("published", "simulated"):
+        for start in ("evicted", "warm"):
+            rows = found.compared[constants][start].rows
+            assert {r.subject.start for r in rows} == {start}
+            assert {(r.subject.operation, r.subject.algorithm) for r in rows} >= {
+                ("broadcast", "model-tree"), ("broadcast", "fibonacci"), ("broadcast", "pipelined-slices"),
+                ("broadcast", "flat-large"), ("barrier", "dissemination-acknowledged"), ("reduce", "model-tree"),
+                ("allreduce", "recursive-doubling"), ("allreduce", "bruck"),
+            }  # fmt: skip
+            assert not found.compared[constants][start].skipped
+
+
+def test_statements_are_judged_or_not_resolved_and_numbered_once(found):
+    numbers = [f.claim.number for f in found.findings]
+    assert len(numbers) == len(set(numbers))
+    assert set(numbers) == set(MODELLED) | RUN
+    assert not set(MODELLED) & (set(CLAIMS) | set(DATA) | set(SIMULATED))
+    assert all(f.measured for f in found.findings)
+    assert all(f.verdict == UNRESOLVED for f in found.findings if "seeds" in f.values)
+
+
+def test_what_the_printed_numbers_decide():
+    verdicts = {f.claim.number: f.verdict for f in judge_models(machine_model("xeon-phi-5110p"))}
+    assert {n for n, v in verdicts.items() if v == "holds"} >= {
+        "004-15",
+        "004-16",
+        "004-26",
+        "004-27",
+        "004-28",
+    }
+    assert verdicts["004-20"] == "does not hold"
+
+
+def test_the_page_is_the_same_twice_and_has_every_piece_row_and_statement(found, tmp_path):
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.mkdir()
+    second.mkdir()
+    files = found.page(first / "page.md")
+    found.page(second / "page.md")
+    assert {f.suffix for f in files} == {".md", ".svg"}
+    for file in files:
+        assert file.read_bytes() == (second / file.name).read_bytes()
+        assert file.stat().st_size < 400_000
+    text = (first / "page.md").read_text()
+    for p in found.pieces:
+        assert p.name in text
+    for f in found.findings:
+        assert f"| {f.claim.number} |" in text
+    for label in ("published", "simulated", "modelled"):
+        assert f"*{label}*" in text
+    assert "nan" not in text
+
+
+def test_text_and_json_have_all_of_it(found):
+    assert json.dumps(found.to_dict())
+    assert all(f.claim.number in str(found) for f in found.findings)
+    assert len(found.to_dict()["bands"]) == sum(
+        len(of.rows) for c in found.compared.values() for of in c.values()
+    )
+
+
+def test_another_machines_file_is_refused_before_anything_runs(tmp_path):
+    elsewhere = tmp_path / "other.json"
+    found = phicoll.characterize(
+        "quick", elsewhere, machine="xeon-phi-5110p", name="other", rounds=1, progress=False
+    )
+    assert found.path == elsewhere
+    with pytest.raises(phicoll.Error):
+        validate_models(quick=True, host=elsewhere)
+
+
+@pytest.mark.parametrize("seeds", [0, 1001, True, "2"])
+def test_bad_seeds_are_refused(seeds):
+    with pytest.raises(phicoll.ArgumentError, match="seeds"):
+        validate_models(seeds=seeds)
+
+
+def test_the_command_takes_a_host_for_models_alone(capsys):
+    assert main(["validate", "xeon-phi-5110p", "--host", "here.json"]) == 2
+    assert "host" in capsys.readouterr().err
