@@ -14,6 +14,7 @@ from phicoll import _core, tuning
 from phicoll.errors import ArgumentError
 from phicoll.registry import OPERATIONS, expand
 from phicoll.tuning.decision import Decision, Gain, Point, decide
+from phicoll.tuning.prediction import ModelChoice
 from phicoll.tuning.result import Tuned, rows_of
 from phicoll.tuning.table import merged, thresholds
 from phicoll.tuning.tune import Run
@@ -252,7 +253,8 @@ def test_candidates_exist_for_every_operation():
 def decided(made_up, rule_lines: float, other_lines: float):
     subjects = [MadeUpSubject("tree", rule_lines), MadeUpSubject("dissemination", other_lines)]
     results = made_up(subjects=subjects, definitions=("loop",), launches=12, rounds=4)
-    return decide(Point("barrier", "threads", 2, 2, 0), "tree", results, "dissemination", True)
+    known = ModelChoice("dissemination", True, ("dissemination", "tree"), {}, ("overhead",), 3)
+    return decide(Point("barrier", "threads", 2, 2, 0), "tree", results, known)
 
 
 def test_a_challenger_must_be_resolved_faster(made_up):
@@ -261,6 +263,7 @@ def test_a_challenger_must_be_resolved_faster(made_up):
     assert found.gain.resolved
     assert found.gain.median == pytest.approx(2, rel=0.1)
     assert found.model_gain == found.best_gain
+    assert (found.assumed, found.used) == (1, 3)
     assert found.ratios["dissemination"] == pytest.approx(0.5, rel=0.1)
     slower = decided(made_up, 1.0, 2.0)
     assert slower.spec == "auto"
@@ -413,6 +416,7 @@ def test_tuning_by_model_then_measurement_tries_fewer_and_says_how_close_the_mod
     [
         ({"operations": "allreduse"}, "operations"),
         ({"by": "guess"}, "by"),
+        ({"definition": "loop,window"}, "definition"),
         ({"by": "model"}, "model"),
         ({"mode": "simulated"}, "mode"),
         ({"mode": "threads", "machine": PHI}, "mode"),

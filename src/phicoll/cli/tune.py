@@ -59,6 +59,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--placement", help="where ranks are measured (default: compact; with --machine: balanced)"
     )
+    parser.add_argument(
+        "--definition", default="loop", metavar="D", help="of run time: loop or window (default: loop)"
+    )
     parser.add_argument("--launches", metavar="N", help="of each point (default: 12)")
     parser.add_argument(
         "--rounds", metavar="N", help="in each launch (default: 8); simulated: seeds (default: 12)"
@@ -89,6 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
             model=arguments.model,
             algorithm=arguments.algorithm,
             placement=arguments.placement,
+            definition=arguments.definition,
             launches=arguments.launches,
             rounds=arguments.rounds,
             seed=arguments.seed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from phicoll.observations import Observation, Round, observe
 from phicoll.registry import short_spec
 from phicoll.results import Results
 from phicoll.subject import Subject, size_text
+
+if TYPE_CHECKING:
+    from phicoll.tuning.prediction import ModelChoice
 
 __all__ = ["Decision", "Gain", "Point", "decide"]
 
@@ -97,6 +100,8 @@ class Decision:
     failed: tuple[str, ...] = ()
     #: Of everything that was tried: its median time over the rule's, over even rounds.
     ratios: dict[str, float] = field(default_factory=dict)
+    #: What of it the model knows, the best by the model first.
+    modelled: tuple[str, ...] = ()
     #: Of a prediction: how many of the constants in it are another machine's, of how many.
     assumed: int = 0
     used: int = 0
@@ -126,7 +131,8 @@ class Decision:
         values["point"] = Point(**values["point"])
         for name in ("gain", "best_gain", "model_gain"):
             values[name] = None if values[name] is None else Gain(**values[name])
-        values["failed"] = tuple(values["failed"])
+        for name in ("failed", "modelled"):
+            values[name] = tuple(values[name])
         return cls(**values)
 
 
@@ -154,8 +160,7 @@ def decide(
     point: Point,
     rule: str,
     results: Results,
-    model: str | None = None,
-    alike: bool | None = None,
+    known: ModelChoice | None = None,
     tried: Sequence[str] = (),
 ) -> Decision | None:
     """The decision at a point; None where the rule or every challenger has no verified round.
@@ -166,8 +171,8 @@ def decide(
         The canonical spec that the built-in rules take.
     results:
         A sweep of the rule and its challengers in one setting.
-    model, alike:
-        As :class:`Decision` has them.
+    known:
+        What a model takes of the rule and its challengers.
     tried:
         What was asked for; what of it failed its verification is told.
     """
@@ -184,8 +189,8 @@ def decide(
     gain = gain_over(values[rule], values[best], even) or NO_GAIN
     better = best != rule and gain.resolved and gain.low > 1
     model_gain = None
-    if model is not None and model in values:
-        model_gain = NO_GAIN if model == rule else gain_over(values[rule], values[model], even)
+    if known is not None and known.spec in values:
+        model_gain = NO_GAIN if known.spec == rule else gain_over(values[rule], values[known.spec], even)
     ratios = {rule: 1.0}
     for spec, by in values.items():
         of = gain_over(values[rule], by, even) if spec != rule else None
@@ -200,9 +205,12 @@ def decide(
         gain=gain if better else NO_GAIN,
         best=best,
         best_gain=gain,
-        model=model,
+        model=known.spec if known is not None else None,
         model_gain=model_gain,
-        alike=alike,
+        alike=known.alike if known is not None else None,
+        modelled=known.order if known is not None else (),
+        assumed=len(known.assumed) if known is not None else 0,
+        used=known.used if known is not None else 0,
         tried=len(challengers),
         failed=tuple(spec for spec in tried if spec in failed),
         ratios=ratios,

@@ -109,6 +109,15 @@ class Tuned:
             if decision.by != "model" and decision.model_gain is not None
         ]
 
+    def model_losses_of_its_own(self) -> list[float]:
+        """The same over the best of what the model knows: what it gets wrong, not what it has no equations for."""
+        found = []
+        for decision in self.decisions:
+            known = [decision.ratios[spec] for spec in decision.modelled if spec in decision.ratios]
+            if decision.by != "model" and decision.model in decision.ratios:
+                found.append(decision.ratios[decision.model] / min(known))
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """The object that ``phicoll tune --json`` prints."""
         losses = self.model_losses()
@@ -123,6 +132,7 @@ class Tuned:
             "model": {
                 "points": len(losses),
                 "loss": geomean(losses) if losses else None,
+                "loss_of_its_own": geomean(self.model_losses_of_its_own()) if losses else None,
                 "alike": sum(bool(decision.alike) for decision in self.decisions),
                 "modelled": sum(decision.alike is not None for decision in self.decisions),
             },
@@ -207,11 +217,11 @@ class Tuned:
         if losses:
             lines.append(
                 f"  the model's choice took {geomean(losses):.3f} times the measured best's time "
-                f"(geometric mean over {len(losses)} points, at most {max(losses):.3f})"
+                f"(geometric mean over {len(losses)} points, at most {max(losses):.3f}), "
+                f"{geomean(self.model_losses_of_its_own()):.3f} times that of the best that the model knows"
             )
-        if any(decision.by == "model" for decision in self.decisions):
-            assumed = max(decision.assumed for decision in self.decisions)
-            lines.append(f"  {assumed} of the constants in the predictions were assumed")
+        assumed = max(decision.assumed for decision in modelled)
+        lines.append(f"  up to {assumed} of the constants in a prediction were assumed")
         return lines
 
     def _repr_html_(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
-from phicoll.measuring import MODES, SIMULATED, as_list, check_choices, placement_text
+from phicoll.measuring import DEFINITIONS, MODES, SIMULATED, as_list, check_choices, placement_text
 from phicoll.registry import expand
 from phicoll.tuning.candidates import candidates
 from phicoll.tuning.decision import Point
@@ -15,7 +15,15 @@ from phicoll.tuning.decision import Point
 if TYPE_CHECKING:
     from phicoll.models import MachineModel
 
-__all__ = ["Setting", "check_candidates", "check_modes", "check_placement", "default_ranks", "plan"]
+__all__ = [
+    "Setting",
+    "check_candidates",
+    "check_definition",
+    "check_modes",
+    "check_placement",
+    "default_ranks",
+    "plan",
+]
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,7 @@ class Setting:
     host: str
     cpus: int
     placement: str
+    definition: str
     modes: list[str]
     launches: int | None
     rounds: int | None
@@ -81,6 +90,13 @@ def check_candidates(operations: Sequence[str], algorithm: Any) -> dict[str, lis
         expand(text, operations[0])  # refuses what there is not
         found.append(text)
     return {operations[0]: found}
+
+
+def check_definition(definition: Any) -> str:
+    found = check_choices("definition", definition, DEFINITIONS)
+    if len(found) != 1:
+        raise ArgumentError("definition", repr(definition), "one of " + ", ".join(DEFINITIONS))
+    return found[0]
 
 
 def check_modes(mode: Any, simulated: bool) -> list[str]:

@@ -34,6 +34,7 @@ from phicoll.tuning.result import Tuned, rows_of
 from phicoll.tuning.setting import (
     Setting,
     check_candidates,
+    check_definition,
     check_modes,
     check_placement,
     default_ranks,
@@ -69,6 +70,7 @@ def tune(
     model: str | os.PathLike[str] | MachineModel | None = None,
     algorithm: str | Sequence[str] | None = None,
     placement: str | None = None,
+    definition: str = "loop",
     launches: int | None = None,
     rounds: int | None = None,
     seed: int | None = None,
@@ -104,6 +106,9 @@ def tune(
         What to try instead of :func:`phicoll.tuning.candidates`, for one operation.
     placement:
         Where ranks are; by default ``compact``, simulated ``balanced``.
+    definition:
+        Of run time: ``"loop"``, back-to-back calls, in which a root that nobody holds up is ahead of the others; or
+        ``"window"``, each call from rest to its last exit, which is what the models are of.
     launches, rounds, seed:
         Of the sweeps, by default 12 launches of 8 rounds; simulated 12 rounds, which are seeds.
     save:
@@ -136,6 +141,7 @@ def tune(
         host=_core.host_fingerprint() if loaded is None else "",
         cpus=_core.allowed_cpu_count() if loaded is None else loaded.contexts,
         placement=check_placement(placement, loaded is not None),
+        definition=check_definition(definition),
         modes=check_modes(mode, loaded is not None),
         launches=None if launches is None else check_whole("launches", launches, 1),
         rounds=None if rounds is None else check_whole("rounds", rounds, 1),
@@ -201,7 +207,9 @@ class Run:
 
     def head(self) -> dict[str, Any]:
         """What decisions of two runs must have in common to go into one table."""
-        return {"tuning": 1, "machine": self.setting.name, "host": self.setting.host, "by": self.by}
+        setting = self.setting
+        where = {"machine": setting.name, "host": setting.host}
+        return {"tuning": 1, **where, "by": self.by, "definition": setting.definition}
 
     def all(self, points: Sequence[Point], seconds: float, progress: Any) -> None:
         known = {decision.point for decision in self.decisions}
@@ -245,8 +253,7 @@ class Run:
             point,
             rule,
             results,
-            known.spec if known else None,
-            known.alike if known else None,
+            known,
             list(given),
         )
         if decision is None:
@@ -300,7 +307,11 @@ class Run:
 
     def measure(self, point: Point, specs: Sequence[str], seconds: float) -> Results:
         setting = self.setting
-        options: dict[str, Any] = {"algorithm": list(specs), "ranks": point.ranks, "definition": "loop"}
+        options: dict[str, Any] = {
+            "algorithm": list(specs),
+            "ranks": point.ranks,
+            "definition": setting.definition,
+        }
         options |= {"placement": setting.placement, "seed": setting.seed, "progress": False}
         if point.operation != "barrier":
             options["sizes"] = [point.size]
@@ -332,6 +343,7 @@ class Run:
             model=known.spec,
             model_gain=gain,
             alike=known.alike,
+            modelled=known.order,
             by="model",
             tried=len(known.order),
             assumed=len(known.assumed),
@@ -347,7 +359,7 @@ class Run:
         self.write()
 
     def write(self) -> None:
-        notes = [f"by phicoll tune, {self.by}; docs/tuning.md has the format"]
+        notes = [f"by phicoll tune, {self.by}, {self.setting.definition}; docs/tuning.md has the format"]
         rows = rows_of(self.decisions)
         costs = self.setting.costs()
         if self.file is None:
