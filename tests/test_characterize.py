@@ -181,9 +181,11 @@ def test_same_core_rounds_are_fitted_apart():
     assert "no round had its CPUs on distinct cores (same-core)" in only["line.remote.M"].source
 
 
-def test_mixed_rounds_are_used_for_nothing():
+def test_mixed_rounds_show_only_what_one_core_shows():
     constants = derive(made_up(HERE, "mixed"), "here").constants
-    assert all(constant.kind == "undetermined" for constant in constants.values())
+    known = {name for name, constant in constants.items() if constant.kind == "measured"}
+    assert known == {"line.local", "line.memory", "switch"}
+    assert "no round had its CPUs on distinct cores (mixed)" in constants["overhead"].source
 
 
 def test_lines_that_cannot_be_evicted_are_no_memory():
@@ -205,8 +207,9 @@ def test_data_that_say_nothing_leave_a_constant_undetermined_by_name():
 
 
 def test_contention_needs_a_core_for_each_reader():
-    constants = derive(made_up(HERE), "here").constants
-    assert "ranks that share a CPU" in constants["contention.EE.c"].source
+    constants = derive(made_up({**HERE, "contention.EE@1": 150.0}), "here").constants
+    assert "2 cores show a line with 1 reader at most" in constants["contention.EE.c"].source
+    assert "ranks that share a CPU" in constants["contention.II.c"].source
     assert not [s for s in subjects(EFFORTS["thorough"], cores=2) if s.n > 1 and s.place == "spread"]
     assert max(s.ranks for s in subjects(EFFORTS["thorough"], cores=16) if s.place == "spread") == 16 - 3
 

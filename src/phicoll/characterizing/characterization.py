@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -160,8 +161,12 @@ def characterize(
         effort = limited(effort, budget_s, rounds)
         host = Host(called)
         lock = _core.CpuLock(host.cpus, lock_wait_s)
+        start = time.monotonic()
         try:
             costs = _core.measure_host_costs(CORE_LAUNCHES, min(CORE_BUDGET_S, effort.budget_s), seed)
+            # Where the costs of a core took longer than meant, the rounds get less: a minute is a minute.
+            late = max(0.0, time.monotonic() - start - CORE_BUDGET_S)
+            effort = replace(effort, budget_s=max(0.0, effort.budget_s - late))
             found, made = gather(host, effort, seed, raw, progress)
         finally:
             lock.release()

@@ -14,6 +14,7 @@ from phicoll.models.bandwidth_fit import BandwidthFit, fit_bandwidth
 from phicoll.models.clusters import Cluster, cluster_costs
 from phicoll.models.constant import CONSTANTS, Constant
 from phicoll.models.fits import Fit, fit
+from phicoll.models.forms import FORMS as FORM_OF
 from phicoll.models.machine_model import MachineModel
 
 __all__ = ["Derived", "assume", "derive"]
@@ -68,7 +69,7 @@ class Maker:
             for pair in PAIRS:
                 self.curve(family, pair, forms[pair])
         self.bandwidth()
-        self.read("switch", ["switch"])
+        self.read("switch", ["switch"], label=None)
         self.made.constants = {
             name: self.made.constants[name] for name in CONSTANTS if name in self.made.constants
         }
@@ -99,7 +100,7 @@ class Maker:
     def source(self, what: str, rounds: int, low: float, high: float) -> str:
         return f"{what}, {rounds} round{'s' if rounds > 1 else ''} ({low:.4g} to {high:.4g})"
 
-    def read(self, name: str, subjects: Sequence[str], label: str = "remote") -> None:
+    def read(self, name: str, subjects: Sequence[str], label: str | None = "remote") -> None:
         """A cost that is what some subjects took on average."""
         values = self.found.combined(subjects, lambda *v: float(np.mean(v)), label)
         estimate = self.found.estimate(values)
@@ -111,16 +112,13 @@ class Maker:
         self.put(name, estimate.value, estimate.standard_error, text)
 
     def local_reads(self) -> None:
-        self.read("line.local", ["local.M", "local.E"])
+        self.read("line.local", ["local.M", "local.E"], label=None)  # of one core, wherever the others are
 
     def memory_reads(self) -> None:
-        near = "near.memory" if self.found.by_round("near.memory") else "local.memory"
-        names = (
-            ["local.memory", near]
-            if near == "near.memory" and self.found.by_round("local.memory")
-            else [near]
-        )
-        self.read("line.memory", names)
+        if self.found.combined(["local.memory", "near.memory"], lambda *v: 0.0):
+            self.read("line.memory", ["local.memory", "near.memory"])
+        else:
+            self.read("line.memory", ["local.memory"], label=None)
         self.read("line.far.memory", ["far.memory"])
         local = self.value("line.local")
         for name in ("line.memory", "line.far.memory"):
@@ -223,8 +221,8 @@ class Maker:
             made = fit(form, sizes, times, sigma=errors)
         except (FitError, ArgumentError) as error:
             reason = error.reason if isinstance(error, FitError) else str(error)
-            if family == "contention" and not sizes:
-                reason = self.no_contention(subject)
+            if family == "contention" and len(sizes) <= len(FORM_OF[form].parameters):
+                reason = self.no_contention(subject, sizes)
             for letter in letters:
                 self.lack(f"{subject}.{letter}", reason)
             return
@@ -243,11 +241,15 @@ class Maker:
             else:
                 self.put(name, 0.0, None, f"{made.form.formula} has none")
 
-    def no_contention(self, subject: str) -> str:
-        reason = self.found.skipped.get(subject)
-        return (
-            reason
-            or "there is no third core: ranks that share a CPU do not show how readers of one line hinder each other"
+    def no_contention(self, subject: str, sizes: Sequence[int]) -> str:
+        if sizes:
+            most = f"{sizes[-1]} reader{'s' if sizes[-1] > 1 else ''}"
+            return (
+                f"{sizes[-1] + 1} cores show a line with {most} at most: too few to see how readers hinder each other, "
+                "and ranks that share a CPU do not show it"
+            )
+        return self.found.skipped.get(
+            subject, "there are no two cores: ranks that share a CPU do not show contention"
         )
 
     def bandwidth(self) -> None:

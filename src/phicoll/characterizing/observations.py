@@ -61,12 +61,12 @@ class Observations:
     def statistic(self, ns: Array) -> float:
         return float(np.mean(ns)) if self.simulated else float(np.median(ns))
 
-    def by_round(self, name: str, n: int = 1, label: str = "remote") -> dict[int, float]:
-        """A value a round of that label."""
+    def by_round(self, name: str, n: int = 1, label: str | None = "remote") -> dict[int, float]:
+        """A value a round of that label; ``None``: of every round."""
         return {
             launch.round: self.statistic(launch.ns)
             for launch in self.launches.get((name, n), [])
-            if self.labels.get(launch.round) == label
+            if label is None or self.labels.get(launch.round) == label
         }
 
     def sizes(self, name: str) -> list[int]:
@@ -74,7 +74,7 @@ class Observations:
         return sorted(n for other, n in self.launches if other == name and self.by_round(name, n))
 
     def combined(
-        self, names: Sequence[str], formula: Callable[..., float], label: str = "remote"
+        self, names: Sequence[str], formula: Callable[..., float], label: str | None = "remote"
     ) -> dict[int, float]:
         """A formula of subjects (n = 1), within each round that has them all: what drifts between rounds cancels."""
         values = [self.by_round(name, label=label) for name in names]
