@@ -166,6 +166,12 @@ def test_an_overhead_is_what_the_reads_do_not_explain():
     assert constants["switch"].value == pytest.approx(900, rel=0.02)
 
 
+def test_a_switch_to_other_programs_is_none():
+    constants = derive(made_up({**HERE, "switch": 1.2e6}), "here").constants
+    assert constants["switch"].kind == "undetermined"
+    assert "other programs" in constants["switch"].source
+
+
 def test_same_core_rounds_are_fitted_apart():
     found = made_up(HERE)
     same = made_up({**HERE, "near.M": 2.1, "near.E": 2.1, "ping-pong.EE": 20.0}, "same-core")

@@ -24,6 +24,8 @@ __all__ = ["Derived", "assume", "derive"]
 LEAST_ERROR = 0.01
 #: A line that is read in less than so many hits of the own cache was not in memory.
 MEMORY_HITS = 8
+#: A switch that takes longer was one to other programs, for a slice of their time.
+MOST_SWITCH_NS = 100_000
 FORMS = {
     "multi": {"EE": "multi-line", "EI": "multi-line", "IE": "multi-line", "II": "multi-line"},
     # A line in memory also costs its fetch, which later readers share: equations (3.2) and (3.3).
@@ -70,6 +72,9 @@ class Maker:
                 self.curve(family, pair, forms[pair])
         self.bandwidth()
         self.read("switch", ["switch"], label=None)
+        switch = self.value("switch")
+        if switch is not None and switch > MOST_SWITCH_NS:
+            self.lack("switch", f"{switch:.3g} ns: other programs had the CPU between the ranks' turns")
         self.made.constants = {
             name: self.made.constants[name] for name in CONSTANTS if name in self.made.constants
         }
