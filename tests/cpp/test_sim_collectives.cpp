@@ -64,7 +64,9 @@ TEST(SimCollectives, EveryAlgorithmGivesTheRightBytesLoopAndWindowFreshAndReused
           const CollectiveRun run = simulate_collective(machine, operation, spec, shape, bytes, options);
           EXPECT_EQ(run.verified, 4);
           EXPECT_FALSE(run.timing_only);
-          for (const Cycles time : run.times(options.window)) EXPECT_GT(time, 0);
+          // Nothing to say to others may cost nothing; all else costs something, every time.
+          const Cycles least = ranks > 1 && bytes > 0 ? 1 : 0;
+          for (const Cycles time : run.times(options.window)) EXPECT_GE(time, least);
         }
       }
 }
