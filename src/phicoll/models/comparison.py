@@ -263,9 +263,9 @@ class ComparedRuns:
             )
         for order in self.orders():
             s = order.rows[0].subject
-            lines.append(
-                f"  {s.operation}, {s.ranks} ranks: tau {order.tau():+.2f}; ran {' < '.join(order.observed)}"
-            )
+            tau = order.tau()
+            told = f"tau {tau:+.2f}" if tau == tau else "predicted alike"
+            lines.append(f"  {s.operation}, {s.ranks} ranks: {told}; ran {' < '.join(order.observed)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

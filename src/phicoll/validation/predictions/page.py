@@ -77,7 +77,7 @@ def text_of(found: ModelValidation, shown: dict[str, str]) -> str:
         "",
         "What `phicoll.models` predicts beside what runs. Written by `phicoll validate models --page FILE"
         f"{' --host HERE.json' if found.host else ''}`; simulated machine {found.machine.name}, digest `{found.machine.digest}`, seeds 1 to "
-        f"{effort.seeds}, {effort.episodes} calls a seed, each from the last entry to the last exit, all ranks entering at once, one a core.",
+        f"{effort.seeds} ({effort.few_seeds} of long messages and allreduce), {effort.episodes} calls a seed, each from the last entry to the last exit, all ranks entering at once, one a core.",
         "",
         "Numbers are *published* (printed in ramos-hoefler-2013), *simulated* (phicoll's simulated Xeon Phi 5110P; nothing here ran on a card), "
         "*measured* (on the host that is named), or *modelled*: from the *published* constants, or from those that the simulated machine's own "

@@ -38,6 +38,7 @@ class Effort:
     """How much is simulated and measured."""
 
     seeds: int
+    few_seeds: int  # of what takes long to simulate
     episodes: int  # of a point and seed, after one to warm up
     ranks: tuple[int, ...]  # of what takes little to simulate
     few_ranks: tuple[int, ...]
@@ -47,9 +48,9 @@ class Effort:
     budget_s: float
 
 
-FULL = Effort(20, 2, (2, 3, 4, 6, 8, 12, 16, 20, 24, 26, 28, 30, 34, 38, 42, 46, 50, 54, 58, 60), (2, 4, 8, 16, 30, 60),
+FULL = Effort(20, 8, 2, (2, 3, 4, 6, 8, 12, 16, 20, 24, 26, 28, 30, 34, 38, 42, 46, 50, 54, 58, 60), (2, 4, 8, 16, 30, 60),
               400, 12, 4, 40.0)  # fmt: skip
-QUICK = Effort(2, 1, (4, 30), (4,), 60, 2, 1, 2.0)
+QUICK = Effort(2, 2, 1, (4, 30), (4,), 60, 2, 1, 2.0)
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def simulate(
         ranks = [n for n in (effort.few_ranks if run.few else effort.ranks) if n <= run.most]
         results = sweep(
             run.operation, algorithm=list(run.algorithms), ranks=ranks, machine=machine, placement="scatter",
-            definition="window", start=start, skew_ns=0, rounds=effort.seeds, episodes=effort.episodes, warm_up=1,
+            definition="window", start=start, skew_ns=0, rounds=effort.few_seeds if run.few else effort.seeds, episodes=effort.episodes, warm_up=1,
             seed=1, progress=False, **more,
         )  # fmt: skip
         found = results if found is None else found + results

@@ -159,7 +159,7 @@ def validate_models(
         raise ArgumentError("seeds", repr(seeds), "1 to 1000")
     effort = QUICK if quick else FULL
     if seeds is not None:
-        effort = Effort(**{**vars(effort), "seeds": seeds})
+        effort = Effort(**{**vars(effort), "seeds": seeds, "few_seeds": min(seeds, effort.few_seeds)})
     mine = None if host is None else model_of_host(host)
     start = time.monotonic()
     machine = load_machine(MACHINE)
