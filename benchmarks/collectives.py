@@ -3,7 +3,7 @@
 What is measured, and how: docs/measuring-collectives.md.
 
     python benchmarks/collectives.py --operations broadcast --sizes 8,4K,1M --algorithms auto,ring:cell=4096
-    python benchmarks/collectives.py --report bench-out --minutes 9         (make bench: a coarse grid)
+    python benchmarks/collectives.py --report bench-out --minutes 13        (make bench: a coarse grid)
     python benchmarks/collectives.py --report docs/bench --minutes 0 --full (make bench-full: every power of two)
     python benchmarks/collectives.py --report bench-out --again             (the tables once more, from the samples)
 
@@ -35,6 +35,8 @@ from verdicts import parts_of
 OTHERS = ("gather", "scatter", "scan", "reduce_scatter")
 COARSE = "8,64,512,4K,32K,256K,2M,16M"
 FEW = "8,4K,1M"
+#: Where ranks outnumber CPUs, in the coarse grid.
+CROWDED = "8,512,32K,2M"
 #: What of a report's time its claims take, and what writing it takes at most.
 CLAIMS_SHARE = 0.12
 WRITING_S = 15.0
@@ -46,7 +48,7 @@ def powers_of_two(first: int, last: int) -> list[int]:
 
 def grid(ranks: Sequence[int], operations: Sequence[str], sizes: Sequence[int], full: bool) -> list[Point]:
     """Loop with fresh buffers everywhere; the other definition and reused buffers everywhere in the full grid, else
-    with two ranks."""
+    with two ranks, and few sizes with more."""
     points = []
     for operation in operations:
         main = operation in HEADLINE
@@ -58,6 +60,8 @@ def grid(ranks: Sequence[int], operations: Sequence[str], sizes: Sequence[int], 
                         if count != ranks[0] or not main or (definition, buffers) == ("window", "reused"):
                             continue
                         of = mpi_peers.size_list(FEW)
+                    if not full and count != ranks[0]:
+                        of = [size for size in mpi_peers.size_list(CROWDED) if size in sizes]
                     if not full and not main:
                         if count != ranks[0]:
                             continue
@@ -66,12 +70,14 @@ def grid(ranks: Sequence[int], operations: Sequence[str], sizes: Sequence[int], 
     return list(dict.fromkeys(points))
 
 
-def companions(points: Sequence[Point], sizes: Sequence[int]) -> list[Point]:
-    """What is missing for the compositions of points of these sizes, back to back with fresh buffers."""
+def companions(points: Sequence[Point], sizes: Sequence[int], ranks: int) -> list[Point]:
+    """What is missing for the compositions of points of these sizes and so many ranks, back to back, fresh buffers."""
     found = [
         part
         for point in points
-        if (point.definition, point.buffers) == ("loop", "fresh") and point.size in sizes
+        if (point.definition, point.buffers) == ("loop", "fresh")
+        and point.size in sizes
+        and point.ranks == ranks
         for _, parts in parts_of(point)
         for part in parts
     ]
@@ -97,7 +103,7 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
         return write_report(settings)
     for name in (SAMPLES_FILE, CLAIMS_FILE):
         (a.report / name).unlink(missing_ok=True)
-    alone = companions(points, mpi_peers.size_list(FEW))
+    alone = companions(points, mpi_peers.size_list(FEW), ranks[0])
 
     def subjects_of(point: Point) -> list[str]:
         if point in alone:
@@ -176,7 +182,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="default: drawn")
     parser.add_argument("--out", type=Path, help="append every sample here (JSON Lines)")
     parser.add_argument("--report", type=Path, metavar="FOLDER", help="measure and write the whole report")
-    parser.add_argument("--minutes", type=float, default=9.0, help="of a report; 0: as long as it takes")
+    parser.add_argument("--minutes", type=float, default=13.0, help="of a report; 0: as long as it takes")
     parser.add_argument(
         "--full", action="store_true", help="every power of two, every definition, all buffers"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,17 @@ from as_results import as_results
 from points import Point, Taken, size_text
 from report_figures import figures
 from tables import composition_table, geomean_table, hand_table, limit_table, out_table, ratio_tables, table
-from verdicts import COMPOSITIONS, LEAST_COPY_SHARE, Row, at_limit, compositions, limits, rows_of, versus
+from verdicts import (
+    COMPOSITIONS,
+    LEAST_COPY_SHARE,
+    Row,
+    at_limit,
+    compositions,
+    limits,
+    rows_of,
+    tally,
+    versus,
+)
 
 HAND = "phicoll:hand-pair"
 SAMPLES_FILE, CLAIMS_FILE = "collectives.jsonl", "claims.jsonl"
@@ -94,11 +105,9 @@ def index_parts(
     if by_hand := versus(taken, "phicoll", HAND):
         parts.append("## Two ranks, 8 bytes, against a loop written by hand\n\n" + hand_table(by_hand))
     if at_limits:
-        words = [at_limit(row) for row in at_limits]
         parts.append(
             f"## At least {LEAST_COPY_SHARE:.0%} of the copy probe, from 1 MB on\n\n"
-            f"Met at {words.count('met')} of {len(words)} points, missed at {words.count('missed')}.\n\n"
-            + limit_table(at_limits)
+            f"{in_words(at_limit(row) for row in at_limits)}\n\n" + limit_table(at_limits)
         )
     parts.append(consistency(taken))
     if compared.ns:
@@ -107,26 +116,26 @@ def index_parts(
 
 
 def summary(rows: list[Row], at_limits: list[Row]) -> str:
-    met = {row.point for row in at_limits if at_limit(row) == "met"}
-    count = {
-        word: sum(row.verdict == word for row in rows) for word in ("not slower", "slower", "unresolved")
-    }
-    excused = sum(row.verdict in ("slower", "unresolved") and row.point in met for row in rows)
+    met = {row.point for row in at_limits if at_limit(row).rstrip("?") == "met"}
+    excused = sum(row.verdict.rstrip("?") in ("slower", "unresolved") and row.point in met for row in rows)
     return (
-        f"{count['not slower']} of {len(rows)} points not slower than the best other, {count['slower']} slower, "
-        f"{count['unresolved']} unresolved; {excused} of these two are at the copy limit."
+        f"{in_words(row.verdict for row in rows)} Of the slower and unresolved ones {excused} are at the copy limit. "
+        "A word with ? rests on fewer rounds than the intervals' confidence takes: the bounds are those of all rounds."
     )
+
+
+def in_words(verdicts: Iterable[str]) -> str:
+    """ "7 points: 4 (1 of them ?) not slower, 3 unresolved." """
+    verdicts = list(verdicts)
+    return f"{len(verdicts)} points: " + ", ".join(f"{n} {word}" for word, n in tally(verdicts).items()) + "."
 
 
 def consistency(taken: Taken) -> str:
     rows = compositions(taken)
-    words = [row.verdict for row in rows]
     missing = {o for o, _ in COMPOSITIONS} - {row.point.operation for row in rows}
     text = (
         "## Self-consistency\n\nphicoll's operation over its composition from others (p: number of ranks; "
-        "the others' sizes in brackets): "
-        f"{words.count('not slower')} of {len(rows)} not slower, {words.count('slower')} slower, "
-        f"{words.count('unresolved')} unresolved."
+        f"the others' sizes in brackets). {in_words(row.verdict for row in rows)}"
     )
     if missing and rows:
         text += f" Without samples of all parts: {', '.join(sorted(missing))}."

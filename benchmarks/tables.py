@@ -109,9 +109,8 @@ def ratio_tables(rows: Sequence[Row], limits: Sequence[Row] = ()) -> dict[str, s
 
 def verdict_of(row: Row, limit: str) -> str:
     """Where a copy is at the limit of the machine already, nobody is asked to be faster."""
-    return row.verdict + (
-        ", at the copy limit" if row.verdict in ("slower", "unresolved") and limit == "met" else ""
-    )
+    asked = row.verdict.rstrip("?") in ("slower", "unresolved") and limit.rstrip("?") == "met"
+    return row.verdict + (", at the copy limit" if asked else "")
 
 
 def geomean_table(rows: Sequence[Row], crowded_from: int) -> str:

@@ -52,19 +52,31 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        if self.ratio is None:
-            return "-"
         found = at_most(self.ratio, NOT_SLOWER)
-        return {"met": "not slower", "missed": "slower"}.get(found, "unresolved")
+        return (
+            found.replace("met", "not slower")
+            .replace("missed", "slower")
+            .replace("not resolved", "unresolved")
+        )
 
 
 def at_most(ratio: Ratio | None, most: float) -> str:
-    """Whether a time ratio is at most so much: met, missed or not resolved; "-" where there is none."""
+    """Whether a time ratio is at most so much: met, missed or not resolved; "-" where there is none. "met?", "missed?":
+    in every round, but these are too few for the table's confidence."""
     if ratio is None:
         return "-"
-    if not ratio.enough:
-        return "not resolved"
-    return "met" if ratio.high <= most else "missed" if ratio.low > most else "not resolved"
+    doubt = "" if ratio.enough else "?"
+    return f"met{doubt}" if ratio.high <= most else f"missed{doubt}" if ratio.low > most else "not resolved"
+
+
+def tally(words: Iterable[str]) -> dict[str, str]:
+    """How often each word came, and how many of these with doubt: "7 (2 of them ?)"."""
+    words = list(words)
+    found = {}
+    for word in dict.fromkeys(w.rstrip("?") for w in words):
+        doubted = words.count(word + "?")
+        found[word] = f"{words.count(word) + doubted}" + (f" ({doubted} of them ?)" if doubted else "")
+    return found
 
 
 def split(rounds: Iterable[Round]) -> tuple[list[Round], list[Round]]:

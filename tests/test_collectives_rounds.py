@@ -69,6 +69,20 @@ def test_the_best_of_several_is_chosen_on_other_rounds_than_it_is_compared_on() 
     assert verdicts.rows_of(taken)[0].opponent == "a"
 
 
+def test_too_few_rounds_are_said_so_and_counted_apart() -> None:
+    (row,) = verdicts.rows_of(made_up({"phicoll": 100, "a": 200}, POINT, count=6))
+    assert row.verdict == "not slower?"
+    (row,) = verdicts.rows_of(made_up({"phicoll": 200, "a": 100}, POINT, count=6))
+    assert row.verdict == "slower?"
+    words = ["not slower", "not slower?", "unresolved", "slower?"]
+    assert verdicts.tally(words) == {
+        "not slower": "2 (1 of them ?)",
+        "unresolved": "1",
+        "slower": "1 (1 of them ?)",
+    }
+    assert report.in_words(words).startswith("4 points: 2 (1 of them ?) not slower, 1 unresolved")
+
+
 def test_a_wrong_result_counts_for_nothing() -> None:
     taken = made_up({"phicoll": 100, "a": 200, "b": 300}, POINT)
     taken.wrong.add((POINT, "a"))
@@ -147,12 +161,12 @@ def test_large_messages_are_held_against_the_copy_probe(ns: float, word: str) ->
 def test_every_operation_has_a_composition_and_the_grid_gets_its_parts() -> None:
     assert {operation for operation, _ in verdicts.COMPOSITIONS} == {*tables.HEADLINE, *collectives.OTHERS}
     points = collectives.grid((2, 8), [*tables.HEADLINE, *collectives.OTHERS], [8, 4096], full=False)
-    alone = collectives.companions(points, [4096])
+    alone = collectives.companions(points, [4096], 2)
     assert not set(alone) & set(points)
-    assert Point("reduce_scatter", 8, "loop", "fresh", 512) in alone
+    assert Point("reduce_scatter", 2, "loop", "fresh", 2048) in alone
     every = set(points) | set(alone)
     for point in points:
-        if point.size == 4096 and (point.definition, point.buffers) == ("loop", "fresh"):
+        if (point.size, point.ranks, point.definition, point.buffers) == (4096, 2, "loop", "fresh"):
             assert all(part in every for _, parts in verdicts.parts_of(point) for part in parts), point
     odd = verdicts.parts_of(Point("allreduce", 3, "loop", "fresh", 64))
     assert not any("1/p" in words for words, _ in odd)  # 64 bytes are no three blocks of whole elements
