@@ -222,6 +222,7 @@ def test_run_refuses_what_is_no_path():
 
 def test_sizes_speak_for_their_neighbourhood_and_equal_neighbours_are_one_row():
     assert thresholds([8, 512, 8192]) == [0, 65, 2049]
+    assert thresholds([8192]) == [4096]  # and below it nothing is known
     points = [Point("allreduce", "processes", 2, 2, size) for size in (8, 512, 8192)]
     gain = Gain(1.5, 1.2, 1.7, 0.97, 12, 40)
     specs = ("auto", "sliced", "sliced")
@@ -233,6 +234,8 @@ def test_sizes_speak_for_their_neighbourhood_and_equal_neighbours_are_one_row():
     assert [(row.from_bytes, row.spec) for row in rows] == [(0, "auto"), (65, "sliced")]
     assert rows[1].comment.count("measured gain 1.50 (1.20 to 1.70)") == 2
     assert merged(rows) == rows
+    above = rows_of(decisions[2:])
+    assert [(row.from_bytes, row.spec) for row in above] == [(0, "auto"), (4096, "sliced")]
     assert Decision.from_dict(json.loads(json.dumps(decisions[0].to_dict()))) == decisions[0]
     found = Tuned(decisions, {}, "", None, "measure", False)
     assert found.gain == pytest.approx(1.5)
@@ -371,6 +374,13 @@ def test_ctrl_c_keeps_what_was_decided_and_resume_decides_the_rest(tmp_path: Pat
     assert [decision.point.ranks for decision in rest.decisions] == [4, 8]
     assert rest.decisions[0] == first.decisions[0]
     assert {row.ranks for row in tuning.load_table(path).rows} == {4, 8}
+
+
+def test_points_without_time_are_named(tmp_path: Path):
+    found = phicoll.tune("barrier", ranks="2,3", minutes=1e-6, save=tmp_path / "t.tuning", progress=False)
+    assert found.decisions == []
+    assert set(found.undecided.values()) == {"no time was left: more minutes, or resume"}
+    assert not (tmp_path / "t.tuning").exists()
 
 
 def test_what_cannot_be_decided_is_said():

@@ -35,7 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="rank counts (default: powers of two to the CPUs, and twice as many as the CPUs)",
     )
     parser.add_argument(
-        "--sizes", "--size", metavar="LIST", help="bytes of the count argument (default: 8,512,8K,128K,1M)"
+        "--sizes", "--size", metavar="LIST", help="bytes of the count argument (default: 8,4K,64K,1M)"
     )
     parser.add_argument("--mode", metavar="LIST", help="threads, processes or both (default: processes)")
     parser.add_argument(
@@ -44,7 +44,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="HOW",
         help="measure, model, or model-then-measure: of what the model knows the three best (default: measure)",
     )
-    parser.add_argument("--minutes", metavar="N", help="how long measuring may take (default: 5)")
+    parser.add_argument("--minutes", metavar="N", help="how long measuring may take (default: 10)")
     parser.add_argument(
         "--machine", metavar="M", help="tune for a simulated machine, in simulation: a name or a machine file"
     )
@@ -62,7 +62,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--definition", default="loop", metavar="D", help="of run time: loop or window (default: loop)"
     )
-    parser.add_argument("--launches", metavar="N", help="of each point (default: 12)")
+    parser.add_argument("--launches", metavar="N", help="of each point (default: 2 to 12, as time allows)")
     parser.add_argument(
         "--rounds", metavar="N", help="in each launch (default: 8); simulated: seeds (default: 12)"
     )

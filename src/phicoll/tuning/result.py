@@ -14,7 +14,7 @@ import numpy as np
 from phicoll.registry import short_spec
 from phicoll.subject import size_text
 from phicoll.tuning.decision import Decision
-from phicoll.tuning.table import Row, merged, thresholds
+from phicoll.tuning.table import SMALL, Row, merged, thresholds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +31,8 @@ def rows_of(decisions: Sequence[Decision]) -> list[Row]:
     rows = []
     for group, of in groups.items():
         of.sort(key=lambda decision: decision.point.size)
+        if of[0].point.size > SMALL:
+            rows.append(Row(*group, 0, "auto", f"not tuned below {size_text(of[0].point.size // 2)}"))
         starts = thresholds([decision.point.size for decision in of])
         rows += [
             Row(*group, start, decision.spec, decision.comment())

@@ -70,9 +70,17 @@ def as_table(found: dict[str, Any]) -> Table:
     return Table(found["name"], found["machine"], found["host"], found["digest"], rows)
 
 
+#: A size up to this one speaks for all smaller ones: they are one line or less.
+SMALL = 64
+
+
 def thresholds(sizes: Sequence[int]) -> list[int]:
-    """From where each of the rising ``sizes`` speaks for its neighbourhood: 0, then the geometric means."""
-    return [0, *(math.isqrt(max(1, low) * high) + 1 for low, high in zip(sizes, sizes[1:], strict=False))]
+    """From where each of the rising ``sizes`` speaks for its neighbourhood: the geometric means between them.
+
+    The first one speaks from 0 on if it is small, else from half of it: nothing is known of smaller ones.
+    """
+    first = 0 if sizes[0] <= SMALL else sizes[0] // 2
+    return [first, *(math.isqrt(max(1, low) * high) + 1 for low, high in zip(sizes, sizes[1:], strict=False))]
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 __all__ = ["BY", "SIZES", "Tuned", "tune"]
 
 BY = ("measure", "model", "model-then-measure")
-SIZES = "8,512,8K,128K,1M"
-MINUTES = 5.0
-LEAST_POINT_S = 0.5
+SIZES = "8,4K,64K,1M"
+MINUTES = 10.0
+LEAST_POINT_S = 2.0  # in less a sweep of twenty candidates has no rounds to compare
 FEW = 3  # that the model leaves of those that it knows, to be measured
 LAUNCHES = 12
 ROUNDS = 8
@@ -88,7 +88,7 @@ def tune(
         Rank counts; by default powers of two to the CPUs that may be used, and twice as many as those. More ranks than
         CPUs share them, which those of a simulated machine cannot.
     sizes:
-        Bytes of the count argument; by default 8, 512, 8K, 128K and 1M. Not of barriers.
+        Bytes of the count argument; by default 8, 4K, 64K and 1M. Not of barriers.
     mode:
         ``"threads"``, ``"processes"`` (the default) or both; not with a machine.
     by:
@@ -96,7 +96,7 @@ def tune(
         ``"model-then-measure"``: of those that the model knows only the three best are measured, beside those that it
         does not know.
     minutes:
-        How long measuring may take, 5 by default; simulating takes as long as it takes.
+        How long measuring may take, 10 by default; simulating takes as long as it takes.
     machine:
         Tune for this simulated machine, in simulation.
     model:
@@ -110,7 +110,7 @@ def tune(
         Of run time: ``"loop"``, back-to-back calls, in which a root that nobody holds up is ahead of the others; or
         ``"window"``, each call from rest to its last exit, which is what the models are of.
     launches, rounds, seed:
-        Of the sweeps, by default 12 launches of 8 rounds; simulated 12 rounds, which are seeds.
+        Of the sweeps, by default 2 to 12 launches, as time allows, of 8 rounds; simulated 12 rounds, which are seeds.
     save:
         The table's file. It is written after every decision, and what it has for other groups stays. Decisions also go
         to a file beside it, its name with ``.jsonl`` behind.
@@ -219,7 +219,11 @@ class Run:
             for number, point in enumerate(left):
                 if progress is not None:
                     progress(len(points) - len(left) + number, len(points), point.title())
-                share = max((end - time.monotonic()) / (len(left) - number), LEAST_POINT_S)
+                seconds_left = end - time.monotonic()
+                if self.by != "model" and not self.setting.simulated and seconds_left < LEAST_POINT_S:
+                    self.undecided[point] = "no time was left: more minutes, or resume"
+                    continue
+                share = max(seconds_left / (len(left) - number), LEAST_POINT_S)
                 try:
                     decision = self.one(point, share)
                 except (BrokenGroupError, ResourceError) as error:
@@ -319,7 +323,9 @@ class Run:
             options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "episodes": EPISODES}
         else:
             options |= {"mode": point.mode, "oversubscribe": point.ranks > point.cpus, "budget_s": seconds}
-            options |= {"launches": setting.launches or LAUNCHES, "rounds": setting.rounds or ROUNDS}
+            # A launch starts and verifies every candidate, which takes a good part of a second.
+            launches = setting.launches or max(2, min(LAUNCHES, int(seconds)))
+            options |= {"launches": launches, "rounds": setting.rounds or ROUNDS}
         return sweep(point.operation, on_interrupt="raise", **options)
 
     def by_model(
