@@ -12,6 +12,7 @@ import pytest
 import phicoll
 from phicoll import _core, bench
 from phicoll.machine import machine_parameters
+from phicoll.models import CONSTANTS
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted((ROOT / "src/cpp/phicoll/sim/machines").glob("*.json"))
@@ -45,9 +46,9 @@ def test_a_shipped_file_is_the_machine_of_its_name(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_shipped_file_has_a_line_for_each_parameter_in_the_order_of_description(path):
+def test_a_shipped_file_has_a_line_for_each_constant_and_parameter_in_the_order_of_description(path):
     lines = [line for line in path.read_text().splitlines() if line.startswith("    ")]
-    order = [info["name"] for info in machine_parameters()]
+    order = [*CONSTANTS, *(info["name"] for info in machine_parameters())]
     names = [line.split('"')[1] for line in lines]
     assert names == sorted(names, key=order.index)
     assert all('"value"' in line and '"kind"' in line and '"source"' in line for line in lines)
