@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
 
 import pytest
 
 import phicoll
+import phicoll.bench
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 16, 17, 60])
@@ -72,3 +75,34 @@ def test_what_a_data_operation_does_not_take_is_refused():
         phicoll.count("dissemination", ranks=4, size=8)
     with pytest.raises(phicoll.ArgumentError, match="op"):
         phicoll.count("ring", ranks=4, operation="broadcast", op="sum")
+
+
+@pytest.mark.parametrize(("operation", "size"), [("barrier", None), ("allreduce", "4K"), ("gather", "64")])
+def test_the_program_counts_the_same(operation, size):
+    words = [str(phicoll.bench.find()), "count", operation, "--machine", "4x2", "--ranks", "7", "--json"]
+    words += ["--size", size] if size else []
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
+    found = json.loads(done.stdout)
+    rows = phicoll.count("all", "4x2", ranks=7, operation=operation, size=size)
+    assert [row["spec"] for row in found] == [row["spec"] for row in rows]
+    for one, row in zip(found, rows, strict=True):
+        assert {key: row[key] for key in one if key in row} == {key: one[key] for key in one if key in row}
+        assert {"rounds", "notifications", "ranks"} <= set(one) & set(row)
+        assert operation == "barrier" or {"steps", "transfers", "bytes_between"} <= set(one) & set(row)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("count", "operation: got 0 words"),
+        ("count barrier --size 8", "size: got a value; allowed: none for a barrier"),
+        ("count scan --size 10", "size: got 10 bytes; allowed: a multiple of 4"),
+        ("count scatter --algorithm ring", "algorithm: got 'ring'"),
+    ],
+)
+def test_the_program_refuses_what_cannot_be_counted(words, said):
+    done = subprocess.run(
+        [str(phicoll.bench.find()), *words.split()], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert said in done.stderr

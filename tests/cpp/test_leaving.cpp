@@ -94,20 +94,25 @@ TEST(Leaving, BuffersAreThereUntilNobodyReadsThem) {
   }
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t large = std::size_t{2} << 20;
+#else
+constexpr std::size_t large = std::size_t{32} << 20;
+#endif
+
 TEST(Leaving, TheRootsBufferIsThereUntilItsReadersStop) {
   for (const char* const text : {"single-copy", "tree-copy", "root-copies", "piece-per-rank"}) {
     SCOPED_TRACE(text);
     ThreadGroup group(3);
     EXPECT_THROW(group.run([&](Communicator& comm) {
-      constexpr std::size_t bytes = std::size_t{32} << 20;
       const AlgorithmSpec spec = family(Operation::broadcast).parse(text);
-      std::unique_ptr<unsigned char[]> data(new unsigned char[bytes]());
+      std::unique_ptr<unsigned char[]> data(new unsigned char[large]());
       if (comm.rank() == 2) {
         nap_ms(3);
         comm.fail("cannot go on");  // while the root serves rank 1, as a rule
         return;
       }
-      comm.broadcast(data.get(), bytes, 0, &spec);
+      comm.broadcast(data.get(), large, 0, &spec);
     }),
                  BrokenGroupError);
   }
