@@ -60,6 +60,7 @@ def draw_bands(
     colours: Sequence[str] = SERIES,
     log: bool = False,
     legend: bool = True,
+    boxes: bool = True,
 ) -> Axes:
     """Draw one panel: for each algorithm its band, shaded, and a box plot of the samples at each point, in us.
 
@@ -74,6 +75,8 @@ def draw_bands(
         ``ranks`` or ``size_bytes``: the horizontal axis.
     log:
         A logarithmic time axis.
+    legend, boxes:
+        Whether to name the algorithms where there are several, and to draw the samples.
     """
     if over not in OVER:
         raise ArgumentError("over", repr(over), ", ".join(OVER))
@@ -101,7 +104,8 @@ def draw_bands(
         else:
             ax.bar(at, [high[0] - low[0]], bottom=low, width=gap * 0.9, color=colour, alpha=0.16, zorder=1)
         beside = (index - (len(names) - 1) / 2) * width
-        draw_boxes(ax, [x + beside for x in at], [row.samples / 1000 for row in of], width * 0.85, colour)
+        if boxes:
+            draw_boxes(ax, [x + beside for x in at], [row.samples / 1000 for row in of], width * 0.85, colour)
         if legend:
             ax.plot([], [], color=colour, linewidth=6, alpha=0.35, label=name)
     ticks = points[:: -(-len(points) // MOST_TICKS)]

@@ -10,6 +10,7 @@ from phicoll.models.comparison import ComparedRuns
 from phicoll.plots.bands import draw_bands, title_of
 from phicoll.plots.canvas import Canvas, new_figure
 from phicoll.plots.style import INK, PALE, SERIES, tidy
+from phicoll.subject import size_text
 
 if TYPE_CHECKING:
     from phicoll.validation.predictions.validation import ModelValidation
@@ -64,7 +65,7 @@ def draw_runs(found: ModelValidation, start: str = "evicted") -> Canvas:
             ]
             if not of:
                 continue
-            draw_bands(ax, of, colours=[colour], legend=False)
+            draw_bands(ax, of, colours=[colour], legend=False, boxes=constants == "published")
             ax.plot([], [], color=colour, linewidth=6, alpha=0.35, label=f"band, {constants} constants")
             head = title_of(of, "ranks").split("\n")[0]
         ax.set_title(f"{head} ({where})", loc="left")
@@ -107,6 +108,7 @@ def draw_orders(found: ModelValidation) -> Canvas:
     for ax, start in zip(figure.subplots(1, 2, sharey=True), found.compared["published"], strict=True):
         place_rows(ax, found.compared["published"][start])
         ax.set_title(f"{start} start", loc="left")
+    figure.supxlabel("median / best case; grey: the band; dark to light: 2 to 60 ranks", fontsize=8.5)
     return figure
 
 
@@ -127,9 +129,8 @@ def place_rows(ax, runs: ComparedRuns) -> None:  # type: ignore[no-untyped-def]
     ax.set_xscale("log")
     ax.set_xticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
     ax.minorticks_off()
-    ax.set_yticks(range(len(keys)), [f"{o} {n}{f' {s} B' if s else ''}" for o, n, s in keys])
+    ax.set_yticks(range(len(keys)), [f"{o} {n}{f' {size_text(s)}' if s else ''}" for o, n, s in keys])
     ax.set_ylim(len(keys) - 0.4, -0.6)
-    ax.set_xlabel("median / best case; grey: the band; dark to light: 2 to 60 ranks")
     tidy(ax, "x")
 
 

@@ -33,22 +33,22 @@ CAUSES = {
     (
         "broadcast",
         "flat-large",
-    ): "the model counts the crowd of readers once for the whole message (4.10); simulated readers meet at the "
+    ): "The model counts the crowd of readers once for the whole message (4.10); simulated readers meet at the "
     "directory of each of its lines, so the time grows with ranks times lines",
     (
         "broadcast",
         "pipelined-slices",
-    ): "each of n - 1 stages pays the start-up q - p/N of Table 3.1, most of which simulated copies do not "
+    ): "Each of n - 1 stages pays the start-up q - p/N of Table 3.1, most of which simulated copies do not "
     "have (validation-xeon-phi-5110p.md)",
     (
         "broadcast",
         "trees",
-    ): "levels are added up as if one ended before the next begins; acknowledgements of one level run while the next "
+    ): "Levels are added up as if one ended before the next begins; acknowledgements of one level run while the next "
     "still reads, and readers wait while the parent writes",
     (
         "allreduce",
         "",
-    ): "alpha, beta and gamma are read off line costs: a message is a flag and lines behind it, and no two messages of a "
+    ): "Alpha, beta and gamma are read off line costs: a message is a flag and lines behind it, and no two messages of a "
     "rank overlap",
 }
 
@@ -128,12 +128,14 @@ def failures(found: ModelValidation) -> list[str]:
             cause = (operation, name) if (operation, name) in CAUSES else (operation, "")
             cause = cause if cause in CAUSES else (operation, "trees")
             ratio = float(np.exp(np.mean([np.log(r.over_low) for r in rows])))
+            if name == "pipelined-slices" and ratio > 1:  # its cause is about what comes out below
+                cause = (operation, "")
             groups.setdefault(cause, []).append(
                 f"{name}{f' {size_text(size)}' if size else ''} {inside:.0%} inside, {ratio:.2f} of the best case on geometric mean"
             )
     for cause, names in groups.items():
         lines.append(
-            f"- {cause[0]}, published constants, evicted start: {'; '.join(names)}. {CAUSES.get(cause, 'The cause is not known').capitalize()}."
+            f"- {cause[0]}, published constants, evicted start: {'; '.join(names)}. {CAUSES.get(cause, 'The cause is not known')}."
         )
     return [*lines, ""]
 
@@ -256,6 +258,11 @@ def host(found: ModelValidation, shown: dict[str, str]) -> list[str]:
         f"numbers. {len(taken)} of its {len(model.constants)} constants are assumed from another machine: {', '.join(taken) or 'none'}; each row says how many of "
         "those it needed.",
         "",
+        "Most calls end before their best case. Two things make that so. A measured window lets ranks enter up to 1 us apart and counts from the last "
+        "entry: what the others did by then, a child's part of a reduction say, is not in it, where the models have all enter at once. And the models let "
+        "each write of a flag take a whole transfer, one after another; this host's cores go on while a store waits for its line. With two ranks nothing "
+        "can be said of contention.",
+        "",
         *pieces_table(part.pieces, [model.name]),
         "",
         shown.get("host", ""),
@@ -276,7 +283,9 @@ def host_table(runs: ComparedRuns) -> list[str]:
         "| operation | algorithm | size | start | measured median, ns | band, ns | inside | below | above | assumed |",
         "|---|---|--:|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for r in runs.rows:
+    for r in sorted(
+        runs.rows, key=lambda r: (r.subject.operation, r.name, r.subject.size_bytes, r.subject.start)
+    ):
         s, p = r.subject, r.prediction
         lines.append(
             f"| {s.operation} | {cell(r.name)} | {size_text(s.size_bytes) if s.size_bytes else ''} | {s.start} | {r.median:,.0f} | "
