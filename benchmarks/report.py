@@ -165,8 +165,8 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
         )
     if compared.dropped or compared.failed or compared.wrong:
         parts.append("Of the papers' statements:\n\n" + out_table(compared))
-    if taken.notes:
-        parts.append("\n".join(f"- {note}" for note in taken.notes))
+    if notes := [*taken.notes, *(f"{note} (the papers' statements)" for note in compared.notes)]:
+        parts.append("\n".join(f"- {note}" for note in notes))
     missing = [point for point in settings.points if point not in taken.ns]
     for title, points in (
         ("More than 1 GB in all, not measured", settings.large), ("Not reached in the time", missing),
