@@ -169,7 +169,7 @@ class Tuned:
         if self.decisions:
             lines += self.table_lines() + self.summary_lines() + self.model_lines()
         lines += [f"  undecided: {title}: {reason}" for title, reason in self.undecided.items()]
-        if self.path is not None and self.decisions:
+        if self.path is not None:
             lines.append(f"  wrote {self.path}; PHICOLL_TUNING={self.path} uses it")
         return "\n".join(lines)
 

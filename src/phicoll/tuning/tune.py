@@ -370,7 +370,7 @@ class Run:
         costs = self.setting.costs()
         if self.file is None:
             self.text = text_of(self.setting.name, self.setting.host, notes, costs, rows)
-        elif self.decisions:
+        else:
             self.text = self.file.write(rows, notes, costs)
 
     def tuned(self) -> Tuned:
