@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import phicoll
-from phicoll import _core, kernels
+from phicoll import _core, bench, kernels
 
 MACHINE = "xeon-phi-5110p"
 
@@ -148,6 +149,39 @@ def test_the_matrix_from_the_command_line(phicoll_command, tmp_path):
     refused = phicoll_command("latency", "--machine", MACHINE, "--cpus", "0,x")
     assert refused.returncode == 2
     assert refused.stderr.startswith("phicoll: cpus: got '0,x'")
+
+
+def run_bench(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [bench.find(), "kernel", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_records_hold_what_the_stamps_take():
+    done = run_bench("read-latency:owner=self", "switch:turns=2", "--samples", "5", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r["kind"] for r in records] == ["context", *["kernel", "kernel-sample"] * 2, "end"]
+    ours, switch = (r for r in records if r["kind"] == "kernel")
+    assert 0 < ours["empty_ns"] < 1e6
+    assert "note" not in ours
+    assert len(set(switch["cpus"])) == 1
+    for sample in (r for r in records if r["kind"] == "kernel-sample"):
+        assert len(sample["empty_ticks"]) == 33
+        assert all(ticks >= 0 for ticks in sample["empty_ticks"])
+
+
+def test_a_state_that_a_machine_does_not_have_is_skipped_and_recorded():
+    words = ("ping-pong", "--machine", MACHINE, "--where", "middle", "--samples", "2")
+    done = run_bench(*words, "--state", "E,F", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "skipped: ping-pong:state=F:receive=E: the protocol of xeon-phi-5110p has no state F" in done.stderr
+    )
+    found = [r for r in map(json.loads, done.stdout.splitlines()) if r["kind"] == "kernel"]
+    assert [r.get("skipped") for r in found] == [None, "the protocol of xeon-phi-5110p has no state F"]
+    alone = run_bench(*words, "--state", "F")
+    assert alone.returncode == 2
+    assert "has no state F" in alone.stderr
 
 
 @pytest.mark.parametrize(

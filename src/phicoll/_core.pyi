@@ -90,6 +90,7 @@ def run_kernel(
     seed: int = 1,
     wait: str = "spin",
     timeout_ms: int = 60000,
+    oversubscribe: bool = False,
 ) -> dict[str, Any]: ...
 
 # Why a barrier takes its time
@@ -143,6 +144,11 @@ def plan_simulation(
     seed: int | None,
     resume: str,
     command: Sequence[str],
+    sizes: Sequence[int] = ...,
+    buffers: Sequence[str] = ...,
+    type: str = "float32",
+    op: str = "sum",
+    start: str = "warm",
 ) -> dict[str, Any]: ...
 def simulate_point(task: str) -> tuple[list[str], int, str]: ...
 def stop_simulating(stop: bool) -> None: ...
