@@ -11,11 +11,12 @@ import pytest
 import phicoll
 from made_up import MadeUpSubject
 from phicoll import _core, tuning
-from phicoll.errors import ArgumentError
+from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.registry import OPERATIONS, expand
 from phicoll.tuning.decision import Decision, Gain, Point, decide
 from phicoll.tuning.prediction import ModelChoice
 from phicoll.tuning.result import Tuned, rows_of
+from phicoll.tuning.setting import Setting
 from phicoll.tuning.table import merged, thresholds
 from phicoll.tuning.tune import Run
 
@@ -149,7 +150,7 @@ def test_why_predicts_what_a_row_names(table):
     assert found.tuned
     assert found.prediction is not None
     assert 0 < found.prediction.low_ns <= found.prediction.high_ns
-    assert f"of {found.prediction.used} constants assumed" in str(found)
+    assert f"of {len(found.prediction.used)} constants assumed" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -348,6 +349,39 @@ def test_what_a_file_has_for_other_groups_stays_and_resume_goes_on(tmp_path: Pat
     (tmp_path / "other.tuning.jsonl").write_text('{"tuning": 1, "machine": "elsewhere"}\n')
     with pytest.raises(ArgumentError, match="resume"):
         tune_barrier(save=other, resume=True)
+
+
+def test_a_decision_that_cannot_be_read_is_named_by_its_line(tmp_path: Path):
+    path = tmp_path / "phi.tuning"
+    tune_barrier(save=path)
+    journal = tmp_path / "phi.tuning.jsonl"
+    head, *decisions = journal.read_text().splitlines()
+    journal.write_text("\n".join([head, "nonsense", *decisions, ""]))
+    with pytest.raises(ArgumentError, match=r"phi\.tuning\.jsonl:2: 'nonsense'"):
+        tune_barrier(save=path, resume=True)
+
+
+def test_costs_that_a_table_has_stay_where_no_model_gives_others(tmp_path: Path):
+    path = tmp_path / "here.tuning"
+    path.write_text(HEAD + "machine host\n" + f"host {_core.host_fingerprint()}\ncost local 77  # mine\n")
+    here = Setting(
+        "", "host", _core.host_fingerprint(), 2, "compact", "loop", ["threads"], None, None, None, None
+    )
+    run = Run(here, "measure", {}, path, False, [])
+    assert run.costs == {"local": 77}
+    run.write()
+    assert "cost local 77\n" in path.read_text()
+    assert run.head()["costs"] == {"local": 77}
+
+
+def test_a_model_of_another_host_is_used_with_a_warning(tmp_path: Path):
+    path = tmp_path / "elsewhere.json"
+    host = {"cpu": "Some CPU", "allowed_cpus": 4096, "clock_mhz": 1}
+    path.write_text(json.dumps({"phicoll": "machine", "name": "elsewhere", "host": host, "model": {}}))
+    with pytest.warns(PhicollWarning, match="not this host's: its processor is 'Some CPU'"):
+        phicoll.why("barrier", 2, model=path)
+    with pytest.raises(ArgumentError, match="model: got"):
+        phicoll.why("barrier", 2, model=tmp_path / "none.json")
 
 
 def test_ctrl_c_keeps_what_was_decided_and_resume_decides_the_rest(tmp_path: Path, monkeypatch):

@@ -128,7 +128,8 @@ class MachineModel:
                 constant = Constant(**entry)
                 constant.check(key)
             except ArgumentError as error:
-                raise ArgumentError(f"{at}: {error.argument}", error.got, error.allowed) from None
+                field = "" if error.argument in (key, "constant") else f".{error.argument}"
+                raise ArgumentError(at + field, error.got, error.allowed) from None
             found[key] = constant
         return cls(name, found)
 
@@ -162,7 +163,9 @@ def ratio_of_lines(own: MachineModel, other: MachineModel) -> float | None:
     return None if here is None or there is None else here / there
 
 
-def machine_model(machine: str | os.PathLike[str] | MachineModel) -> MachineModel:
+def machine_model(
+    machine: str | os.PathLike[str] | MachineModel, *, argument: str = "machine"
+) -> MachineModel:
     """A machine's model by name or file.
 
     Parameters
@@ -171,6 +174,8 @@ def machine_model(machine: str | os.PathLike[str] | MachineModel) -> MachineMode
         ``"xeon-phi-5110p"`` or ``"sandy-bridge-e5-2670"``, the published constants (ramos-hoefler-2013); the path of a
         machine file (it has a slash or ends in ``.json``); the name of another shipped simulated machine. Of a file
         without a ``model`` section and of a simulated machine only the line costs are known, from its parameters.
+    argument:
+        What errors call ``machine``.
 
     Raises
     ------
@@ -180,7 +185,16 @@ def machine_model(machine: str | os.PathLike[str] | MachineModel) -> MachineMode
     if isinstance(machine, MachineModel):
         return machine
     if not isinstance(machine, str | os.PathLike):
-        raise ArgumentError("machine", repr(machine), "a name, a path or a MachineModel")
+        raise ArgumentError(argument, repr(machine), "a name, a path or a MachineModel")
+    try:
+        return model_named(machine)
+    except ArgumentError as error:
+        if error.argument != "machine":
+            raise
+        raise ArgumentError(argument, error.got, error.allowed) from None
+
+
+def model_named(machine: str | os.PathLike[str]) -> MachineModel:
     text = os.fspath(machine)
     if not isinstance(machine, str) or "/" in text or text.endswith(".json"):
         return model_of_file(Path(text))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +17,21 @@ def read_journal(path: Path, head: dict[str, Any]) -> list[Decision]:
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").split("\n")
-    with suppress(ValueError):
-        if json.loads(lines[0]) == head:
-            found = []
-            for number, line in enumerate(lines[1:], start=2):
-                if not line:
-                    continue
-                try:
-                    found.append(Decision.from_dict(json.loads(line)))
-                except (ValueError, TypeError, KeyError):
-                    if number < len(lines):
-                        raise ArgumentError(
-                            "resume", f"{path}:{number}: {line[:60]!r}", "a decision"
-                        ) from None
-            return found
-    raise ArgumentError(
-        "resume", f"'{path}', decisions of another machine or made otherwise", json.dumps(head)
-    )
+    try:
+        theirs = json.loads(lines[0])
+    except ValueError:
+        theirs = None
+    if theirs != head:
+        raise ArgumentError(
+            "resume", f"'{path}', decisions of another machine or made otherwise", json.dumps(head)
+        )
+    found = []
+    for number, line in enumerate(lines[1:], start=2):
+        if not line:
+            continue
+        try:
+            found.append(Decision.from_dict(json.loads(line)))
+        except (ValueError, TypeError, KeyError):
+            if number < len(lines):
+                raise ArgumentError("resume", f"{path}:{number}: {line[:60]!r}", "a decision") from None
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
@@ -20,22 +21,22 @@ START = "warm"
 
 @dataclass(frozen=True)
 class Predicted:
-    """A model's least and largest time in ns, and how many of the constants in it were assumed."""
+    """A model's least and largest time in ns, the constants in it and which of them were assumed."""
 
     low_ns: float
     high_ns: float
     source: str
     machine: str
     assumed: tuple[str, ...]
-    used: int
+    used: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"used": len(self.used)}
 
     def __str__(self) -> str:
         return (
             f"{self.low_ns:,.0f} to {self.high_ns:,.0f} ns by the model of {self.machine} ({self.source}); "
-            f"{len(self.assumed)} of {self.used} constants assumed"
+            f"{len(self.assumed)} of {len(self.used)} constants assumed"
         )
 
 
@@ -43,7 +44,8 @@ class Predicted:
 class ModelChoice:
     """What a model takes of several: the least of their largest times. ``alike``: the least times choose the same.
 
-    ``order`` has every spec that is modelled, the best first, and ``assumed`` the constants that were assumed in any.
+    ``order`` has every spec that is modelled, the best first. Of the ``used`` constants that are in any of their
+    predictions the ``assumed`` ones are another machine's.
     """
 
     spec: str
@@ -55,11 +57,18 @@ class ModelChoice:
 
 
 def model_of(model: str | os.PathLike[str] | MachineModel | None, machine: str | None) -> MachineModel | None:
-    """The model that was named, else the simulated machine's, else None. ArgumentError for one that was named."""
+    """The model that was named, else the simulated machine's, else None.
+
+    ArgumentError for one that was named and is none; a warning where this host is to be tuned by the file of another.
+    """
+    from phicoll.characterizing import check_host
     from phicoll.models import machine_model
 
     if model is not None:
-        return machine_model(model)
+        found = machine_model(model, argument="model")
+        if machine is None and isinstance(model, str | os.PathLike) and Path(model).is_file():
+            check_host(model, elsewhere="warn")
+        return found
     if machine is None:
         return None
     try:
@@ -83,7 +92,7 @@ def predicted(
     except ArgumentError as error:
         return None, f"none: {error}"
     prediction = Predicted(
-        found.low_ns, found.high_ns, found.source, model.name, tuple(found.assumed), len(found.used)
+        found.low_ns, found.high_ns, found.source, model.name, tuple(found.assumed), found.used
     )
     return prediction, ""
 
@@ -110,5 +119,5 @@ def model_choice(
         tuple(order),
         {spec: found[spec].high_ns for spec in order},
         assumed,
-        max(one.used for one in found.values()),
+        len({name for one in found.values() for name in one.used}),
     )

@@ -113,13 +113,17 @@ def text_of(machine: str, host: str, notes: Sequence[str], costs: dict[str, int]
 
 
 class TableFile:
-    """The file that a tuning run writes. What it has for other groups of the same machine stays."""
+    """The file that a tuning run writes. What it has for other groups of the same machine stays.
+
+    ``costs`` are the line costs that it has already, by which the designed algorithms in its rows were chosen.
+    """
 
     def __init__(self, path: Path, machine: str, host: str) -> None:
         self.path = path
         self.machine = machine
         self.host = host
         self.kept: list[Row] = []
+        self.costs: dict[str, int] = {}
         if path.exists() and path.stat().st_size:
             known = load_table(path)
             for name, theirs, ours in (("machine", known.machine, machine), ("host", known.host, host)):
@@ -127,7 +131,10 @@ class TableFile:
                     raise ArgumentError(
                         "save", f"'{path}', a table of {name} {theirs!r}", f"one of {ours!r}, or a new file"
                     )
-            comments = [line.partition("#")[2].strip() for line in path.read_text().split("\n")]
+            lines = [line.partition("#") for line in path.read_text().split("\n")]
+            comments = [comment.strip() for _, _, comment in lines]
+            entries = [entry.split() for entry, _, _ in lines]
+            self.costs = {entry[1]: int(entry[2]) for entry in entries if entry[:1] == ["cost"]}
             self.kept = [
                 Row(*row.group, row.from_bytes, row.spec, comments[row.line - 1]) for row in known.rows
             ]

@@ -101,7 +101,7 @@ def tune(
         Tune for this simulated machine, in simulation.
     model:
         Whose model predicts: a machine file, a name, or a :class:`phicoll.models.MachineModel`; by default the
-        simulated machine's. Its line costs go into the table.
+        simulated machine's. Its line costs go into the table; without a model those that the table has stay.
     algorithm:
         What to try instead of :func:`phicoll.tuning.candidates`, for one operation.
     placement:
@@ -164,7 +164,7 @@ def tune(
     if resume and save is None:
         raise ArgumentError("resume", "True without save", "save= with the table to go on with")
     run = Run(setting, by, tried, save, resume, points)
-    with display(progress) as shown, only_costs(setting.costs()):
+    with display(progress) as shown, only_costs(run.costs):
         run.all(points, seconds, shown.update if shown else None)
     if not run.decisions and run.failures:
         raise run.failures[0]
@@ -193,10 +193,12 @@ class Run:
         self.file: TableFile | None = None
         self.journal: Path | None = None
         self.text = ""
+        self.costs = setting.costs()
         if save is None:
             return
         path = check_writable(save, "save")
         self.file = TableFile(path, setting.name, setting.host)
+        self.costs = self.costs or self.file.costs
         self.journal = path.with_name(path.name + ".jsonl")
         if resume:
             self.decisions = [one for one in read_journal(self.journal, self.head()) if one.point in points]
@@ -208,8 +210,8 @@ class Run:
     def head(self) -> dict[str, Any]:
         """What decisions of two runs must have in common to go into one table."""
         setting = self.setting
-        where = {"machine": setting.name, "host": setting.host}
-        return {"tuning": 1, **where, "by": self.by, "definition": setting.definition}
+        where = {"machine": setting.name, "host": setting.host, "placement": setting.placement}
+        return {"tuning": 1, **where, "by": self.by, "definition": setting.definition, "costs": self.costs}
 
     def all(self, points: Sequence[Point], seconds: float, progress: Any) -> None:
         known = {decision.point for decision in self.decisions}
@@ -367,11 +369,10 @@ class Run:
     def write(self) -> None:
         notes = [f"by phicoll tune, {self.by}, {self.setting.definition}; docs/tuning.md has the format"]
         rows = rows_of(self.decisions)
-        costs = self.setting.costs()
         if self.file is None:
-            self.text = text_of(self.setting.name, self.setting.host, notes, costs, rows)
+            self.text = text_of(self.setting.name, self.setting.host, notes, self.costs, rows)
         else:
-            self.text = self.file.write(rows, notes, costs)
+            self.text = self.file.write(rows, notes, self.costs)
 
     def tuned(self) -> Tuned:
         path = None if self.file is None else self.file.path
