@@ -16,7 +16,8 @@ import pytest
 import phicoll
 from phicoll import _core
 from phicoll.characterizing import check_host, difference_to_host, is_this_host
-from phicoll.characterizing.constants import assume, derive
+from phicoll.characterizing.characterization import filled
+from phicoll.characterizing.constants import derive
 from phicoll.characterizing.observations import Launch, Observations
 from phicoll.characterizing.plan import EFFORTS, PAIRS, Subject, subjects
 from phicoll.characterizing.rounds import observe
@@ -227,7 +228,7 @@ def test_a_family_fills_what_is_undetermined_and_says_so():
         "bandwidth.F": Constant.undetermined("1", "made up"),
         "switch": Constant.undetermined("ns", "made up"),
     }
-    found = assume(constants, XEON_PHI_5110P)
+    found = filled(constants, XEON_PHI_5110P)
     assert found["contention.EE.c"].value == pytest.approx(56.2 / 2, rel=1e-3)
     assert "two CPUs" in found["contention.EE.c"].source
     assert found["bandwidth.F"].value == XEON_PHI_5110P.value("bandwidth.F")  # a ratio has no unit to scale
@@ -317,12 +318,13 @@ def test_what_is_no_machine_file_is_refused(tmp_path):
         ({"mode": "slow"}, "mode: got 'slow'; allowed: quick, thorough"),
         ({"machine": "no-such"}, "machine: got"),
         ({"machine": 3}, "machine: got 3"),
-        ({"family": "no-such"}, "machine: got"),
+        ({"family": "no-such"}, "family: got"),
         ({"name": "a:b"}, "name: got 'a:b'"),
         ({"name": PHI}, "no shipped machine"),
         ({"rounds": 0}, "rounds: got 0"),
         ({"budget_s": -1}, "budget_s: got -1"),
         ({"budget_s": math.nan}, "budget_s: got nan"),
+        ({"lock_wait_s": -3}, "lock_wait_s: got -3"),
         ({"seed": -1}, "seed: got -1"),
         ({"path": "/nonexistent/m.json"}, "path: got '/nonexistent/m.json'"),
     ],

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phicoll import _core
-from phicoll.characterizing.constants import Derived, assume, derive
+from phicoll.characterizing.constants import Derived, derive
 from phicoll.characterizing.machine_text import file_text, host_file, put_file, simulated_file
 from phicoll.characterizing.observations import Observations
 from phicoll.characterizing.plan import Effort, effort_of
@@ -30,7 +30,7 @@ from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.models.clusters import Cluster
 from phicoll.models.constant import Constant
 from phicoll.models.fits import Fit
-from phicoll.models.machine_model import MachineModel, machine_model
+from phicoll.models.machine_model import MachineModel, machine_model, ratio_of_lines
 from phicoll.progress import display
 from phicoll.storage import check_writable
 
@@ -144,9 +144,11 @@ def characterize(
         raise ArgumentError("rounds", repr(rounds), "a whole number from 1")
     if not (isinstance(seed, int) and 0 <= seed < 1 << 53):
         raise ArgumentError("seed", repr(seed), "0 to 2^53 - 1")
+    if not 0 <= lock_wait_s < float("inf"):
+        raise ArgumentError("lock_wait_s", repr(lock_wait_s), "seconds, 0 or more")
     target = None if path is None else check_writable(path)
     raw = None if samples is None else check_writable(samples, "samples")
-    relative = None if family is None else machine_model(family)
+    relative = None if family is None else machine_model(family, argument="family")
     if machine is not None:
         simulated = Simulated.of(machine, effort.all_distances)
         called = name or simulated.name.replace(":", "-")
@@ -217,7 +219,11 @@ def gather(
 
 
 def filled(constants: dict[str, Constant], family: MachineModel | None) -> dict[str, Constant]:
-    return constants if family is None else assume(constants, family)
+    """What is undetermined assumed from another machine; nothing where its times cannot be scaled to this one's."""
+    own = MachineModel("own", constants)
+    if family is None or ratio_of_lines(own, family) is None:
+        return constants
+    return dict(own.with_family(family).constants)
 
 
 def combine_measured(costs: _core.HostCosts, name: str) -> Constant:

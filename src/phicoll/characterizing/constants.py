@@ -15,9 +15,8 @@ from phicoll.models.clusters import Cluster, cluster_costs
 from phicoll.models.constant import CONSTANTS, Constant
 from phicoll.models.fits import Fit, fit
 from phicoll.models.forms import FORMS as FORM_OF
-from phicoll.models.machine_model import MachineModel
 
-__all__ = ["Derived", "assume", "derive"]
+__all__ = ["Derived", "derive"]
 
 #: Points of a fit count as no more exact than this share of their time, since no form is exact; of the largest time in
 #: fits of contention, which the paper makes over plain nanoseconds.
@@ -289,27 +288,3 @@ class Maker:
         what = f"{made.fit.form.formula} fitted to {len(n)} messages of {n[0]} to {n[-1]} lines"
         self.put("bandwidth.F", made.factor, made.factor_error, what)
         self.put("bandwidth.P", made.in_flight, made.in_flight_error, what)
-
-
-def assume(constants: dict[str, Constant], family: MachineModel) -> dict[str, Constant]:
-    """What is undetermined taken from another machine, times by the ratio of the two machines' ``line.remote``, marked
-    ``assumed`` with the reason; what that machine has not either stays undetermined."""
-    own = constants.get("line.remote")
-    if own is None or own.value is None or not family.known("line.remote"):
-        return constants
-    ratio = own.value / family.value("line.remote")
-    found = dict(constants)
-    for name, constant in constants.items():
-        theirs = family.constant(name)
-        if constant.value is not None or theirs.value is None:
-            continue
-        timed = theirs.unit == "ns"
-        value = float(f"{theirs.value * (ratio if timed else 1):.5g}")
-        scaled = f" x {ratio:.3g}, the ratio of line.remote" if timed else ""
-        found[name] = Constant(
-            value,
-            theirs.unit,
-            "assumed",
-            f"{family.name}: {theirs.value:g}{scaled} ({theirs.source}); here {constant.source}",
-        )
-    return found
