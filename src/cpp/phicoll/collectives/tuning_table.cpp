@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <tuple>
 
 #include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/nearest.hpp"
@@ -162,6 +164,8 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
   TuningTable table;
   table.name_ = name;
   table.source_ = text;
+  std::map<std::tuple<Operation, TuningMode, int, int, std::size_t>, int>
+      lines;  // of the rows, by their calls
   bool begun = false;
   int number = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -193,11 +197,11 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
       table.costs_given_.push_back(words[1]);
     } else {
       TuningRow row = row_of(words, number, line);
-      for (const TuningRow& other : table.rows_)
-        if (other.operation == row.operation && other.mode == row.mode && other.ranks == row.ranks &&
-            other.cpus == row.cpus && other.from == row.from)
-          line.refuse("a second row for '" + joined(words, 0) + "'",
-                      "one, which line " + std::to_string(other.line) + " is");
+      const auto first =
+          lines.emplace(std::make_tuple(row.operation, row.mode, row.ranks, row.cpus, row.from), number);
+      if (!first.second)
+        line.refuse("a second row for '" + joined(words, 0) + "'",
+                    "one, which line " + std::to_string(first.first->second) + " is");
       table.rows_.push_back(std::move(row));
     }
   }
