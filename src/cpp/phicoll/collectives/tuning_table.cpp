@@ -164,8 +164,8 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
   TuningTable table;
   table.name_ = name;
   table.source_ = text;
-  std::map<std::tuple<Operation, TuningMode, int, int, std::size_t>, int>
-      lines;  // of the rows, by their calls
+  // Of the rows, by the calls that they are for.
+  std::map<std::tuple<Operation, TuningMode, int, int, std::size_t>, int> lines;
   bool begun = false;
   int number = 0;
   for (std::size_t at = 0; at < text.size();) {
