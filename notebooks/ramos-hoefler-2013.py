@@ -532,8 +532,8 @@ note("simulated, modelled", "Share of the samples inside the band, and where the
 
 # %% [markdown]
 # What does not hold, and why: a simulated 8 KB message through the flat tree costs far more than (4.10) says, because readers meet at the directory
-# of every line and not once; pipelined slices cost less than (4.8), because a simulated packet has hardly any start-up; small broadcasts end before
-# the best case, because levels overlap that the equations add up. docs/validation-models.md has all of it, with verdicts.
+# of every line and not once; pipelined slices cost less than (4.8), because a simulated packet has hardly any start-up; the model's tree lies at its
+# best case and the other trees before theirs, because levels overlap that the equations add up. docs/validation-models.md has all of it, with verdicts.
 
 # %% [markdown]
 # ### The same on this host
@@ -632,7 +632,7 @@ def panels(machine, model, patterns, counts, scenario, numbers, far=False):
         for ax in axes[:, column]:
             ax.set_xscale("log", base=2)
             ax.set_xticks(KIB, [f"{k} KiB" for k in KIB])
-            ax.legend(frameon=False, fontsize=7)
+            ax.legend(frameon=False, fontsize=7, loc="lower right")
             tidy(ax, "both")
         axes[0, column].set_ylim(0)
     display(figure)
