@@ -72,22 +72,26 @@ def run(arguments: argparse.Namespace) -> int:
     barrier = arguments.operation == "barrier"
     if barrier and arguments.size is not None:
         raise ArgumentError("bytes", repr(arguments.size), "only where data moves")
-    found = why(
-        arguments.operation,
-        arguments.ranks,
-        0 if barrier else arguments.size or "4K",
-        mode=arguments.mode,
-        machine=arguments.machine,
-        model=arguments.model,
-        placement=arguments.placement,
-        tuning=arguments.tuning,
-        foreign=arguments.tuning_foreign,
-        type=arguments.type,
-        op=arguments.op,
-        vector=arguments.vector,
-        commutative=not arguments.not_commutative,
-        memory_limit=arguments.memory_limit,
-    )
+    try:
+        found = why(
+            arguments.operation,
+            arguments.ranks,
+            0 if barrier else arguments.size or "4K",
+            mode=arguments.mode,
+            machine=arguments.machine,
+            model=arguments.model,
+            placement=arguments.placement,
+            tuning=arguments.tuning,
+            foreign=arguments.tuning_foreign,
+            type=arguments.type,
+            op=arguments.op,
+            vector=arguments.vector,
+            commutative=not arguments.not_commutative,
+            memory_limit=arguments.memory_limit,
+        )
+    except ArgumentError as error:  # by the name that the command line has
+        name = "bytes" if error.argument == "size" else error.argument
+        raise ArgumentError(name, error.got, error.allowed) from error
     if arguments.json:
         put_json(found.to_dict())
     else:

@@ -162,7 +162,7 @@ def tune(
     points = plan(chosen, setting, counts, check_sizes(SIZES if sizes is None else sizes))
     seconds = 60 * check_number("minutes", MINUTES if minutes is None else minutes, above=0)
     if resume and save is None:
-        raise ArgumentError("resume", "True without save", "save= with the table to go on with")
+        raise ArgumentError("resume", "no output", "with the table's file, which it goes on with")
     run = Run(setting, by, tried, save, resume, points)
     with display(progress) as shown, only_costs(run.costs):
         run.all(points, seconds, shown.update if shown else None)
