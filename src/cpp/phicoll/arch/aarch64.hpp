@@ -88,6 +88,9 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
   store_words_unordered(line, source);
 }
 
+/// Data that another CPU reads next is stored as any other: see memory/hand_over.hpp.
+constexpr std::size_t hand_over_bytes = SIZE_MAX;
+
 /// Whether evict_line drops the line from other cores' caches too.
 constexpr bool evict_reaches_all_cores = true;
 

@@ -94,6 +94,9 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
   k1om_bytes::copy_line_no_read_unordered(line, whole_line(source, room));
 }
 
+/// Data that another CPU reads next is stored as any other: see memory/hand_over.hpp.
+constexpr std::size_t hand_over_bytes = SIZE_MAX;
+
 /// Whether evict_line drops the line from other cores' caches too.
 constexpr bool evict_reaches_all_cores = false;
 

@@ -89,6 +89,15 @@ inline void store_word_non_temporal(LineWord* word, std::uint64_t value) {
 inline void store_line_no_read_unordered(void* line, const void* source) {
 #if defined(PHICOLL_THREAD_SANITIZER)
   store_words_unordered(line, source);
+#elif defined(__SSE2__)
+  // Sixteen bytes at a time: a copy of 4 to 256 KB took 0.5 to 0.7 of the time of one by eight (an EPYC).
+  typedef long long Part __attribute__((vector_size(16), may_alias));
+  auto* const to = static_cast<Part*>(line);
+  for (int i = 0; i < 4; ++i) {
+    Part part;
+    __builtin_memcpy(&part, static_cast<const unsigned char*>(source) + 16 * i, sizeof part);
+    __asm__ __volatile__("movntdq %1, %0" : "=m"(to[i]) : "x"(part) : "memory");
+  }
 #else
   LineWord* const to = static_cast<LineWord*>(line);
   const SourceWord* const from = static_cast<const SourceWord*>(source);
@@ -96,6 +105,10 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
   store_word_non_temporal(to, from[0]);
 #endif
 }
+
+/// From so many bytes on it can pay to store data past the caches that another CPU reads next:
+/// memory/hand_over.hpp.
+constexpr std::size_t hand_over_bytes = 1024;
 
 /// A release that carries its data, without a read of the line. The first SFENCE makes the seven words and
 /// every earlier store, ordinary ones too, visible before the flag: the eight stores usually leave as one

@@ -52,14 +52,27 @@ inline Stores exchanged_stores(int ranks, std::size_t bytes) {
   return result_stores(bytes / 4 * p * p);
 }
 
+/// Of pieces that go through cells: ranks that are all on one CPU find them in its cache.
+inline Stores piece_stores(const Shape& shape) {
+  const int cpu = shape[0].cpu;
+  bool one = cpu >= 0;
+  for (int r = 1; r < shape.size(); ++r) one = one && shape[r].cpu == cpu;
+  return one ? Stores::cached : Stores::handed_over;
+}
+
 /// In front of every cell's payload.
 struct CellHead {
   Word<std::uint64_t> sequence;
   Word<std::uint64_t> tag;  ///< of the call, see Call
 };
 
+/// Where a payload of so many bytes begins in its cell: in the head's line, or for large ones in the next, as
+/// whole lines can be stored past the caches.
+inline std::size_t payload_at(std::size_t bytes) {
+  return bytes >= 1024 ? arch::line_bytes : sizeof(CellHead);
+}
 inline std::size_t cell_stride(std::size_t bytes) {
-  return (sizeof(CellHead) + bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+  return (payload_at(bytes) + bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
 }
 
 /// Of Cells with `bytes` of payload each; `rings` is 1 (whoever writes a step, one after the other) or the
@@ -97,14 +110,18 @@ class Cells {
         ranks_(setup.size()),
         rank_(setup.rank),
         members_(setup.members),
-        credit_(credit) {}
+        credit_(credit),
+        stores_(piece_stores(setup.shape)) {}
 
   std::size_t bytes() const { return bytes_; }
+  /// How pieces are best stored into cells.
+  Stores stores() const { return stores_; }
 
-  /// The payload of this rank's next cell, free to be written.
-  Data open(Port& port, std::uint64_t step) {
+  /// The payload of this rank's next cell, free to be written. `piece`: its bytes, which all who open or
+  /// await it say alike.
+  Data open(Port& port, std::uint64_t step, std::size_t piece) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
-    return port.shared(payload(rank_, step));
+    return port.shared(cell(rank_, step) + payload_at(piece));
   }
   void publish(Port& port, std::uint64_t step, std::uint64_t tag) {
     CellHead* const head = head_of(rank_, step);
@@ -112,11 +129,11 @@ class Cells {
     port.signal(head->sequence, step + 1);
   }
   /// The payload of `writer`'s cell. The writer's call has to have the same tag.
-  Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag) {
+  Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece) {
     CellHead* const head = head_of(writer, step);
     port.wait(head->sequence, at_least(step + 1), hint(writer));
     if (__builtin_expect(port.load_relaxed(head->tag) != tag, 0)) port.wait(head->tag, equal(tag));
-    return port.shared(payload(writer, step));
+    return port.shared(cell(writer, step) + payload_at(piece));
   }
   /// This rank reads nothing more of this step and of those before it.
   void finish(Port& port, std::uint64_t step) {
@@ -124,7 +141,9 @@ class Cells {
     port.signal(finished_[rank_].value.word, step + 1);
   }
   /// Own cell, published before, to be read by its owner.
-  Data own(Port& port, std::uint64_t step) { return port.shared(payload(rank_, step)); }
+  Data own(Port& port, std::uint64_t step, std::size_t piece) {
+    return port.shared(cell(rank_, step) + payload_at(piece));
+  }
 
  private:
   unsigned char* cell(int writer, std::uint64_t step) const {
@@ -133,9 +152,6 @@ class Cells {
   }
   CellHead* head_of(int writer, std::uint64_t step) const {
     return reinterpret_cast<CellHead*>(cell(writer, step));
-  }
-  unsigned char* payload(int writer, std::uint64_t step) const {
-    return cell(writer, step) + sizeof(CellHead);
   }
 
   int hint(int rank) const { return members_ == nullptr ? rank : members_[rank]; }
@@ -166,6 +182,7 @@ class Cells {
   int rank_;
   const int* members_;
   Credit credit_;
+  Stores stores_;
   std::uint64_t free_until_ = 0;
 };
 

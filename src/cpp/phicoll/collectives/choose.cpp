@@ -32,6 +32,7 @@ AlgorithmChoice by_size(const CallFacts& facts, std::initializer_list<Rule> rule
 constexpr const char* single = "from here on the bytes cross between the CPUs only once that way";
 constexpr const char* sliced = "each rank combines a part, all take all parts";
 constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
+constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
 constexpr const char* whole = "few steps, each of which keeps the prefetchers busy";
 
 }  // namespace
@@ -45,40 +46,48 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                                {32 << 10, "ring:cell=65536:cells=32",
                                 "ranks that share a CPU find a piece in its cache"}});
       return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
-                             {512 << 10, "single-copy", single}});
+                             {512 << 10, "ring:cell=262144:cells=8", rotating}});
     case Operation::reduce:
       return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
     case Operation::allreduce:
-      // Ranks pinned to a few CPUs: 0.2 to 0.7 of the exchanges' time with 8 on 2, 0.45 to 1 with 4.
+      // Ranks pinned to a few CPUs: with 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4
+      // to 32 KB.
       if (shape.oversubscribed()) {
-        AlgorithmChoice levels =
-            by_size(facts, {{0, "hierarchical:group=cpu", "ranks that share a CPU go through one of them"},
-                            {128 << 10, "hierarchical:group=cpu:piece=65536",
-                             "ranks that share a CPU go through one of them, in large pieces"}});
-        if (family(facts.operation).fits(levels.spec, shape, facts)) return levels;
+        AlgorithmChoice few = by_size(
+            facts, {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
+                    {2 << 10, "hierarchical:group=cpu", "ranks that share a CPU go through one of them"},
+                    {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
+        if (family(facts.operation).fits(few.spec, shape, facts)) return few;
       }
       return by_size(facts, {{0, "one-shot", "one exchange"},
                              {2 << 10, "sliced:chunk=16384:cells=128", sliced},
                              {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
     case Operation::gather:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
-      return by_size(facts,
-                     {{0, "mailbox", "nobody but the root waits"}, {512 << 10, "single-copy", single}});
+      return by_size(facts, {{0, "mailbox", "nobody but the root waits"}, {8 << 20, "single-copy", single}});
     case Operation::scatter:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
       return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
-                             {512 << 10, "single-copy", single}});
+                             {8 << 20, "single-copy", single}});
     case Operation::allgather:
+      if (sharing)
+        return by_size(facts,
+                       {{0, "one-shot", "one exchange"}, {16 << 10, "one-shot:cell=262144:cells=2", seldom}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating},
-                             {256 << 10, "one-shot:cell=1048576:cells=2", whole},
-                             {4 << 20, "single-copy", single}});
+                             {128 << 10, "one-shot:cell=262144:cells=2", whole}});
     case Operation::alltoall:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
+      if (sharing)
+        // A rank's cell holds a part of each block, so with many ranks large blocks come in many pieces.
+        return by_size(facts, {{0, "one-shot", "one exchange"},
+                               {2 << 10, "one-shot:cell=65536:cells=8", seldom},
+                               {16 << 10, "one-shot:cell=262144:cells=2", seldom},
+                               {(std::size_t{32} << 20) / static_cast<std::size_t>(shape.size()),
+                                "single-copy", single}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating},
-                             {256 << 10, "one-shot:cell=1048576:cells=2", whole},
-                             {4 << 20, "single-copy", single}});
+                             {128 << 10, "one-shot:cell=262144:cells=2", whole}});
     case Operation::scan:
       return by_size(facts, {{0, "one-shot", "no rank waits for a later one"}});
     case Operation::reduce_scatter:

@@ -52,9 +52,15 @@ class Mailbox {
         cells_(static_cast<std::uint64_t>(cells)),
         rank_(setup.rank),
         members_(setup.members),
-        last_(static_cast<std::size_t>(cells), 0) {}
+        last_(static_cast<std::size_t>(cells), 0) {
+    const int cpu = setup.shape[setup.rank].cpu;
+    for (int r = 0; r < setup.size(); ++r)
+      stores_.push_back(cpu >= 0 && setup.shape[r].cpu == cpu ? Stores::cached : Stores::handed_over);
+  }
 
   std::size_t bytes() const { return bytes_; }
+  /// How pieces for a rank are best stored.
+  Stores stores(int to) const { return stores_[static_cast<std::size_t>(to)]; }
 
   /// Begins the next call, in which `stride` cells are used before the next call's would better follow.
   void next_call(std::uint64_t stride) {
@@ -63,13 +69,14 @@ class Mailbox {
   }
 
   /// The payload of this rank's message m, free to be written. Messages of a call are opened in rising order.
-  Data open(Port& port, std::uint64_t m) {
+  /// `piece`: its bytes, which its reader says alike.
+  Data open(Port& port, std::uint64_t m, std::size_t piece) {
     const std::uint64_t i = (first_ + m) % cells_;
     std::uint64_t& last = last_[static_cast<std::size_t>(i)];
     // Equal, as numbers begin again after 2^32 calls.
     if (last != 0) port.wait(*read_word(rank_, i), equal(last));
     last = number(m);
-    return port.shared(cell(rank_, i) + sizeof(CellHead));
+    return port.shared(cell(rank_, i) + payload_at(piece));
   }
   void send(Port& port, std::uint64_t m, std::uint64_t tag) {
     auto* const head = reinterpret_cast<CellHead*>(cell(rank_, (first_ + m) % cells_));
@@ -77,12 +84,12 @@ class Mailbox {
     port.signal(head->sequence, number(m));
   }
   /// The payload of `from`'s message m. The sender's call has to have the same tag.
-  Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag) {
+  Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece) {
     unsigned char* const at = cell(from, (first_ + m) % cells_);
     auto* const head = reinterpret_cast<CellHead*>(at);
     port.wait(head->sequence, equal(number(m)), members_ == nullptr ? from : members_[from]);
     if (__builtin_expect(port.load_relaxed(head->tag) != tag, 0)) port.wait(head->tag, equal(tag));
-    return port.shared(at + sizeof(CellHead));
+    return port.shared(at + payload_at(piece));
   }
   /// This rank, its reader, is through with it.
   void finish(Port& port, int from, std::uint64_t m) {
@@ -112,6 +119,7 @@ class Mailbox {
   int rank_;
   const int* members_;
   AlignedVector<std::uint64_t> last_;
+  AlignedVector<Stores> stores_;
 };
 
 }  // namespace phicoll

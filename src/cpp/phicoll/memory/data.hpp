@@ -36,7 +36,8 @@ enum class ExposedKind : std::uint32_t {
 
 /// How `move` stores.
 enum class Stores : unsigned char {
-  cached,    ///< whoever reads next finds it in a cache
+  cached,       ///< whoever reads next finds it in a cache
+  handed_over,  ///< for another CPU to read next: the port finds the better way
   streaming  ///< past the caches: for data written once and larger than they are; ordered by the move itself
 };
 

@@ -52,6 +52,7 @@
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/data.hpp"
+#include "phicoll/memory/hand_over.hpp"
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/software.hpp"
 #include "phicoll/memory/word.hpp"
@@ -222,6 +223,8 @@ class NativePort {
   void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
     if (__builtin_expect(stores == Stores::streaming, 0))
       arch::copy_streaming(to.at, from.at, bytes);
+    else if (stores == Stores::handed_over && bytes >= arch::hand_over_bytes)
+      hand_over_.copy(to.at, from.at, bytes);
     else
       __builtin_memcpy(to.at, from.at, bytes);
   }
@@ -327,6 +330,7 @@ class NativePort {
   bool sharing_;  // another rank is pinned to this rank's CPU
   bool roaming_;  // not pinned, in a group with more ranks than CPUs: who runs where changes all the time
   unsigned looks_in_place_;
+  mutable HandOver hand_over_;
 };
 
 inline bool NativePort::line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value) {

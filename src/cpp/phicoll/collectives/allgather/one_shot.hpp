@@ -79,13 +79,13 @@ struct OneShotAllgather : DataAlgorithm {
     void exchange(Port& port, const Call& call, std::size_t at, Stores stores) {
       const std::uint64_t step = steps_++;
       const std::size_t own = piece(call, rank_, at);
-      const Data cell = cells_.open(port, step);
-      if (own != 0) port.move(cell, call.send + at, own);
+      const Data cell = cells_.open(port, step, own);
+      if (own != 0) port.move(cell, call.send + at, own, cells_.stores());
       cells_.publish(port, step, call.tag);
       keep_own(port, call, at, own, stores);
       for (const int r : order_) {
-        const Data theirs = cells_.await(port, r, step, call.tag);
         const std::size_t bytes = piece(call, r, at);
+        const Data theirs = cells_.await(port, r, step, call.tag, bytes);
         if (bytes != 0) port.move(call.receive + (call.block_at(r) + at), theirs, bytes, stores);
       }
     }

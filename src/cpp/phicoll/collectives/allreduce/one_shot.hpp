@@ -10,6 +10,7 @@
 
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/peer_order.hpp"
 #include "phicoll/collectives/words.hpp"
 
 namespace phicoll {
@@ -47,6 +48,7 @@ struct OneShotAllreduce : DataAlgorithm {
         : words_(setup, 0),
           cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
                  static_cast<std::size_t>(p.cell), Credit::implied),
+          order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -64,6 +66,8 @@ struct OneShotAllreduce : DataAlgorithm {
     void word(Port& port, const Call& call) {
       if (call.count == 0) return;
       words_.publish(port, call.send, call.bytes(), call.tag);
+      if (order_.sharing())
+        for (const int r : order_) words_.take(port, r, call.tag);
       std::uint64_t result = words_.take(port, 0, call.tag);
       for (int r = 1; r < ranks_; ++r) {
         const std::uint64_t operand = words_.take(port, r, call.tag);
@@ -75,19 +79,22 @@ struct OneShotAllreduce : DataAlgorithm {
     void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {
       const std::uint64_t step = steps_++;
       const std::size_t bytes = count * call.op.element_bytes;
-      port.move(cells_.open(port, step), call.send + at, bytes);
+      port.move(cells_.open(port, step, bytes), call.send + at, bytes, cells_.stores());
       cells_.publish(port, step, call.tag);
       // From here on the own operand is in the cell, so the result may overwrite it in place.
+      if (order_.sharing())
+        for (const int r : order_) cells_.await(port, r, step, call.tag, bytes);
       const Data result = call.receive + at;
-      Data left = cells_.await(port, 0, step, call.tag);
+      Data left = cells_.await(port, 0, step, call.tag, bytes);
       for (int r = 1; r < ranks_; ++r) {
-        port.combine(call.op, result, left, cells_.await(port, r, step, call.tag), count);
+        port.combine(call.op, result, left, cells_.await(port, r, step, call.tag, bytes), count);
         left = result;
       }
     }
 
     Words<Port> words_;
     Cells<Port> cells_;
+    PeerOrder order_;
     std::uint64_t steps_ = 0;
     int rank_;
     int ranks_;

@@ -17,6 +17,7 @@
 
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/peer_order.hpp"
 
 namespace phicoll {
 
@@ -52,6 +53,7 @@ struct SlicedAllreduce : DataAlgorithm {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : cells_(setup, 0, setup.size(), p.cells, static_cast<std::size_t>(p.chunk), Credit::implied),
+          order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -83,12 +85,13 @@ struct SlicedAllreduce : DataAlgorithm {
 
     void publish(Port& port, const Call& call, std::size_t at, std::size_t count, std::uint64_t step) {
       const std::size_t size = call.op.element_bytes;
-      const Data cell = cells_.open(port, step);
+      const Data cell = cells_.open(port, step, count * size);
       const std::size_t before = begin(rank_, count, size) * size;
       const std::size_t behind = begin(rank_ + 1, count, size) * size;
       const Data from = call.send + at * size;
-      if (before != 0) port.move(cell, from, before);
-      if (count * size != behind) port.move(cell + behind, from + behind, count * size - behind);
+      if (before != 0) port.move(cell, from, before, cells_.stores());
+      if (count * size != behind)
+        port.move(cell + behind, from + behind, count * size - behind, cells_.stores());
       cells_.publish(port, step, call.tag);
     }
 
@@ -98,35 +101,40 @@ struct SlicedAllreduce : DataAlgorithm {
       const std::size_t mine = begin(rank_ + 1, count, size) - first;
       const Data own = call.send + (at + first) * size;
       const auto operand = [&](int r) {
-        return r == rank_ ? own : cells_.await(port, r, step, call.tag) + first * size;
+        return r == rank_ ? own : cells_.await(port, r, step, call.tag, count * size) + first * size;
       };
       // All operands are awaited before the cell of the results is opened (see above).
-      for (int r = 0; r < ranks_; ++r) operand(r);
-      const Data result = cells_.open(port, step + 1);
+      for (const int r : order_) operand(r);
+      const Data cell = cells_.open(port, step + 1, count * size);
+      const Data result = call.receive + (at + first) * size;
+      // In place the result would overwrite the own operand before it is needed.
+      const bool in_place = call.send == call.receive;
+      const Data to = in_place ? cell : result;
       if (mine != 0) {
         Data left = operand(0);
         for (int r = 1; r < ranks_; ++r) {
-          port.combine(call.op, result, left, operand(r), mine);
-          left = result;
+          port.combine(call.op, to, left, operand(r), mine);
+          left = to;
         }
+        if (!in_place) port.move(cell, result, mine * size, cells_.stores());
       }
       cells_.publish(port, step + 1, call.tag);
-      if (mine != 0) port.move(call.receive + (at + first) * size, result, mine * size);
+      if (mine != 0 && in_place) port.move(result, cell, mine * size);
     }
 
     void take(Port& port, const Call& call, std::size_t at, std::size_t count, std::uint64_t step) {
       const std::size_t size = call.op.element_bytes;
-      for (int turn = 1; turn < ranks_; ++turn) {
-        const int r = (rank_ + turn) % ranks_;
+      for (const int r : order_) {
         const std::size_t first = begin(r, count, size);
         const std::size_t theirs = begin(r + 1, count, size) - first;
-        const Data result = cells_.await(port, r, step, call.tag);
+        const Data result = cells_.await(port, r, step, call.tag, count * size);
         if (theirs != 0)
           port.move(call.receive + (at + first) * size, result, theirs * size, result_stores(call.bytes()));
       }
     }
 
     Cells<Port> cells_;
+    PeerOrder order_;
     std::uint64_t steps_ = 0;
     int rank_;
     int ranks_;

@@ -67,13 +67,15 @@ struct MailboxAlltoall : DataAlgorithm {
     void send(Port& port, const Call& call, int to, std::size_t at, std::uint64_t m) {
       if (at >= call.send_block_count(to)) return;
       const std::size_t bytes = std::min(mailbox_.bytes(), call.send_block_count(to) - at);
-      port.move(mailbox_.open(port, m), call.send + (call.send_block_at(to) + at), bytes);
+      port.move(mailbox_.open(port, m, bytes), call.send + (call.send_block_at(to) + at), bytes,
+                mailbox_.stores(to));
       mailbox_.send(port, m, call.tag);
     }
     void take(Port& port, const Call& call, int from, std::size_t at, std::uint64_t m) {
       if (at >= call.block_count(from)) return;
       const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(from) - at);
-      port.move(call.receive + (call.block_at(from) + at), mailbox_.await(port, from, m, call.tag), bytes);
+      port.move(call.receive + (call.block_at(from) + at), mailbox_.await(port, from, m, call.tag, bytes),
+                bytes);
       mailbox_.finish(port, from, m);
     }
 

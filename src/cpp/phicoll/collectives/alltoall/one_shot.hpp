@@ -72,17 +72,18 @@ struct OneShotAlltoall : DataAlgorithm {
     }
     void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes, Stores stores) {
       const std::uint64_t step = steps_++;
-      const Data cell = cells_.open(port, step);
+      const std::size_t all = bytes * static_cast<std::size_t>(ranks_);
+      const Data cell = cells_.open(port, step, all);
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_)
           port.move(cell + static_cast<std::size_t>(r) * bytes, call.send + (call.send_block_at(r) + at),
-                    bytes);
+                    bytes, cells_.stores());
       cells_.publish(port, step, call.tag);
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
                 bytes, stores);
       for (const int r : order_)
         port.move(call.receive + (call.block_at(r) + at),
-                  cells_.await(port, r, step, call.tag) + static_cast<std::size_t>(rank_) * bytes, bytes,
+                  cells_.await(port, r, step, call.tag, all) + static_cast<std::size_t>(rank_) * bytes, bytes,
                   stores);
     }
 

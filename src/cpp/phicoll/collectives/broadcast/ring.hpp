@@ -108,10 +108,10 @@ struct RingBroadcast : DataAlgorithm {
         const std::uint64_t step = steps_++;
         const std::size_t bytes = std::min(cells_.bytes(), call.count - at);
         if (rank_ == call.root) {
-          port.move(cells_.open(port, step), call.receive + at, bytes);
+          port.move(cells_.open(port, step, bytes), call.receive + at, bytes, cells_.stores());
           cells_.publish(port, step, call.tag);
         } else {
-          port.move(call.receive + at, cells_.await(port, call.root, step, call.tag), bytes,
+          port.move(call.receive + at, cells_.await(port, call.root, step, call.tag, bytes), bytes,
                     result_stores(call.count));
         }
         cells_.finish(port, step);

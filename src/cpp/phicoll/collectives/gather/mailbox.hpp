@@ -58,7 +58,7 @@ struct MailboxGather : DataAlgorithm {
       std::uint64_t m = 0;
       for (std::size_t at = 0; at < call.count; at += mailbox_.bytes(), ++m) {
         const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
-        port.move(mailbox_.open(port, m), call.send + at, bytes);
+        port.move(mailbox_.open(port, m, bytes), call.send + at, bytes, mailbox_.stores(call.root));
         mailbox_.send(port, m, call.tag);
       }
     }
@@ -79,7 +79,8 @@ struct MailboxGather : DataAlgorithm {
         for (const int r : order_) {
           if (at >= call.block_count(r)) continue;
           const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(r) - at);
-          port.move(call.receive + (call.block_at(r) + at), mailbox_.await(port, r, m, call.tag), bytes);
+          port.move(call.receive + (call.block_at(r) + at), mailbox_.await(port, r, m, call.tag, bytes),
+                    bytes);
           mailbox_.finish(port, r, m);
         }
       }

@@ -56,7 +56,8 @@ struct MailboxReduce : DataAlgorithm {
         if (rank_ == call.root) {
           combine(port, call, m, at * size, count);
         } else {
-          port.move(mailbox_.open(port, m), call.send + at * size, count * size);
+          port.move(mailbox_.open(port, m, count * size), call.send + at * size, count * size,
+                    mailbox_.stores(call.root));
           mailbox_.send(port, m, call.tag);
         }
       }
@@ -71,7 +72,8 @@ struct MailboxReduce : DataAlgorithm {
       const Data result = call.receive + at;
       Data left;
       for (int r = 0; r < ranks_; ++r) {
-        const Data operand = r == rank_ ? own : mailbox_.await(port, r, m, call.tag);
+        const Data operand =
+            r == rank_ ? own : mailbox_.await(port, r, m, call.tag, count * call.op.element_bytes);
         if (r > rank_ || (r == rank_ && r != 0)) {
           port.combine(call.op, result, left, operand, count);
           left = result;

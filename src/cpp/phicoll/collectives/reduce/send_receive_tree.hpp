@@ -121,11 +121,11 @@ struct SendReceiveTreeReduce : DataAlgorithm {
     }
 
     void send(Port& port, const Call& call, Data from, std::uint64_t m, std::size_t bytes) {
-      port.move(mailbox_.open(port, m), from, bytes);
+      port.move(mailbox_.open(port, m, bytes), from, bytes);
       mailbox_.send(port, m, call.tag);
     }
     void receive(Port& port, const Call& call, Data to, int from, std::uint64_t m, std::size_t bytes) {
-      port.move(to, mailbox_.await(port, from, m, call.tag), bytes);
+      port.move(to, mailbox_.await(port, from, m, call.tag, bytes), bytes);
       mailbox_.finish(port, from, m);
     }
 

@@ -82,24 +82,26 @@ struct OneShotReduceScatter : DataAlgorithm {
                   bool apart) {
       const std::size_t size = call.op.element_bytes;
       const std::uint64_t step = steps_++;
-      const Data cell = cells_.open(port, step);
+      const std::size_t all = static_cast<std::size_t>(end - first) * part * size;
+      const Data cell = cells_.open(port, step, all);
       for (int r = first; r < end; ++r) {
         if (apart && r == rank_) continue;
         port.move(cell + static_cast<std::size_t>(r - first) * part * size,
-                  call.send + (call.block_at(r) + at) * size, piece(call, r, at, part) * size);
+                  call.send + (call.block_at(r) + at) * size, piece(call, r, at, part) * size,
+                  cells_.stores());
       }
       cells_.publish(port, step, call.tag);
       if (order_.sharing())
-        for (const int r : order_) cells_.await(port, r, step, call.tag);
+        for (const int r : order_) cells_.await(port, r, step, call.tag, all);
       const std::size_t mine = rank_ >= first && rank_ < end ? piece(call, rank_, at, part) : 0;
       const std::size_t where = mine != 0 ? static_cast<std::size_t>(rank_ - first) * part * size : 0;
       const Data result = call.receive + at * size;
       const Data own =
-          apart ? call.send + (call.block_at(rank_) + at) * size : cells_.own(port, step) + where;
+          apart ? call.send + (call.block_at(rank_) + at) * size : cells_.own(port, step, all) + where;
       if (mine != 0 && ranks_ == 1) port.move(result, own, mine * size);
       Data left;
       for (int r = 0; r < ranks_; ++r) {
-        const Data right = r == rank_ ? own : cells_.await(port, r, step, call.tag) + where;
+        const Data right = r == rank_ ? own : cells_.await(port, r, step, call.tag, all) + where;
         if (mine == 0) continue;
         if (r != 0) port.combine(call.op, result, left, right, mine);
         left = r != 0 ? result : right;

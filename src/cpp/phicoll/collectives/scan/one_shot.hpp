@@ -62,19 +62,19 @@ struct OneShotScan : DataAlgorithm {
       const bool in_place = call.send == call.receive;
       Data own = call.send + at;
       if (!last_ || (in_place && !call.exclusive)) {
-        const Data cell = cells_.open(port, step);
-        port.move(cell, own, bytes);
+        const Data cell = cells_.open(port, step, bytes);
+        port.move(cell, own, bytes, last_ ? Stores::cached : cells_.stores());
         if (!last_) cells_.publish(port, step, call.tag);
         if (in_place && rank_ != 0) own = cell;
       }
       const Data result = call.receive + at;
       if (order_.sharing())
         for (const int r : order_)
-          if (r < rank_) cells_.await(port, r, step, call.tag);
+          if (r < rank_) cells_.await(port, r, step, call.tag, bytes);
       const int last = call.exclusive ? rank_ - 1 : rank_;
       Data left;
       for (int r = 0; r <= last; ++r) {
-        const Data right = r == rank_ ? own : cells_.await(port, r, step, call.tag);
+        const Data right = r == rank_ ? own : cells_.await(port, r, step, call.tag, bytes);
         if (r != 0)
           port.combine(call.op, result, left, right, count);
         else if (last == 0 && right != result)  // not rank 0's own in place

@@ -67,7 +67,8 @@ struct MailboxScatter : DataAlgorithm {
           const int r = (rank_ + step) % ranks_;
           if (at >= call.block_count(r)) continue;
           const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(r) - at);
-          port.move(mailbox_.open(port, message(piece, step)), call.send + (call.block_at(r) + at), bytes);
+          port.move(mailbox_.open(port, message(piece, step), bytes), call.send + (call.block_at(r) + at),
+                    bytes, mailbox_.stores(r));
           mailbox_.send(port, message(piece, step), call.tag);
         }
       }
@@ -81,7 +82,7 @@ struct MailboxScatter : DataAlgorithm {
       for (std::size_t at = 0; at < call.count; at += mailbox_.bytes(), ++piece) {
         const std::uint64_t m = message(piece, step);
         const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
-        port.move(call.receive + at, mailbox_.await(port, call.root, m, call.tag), bytes);
+        port.move(call.receive + at, mailbox_.await(port, call.root, m, call.tag, bytes), bytes);
         mailbox_.finish(port, call.root, m);
       }
     }
