@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
-from pathlib import Path
 from typing import Any
 
 from phicoll import _core
 from phicoll.errors import ArgumentError, PhicollWarning
+from phicoll.models.machine_model import read_machine_file
 
 __all__ = ["CLOCK_TOLERANCE", "check_host", "difference_to_host", "host_object", "is_this_host"]
 
@@ -34,16 +33,7 @@ def difference_to_host(path: str | os.PathLike[str], clock_mhz: int | None = Non
     ArgumentError
         A file that cannot be read or is no machine file.
     """
-    try:
-        file = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ArgumentError(
-            "machine", f"{path} ({error.strerror})", "a machine file that can be read"
-        ) from None
-    except ValueError as error:
-        raise ArgumentError("machine", f"{path} ({error})", "a machine file, which is JSON") from None
-    if not isinstance(file, dict) or file.get("phicoll") != "machine":
-        raise ArgumentError("machine", str(path), 'a machine file: an object with "phicoll": "machine"')
+    file = read_machine_file(path)
     host = file.get("host")
     if not isinstance(host, dict):
         return "it is of no host: it was simulated or written by hand"

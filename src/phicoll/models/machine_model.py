@@ -13,7 +13,7 @@ from typing import Any
 from phicoll.errors import ArgumentError
 from phicoll.models.constant import CONSTANTS, Constant, is_number
 
-__all__ = ["MachineModel", "machine_model"]
+__all__ = ["MachineModel", "machine_model", "read_machine_file"]
 
 FIELDS = ("value", "unit", "kind", "source", "standard_error")
 
@@ -209,11 +209,16 @@ def model_named(machine: str | os.PathLike[str]) -> MachineModel:
     return MachineModel(simulated.name, line_costs_of_parameters(simulated.name, simulated.parameters))
 
 
-def model_of_file(path: Path) -> MachineModel:
-    from phicoll.models.simulated_lines import line_costs_of_parameters
+def read_machine_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """A machine file's object, nothing in it checked but that it is one.
 
+    Raises
+    ------
+    ArgumentError
+        A file that cannot be read or is no machine file.
+    """
     try:
-        file = json.loads(path.read_text(encoding="utf-8"))
+        file = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ArgumentError(
             "machine", f"{path} ({error.strerror})", "a machine file that can be read"
@@ -222,6 +227,13 @@ def model_of_file(path: Path) -> MachineModel:
         raise ArgumentError("machine", f"{path} ({error})", "a machine file, which is JSON") from None
     if not isinstance(file, dict) or file.get("phicoll") != "machine":
         raise ArgumentError("machine", str(path), 'a machine file: an object with "phicoll": "machine"')
+    return file
+
+
+def model_of_file(path: Path) -> MachineModel:
+    from phicoll.models.simulated_lines import line_costs_of_parameters
+
+    file = read_machine_file(path)
     name = file.get("name")
     if not isinstance(name, str) or not name:
         raise ArgumentError("machine", f"{path}: name {name!r}", "a text")
