@@ -297,10 +297,9 @@ def test_another_machine_s_file_is_refused_or_used_with_a_warning(here, tmp_path
     with pytest.raises(ArgumentError, match=re.escape(says)):
         check_host(other)
     with pytest.warns(PhicollWarning, match=re.escape(says)):
-        check_host(other, elsewhere="warn")
-    check_host(other, elsewhere="accept")
-    with pytest.raises(ArgumentError, match="elsewhere: got 'maybe'"):
-        check_host(other, elsewhere="maybe")
+        check_host(other, foreign="use")
+    with pytest.raises(ArgumentError, match="foreign: got 'maybe'; allowed: refuse, use"):
+        check_host(other, foreign="maybe")
 
 
 def test_what_is_no_machine_file_is_refused(tmp_path):

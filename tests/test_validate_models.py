@@ -13,6 +13,7 @@ from phicoll.cli import main
 from phicoll.models import machine_model
 from phicoll.validation.predictions import validate_models
 from phicoll.validation.predictions.statements import judge_models
+from phicoll.validation.predictions.validation import model_of_host
 
 RUN = {"004-25", "004-31", "004-32", "004-36", "004-37", "004-38", "004-39"}
 
@@ -101,14 +102,20 @@ def test_text_and_json_have_all_of_it(found):
     )
 
 
-def test_another_machines_file_is_refused_before_anything_runs(tmp_path):
+def test_another_machines_file_is_refused_before_anything_runs_or_used_with_a_warning(tmp_path, capsys):
     elsewhere = tmp_path / "other.json"
     found = phicoll.characterize(
         "quick", elsewhere, machine="xeon-phi-5110p", name="other", rounds=1, progress=False
     )
     assert found.path == elsewhere
-    with pytest.raises(phicoll.Error):
+    with pytest.raises(phicoll.ArgumentError, match=r"host: got .*; allowed: .* any with foreign=use"):
         validate_models(quick=True, host=elsewhere)
+    assert main(["validate", "models", "--quick", "--host", str(elsewhere), "--foreign", "refuse"]) == 2
+    assert "any with foreign=use" in capsys.readouterr().err
+    with pytest.warns(phicoll.PhicollWarning, match="is not this host's, and is used"):
+        assert model_of_host(elsewhere, "use").name == "other"
+    with pytest.raises(phicoll.ArgumentError, match="foreign: got 'warn'; allowed: refuse, use"):
+        validate_models(quick=True, host=elsewhere, foreign="warn")
 
 
 @pytest.mark.parametrize("seeds", [0, 1001, True, "2"])
@@ -120,3 +127,6 @@ def test_bad_seeds_are_refused(seeds):
 def test_the_command_takes_a_host_for_models_alone(capsys):
     assert main(["validate", "xeon-phi-5110p", "--host", "here.json"]) == 2
     assert "host" in capsys.readouterr().err
+    for machine in ("xeon-phi-5110p", "models"):  # there is no file to be another machine's
+        assert main(["validate", machine, "--foreign", "use"]) == 2
+        assert "foreign: got use" in capsys.readouterr().err

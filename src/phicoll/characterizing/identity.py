@@ -10,7 +10,18 @@ from phicoll import _core
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.models.machine_model import read_machine_file
 
-__all__ = ["CLOCK_TOLERANCE", "check_host", "difference_to_host", "host_object", "is_this_host"]
+__all__ = [
+    "CLOCK_TOLERANCE",
+    "FOREIGN",
+    "check_foreign",
+    "check_host",
+    "difference_to_host",
+    "host_object",
+    "is_this_host",
+]
+
+#: What to do with a file of another machine; the words that tuning tables have for theirs.
+FOREIGN = ("refuse", "use")
 
 #: Relative; a counter's rate is measured a little differently each time, another machine's differs by more.
 CLOCK_TOLERANCE = 0.02
@@ -56,28 +67,35 @@ def is_this_host(path: str | os.PathLike[str]) -> bool:
     return difference_to_host(path) is None
 
 
-def check_host(path: str | os.PathLike[str], elsewhere: str = "refuse") -> None:
-    """Refuse a machine file from another machine, or warn.
+def check_foreign(foreign: str) -> None:
+    """ArgumentError for a word that is not in :data:`FOREIGN`."""
+    if foreign not in FOREIGN:
+        raise ArgumentError("foreign", repr(foreign), ", ".join(FOREIGN))
+
+
+def check_host(path: str | os.PathLike[str], foreign: str = "refuse", argument: str = "machine") -> None:
+    """Refuse a machine file from another machine, or warn that it is used.
 
     Parameters
     ----------
     path:
         The file.
-    elsewhere:
-        What to do with another machine's: ``"refuse"``, ``"warn"`` or ``"accept"``.
+    foreign:
+        What to do with another machine's: ``"refuse"``, or ``"use"`` it with a warning.
+    argument:
+        What the caller calls the file, for the message.
 
     Raises
     ------
     ArgumentError
         Another machine's, where that is refused; a file that is none.
     """
-    if elsewhere not in ("refuse", "warn", "accept"):
-        raise ArgumentError("elsewhere", repr(elsewhere), "refuse, warn, accept")
+    check_foreign(foreign)
     difference = difference_to_host(path)
-    if difference is None or elsewhere == "accept":
+    if difference is None:
         return
-    if elsewhere == "refuse":
+    if foreign == "refuse":
         raise ArgumentError(
-            "machine", f"{path}: {difference}", "a machine file of this host, or elsewhere='warn' to use it"
+            argument, f"{path}: {difference}", "a machine file of this host, or any with foreign=use"
         )
-    warnings.warn(f"{path} is not this host's: {difference}", PhicollWarning, stacklevel=2)
+    warnings.warn(f"{path} is not this host's, and is used: {difference}", PhicollWarning, stacklevel=2)

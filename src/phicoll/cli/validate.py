@@ -35,6 +35,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="FILE",
         help=f"{MODELS}: this host's machine file; two of its threads are measured, too",
     )
+    parser.add_argument(
+        "--foreign",
+        choices=("refuse", "use"),
+        help="what to do with another machine's file: refuse it (the default), or use it with a warning",
+    )
     add_json(parser)
     parser.set_defaults(function=run)
 
@@ -45,6 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
         return run_models(arguments, page)
     if arguments.host:
         raise ArgumentError("host", repr(arguments.host), f"phicoll validate {MODELS} --host FILE")
+    if arguments.foreign:
+        raise ArgumentError(
+            "foreign", arguments.foreign, f"phicoll validate {MODELS} --host FILE --foreign use"
+        )
     found = validate(arguments.machine, quick=arguments.quick, seeds=arguments.seeds)
     if arguments.json:
         put_json(found.to_dict())
@@ -62,7 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
 def run_models(arguments: argparse.Namespace, page: Path | None) -> int:
     from phicoll.validation.predictions import validate_models
 
-    found = validate_models(quick=arguments.quick, seeds=arguments.seeds, host=arguments.host)
+    if arguments.foreign and not arguments.host:
+        raise ArgumentError("foreign", f"{arguments.foreign} without a machine file", "with --host FILE")
+    foreign = arguments.foreign or "refuse"
+    found = validate_models(
+        quick=arguments.quick, seeds=arguments.seeds, host=arguments.host, foreign=foreign
+    )
     if arguments.json:
         put_json(found.to_dict())
     else:

@@ -67,7 +67,7 @@ def model_of(model: str | os.PathLike[str] | MachineModel | None, machine: str |
     if model is not None:
         found = machine_model(model, argument="model")
         if machine is None and isinstance(model, str | os.PathLike) and Path(model).is_file():
-            check_host(model, elsewhere="warn")
+            check_host(model, foreign="use")
         return found
     if machine is None:
         return None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from phicoll.characterizing.identity import check_foreign, check_host
 from phicoll.claims import VERDICTS, Finding
 from phicoll.errors import ArgumentError
 from phicoll.machine import Machine, load_machine
@@ -129,6 +130,7 @@ def validate_models(
     quick: bool = False,
     seeds: int | None = None,
     host: str | os.PathLike[str] | None = None,
+    foreign: str = "refuse",
     executor: Executor | None = None,
     progress: bool | None = None,
 ) -> ModelValidation:
@@ -143,6 +145,9 @@ def validate_models(
     host:
         The machine file that ``phicoll characterize`` wrote here; two threads are then measured, for about a minute.
         ``None`` measures nothing.
+    foreign:
+        What to do with another machine's file: ``"refuse"``, or ``"use"`` it with a warning, which tells how far that
+        machine's model carries to this host.
     executor:
         Where kernels are simulated; by default threads, one a core.
     progress:
@@ -151,7 +156,8 @@ def validate_models(
     Raises
     ------
     ArgumentError
-        Fewer than one seed; a machine file that is none, has no model, or is another machine's.
+        Fewer than one seed; a machine file that is none, has no model, or is another machine's where that is
+        refused.
     """
     if seeds is not None and (
         not isinstance(seeds, int) or isinstance(seeds, bool) or not 1 <= seeds <= 1000
@@ -160,7 +166,8 @@ def validate_models(
     effort = QUICK if quick else FULL
     if seeds is not None:
         effort = Effort(**{**vars(effort), "seeds": seeds, "few_seeds": min(seeds, effort.few_seeds)})
-    mine = None if host is None else model_of_host(host)
+    check_foreign(foreign)
+    mine = None if host is None else model_of_host(host, foreign)
     start = time.monotonic()
     machine = load_machine(MACHINE)
     own = None if executor is not None else ThreadPoolExecutor(os.cpu_count() or 1)
@@ -221,11 +228,9 @@ def characterized(quick: bool) -> MachineModel:
     return MachineModel(f"{MACHINE}, simulated", found.model.constants)
 
 
-def model_of_host(path: str | os.PathLike[str]) -> MachineModel:
-    from phicoll.characterizing import check_host
-
-    check_host(path, elsewhere="refuse")
-    return machine_model(Path(path))
+def model_of_host(path: str | os.PathLike[str], foreign: str) -> MachineModel:
+    check_host(path, foreign, argument="host")
+    return machine_model(Path(path), argument="host")
 
 
 def measured(model: MachineModel, effort: Effort) -> HostPart:
