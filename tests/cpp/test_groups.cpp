@@ -121,10 +121,18 @@ TEST(ThreadGroup, ATimeoutRaisesAndBreaks) {
   GroupOptions options = waiting("adaptive");
   options.timeout_ms = 100;
   ThreadGroup group(2, options);
-  EXPECT_THROW(group.run([](Communicator& communicator) {
+  std::atomic<bool> timed_out{false};
+  EXPECT_THROW(group.run([&](Communicator& communicator) {
     communicator.barrier();
-    if (communicator.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(600));
-    communicator.barrier();
+    // Rank 1 comes when rank 0 has given up, however long that takes on a busy machine.
+    for (int i = 0; communicator.rank() == 1 && !timed_out && i < 3000; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    try {
+      communicator.barrier();
+    } catch (const TimeoutError&) {
+      timed_out = true;
+      throw;
+    }
   }),
                TimeoutError);
 }

@@ -120,8 +120,9 @@ const Step& StepBoard::next(std::uint32_t* seen) {
     now = h.sequence.load(std::memory_order_acquire);
   }
   *seen = now;
-  // What the ranks did in the step before: the coordinator, a process between them, posts only once `finished`
-  // was stored (release, behind every rank's `done`), so this acquire makes it seen rank to rank as well.
+  // What the ranks did in the step before: the coordinator, a process between them, posts only once
+  // `finished` was stored (release, behind every rank's `done`), so this acquire makes it seen rank to rank
+  // as well.
   static_cast<void>(h.finished.load(std::memory_order_acquire));
   return h.step;
 }
