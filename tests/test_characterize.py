@@ -87,6 +87,7 @@ def test_its_fits_hold_on_points_that_they_did_not_see(phi):
 def test_its_file_is_a_machine_for_the_simulator_and_a_model(phi):
     machine = phicoll.load_machine(phi.path)
     assert machine.digest == phicoll.load_machine(PHI).digest
+    assert machine.name == phi.model.name == f"{PHI}-simulated"  # its model is not the shipped machine's
     read = machine_model(phi.path)
     assert {n: c.value for n, c in read.constants.items()} == {
         n: c.value for n, c in phi.model.constants.items()
@@ -320,6 +321,7 @@ def test_what_is_no_machine_file_is_refused(tmp_path):
         ({"family": "no-such"}, "family: got"),
         ({"name": "a:b"}, "name: got 'a:b'"),
         ({"name": PHI}, "no shipped machine"),
+        ({"machine": PHI, "name": PHI}, "name: got 'xeon-phi-5110p'; allowed: one that no shipped machine"),
         ({"rounds": 0}, "rounds: got 0"),
         ({"budget_s": -1}, "budget_s: got -1"),
         ({"budget_s": math.nan}, "budget_s: got nan"),

@@ -105,7 +105,8 @@ def characterize(
     machine:
         A simulated machine's name or file, perhaps with changes; ``None`` is this host.
     name:
-        What the machine is called in results; ``"host"``, or the simulated machine's name, unless given.
+        What the machine is called in results; ``"host"``, or the simulated machine's name with ``-simulated`` behind
+        it, unless given. None that a shipped machine has, as a model would be taken for that machine's.
     family:
         The machine of which the constants are taken that this one cannot show, times scaled by the ratio of the two
         machines' ``line.remote``, and marked ``assumed``. ``None`` leaves them undetermined.
@@ -151,7 +152,8 @@ def characterize(
     relative = None if family is None else machine_model(family, argument="family")
     if machine is not None:
         simulated = Simulated.of(machine, effort.all_distances)
-        called = name or simulated.name.replace(":", "-")
+        called = name or f"{simulated.name.replace(':', '-')}-simulated"
+        _core.check_new_machine_name(called)
         effort = limited(effort.simulated(), budget_s, rounds)
         found, made = gather(simulated, effort, seed, raw, progress)
         made.constants["combine"] = combine_simulated(simulated)

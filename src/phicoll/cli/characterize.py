@@ -39,7 +39,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--machine", metavar="M", help="a simulated machine instead of this host")
     parser.add_argument(
         "--name",
-        help="what the machine is called in results (default: host, or the simulated machine's name)",
+        help="what the machine is called in results (default: host, or the simulated machine's name and -simulated)",
     )
     parser.add_argument(
         "--family",
