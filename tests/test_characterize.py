@@ -268,6 +268,7 @@ def test_every_constant_of_a_host_says_where_it_is_from(here):
     assert set(here.model.constants) == set(CONSTANTS)
     assert here.model.constant("line.local").kind == "measured"
     assert here.model.constant("combine").kind == "measured"
+    assert "no standard error" in here.model.constant("combine").source
     for name, constant in here.model.constants.items():
         assert constant.kind in ("measured", "assumed", "undetermined"), name
         assert constant.source

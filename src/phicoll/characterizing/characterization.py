@@ -229,13 +229,14 @@ def filled(constants: dict[str, Constant], family: MachineModel | None) -> dict[
 
 
 def combine_measured(costs: _core.HostCosts, name: str) -> Constant:
+    """The median launch. No standard error: of the launches only the fastest and the slowest are known here, not how
+    many the time sufficed for."""
     cost = costs.cost("combine")
     if cost is None:
         return Constant.undetermined("ns", "not measured")
     ns, low, high, how = cost
-    return Constant(
-        float(f"{ns:.4g}"), "ns", "measured", f"{name}: {how} ({low:.3g} to {high:.3g} by launch)"
-    )
+    source = f"{name}: {how} ({low:.3g} to {high:.3g} by launch; no standard error, as only these are kept)"
+    return Constant(float(f"{ns:.4g}"), "ns", "measured", source)
 
 
 def combine_simulated(target: Simulated) -> Constant:
