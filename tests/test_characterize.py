@@ -16,7 +16,7 @@ import pytest
 import phicoll
 from phicoll import _core
 from phicoll.characterizing import check_host, difference_to_host, is_this_host
-from phicoll.characterizing.characterization import filled
+from phicoll.characterizing.characterization import filled, warn_of_fits
 from phicoll.characterizing.constants import derive
 from phicoll.characterizing.observations import Launch, Observations
 from phicoll.characterizing.plan import EFFORTS, PAIRS, Subject, subjects
@@ -24,6 +24,7 @@ from phicoll.characterizing.rounds import observe
 from phicoll.characterizing.targets import Host, Simulated
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.models import CONSTANTS, XEON_PHI_5110P, Constant, machine_model
+from phicoll.models.bandwidth_fit import fit_bandwidth
 
 PHI = "xeon-phi-5110p"
 
@@ -212,6 +213,41 @@ def test_data_that_say_nothing_leave_a_constant_undetermined_by_name():
     constants = derive(made_up({**HERE, **falling}), "here").constants
     assert constants["contention.EE.c"].kind == "undetermined"
     assert "can only be above 0" in constants["contention.EE.c"].source
+
+
+WILD = {n: 300 + 20.0 * n for n in (1, 2, 4, 8, 16, 32, 64, 128)} | {1: 2000.0}
+
+
+def test_a_fit_that_misses_unseen_points_by_half_is_not_taken():
+    made = derive(made_up({**HERE, **{f"multi.EI@{n}": ns for n, ns in WILD.items()}}), "here")
+    for letter in "oqp":
+        constant = made.constants[f"multi.EI.{letter}"]
+        assert constant.kind == "undetermined"
+        assert re.search(r"off on unseen points: more than 50%$", constant.source)
+    assert made.fits["multi.EI"].held_out().relative_rms > 0.5  # it can still be looked at
+    assert list(made.refused) == ["multi.EI"]
+    with pytest.warns(
+        PhicollWarning, match=r"multi\.EI is not taken, more rounds may show it: .* more than 50%"
+    ):
+        warn_of_fits(made)
+    steady = derive(made_up({**HERE, **{f"multi.EI@{n}": 300 + 20.0 * n for n in WILD}}), "here")
+    assert steady.constants["multi.EI.o"].value == pytest.approx(20, rel=0.05)
+    assert not steady.refused
+
+
+@pytest.mark.parametrize(("error", "kind"), [(198.0, "undetermined"), (20.0, "measured")])
+def test_lines_under_way_with_an_error_above_their_number_are_not_taken(monkeypatch, error, kind):
+    def fitted(n, ns, **given):
+        return replace(fit_bandwidth(n, ns, **given), in_flight_error=error, in_flight=197.0)
+
+    monkeypatch.setattr("phicoll.characterizing.constants.fit_bandwidth", fitted)
+    messages = {f"bandwidth@{n}": 200.0 + 20 * n for n in (512, 2048, 8192)}
+    messages |= {f"multi.II@{n}": 200.0 + 20 * n for n in (1, 2, 4, 8, 16, 32)}
+    made = derive(made_up({**HERE, **messages}), "here")
+    assert {made.constants[f"bandwidth.{name}"].kind for name in "FP"} == {kind}  # neither without the other
+    assert ("bandwidth" in made.refused) == (kind == "undetermined")
+    if made.refused:
+        assert "P = 197 with a standard error of 198" in made.constants["bandwidth.F"].source
 
 
 def test_contention_needs_a_core_for_each_reader():

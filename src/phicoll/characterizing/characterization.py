@@ -136,7 +136,8 @@ def characterize(
     Warns
     -----
     PhicollWarning
-        The clock is not invariant; rounds had both CPUs on one core; the intervals are wider than the mode asks.
+        The clock is not invariant; rounds had both CPUs on one core; the intervals are wider than the mode asks; a fit
+        says nothing, so that its constants are not taken.
     """
     effort = effort_of(mode)
     if budget_s is not None and not 0 <= budget_s < float("inf"):
@@ -156,6 +157,7 @@ def characterize(
         _core.check_new_machine_name(called)
         effort = limited(effort.simulated(), budget_s, rounds)
         found, made = gather(simulated, effort, seed, raw, progress)
+        warn_of_fits(made)
         made.constants["combine"] = combine_simulated(simulated)
         constants = filled(made.constants, relative)
         file = simulated_file(simulated.machine, machine, constants, called)
@@ -175,6 +177,7 @@ def characterize(
         finally:
             lock.release()
         warn_of(costs, found, effort)
+        warn_of_fits(made)
         made.constants["combine"] = combine_measured(costs, called)
         constants = filled(made.constants, relative)
         file = host_file(costs, found, constants, called)
@@ -265,6 +268,12 @@ def warn_of(costs: _core.HostCosts, found: Observations, effort: Effort) -> None
             f"after {len(labels)} rounds the intervals of {', '.join(wide)} are wider than {effort.target_width:.0%}: "
             "the machine is not quiet, or needs a longer budget"
         )
+
+
+def warn_of_fits(made: Derived) -> None:
+    """Fits whose constants are not taken."""
+    for name, reason in made.refused.items():
+        warn(f"{name} is not taken, more rounds may show it: {reason}")
 
 
 def warn(text: str) -> None:

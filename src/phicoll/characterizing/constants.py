@@ -21,6 +21,8 @@ __all__ = ["Derived", "derive"]
 #: Points of a fit count as no more exact than this share of their time, since no form is exact; of the largest time in
 #: fits of contention, which the paper makes over plain nanoseconds.
 LEAST_ERROR = 0.01
+#: A fit that is further off on points that it did not see, root mean square of the relative errors, tells nothing.
+MOST_UNSEEN = 0.5
 #: A line that is read in less than so many hits of the own cache was not in memory.
 MEMORY_HITS = 8
 #: A switch that takes longer was one to other programs, for a slice of their time.
@@ -44,6 +46,9 @@ class Derived:
     constants: dict[str, Constant] = field(default_factory=dict)
     fits: dict[str, Fit] = field(default_factory=dict)
     clusters: list[Cluster] = field(default_factory=list)
+    refused: dict[str, str] = field(
+        default_factory=dict
+    )  #: fits whose constants are not taken, with the reason
 
 
 def derive(found: Observations, machine: str) -> Derived:
@@ -92,6 +97,12 @@ class Maker:
 
     def lack(self, name: str, reason: str) -> None:
         self.made.constants[name] = Constant.undetermined(CONSTANTS[name].unit, reason)
+
+    def refuse(self, fit_name: str, names: Sequence[str], reason: str) -> None:
+        """A fit that could be made and says nothing: all of its constants are lacking, as they belong together."""
+        self.made.refused[fit_name] = reason
+        for name in names:
+            self.lack(name, reason)
 
     def why_not(self, subject: str) -> str:
         if subject in self.found.skipped:
@@ -231,13 +242,16 @@ class Maker:
                 self.lack(f"{subject}.{letter}", reason)
             return
         self.made.fits[subject] = made
-        try:
-            unseen = f", {made.held_out().relative_rms:.1%} off on unseen points"
-        except FitError:
-            unseen = ""
+        unseen = unseen_error(made)
         rounds = len(self.found.by_round(subject, sizes[0]))
         points = f"{len(sizes)} points from {sizes[0]} to {sizes[-1]}"
-        what = f"{made.form.formula} fitted to {points}, {rounds} rounds{unseen}"
+        what = f"{made.form.formula} fitted to {points}, {rounds} rounds"
+        if unseen is not None:
+            what += f", {unseen:.1%} off on unseen points"
+            if not unseen <= MOST_UNSEEN:
+                reason = f"{what}: more than {MOST_UNSEEN:.0%}"
+                self.refuse(subject, [f"{subject}.{letter}" for letter in letters], reason)
+                return
         for letter in letters:
             name = f"{subject}.{letter}"
             if letter in made.form.parameters:
@@ -286,5 +300,24 @@ class Maker:
             return
         self.made.fits["bandwidth"] = made.fit
         what = f"{made.fit.form.formula} fitted to {len(n)} messages of {n[0]} to {n[-1]} lines"
+        unseen = unseen_error(made.fit)
+        if unseen is not None:
+            what += f", {unseen:.1%} off on unseen points"
+            if not unseen <= MOST_UNSEEN:
+                self.refuse("bandwidth", names, f"{what}: more than {MOST_UNSEEN:.0%}")
+                return
+        if not made.in_flight_error <= made.in_flight:
+            value = f"P = {made.in_flight:.3g} with a standard error of {made.in_flight_error:.3g}"
+            self.refuse("bandwidth", names, f"{what}: {value}")
+            return
         self.put("bandwidth.F", made.factor, made.factor_error, what)
-        self.put("bandwidth.P", made.in_flight, made.in_flight_error, what)
+        alone = f"long messages show P/F alone, {made.in_flight / made.factor:.3g}"
+        self.put("bandwidth.P", made.in_flight, made.in_flight_error, f"{what}; {alone}")
+
+
+def unseen_error(made: Fit) -> float | None:
+    """Root mean square of the relative errors on points left out; None where the others do not determine the fit."""
+    try:
+        return made.held_out().relative_rms
+    except FitError:
+        return None
