@@ -50,7 +50,9 @@ def counter(
     spec: str, ranks: Sequence[int], machine: str, placement: str, **work: Any
 ) -> list[dict[str, Any]]:
     """What the counted claims ask: :class:`phicoll.claims.counting.Counter`."""
-    return [row for number in ranks for row in count(spec, machine, ranks=number, placement=placement, **work)]
+    return [
+        row for number in ranks for row in count(spec, machine, ranks=number, placement=placement, **work)
+    ]
 
 
 @dataclass
