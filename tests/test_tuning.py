@@ -433,6 +433,11 @@ def test_tuning_by_model_runs_nothing_and_says_what_was_assumed(tmp_path: Path):
     assert found.decisions
     assert all(decision.by == "model" for decision in found.decisions)
     assert all(decision.alike is not None and decision.model for decision in found.decisions)
+    kept = [decision for decision in found.decisions if decision.rule not in decision.modelled]
+    assert kept  # the model does not know them, and so cannot tell that anything is faster
+    assert all(decision.rule_unknown and decision.spec == "auto" for decision in kept)
+    assert "the model does not know the rule" in str(found)
+    assert "it does not know ring, which stays" in found.text
     assert "by the model" in found.text
     assert "constants assumed" in found.text
     assert "cost local 86" in found.text

@@ -110,14 +110,25 @@ class Decision:
         """With what is chosen as its candidate's text says it: short, and with no value of this rank count alone."""
         return replace(self, spec=texts.get(self.spec, self.spec))
 
+    @property
+    def rule_unknown(self) -> bool:
+        """Whether a model alone was asked, and does not know what the rule takes: then the rule stays."""
+        return self.by == "model" and self.rule not in self.modelled
+
     def comment(self) -> str:
         """What stands behind the row."""
         operation = self.point.operation
         at = "" if operation == "barrier" else f" at {size_text(self.point.size)}"
         rule = short_spec(operation, self.rule)
+        if self.rule_unknown:
+            return f"by the model{at}: it does not know {rule}, which stays"
         if self.by == "model":
-            than = f"{self.gain.median:.2f} times faster than" if self.gain.median != 1 else "beside"
-            return f"by the model{at}: {than} {rule}; {self.assumed} of {self.used} constants assumed"
+            than = (
+                f"none that it knows is faster than {rule}"
+                if self.spec == "auto"
+                else f"{self.gain.median:.2f} times faster than {rule}"
+            )
+            return f"by the model{at}: {than}; {self.assumed} of {self.used} constants assumed"
         if self.spec == "auto":
             return f"measured{at}: none of {self.tried} resolved faster than {rule}"
         return f"measured gain {self.gain} over {rule}{at}"

@@ -181,9 +181,9 @@ class Tuned:
             taken = "the rule" if decision.spec == "auto" else short_spec(point.operation, decision.spec)
             gain = "" if decision.spec == "auto" else str(decision.gain)
             if decision.by == "model" and gain:
-                gain = (
-                    f"{decision.gain.median:.2f}, the model says" if decision.gain.median != 1 else "unknown"
-                )
+                gain = f"{decision.gain.median:.2f}, the model says"
+            elif decision.rule_unknown:
+                gain = "the model does not know the rule"
             group = f"{point.ranks}/{point.cpus} {point.mode}"
             rule = short_spec(point.operation, decision.rule)
             cells.append((point.operation, group, size, rule, taken, gain))

@@ -92,9 +92,9 @@ def tune(
     mode:
         ``"threads"``, ``"processes"`` (the default) or both; not with a machine.
     by:
-        ``"measure"`` everything; ``"model"``: what the model expects to have the least largest time, nothing is run;
-        ``"model-then-measure"``: of those that the model knows only the three best are measured, beside those that it
-        does not know.
+        ``"measure"`` everything; ``"model"``: what the model expects to have the least largest time, nothing is run,
+        and the rule stays where the model does not know it; ``"model-then-measure"``: of those that the model knows
+        only the three best are measured, beside those that it does not know.
     minutes:
         How long measuring may take, 10 by default; simulating takes as long as it takes.
     machine:
@@ -333,23 +333,25 @@ class Run:
     def by_model(
         self, point: Point, rule: str, given: dict[str, str], known: ModelChoice | None
     ) -> Decision | None:
+        """What the model takes instead of the rule, if it knows both: of another it cannot say that it is faster."""
         if known is None:
             self.undecided[point] = "no candidate is modelled for it"
             return None
-        gain = NO_GAIN
-        if rule in known.high_ns:
+        gain, spec = NO_GAIN, "auto"
+        if rule in known.high_ns and known.spec != rule:
+            spec = known.spec
             times = known.high_ns[rule] / max(known.high_ns[known.spec], 1e-9)
             gain = Gain(times, times, times, 0.0, 0, 0)
         decision = Decision(
             point=point,
             rule=rule,
             rule_ns=known.high_ns.get(rule),
-            spec="auto" if known.spec == rule else known.spec,
+            spec=spec,
             gain=gain,
             best=known.spec,
             best_gain=gain,
             model=known.spec,
-            model_gain=gain,
+            model_gain=gain if rule in known.high_ns else None,
             alike=known.alike,
             modelled=known.order,
             by="model",
