@@ -243,6 +243,41 @@ def test_sizes_speak_for_their_neighbourhood_and_equal_neighbours_are_one_row():
     assert "1.500 (2 of 3 points changed)" in str(found)
 
 
+def test_the_best_one_everywhere_is_chosen_on_odd_rounds_and_judged_on_even_ones():
+    gain = Gain(1.0, 0.9, 1.1, 0.97, 12, 40)
+    point = Point("allreduce", "processes", 2, 2, 8)
+    even, odd = {"rule": 1.0, "x": 0.5, "y": 0.8}, {"rule": 1.0, "x": 0.9, "y": 0.7}
+    one = Decision(point, "rule", 100.0, "auto", gain, "x", gain, ratios=even, odd_ratios=odd)
+    (summary,) = Tuned([one], {}, "", None, "measure", False).summaries()
+    assert summary.single == "y"
+    assert summary.single_gain == pytest.approx(1.25)
+
+
+def test_a_model_s_loss_counts_where_it_was_resolved():
+    alike, longer = Gain(1.05, 0.9, 1.2, 0.97, 12, 40), Gain(1.5, 1.3, 1.7, 0.97, 12, 40)
+    nothing = Gain(1.0, 1.0, 1.0, 1.0, 0, 0)
+    decisions = [
+        Decision(
+            Point("allreduce", "processes", 2, 2, size),
+            *("one-shot", 100.0, "auto", nothing, "sliced", nothing),
+            model="sliced",
+            alike=True,
+            model_loss=loss,
+            model_loss_of_its_own=nothing,
+        )
+        for size, loss in ((8, alike), (512, longer), (8192, nothing))
+    ]
+    found = Tuned(decisions, {}, "", None, "measure", False)
+    assert found.to_dict()["model"]["loss"] == pytest.approx(1.5)
+    assert found.to_dict()["model"]["resolved"] == 1
+    assert found.to_dict()["model"]["loss_of_its_own"] is None
+    assert "took 1.500 times the time of the measured best (geometric mean over the 1 of 3 points" in str(
+        found
+    )
+    assert "the best that the model knows: no difference was resolved at any of 3 points" in str(found)
+    assert Decision.from_dict(json.loads(json.dumps(decisions[1].to_dict()))) == decisions[1]
+
+
 def test_candidates_exist_for_every_operation():
     for operation in OPERATIONS:
         texts = tuning.candidates(operation)
@@ -268,11 +303,15 @@ def test_a_challenger_must_be_resolved_faster(made_up):
     assert found.gain.median == pytest.approx(2, rel=0.1)
     assert found.model_gain == found.best_gain
     assert (found.assumed, found.used) == (1, 3)
+    assert found.model_loss.median == 1  # it is the best
+    assert found.odd_ratios["dissemination"] == pytest.approx(0.5, rel=0.1)
     assert found.ratios["dissemination"] == pytest.approx(0.5, rel=0.1)
     slower = decided(made_up, 1.0, 2.0)
     assert slower.spec == "auto"
     assert slower.gain.median == 1
     assert slower.best_gain.median < 1
+    assert slower.model_loss.resolved
+    assert slower.model_loss.median == pytest.approx(2, rel=0.1)
     same = decided(made_up, 1.0, 1.0)
     assert same.spec == "auto"
     assert "none of 1 resolved faster" in same.comment()
@@ -454,10 +493,9 @@ def test_tuning_by_model_then_measurement_tries_fewer_and_says_how_close_the_mod
     few = phicoll.tune("broadcast", by="model-then-measure", **options, **QUICK)
     assert few.decisions[0].tried < everything.decisions[0].tried
     assert few.decisions[0].tried <= 3
-    losses = everything.model_losses()
-    assert len(losses) == 1
-    assert losses[0] > 0.9
-    assert "the model's choice took" in str(everything)
+    (loss,) = everything.model_losses()
+    assert loss.median > 0.9
+    assert ("the model's choice took" in str(everything)) == loss.resolved
 
 
 @pytest.mark.parametrize(

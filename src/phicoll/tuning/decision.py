@@ -98,10 +98,16 @@ class Decision:
     by: str = "measure"
     tried: int = 0
     failed: tuple[str, ...] = ()
-    #: Of everything that was tried: its median time over the rule's, over even rounds.
+    #: Of everything that was tried: its median time over the rule's, over even rounds; and over odd ones, by which
+    #: whoever takes one of several has to take it.
     ratios: dict[str, float] = field(default_factory=dict)
+    odd_ratios: dict[str, float] = field(default_factory=dict)
     #: What of it the model knows, the best by the model first.
     modelled: tuple[str, ...] = ()
+    #: The time of the model's choice over that of the best of all, and of the best of what the model knows, which odd
+    #: rounds took, on even ones; None where the model's choice was not measured.
+    model_loss: Gain | None = None
+    model_loss_of_its_own: Gain | None = None
     #: Of a prediction: how many of the constants in it are another machine's, of how many.
     assumed: int = 0
     used: int = 0
@@ -140,8 +146,8 @@ class Decision:
     def from_dict(cls, found: Mapping[str, Any]) -> Decision:
         values = dict(found)
         values["point"] = Point(**values["point"])
-        for name in ("gain", "best_gain", "model_gain"):
-            values[name] = None if values[name] is None else Gain(**values[name])
+        for name in ("gain", "best_gain", "model_gain", "model_loss", "model_loss_of_its_own"):
+            values[name] = Gain(**values[name]) if values.get(name) else None
         for name in ("failed", "modelled"):
             values[name] = tuple(values[name])
         return cls(**values)
@@ -165,6 +171,28 @@ def gain_over(rule: Rounds, other: Rounds, rounds: set[Round]) -> Gain | None:
     found = estimate(np.log(units.values))
     median, low, high = (float(np.exp(value)) for value in (found.median, found.low, found.high))
     return Gain(median, low, high, found.confidence, len(units), len(shared))
+
+
+def gain_of(spec: str, than: str, values: Mapping[str, Rounds], rounds: set[Round]) -> Gain | None:
+    return NO_GAIN if spec == than else gain_over(values[than], values[spec], rounds)
+
+
+def ratios_to(rule: str, values: Mapping[str, Rounds], rounds: set[Round]) -> dict[str, float]:
+    """Of everything the median time over the rule's, in these rounds."""
+    gains = {spec: gain_of(spec, rule, values, rounds) for spec in values}
+    return {spec: 1 / gain.median for spec, gain in gains.items() if gain is not None}
+
+
+def loss_of(
+    spec: str,
+    subjects: Mapping[Subject, Rounds],
+    values: Mapping[str, Rounds],
+    odd: set[Round],
+    even: set[Round],
+) -> Gain | None:
+    """How many times longer ``spec`` takes on even rounds than the one of ``subjects`` that odd rounds take."""
+    best = choose_best(subjects, odd)
+    return None if best is None else gain_of(best.spec, spec, values, even)
 
 
 def decide(
@@ -199,14 +227,13 @@ def decide(
     best = chosen.spec if chosen is not None else rule
     gain = gain_over(values[rule], values[best], even) or NO_GAIN
     better = best != rule and gain.resolved and gain.low > 1
-    model_gain = None
+    model_gain = model_loss = loss_of_its_own = None
     if known is not None and known.spec in values:
-        model_gain = NO_GAIN if known.spec == rule else gain_over(values[rule], values[known.spec], even)
-    ratios = {rule: 1.0}
-    for spec, by in values.items():
-        of = gain_over(values[rule], by, even) if spec != rule else None
-        if of is not None:
-            ratios[spec] = 1 / of.median
+        model_gain = gain_of(known.spec, rule, values, even)
+        subjects = {found[spec][0]: by for spec, by in values.items()}
+        model_loss = loss_of(known.spec, subjects, values, odd, even)
+        own = {found[spec][0]: values[spec] for spec in known.order if spec in values}
+        loss_of_its_own = loss_of(known.spec, own, values, odd, even)
     failed = {str(record.get("spec")) for record in results.unverified}
     return Decision(
         point=point,
@@ -224,5 +251,8 @@ def decide(
         used=known.used if known is not None else 0,
         tried=len(challengers),
         failed=tuple(spec for spec in tried if spec in failed),
-        ratios=ratios,
+        ratios=ratios_to(rule, values, even),
+        odd_ratios=ratios_to(rule, values, odd),
+        model_loss=model_loss,
+        model_loss_of_its_own=loss_of_its_own,
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from phicoll.registry import short_spec
 from phicoll.subject import size_text
-from phicoll.tuning.decision import Decision
+from phicoll.tuning.decision import Decision, Gain
 from phicoll.tuning.table import SMALL, Row, merged, thresholds
 
 if TYPE_CHECKING:
@@ -45,8 +45,9 @@ def rows_of(decisions: Sequence[Decision]) -> list[Row]:
 class Summary:
     """Geometric means over the points of one operation and mode.
 
-    ``gain`` of the table over the rules, ``ideal`` of the best at each point over them (paper 001's ideal
-    meta-algorithm), ``single`` of the one algorithm that is the best everywhere, over the rules.
+    ``gain`` is that of the table over the rules: of the best at each point where it was resolved to be faster, of the
+    rule elsewhere, which is paper 001's ideal meta-algorithm as far as it was resolved. ``single_gain`` is that of
+    ``single``, the best one everywhere by the odd rounds, over the rules on the even ones.
     """
 
     operation: str
@@ -54,7 +55,6 @@ class Summary:
     points: int
     changed: int
     gain: float
-    ideal: float
     single: str
     single_gain: float
 
@@ -86,9 +86,9 @@ class Tuned:
             groups[decision.point.operation, decision.point.mode].append(decision)
         found = []
         for (operation, mode), of in groups.items():
-            everywhere = set.intersection(*(set(decision.ratios) for decision in of))
-            means = {spec: geomean([1 / decision.ratios[spec] for decision in of]) for spec in everywhere}
-            single = max(means, key=lambda spec: means[spec]) if means else ""
+            everywhere = set.intersection(*(set(one.ratios) & set(one.odd_ratios) for one in of))
+            odd = {spec: geomean([decision.odd_ratios[spec] for decision in of]) for spec in everywhere}
+            single = min(sorted(odd), key=lambda spec: odd[spec]) if odd else ""
             found.append(
                 Summary(
                     operation,
@@ -96,33 +96,24 @@ class Tuned:
                     len(of),
                     sum(decision.spec != "auto" for decision in of),
                     geomean([decision.gain.median for decision in of]),
-                    geomean([max(1.0, decision.best_gain.median) for decision in of]),
                     single,
-                    means.get(single, 1.0),
+                    geomean([1 / decision.ratios[single] for decision in of]) if single else 1.0,
                 )
             )
         return found
 
-    def model_losses(self) -> list[float]:
-        """At each point where the model's choice was measured: its time over the measured best's, in even rounds."""
-        return [
-            max(1.0, decision.best_gain.median) / decision.model_gain.median
-            for decision in self.decisions
-            if decision.by != "model" and decision.model_gain is not None
-        ]
+    def model_losses(self) -> list[Gain]:
+        """At each point where the model's choice was measured: its time over the measured best's."""
+        return [one.model_loss for one in self.decisions if one.model_loss is not None]
 
-    def model_losses_of_its_own(self) -> list[float]:
+    def model_losses_of_its_own(self) -> list[Gain]:
         """The same over the best of what the model knows: what it gets wrong, not what it has no equations for."""
-        found = []
-        for decision in self.decisions:
-            known = [decision.ratios[spec] for spec in decision.modelled if spec in decision.ratios]
-            if decision.by != "model" and decision.model in decision.ratios:
-                found.append(decision.ratios[decision.model] / min(known))
-        return found
+        return [one.model_loss_of_its_own for one in self.decisions if one.model_loss_of_its_own is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """The object that ``phicoll tune --json`` prints."""
-        losses = self.model_losses()
+        losses = resolved(self.model_losses())
+        own = resolved(self.model_losses_of_its_own())
         return {
             "by": self.by,
             "interrupted": self.interrupted,
@@ -132,9 +123,11 @@ class Tuned:
             "undecided": self.undecided,
             "summaries": [vars(summary) for summary in self.summaries()],
             "model": {
-                "points": len(losses),
+                "points": len(self.model_losses()),
+                "resolved": len(losses),
                 "loss": geomean(losses) if losses else None,
-                "loss_of_its_own": geomean(self.model_losses_of_its_own()) if losses else None,
+                "resolved_of_its_own": len(own),
+                "loss_of_its_own": geomean(own) if own else None,
                 "alike": sum(bool(decision.alike) for decision in self.decisions),
                 "modelled": sum(decision.alike is not None for decision in self.decisions),
             },
@@ -201,7 +194,6 @@ class Tuned:
             text = (
                 f"    {of.operation} of {of.mode}: {of.gain:.3f} ({of.changed} of {of.points} points changed)"
             )
-            text += f", the best at each point {of.ideal:.3f}"
             if of.single:
                 text += (
                     f", the best one everywhere {of.single_gain:.3f}: {short_spec(of.operation, of.single)}"
@@ -215,19 +207,35 @@ class Tuned:
             return []
         alike = sum(bool(decision.alike) for decision in modelled)
         lines = [f"  the model's least and largest times choose alike at {alike} of {len(modelled)} points"]
-        losses = self.model_losses()
-        if losses:
-            lines.append(
-                f"  the model's choice took {geomean(losses):.3f} times the measured best's time "
-                f"(geometric mean over {len(losses)} points, at most {max(losses):.3f}), "
-                f"{geomean(self.model_losses_of_its_own()):.3f} times that of the best that the model knows"
-            )
+        unknown = sum(decision.rule_unknown for decision in modelled)
+        if unknown:
+            lines.append(f"  the model does not know the rule at {unknown} of them: there the rule stays")
+        lines += loss_lines(self.model_losses(), "the measured best")
+        lines += loss_lines(self.model_losses_of_its_own(), "the best that the model knows")
         assumed = max(decision.assumed for decision in modelled)
         lines.append(f"  up to {assumed} of the constants in a prediction were assumed")
         return lines
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def resolved(losses: Sequence[Gain]) -> list[float]:
+    return [loss.median for loss in losses if loss.resolved]
+
+
+def loss_lines(losses: Sequence[Gain], best: str) -> list[str]:
+    """How the model's choice did beside ``best``: only what was resolved counts."""
+    if not losses:
+        return []
+    found = resolved(losses)
+    if not found:
+        return [f"  the model's choice and {best}: no difference was resolved at any of {len(losses)} points"]
+    text = (
+        f"  the model's choice took {geomean(found):.3f} times the time of {best} (geometric mean over the "
+    )
+    text += f"{len(found)} of {len(losses)} points where a difference was resolved, at most {max(found):.3f})"
+    return [text]
 
 
 def geomean(values: Sequence[float]) -> float:
