@@ -139,6 +139,9 @@ def test_why_asks_the_model_and_counts_what_was_assumed():
     assert found.cpus == 240
     modelled = phicoll.why("broadcast", 16, 64, machine=PHI, tuning="none")
     assert (modelled.prediction is None) == modelled.no_prediction.startswith("none")
+    assert phicoll.why("broadcast", 16, "4K", machine=PHI, tuning="none").no_prediction == (
+        "none: ring is not modelled"
+    )
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PHICOLL_TUNING", "none")
         assert phicoll.why("barrier", 2).no_prediction.startswith("none: name a machine file")
@@ -164,6 +167,7 @@ def test_why_predicts_what_a_row_names(table):
         ({"operation": "barrier", "ranks": 241, "machine": PHI}, "ranks"),
         ({"operation": "broadcast", "commutative": False}, "commutative"),
         ({"operation": "broadcast", "size": [8, 16]}, "size"),
+        ({"operation": "broadcast", "size": -1}, "size"),
         ({"operation": "allreduce", "size": 3}, "size"),
         ({"operation": "barrier", "tuning": "/nowhere/at.all"}, "tuning"),
         ({"operation": "barrier", "foreign": "perhaps"}, "tuning_foreign"),
@@ -517,7 +521,9 @@ def test_tuning_by_model_then_measurement_tries_fewer_and_says_how_close_the_mod
         ({"resume": True}, "resume"),
         ({"save": "/nowhere/at/all.tuning"}, "save"),
         ({"machine": "no-such-machine"}, "machine"),
-        ({"sizes": "many"}, "size"),
+        ({"sizes": "many"}, "sizes"),
+        ({"sizes": -1}, "sizes"),
+        ({"operations": "barrier,allreduce", "sizes": 6}, "sizes"),
     ],
 )
 def test_tune_refuses(arguments, named):
@@ -583,6 +589,12 @@ def test_commands(phicoll_command, tmp_path: Path):
     done = phicoll_command("tune", "--by", "model", env={**os.environ})
     assert done.returncode == 2
     assert done.stderr.startswith("phicoll: model: got none")
-    done = phicoll_command("why", "barrier", "--bytes", "8")
-    assert done.returncode == 2
-    assert "bytes" in done.stderr
+    for words, said in (
+        (("why", "barrier", "--bytes", "8"), "bytes"),
+        (("why", "allreduce", "--bytes", "-1"), "bytes: got '-1'"),
+        (("why", "allreduce", "--memory-limit", "x"), "memory-limit: got 'x'"),
+        (("tune", "--sizes", "-1"), "sizes: got '-1'"),
+    ):
+        done = phicoll_command(*words)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"phicoll: {said}")

@@ -10,6 +10,15 @@ from phicoll.running import MEMORY_LIMIT
 
 __all__ = ["add", "add_table"]
 
+#: Arguments of why() that are called otherwise on the command line.
+NAMES = {
+    "size": "bytes",
+    "operator": "op",
+    "commutative": "not-commutative",
+    "memory_limit": "memory-limit",
+    "tuning_foreign": "tuning-foreign",
+}
+
 
 def add_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -89,9 +98,10 @@ def run(arguments: argparse.Namespace) -> int:
             commutative=not arguments.not_commutative,
             memory_limit=arguments.memory_limit,
         )
-    except ArgumentError as error:  # by the name that the command line has
-        name = "bytes" if error.argument == "size" else error.argument
-        raise ArgumentError(name, error.got, error.allowed) from error
+    except ArgumentError as error:  # by the names that the command line has
+        name = NAMES.get(error.argument, error.argument)
+        got = "a value" if name == "not-commutative" else error.got
+        raise ArgumentError(name, got, error.allowed) from error
     if arguments.json:
         put_json(found.to_dict())
     else:

@@ -159,7 +159,10 @@ def why(
     """
     check_operation(operation)
     count = check_whole("ranks", ranks, 1, MAX_RANKS)
-    sizes = check_sizes(size)
+    try:
+        sizes = check_sizes(size)
+    except ArgumentError as error:
+        raise ArgumentError("size", error.got, error.allowed) from None
     if len(sizes) != 1:
         raise ArgumentError("size", repr(size), "one")
     text = "" if machine is None else machine_text(machine)

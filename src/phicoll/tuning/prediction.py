@@ -81,16 +81,21 @@ def predicted(
     operation: str, spec: str, ranks: int, size: int, model: MachineModel | None, sharing: bool = False
 ) -> tuple[Predicted | None, str]:
     """The prediction, or None and why there is none."""
-    from phicoll.models import predict
+    from phicoll.models import CONSTANTS, modelled, predict
 
     if model is None:
         return None, "none: name a machine file that has one (phicoll characterize makes it)"
     if sharing:
         return None, "none: the models are of ranks with a CPU each"
+    name = spec.partition(":")[0]
+    if name not in modelled().get(operation, ()):
+        return None, f"none: {name} is not modelled"
     try:
         found = predict(operation, spec, ranks, 0 if operation == "barrier" else size, model, start=START)
     except ArgumentError as error:
-        return None, f"none: {error}"
+        if error.argument in CONSTANTS:
+            return None, f"none: {error.argument} is {error.got}"
+        return None, f"none: {name} with {error.argument} {error.got} is not modelled"
     prediction = Predicted(
         found.low_ns, found.high_ns, found.source, model.name, tuple(found.assumed), found.used
     )

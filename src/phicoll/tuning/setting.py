@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from phicoll import measuring
 from phicoll.errors import ArgumentError
 from phicoll.measuring import DEFINITIONS, MODES, SIMULATED, as_list, check_choices, placement_text
 from phicoll.registry import expand
@@ -21,6 +22,7 @@ __all__ = [
     "check_definition",
     "check_modes",
     "check_placement",
+    "check_sizes",
     "default_ranks",
     "plan",
 ]
@@ -105,6 +107,18 @@ def check_modes(mode: Any, simulated: bool) -> list[str]:
             raise ArgumentError("mode", repr(mode), "only without a machine: its ranks are simulated")
         return ["simulated"]
     return check_choices("mode", "processes" if mode is None else mode, MODES)
+
+
+def check_sizes(operations: Sequence[str], sizes: Any) -> list[int]:
+    """Bytes that every operation that moves data takes. ArgumentError("sizes") for others."""
+    try:
+        found = measuring.check_sizes(sizes)
+        for operation in operations:
+            if operation != "barrier":
+                measuring.check_work(operation, found, None, None, None)
+    except ArgumentError as error:
+        raise ArgumentError("sizes", error.got, error.allowed) from None
+    return found
 
 
 def check_placement(placement: Any, simulated: bool) -> str:

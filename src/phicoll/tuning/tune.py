@@ -16,7 +16,6 @@ from phicoll.measuring import (
     check_choices,
     check_number,
     check_rank_list,
-    check_sizes,
     check_whole,
     machine_text,
     sweep,
@@ -37,6 +36,7 @@ from phicoll.tuning.setting import (
     check_definition,
     check_modes,
     check_placement,
+    check_sizes,
     default_ranks,
     plan,
 )
@@ -159,7 +159,7 @@ def tune(
         raise ArgumentError(
             "ranks", str(max(counts)), f"1 to {loaded.contexts}, the contexts of {loaded.name}"
         )
-    points = plan(chosen, setting, counts, check_sizes(SIZES if sizes is None else sizes))
+    points = plan(chosen, setting, counts, check_sizes(chosen, SIZES if sizes is None else sizes))
     seconds = 60 * check_number("minutes", MINUTES if minutes is None else minutes, above=0)
     if resume and save is None:
         raise ArgumentError("resume", "no output", "with the table's file, which it goes on with")
