@@ -394,6 +394,19 @@ def test_what_a_file_has_for_other_groups_stays_and_resume_goes_on(tmp_path: Pat
         tune_barrier(save=other, resume=True)
 
 
+def test_resume_with_others_keeps_what_was_decided(tmp_path: Path):
+    path = tmp_path / "phi.tuning"
+    options = {"machine": PHI, "ranks": 4, "by": "model", "save": path, "progress": False}
+    first = phicoll.tune("broadcast", sizes="64,4K", **options)
+    rest = phicoll.tune("broadcast,barrier", sizes="64K", resume=True, **options)
+    assert [one.point.size for one in rest.decisions] == [64, 4096, 65536, 0]
+    assert rest.decisions[:2] == first.decisions
+    assert "at 64 B" in path.read_text()
+    anew = phicoll.tune("broadcast", sizes="64K", **options)
+    assert [one.point.size for one in anew.decisions] == [65536]
+    assert "at 64 B" not in path.read_text()
+
+
 def test_a_decision_that_cannot_be_read_is_named_by_its_line(tmp_path: Path):
     path = tmp_path / "phi.tuning"
     tune_barrier(save=path)
@@ -410,7 +423,7 @@ def test_costs_that_a_table_has_stay_where_no_model_gives_others(tmp_path: Path)
     here = Setting(
         "", "host", _core.host_fingerprint(), 2, "compact", "loop", ["threads"], None, None, None, None
     )
-    run = Run(here, "measure", {}, path, False, [])
+    run = Run(here, "measure", {}, path, False)
     assert run.costs == {"local": 77}
     run.write()
     assert "cost local 77\n" in path.read_text()

@@ -115,7 +115,7 @@ def tune(
         The table's file. It is written after every decision, and what it has for other groups stays. Decisions also go
         to a file beside it, its name with ``.jsonl`` behind.
     resume:
-        Go on from the decisions beside ``save``.
+        Go on from the decisions beside ``save``: what is decided stays, other sizes and groups come to it.
     progress:
         Show a progress bar; by default on a terminal and in a notebook.
 
@@ -163,7 +163,7 @@ def tune(
     seconds = 60 * check_number("minutes", MINUTES if minutes is None else minutes, above=0)
     if resume and save is None:
         raise ArgumentError("resume", "no output", "with the table's file, which it goes on with")
-    run = Run(setting, by, tried, save, resume, points)
+    run = Run(setting, by, tried, save, resume)
     with display(progress) as shown, only_costs(run.costs):
         run.all(points, seconds, shown.update if shown else None)
     if not run.decisions and run.failures:
@@ -181,7 +181,6 @@ class Run:
         tried: dict[str, list[str]],
         save: str | os.PathLike[str] | None,
         resume: bool,
-        points: Sequence[Point],
     ) -> None:
         self.setting = setting
         self.by = by
@@ -201,7 +200,7 @@ class Run:
         self.costs = self.costs or self.file.costs
         self.journal = path.with_name(path.name + ".jsonl")
         if resume:
-            self.decisions = [one for one in read_journal(self.journal, self.head()) if one.point in points]
+            self.decisions = read_journal(self.journal, self.head())
         with self.journal.open("w", encoding="utf-8") as stream:
             stream.write(json.dumps(self.head()) + "\n")
             for decision in self.decisions:
