@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import phicoll
+from phicoll.cli import main
+from phicoll.measuring import plan
 
 MACHINE = "xeon-phi-5110p"
 
@@ -101,3 +103,35 @@ def test_back_to_back_calls_cannot_start_cold(machine, definition):
         phicoll.sweep(machine=machine, algorithm="tree", definition=definition, start="evicted")
     assert refused.value.argument == "start"
     assert "window" in refused.value.allowed
+
+
+def test_a_cold_start_is_measured_by_windows_unless_a_definition_is_given():
+    found = phicoll.sweep(machine=MACHINE, algorithm="tree", ranks=4, start="evicted", progress=False)
+    assert {sample["definition"] for sample in found.samples} == {"window"}
+    asked = plan(algorithm="tree", ranks=2, start="evicted", oversubscribe=True).arguments
+    assert asked[asked.index("--definition") + 1] == "window"
+    asked = plan(algorithm="tree", ranks=2, oversubscribe=True).arguments
+    assert asked[asked.index("--definition") + 1] == "loop,window"
+
+
+def test_the_command_implies_windows_and_refuses_by_its_own_options(capsys):
+    words = [
+        "run",
+        "barrier",
+        "--algorithm",
+        "tree",
+        "--ranks",
+        "4",
+        "--machine",
+        MACHINE,
+        "--start",
+        "evicted",
+    ]
+    assert main([*words, "--no-progress"]) == 0
+    assert "window" in capsys.readouterr().out
+    assert main([*words, "--definition", "loop,window"]) == 2
+    said = capsys.readouterr().err
+    assert (
+        "start: got 'evicted' with --definition loop,window; allowed: evicted with --definition window"
+        in said
+    )

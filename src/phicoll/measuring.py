@@ -142,7 +142,7 @@ def plan(
     refuse(simulated, "only with a machine, which is then simulated")
     specs = expand(MEASURED["algorithm"] if algorithm is None else algorithm, operation)
     modes = check_choices("mode", MEASURED["mode"] if mode is None else mode, MODES)
-    definitions = check_choices("definition", DEFINITIONS if definition is None else definition, DEFINITIONS)
+    definitions = check_definitions(definition, start, MEASURED["definition"])
     start = check_start(start, definitions)
     placement = "compact" if placement is None else placement
     check_placement(placement, counts, bool(oversubscribe))
@@ -225,9 +225,7 @@ def plan_simulated(
     chosen: dict[str, Any] = {
         "algorithm": as_text(SIMULATED["algorithm"] if algorithm is None else algorithm),
         "placement": placement_text(SIMULATED["placement"] if placement is None else placement),
-        "definitions": check_choices(
-            "definition", SIMULATED["definition"] if definition is None else definition, DEFINITIONS
-        ),
+        "definitions": check_definitions(definition, start, SIMULATED["definition"]),
         "episodes": 20 if episodes is None else check_whole("episodes", episodes, 1, MAX_EPISODES),
         "warm_up": 2 if warm_up is None else check_whole("warm_up", warm_up, 0, MAX_EPISODES),
         "rounds": 1 if rounds is None else check_whole("rounds", rounds, 1, MAX_ROUNDS),
@@ -268,13 +266,24 @@ def plan_simulated(
     return SimulatedPlan(planned, output, executor, workers)
 
 
+def check_definitions(
+    definition: str | Sequence[str] | None, start: str | None, default: str | Sequence[str]
+) -> list[str]:
+    """Those that were given, else the one that an evicted start takes, else the default."""
+    if definition is None:
+        definition = "window" if start == "evicted" else default
+    return check_choices("definition", definition, DEFINITIONS)
+
+
 def check_start(start: str | None, definitions: Sequence[str]) -> str:
     """Where flags and slots are before each call. Back-to-back calls leave no time to evict them."""
     found = "warm" if start is None else start
     check_choices("start", found, STARTS)
     if found == "evicted" and list(definitions) != ["window"]:
         raise ArgumentError(
-            "start", "'evicted' with definition loop", "evicted with definition='window' alone"
+            "start",
+            f"'evicted' with definition='{','.join(definitions)}'",
+            "evicted with definition='window' alone: back-to-back calls leave no time to evict",
         )
     return found
 
@@ -448,7 +457,8 @@ def sweep(
         ``"threads"`` (the default), ``"processes"`` or both.
     definition:
         ``"loop"`` (mean of back-to-back calls, empty loop subtracted), ``"window"`` (each call from the last entry to
-        the last exit, after a random delay) or both; by default both, simulated ``"loop"``.
+        the last exit, after a random delay) or both; by default both, simulated ``"loop"``, with an
+        evicted start ``"window"``.
     launches, rounds:
         New threads or processes this often (12 by default), rounds in each (8 by default). A simulated round is
         another seed, with other places of lines and other starts (1 by default).
@@ -468,7 +478,7 @@ def sweep(
     start:
         ``"warm"``, or ``"evicted"``: before each call the algorithm's own shared memory, its flags and slots, is
         dropped from all caches, as ramos-hoefler-2013's models assume it (their R_I terms). With
-        ``definition="window"`` alone.
+        ``definition="window"`` alone, which is then the default.
     wait:
         How a rank waits: ``spin``, ``pause``, ``pause(n)``, ``yield`` or ``adaptive`` (the default; simulated:
         ``pause(1)``).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 
 from phicoll.cli.output import add_json, put, put_json
@@ -71,7 +72,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--definition",
         metavar="LIST",
-        help="of run time: loop, window or both (default: both; with --machine: loop)",
+        help="of run time: loop, window or both (default: both; with --machine: loop; with --start evicted: window)",
     )
     parser.add_argument("--launches", metavar="N", help="new threads or processes this often (default: 12)")
     parser.add_argument(
@@ -92,8 +93,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--imbalance-ns", metavar="NS", help="largest random delay of one rank")
     parser.add_argument(
         "--start",
-        help="warm, or evicted: the algorithm's flags and slots are in memory alone before each call; with "
-        "--definition window (default: warm)",
+        help="warm, or evicted: the algorithm's flags and slots are in memory alone before each call, measured by "
+        "--definition window alone (default: warm)",
     )
     parser.add_argument(
         "--wait",
@@ -134,7 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
         results = measure(arguments)
     except ArgumentError as error:  # by the names that the command line has
         name = NAMES.get(error.argument, error.argument)
-        raise ArgumentError(name, error.got, error.allowed) from error
+        raise ArgumentError(name, as_options(error.got), as_options(error.allowed)) from error
     if arguments.json:
         put_json(results.compare().to_list())
     else:
@@ -143,6 +144,15 @@ def run(arguments: argparse.Namespace) -> int:
     if results.interrupted:
         return INTERRUPTED
     return BROKEN if results.unverified else 0
+
+
+def as_options(text: str) -> str:
+    """What a message says of another argument, ``definition='window'``, as it is written here."""
+    return re.sub(
+        r"\b([a-z_]+)='([^']*)'",
+        lambda found: f"--{NAMES.get(found[1], found[1]).replace('_', '-')} {found[2]}",
+        text,
+    )
 
 
 def measure(arguments: argparse.Namespace) -> Results:
