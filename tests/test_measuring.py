@@ -93,7 +93,7 @@ def test_a_run_can_be_resumed_where_it_was_cut(tmp_path):
         ({"seed": -1}, "seed", "from 0"),
         ({"wait": "doze"}, "wait", "adaptive"),
         ({"start": "cold"}, "start", "warm, evicted"),
-        ({"start": "evicted"}, "start", "window"),
+        ({"start": "evicted", "definition": ("loop", "window")}, "start", "window"),
         ({"resume": True}, "resume", "save="),
         ({"save": "/nonexistent/r.jsonl"}, "save", "folder that exists"),
         ({"save": "r.parquet"}, "save", "JSON Lines"),

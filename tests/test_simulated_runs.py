@@ -151,7 +151,7 @@ BAD = [
     ({"oversubscribe": True}, "oversubscribe", "without"),
     ({"delay_ns": 2}, "delay_ns", "without"),
     ({"imbalance_ns": 2}, "imbalance_ns", "without"),
-    ({"start": "evicted"}, "start", "window"),
+    ({"start": "evicted", "definition": "loop"}, "start", "window"),
     ({"start": "cold"}, "start", "warm, evicted"),
     ({"lock_wait_s": 2}, "lock_wait_s", "without"),
     ({"episodes": 0}, "episodes", "from 1"),
