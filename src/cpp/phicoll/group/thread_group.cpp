@@ -69,11 +69,15 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
     memory.control->set_pid(r, getpid());
   }
 
+  // What is thrown in the end: the first cause. Peers that hear of it may be here before the rank whose it
+  // is, which breaks the group first and leaves its call last.
   std::mutex first_mutex;
-  std::exception_ptr first;
-  const auto failed = [&](int rank, const char* reason) {
+  std::exception_ptr cause;
+  std::exception_ptr consequence;
+  const auto failed = [&](int rank, const char* reason, bool caused) {
     {
       const std::lock_guard<std::mutex> lock(first_mutex);
+      std::exception_ptr& first = caused ? cause : consequence;
       if (!first) first = std::current_exception();
     }
     memory.control->break_group(rank, reason);
@@ -83,10 +87,12 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
       if (shape_[rank].cpu >= 0) os::pin_this_thread(shape_[rank].cpu);
       Communicator communicator(memory, rank, shape_, options_.wait);
       function(communicator);
+    } catch (const BrokenGroupError& error) {
+      failed(rank, error.what(), error.rank() == rank);
     } catch (const std::exception& error) {
-      failed(rank, error.what());
+      failed(rank, error.what(), true);
     } catch (...) {
-      failed(rank, "raised something that is not an exception");
+      failed(rank, "raised something that is not an exception", true);
     }
   };
   std::vector<std::thread> threads;
@@ -99,11 +105,11 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
       throw ResourceError("ranks: no thread could be started for rank " + std::to_string(rank) + " of " +
                           std::to_string(size()) + ": " + error.what());
     } catch (const ResourceError& named) {
-      failed(rank, named.what());
+      failed(rank, named.what(), true);
     }
   }
   for (std::thread& thread : threads) thread.join();
-  if (first) std::rethrow_exception(first);
+  if (cause || consequence) std::rethrow_exception(cause ? cause : consequence);
 }
 
 }  // namespace phicoll
