@@ -56,19 +56,24 @@ def test_phicoll_bench_is_a_console_script_that_becomes_the_program():
     assert done.stderr.startswith("phicoll-bench: ranks: got '0'; allowed: ")
 
 
+def names_in(body):
+    """Public names that a stub's statements give: functions, classes and typed attributes."""
+    names = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    names |= {node.target.id for node in body if isinstance(node, ast.AnnAssign)}
+    return {name for name in names if not name.startswith("_")}
+
+
 def test_stub_lists_what_the_core_has():
     stub = importlib.resources.files("phicoll").joinpath("_core.pyi").read_text()
-    named = {node.name for node in ast.parse(stub).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    assert named == {name for name in dir(_core) if not name.startswith("_")}
+    assert names_in(ast.parse(stub).body) == {name for name in dir(_core) if not name.startswith("_")}
 
 
 def test_stub_lists_what_the_core_s_classes_have():
     stub = importlib.resources.files("phicoll").joinpath("_core.pyi").read_text()
     for node in ast.parse(stub).body:
         if isinstance(node, ast.ClassDef):
-            named = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
             found = {name for name in vars(getattr(_core, node.name)) if not name.startswith("_")}
-            assert {name for name in named if not name.startswith("_")} == found
+            assert names_in(node.body) == found
 
 
 def test_package_is_marked_as_typed():

@@ -223,7 +223,8 @@ class NativePort {
   void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
     if (__builtin_expect(stores == Stores::streaming, 0))
       arch::copy_streaming(to.at, from.at, bytes);
-    else if (stores == Stores::handed_over && bytes >= arch::hand_over_bytes)
+    else if (arch::hand_over_bytes != SIZE_MAX && stores == Stores::handed_over &&
+             bytes >= arch::hand_over_bytes)  // the first is known to the compiler
       hand_over_.copy(to.at, from.at, bytes);
     else
       __builtin_memcpy(to.at, from.at, bytes);
