@@ -74,13 +74,15 @@ class Fit {
     return cost.how + ": " + text(cost.ns) + " ns (" + text(cost.low_ns) + " to " + text(cost.high_ns) +
            " by launch)";
   }
+  /// What is too quick for the clock is `least`, the parameter's own lowest value.
   bool measured(const std::string& parameter, const HostCost& cost, int least = 0) {
     if (!cost.known()) return false;
     set(parameter, std::max(cycles(cost.ns), least), "measured", source_of(cost));
     return true;
   }
-  void measured_or_assumed(const std::string& parameter, const HostCost& cost, const std::string& why) {
-    if (!measured(parameter, cost)) assume_time(parameter, why);
+  void measured_or_assumed(const std::string& parameter, const HostCost& cost, const std::string& why,
+                           int least = 0) {
+    if (!measured(parameter, cost, least)) assume_time(parameter, why);
   }
 
   void topology() {
@@ -100,9 +102,9 @@ class Fit {
     for (const char* parameter : {"core.issue_interval", "core.look_instructions", "core.store_instructions",
                                   "core.combine_instructions"})
       assume(parameter);
-    measured_or_assumed("core.l1_hit", costs_.l1_hit, "not measured");
-    measured_or_assumed("core.l2_hit", costs_.l2_hit, "not measured");
-    measured_or_assumed("core.atomic_hit", costs_.atomic, "not measured");
+    measured_or_assumed("core.l1_hit", costs_.l1_hit, "not measured", 1);
+    measured_or_assumed("core.l2_hit", costs_.l2_hit, "not measured", 1);
+    measured_or_assumed("core.atomic_hit", costs_.atomic, "not measured", 1);
     set("core.atomic_execute", std::max(machine_.p.atomic_hit - machine_.p.l1_hit, 0), "derived",
         "core.atomic_hit less the read");
     measured_or_assumed("core.pause", costs_.pause, "not measured");
