@@ -13,25 +13,25 @@ in whole tenths of a nanosecond, so that every rank comes to the same. Source: r
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from phicoll import _core
 from phicoll.errors import ArgumentError
-from phicoll.models.barriers import ROUNDS, acknowledged_barrier
+from phicoll.models.barriers import ROUNDS
 from phicoll.models.checks import MAX_RANKS, check_choice, check_whole
-from phicoll.models.contention import INTERCEPTS, intercept
-from phicoll.models.line_costs import Warm, local, remote, shared_start
-from phicoll.models.machine_model import MachineModel, machine_model
-from phicoll.models.small_broadcast import small_broadcast
-from phicoll.models.small_reduction import COMBININGS, small_reduction
-
-if TYPE_CHECKING:
-    import pandas
-
-    from phicoll.models.line_costs import Constants
+from phicoll.models.design_costs import (
+    assumed_among,
+    constants_of,
+    cost_function,
+    costs_in_tenths,
+    decided_by,
+    level_cost,
+    line_costs,
+)
+from phicoll.models.line_costs import Warm
+from phicoll.models.machine_model import MachineModel
+from phicoll.models.optimum import BarrierOptimum, BoundComparison, OptimaTable, TreeOptimum
 
 __all__ = [
     "BOUNDS",
@@ -65,96 +65,6 @@ MOST_LEVELS: int = _core.most_tree_levels
 ALGORITHM_LEVELS = 6
 #: More ties than this are an error: a model in which nearly everything costs the same.
 MOST_TIES = 100_000
-#: Parts of a tenth of a nanosecond that p / k is counted in.
-FINE = 1000
-#: 100 microseconds, in tenths: what a constant can be at most.
-MOST_TENTHS = 1_000_000
-
-
-@dataclass(frozen=True)
-class TreeOptimum:
-    """The best tree for so many ranks.
-
-    ``levels``: k_1, k_2, ... children of a rank in each level, none for one rank; ``ns``: what the model says;
-    ``ties``: all that cost as little, in lexicographic order, where they were asked for, else ``levels`` alone;
-    ``assumed``: the constants among those that decided which were taken from another machine.
-    """
-
-    ranks: int
-    levels: tuple[int, ...]
-    ns: float
-    ties: tuple[tuple[int, ...], ...]
-    assumed: tuple[str, ...] = ()
-
-    @property
-    def depth(self) -> int:
-        """d, the number of levels."""
-        return len(self.levels)
-
-
-@dataclass(frozen=True)
-class BarrierOptimum:
-    """The best m for so many ranks. ``ways``: m; ``ties``: all (m, rounds) that cost as little, by rising m."""
-
-    ranks: int
-    ways: int
-    rounds: int
-    ns: float
-    ties: tuple[tuple[int, int], ...]
-    assumed: tuple[str, ...] = ()
-
-
-class OptimaTable(tuple[Any, ...]):
-    """Optima by rising number of ranks; shows itself as a table in a notebook."""
-
-    __slots__ = ()
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A row an optimum, by ranks: ``levels``, or ``ways`` and ``rounds``, ``ns``, the number of ``ties``."""
-        import pandas as pd
-
-        columns = [f.name for f in fields(self[0]) if f.name not in ("ranks", "assumed")] if self else []
-        rows = [
-            {name: len(one.ties) if name == "ties" else getattr(one, name) for name in columns}
-            for one in self
-        ]
-        return pd.DataFrame(rows, index=pd.Index([one.ranks for one in self], name="ranks"))
-
-    def _repr_html_(self) -> str:
-        def design(one: Any) -> str:
-            if isinstance(one, TreeOptimum):
-                return ", ".join(map(str, one.levels))
-            return f"m = {one.ways}, {one.rounds} rounds"
-
-        rows = "".join(
-            f"<tr><td>{one.ranks}</td><td>{html.escape(design(one))}</td><td>{one.ns:.1f}</td></tr>"
-            for one in self
-        )
-        return (
-            "<table><thead><tr><th>ranks</th><th>optimum</th><th>ns</th></tr></thead><tbody>"
-            f"{rows}</tbody></table>"
-        )
-
-
-@dataclass(frozen=True)
-class BoundComparison:
-    """Whether a model's best case and its worst choose alike.
-
-    ``alike``: numbers of ranks for which both choose the same; ``differ``: {ranks: (by the best case, by the worst)};
-    ``regret``: the most that the choice by the worst case costs more than the best choice in the best case, as a share.
-    """
-
-    operation: str
-    alike: tuple[int, ...]
-    differ: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
-    regret: float
-
-    def __str__(self) -> str:
-        total = len(self.alike) + len(self.differ)
-        return (
-            f"{self.operation}: best and worst case choose alike for {len(self.alike)} of {total} numbers of ranks; "
-            f"the worst case's choice costs at most {100 * self.regret:.1f} % more in the best case"
-        )
 
 
 def broadcast_tree(
@@ -320,92 +230,6 @@ def compare_bounds(
     return BoundComparison(operation, tuple(alike), differ, regret)
 
 
-def line_costs(model: str | MachineModel) -> dict[str, int]:
-    """What the core's algorithms take of a machine's model, in tenths of a nanosecond.
-
-    ``local`` (R_L), ``remote`` (R_R), ``memory`` (R_I), ``contention`` (c), ``further_line`` (o). What the model has
-    not is as much of ``remote`` as on the Xeon Phi 5110P; without any ``line.remote`` everything is that machine's.
-    """
-    constants = machine_model(model).constants
-    return dict(
-        _core.line_costs(
-            {name: (float(c.value), c.kind) for name, c in constants.items() if c.value is not None}
-        )
-    )
-
-
-def constants_of(model: str | MachineModel | Warm) -> Constants:
-    return model if isinstance(model, Warm) else machine_model(model)
-
-
-def tenths(name: str, value: float) -> int:
-    """A time in ns as the whole number of tenths that the core counts in."""
-    found = round(value * 10)
-    if abs(found) > MOST_TENTHS:
-        raise ArgumentError(name, f"{value:g} ns", f"at most {MOST_TENTHS // 10} ns")
-    return found
-
-
-def costs_in_tenths(model: Constants, operation: str) -> dict[str, int]:
-    """The core's ``LineCosts`` of a model that must have what the operation's optimum depends on."""
-    values = {"local": ("line.local", local(model)), "remote": ("line.remote", remote(model))}
-    if operation != "barrier":
-        values["memory"] = ("line.memory", shared_start(model))
-        values["contention"] = ("contention.EE.c", model.value("contention.EE.c"))
-    if operation == "reduce":
-        values["further_line"] = ("multi.EE.o", model.value("multi.EE.o"))
-    found = {key: max(1, tenths(*value)) for key, value in values.items()}
-    return {key: found.get(key, 0) for key in ("local", "remote", "memory", "contention", "further_line")}
-
-
-def decided_by(
-    model: Constants, operation: str, b: str = "lines", combining: str = "slope"
-) -> tuple[str, ...]:
-    """The constants that an optimum depends on."""
-    own = [
-        n
-        for n in ("line.remote", "line.remote.M")
-        if model.constant(n).kind not in ("assumed", "undetermined")
-    ]
-    names = ["line.local", (own or ["line.remote"])[0]]
-    if operation == "barrier":
-        return tuple(names)
-    names += ["line.memory", "contention.EE.c"]
-    if b == "fitted":
-        names.append("contention.EE.b")
-    if operation == "reduce":
-        names += ["multi.EE.o"] + (["multi.EE.q", "multi.EE.p"] if combining == "multi-line" else [])
-    return tuple(names)
-
-
-def assumed_among(model: Constants, names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if model.constant(name).kind == "assumed")
-
-
-def level_cost(
-    model: Constants, operation: str, bound: str, b: str, combining: str
-) -> tuple[int, int, int, int]:
-    """(tree, level, child, shared) as the core's minimiser takes them, in thousandths of a tenth of a nanosecond."""
-    costs = {name: FINE * value for name, value in costs_in_tenths(model, operation).items()}
-    if check_choice("b", b, INTERCEPTS) == "fitted":
-        base = FINE * tenths("contention.EE.b", intercept(model, b))
-    else:  # of the rounded costs, as the algorithms have it
-        base = costs["local"] + costs["remote"] - costs["contention"]
-    start = saved = 0
-    if check_choice("combining", combining, COMBININGS) == "multi-line":
-        start = FINE * tenths("multi.EE.q", model.value("multi.EE.q"))
-        saved = FINE * tenths("multi.EE.p", model.value("multi.EE.p"))
-    found: tuple[int, int, int, int] = _core.level_cost(operation, costs, base, bound, start, saved)
-    _, level, child, shared = found
-    if shared < 0 or child < 1 or level + child - shared < 0:
-        raise ArgumentError(
-            "model",
-            f"a level with one child costs {(level + child - shared) / FINE / 10:g} ns, p is {shared / FINE / 10:g} ns",
-            "times from 0 on",
-        )
-    return found
-
-
 def trees(
     operation: str,
     ranks: list[int],
@@ -462,28 +286,3 @@ def barriers(
 
 def design_of(optimum: TreeOptimum | BarrierOptimum) -> tuple[int, ...]:
     return optimum.levels if isinstance(optimum, TreeOptimum) else (optimum.ways, optimum.rounds)
-
-
-def cost_function(
-    operation: str,
-    model: Constants,
-    bound: str,
-    b: str = "lines",
-    combining: str = "slope",
-    **_: Any,
-) -> Callable[[tuple[int, ...]], float]:
-    """The model's time of a design in ns, by the models' own equations."""
-
-    def ns(design: tuple[int, ...]) -> float:
-        if operation == "broadcast":
-            band = small_broadcast(model, design, b=b)
-        elif operation == "reduce":
-            band = small_reduction(model, design, b=b, combining=combining)
-        else:
-            ways, rounds = design
-            # A round's cost does not depend on the ranks: one round of two.
-            band = rounds * acknowledged_barrier(model, max(ways + 1, 2), ways)
-        # Equal costs are equal numbers, in whatever order their parts were added up.
-        return round(band.low_ns if bound == "min" else band.high_ns, 6)
-
-    return ns

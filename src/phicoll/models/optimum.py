@@ -1,0 +1,101 @@
+"""What an optimum is: the best tree, the best barrier, tables of them, and how two models' choices compare.
+
+:mod:`phicoll.models.optima` finds them.
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["BarrierOptimum", "BoundComparison", "OptimaTable", "TreeOptimum"]
+
+
+@dataclass(frozen=True)
+class TreeOptimum:
+    """The best tree for so many ranks.
+
+    ``levels``: k_1, k_2, ... children of a rank in each level, none for one rank; ``ns``: what the model says;
+    ``ties``: all that cost as little, in lexicographic order, where they were asked for, else ``levels`` alone;
+    ``assumed``: the constants among those that decided which were taken from another machine.
+    """
+
+    ranks: int
+    levels: tuple[int, ...]
+    ns: float
+    ties: tuple[tuple[int, ...], ...]
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def depth(self) -> int:
+        """d, the number of levels."""
+        return len(self.levels)
+
+
+@dataclass(frozen=True)
+class BarrierOptimum:
+    """The best m for so many ranks. ``ways``: m; ``ties``: all (m, rounds) that cost as little, by rising m."""
+
+    ranks: int
+    ways: int
+    rounds: int
+    ns: float
+    ties: tuple[tuple[int, int], ...]
+    assumed: tuple[str, ...] = ()
+
+
+class OptimaTable(tuple[Any, ...]):
+    """Optima by rising number of ranks; shows itself as a table in a notebook."""
+
+    __slots__ = ()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row an optimum, by ranks: ``levels``, or ``ways`` and ``rounds``, ``ns``, the number of ``ties``."""
+        import pandas as pd
+
+        columns = [f.name for f in fields(self[0]) if f.name not in ("ranks", "assumed")] if self else []
+        rows = [
+            {name: len(one.ties) if name == "ties" else getattr(one, name) for name in columns}
+            for one in self
+        ]
+        return pd.DataFrame(rows, index=pd.Index([one.ranks for one in self], name="ranks"))
+
+    def _repr_html_(self) -> str:
+        def design(one: Any) -> str:
+            if isinstance(one, TreeOptimum):
+                return ", ".join(map(str, one.levels))
+            return f"m = {one.ways}, {one.rounds} rounds"
+
+        rows = "".join(
+            f"<tr><td>{one.ranks}</td><td>{html.escape(design(one))}</td><td>{one.ns:.1f}</td></tr>"
+            for one in self
+        )
+        return (
+            "<table><thead><tr><th>ranks</th><th>optimum</th><th>ns</th></tr></thead><tbody>"
+            f"{rows}</tbody></table>"
+        )
+
+
+@dataclass(frozen=True)
+class BoundComparison:
+    """Whether a model's best case and its worst choose alike.
+
+    ``alike``: numbers of ranks for which both choose the same; ``differ``: {ranks: (by the best case, by the worst)};
+    ``regret``: the most that the choice by the worst case costs more than the best choice in the best case, as a share.
+    """
+
+    operation: str
+    alike: tuple[int, ...]
+    differ: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
+    regret: float
+
+    def __str__(self) -> str:
+        total = len(self.alike) + len(self.differ)
+        return (
+            f"{self.operation}: best and worst case choose alike for {len(self.alike)} of {total} numbers of ranks; "
+            f"the worst case's choice costs at most {100 * self.regret:.1f} % more in the best case"
+        )
