@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import phicoll
+from phicoll import _core
 from phicoll.errors import ArgumentError
 from phicoll.models import (
     CONSTANTS,
@@ -22,6 +23,7 @@ from phicoll.models import (
     MachineModel,
     machine_model,
     modelled,
+    optima,
     predict,
 )
 from phicoll.models.alpha_beta import (
@@ -236,22 +238,43 @@ def test_a_machine_that_is_not_there_is_refused(tmp_path):
         machine_model(3)  # type: ignore[arg-type]
 
 
-def test_simulated_machines_have_the_line_costs_of_their_parameters(tmp_path):
-    # The machines were calibrated on Tables 1.5 and 1.8, in whole cycles.
-    for name, published in (("xeon-phi-5110p", PHI), ("sandy-bridge-e5-2670", SANDY)):
-        values = {e.name: {"value": e.value} for e in phicoll.load_machine(name).entries}
-        found = machine_model(write(tmp_path, {"phicoll": "machine", "name": name, "parameters": values}))
-        for key, constant in found.constants.items():
-            assert constant.kind == "simulated"
-            if key != "line.far.S":  # simulated as exclusive: section 1.3.4
-                assert constant.value == pytest.approx(published.value(key), rel=0.02), key
-    se10p = machine_model("xeon-phi-se10p")
-    assert set(se10p.constants) == {"line.local", "line.remote", "line.memory"}
-    with pytest.raises(ArgumentError, match="contention"):
-        se10p.value("contention.EE.c")
-    del values["table.memory"]
-    with refused("machine", allowed="number"):
-        machine_model(write(tmp_path, {"phicoll": "machine", "name": "x", "parameters": values}))
+@pytest.mark.parametrize(
+    "name", ["xeon-phi-5110p", "xeon-phi-se10p", "xeon-phi-3120a", "sandy-bridge-e5-2670"]
+)
+def test_a_machines_model_is_the_section_of_its_file(tmp_path, name):
+    text = _core.machine_file_text(name)
+    found = machine_model(name)
+    assert found.name == name
+    assert found.to_json() == json.loads(text)["model"]
+    assert found == machine_model(write(tmp_path, text))
+
+
+def test_a_file_without_a_model_knows_nothing_and_costs_what_the_core_takes(tmp_path):
+    file = json.loads(_core.machine_file_text("xeon-phi-5110p:core.l1_hit=100"))
+    del file["model"]
+    found = machine_model(write(tmp_path, {**file, "name": "bare"}))
+    assert (found.name, dict(found.constants)) == ("bare", {})
+    assert optima.line_costs(found) == optima.line_costs("xeon-phi-5110p")
+    with refused("line.local", allowed="a machine that has it"):
+        found.value("line.local")
+
+
+def test_a_changed_machine_assumes_the_unchanged_ones_model(tmp_path):
+    changed = machine_model("xeon-phi-5110p:ring.hop=0")
+    assert changed.name == "xeon-phi-5110p:ring.hop=0"
+    assert set(changed.assumed) == {name for name in CONSTANTS if PHI.known(name)}
+    assert all(changed.value(name) == PHI.value(name) for name in changed.assumed)
+    assert changed.constant("line.remote").source.startswith("xeon-phi-5110p: 235.8 (ramos-hoefler-2013")
+    assert optima.line_costs(changed) == optima.line_costs(PHI)
+    hop = phicoll.load_machine("xeon-phi-5110p").parameters["ring.hop"]
+    assert machine_model(f"xeon-phi-5110p:ring.hop={hop}") == PHI
+    path = write(tmp_path, {**json.loads(_core.machine_file_text("sandy-bridge-e5-2670")), "name": "mine"})
+    mine = machine_model(f"{path}:core.pause=7")
+    assert mine.name == "mine:core.pause=7"
+    assert mine.value("line.remote.M") == SANDY.value("line.remote.M")
+    for wrong in ("xeon-phi-5110p:ring.hip=0", "xeon-phi:ring.hop=0", f"{tmp_path}/none.json:ring.hop=0"):
+        with refused("machine"):
+            machine_model(wrong)
 
 
 # One line, many lines, contention, bandwidth

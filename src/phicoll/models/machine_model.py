@@ -171,9 +171,10 @@ def machine_model(
     Parameters
     ----------
     machine:
-        ``"xeon-phi-5110p"`` or ``"sandy-bridge-e5-2670"``, the published constants (ramos-hoefler-2013); the path of a
-        machine file (it has a slash or ends in ``.json``); the name of another shipped simulated machine. Of a file
-        without a ``model`` section and of a simulated machine only the line costs are known, from its parameters.
+        The name of a shipped machine; ``"xeon-phi-5110p"`` and ``"sandy-bridge-e5-2670"`` have the published constants
+        (ramos-hoefler-2013). Or the path of a machine file (it has a slash or ends in ``.json``). The model is the
+        file's ``model`` section, as the core's algorithms take it; without one nothing is known. With changes behind
+        it (``"xeon-phi-5110p:ring.hop=0"``) every constant is ``assumed``: the unchanged machine's.
     argument:
         What errors call ``machine``.
 
@@ -196,17 +197,24 @@ def machine_model(
 
 def model_named(machine: str | os.PathLike[str]) -> MachineModel:
     text = os.fspath(machine)
-    if not isinstance(machine, str) or "/" in text or text.endswith(".json"):
+    colon = text.find(":", text.rfind("/") + 1)
+    if (
+        not isinstance(machine, str)
+        or Path(text).is_file()
+        or (colon < 0 and ("/" in text or text.endswith(".json")))
+    ):
         return model_of_file(Path(text))
     from phicoll.models.published import PUBLISHED
 
     if text in PUBLISHED:
         return PUBLISHED[text]
-    from phicoll.machine import load_machine
-    from phicoll.models.simulated_lines import line_costs_of_parameters
+    from phicoll import _core
 
-    simulated = load_machine(text)
-    return MachineModel(simulated.name, line_costs_of_parameters(simulated.name, simulated.parameters))
+    name = _core.load_machine(text)["name"]
+    if colon >= 0:
+        unchanged = model_named(text[:colon])
+        return unchanged if name == unchanged.name else MachineModel(name, {}).with_family(unchanged)
+    return model_of_object(json.loads(_core.machine_file_text(text)), text)
 
 
 def read_machine_file(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -231,16 +239,13 @@ def read_machine_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def model_of_file(path: Path) -> MachineModel:
-    from phicoll.models.simulated_lines import line_costs_of_parameters
+    return model_of_object(read_machine_file(path), str(path))
 
-    file = read_machine_file(path)
+
+def model_of_object(file: Mapping[str, Any], where: str) -> MachineModel:
     name = file.get("name")
     if not isinstance(name, str) or not name:
-        raise ArgumentError("machine", f"{path}: name {name!r}", "a text")
-    if "model" in file:
-        return MachineModel.from_json(name, file["model"], f"{path}: model")
-    parameters = file.get("parameters")
-    if not isinstance(parameters, dict):
-        raise ArgumentError("machine", f"{path}: no parameters", "a machine file with model or parameters")
-    values = {key: entry.get("value") for key, entry in parameters.items() if isinstance(entry, dict)}
-    return MachineModel(name, line_costs_of_parameters(str(path), values))
+        raise ArgumentError("machine", f"{where}: name {name!r}", "a text")
+    if "model" not in file and not isinstance(file.get("parameters"), dict):
+        raise ArgumentError("machine", f"{where}: no parameters", "a machine file with model or parameters")
+    return MachineModel.from_json(name, file.get("model", {}), f"{where}: model")
