@@ -11,6 +11,7 @@ import pytest
 import phicoll
 from made_up import MadeUpSubject
 from phicoll import _core, tuning
+from phicoll.cli import main
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.registry import OPERATIONS, expand
 from phicoll.tuning.decision import Decision, Gain, Point, decide
@@ -438,6 +439,31 @@ def test_a_model_of_another_host_is_used_with_a_warning(tmp_path: Path):
         phicoll.why("barrier", 2, model=path)
     with pytest.raises(ArgumentError, match="model: got"):
         phicoll.why("barrier", 2, model=tmp_path / "none.json")
+
+
+def test_a_model_of_another_host_is_refused_where_that_is_asked_for(tmp_path: Path, capsys):
+    path = tmp_path / "elsewhere.json"
+    host = {"cpu": "Some CPU", "allowed_cpus": 4096, "clock_mhz": 1}
+    path.write_text(json.dumps({"phicoll": "machine", "name": "elsewhere", "host": host, "model": {}}))
+    refused = r"^model: got .*its processor is 'Some CPU'.*; allowed: .* any with foreign=use"
+    with pytest.raises(ArgumentError, match=refused):
+        phicoll.why("barrier", 2, model=path, model_foreign="refuse")
+    with pytest.raises(ArgumentError, match=refused):
+        phicoll.tune("barrier", ranks=2, by="model", model=path, model_foreign="refuse", progress=False)
+    with pytest.raises(ArgumentError, match="model_foreign: got 'warn'; allowed: refuse, use"):
+        phicoll.why("barrier", 2, model_foreign="warn")
+    # A simulated machine is no host: whose model predicts it is the caller's to say.
+    assert phicoll.why("barrier", 2, machine=PHI, model=path, model_foreign="refuse").prediction is None
+    for words in ("why barrier", "tune --operations barrier --ranks 2 --by model --no-progress"):
+        command = words.split()
+        named = [*command, "--model", str(path)]
+        assert main([*named, "--foreign", "refuse"]) == 2
+        assert "any with foreign=use" in capsys.readouterr().err
+        for asked in ([], ["--foreign", "use"]):
+            assert main([*named, *asked]) == 0
+            assert "is not this host's, and is used" in capsys.readouterr().err
+        assert main([*command, "--foreign", "use"]) == 2
+        assert "foreign: got use without a model; allowed: with --model FILE" in capsys.readouterr().err
 
 
 def test_ctrl_c_keeps_what_was_decided_and_resume_decides_the_rest(tmp_path: Path, monkeypatch):

@@ -67,10 +67,10 @@ def is_this_host(path: str | os.PathLike[str]) -> bool:
     return difference_to_host(path) is None
 
 
-def check_foreign(foreign: str) -> None:
+def check_foreign(foreign: str, argument: str = "foreign") -> None:
     """ArgumentError for a word that is not in :data:`FOREIGN`."""
     if foreign not in FOREIGN:
-        raise ArgumentError("foreign", repr(foreign), ", ".join(FOREIGN))
+        raise ArgumentError(argument, repr(foreign), ", ".join(FOREIGN))
 
 
 def check_host(path: str | os.PathLike[str], foreign: str = "refuse", argument: str = "machine") -> None:

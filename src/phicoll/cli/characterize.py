@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from phicoll.characterizing import characterize
+from phicoll.cli.options import option_names, report_written
 from phicoll.cli.output import put
-from phicoll.errors import ArgumentError
 
 __all__ = ["add"]
 
@@ -67,7 +66,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    try:
+    with option_names(NAMES):
         found = characterize(
             "thorough" if arguments.thorough else "quick",
             arguments.output,
@@ -80,11 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
             rounds=arguments.rounds,
             lock_wait_s=arguments.lock_wait,
         )
-    except ArgumentError as error:
-        if error.argument in NAMES:
-            raise ArgumentError(NAMES[error.argument], error.got, error.allowed) from error
-        raise
     put(found.text if arguments.json else str(found))
     if arguments.output is not None:
-        print(f"phicoll: wrote {arguments.output}", file=sys.stderr)
+        report_written(arguments.output)
     return 0

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
+from phicoll.cli.options import add_reduction, check_figure, report_written
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.counting import PAPER_MACHINES, count
-from phicoll.storage import check_writable
 
 __all__ = ["add"]
 
@@ -34,15 +32,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--size", metavar="4K", help="bytes of the message or a block, where data moves (default: 4K)"
     )
-    parser.add_argument("--type", metavar="T", help="element type of reductions (default: float32)")
-    parser.add_argument("--op", metavar="OP", help="operator of reductions (default: sum)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="a figure as well")
+    add_reduction(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", help="a figure as well: .png, .svg or .pdf")
     add_json(parser)
     parser.set_defaults(function=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    output = check_writable(Path(arguments.output), "output") if arguments.output else None
+    output = None if arguments.output is None else check_figure(arguments.output)
     counts = count(
         arguments.algorithm,
         arguments.machine.split(","),
@@ -59,5 +56,5 @@ def run(arguments: argparse.Namespace) -> int:
         put(str(counts))
     if output is not None:
         counts.plot().savefig(output, dpi=150)
-        print(f"phicoll: wrote {output}", file=sys.stderr)
+        report_written(output)
     return 0

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
+from phicoll.cli.options import add_reduction, check_figure, report_written
 from phicoll.cli.output import add_json, put, put_json
-from phicoll.cli.plot import FORMATS
-from phicoll.errors import ArgumentError
 from phicoll.explaining import explain
 from phicoll.storage import check_writable
 
@@ -30,8 +28,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--size", metavar="4K", help="bytes of the message or a block (default: 4K)")
     parser.add_argument("--buffers", default="fresh", metavar="B", help="fresh or reused (default: fresh)")
-    parser.add_argument("--type", metavar="T", help="element type of reductions (default: float32)")
-    parser.add_argument("--op", metavar="OP", help="operator of reductions (default: sum)")
+    add_reduction(parser)
     parser.add_argument(
         "--machine",
         default="xeon-phi-5110p",
@@ -71,9 +68,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    figure = check_writable(Path(arguments.figure), "figure") if arguments.figure else None
-    if figure is not None and figure.suffix not in FORMATS:
-        raise ArgumentError("figure", repr(arguments.figure), "a name that ends in " + ", ".join(FORMATS))
+    figure = None if arguments.figure is None else check_figure(arguments.figure, "figure")
     if arguments.trace:
         check_writable(Path(arguments.trace), "trace")
     found = explain(
@@ -100,8 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trace:
         written = found.save_trace(arguments.trace, all_episodes=arguments.all_episodes)
         size = written.stat().st_size / 1e6
-        print(f"phicoll: wrote {written}, {size:.1f} MB; ui.perfetto.dev opens it", file=sys.stderr)
+        report_written(f"{written}, {size:.1f} MB; ui.perfetto.dev opens it")
     if figure is not None:
         found.plot().savefig(figure, dpi=150)  # type: ignore[union-attr]
-        print(f"phicoll: wrote {figure}", file=sys.stderr)
+        report_written(figure)
     return 0

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
+from phicoll.cli.options import check_figure, report_written
 from phicoll.cli.output import add_json, put, put_json
-from phicoll.cli.plot import FORMATS
 from phicoll.errors import ArgumentError
 from phicoll.latency import LINES, latency_matrix
-from phicoll.storage import check_writable
 
 __all__ = ["add"]
 
@@ -44,11 +41,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    output = None
-    if arguments.output is not None:
-        output = check_writable(Path(arguments.output), "output")
-        if output.suffix not in FORMATS:
-            raise ArgumentError("output", repr(arguments.output), "a name that ends in " + ", ".join(FORMATS))
+    output = None if arguments.output is None else check_figure(arguments.output)
     if arguments.dpi < 10:
         raise ArgumentError("dpi", str(arguments.dpi), "a whole number from 10 on")
     found = latency_matrix(
@@ -67,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         put(str(found))
     if output is not None:
         found.plot().savefig(output, dpi=arguments.dpi)
-        print(f"phicoll: wrote {output}", file=sys.stderr)
+        report_written(output)
     return 0
 
 

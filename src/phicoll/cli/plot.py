@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from functools import reduce
 from operator import add as join
-from pathlib import Path
 
+from phicoll.cli.options import check_figure, report_written
 from phicoll.errors import ArgumentError
 from phicoll.results import load
-from phicoll.storage import check_writable
 
-__all__ = ["FORMATS", "add"]
+__all__ = ["add"]
 
 KINDS = ("auto", "comparison", "ranks", "sizes", "probes", "distributions")
-FORMATS = (".png", ".svg", ".pdf")
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -40,9 +37,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    output = check_writable(Path(arguments.output), "output")
-    if output.suffix not in FORMATS:
-        raise ArgumentError("output", repr(arguments.output), "a name that ends in " + ", ".join(FORMATS))
+    output = check_figure(arguments.output)
     for name, least in (("most", 1), ("highlight", 1), ("dpi", 10)):
         value = getattr(arguments, name)
         if value is not None and value < least:
@@ -50,5 +45,5 @@ def run(arguments: argparse.Namespace) -> int:
     results = reduce(join, [load(path) for path in arguments.files])
     options = {name: getattr(arguments, name) for name in ("unit", "label", "most", "highlight")}
     results.plot(arguments.kind, **options).savefig(output, dpi=arguments.dpi)
-    print(f"phicoll: wrote {output}", file=sys.stderr)
+    report_written(output)
     return 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 
+from phicoll.cli.options import add_progress, add_reduction, option_names
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
 from phicoll.measuring import sweep
@@ -66,8 +66,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="LIST",
         help="fresh (written by their owner before each call), reused, or both (default: fresh)",
     )
-    parser.add_argument("--type", help="element type of reductions (default: float32)")
-    parser.add_argument("--op", help="operator of reductions (default: sum)")
+    add_reduction(parser)
     parser.add_argument("--mode", metavar="LIST", help="threads, processes or both (default: threads)")
     parser.add_argument(
         "--definition",
@@ -121,7 +120,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "-o", "--output", metavar="FILE", help="where every record goes as it is measured (JSON Lines)"
     )
     parser.add_argument("--resume", action="store_true", help="go on with the run in FILE")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar on a terminal")
+    add_progress(parser)
     add_json(parser)
     parser.set_defaults(function=run)
 
@@ -131,11 +130,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.resume and arguments.output is None:
         raise ArgumentError("resume", "no file", "-o with the file to go on with")
-    try:
+    with option_names(NAMES):
         results = measure(arguments)
-    except ArgumentError as error:  # by the names that the command line has
-        name = NAMES.get(error.argument, error.argument)
-        raise ArgumentError(name, as_options(error.got), as_options(error.allowed)) from error
     if arguments.json:
         put_json(results.compare().to_list())
     else:
@@ -144,15 +140,6 @@ def run(arguments: argparse.Namespace) -> int:
     if results.interrupted:
         return INTERRUPTED
     return BROKEN if results.unverified else 0
-
-
-def as_options(text: str) -> str:
-    """What a message says of another argument, ``definition='window'``, as it is written here."""
-    return re.sub(
-        r"\b([a-z_]+)='([^']*)'",
-        lambda found: f"--{NAMES.get(found[1], found[1]).replace('_', '-')} {found[2]}",
-        text,
-    )
 
 
 def measure(arguments: argparse.Namespace) -> Results:
@@ -187,5 +174,5 @@ def measure(arguments: argparse.Namespace) -> Results:
         lock_wait_s=arguments.lock_wait,
         save=arguments.output,
         resume=arguments.resume,
-        progress=False if arguments.no_progress else None,
+        progress=arguments.progress,
     )

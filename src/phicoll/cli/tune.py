@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from phicoll.cli.options import add_model, add_progress, model_foreign, option_names
 from phicoll.cli.output import add_json, put, put_json
-from phicoll.errors import ArgumentError
 from phicoll.registry import OPERATIONS
 
 __all__ = ["add"]
@@ -16,7 +16,7 @@ EXAMPLES = """  phicoll tune --operations allreduce,broadcast --ranks 2,8 --minu
   phicoll tune --by model --model here.json -o here.tuning"""
 
 #: Arguments of tune() that are called otherwise on the command line.
-NAMES = {"save": "output"}
+NAMES = {"save": "output", "model_foreign": "foreign"}
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -48,11 +48,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--machine", metavar="M", help="tune for a simulated machine, in simulation: a name or a machine file"
     )
-    parser.add_argument(
-        "--model",
-        metavar="M",
-        help="whose model predicts: a machine file or a name (default: the --machine's)",
-    )
+    add_model(parser)
     parser.add_argument(
         "--algorithm", metavar="LIST", help="what to try for one operation (default: phicoll's own choice)"
     )
@@ -71,7 +67,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "-o", "--output", metavar="FILE", help="the table; what it has for other groups stays"
     )
     parser.add_argument("--resume", action="store_true", help="go on from the decisions beside FILE")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar on a terminal")
+    add_progress(parser)
     add_json(parser)
     parser.set_defaults(function=run)
 
@@ -80,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     from phicoll.cli import INTERRUPTED
     from phicoll.tuning import tune
 
-    try:
+    with option_names(NAMES):
         found = tune(
             arguments.operations,
             ranks=arguments.ranks,
@@ -90,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
             minutes=arguments.minutes,
             machine=arguments.machine,
             model=arguments.model,
+            model_foreign=model_foreign(arguments),
             algorithm=arguments.algorithm,
             placement=arguments.placement,
             definition=arguments.definition,
@@ -98,11 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
             seed=arguments.seed,
             save=arguments.output,
             resume=arguments.resume,
-            progress=False if arguments.no_progress else None,
+            progress=arguments.progress,
         )
-    except ArgumentError as error:  # by the names that the command line has
-        name = NAMES.get(error.argument, error.argument)
-        raise ArgumentError(name, error.got, error.allowed) from error
     if arguments.json:
         put_json(found.to_dict())
     else:

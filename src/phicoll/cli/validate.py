@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from phicoll.cli.options import add_foreign, report_written
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
 from phicoll.storage import check_writable
-from phicoll.validation import MACHINES, validate
+from phicoll.validation import MACHINES, Validation, validate
+
+if TYPE_CHECKING:
+    from phicoll.validation.predictions import ModelValidation
 
 __all__ = ["add"]
 
@@ -35,10 +40,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="FILE",
         help=f"{MODELS}: this host's machine file; two of its threads are measured, too",
     )
-    parser.add_argument(
-        "--foreign",
-        choices=("refuse", "use"),
-        help="what to do with another machine's file: refuse it (the default), or use it with a warning",
+    add_foreign(
+        parser,
+        "what to do with another machine's file: refuse it (the default), or use it with a warning",
     )
     add_json(parser)
     parser.set_defaults(function=run)
@@ -55,17 +59,20 @@ def run(arguments: argparse.Namespace) -> int:
             "foreign", arguments.foreign, f"phicoll validate {MODELS} --host FILE --foreign use"
         )
     found = validate(arguments.machine, quick=arguments.quick, seeds=arguments.seeds)
-    if arguments.json:
-        put_json(found.to_dict())
-    else:
-        put(str(found))
-    if page is not None:
-        for path in found.page(page):
-            print(f"phicoll: wrote {path}", file=sys.stderr)
+    show(found, arguments.json, page)
     if not found.good:
         bad = ", ".join(q.name for q in found.calibrated if q.verdict != "holds")
         print(f"phicoll: calibrated and not within bounds: {bad}", file=sys.stderr)
     return 0 if found.good else 1
+
+
+def show(found: Validation | ModelValidation, as_json: bool, page: Path | None) -> None:
+    if as_json:
+        put_json(found.to_dict())
+    else:
+        put(str(found))
+    if page is not None:
+        report_written(*found.page(page))
 
 
 def run_models(arguments: argparse.Namespace, page: Path | None) -> int:
@@ -77,11 +84,5 @@ def run_models(arguments: argparse.Namespace, page: Path | None) -> int:
     found = validate_models(
         quick=arguments.quick, seeds=arguments.seeds, host=arguments.host, foreign=foreign
     )
-    if arguments.json:
-        put_json(found.to_dict())
-    else:
-        put(str(found))
-    if page is not None:
-        for path in found.page(page):
-            print(f"phicoll: wrote {path}", file=sys.stderr)
+    show(found, arguments.json, page)
     return 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from phicoll.cli.options import add_model, add_reduction, model_foreign, option_names
 from phicoll.cli.output import add_json, put, put_json
+from phicoll.errors import ArgumentError
 from phicoll.registry import OPERATIONS
 from phicoll.running import MEMORY_LIMIT
 
@@ -17,6 +19,7 @@ NAMES = {
     "commutative": "not-commutative",
     "memory_limit": "memory-limit",
     "tuning_foreign": "tuning-foreign",
+    "model_foreign": "foreign",
 }
 
 
@@ -49,19 +52,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--machine", metavar="M", help="a simulated machine: a name or a machine file, perhaps with changes"
     )
-    parser.add_argument(
-        "--model",
-        metavar="M",
-        help="whose model predicts: a machine file or a name (default: the --machine's)",
-    )
+    add_model(parser)
     parser.add_argument(
         "--placement",
         default="",
         metavar="P",
         help="compact, scatter, balanced or CPUs such as 0,2,4-7 (default: left alone; with --machine: balanced)",
     )
-    parser.add_argument("--type", default="float32", metavar="T", help="of reductions (default: float32)")
-    parser.add_argument("--op", default="sum", metavar="OP", help="of reductions (default: sum)")
+    add_reduction(parser)
     parser.add_argument("--vector", action="store_true", help="a version with counts that differ")
     parser.add_argument(
         "--not-commutative", action="store_true", help="the operator is the user's own, and ordered"
@@ -71,17 +69,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     add_table(parser)
     add_json(parser)
-    parser.set_defaults(function=run)
+    parser.set_defaults(function=run, type="float32", op="sum")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from phicoll.errors import ArgumentError
     from phicoll.tuning import why
 
     barrier = arguments.operation == "barrier"
     if barrier and arguments.size is not None:
         raise ArgumentError("bytes", repr(arguments.size), "only where data moves")
-    try:
+    with option_names(NAMES, switches=("not-commutative",)):
         found = why(
             arguments.operation,
             arguments.ranks,
@@ -89,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
             mode=arguments.mode,
             machine=arguments.machine,
             model=arguments.model,
+            model_foreign=model_foreign(arguments),
             placement=arguments.placement,
             tuning=arguments.tuning,
             foreign=arguments.tuning_foreign,
@@ -98,10 +96,6 @@ def run(arguments: argparse.Namespace) -> int:
             commutative=not arguments.not_commutative,
             memory_limit=arguments.memory_limit,
         )
-    except ArgumentError as error:  # by the names that the command line has
-        name = NAMES.get(error.argument, error.argument)
-        got = "a value" if name == "not-commutative" else error.got
-        raise ArgumentError(name, got, error.allowed) from error
     if arguments.json:
         put_json(found.to_dict())
     else:

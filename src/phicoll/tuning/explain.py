@@ -119,6 +119,7 @@ def why(
     tuning: str | os.PathLike[str] | None = None,
     foreign: str = "",
     model: str | os.PathLike[str] | MachineModel | None = None,
+    model_foreign: str = "use",
     type: str = "float32",
     op: str = "sum",
     vector: bool = False,
@@ -143,6 +144,9 @@ def why(
     model:
         Whose model predicts the call: a machine file or a name. By default the simulated machine's; of this machine
         none.
+    model_foreign:
+        What to do with a ``model`` file that was not measured on this host, unless the call is a simulated machine's:
+        ``"refuse"``, or ``"use"`` it with a warning.
     type, op:
         Element type and operator of a reduction.
     vector:
@@ -190,7 +194,12 @@ def why(
     )
     choice, rule = found["choice"], found["rule"]
     prediction, reason = predicted(
-        operation, choice["spec"], count, sizes[0], model_of(model, text or None), found["sharing"]
+        operation,
+        choice["spec"],
+        count,
+        sizes[0],
+        model_of(model, text or None, model_foreign),
+        found["sharing"],
     )
     return Choice(
         operation=operation,

@@ -56,18 +56,22 @@ class ModelChoice:
     used: int
 
 
-def model_of(model: str | os.PathLike[str] | MachineModel | None, machine: str | None) -> MachineModel | None:
+def model_of(
+    model: str | os.PathLike[str] | MachineModel | None, machine: str | None, foreign: str = "use"
+) -> MachineModel | None:
     """The model that was named, else the simulated machine's, else None.
 
-    ArgumentError for one that was named and is none; a warning where this host is to be tuned by the file of another.
+    ArgumentError for one that was named and is none. Where this host is to be tuned by the file of another, ``foreign``
+    says whether that is refused (ArgumentError) or used with a warning.
     """
-    from phicoll.characterizing import check_host
+    from phicoll.characterizing.identity import check_foreign, check_host
     from phicoll.models import machine_model
 
+    check_foreign(foreign, argument="model_foreign")
     if model is not None:
         found = machine_model(model, argument="model")
         if machine is None and isinstance(model, str | os.PathLike) and Path(model).is_file():
-            check_host(model, foreign="use")
+            check_host(model, foreign, argument="model")
         return found
     if machine is None:
         return None

@@ -68,6 +68,7 @@ def tune(
     minutes: float | None = None,
     machine: str | os.PathLike[str] | Machine | None = None,
     model: str | os.PathLike[str] | MachineModel | None = None,
+    model_foreign: str = "use",
     algorithm: str | Sequence[str] | None = None,
     placement: str | None = None,
     definition: str = "loop",
@@ -102,6 +103,9 @@ def tune(
     model:
         Whose model predicts: a machine file, a name, or a :class:`phicoll.models.MachineModel`; by default the
         simulated machine's. Its line costs go into the table; without a model those that the table has stay.
+    model_foreign:
+        What to do with a ``model`` file that was not measured on this host, unless it is a simulated machine that is
+        tuned: ``"refuse"``, or ``"use"`` it with a warning.
     algorithm:
         What to try instead of :func:`phicoll.tuning.candidates`, for one operation.
     placement:
@@ -146,7 +150,7 @@ def tune(
         launches=None if launches is None else check_whole("launches", launches, 1),
         rounds=None if rounds is None else check_whole("rounds", rounds, 1),
         seed=None if seed is None else check_whole("seed", seed, 0, 1 << 53),
-        model=model_of(model, None if machine is None else machine_text(machine)),
+        model=model_of(model, None if machine is None else machine_text(machine), model_foreign),
     )
     if loaded is not None and launches is not None:
         raise ArgumentError("launches", repr(launches), "only without a machine: a simulated run has none")

@@ -1,0 +1,99 @@
+"""What several commands have in common: options, errors by the options' names, files that are written beside stdout."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from phicoll.errors import ArgumentError
+from phicoll.storage import check_writable
+
+__all__ = [
+    "add_foreign",
+    "add_model",
+    "add_progress",
+    "add_reduction",
+    "check_figure",
+    "model_foreign",
+    "option_names",
+    "report_written",
+]
+
+#: What a figure's name can end in.
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def add_foreign(parser: argparse.ArgumentParser, words: str) -> None:
+    parser.add_argument("--foreign", choices=("refuse", "use"), help=words)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model",
+        metavar="M",
+        help="whose model predicts: a machine file or a name (default: the --machine's)",
+    )
+    add_foreign(
+        parser,
+        "what to do with a --model file that was not measured on this host: refuse it, or use it with a warning (the "
+        "default)",
+    )
+
+
+def model_foreign(arguments: argparse.Namespace) -> str:
+    """What :func:`add_model`'s ``--foreign`` says; ArgumentError where there is no model that could be another's."""
+    if arguments.foreign is not None and arguments.model is None:
+        raise ArgumentError("foreign", f"{arguments.foreign} without a model", "with --model FILE")
+    return arguments.foreign or "use"
+
+
+def add_progress(parser: argparse.ArgumentParser) -> None:
+    """``progress`` of the arguments is then as the library takes it."""
+    parser.add_argument(
+        "--no-progress",
+        dest="progress",
+        action="store_const",
+        const=False,
+        help="no progress bar on a terminal",
+    )
+
+
+def add_reduction(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--type", metavar="T", help="element type of reductions (default: float32)")
+    parser.add_argument("--op", metavar="OP", help="operator of reductions (default: sum)")
+
+
+@contextmanager
+def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Iterator[None]:
+    """Refusals of the library by the names that its arguments have on the command line; ``switches`` have no value."""
+
+    def as_option(found: re.Match[str]) -> str:
+        return f"--{names.get(found[1], found[1]).replace('_', '-')} {found[2]}"
+
+    def as_options(text: str) -> str:  # of another argument, say definition='window'
+        return re.sub(r"\b([a-z_]+)='([^']*)'", as_option, text)
+
+    try:
+        yield
+    except ArgumentError as error:
+        name = names.get(error.argument, error.argument)
+        got = "a value" if name in switches else as_options(error.got)
+        raise ArgumentError(name, got, as_options(error.allowed)) from error
+
+
+def check_figure(given: str, argument: str = "output") -> Path:
+    """Where a figure goes; ArgumentError for a name that no format has, or that cannot be written."""
+    path = check_writable(Path(given), argument)
+    if path.suffix not in FORMATS:
+        raise ArgumentError(argument, repr(given), "a name that ends in " + ", ".join(FORMATS))
+    return path
+
+
+def report_written(*paths: Any) -> None:
+    for path in paths:
+        print(f"phicoll: wrote {path}", file=sys.stderr)
