@@ -11,6 +11,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -135,28 +136,18 @@ def run(
     return ProcessesRun(function, tuple(args), options).results()
 
 
+@dataclass
 class GroupOptions:
     """What a group is made with."""
 
-    def __init__(
-        self,
-        ranks: int,
-        placement: str,
-        memory_limit: int,
-        heap_limit: int,
-        timeout_ms: int,
-        wait: str,
-        tuning: str = "",
-        tuning_foreign: str = "",
-    ) -> None:
-        self.ranks = ranks
-        self.placement = placement
-        self.memory_limit = memory_limit
-        self.heap_limit = heap_limit
-        self.timeout_ms = timeout_ms
-        self.wait = wait
-        self.tuning = tuning
-        self.tuning_foreign = tuning_foreign
+    ranks: int
+    placement: str
+    memory_limit: int
+    heap_limit: int
+    timeout_ms: int
+    wait: str
+    tuning: str = ""
+    tuning_foreign: str = ""
 
     def launched_group(self) -> Any:
         return _core.LaunchedGroup(
