@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from phicoll.claims import CANNOT, FAILS, HOLDS, UNRESOLVED
+from phicoll.claims import FAILS, HOLDS, VERDICTS, Finding
 from phicoll.validation.figures import draw_barriers, draw_counts, draw_curves, draw_errors
 from phicoll.validation.quantity import Quantity, number
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from phicoll.validation.validation import Validation
 
-__all__ = ["write_page"]
+__all__ = ["cell", "statement_cells", "write_page", "write_with_figures"]
+
+Found = TypeVar("Found")
 
 FIGURES = (
     ("errors", draw_errors, "Simulated over published, every quantity"),
@@ -24,10 +29,20 @@ FIGURES = (
 
 def write_page(found: Validation, path: Path) -> list[Path]:
     """``path`` and its figures, ``<stem>-<figure>.svg`` beside it."""
+    return write_with_figures(found, path, FIGURES, text_of)
+
+
+def write_with_figures(
+    found: Found,
+    path: Path,
+    figures: Iterable[tuple[str, Callable[[Found], Figure | None], str]],
+    text: Callable[[Found, dict[str, str]], str],
+) -> list[Path]:
+    """A page of ``text``, which gets the figures that there are as Markdown by name; the files that were written."""
     import matplotlib as mpl
 
     written, shown = [], {}
-    for name, draw, caption in FIGURES:
+    for name, draw, caption in figures:
         figure = draw(found)
         if figure is not None:
             at = path.with_name(f"{path.stem}-{name}.svg")
@@ -36,12 +51,22 @@ def write_page(found: Validation, path: Path) -> list[Path]:
                 figure.savefig(at, metadata={"Date": None})
             written.append(at)
             shown[name] = f"![{caption}]({at.name})"
-    path.write_text(text_of(found, shown), encoding="utf-8")
+    path.write_text(text(found, shown), encoding="utf-8")
     return [path, *written]
 
 
 def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+def statement_cells(findings: Iterable[Finding], how: bool = False) -> Iterator[list[str]]:
+    """Number, statement, verdict, perhaps how it was looked at, and what was found, by verdict."""
+    for verdict in VERDICTS:
+        for f in (f for f in findings if f.verdict == verdict):
+            bold = f"**{f.verdict}**" if verdict == FAILS else f.verdict
+            under = f" ({f.under})" if f.under else ""
+            kind = [f.how] if how else []
+            yield [f.claim.number, cell(f.claim.statement), bold, *kind, cell(f.measured + under)]
 
 
 def quantities(of: list[Quantity]) -> list[str]:
@@ -101,13 +126,7 @@ def text_of(found: Validation, shown: dict[str, str]) -> str:
             "| claim | statement | verdict | what was simulated |",
             "|---|---|---|---|",
         ]
-        for verdict in (HOLDS, FAILS, UNRESOLVED, CANNOT):
-            for f in (f for f in found.findings if f.verdict == verdict):
-                bold = f"**{f.verdict}**" if verdict == FAILS else f.verdict
-                under = f" ({f.under})" if f.under else ""
-                lines.append(
-                    f"| {f.claim.number} | {cell(f.claim.statement)} | {bold} | {cell(f.measured + under)} |"
-                )
+        lines += [f"| {' | '.join(row)} |" for row in statement_cells(found.findings)]
         lines.append("")
         if "counts" in shown:
             lines += [shown["counts"], ""]

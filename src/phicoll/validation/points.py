@@ -15,7 +15,10 @@ import numpy as np
 
 from phicoll import _core
 
-__all__ = ["Barrier", "Check", "Effort", "Kernel", "Point", "changed", "work_through"]
+__all__ = ["MOST_SEEDS", "Barrier", "Check", "Effort", "Kernel", "Point", "changed", "work_through"]
+
+#: Seeds 1 to this, at most.
+MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,16 @@ import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phicoll.claims import HOLDS, VERDICTS, Finding
 from phicoll.errors import ArgumentError
 from phicoll.machine import Machine, load_machine
+from phicoll.models.checks import check_whole
 from phicoll.validation import transfers
-from phicoll.validation.points import Check, Effort, work_through
+from phicoll.validation.points import MOST_SEEDS, Check, Effort, work_through
 from phicoll.validation.quantity import CALIBRATED, Quantity, number
 
 if TYPE_CHECKING:
@@ -184,11 +185,9 @@ def validate(
         raise ArgumentError(
             "machine", repr(loaded.name), f"{', '.join(MACHINES)}: nothing is published about others"
         )
-    if seeds is not None and (not isinstance(seeds, int) or not 1 <= seeds <= 1000):
-        raise ArgumentError("seeds", repr(seeds), "1 to 1000")
     effort = QUICK if quick else FULL
     if seeds is not None:
-        effort = Effort(**{**vars(effort), "seeds": seeds})
+        effort = replace(effort, seeds=check_whole("seeds", seeds, 1, MOST_SEEDS))
     start = time.monotonic()
     checks = checks_of(name, loaded.name, effort)
     own = None if executor is not None else ThreadPoolExecutor(os.cpu_count() or 1)

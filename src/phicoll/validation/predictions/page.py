@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from phicoll.claims import CANNOT, FAILS, HOLDS, UNRESOLVED
+from phicoll.claims import FAILS
 from phicoll.models.comparison import Compared, ComparedRuns
 from phicoll.subject import size_text
-from phicoll.validation.page import cell
+from phicoll.validation.page import cell, statement_cells, write_with_figures
 from phicoll.validation.predictions.figures import draw_host, draw_orders, draw_pieces, draw_runs, draw_trees
 from phicoll.validation.predictions.pieces import Piece
 from phicoll.validation.quantity import number
@@ -55,19 +55,7 @@ CAUSES = {
 
 def write_page(found: ModelValidation, path: Path) -> list[Path]:
     """``path`` and its figures, ``<stem>-<figure>.svg`` beside it."""
-    import matplotlib as mpl
-
-    written, shown = [], {}
-    for name, draw, caption in FIGURES:
-        figure = draw(found)
-        if figure is not None:
-            at = path.with_name(f"{path.stem}-{name}.svg")
-            with mpl.rc_context({"svg.hashsalt": "phicoll", "svg.fonttype": "none"}):
-                figure.savefig(at, metadata={"Date": None})
-            written.append(at)
-            shown[name] = f"![{caption}]({at.name})"
-    path.write_text(text_of(found, shown), encoding="utf-8")
-    return [path, *written]
+    return write_with_figures(found, path, FIGURES, text_of)
 
 
 def text_of(found: ModelValidation, shown: dict[str, str]) -> str:
@@ -301,11 +289,4 @@ def host_table(runs: ComparedRuns) -> list[str]:
 
 def statements(found: ModelValidation) -> list[str]:
     lines = ["| claim | statement | verdict | how | what it rests on |", "|---|---|---|---|---|"]
-    for verdict in (HOLDS, FAILS, UNRESOLVED, CANNOT):
-        for f in (f for f in found.findings if f.verdict == verdict):
-            bold = f"**{f.verdict}**" if verdict == FAILS else f.verdict
-            under = f" ({f.under})" if f.under else ""
-            lines.append(
-                f"| {f.claim.number} | {cell(f.claim.statement)} | {bold} | {f.how} | {cell(f.measured + under)} |"
-            )
-    return lines
+    return [*lines, *(f"| {' | '.join(row)} |" for row in statement_cells(found.findings, how=True))]

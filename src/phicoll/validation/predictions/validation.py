@@ -6,17 +6,18 @@ import html
 import os
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from phicoll.characterizing.identity import check_foreign, check_host
 from phicoll.claims import VERDICTS, Finding
-from phicoll.errors import ArgumentError
 from phicoll.machine import Machine, load_machine
 from phicoll.models import ComparedRuns, MachineModel, compare_with_runs, machine_model
+from phicoll.models.checks import check_whole
 from phicoll.progress import display
 from phicoll.results import Results
+from phicoll.validation.points import MOST_SEEDS
 from phicoll.validation.predictions import runs as collectives
 from phicoll.validation.predictions.pieces import Piece, host_pieces, simulated_pieces
 from phicoll.validation.predictions.runs import FULL, MACHINE, QUICK, STARTS, Effort
@@ -159,13 +160,10 @@ def validate_models(
         Fewer than one seed; a machine file that is none, has no model, or is another machine's where that is
         refused.
     """
-    if seeds is not None and (
-        not isinstance(seeds, int) or isinstance(seeds, bool) or not 1 <= seeds <= 1000
-    ):
-        raise ArgumentError("seeds", repr(seeds), "1 to 1000")
     effort = QUICK if quick else FULL
     if seeds is not None:
-        effort = Effort(**{**vars(effort), "seeds": seeds, "few_seeds": min(seeds, effort.few_seeds)})
+        check_whole("seeds", seeds, 1, MOST_SEEDS)
+        effort = replace(effort, seeds=seeds, few_seeds=min(seeds, effort.few_seeds))
     check_foreign(foreign)
     mine = None if host is None else model_of_host(host, foreign)
     start = time.monotonic()
