@@ -11,31 +11,37 @@ namespace {
 std::size_t round_up(std::size_t bytes, std::size_t to) {
   return (bytes + to - 1) / to * to;
 }
+std::size_t whole_strides(std::size_t bytes) {
+  return round_up(bytes == 0 ? 1 : bytes, arch::stride_bytes);
+}
 }  // namespace
 
 Region::Region(std::size_t bytes, std::size_t used_before) : bytes_(bytes), touched_(used_before) {
   free_[0] = bytes;
 }
 
+bool Region::find(std::size_t strides, std::size_t* start) const {
+  for (const auto& hole : free_) {
+    *start = round_up(hole.first, arch::stride_bytes);
+    if (hole.second >= *start - hole.first + strides) return true;
+  }
+  return false;
+}
+
 Region::Block Region::take(std::size_t bytes) {
   if (bytes > bytes_) refuse(bytes, bytes_);  // before it is rounded up, which may overflow
-  const std::size_t wanted = round_up(bytes == 0 ? 1 : bytes, arch::stride_bytes);
+  const std::size_t wanted = whole_strides(bytes);
+  std::size_t start = 0;
+  if (find(wanted, &start)) return take_at(start, wanted);
   std::size_t largest = 0;
-  for (const auto& hole : free_) {
-    const std::size_t start = round_up(hole.first, arch::stride_bytes);
-    const std::size_t lost = start - hole.first;
-    if (hole.second >= lost + wanted) return take_at(start, wanted);
+  for (const auto& hole : free_)
     if (hole.second > largest) largest = hole.second;
-  }
   refuse(wanted, largest);
 }
 
 bool Region::fits(std::size_t bytes) const {
-  if (bytes > bytes_) return false;
-  const std::size_t wanted = round_up(bytes == 0 ? 1 : bytes, arch::stride_bytes);
-  for (const auto& hole : free_)
-    if (hole.second >= round_up(hole.first, arch::stride_bytes) - hole.first + wanted) return true;
-  return false;
+  std::size_t start = 0;
+  return bytes <= bytes_ && find(whole_strides(bytes), &start);
 }
 
 void Region::refuse(std::size_t wanted, std::size_t largest) const {

@@ -29,6 +29,8 @@ class Region {
   std::size_t bytes() const { return bytes_; }
 
  private:
+  /// The first place with room for `strides` bytes, a whole number of strides.
+  bool find(std::size_t strides, std::size_t* start) const;
   [[noreturn]] void refuse(std::size_t wanted, std::size_t largest) const;
 
   std::map<std::size_t, std::size_t> free_;  // offset to bytes, never two neighbours
