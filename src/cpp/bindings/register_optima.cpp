@@ -47,11 +47,7 @@ AcknowledgedRounds rounds_of(const std::string& text) {
 
 LineCosts costs_of(const std::map<std::string, std::int64_t>& given) {
   LineCosts costs;
-  costs.local = given.at("local");
-  costs.remote = given.at("remote");
-  costs.memory = given.at("memory");
-  costs.contention = given.at("contention");
-  costs.further_line = given.at("further_line");
+  for (const LineCostField& field : line_cost_fields) costs.*field.value = given.at(field.name);
   return costs;
 }
 
@@ -116,11 +112,9 @@ std::map<std::string, std::int64_t> line_costs(
     model.push_back(constant);
   }
   const LineCosts costs = sim::line_costs_of(model);
-  return {{"local", costs.local},
-          {"remote", costs.remote},
-          {"memory", costs.memory},
-          {"contention", costs.contention},
-          {"further_line", costs.further_line}};
+  std::map<std::string, std::int64_t> found;
+  for (const LineCostField& field : line_cost_fields) found[field.name] = costs.*field.value;
+  return found;
 }
 
 }  // namespace

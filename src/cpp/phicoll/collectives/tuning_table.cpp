@@ -119,26 +119,24 @@ TuningRow row_of(const std::vector<std::string>& words, int number, const Line& 
   return row;
 }
 
-struct CostName {
-  const char* name;
-  std::int64_t LineCosts::*value;
-};
-constexpr CostName cost_names[] = {{"local", &LineCosts::local},
-                                   {"remote", &LineCosts::remote},
-                                   {"memory", &LineCosts::memory},
-                                   {"contention", &LineCosts::contention},
-                                   {"further-line", &LineCosts::further_line}};
+/// As a table's line has it: `further-line`.
+std::string cost_name(const LineCostField& field) {
+  std::string name = field.name;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
 
 void set_cost(LineCosts* costs, const std::vector<std::string>& words, const Line& line) {
   std::string names;
-  for (const CostName& known : cost_names) {
-    names += (names.empty() ? "" : ", ") + std::string(known.name);
-    if (words.size() != 3 || words[1] != known.name) continue;
+  for (const LineCostField& field : line_cost_fields) {
+    const std::string name = cost_name(field);
+    names += (names.empty() ? "" : ", ") + name;
+    if (words.size() != 3 || words[1] != name) continue;
     const long long value = whole(words[2], most_line_cost);
     if (value < 0)
       line.refuse("cost '" + words[2] + "'",
                   "tenths of a nanosecond, a whole number from 0 to " + std::to_string(most_line_cost));
-    (*costs).*known.value = value;
+    costs->*field.value = value;
     return;
   }
   line.refuse("'" + joined(words, 0) + "'", "cost NAME TENTHS_OF_NS with a name of " + names);
@@ -232,9 +230,10 @@ std::string TuningTable::text() const {
   std::string all = std::string(first_line) + "\n";
   if (!machine_.empty()) all += "machine " + machine_ + "\n";
   if (!host_.empty()) all += "host " + host_ + "\n";
-  for (const CostName& known : cost_names)
+  for (const LineCostField& field : line_cost_fields)
     for (const std::string& given : costs_given_)
-      if (given == known.name) all += "cost " + given + " " + std::to_string(costs_.*known.value) + "\n";
+      if (given == cost_name(field))
+        all += "cost " + given + " " + std::to_string(costs_.*field.value) + "\n";
   for (const TuningRow& row : rows_) all += row.text() + "\n";
   return all;
 }

@@ -17,9 +17,21 @@ struct LineCosts {
   std::int64_t further_line = 760;  ///< o: for each line more of one transfer
 };
 
+/// A cost by the name that it has wherever costs are written.
+struct LineCostField {
+  const char* name;
+  std::int64_t LineCosts::*value;
+};
+constexpr LineCostField line_cost_fields[] = {{"local", &LineCosts::local},
+                                              {"remote", &LineCosts::remote},
+                                              {"memory", &LineCosts::memory},
+                                              {"contention", &LineCosts::contention},
+                                              {"further_line", &LineCosts::further_line}};
+
 inline bool operator==(const LineCosts& a, const LineCosts& b) {
-  return a.local == b.local && a.remote == b.remote && a.memory == b.memory && a.contention == b.contention &&
-         a.further_line == b.further_line;
+  for (const LineCostField& field : line_cost_fields)
+    if (a.*field.value != b.*field.value) return false;
+  return true;
 }
 inline bool operator!=(const LineCosts& a, const LineCosts& b) {
   return !(a == b);

@@ -36,23 +36,15 @@ AlgorithmSpec with_simulated_store(const AlgorithmSpec& spec) {
 }
 
 std::string costs_json(const LineCosts& costs) {
-  return JsonObject()
-      .add("local", costs.local)
-      .add("remote", costs.remote)
-      .add("memory", costs.memory)
-      .add("contention", costs.contention)
-      .add("further_line", costs.further_line)
-      .text();
+  JsonObject object;
+  for (const LineCostField& field : line_cost_fields) object.add(field.name, costs.*field.value);
+  return object.text();
 }
 
 LineCosts parse_costs(const JsonValue& value) {
-  const auto whole = [&](const char* name) { return static_cast<std::int64_t>(value[name].number); };
   LineCosts costs;
-  costs.local = whole("local");
-  costs.remote = whole("remote");
-  costs.memory = whole("memory");
-  costs.contention = whole("contention");
-  costs.further_line = whole("further_line");
+  for (const LineCostField& field : line_cost_fields)
+    costs.*field.value = static_cast<std::int64_t>(value[field.name].number);
   return costs;
 }
 
@@ -215,19 +207,15 @@ std::shared_ptr<const Tuning> tuning_of(const Machine& machine) {
   return load_simulated_tuning(tuning_source(), machine.name, machine.contexts());
 }
 
-Shape place_on_machine(const Machine& machine, int ranks, const std::string& placement,
-                       const std::shared_ptr<const Tuning>& tuning) {
+namespace {
+
+Shape places_on(const Machine& machine, int ranks, const std::string& placement) {
   const std::vector<Place> places = machine.places();
   if (ranks < 1 || ranks > machine.contexts())
     throw ArgumentError("ranks", std::to_string(ranks),
                         "1 to " + std::to_string(machine.contexts()) + ", the contexts of " + machine.name);
   const bool is_list = !placement.empty() && placement[0] >= '0' && placement[0] <= '9';
-  if (!is_list) {
-    Shape shape = place_ranks(ranks, places, parse_placement(placement));
-    shape.set_costs(machine.costs);
-    tune(&shape, tuning);
-    return shape;
-  }
+  if (!is_list) return place_ranks(ranks, places, parse_placement(placement));
   std::vector<int> all;
   for (const Place& place : places) all.push_back(place.cpu);
   const std::vector<int> chosen = os::parse_cpu_list(placement, all);
@@ -238,7 +226,14 @@ Shape place_on_machine(const Machine& machine, int ranks, const std::string& pla
   for (int r = 0; r < ranks; ++r)
     for (const Place& place : places)
       if (place.cpu == chosen[static_cast<std::size_t>(r)]) taken.push_back(place);
-  Shape shape(std::move(taken));
+  return Shape(std::move(taken));
+}
+
+}  // namespace
+
+Shape place_on_machine(const Machine& machine, int ranks, const std::string& placement,
+                       const std::shared_ptr<const Tuning>& tuning) {
+  Shape shape = places_on(machine, ranks, placement);
   shape.set_costs(machine.costs);
   tune(&shape, tuning);
   return shape;
