@@ -151,26 +151,26 @@ std::string error_of(const std::function<void()>& act) {
 TEST(ColdStart, NeedsWindows) {
   const Machine machine = load_machine(phi);
   const Shape shape = place_on_machine(machine, 2, "scatter");
+  const std::string alone =
+      "start: got 'evicted' with definition loop; allowed: evicted with definition window alone: "
+      "back-to-back calls leave no time to evict";
   BarrierOptions barrier;
   barrier.evicted = true;
-  EXPECT_EQ(error_of([&] { simulate_barrier(machine, simulated_barrier("tree"), shape, barrier); }),
-            "start: got 'evicted' with definition loop; allowed: evicted with definition window");
+  EXPECT_EQ(error_of([&] { simulate_barrier(machine, simulated_barrier("tree"), shape, barrier); }), alone);
   CollectiveOptions data;
   data.evicted = true;
   EXPECT_EQ(error_of([&] {
               simulate_collective(machine, Operation::broadcast, family(Operation::broadcast).parse("flat"),
                                   shape, 64, data);
             }),
-            "start: got 'evicted' with definition loop; allowed: evicted with definition window");
+            alone);
   SimulatedSettings settings;
   settings.machine = machine;
   settings.algorithms = {simulated_barrier("tree")};
   settings.ranks = {2};
   settings.start = "evicted";
   settings.definitions = {"loop", "window"};
-  EXPECT_EQ(error_of([&] { plan_points(settings); }),
-            "start: got 'evicted' with definition loop; allowed: evicted with definition window alone: "
-            "back-to-back calls leave no time to evict");
+  EXPECT_EQ(error_of([&] { plan_points(settings); }), alone);
   settings.definitions = {"window"};
   EXPECT_EQ(plan_points(settings).size(), 1u);
   settings.start = "cold";

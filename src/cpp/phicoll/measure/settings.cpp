@@ -95,7 +95,11 @@ std::vector<int> parse_ranks(const std::string& text) {
 
 void check_start(const std::string& start, const std::vector<std::string>& definitions) {
   if (start != "warm" && start != "evicted") throw ArgumentError("start", "'" + start + "'", "warm, evicted");
-  if (start == "evicted" && definitions != std::vector<std::string>{"window"})
+  check_evicted(start == "evicted", definitions == std::vector<std::string>{"window"});
+}
+
+void check_evicted(bool evicted, bool windows) {
+  if (evicted && !windows)
     throw ArgumentError("start", "'evicted' with definition loop",
                         "evicted with definition window alone: back-to-back calls leave no time to evict");
 }

@@ -46,6 +46,9 @@ std::vector<int> parse_ranks(const std::string& text);
 /// Throws ArgumentError("start"): `evicted` with another definition than windows alone.
 void check_start(const std::string& start, const std::vector<std::string>& definitions);
 
+/// Its rule, as ArgumentError("start"): back-to-back calls leave no time to evict.
+void check_evicted(bool evicted, bool windows);
+
 /// Refuses what can't run here: ranks over the allowed CPUs without oversubscribe, a bad placement, subjects
 /// of which none applies. Throws ArgumentError.
 void check_settings(const Settings& settings);

@@ -5,18 +5,11 @@
 
 #include <cstddef>
 
-#include "phicoll/errors.hpp"
 #include "phicoll/sim/sim_port.hpp"
 #include "phicoll/sim/simulation.hpp"
 
 namespace phicoll {
 namespace sim {
-
-/// Throws ArgumentError("start"): back-to-back episodes leave no time to evict.
-inline void check_cold_start(bool evicted, bool window) {
-  if (evicted && !window)
-    throw ArgumentError("start", "'evicted' with definition loop", "evicted with definition window");
-}
 
 /// Every rank drops from its core's caches what they hold of the first `bytes` of shared memory; nothing is
 /// under way when this returns. Between episodes only.

@@ -4,6 +4,7 @@
 
 #include "phicoll/collectives/barrier/make.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/measure/settings.hpp"
 #include "phicoll/sim/cold_start.hpp"
 #include "phicoll/sim/sim_port.hpp"
 
@@ -39,7 +40,7 @@ AlgorithmSpec simulated_barrier(const std::string& text) {
 
 BarrierRun simulate_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                             const BarrierOptions& options) {
-  check_cold_start(options.evicted, options.window);
+  measure::check_evicted(options.evicted, options.window);
   const AlgorithmSpec effective = effective_barrier(spec, shape);
   const auto ranks = static_cast<std::size_t>(shape.size());
   SimOptions settings = options.simulation;

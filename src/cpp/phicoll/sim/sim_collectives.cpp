@@ -6,6 +6,7 @@
 #include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/program.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/measure/settings.hpp"
 #include "phicoll/sim/cold_start.hpp"
 #include "phicoll/sim/port_collectives.hpp"
 
@@ -153,7 +154,7 @@ std::vector<Cycles> CollectiveRun::times(bool window) const {
 
 CollectiveRun simulate_collective(const Machine& machine, Operation operation, const AlgorithmSpec& spec,
                                   const Shape& shape, std::size_t bytes, const CollectiveOptions& options) {
-  check_cold_start(options.evicted, options.window);
+  measure::check_evicted(options.evicted, options.window);
   const auto ranks = static_cast<std::size_t>(shape.size());
   Subject subject(operation, shape.size(), bytes, options);
   const Program& program = subject.program();
