@@ -65,8 +65,7 @@ AlgorithmSpec effective_as(const AlgorithmSpec& spec, const Shape& shape) {
   auto p = parameters_of<Algorithm>(spec);
   Algorithm::limit(p, shape);
   AlgorithmSpec result = spec_of<Algorithm>(spec.name, p);
-  result.has_wait = spec.has_wait;
-  result.wait = spec.wait;
+  result.wait_as(spec);
   return result;
 }
 

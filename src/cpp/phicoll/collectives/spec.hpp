@@ -28,6 +28,12 @@ struct AlgorithmSpec {
   bool has_wait = false;   ///< else the group's policy
   WaitPolicy wait;
 
+  /// Waits as `asked` does, if that names a policy: a choice in the place of what was asked for.
+  void wait_as(const AlgorithmSpec& asked) {
+    if (!asked.has_wait) return;
+    has_wait = true;
+    wait = asked.wait;
+  }
   /// Canonical text: all parameters, `wait` if given.
   std::string text() const;
 };

@@ -160,10 +160,7 @@ void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* pl
     AlgorithmChoice choice = automatic_barrier(shape_, region_.bytes());
     spec = std::move(choice.spec);
     reason = std::move(choice.why);
-    if (asked.has_wait) {
-      spec.has_wait = true;
-      spec.wait = asked.wait;
-    }
+    spec.wait_as(asked);
   }
   // Whether it fits is seen before the former one goes, and by all ranks alike: a refusal is without effect.
   const std::size_t bytes = barrier_footprint(effective_barrier(spec, shape_), shape_);

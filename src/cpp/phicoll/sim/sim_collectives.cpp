@@ -122,10 +122,7 @@ AlgorithmSpec effective_collective(const AlgorithmSpec& spec, const Shape& shape
   AlgorithmSpec chosen = spec;
   if (spec.name == "auto") {
     chosen = automatic_choice(shape, facts).spec;
-    if (spec.has_wait) {
-      chosen.has_wait = true;
-      chosen.wait = spec.wait;
-    }
+    chosen.wait_as(spec);
   }
   known.check_fit(chosen, shape, facts);
   return known.effective(chosen, shape);

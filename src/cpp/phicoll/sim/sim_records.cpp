@@ -22,10 +22,7 @@ namespace {
 AlgorithmSpec resolve(const AlgorithmSpec& spec, const Shape& shape) {
   if (spec.name != "auto") return spec;
   AlgorithmSpec chosen = simulated_choice(automatic_barrier(shape));
-  if (spec.has_wait) {
-    chosen.has_wait = true;
-    chosen.wait = spec.wait;
-  }
+  chosen.wait_as(spec);
   return chosen;
 }
 

@@ -27,10 +27,7 @@ std::vector<Family::Entry> barrier_entries(AlgorithmList<Algorithms...>) {
 
 AlgorithmSpec resolve_auto(const AlgorithmSpec& spec, const Shape& shape) {
   AlgorithmSpec chosen = effective_barrier(automatic_barrier(shape).spec, shape);
-  if (spec.has_wait) {
-    chosen.has_wait = true;
-    chosen.wait = spec.wait;
-  }
+  chosen.wait_as(spec);
   return chosen;
 }
 
