@@ -20,7 +20,6 @@
 #include "phicoll/measure/statistics.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_lock.hpp"
-#include "phicoll/os/cpu_set.hpp"
 #if defined(PHICOLL_HAVE_SIM)
 #include "phicoll/sim/sim_kernels.hpp"
 #endif
@@ -105,13 +104,18 @@ class Runner {
 #endif
     if (!simulated()) {
       shape = shape_on_host(point.ranks, kernels::placement_at(point.where, point.ranks));
-      const bool sharing = kernels::kernel_where(point.spec) == "same-cpu";
-      if (point.ranks > os::allowed_cpu_count() && !oversubscribe && !sharing)
-        throw ArgumentError("ranks", std::to_string(point.ranks),
-                            "1 to " + std::to_string(os::allowed_cpu_count()) +
-                                ", the CPUs that may be used; more with --oversubscribe");
+      if (!oversubscribe) kernels::check_kernel_cpus(point.spec, point.ranks, "; more with --oversubscribe");
     }
     for (const Place& place : shape.places()) point.contexts.push_back(place.cpu);
+  }
+
+  /// Throws what a point is skipped for.
+  void refuse(const KernelPoint& point) const {
+#if defined(PHICOLL_HAVE_SIM)
+    if (machine_) sim::check_kernel(*machine_, point.spec);
+#else
+    static_cast<void>(point);  // nothing is skipped
+#endif
   }
 
   kernels::KernelSamples run(const KernelPoint& point) const {
@@ -200,9 +204,7 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
       points.push_back(point);
     }
   const auto skipped = [](const KernelPoint& point) { return !point.skipped.empty(); };
-  if (std::all_of(points.begin(), points.end(), skipped))
-    throw ArgumentError("kernel", "'" + points.front().spec.text() + "' on " + points.front().machine,
-                        "what it can run: " + points.front().skipped);
+  if (std::all_of(points.begin(), points.end(), skipped)) runner.refuse(points.front());
   std::sort(cpus.begin(), cpus.end());
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
   const double patience_s = arguments.number("--lock-wait", 30, 0);

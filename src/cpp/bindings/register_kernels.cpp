@@ -8,10 +8,8 @@
 #include <vector>
 
 #include "bindings/register.hpp"
-#include "phicoll/errors.hpp"
 #include "phicoll/kernels/kernel.hpp"
 #include "phicoll/kernels/run_threads.hpp"
-#include "phicoll/os/cpu_set.hpp"
 #include "phicoll/sim/sim_kernels.hpp"
 
 namespace phicoll {
@@ -82,9 +80,7 @@ py::dict simulate(const std::string& machine, const std::string& spec, int ranks
     sim::SimOptions options = sim::kernel_options(seed);
     options.wait = parse_wait_policy(wait);
     const std::string place = where.empty() ? kernels::kernel_where(parsed) : where;
-    const std::string why = sim::why_not(loaded, parsed);
-    if (!why.empty())
-      throw ArgumentError("kernel", "'" + parsed.text() + "' on " + loaded.name, "what it can run: " + why);
+    sim::check_kernel(loaded, parsed);
     result = sim::simulate_kernel(loaded, parsed, sim::kernel_shape(loaded, ranks, place), samples, options);
     name = loaded.name;
   }
@@ -108,10 +104,7 @@ py::dict run(const std::string& spec, int ranks, const std::string& placement, i
     const kernels::KernelSpec parsed = kernels::parse_kernel(spec);
     if (placement.empty()) how.placement = kernels::kernel_where(parsed);
     kernels::check_kernel_ranks(parsed, ranks);
-    const int allowed = os::allowed_cpu_count();
-    if (ranks > allowed && kernels::kernel_where(parsed) != "same-cpu" && !oversubscribe)
-      throw ArgumentError("ranks", std::to_string(ranks),
-                          "1 to " + std::to_string(allowed) + ", the CPUs that may be used");
+    if (!oversubscribe) kernels::check_kernel_cpus(parsed, ranks);
     result = kernels::run_on_threads(parsed, how);
   }
   return result_dict(result);

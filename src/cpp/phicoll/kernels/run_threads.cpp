@@ -8,6 +8,7 @@
 #include "phicoll/kernels/places.hpp"
 #include "phicoll/kernels/run_kernel.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/cpu_set.hpp"
 
 namespace phicoll {
 namespace kernels {
@@ -20,6 +21,13 @@ unsigned char* on_page(unsigned char* memory) {
 }
 
 }  // namespace
+
+void check_kernel_cpus(const KernelSpec& spec, int ranks, const std::string& or_else) {
+  const int allowed = os::allowed_cpu_count();
+  if (ranks > allowed && kernel_where(spec) != "same-cpu")
+    throw ArgumentError("ranks", std::to_string(ranks),
+                        "1 to " + std::to_string(allowed) + ", the CPUs that may be used" + or_else);
+}
 
 KernelSamples run_on_threads(const KernelSpec& spec, const ThreadRun& run) {
   if (run.samples < 1) throw ArgumentError("samples", std::to_string(run.samples), "1 or more");

@@ -2,6 +2,9 @@
 
 // A kernel on this machine, its ranks as threads.
 
+#include <cstdint>
+#include <string>
+
 #include "phicoll/group/options.hpp"
 #include "phicoll/kernels/kernel.hpp"
 
@@ -19,6 +22,10 @@ struct ThreadRun {
   std::int64_t timeout_ms = 0;    ///< a single wait
   std::int64_t start_ns = 20000;  ///< from the moment when all have come to a common start
 };
+
+/// Throws ArgumentError("ranks") for more ranks than CPUs that this process may use, unless the kernel's are
+/// meant to share one. `or_else`: what the caller has for who wants that all the same.
+void check_kernel_cpus(const KernelSpec& spec, int ranks, const std::string& or_else = "");
 
 /// Throws ArgumentError (ranks, samples, placement, where), ResourceError, and what breaks a group.
 KernelSamples run_on_threads(const KernelSpec& spec, const ThreadRun& run);

@@ -46,14 +46,18 @@ std::string why_not(const Machine& machine, const kernels::KernelSpec& spec) {
   return "";
 }
 
+void check_kernel(const Machine& machine, const kernels::KernelSpec& spec) {
+  const std::string why = why_not(machine, spec);
+  if (!why.empty())
+    throw ArgumentError("kernel", "'" + spec.text() + "' on " + machine.name, "what it can run: " + why);
+}
+
 kernels::KernelSamples simulate_kernel(const Machine& machine, const kernels::KernelSpec& spec,
                                        const Shape& shape, int samples, const SimOptions& options) {
   if (samples < 1) throw ArgumentError("samples", std::to_string(samples), "1 or more");
   const int ranks = shape.size();
   kernels::check_kernel_ranks(spec, ranks);
-  const std::string why = why_not(machine, spec);
-  if (!why.empty())
-    throw ArgumentError("kernel", "'" + spec.text() + "' on " + machine.name, "what it can run: " + why);
+  check_kernel(machine, spec);
   kernels::KernelSamples result;
   result.spec = spec;
   result.ns_per_tick = machine.ns(1);

@@ -27,6 +27,9 @@ SimOptions kernel_options(std::uint64_t seed);
 /// share a CPU); "" if it can.
 std::string why_not(const Machine& machine, const kernels::KernelSpec& spec);
 
+/// Throws ArgumentError("kernel") with that reason.
+void check_kernel(const Machine& machine, const kernels::KernelSpec& spec);
+
 /// The kernel on the contexts of `shape`. `options.seed` also draws the addresses. Throws ArgumentError
 /// ("ranks", "samples", "kernel" with why_not's reason, and what Simulation refuses).
 kernels::KernelSamples simulate_kernel(const Machine& machine, const kernels::KernelSpec& spec,
