@@ -52,6 +52,19 @@ struct Exchange {
     return Meeting::footprint(ranks) + static_cast<std::size_t>(ranks) * 2 * pool_bytes();
   }
 
+  /// Bytes of a message that is copied whole.
+  std::size_t bytes() const { return lines * arch::line_bytes; }
+
+  /// Whole messages there and back.
+  template <class Port>
+  void run_copies(Port& port, const KernelRun& run, RankSamples& samples) const {
+    const std::size_t size = bytes();
+    this->run(port, run, samples, [size](Port& by, unsigned char* to, unsigned char* from) {
+      by.software(Software::send);
+      by.copy(to, from, size);
+    });
+  }
+
   /// `transfer(port, destination, source)` copies a send buffer into the partner's receive buffer, the canary
   /// last.
   template <class Port, class Transfer>

@@ -42,17 +42,11 @@ struct PairBandwidth {
     return p.pattern == Pairing::across ? "across-packages" : "scatter";
   }
   static int per_sample(const Parameters&, int) { return 2; }
-  static std::size_t bytes(const Parameters& p) {
-    return static_cast<std::size_t>(p.lines) * arch::line_bytes;
-  }
+  static std::size_t bytes(const Parameters& p) { return exchange(p).bytes(); }
 
   template <class Port>
   static void run(Port& port, const Parameters& p, const KernelRun& run, RankSamples& samples) {
-    const std::size_t size = bytes(p);
-    exchange(p).run(port, run, samples, [size](Port& by, unsigned char* to, unsigned char* from) {
-      by.software(Software::send);
-      by.copy(to, from, size);
-    });
+    exchange(p).run_copies(port, run, samples);
   }
 
  private:
