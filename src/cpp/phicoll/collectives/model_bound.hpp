@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 namespace phicoll {
 
 /// Which of the two equations that ramos-hoefler-2013 chapter 4 gives for a collective: its best case, in
