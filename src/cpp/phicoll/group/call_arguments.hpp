@@ -1,0 +1,103 @@
+#pragma once
+
+// How a data call of a Communicator checks its arguments, and begins. Inline, as every call goes through it:
+// included by the files that define the calls.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "phicoll/collectives/signature.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/communicator.hpp"
+
+namespace phicoll {
+
+namespace data_call {
+
+inline Data data_at(const void* pointer) {
+  return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
+}
+
+inline std::size_t bytes_of(std::size_t count, const Operator& op) {
+  if (op.kernel == nullptr || op.element_bytes == 0 || op.element_bytes > max_element_bytes)
+    throw ArgumentError("op", "an operator on elements of " + std::to_string(op.element_bytes) + " bytes",
+                        "a kernel and elements of 1.." + std::to_string(max_element_bytes) + " bytes");
+  if (count > SIZE_MAX / 2 / op.element_bytes)
+    throw ArgumentError("count", std::to_string(count), "what fits into memory");
+  return count * op.element_bytes;
+}
+
+/// Of a block for each rank.
+inline std::size_t blocks_of(std::size_t bytes, int ranks) {
+  if (bytes > SIZE_MAX / 2 / static_cast<std::size_t>(ranks))
+    throw ArgumentError("bytes", std::to_string(bytes), "blocks that fit into memory together");
+  return bytes * static_cast<std::size_t>(ranks);
+}
+
+inline CallFacts facts_of(Operation operation, std::size_t bytes) {
+  CallFacts facts;
+  facts.operation = operation;
+  facts.bytes = bytes;
+  return facts;
+}
+
+inline CallFacts facts_of(Operation operation, std::size_t bytes, const Operator& op) {
+  CallFacts facts = facts_of(operation, bytes);
+  facts.commutative = op.commutative;
+  facts.associative = op.associative;
+  return facts;
+}
+
+// Notes a call, and that it is over, however that comes.
+struct Inside {
+  Inside(CallBoard* calls, int own, std::uint64_t call, SignatureWord signature)
+      : board(calls), rank(own), number(call) {
+    if (board != nullptr) board->note(rank, number, signature);
+  }
+  ~Inside() {
+    if (board != nullptr) board->done(rank, number);
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+  CallBoard* board;
+  int rank;
+  std::uint64_t number;
+};
+
+}  // namespace data_call
+
+inline void Communicator::run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm) {
+  const SignatureWord signature = CallSignature::of(facts, call);
+  call.tag = CallSignature::tag(signature);
+  const data_call::Inside inside(board_, rank_, ++calls_, signature);
+  // A rank that only tells others may never wait, and would go on in a broken group. Looked at behind the
+  // note: see Collectives::leave_half_done.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
+  if (__builtin_expect(!collectives_, 0)) collectives();
+  collectives_->run(facts, call, algorithm, inside.number);
+}
+
+inline void Communicator::check_root(int root) const {
+  if (static_cast<unsigned>(root) >= static_cast<unsigned>(size()))
+    throw ArgumentError("root", std::to_string(root), "0.." + std::to_string(size() - 1));
+}
+
+inline void Communicator::check_buffer(const char* name, const void* pointer, std::size_t bytes) {
+  if (__builtin_expect(pointer == nullptr && bytes != 0, 0))
+    refuse_alone(name, "null", "memory of " + std::to_string(bytes) + " bytes");
+}
+
+inline void Communicator::check_apart(const void* send, std::size_t send_bytes, const void* receive,
+                                      std::size_t receive_bytes) {
+  const auto s = reinterpret_cast<std::uintptr_t>(send);
+  const auto r = reinterpret_cast<std::uintptr_t>(receive);
+  if (__builtin_expect(s < r + receive_bytes && r < s + send_bytes && send_bytes != 0 && receive_bytes != 0,
+                       0))
+    refuse_alone("receive", "memory that overlaps with send", "separate buffers, or in place");
+}
+
+}  // namespace phicoll
