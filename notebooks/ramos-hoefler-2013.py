@@ -52,6 +52,7 @@ from phicoll.models.published_tables import (
 from phicoll.models.tables_b import TABLES, reproduce
 from phicoll.plots.bands import draw_bands, draw_boxes
 from phicoll.plots.canvas import new_figure
+from phicoll.plots.medians import medians_figure
 from phicoll.plots.style import INK, SERIES, tidy
 
 QUICK = bool(os.environ.get("PHICOLL_QUICK"))  # a short form, for tests
@@ -448,36 +449,7 @@ def run(operation, algorithms, start="evicted", ranks=RANKS, **more):
 
 
 trees = compare_with_runs(run("broadcast", TREES, sizes=8), published)
-figure = new_figure(11.5, 4.2)
-left, right = figure.subplots(1, 2)
-for name, colour in zip(dict.fromkeys(r.name for r in trees.rows), SERIES, strict=False):
-    of = sorted((r for r in trees.rows if r.name == name), key=lambda r: r.subject.ranks)
-    width = 2.4 if name == "model-tree" else 1.3
-    left.plot(
-        [r.subject.ranks for r in of],
-        [r.median / 1000 for r in of],
-        color=colour,
-        marker=".",
-        linewidth=width,
-        label=name,
-    )
-    right.plot(
-        [r.subject.ranks for r in of],
-        [r.prediction.low_ns / 1000 for r in of],
-        color=colour,
-        marker=".",
-        linewidth=width,
-        label=name,
-    )
-left.set_title("simulated, medians", loc="left")
-right.set_title("modelled with the published constants, best case", loc="left")
-for ax in (left, right):
-    ax.set_xlabel("ranks")
-    ax.set_ylabel("broadcast of 8 bytes, µs")
-    ax.set_ylim(0)
-    ax.legend(frameon=False, fontsize=8)
-    tidy(ax, "both")
-display(figure)
+display(medians_figure(trees, "published"))
 note("simulated, modelled", "Figure 4.4.")
 orders = trees.to_dataframe("orders")[["ranks", "tau_low", "loss_low", "observed", "predicted"]]
 display(orders.round(2))

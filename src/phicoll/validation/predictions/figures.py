@@ -9,6 +9,7 @@ import numpy as np
 from phicoll.models.comparison import ComparedRuns
 from phicoll.plots.bands import draw_bands, title_of
 from phicoll.plots.canvas import Canvas, new_figure
+from phicoll.plots.medians import medians_figure
 from phicoll.plots.style import INK, PALE, SERIES, tidy
 from phicoll.subject import size_text
 
@@ -76,30 +77,7 @@ def draw_runs(found: ModelValidation, start: str = "evicted") -> Canvas:
 def draw_trees(found: ModelValidation, start: str = "evicted") -> Canvas:
     """Figure 4.4: medians of the trees over ranks, simulated; and the best cases that the model gives."""
     runs = found.compared["published"][start].select(operation="broadcast", size_bytes=8)
-    figure = new_figure(10.0, 3.9)
-    left, right = figure.subplots(1, 2)
-    for name, colour in zip(dict.fromkeys(r.name for r in runs.rows), SERIES, strict=False):
-        of = sorted((r for r in runs.rows if r.name == name), key=lambda r: r.subject.ranks)
-        ranks = [r.subject.ranks for r in of]
-        width = 2.2 if name == "model-tree" else 1.2
-        left.plot(ranks, [r.median / 1000 for r in of], color=colour, linewidth=width, marker=".", label=name)
-        right.plot(
-            ranks,
-            [r.prediction.low_ns / 1000 for r in of],
-            color=colour,
-            linewidth=width,
-            marker=".",
-            label=name,
-        )
-    left.set_title("Simulated, medians", loc="left")
-    right.set_title("Modelled, best case, published constants", loc="left")
-    for ax in (left, right):
-        ax.set_xlabel("ranks")
-        ax.set_ylabel("broadcast of 8 bytes, us")
-        ax.set_ylim(0)
-        ax.legend(frameon=False, fontsize=7.5)
-        tidy(ax, "both")
-    return figure
+    return medians_figure(runs, "published")
 
 
 def draw_orders(found: ModelValidation) -> Canvas:
