@@ -1,16 +1,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from made_up import MadeUp
 from phicoll.results import Results, load
+
+if TYPE_CHECKING:
+    from phicoll.validation import Validation
+    from phicoll.validation.predictions import ModelValidation
 
 pytest_plugins = ["pytester"]
 
@@ -65,6 +71,34 @@ def start_python() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for process in started:
         process.kill()  # its phicoll-bench ends with it
         process.communicate(timeout=60)
+
+
+def disassembly_of(probe: str, folder: Path) -> str:
+    """What g++ makes of a file of tests/cpp for x86-64, as objdump prints it; skips the test where there is neither."""
+    compiler = shutil.which("g++")
+    if compiler is None or shutil.which("objdump") is None:
+        pytest.skip("needs g++ and objdump")
+    if "x86_64" not in subprocess.run([compiler, "-dumpmachine"], capture_output=True, text=True).stdout:
+        pytest.skip("reads x86-64 code")
+    tests, obj = Path(__file__).resolve().parent, folder / "probe.o"
+    command = [compiler, "-std=c++14", "-O2", "-I", tests.parent / "src" / "cpp"]
+    subprocess.run([*command, "-c", tests / "cpp" / probe, "-o", obj], check=True)
+    dump = ["objdump", "-drC", "--no-show-raw-insn", obj]
+    return subprocess.run(dump, check=True, capture_output=True, text=True).stdout
+
+
+def page_written_twice(found: Validation | ModelValidation, folder: Path, largest: int) -> str:
+    """The page's text; it and its figures are the same bytes twice, and of less than ``largest`` each."""
+    first, second = folder / "a", folder / "b"
+    first.mkdir()
+    second.mkdir()
+    files = found.page(first / "page.md")
+    found.page(second / "page.md")
+    assert {f.suffix for f in files} == {".md", ".svg"}
+    for file in files:
+        assert file.read_bytes() == (second / file.name).read_bytes()
+        assert file.stat().st_size < largest
+    return (first / "page.md").read_text()
 
 
 #: Enough to have every kind of record, little enough for a test.

@@ -6,13 +6,11 @@ return without any call, and that these three are the only calls there are.
 """
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from conftest import disassembly_of
+
 RANK = r"phicoll::Dissemination::Rank<phicoll::NativePort>"
 # Two ranks take the first function (the barrier inlined into the probe) to its end; more go on, by a jump, to the second.
 FUNCTIONS = {"two ranks": "phicoll_hot_path", "more": rf"{RANK}::all_rounds\(phicoll::NativePort&\)"}
@@ -21,17 +19,7 @@ COLD = ("NativePort::wait_slow", "NativePort::wake_slow", "NativePort::store_who
 
 @pytest.fixture(scope="module")
 def disassembly(tmp_path_factory):
-    compiler = shutil.which("g++")
-    if compiler is None or shutil.which("objdump") is None:
-        pytest.skip("needs g++ and objdump")
-    if "x86_64" not in subprocess.run([compiler, "-dumpmachine"], capture_output=True, text=True).stdout:
-        pytest.skip("reads x86-64 code")
-    obj = tmp_path_factory.mktemp("hot") / "probe.o"
-    source = ROOT / "tests" / "cpp" / "hot_path_probe.cpp"
-    command = [compiler, "-std=c++14", "-O2", "-I", ROOT / "src" / "cpp", "-c", source, "-o", obj]
-    subprocess.run(command, check=True)
-    dump = ["objdump", "-drC", "--no-show-raw-insn", obj]
-    return subprocess.run(dump, check=True, capture_output=True, text=True).stdout
+    return disassembly_of("hot_path_probe.cpp", tmp_path_factory.mktemp("hot"))
 
 
 @pytest.fixture(scope="module", params=FUNCTIONS.values(), ids=FUNCTIONS.keys())

@@ -5,13 +5,11 @@ branch. What the stamps themselves take is in every sample too; each run of a ke
 """
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from conftest import disassembly_of
+
 #: Part of the second stamp: which clock it reads.
 STAMP = "phicoll::os::cycle_counter_is_clock()"
 
@@ -19,18 +17,7 @@ STAMP = "phicoll::os::cycle_counter_is_clock()"
 @pytest.fixture(scope="module")
 def timed(tmp_path_factory):
     """The instructions between the two stamps in order: (address, mnemonic, operands, called function or None)."""
-    compiler = shutil.which("g++")
-    if compiler is None or shutil.which("objdump") is None:
-        pytest.skip("needs g++ and objdump")
-    if "x86_64" not in subprocess.run([compiler, "-dumpmachine"], capture_output=True, text=True).stdout:
-        pytest.skip("reads x86-64 code")
-    obj = tmp_path_factory.mktemp("kernel") / "probe.o"
-    source = ROOT / "tests" / "cpp" / "kernel_path_probe.cpp"
-    subprocess.run(
-        [compiler, "-std=c++14", "-O2", "-I", ROOT / "src/cpp", "-c", source, "-o", obj], check=True
-    )
-    dump = ["objdump", "-drC", "--no-show-raw-insn", obj]
-    text = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
+    text = disassembly_of("kernel_path_probe.cpp", tmp_path_factory.mktemp("kernel"))
     header = r"^[0-9a-f]+ <(?:void )?phicoll::kernels::ReadLatency::run<(?![^\n]*clone)[^\n]*>:\n"
     body = re.search(header + r"(.*?)(?:\n\n|\Z)", text, re.DOTALL | re.MULTILINE)
     assert body, "the kernel is not in the object"

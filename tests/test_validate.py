@@ -10,6 +10,7 @@ import pytest
 
 import phicoll
 import phicoll.validation
+from conftest import page_written_twice
 from phicoll.claims import CLAIMS, FAILS, HOLDS, SIMULATED, UNRESOLVED
 from phicoll.cli import main
 from phicoll.models import published_tables as published
@@ -75,16 +76,7 @@ def test_the_frame_has_a_row_for_each_quantity_and_statement(phi):
 
 
 def test_the_page_is_the_same_twice_and_has_every_row(phi, tmp_path):
-    first, second = tmp_path / "a", tmp_path / "b"
-    first.mkdir()
-    second.mkdir()
-    files = phi.page(first / "page.md")
-    phi.page(second / "page.md")
-    assert {f.suffix for f in files} == {".md", ".svg"}
-    for file in files:
-        assert file.read_bytes() == (second / file.name).read_bytes()
-        assert file.stat().st_size < 300_000
-    text = (first / "page.md").read_text()
+    text = page_written_twice(phi, tmp_path, largest=300_000)
     for q in phi.quantities:
         assert q.name in text
     for f in phi.findings:

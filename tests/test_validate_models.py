@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import phicoll
+from conftest import page_written_twice
 from phicoll.claims import CLAIMS, DATA, MODELLED, SIMULATED, UNRESOLVED
 from phicoll.cli import main
 from phicoll.models import machine_model
@@ -75,16 +76,7 @@ def test_what_the_printed_numbers_decide():
 
 
 def test_the_page_is_the_same_twice_and_has_every_piece_row_and_statement(found, tmp_path):
-    first, second = tmp_path / "a", tmp_path / "b"
-    first.mkdir()
-    second.mkdir()
-    files = found.page(first / "page.md")
-    found.page(second / "page.md")
-    assert {f.suffix for f in files} == {".md", ".svg"}
-    for file in files:
-        assert file.read_bytes() == (second / file.name).read_bytes()
-        assert file.stat().st_size < 400_000
-    text = (first / "page.md").read_text()
+    text = page_written_twice(found, tmp_path, largest=400_000)
     for p in found.pieces:
         assert p.name in text
     for f in found.findings:
