@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from phicoll.cli.options import check_figure, report_written
-from phicoll.cli.output import add_json, put, put_json
+from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
 from phicoll.latency import LINES, latency_matrix
 
@@ -54,10 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         jobs=arguments.jobs,
     )
-    if arguments.json:
-        put_json(found.to_dict())
-    else:
-        put(str(found))
+    put_found(found, arguments.json)
     if output is not None:
         found.plot().savefig(output, dpi=arguments.dpi)
         report_written(output)

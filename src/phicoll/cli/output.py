@@ -5,9 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
+from typing import Any, Protocol
 
-__all__ = ["add_json", "put", "put_json"]
+__all__ = ["add_json", "put", "put_found", "put_json"]
+
+
+class Found(Protocol):
+    """What a command prints: as text, or as the object that ``--json`` shows."""
+
+    def to_dict(self) -> dict[str, Any]: ...
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +23,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def put(text: str) -> None:
     sys.stdout.write(text.rstrip("\n") + "\n")
     sys.stdout.flush()
+
+
+def put_found(found: Found, as_json: bool) -> None:
+    if as_json:
+        put_json(found.to_dict())
+    else:
+        put(str(found))
 
 
 def put_json(data: Any) -> None:

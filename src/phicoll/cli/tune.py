@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from phicoll.cli.options import add_model, add_progress, model_foreign, option_names
-from phicoll.cli.output import add_json, put, put_json
+from phicoll.cli.output import add_json, put, put_found
 from phicoll.registry import OPERATIONS
 
 __all__ = ["add"]
@@ -97,10 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
             resume=arguments.resume,
             progress=arguments.progress,
         )
-    if arguments.json:
-        put_json(found.to_dict())
-    else:
-        put(str(found))
-        if arguments.output is None:
-            put(found.text)
+    put_found(found, arguments.json)
+    if arguments.output is None and not arguments.json:
+        put(found.text)
     return INTERRUPTED if found.interrupted else 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phicoll.cli.options import add_foreign, report_written
-from phicoll.cli.output import add_json, put, put_json
+from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
 from phicoll.storage import check_writable
 from phicoll.validation import MACHINES, Validation, validate
@@ -67,10 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show(found: Validation | ModelValidation, as_json: bool, page: Path | None) -> None:
-    if as_json:
-        put_json(found.to_dict())
-    else:
-        put(str(found))
+    put_found(found, as_json)
     if page is not None:
         report_written(*found.page(page))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from phicoll.cli.options import add_model, add_reduction, model_foreign, option_names
-from phicoll.cli.output import add_json, put, put_json
+from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
 from phicoll.registry import OPERATIONS
 from phicoll.running import MEMORY_LIMIT
@@ -96,8 +96,5 @@ def run(arguments: argparse.Namespace) -> int:
             commutative=not arguments.not_commutative,
             memory_limit=arguments.memory_limit,
         )
-    if arguments.json:
-        put_json(found.to_dict())
-    else:
-        put(str(found))
+    put_found(found, arguments.json)
     return 0
