@@ -40,6 +40,12 @@ def test_every_public_name_resolves():
     assert set(phicoll.__all__) <= set(dir(phicoll))
 
 
+def test_a_package_that_documents_name_needs_no_import_of_its_own():
+    code = "import phicoll; print(phicoll.tuning.candidates('barrier')[0], phicoll.models.optima.broadcast_tree(9).levels)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.startswith("dissemination")
+
+
 def test_version_is_cmake_s():
     assert phicoll.__version__ == _core.__version__ == importlib.metadata.version("phicoll")
     cmake = Path(__file__).parents[1] / "CMakeLists.txt"

@@ -119,8 +119,13 @@ _LAZY = {
     "world": "phicoll.comm",
 }
 
+# Packages whose names the documents write out, such as phicoll.tuning.candidates.
+_PACKAGES = ("characterizing", "claims", "kernels", "models", "tuning", "validation")
+
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"phicoll.{name}")
     if name in _LAZY:
         value = getattr(import_module(_LAZY[name]), name)
         globals()[name] = value
@@ -136,4 +141,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PACKAGES})
