@@ -50,7 +50,7 @@ class CollectiveSet {
     if (spec.name == "auto") return instance_of(facts.operation, automatic(facts).spec);
     std::vector<Given>& given = given_[static_cast<std::size_t>(facts.operation)];
     for (const Given& one : given)
-      if (one.kind == kind_of(facts) && same(one.spec, spec)) return *one.instance;
+      if (one.kind == kind_of(facts) && one.spec == spec) return *one.instance;
     family(facts.operation)
         .check_fit(spec, *shape_, facts);  // hangs on the kind of the call, not on its size
     Instance& instance = instance_of(facts.operation, spec);
@@ -113,10 +113,6 @@ class CollectiveSet {
     Instance* instance;
   };
   static constexpr std::size_t most_given = 16;  // of an operation; a caller has a few
-  static bool same(const AlgorithmSpec& a, const AlgorithmSpec& b) {
-    return a.name == b.name && a.values == b.values && a.has_wait == b.has_wait &&
-           (!a.has_wait || a.wait == b.wait);
-  }
 
   [[gnu::noinline, gnu::cold]] Instance& resolve(const CallFacts& facts) {
     const AlgorithmChoice choice = chosen(facts);

@@ -15,6 +15,10 @@ std::string AlgorithmSpec::text() const {
   return result;
 }
 
+void add_once(std::vector<AlgorithmSpec>& specs, AlgorithmSpec spec) {
+  if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(std::move(spec));
+}
+
 Family::Family(Operation operation, std::vector<Entry> entries, std::vector<AlgorithmSet> sets)
     : operation_(operation), entries_(std::move(entries)), sets_(std::move(sets)) {
   for (const Entry& entry : entries_) infos_.push_back(entry.info);
@@ -59,23 +63,16 @@ AlgorithmSpec Family::parse(const std::string& text) const {
 
 std::vector<AlgorithmSpec> Family::parse_list(const std::string& text) const {
   std::vector<AlgorithmSpec> specs;
-  std::vector<std::string> texts;
-  const auto add = [&](AlgorithmSpec spec) {
-    std::string canonical = spec.text();
-    if (std::find(texts.begin(), texts.end(), canonical) != texts.end()) return;
-    texts.push_back(std::move(canonical));
-    specs.push_back(std::move(spec));
-  };
   for (const std::string& part : split(text, ',')) {
     const auto set = std::find_if(sets_.begin(), sets_.end(), [&](const AlgorithmSet& one) {
       return one.name == part || one.key == part;
     });
     if (part == "all") {
-      for (const AlgorithmInfo& info : infos_) add(parse(info.name));
+      for (const AlgorithmInfo& info : infos_) add_once(specs, parse(info.name));
     } else if (set != sets_.end()) {
-      for (const std::string& member : set->members) add(parse(member));
+      for (const std::string& member : set->members) add_once(specs, parse(member));
     } else {
-      add(parse(part));
+      add_once(specs, parse(part));
     }
   }
   return specs;

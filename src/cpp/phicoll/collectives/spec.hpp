@@ -38,6 +38,14 @@ struct AlgorithmSpec {
   std::string text() const;
 };
 
+inline bool operator==(const AlgorithmSpec& a, const AlgorithmSpec& b) {
+  return a.name == b.name && a.values == b.values && a.has_wait == b.has_wait &&
+         (!a.has_wait || a.wait == b.wait);
+}
+
+/// Adds what is not there yet.
+void add_once(std::vector<AlgorithmSpec>& specs, AlgorithmSpec spec);
+
 /// What `auto` takes, and why in a sentence.
 struct AlgorithmChoice {
   AlgorithmSpec spec;

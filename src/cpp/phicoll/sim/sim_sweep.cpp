@@ -176,13 +176,6 @@ std::vector<AlgorithmSpec> parse_simulated_algorithms(Operation operation, const
 
 std::vector<AlgorithmSpec> parse_simulated_barriers(const std::string& text, bool* left_out) {
   std::vector<AlgorithmSpec> specs;
-  std::vector<std::string> texts;
-  const auto add = [&](AlgorithmSpec spec) {
-    std::string canonical = spec.text();
-    if (std::find(texts.begin(), texts.end(), canonical) != texts.end()) return;
-    texts.push_back(std::move(canonical));
-    specs.push_back(std::move(spec));
-  };
   *left_out = false;
   for (const std::string& part : split(text, ',')) {
     if (part == "references") {
@@ -195,7 +188,7 @@ std::vector<AlgorithmSpec> parse_simulated_barriers(const std::string& text, boo
         throw ArgumentError("algorithm", "'" + name + "' with a machine",
                             "barriers of phicoll: those of other systems have no simulated form");
     for (const AlgorithmSpec& spec : parse_barriers(part))
-      add(part.find(":store=") == std::string::npos ? with_simulated_store(spec) : spec);
+      add_once(specs, part.find(":store=") == std::string::npos ? with_simulated_store(spec) : spec);
   }
   if (specs.empty())
     throw ArgumentError("algorithm", "'" + text + "' with a machine",
