@@ -22,14 +22,7 @@ namespace {
 py::dict count(const std::string& operation, const std::string& spec, int cores, int contexts, int ranks,
                const std::string& placement, std::uint64_t size, const std::string& type,
                const std::string& op) {
-  measure::Work work;
-  work.operation = measure::parse_operation(operation);
-  if (work.reduces()) {
-    work.type = parse_type(type);
-    work.op = parse_op(op);
-  }
-  work.bytes = size;
-  measure::check_work(work);
+  const measure::Work work = measure::parse_work(operation, size, type, op);
   const AlgorithmSpec parsed = work.moves_data() ? family(work.operation).parse(spec) : parse_barrier(spec);
   const Placement laid_out = parse_placement(placement);
   Counts counts;

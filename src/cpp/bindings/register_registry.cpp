@@ -62,38 +62,24 @@ std::vector<std::string> algorithm_sets(const std::string& operation) {
   return names;
 }
 
-// A barrier, or an operation with a size: what a call of it needs.
-measure::Work work_of(const std::string& operation, std::uint64_t size_bytes, const std::string& type,
-                      const std::string& op) {
-  measure::Work work;
-  work.operation = measure::parse_operation(operation);
-  work.bytes = work.moves_data() ? size_bytes : 0;
-  if (work.reduces()) {
-    work.type = parse_type(type);
-    work.op = parse_op(op);
-    measure::check_work(work);
-  }
-  return work;
-}
-
 std::vector<std::string> expand(const std::string& operation, const std::string& text) {
   std::vector<std::string> found;
   for (const measure::Subject& subject :
-       measure::parse_subjects(text, work_of(operation, 0, "float32", "sum")))
+       measure::parse_subjects(text, measure::parse_work(operation, 0, "float32", "sum")))
     found.push_back(subject.text());
   return found;
 }
 
 std::string effective(const std::string& operation, const std::string& spec, int ranks,
                       const std::string& placement, std::uint64_t size_bytes) {
-  const measure::Work work = work_of(operation, size_bytes, "float32", "sum");
+  const measure::Work work = measure::parse_work(operation, size_bytes, "float32", "sum");
   const measure::Subject subject{{}, false, family(work.operation).parse(spec), work};
   return measure::effective_subject(subject, shape_on_host(ranks, placement)).text();
 }
 
 void check_work(const std::string& operation, std::uint64_t size_bytes, const std::string& type,
                 const std::string& op) {
-  work_of(operation, size_bytes, type, op);
+  measure::parse_work(operation, size_bytes, type, op);
 }
 
 }  // namespace

@@ -77,14 +77,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
                     const std::string& placement, const std::string& machine, const std::string& tuning,
                     const std::string& foreign, const std::string& type, const std::string& op, bool vector,
                     bool commutative, std::size_t memory_limit) {
-  measure::Work work;
-  work.operation = measure::parse_operation(operation);
-  work.bytes = work.moves_data() ? size : 0;
-  if (work.reduces()) {
-    work.type = parse_type(type);
-    work.op = parse_op(op);
-  }
-  measure::check_work(work);
+  const measure::Work work = measure::parse_work(operation, size, type, op);
   CallFacts facts = work.facts();
   facts.vector = vector;
   // As the calls of a communicator have it: these know only their own counts.

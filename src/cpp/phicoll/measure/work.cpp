@@ -111,6 +111,19 @@ Operation parse_operation(const std::string& name) {
   throw ArgumentError("operation", name.empty() ? "none" : "'" + name + "'", nearest_or_all(name, names));
 }
 
+Work parse_work(const std::string& operation, std::uint64_t bytes, const std::string& type,
+                const std::string& op) {
+  Work work;
+  work.operation = parse_operation(operation);
+  work.bytes = work.moves_data() ? bytes : 0;
+  if (work.reduces()) {
+    work.type = parse_type(type);
+    work.op = parse_op(op);
+  }
+  check_work(work);
+  return work;
+}
+
 std::vector<std::uint64_t> parse_sizes(const std::string& text) {
   std::vector<std::uint64_t> sizes;
   for (const std::string& part : split(text, ',')) {

@@ -45,6 +45,10 @@ std::uint64_t moved_bytes(const Work& work, int ranks);
 
 /// Throws ArgumentError("operation") with the names of all operations.
 Operation parse_operation(const std::string& name);
+/// One call by the names of its parts: a barrier has no bytes, and only reductions have a type and an
+/// operator. Throws ArgumentError as parse_operation, parse_type, parse_op and check_work.
+Work parse_work(const std::string& operation, std::uint64_t bytes, const std::string& type,
+                const std::string& op);
 /// Sizes such as `8,4K,1M,2G` (K: 1024), each once. Throws ArgumentError("size").
 std::vector<std::uint64_t> parse_sizes(const std::string& text);
 /// Throws ArgumentError("size") for a reduction whose size is no multiple of its elements, ("operator") for a
