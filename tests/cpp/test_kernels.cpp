@@ -5,12 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/kernels/places.hpp"
 #include "phicoll/kernels/run_kernel.hpp"
@@ -18,6 +16,7 @@
 #include "phicoll/sim/count_port.hpp"
 #include "phicoll/sim/sim_kernels.hpp"
 #include "phicoll/sim/sim_port.hpp"
+#include "refusals.hpp"
 
 namespace phicoll {
 namespace {
@@ -94,15 +93,6 @@ void expect_samples(const KernelSamples& result, const Case& c, std::size_t samp
   for (const kernels::RankSamples& rank : result.ranks) EXPECT_EQ(rank.empty.size(), 33u);
 }
 
-std::string error_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
-}
-
 TEST(KernelList, HasEveryKernelWithASourceAndWhatASampleIs) {
   std::vector<std::string> names;
   for (const kernels::KernelInfo& info : kernels::kernel_infos()) {
@@ -122,7 +112,7 @@ TEST(KernelList, TextIsReadBackAsItIs) {
 }
 
 TEST(KernelList, BadInputIsRefusedByName) {
-  const auto refused = [](const std::string& text) { return error_of([&] { parse_kernel(text); }); };
+  const auto refused = [](const std::string& text) { return refusal_of([&] { parse_kernel(text); }); };
   EXPECT_EQ(refused("pingpong"),
             "kernel: got 'pingpong'; allowed: read-latency, ping-pong, multi-line, pair-bandwidth, "
             "contention, read-by-all, stream, switch");
@@ -137,13 +127,13 @@ TEST(KernelList, BadInputIsRefusedByName) {
   EXPECT_EQ(refused("contention:state"),
             "contention: got 'state'; allowed: parameter=value with one of state, receive");
   EXPECT_EQ(refused("contention:state=E:state=I"), "contention:state: got two values; allowed: one");
-  EXPECT_EQ(error_of([] { kernels::check_kernel_ranks(parse_kernel("ping-pong"), 3); }),
+  EXPECT_EQ(refusal_of([] { kernels::check_kernel_ranks(parse_kernel("ping-pong"), 3); }),
             "ranks: got 3; allowed: an even number from 2: pairs (ping-pong)");
-  EXPECT_EQ(error_of([] { kernels::check_kernel_ranks(parse_kernel("read-latency:state=S"), 2); }),
+  EXPECT_EQ(refusal_of([] { kernels::check_kernel_ranks(parse_kernel("read-latency:state=S"), 2); }),
             "ranks: got 2; allowed: 3 or more: reader, owner and another holder (read-latency)");
-  EXPECT_EQ(error_of([] { kernels::check_kernel_ranks(parse_kernel("pair-bandwidth"), 6); }),
+  EXPECT_EQ(refusal_of([] { kernels::check_kernel_ranks(parse_kernel("pair-bandwidth"), 6); }),
             "ranks: got 6; allowed: a multiple of 4: groups of two pairs (pair-bandwidth)");
-  EXPECT_EQ(error_of([] { kernels::check_kernel_ranks(parse_kernel("switch"), 1); }),
+  EXPECT_EQ(refusal_of([] { kernels::check_kernel_ranks(parse_kernel("switch"), 1); }),
             "ranks: got 1; allowed: 2 or more: ranks that share a CPU (switch)");
 }
 
@@ -207,17 +197,17 @@ TEST(HostPlaces, ThatAMachineDoesNotHaveAreRefusedWithThoseThatItHas) {
   std::vector<os::CpuPlace> cpus = two_packages();
   cpus.resize(2);  // two cores under one cache
   for (const char* const where : {"same-core", "other-l3", "other-package", "across-packages", "far"})
-    EXPECT_EQ(error_of([&] { kernels::cpus_at(cpus, where, 2); }),
+    EXPECT_EQ(refusal_of([&] { kernels::cpus_at(cpus, where, 2); }),
               "where: got '" + std::string(where) + "' on this machine's CPUs; allowed: same-cpu, same-l3");
-  EXPECT_EQ(error_of([&] { kernels::cpus_at(cpus, "same-l3", 3); }),
+  EXPECT_EQ(refusal_of([&] { kernels::cpus_at(cpus, "same-l3", 3); }),
             "where: got 'same-l3' with three ranks; allowed: two ranks: there is no third core among the "
             "CPUs that may be used");
-  EXPECT_EQ(error_of([&] { kernels::cpus_at(two_packages(), "across-packages", 3); }),
+  EXPECT_EQ(refusal_of([&] { kernels::cpus_at(two_packages(), "across-packages", 3); }),
             "ranks: got 3; allowed: an even number from 2 to 16 across packages");
-  EXPECT_EQ(error_of([&] { kernels::cpus_at(two_packages(), "same-l3", 4); }),
+  EXPECT_EQ(refusal_of([&] { kernels::cpus_at(two_packages(), "same-l3", 4); }),
             "ranks: got 4; allowed: 1 to 3 at same-l3 from each other");
   // Where nothing is known every place but the CPU itself is missing.
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(refusal_of([&] {
               kernels::cpus_at({os::CpuPlace(), os::CpuPlace()}, "same-l3", 2);
             }),
             "where: got 'same-l3' on this machine's CPUs; allowed: same-cpu");
@@ -227,7 +217,7 @@ TEST(HostPlaces, APlacementIsLeftAlone) {
   EXPECT_EQ(kernels::placement_at("scatter", 2), "scatter");
   EXPECT_EQ(kernels::placement_at("0", 2), "0");
   EXPECT_EQ(kernels::placement_at("", 2), "");
-  EXPECT_EQ(error_of([] { kernels::placement_at("next-door", 2); }),
+  EXPECT_EQ(refusal_of([] { kernels::placement_at("next-door", 2); }),
             "where: got 'next-door'; allowed: compact, scatter, balanced, CPUs such as 0,4-7, same-cpu, "
             "same-core, same-l3, other-l3, other-package, across-packages");
 }
@@ -456,7 +446,7 @@ TEST(SimulatedKernels, WhatAMachineCannotBeBroughtIntoIsRefused) {
   EXPECT_EQ(why(bridge, "ping-pong:receive=F"), "");
   EXPECT_EQ(why(bridge, "switch"),
             "its ranks share a CPU, and a context of a simulated machine has one rank");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(refusal_of([&] {
               sim::simulate_kernel(phi, parse_kernel("read-latency:state=F"), sim::shape_at(phi, "middle", 3),
                                    1, sim::kernel_options(1));
             }).substr(0, 60),
@@ -477,7 +467,7 @@ TEST(SimulatedKernels, PairsAcrossPackagesAreSlowerThanWithin) {
   EXPECT_EQ(across[2].package, across[3].package);
   EXPECT_NE(across[0].package, across[2].package);
   EXPECT_NE(across[0].core, across[1].core);
-  EXPECT_NE(error_of([&] {
+  EXPECT_NE(refusal_of([&] {
               sim::kernel_shape(sim::load_machine("xeon-phi-5110p"), 4, "across-packages");
             }).find("where: got 'across-packages' on xeon-phi-5110p"),
             std::string::npos);
@@ -485,20 +475,21 @@ TEST(SimulatedKernels, PairsAcrossPackagesAreSlowerThanWithin) {
 
 TEST(SimulatedKernels, BadInputIsRefusedByName) {
   const sim::Machine machine = sim::load_machine("xeon-phi-5110p");
-  EXPECT_NE(error_of([&] { sim::shape_at(machine, "far", 2); }).find("distance: got 'far'"),
+  EXPECT_NE(refusal_of([&] { sim::shape_at(machine, "far", 2); }).find("distance: got 'far'"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { sim::shape_at(machine, "60", 2); }).find("distance: got '60'"), std::string::npos);
-  EXPECT_NE(error_of([&] { sim::shape_at(machine, "other-package", 2); }).find("distance"),
+  EXPECT_NE(refusal_of([&] { sim::shape_at(machine, "60", 2); }).find("distance: got '60'"),
             std::string::npos);
-  EXPECT_NE(error_of([&] {
+  EXPECT_NE(refusal_of([&] { sim::shape_at(machine, "other-package", 2); }).find("distance"),
+            std::string::npos);
+  EXPECT_NE(refusal_of([&] {
               sim::simulate_ping_pong(machine, State::exclusive, State::invalid, "middle", 1, 1);
             }).find("receive: got I"),
             std::string::npos);
-  EXPECT_NE(error_of([&] {
+  EXPECT_NE(refusal_of([&] {
               sim::simulate_read_latency(machine, State::exclusive, "middle", 0, 1);
             }).find("samples: got 0"),
             std::string::npos);
-  EXPECT_NE(error_of([&] {
+  EXPECT_NE(refusal_of([&] {
               sim::simulate_contention(machine, State::exclusive, State::exclusive, 240, 1, 1);
             }).find("ranks"),
             std::string::npos);

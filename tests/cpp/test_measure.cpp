@@ -23,6 +23,7 @@
 #include "phicoll/measure/subjects.hpp"
 #include "phicoll/measure/timing.hpp"
 #include "phicoll/os/clock.hpp"
+#include "refusals.hpp"
 
 using namespace phicoll;
 using namespace phicoll::measure;
@@ -30,15 +31,6 @@ using namespace phicoll::measure;
 namespace {
 
 const StampClock system_clock{0, 1.0};
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
-  return "nothing thrown";
-}
 
 /// A folder that is gone at the end of the test.
 class Folder {
@@ -169,16 +161,16 @@ TEST(Settings, RankListsAreParsed) {
   EXPECT_EQ(parse_ranks("2,4,8..32:8"), (std::vector<int>{2, 4, 8, 16, 24, 32}));
   EXPECT_EQ(parse_ranks("1..3,2"), (std::vector<int>{1, 2, 3}));
   for (const char* text : {"", "0", "1025", "2,", "x", "2..", "4..2", "2..8:0", "-1", "2.5", "9999999999"})
-    EXPECT_NE(message_of([&] { parse_ranks(text); }).find("ranks: got"), std::string::npos) << text;
+    EXPECT_NE(refusal_of([&] { parse_ranks(text); }).find("ranks: got"), std::string::npos) << text;
 }
 
 TEST(Settings, MoreRanksThanCpusMustBeAskedFor) {
   Settings settings;
   settings.subjects = parse_subjects("auto");
   settings.ranks = {1000};
-  EXPECT_NE(message_of([&] { check_settings(settings); }).find("--oversubscribe"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { check_settings(settings); }).find("--oversubscribe"), std::string::npos);
   settings.oversubscribe = true;
-  EXPECT_EQ(message_of([&] { check_settings(settings); }), "nothing thrown");
+  EXPECT_EQ(refusal_of([&] { check_settings(settings); }), nothing_refused);
 }
 
 TEST(Subjects, ReferencesStandBesideTheRegistry) {
@@ -191,11 +183,11 @@ TEST(Subjects, ReferencesStandBesideTheRegistry) {
 }
 
 TEST(Subjects, BadNamesAreRefusedWithTheNearest) {
-  const std::string message = message_of([] { parse_subjects("std-bariier"); });
+  const std::string message = refusal_of([] { parse_subjects("std-bariier"); });
   EXPECT_NE(message.find("'std-bariier'"), std::string::npos);
   EXPECT_NE(message.find("std-barrier"), std::string::npos);
-  EXPECT_NE(message_of([] { parse_subjects("libgomp:x=1"); }).find("without parameters"), std::string::npos);
-  EXPECT_NE(message_of([] { parse_subjects("dissemination:way=1"); }).find("dissemination"),
+  EXPECT_NE(refusal_of([] { parse_subjects("libgomp:x=1"); }).find("without parameters"), std::string::npos);
+  EXPECT_NE(refusal_of([] { parse_subjects("dissemination:way=1"); }).find("dissemination"),
             std::string::npos);
 }
 
@@ -482,10 +474,10 @@ TEST(Records, AppendingToACutOffLineKeepsWholeLines) {
 TEST(Records, WhatIsNotOursOrNewerIsRefused) {
   const Folder folder;
   const auto write = [&](const std::string& text) { std::ofstream(folder.file("x")) << text; };
-  const auto refusal = [&] { return message_of([&] { read_records(folder.file("x"), "file"); }); };
+  const auto refusal = [&] { return refusal_of([&] { read_records(folder.file("x"), "file"); }); };
   write("hello\n");
   EXPECT_NE(refusal().find("not JSON"), std::string::npos);
-  EXPECT_NE(message_of([&] { RecordWriter writer(folder.file("x")); }).find("output: got"),
+  EXPECT_NE(refusal_of([&] { RecordWriter writer(folder.file("x")); }).find("output: got"),
             std::string::npos);
   write("{\"a\":1}\n");
   EXPECT_NE(refusal().find("not phicoll's"), std::string::npos);
@@ -493,11 +485,11 @@ TEST(Records, WhatIsNotOursOrNewerIsRefused) {
   EXPECT_NE(refusal().find("newer"), std::string::npos);
   write("");
   EXPECT_NE(refusal().find("no whole line"), std::string::npos);
-  EXPECT_NE(message_of([&] { read_records(folder.file("absent"), "file"); }).find("No such file"),
+  EXPECT_NE(refusal_of([&] { read_records(folder.file("absent"), "file"); }).find("No such file"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { RecordWriter writer(folder.file("no/such")); }).find("output: got"),
+  EXPECT_NE(refusal_of([&] { RecordWriter writer(folder.file("no/such")); }).find("output: got"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { RecordWriter writer("/tmp"); }).find("not a file"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { RecordWriter writer("/tmp"); }).find("not a file"), std::string::npos);
 }
 
 TEST(Records, AFullDiskIsAnErrorThatNamesTheFile) {

@@ -2,18 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "phicoll/collectives/family.hpp"
-#include "phicoll/errors.hpp"
 #include "phicoll/sim/cold_start.hpp"
 #include "phicoll/sim/sim_barrier.hpp"
 #include "phicoll/sim/sim_collectives.hpp"
 #include "phicoll/sim/sim_kernels.hpp"
 #include "phicoll/sim/sim_sweep.hpp"
+#include "refusals.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -139,15 +138,6 @@ TEST(ColdStart, IsTheSameInEveryRun) {
             barrier_ns(machine, "static-tournament", 24, true));
 }
 
-std::string error_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
-}
-
 TEST(ColdStart, NeedsWindows) {
   const Machine machine = load_machine(phi);
   const Shape shape = place_on_machine(machine, 2, "scatter");
@@ -156,10 +146,10 @@ TEST(ColdStart, NeedsWindows) {
       "back-to-back calls leave no time to evict";
   BarrierOptions barrier;
   barrier.evicted = true;
-  EXPECT_EQ(error_of([&] { simulate_barrier(machine, simulated_barrier("tree"), shape, barrier); }), alone);
+  EXPECT_EQ(refusal_of([&] { simulate_barrier(machine, simulated_barrier("tree"), shape, barrier); }), alone);
   CollectiveOptions data;
   data.evicted = true;
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(refusal_of([&] {
               simulate_collective(machine, Operation::broadcast, family(Operation::broadcast).parse("flat"),
                                   shape, 64, data);
             }),
@@ -170,11 +160,11 @@ TEST(ColdStart, NeedsWindows) {
   settings.ranks = {2};
   settings.start = "evicted";
   settings.definitions = {"loop", "window"};
-  EXPECT_EQ(error_of([&] { plan_points(settings); }), alone);
+  EXPECT_EQ(refusal_of([&] { plan_points(settings); }), alone);
   settings.definitions = {"window"};
   EXPECT_EQ(plan_points(settings).size(), 1u);
   settings.start = "cold";
-  EXPECT_EQ(error_of([&] { plan_points(settings); }), "start: got 'cold'; allowed: warm, evicted");
+  EXPECT_EQ(refusal_of([&] { plan_points(settings); }), "start: got 'cold'; allowed: warm, evicted");
 }
 
 TEST(ColdStart, ATaskKeepsIt) {

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <functional>
 #include <set>
 #include <thread>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/sim/sim_records.hpp"
 #include "phicoll/sim/sim_sweep.hpp"
+#include "refusals.hpp"
 
 using namespace phicoll;
 using namespace phicoll::sim;
@@ -34,15 +34,6 @@ std::vector<JsonValue> parse(const std::vector<std::string>& lines) {
     EXPECT_TRUE(JsonValue::parse(line, &records.back())) << line;
   }
   return records;
-}
-
-std::string refusal(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(SimRecords, PointThenRoundsWithTheirSamples) {
@@ -180,23 +171,23 @@ TEST(SimRecords, StopsBetweenSteps) {
 
 TEST(SimRecords, RefusesByName) {
   bool left_out = false;
-  EXPECT_NE(refusal([&] { parse_simulated_barriers("std-barrier", &left_out); }).find("simulated form"),
+  EXPECT_NE(refusal_of([&] { parse_simulated_barriers("std-barrier", &left_out); }).find("simulated form"),
             std::string::npos);
-  EXPECT_NE(refusal([&] { parse_simulated_barriers("references", &left_out); }).find("algorithm: got"),
+  EXPECT_NE(refusal_of([&] { parse_simulated_barriers("references", &left_out); }).find("algorithm: got"),
             std::string::npos);
   EXPECT_EQ(parse_simulated_barriers("tree,references", &left_out).size(), 1u);
   EXPECT_TRUE(left_out);
   SimulatedSettings settings = small_settings();
   settings.ranks = {241};
-  EXPECT_EQ(refusal([&] { plan_points(settings); }),
+  EXPECT_EQ(refusal_of([&] { plan_points(settings); }),
             "ranks: got 241; allowed: 1 to 240, the contexts of xeon-phi-5110p");
   settings.ranks = {3};
   settings.placement = "sideways";
-  EXPECT_EQ(refusal([&] { plan_points(settings); }).find("placement: got"), 0u);
+  EXPECT_EQ(refusal_of([&] { plan_points(settings); }).find("placement: got"), 0u);
   settings.placement = "0,999";
-  EXPECT_EQ(refusal([&] { plan_points(settings); }).find("placement: got"), 0u);
+  EXPECT_EQ(refusal_of([&] { plan_points(settings); }).find("placement: got"), 0u);
   settings.placement = "0,4";
-  EXPECT_EQ(refusal([&] { plan_points(settings); }).find("ranks: got 3"), 0u);
+  EXPECT_EQ(refusal_of([&] { plan_points(settings); }).find("ranks: got 3"), 0u);
 }
 
 TEST(SimRecords, AutoIsStoredAsItsChoiceWouldBe) {
@@ -259,11 +250,12 @@ TEST(SimRecords, LargeDataIsTimingOnlyWithATwin) {
 }
 
 TEST(SimRecords, DataThatCannotBeSimulatedIsRefused) {
-  EXPECT_NE(refusal([] { data_settings(Operation::broadcast, "hand-pair", {8}); }).find("algorithm"),
+  EXPECT_NE(refusal_of([] { data_settings(Operation::broadcast, "hand-pair", {8}); }).find("algorithm"),
             std::string::npos);
-  EXPECT_NE(refusal([] { data_settings(Operation::allreduce, "auto", {7}); }).find("size"),
+  EXPECT_NE(refusal_of([] { data_settings(Operation::allreduce, "auto", {7}); }).find("size"),
             std::string::npos);
-  EXPECT_NE(refusal([] { data_settings(Operation::broadcast, "ring", {}); }).find("size"), std::string::npos);
+  EXPECT_NE(refusal_of([] { data_settings(Operation::broadcast, "ring", {}); }).find("size"),
+            std::string::npos);
 }
 
 }  // namespace
