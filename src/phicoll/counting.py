@@ -6,13 +6,13 @@ bytes and steps.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from phicoll import _core
 from phicoll.errors import ArgumentError
+from phicoll.html_table import html_table
 from phicoll.measuring import call_arguments
 from phicoll.registry import algorithms, check_operation, expand, short_spec
 
@@ -94,12 +94,8 @@ class Counts(Sequence[dict[str, Any]]):
         )
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(row[name]))}</td>" for name in self.columns) + "</tr>"
-            for row in self.rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        heads = [name.replace("_", " ") for name in self.columns]
+        return html_table(heads, [[row[name] for name in self.columns] for row in self.rows])
 
 
 def count(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import html
 import os
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 
 from phicoll import _core, bench
 from phicoll.errors import Error
+from phicoll.html_table import Html, html_table
 from phicoll.results import Results
 
 __all__ = ["LEVELS", "Diagnosis", "Finding", "doctor"]
@@ -53,13 +53,16 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         colours = {"good": "#009E73", "note": "#0072B2", "warning": "#D55E00"}
-        rows = "".join(
-            f"<tr><td style='color:{colours[f.level]}'>{f.level}</td><td>{html.escape(f.topic)}</td>"
-            f"<td style='text-align:left'>{html.escape(f.found)}</td>"
-            f"<td style='text-align:left'>{html.escape(f.advice or '')}</td></tr>"
+        rows = [
+            [
+                Html(f"<span style='color:{colours[f.level]}'>{f.level}</span>"),
+                f.topic,
+                f.found,
+                f.advice or "",
+            ]
             for f in self.findings
-        )
-        return f"<table><thead><tr><th></th><th>what</th><th>found</th><th>what to do</th></tr></thead>{rows}</table>"
+        ]
+        return html_table(["", "what", "found", "what to do"], rows, left=(2, 3))
 
 
 def doctor(probe: bool = True) -> Diagnosis:

@@ -12,7 +12,6 @@ interpreter lock is released meanwhile, so simulations can run side by side in t
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from phicoll import _core
 from phicoll.errors import ArgumentError, VerificationError
+from phicoll.html_table import code, html_table
 from phicoll.latency import LatencyMatrix, latency_matrix
 
 __all__ = [
@@ -64,13 +64,8 @@ class KernelList(tuple[Kernel, ...]):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td><code>{html.escape(str(k))}</code></td><td>{html.escape(k.source)}</td>"
-            f"<td style='text-align:left'>{html.escape(k.summary)}</td>"
-            f"<td style='text-align:left'>{html.escape(k.sample)}</td></tr>"
-            for k in self
-        )
-        return f"<table><tr><th>kernel</th><th>source</th><th></th><th>a sample is</th></tr>{rows}</table>"
+        rows = [[code(str(k)), k.source, k.summary, k.sample] for k in self]
+        return html_table(["kernel", "source", "", "a sample is"], rows, left=(2, 3))
 
 
 def kernels() -> KernelList:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from phicoll import _core
+from phicoll.html_table import code, html_table
 
 __all__ = ["Machine", "MachineList", "MachineParameter", "load_machine", "machine_parameters", "machines"]
 
@@ -79,17 +80,10 @@ class Machine:
         return f"<Machine {self.name}: {self.cores} cores, {self.contexts} contexts, digest {self.digest}>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td><code>{html.escape(e.name)}</code></td><td>{html.escape(str(e.value))} {html.escape(e.unit)}</td>"
-            f"<td>{html.escape(e.kind)}</td><td style='text-align:left'>{html.escape(e.meaning)}</td>"
-            f"<td style='text-align:left'>{html.escape(e.source)}</td></tr>"
-            for e in self.entries
-        )
-        head = "".join(f"<th>{name}</th>" for name in ("parameter", "value", "kind", "meaning", "source"))
-        return (
-            f"<p><b>{html.escape(self.name)}</b>: {html.escape(self.summary)}; digest {self.digest}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        )
+        rows = [[code(e.name), f"{e.value} {e.unit}", e.kind, e.meaning, e.source] for e in self.entries]
+        heads = ["parameter", "value", "kind", "meaning", "source"]
+        title = f"<p><b>{html.escape(self.name)}</b>: {html.escape(self.summary)}; digest {self.digest}</p>"
+        return title + html_table(heads, rows, left=(3, 4))
 
 
 class MachineList(tuple[Machine, ...]):
@@ -102,13 +96,8 @@ class MachineList(tuple[Machine, ...]):
         return [machine.name for machine in self]
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td><code>{html.escape(m.name)}</code></td><td>{m.cores}</td><td>{m.contexts}</td>"
-            f"<td>{m.clock_mhz}</td><td style='text-align:left'>{html.escape(m.summary)}</td></tr>"
-            for m in self
-        )
-        head = "".join(f"<th>{name}</th>" for name in ("name", "cores", "contexts", "MHz", "summary"))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        rows = [[code(m.name), m.cores, m.contexts, m.clock_mhz, m.summary] for m in self]
+        return html_table(["name", "cores", "contexts", "MHz", "summary"], rows, left=(4,))
 
 
 def machines() -> MachineList:

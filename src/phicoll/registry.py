@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from phicoll import _core
 from phicoll.errors import ArgumentError
+from phicoll.html_table import Html, code, html_table
 
 if TYPE_CHECKING:
     from phicoll.subject import Subject
@@ -70,22 +71,16 @@ class AlgorithmList(tuple[Algorithm, ...]):
         return [algorithm.name for algorithm in self]
 
     def _repr_html_(self) -> str:
-        rows = []
-        for a in self:
-            parameters = "<br>".join(
-                f"<code>{html.escape(p.name)}</code> {html.escape(p.range)}, default {html.escape(p.default)}: "
-                f"{html.escape(p.meaning)}"
-                for p in a.parameters
+        def parameters(a: Algorithm) -> Html:
+            return Html(
+                "<br>".join(
+                    f"{code(p.name)} {html.escape(f'{p.range}, default {p.default}: {p.meaning}')}"
+                    for p in a.parameters
+                )
             )
-            rows.append(
-                f"<tr><td><code>{html.escape(a.name)}</code></td><td>{a.origin}</td>"
-                f"<td>{html.escape(a.source)}</td><td style='text-align:left'>{html.escape(a.summary)}</td>"
-                f"<td style='text-align:left'>{parameters}</td></tr>"
-            )
-        head = "".join(
-            f"<th>{name}</th>" for name in ("name", "origin", "source", "what it does", "parameters")
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+        rows = [[code(a.name), a.origin, a.source, a.summary, parameters(a)] for a in self]
+        return html_table(["name", "origin", "source", "what it does", "parameters"], rows, left=(3, 4))
 
 
 def check_operation(operation: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from phicoll.compare.best import Ratio, ratios_to
 from phicoll.compare.units import Estimate, Units, estimate, units_of
 from phicoll.errors import ArgumentError
+from phicoll.html_table import html_table
 from phicoll.observations import Observation, Observations
 from phicoll.registry import short_name
 from phicoll.subject import Subject
@@ -182,15 +183,7 @@ class Comparison(Sequence[Row]):
 
         parts = []
         for title, rows in self.groups():
-            head = "".join(f"<th>{html.escape(name)}</th>" for name in columns(rows))
-            body = "".join(
-                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells(row)) + "</tr>"
-                for row in rows
-            )
-            parts.append(
-                f"<table><caption>{html.escape(title)}</caption><thead><tr>{head}</tr></thead>"
-                f"<tbody>{body}</tbody></table>"
-            )
+            parts.append(html_table(columns(rows), map(cells, rows), caption=title))
         parts += [f"<p><small>{html.escape(line)}</small></p>" for line in footer(self)]
         return "".join(parts) if self.rows else "<p>no samples</p>"
 

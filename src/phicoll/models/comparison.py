@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.errors import ArgumentError, Error
+from phicoll.html_table import html_table
 from phicoll.models.checks import check_choice
 from phicoll.models.compared import Compared, Order, kendall_tau
 from phicoll.models.contention import INTERCEPTS
@@ -123,7 +124,7 @@ class ComparedRuns:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        heads = (
+        heads = [
             "operation",
             "algorithm",
             "ranks",
@@ -133,28 +134,22 @@ class ComparedRuns:
             "band, us",
             "inside",
             "assumed",
-        )
-        rows = "".join(
-            "<tr>"
-            + "".join(
-                f"<td>{html.escape(str(value))}</td>"
-                for value in (
-                    r.subject.operation,
-                    r.name,
-                    r.subject.ranks,
-                    r.subject.size_bytes or "",
-                    f"{r.subject.start}, {r.kind}",
-                    f"{r.median / 1000:.2f}",
-                    f"{r.prediction.low_ns / 1000:.2f} to {r.prediction.high_ns / 1000:.2f}",
-                    f"{r.inside:.0%}",
-                    f"{len(r.prediction.assumed)} of {len(r.prediction.used)}",
-                )
-            )
-            + "</tr>"
+        ]
+        rows = [
+            [
+                r.subject.operation,
+                r.name,
+                r.subject.ranks,
+                r.subject.size_bytes or "",
+                f"{r.subject.start}, {r.kind}",
+                f"{r.median / 1000:.2f}",
+                f"{r.prediction.low_ns / 1000:.2f} to {r.prediction.high_ns / 1000:.2f}",
+                f"{r.inside:.0%}",
+                f"{len(r.prediction.assumed)} of {len(r.prediction.used)}",
+            ]
             for r in self.rows
-        )
-        head = "".join(f"<th>{h}</th>" for h in heads)
-        return f"<p>{html.escape(self.summary())}</p><table><tr>{head}</tr>{rows}</table>"
+        ]
+        return f"<p>{html.escape(self.summary())}</p>{html_table(heads, rows)}"
 
 
 def compare_with_runs(

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phicoll.errors import ArgumentError, FitError
+from phicoll.html_table import html_table
 from phicoll.models.forms import Array, Form, form_of, listed, points_of, sigma_of, times_of
 
 if TYPE_CHECKING:
@@ -233,13 +234,12 @@ class Fit:
         return f"{self.form.formula}: {named} ({self.n.size} points, R2 {self.r_squared:.4f})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td><td>{value:.4g}</td><td>{error:.2g}</td>"
-            f"<td>{low:.4g} to {high:.4g}</td></tr>"
+        rows = [
+            [name, f"{value:.4g}", f"{error:.2g}", f"{low:.4g} to {high:.4g}"]
             for name, value, error, low, high in self.rows()
-        )
-        head = "<tr><th></th><th>ns</th><th>standard error</th><th>95 % interval</th></tr>"
-        return f"<p>{html.escape(self.form.formula)}, {self.n.size} points</p><table>{head}{rows}</table>"
+        ]
+        heads = ["", "ns", "standard error", "95 % interval"]
+        return f"<p>{html.escape(self.form.formula)}, {self.n.size} points</p>{html_table(heads, rows)}"
 
 
 def fit(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from phicoll.errors import ArgumentError
+from phicoll.html_table import code, html_table
 from phicoll.models.constant import CONSTANTS, Constant, is_number
 
 __all__ = ["MachineModel", "machine_model", "read_machine_file"]
@@ -138,19 +139,19 @@ class MachineModel:
         return "\n".join([self.name, *(f"  {name:<{width}}  {c}" for name, c in self.constants.items())])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td><code>{name}</code></td><td>{'' if c.value is None else format(c.value, 'g')}</td>"
-            f"<td>{'' if c.standard_error is None else format(c.standard_error, '.2g')}</td><td>{c.unit}</td>"
-            f"<td>{c.kind}</td><td style='text-align:left'>{html.escape(c.source)}</td></tr>"
+        rows = [
+            [
+                code(name),
+                "" if c.value is None else f"{c.value:g}",
+                "" if c.standard_error is None else f"{c.standard_error:.2g}",
+                c.unit,
+                c.kind,
+                c.source,
+            ]
             for name, c in self.constants.items()
-        )
-        head = "".join(
-            f"<th>{h}</th>" for h in ("constant", "value", "standard error", "unit", "kind", "source")
-        )
-        return (
-            f"<p><b>{html.escape(self.name)}</b></p><table><thead><tr>{head}</tr></thead>"
-            f"<tbody>{rows}</tbody></table>"
-        )
+        ]
+        heads = ["constant", "value", "standard error", "unit", "kind", "source"]
+        return f"<p><b>{html.escape(self.name)}</b></p>{html_table(heads, rows, left=(5,))}"
 
 
 def ratio_of_lines(own: MachineModel, other: MachineModel) -> float | None:

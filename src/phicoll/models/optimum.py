@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
+
+from phicoll.html_table import html_table
 
 if TYPE_CHECKING:
     import pandas
@@ -70,14 +71,8 @@ class OptimaTable(tuple[Any, ...]):
                 return ", ".join(map(str, one.levels))
             return f"m = {one.ways}, {one.rounds} rounds"
 
-        rows = "".join(
-            f"<tr><td>{one.ranks}</td><td>{html.escape(design(one))}</td><td>{one.ns:.1f}</td></tr>"
-            for one in self
-        )
-        return (
-            "<table><thead><tr><th>ranks</th><th>optimum</th><th>ns</th></tr></thead><tbody>"
-            f"{rows}</tbody></table>"
-        )
+        rows = [[one.ranks, design(one), f"{one.ns:.1f}"] for one in self]
+        return html_table(["ranks", "optimum", "ns"], rows)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from phicoll.claims import HOLDS, VERDICTS, Finding
 from phicoll.errors import ArgumentError
+from phicoll.html_table import html_table
 from phicoll.machine import Machine, load_machine
 from phicoll.models.checks import check_whole
 from phicoll.validation import transfers
@@ -116,19 +117,26 @@ class Validation:
         return "\n".join([*lines, "", *self.summary(), f"{self.elapsed_s:.0f} s"])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(q.group)}: {html.escape(q.name)}</td><td>{q.role}</td>"
-            f"<td>{number(q.published)}</td><td>{number(q.simulated)} {html.escape(q.unit)}</td><td>{q.error:+.1%}</td>"
-            f"<td>{q.verdict}</td></tr>"
+        quantities = [
+            [
+                f"{q.group}: {q.name}",
+                q.role,
+                number(q.published),
+                f"{number(q.simulated)} {q.unit}",
+                f"{q.error:+.1%}",
+                q.verdict,
+            ]
             for q in self.quantities
+        ]
+        statements = [
+            [f"{f.claim.number}: {f.claim.statement}", f.measured, f.verdict] for f in self.findings
+        ]
+        heads = ["quantity", "", "published", "simulated", "error", "verdict"]
+        return (
+            f"<p><b>{html.escape(self.machine.name)}</b></p>"
+            + html_table(heads, quantities, left=(0,))
+            + html_table(["statement", "what was simulated", "verdict"], statements, left=(0, 1))
         )
-        rows += "".join(
-            f"<tr><td style='text-align:left'>{f.claim.number}: {html.escape(f.claim.statement)}</td><td>statement</td>"
-            f"<td colspan=3 style='text-align:left'>{html.escape(f.measured)}</td><td>{f.verdict}</td></tr>"
-            for f in self.findings
-        )
-        head = "".join(f"<th>{h}</th>" for h in ("", "", "published", "simulated", "error", "verdict"))
-        return f"<p><b>{html.escape(self.machine.name)}</b></p><table><tr>{head}</tr>{rows}</table>"
 
 
 def checks_of(name: str, machine: str, effort: Effort) -> list[Check]:

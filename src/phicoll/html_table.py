@@ -1,0 +1,33 @@
+"""Tables as values of a notebook's cells."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Collection, Iterable, Sequence
+
+__all__ = ["Html", "code", "html_table"]
+
+
+class Html(str):
+    """Text that is HTML already; any other is escaped."""
+
+    __slots__ = ()
+
+
+def code(text: str) -> Html:
+    return Html(f"<code>{html.escape(text)}</code>")
+
+
+def html_table(
+    heads: Sequence[str], rows: Iterable[Sequence[object]], *, left: Collection[int] = (), caption: str = ""
+) -> str:
+    """A table with a row of heads; columns whose numbers are in ``left`` hold sentences, which begin at the left."""
+
+    def cell(column: int, value: object) -> str:
+        text = value if isinstance(value, Html) else html.escape(str(value))
+        return f"<td style='text-align:left'>{text}</td>" if column in left else f"<td>{text}</td>"
+
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
+    body = "".join(f"<tr>{''.join(cell(*numbered) for numbered in enumerate(row))}</tr>" for row in rows)
+    named = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return f"<table>{named}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
