@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/split_mix.hpp"
 #include "phicoll/errors.hpp"
 
 namespace phicoll {
@@ -11,10 +12,7 @@ namespace phicoll {
 namespace {
 
 std::uint64_t mixed(std::uint64_t seed) {
-  std::uint64_t z = seed + 0x9e3779b97f4a7c15ull;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
+  return split_mix(seed);
 }
 
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t a, std::uint64_t b) {
@@ -94,17 +92,6 @@ std::size_t sum(const std::vector<std::size_t>& counts) {
   return total;
 }
 
-/// Where blocks begin that lie `gap` apart.
-std::vector<std::size_t> places(const std::vector<std::size_t>& counts, std::size_t gap) {
-  std::vector<std::size_t> at;
-  std::size_t next = 0;
-  for (const std::size_t count : counts) {
-    at.push_back(next);
-    next += count + gap;
-  }
-  return at;
-}
-
 /// From the first block's begin to the last one's end.
 std::size_t span(const std::vector<std::size_t>& counts, std::size_t gap) {
   return sum(counts) + (counts.empty() ? 0 : (counts.size() - 1) * gap);
@@ -131,6 +118,16 @@ bool exact_in_any_order(Type type, Op op) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> block_places(const std::vector<std::size_t>& counts, std::size_t gap) {
+  std::vector<std::size_t> at;
+  std::size_t next = 0;
+  for (const std::size_t count : counts) {
+    at.push_back(next);
+    next += count + gap;
+  }
+  return at;
+}
 
 bool reduces(Operation operation) {
   return operation == Operation::reduce || operation == Operation::allreduce ||
@@ -220,7 +217,7 @@ Contribution Program::contribution(const ProgramCall& call, int rank) const {
   const Contribution sent{call.send, call.send_at, extents_here.send};
   const Contribution received{call.receive, call.receive_at, extents_here.receive};
   const auto own_block = [&]() {
-    const std::size_t at = call.counts.empty() ? r * call.count : places(call.counts, call.gap)[r];
+    const std::size_t at = call.counts.empty() ? r * call.count : block_places(call.counts, call.gap)[r];
     return Contribution{call.receive, call.receive_at + at,
                         call.counts.empty() ? call.count : call.counts[r]};
   };
@@ -354,7 +351,7 @@ void Program::outcome(const ProgramCall& call, const std::vector<std::vector<uns
   };
   const bool vector = !call.counts.empty();
   const std::vector<std::size_t> counts = vector ? call.counts : std::vector<std::size_t>(n, call.count);
-  const std::vector<std::size_t> at = places(counts, vector ? call.gap : 0);
+  const std::vector<std::size_t> at = block_places(counts, vector ? call.gap : 0);
   const auto root = static_cast<std::size_t>(call.root);
   const Operator op = operator_of(call);
   // Of elements `first` to `first + count` over ranks 0 to `last`.
@@ -409,13 +406,13 @@ void Program::outcome(const ProgramCall& call, const std::vector<std::vector<uns
           }
           const auto column = column_of(call, ranks, static_cast<int>(to));
           const auto row = row_of(call, ranks, static_cast<int>(from));
-          write(at_rank(to) + places(column, call.gap)[from], given[from].data() + places(row, call.gap)[to],
-                row[to]);
+          write(at_rank(to) + block_places(column, call.gap)[from],
+                given[from].data() + block_places(row, call.gap)[to], row[to]);
         }
       break;
     case Operation::reduce_scatter:
       for (std::size_t r = 0; r < n; ++r) {
-        const auto result = reduced(n - 1, places(counts, 0)[r], counts[r]);
+        const auto result = reduced(n - 1, block_places(counts, 0)[r], counts[r]);
         write(at_rank(r), result.data(), result.size());
       }
       break;
@@ -515,7 +512,7 @@ BoundCall::BoundCall(const Program& program, const ProgramCall& made, int rank, 
   call.op = program.operator_of(made);
   const std::size_t block = vector && made.counts.size() == n ? made.counts[r] : made.count;
   const std::size_t begin =
-      vector && made.counts.size() == n ? places(made.counts, made.gap)[r] : r * made.count;
+      vector && made.counts.size() == n ? block_places(made.counts, made.gap)[r] : r * made.count;
   switch (made.operation) {
     case Operation::reduce:
     case Operation::allreduce:
@@ -527,7 +524,7 @@ BoundCall::BoundCall(const Program& program, const ProgramCall& made, int rank, 
       call.count = block;
       if (vector && root) {
         counts = made.counts;
-        displacements = places(counts, made.gap);
+        displacements = block_places(counts, made.gap);
       }
       break;
     case Operation::scatter:
@@ -535,7 +532,7 @@ BoundCall::BoundCall(const Program& program, const ProgramCall& made, int rank, 
       call.count = block;
       if (vector && root) {
         counts = made.counts;
-        displacements = places(counts, made.gap);
+        displacements = block_places(counts, made.gap);
       }
       break;
     case Operation::allgather:
@@ -543,7 +540,7 @@ BoundCall::BoundCall(const Program& program, const ProgramCall& made, int rank, 
       call.count = block;
       if (vector) {
         counts = made.counts;
-        displacements = places(counts, made.gap);
+        displacements = block_places(counts, made.gap);
       }
       break;
     case Operation::alltoall:
@@ -553,16 +550,16 @@ BoundCall::BoundCall(const Program& program, const ProgramCall& made, int rank, 
       }
       if (vector) {
         counts = column_of(made, program.ranks, rank);
-        displacements = places(counts, made.gap);
+        displacements = block_places(counts, made.gap);
         send_counts = row_of(made, program.ranks, rank);
-        send_displacements = places(send_counts, made.gap);
+        send_displacements = block_places(send_counts, made.gap);
       }
       break;
     case Operation::reduce_scatter:
       if (made.in_place) call.send = call.receive;
       if (vector) {
         counts = made.counts;
-        displacements = places(counts, 0);
+        displacements = block_places(counts, 0);
       }
       break;
     case Operation::barrier:

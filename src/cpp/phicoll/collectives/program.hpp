@@ -85,6 +85,9 @@ struct Program {
   std::string describe(const ProgramCall& call) const;
 };
 
+/// Where blocks of these sizes begin that lie `gap` apart.
+std::vector<std::size_t> block_places(const std::vector<std::size_t>& counts, std::size_t gap);
+
 /// Whether the operation has an operator.
 bool reduces(Operation operation);
 

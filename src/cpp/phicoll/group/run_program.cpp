@@ -47,16 +47,6 @@ class SharedResults {
   std::size_t bytes_;
 };
 
-std::vector<std::size_t> packed(const std::vector<std::size_t>& counts, std::size_t gap) {
-  std::vector<std::size_t> at;
-  std::size_t next = 0;
-  for (const std::size_t count : counts) {
-    at.push_back(next);
-    next += count + gap;
-  }
-  return at;
-}
-
 void make_call(Communicator& comm, const Program& program, const ProgramCall& call, void* send,
                void* receive) {
   const AlgorithmSpec parsed =
@@ -92,22 +82,23 @@ void make_call(Communicator& comm, const Program& program, const ProgramCall& ca
     case Operation::gather:
       if (vector)
         comm.gatherv(given_unless_root, call.counts[rank], receive, counts,
-                     packed(call.counts, call.gap).data(), call.root, by);
+                     block_places(call.counts, call.gap).data(), call.root, by);
       else
         comm.gather(given_unless_root, receive, call.count, call.root, by);
       return;
     case Operation::scatter: {
       void* const own = call.in_place && root ? nullptr : receive;
       if (vector)
-        comm.scatterv(send, counts, packed(call.counts, call.gap).data(), own, call.counts[rank], call.root,
-                      by);
+        comm.scatterv(send, counts, block_places(call.counts, call.gap).data(), own, call.counts[rank],
+                      call.root, by);
       else
         comm.scatter(send, own, call.count, call.root, by);
       return;
     }
     case Operation::allgather:
       if (vector)
-        comm.allgatherv(given, call.counts[rank], receive, counts, packed(call.counts, call.gap).data(), by);
+        comm.allgatherv(given, call.counts[rank], receive, counts, block_places(call.counts, call.gap).data(),
+                        by);
       else
         comm.allgather(given, receive, call.count, by);
       return;
@@ -121,8 +112,8 @@ void make_call(Communicator& comm, const Program& program, const ProgramCall& ca
         to[other] = call.counts[rank * ranks + other];
         from[other] = call.counts[other * ranks + rank];
       }
-      comm.alltoallv(given, to.data(), packed(to, call.gap).data(), receive, from.data(),
-                     packed(from, call.gap).data(), by);
+      comm.alltoallv(given, to.data(), block_places(to, call.gap).data(), receive, from.data(),
+                     block_places(from, call.gap).data(), by);
       return;
     }
     case Operation::reduce_scatter:

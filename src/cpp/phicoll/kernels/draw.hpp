@@ -7,17 +7,19 @@
 #include <utility>
 #include <vector>
 
+#include "phicoll/collectives/split_mix.hpp"
+
 namespace phicoll {
 namespace kernels {
 
-/// SplitMix64 (Steele, Lea, Flood 2014), started from a seed, a sample and a purpose.
+/// SplitMix64, started from a seed, a sample and a purpose.
 class Draw {
  public:
   Draw(std::uint64_t seed, std::uint64_t sample, std::uint64_t purpose)
       : state_(seed ^ (sample + 1) * 0xd1342543de82ef95ull ^ (purpose + 1) * 0xaf251af3b0f025b5ull) {}
 
   /// 0 <= result < n, n < 2^32.
-  std::uint64_t below(std::uint64_t n) { return ((next() >> 32) * n) >> 32; }
+  std::uint64_t below(std::uint64_t n) { return ((split_mix(state_) >> 32) * n) >> 32; }
 
   /// `count` distinct numbers below n, in random order.
   std::vector<std::uint32_t> distinct(std::uint32_t count, std::uint32_t n) {
@@ -30,13 +32,6 @@ class Draw {
   }
 
  private:
-  std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15ull;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-  }
   std::uint64_t state_;
 };
 

@@ -8,21 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "phicoll/collectives/split_mix.hpp"
+
 namespace phicoll {
 namespace measure {
 
-/// SplitMix64 (Steele, Lea, Flood 2014): one 64-bit state, every seed is a good one.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
-  std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15ull;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-  }
+  std::uint64_t next() { return split_mix(state_); }
   /// 0 <= result < n; n < 2^32. The bias of the multiplication is below n / 2^32.
   std::uint64_t below(std::uint64_t n) { return ((next() >> 32) * n) >> 32; }
   /// 0 <= result < 1.
