@@ -39,4 +39,9 @@ std::string nearest_or_all(const std::string& text, const std::vector<std::strin
   return result;
 }
 
+std::string nearest_of_many(const std::string& text, const std::vector<std::string>& names) {
+  const std::string found = nearest_or_all(text, names);
+  return found.substr(0, found.find("; all:"));
+}
+
 }  // namespace phicoll

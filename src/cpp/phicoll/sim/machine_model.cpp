@@ -63,11 +63,7 @@ const ModelConstantInfo* find_model_constant(const std::string& name) {
 }
 
 std::string nearest_model_constant(const std::string& name) {
-  std::vector<std::string> names;
-  for (const ModelConstantInfo& info : model_constants()) names.push_back(info.name);
-  const std::string text = nearest_or_all(name, names);
-  const std::size_t all = text.find("; all:");
-  return all == std::string::npos ? text : text.substr(0, all);
+  return nearest_item(name, model_constants());
 }
 
 LineCosts line_costs_of(const std::vector<ModelConstant>& model) {

@@ -137,11 +137,7 @@ const MachineParameterInfo* find_machine_parameter(const std::string& name) {
 }
 
 std::string nearest_machine_parameter(const std::string& name) {
-  std::vector<std::string> names;
-  for (const MachineParameterInfo& info : machine_parameters()) names.push_back(info.name);
-  const std::string text = nearest_or_all(name, names);
-  const std::size_t all = text.find("; all:");
-  return all == std::string::npos ? text : text.substr(0, all);  // there are too many to name them all
+  return nearest_item(name, machine_parameters());
 }
 
 std::vector<std::pair<std::string, std::string>> machine_values(const MachineParameters& parameters) {
