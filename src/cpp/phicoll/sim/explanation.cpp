@@ -154,16 +154,9 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
   settings.simulation.start_skew = options.start_skew;
   settings.simulation.log = true;
   if (work.moves_data()) {
-    CollectiveOptions data;
-    data.episodes = settings.episodes;
-    data.warm_up = settings.warm_up;
-    data.window = settings.window;
-    data.simulation = settings.simulation;
-    data.fresh = work.fresh;
-    data.type = work.type;
-    data.op = work.op;
     CollectiveRun run =
-        simulate_collective(machine, work.operation, spec, shape, static_cast<std::size_t>(work.bytes), data);
+        simulate_collective(machine, work.operation, spec, shape, static_cast<std::size_t>(work.bytes),
+                            collective_options(work, settings));
     found.run = std::move(static_cast<BarrierRun&>(run));
   } else {
     found.run = simulate_barrier(machine, spec, shape, settings);

@@ -117,6 +117,19 @@ class Subject {
 
 }  // namespace
 
+CollectiveOptions collective_options(const measure::Work& work, const BarrierOptions& options) {
+  CollectiveOptions found;
+  found.episodes = options.episodes;
+  found.warm_up = options.warm_up;
+  found.window = options.window;
+  found.evicted = options.evicted;
+  found.simulation = options.simulation;
+  found.fresh = work.fresh;
+  found.type = work.type;
+  found.op = work.op;
+  return found;
+}
+
 AlgorithmSpec effective_collective(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) {
   const Family& known = family(facts.operation);
   AlgorithmSpec chosen = spec;

@@ -9,6 +9,7 @@
 
 #include "phicoll/collectives/operators.hpp"
 #include "phicoll/collectives/spec.hpp"
+#include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/sim/sim_barrier.hpp"
 #include "phicoll/sim/simulation.hpp"
@@ -37,6 +38,9 @@ struct CollectiveOptions {
   std::size_t ghost_above = most_backed_bytes;
   SimOptions simulation;  ///< its `wait` applies unless the spec names one
 };
+
+/// A run of `work` as barriers are run by `options`.
+CollectiveOptions collective_options(const measure::Work& work, const BarrierOptions& options);
 
 struct CollectiveRun : BarrierRun {
   AlgorithmSpec effective;  ///< `auto` resolved

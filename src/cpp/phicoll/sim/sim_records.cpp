@@ -172,19 +172,6 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
   return measure::record_line("point", run, fields.raw("verification", verification.text()));
 }
 
-CollectiveOptions collective_options(const measure::Work& work, const BarrierOptions& options) {
-  CollectiveOptions found;
-  found.episodes = options.episodes;
-  found.warm_up = options.warm_up;
-  found.window = options.window;
-  found.evicted = options.evicted;
-  found.simulation = options.simulation;
-  found.fresh = work.fresh;
-  found.type = work.type;
-  found.op = work.op;
-  return found;
-}
-
 }  // namespace
 
 AlgorithmSpec simulated_choice(const AlgorithmChoice& choice) {
