@@ -14,6 +14,7 @@
 #include "phicoll/memory/software.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/sim/count_machine.hpp"
+#include "phicoll/sim/pointer_exposure.hpp"
 
 namespace phicoll {
 
@@ -35,7 +36,7 @@ class CountedResult {
   T value_;
 };
 
-class CountPort {
+class CountPort : public PointerExposure<CountPort> {
  public:
   CountPort(CountMachine& machine, int rank) : machine_(&machine), rank_(rank) {}
 
@@ -166,21 +167,6 @@ class CountPort {
     if (count == 0) return;
     machine_->combined(rank_, to.at, left.at, right.at, count * op.element_bytes, count);
     op.kernel(op.context, to.at, left.at, right.at, count);
-  }
-  bool exposable(Data, std::size_t) const { return true; }
-  Exposed expose(Data data) const {
-    return Exposed{reinterpret_cast<std::uintptr_t>(data.at), static_cast<std::uint32_t>(rank_ + 1),
-                   static_cast<std::uint32_t>(ExposedKind::pointer)};
-  }
-  static bool direct(const Exposed&) { return true; }
-  static Data view(const Exposed& exposed, std::size_t offset) {
-    return Data{reinterpret_cast<unsigned char*>(static_cast<std::uintptr_t>(exposed.address) + offset)};
-  }
-  void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
-    move(to, view(from, offset), bytes);
-  }
-  void put(const Exposed& to, std::size_t offset, Data from, std::size_t bytes) const {
-    move(view(to, offset), from, bytes);
   }
 
  private:

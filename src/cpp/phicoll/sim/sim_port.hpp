@@ -17,12 +17,13 @@
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/software.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/sim/pointer_exposure.hpp"
 #include "phicoll/sim/simulation.hpp"
 
 namespace phicoll {
 namespace sim {
 
-class SimPort {
+class SimPort : public PointerExposure<SimPort> {
  public:
   SimPort(Simulation& simulation, int rank) : simulation_(&simulation), rank_(rank) {}
 
@@ -137,21 +138,6 @@ class SimPort {
   }
   void write_value(Data to, std::uint64_t value, std::size_t bytes) const {
     simulation_->write(rank_, to.at, &value, bytes);
-  }
-  bool exposable(Data, std::size_t) const { return true; }
-  Exposed expose(Data data) const {
-    return Exposed{reinterpret_cast<std::uintptr_t>(data.at), static_cast<std::uint32_t>(rank_ + 1),
-                   static_cast<std::uint32_t>(ExposedKind::pointer)};
-  }
-  static bool direct(const Exposed&) { return true; }
-  static Data view(const Exposed& exposed, std::size_t offset) {
-    return Data{reinterpret_cast<unsigned char*>(static_cast<std::uintptr_t>(exposed.address) + offset)};
-  }
-  void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
-    move(to, view(from, offset), bytes);
-  }
-  void put(const Exposed& to, std::size_t offset, Data from, std::size_t bytes) const {
-    move(view(to, offset), from, bytes);
   }
 
   /// The machine's cycle counter; the same on every core.

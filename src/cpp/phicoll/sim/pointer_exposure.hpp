@@ -1,0 +1,36 @@
+#pragma once
+
+// Exposed data on a port of the simulator: all ranks are in one process, so that a handle is a pointer and
+// its owner. `Port` has rank() and move().
+
+#include <cstddef>
+#include <cstdint>
+
+#include "phicoll/memory/data.hpp"
+
+namespace phicoll {
+
+template <class Port>
+class PointerExposure {
+ public:
+  bool exposable(Data, std::size_t) const { return true; }
+  Exposed expose(Data data) const {
+    return Exposed{reinterpret_cast<std::uintptr_t>(data.at), static_cast<std::uint32_t>(port().rank() + 1),
+                   static_cast<std::uint32_t>(ExposedKind::pointer)};
+  }
+  static bool direct(const Exposed&) { return true; }
+  static Data view(const Exposed& exposed, std::size_t offset) {
+    return Data{reinterpret_cast<unsigned char*>(static_cast<std::uintptr_t>(exposed.address) + offset)};
+  }
+  void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
+    port().move(to, view(from, offset), bytes);
+  }
+  void put(const Exposed& to, std::size_t offset, Data from, std::size_t bytes) const {
+    port().move(view(to, offset), from, bytes);
+  }
+
+ private:
+  const Port& port() const { return static_cast<const Port&>(*this); }
+};
+
+}  // namespace phicoll
