@@ -24,6 +24,18 @@ std::vector<Cycles> BarrierRun::times(bool window) const {
   return times;
 }
 
+void BarrierRun::begin_counting(Simulation& simulation, Cycles now) {
+  if (simulation.log() == nullptr || counted_from != 0) return;
+  counted_before = simulation.counters();
+  counted_from = now;
+}
+
+void BarrierRun::finish(Simulation& simulation) {
+  counters = simulation.counters();
+  counted_to = simulation.now();
+  if (simulation.log() != nullptr) log = std::make_unique<Log>(std::move(*simulation.log()));
+}
+
 AlgorithmSpec simulated_barrier(const std::string& text) {
   const AlgorithmSpec spec = parse_barrier(text);
   if (text.find(":store=") != std::string::npos) return spec;
@@ -60,10 +72,7 @@ BarrierRun simulate_barrier(const Machine& machine, const AlgorithmSpec& spec, c
   const auto one = [&](SimPort& port, int episode) {
     const auto r = static_cast<std::size_t>(port.rank());
     const Cycles in = port.ticks();
-    if (simulation.log() != nullptr && episode == options.warm_up && run.counted_from == 0) {
-      run.counted_before = simulation.counters();
-      run.counted_from = in;
-    }
+    if (episode == options.warm_up) run.begin_counting(simulation, in);
     simulation.mark(port.rank(), MarkKind::enter, episode - options.warm_up);
     (*barriers[r])(port);
     port.software(Software::call);
@@ -100,9 +109,7 @@ BarrierRun simulate_barrier(const Machine& machine, const AlgorithmSpec& spec, c
                   std::to_string(first - out) + " left at cycle " + std::to_string(*first) +
                   ", before rank " + std::to_string(last - in) + " entered at " + std::to_string(*last));
   }
-  run.counters = simulation.counters();
-  run.counted_to = simulation.now();
-  if (simulation.log() != nullptr) run.log = std::make_unique<Log>(std::move(*simulation.log()));
+  run.finish(simulation);
   return run;
 }
 

@@ -43,6 +43,11 @@ struct BarrierRun {
   /// The time of each reported episode in cycles. Loop: from the last rank's exit of one episode to that of
   /// the next. Window: from the last entry to the last exit.
   std::vector<Cycles> times(bool window) const;
+
+  /// A rank enters the first reported episode now: with a log, the first one's call notes what was counted.
+  void begin_counting(Simulation& simulation, Cycles now);
+  /// Takes what the simulation counted, and its log.
+  void finish(Simulation& simulation);
 };
 
 /// Runs `spec` (from parse_barrier or simulated_barrier; `auto` is resolved for the shape). Throws Error if a

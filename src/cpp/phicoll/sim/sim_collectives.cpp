@@ -239,10 +239,7 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
     const BoundCall bound(program, subject.call(0), rank, subject.send(buffers, rank),
                           subject.receive(buffers, rank), Data());
     const Cycles in = port.ticks();
-    if (simulation.log() != nullptr && episode == options.warm_up && run.counted_from == 0) {
-      run.counted_before = simulation.counters();
-      run.counted_from = in;
-    }
+    if (episode == options.warm_up) run.begin_counting(simulation, in);
     simulation.mark(rank, MarkKind::enter, episode - options.warm_up);
     (*algorithms[r])(port, bound.call);
     port.software(Software::call);
@@ -281,9 +278,7 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
     });
   }
   for (const int checked : done) run.verified += checked == run.ranks;
-  run.counters = simulation.counters();
-  run.counted_to = simulation.now();
-  if (simulation.log() != nullptr) run.log = std::make_unique<Log>(std::move(*simulation.log()));
+  run.finish(simulation);
   return run;
 }
 
