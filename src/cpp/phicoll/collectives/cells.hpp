@@ -52,12 +52,15 @@ inline Stores exchanged_stores(int ranks, std::size_t bytes) {
   return result_stores(bytes / 4 * p * p);
 }
 
-/// Of pieces that go through cells: ranks that are all on one CPU find them in its cache.
-inline Stores piece_stores(const Shape& shape) {
-  const int cpu = shape[0].cpu;
-  bool one = cpu >= 0;
-  for (int r = 1; r < shape.size(); ++r) one = one && shape[r].cpu == cpu;
-  return one ? Stores::cached : Stores::handed_over;
+/// Of pieces that go from rank to rank through cells: one on the same CPU finds them in its cache.
+inline Stores piece_stores(const Shape& shape, int from, int to) {
+  return shape.share_cpu(from, to) ? Stores::cached : Stores::handed_over;
+}
+/// Of pieces that all others read.
+inline Stores piece_stores(const Shape& shape, int from) {
+  for (int r = 0; r < shape.size(); ++r)
+    if (!shape.share_cpu(from, r)) return Stores::handed_over;
+  return Stores::cached;
 }
 
 /// In front of every cell's payload.
@@ -66,13 +69,23 @@ struct CellHead {
   Word<std::uint64_t> tag;  ///< of the call, see Call
 };
 
-/// Where a payload of so many bytes begins in its cell: in the head's line, or for large ones in the next, as
-/// whole lines can be stored past the caches.
-inline std::size_t payload_at(std::size_t bytes) {
-  return bytes >= 1024 ? arch::line_bytes : sizeof(CellHead);
-}
+/// Payloads of at least so many bytes begin a line of their own, as whole lines can be stored past the
+/// caches. The same on every machine, so that simulated layouts do not depend on the host.
+constexpr std::size_t apart_bytes = 1024;
+
 inline std::size_t cell_stride(std::size_t bytes) {
-  return (payload_at(bytes) + bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+  const std::size_t head = bytes >= apart_bytes ? arch::line_bytes : sizeof(CellHead);
+  return (head + bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+}
+
+/// Where a piece lies in its cell of `bytes`. Pieces that fill only a part of their cells take another part
+/// in each turn of the ring, so that it is as long for them, in bytes, as for whole ones: see rings_bytes.
+inline std::size_t payload_at(std::size_t bytes, std::uint64_t turn, std::size_t piece) {
+  if (piece < apart_bytes) return sizeof(CellHead);
+  const std::size_t room = (piece + arch::line_bytes - 1) / arch::line_bytes * arch::line_bytes;
+  std::size_t parts = 1;
+  while (parts * room * 2 <= bytes) parts *= 2;
+  return arch::line_bytes + static_cast<std::size_t>(turn & (parts - 1)) * room;
 }
 
 /// Of Cells with `bytes` of payload each; `rings` is 1 (whoever writes a step, one after the other) or the
@@ -111,17 +124,17 @@ class Cells {
         rank_(setup.rank),
         members_(setup.members),
         credit_(credit),
-        stores_(piece_stores(setup.shape)) {}
+        stores_(piece_stores(setup.shape, setup.rank)) {}
 
   std::size_t bytes() const { return bytes_; }
-  /// How pieces are best stored into cells.
+  /// How pieces that all others read are best stored into cells.
   Stores stores() const { return stores_; }
 
   /// The payload of this rank's next cell, free to be written. `piece`: its bytes, which all who open or
   /// await it say alike.
   Data open(Port& port, std::uint64_t step, std::size_t piece) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
-    return port.shared(cell(rank_, step) + payload_at(piece));
+    return payload(port, rank_, step, piece);
   }
   void publish(Port& port, std::uint64_t step, std::uint64_t tag) {
     CellHead* const head = head_of(rank_, step);
@@ -133,7 +146,7 @@ class Cells {
     CellHead* const head = head_of(writer, step);
     port.wait(head->sequence, at_least(step + 1), hint(writer));
     if (__builtin_expect(port.load_relaxed(head->tag) != tag, 0)) port.wait(head->tag, equal(tag));
-    return port.shared(cell(writer, step) + payload_at(piece));
+    return payload(port, writer, step, piece);
   }
   /// This rank reads nothing more of this step and of those before it.
   void finish(Port& port, std::uint64_t step) {
@@ -141,14 +154,15 @@ class Cells {
     port.signal(finished_[rank_].value.word, step + 1);
   }
   /// Own cell, published before, to be read by its owner.
-  Data own(Port& port, std::uint64_t step, std::size_t piece) {
-    return port.shared(cell(rank_, step) + payload_at(piece));
-  }
+  Data own(Port& port, std::uint64_t step, std::size_t piece) { return payload(port, rank_, step, piece); }
 
  private:
   unsigned char* cell(int writer, std::uint64_t step) const {
     return memory_ + static_cast<std::size_t>(writer) * ring_bytes_ +
            static_cast<std::size_t>(step % cells_) * stride_;
+  }
+  Data payload(Port& port, int writer, std::uint64_t step, std::size_t piece) const {
+    return port.shared(cell(writer, step) + payload_at(bytes_, step / cells_, piece));
   }
   CellHead* head_of(int writer, std::uint64_t step) const {
     return reinterpret_cast<CellHead*>(cell(writer, step));

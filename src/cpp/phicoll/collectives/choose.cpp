@@ -33,7 +33,6 @@ constexpr const char* single = "from here on the bytes cross between the CPUs on
 constexpr const char* sliced = "each rank combines a part, all take all parts";
 constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
 constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
-constexpr const char* whole = "few steps, each of which keeps the prefetchers busy";
 
 }  // namespace
 
@@ -46,7 +45,8 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                                {32 << 10, "ring:cell=65536:cells=32",
                                 "ranks that share a CPU find a piece in its cache"}});
       return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
-                             {512 << 10, "ring:cell=262144:cells=8", rotating}});
+                             {32 << 10, "ring:cell=65536:cells=64", rotating},
+                             {512 << 10, "ring:cell=262144:cells=16", rotating}});
     case Operation::reduce:
       return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
     case Operation::allreduce:
@@ -75,7 +75,7 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                        {{0, "one-shot", "one exchange"}, {16 << 10, "one-shot:cell=262144:cells=2", seldom}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating},
-                             {128 << 10, "one-shot:cell=262144:cells=2", whole}});
+                             {128 << 10, "one-shot:cell=262144:cells=8", rotating}});
     case Operation::alltoall:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
       if (sharing)
@@ -87,7 +87,7 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                                 "single-copy", single}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating},
-                             {128 << 10, "one-shot:cell=262144:cells=2", whole}});
+                             {128 << 10, "one-shot:cell=262144:cells=8", rotating}});
     case Operation::scan:
       return by_size(facts, {{0, "one-shot", "no rank waits for a later one"}});
     case Operation::reduce_scatter:

@@ -53,9 +53,7 @@ class Mailbox {
         rank_(setup.rank),
         members_(setup.members),
         last_(static_cast<std::size_t>(cells), 0) {
-    const int cpu = setup.shape[setup.rank].cpu;
-    for (int r = 0; r < setup.size(); ++r)
-      stores_.push_back(cpu >= 0 && setup.shape[r].cpu == cpu ? Stores::cached : Stores::handed_over);
+    for (int r = 0; r < setup.size(); ++r) stores_.push_back(piece_stores(setup.shape, setup.rank, r));
   }
 
   std::size_t bytes() const { return bytes_; }
@@ -76,7 +74,7 @@ class Mailbox {
     // Equal, as numbers begin again after 2^32 calls.
     if (last != 0) port.wait(*read_word(rank_, i), equal(last));
     last = number(m);
-    return port.shared(cell(rank_, i) + payload_at(piece));
+    return payload(port, rank_, m, piece);
   }
   void send(Port& port, std::uint64_t m, std::uint64_t tag) {
     auto* const head = reinterpret_cast<CellHead*>(cell(rank_, (first_ + m) % cells_));
@@ -85,11 +83,10 @@ class Mailbox {
   }
   /// The payload of `from`'s message m. The sender's call has to have the same tag.
   Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece) {
-    unsigned char* const at = cell(from, (first_ + m) % cells_);
-    auto* const head = reinterpret_cast<CellHead*>(at);
+    auto* const head = reinterpret_cast<CellHead*>(cell(from, (first_ + m) % cells_));
     port.wait(head->sequence, equal(number(m)), members_ == nullptr ? from : members_[from]);
     if (__builtin_expect(port.load_relaxed(head->tag) != tag, 0)) port.wait(head->tag, equal(tag));
-    return port.shared(at + payload_at(piece));
+    return payload(port, from, m, piece);
   }
   /// This rank, its reader, is through with it.
   void finish(Port& port, int from, std::uint64_t m) {
@@ -106,6 +103,10 @@ class Mailbox {
   unsigned char* cell(int owner, std::uint64_t i) const {
     return memory_ + static_cast<std::size_t>(owner) * rank_bytes_ + head_ +
            static_cast<std::size_t>(i) * stride_;
+  }
+
+  Data payload(Port& port, int owner, std::uint64_t m, std::size_t piece) const {
+    return port.shared(cell(owner, (first_ + m) % cells_) + payload_at(bytes_, (first_ + m) / cells_, piece));
   }
 
   unsigned char* memory_;

@@ -17,12 +17,12 @@ class PeerOrder {
  public:
   explicit PeerOrder(const Setup& setup) {
     const int ranks = setup.size();
-    const int own = setup.shape[setup.rank].cpu;
     for (const bool near : {true, false})
       for (int turn = 1; turn < ranks; ++turn) {
         const int r = (setup.rank + turn) % ranks;
-        if ((own >= 0 && setup.shape[r].cpu == own) == near) order_.push_back(r);
-        sharing_ = sharing_ || (near && own >= 0 && setup.shape[r].cpu == own);
+        if (setup.shape.share_cpu(setup.rank, r) != near) continue;
+        order_.push_back(r);
+        sharing_ = sharing_ || near;
       }
   }
 

@@ -201,7 +201,9 @@ class alignas(arch::stride_bytes) Communicator {
  private:
   friend class Barrier;
   friend class Collectives;
-  NativePort make_port(const WaitPolicy& wait) { return NativePort(*memory_.control, rank_, wait, &calls_); }
+  NativePort make_port(const WaitPolicy& wait) {
+    return NativePort(*memory_.control, rank_, wait, &calls_, &hand_over_);
+  }
   void give_back(const Region::Block& block) { region_.give_back(block); }
   void run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm);
   void check_root(int root) const;
@@ -239,6 +241,7 @@ class alignas(arch::stride_bytes) Communicator {
   std::unique_ptr<Collectives> collectives_;
   std::string reason_;
   std::vector<bool> reserved_;  // pages of the region
+  HandOver hand_over_;
   Heap heap_;
 };
 

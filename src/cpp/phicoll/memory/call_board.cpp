@@ -5,6 +5,7 @@
 namespace phicoll {
 
 constexpr unsigned CallBoard::remembered;
+constexpr unsigned CallBoard::a_line;
 constexpr std::uint64_t CallBoard::is_done;
 
 namespace {

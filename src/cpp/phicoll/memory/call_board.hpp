@@ -32,6 +32,7 @@ struct CallMismatch {
 class CallBoard {
  public:
   static constexpr unsigned remembered = 8;
+  static constexpr unsigned a_line = 4;
   static std::size_t footprint(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(Calls); }
 
   /// `rank` begins its call number `call` (1 and up). By the rank itself, before it waits for anyone in it.
@@ -48,6 +49,10 @@ class CallBoard {
   void done(int rank, std::uint64_t call) {
     // Release: who sees it may free what this rank has read.
     calls_of(rank).last[call % remembered].call.atomic().store(call | is_done, std::memory_order_release);
+  }
+  /// What lies in one of `rank`'s `remembered` entries, of which `a_line` share a line. One read.
+  std::uint64_t noted(int rank, unsigned entry) const {
+    return calls_of(rank).last[entry].call.atomic().load(std::memory_order_relaxed);
   }
   /// Whether `rank` has noted its call number `call`, no barrier, and is not through with it.
   bool inside(int rank, std::uint64_t call) const {
@@ -81,6 +86,7 @@ class CallBoard {
     Entry last[remembered];
   };
   static_assert(sizeof(Calls) == arch::stride_bytes, "a rank's calls fill one stride");
+  static_assert(a_line * sizeof(Entry) == arch::line_bytes, "entries fill lines");
 
   bool read(int rank, std::uint64_t call, SignatureWord* signature) const;
 

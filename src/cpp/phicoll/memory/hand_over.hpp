@@ -1,77 +1,60 @@
 #pragma once
 
-// Data that another CPU reads next: stored like any other, or past the caches, whichever is faster here and
-// now.
+// Data that another CPU reads next: stored like any other, or past the caches, whichever its readers get
+// sooner.
 //
 // A ring's lines are still in their readers' caches when they are written again. Between CPUs that share a
 // cache ordinary stores take them back at once, and the readers find the data in that cache; between CPUs
-// that share none they come back one after the other, at ten times the cost of stores past the caches (0.2 to
-// 0.4 of an exchange's time between two CPUs of an EPYC, from 4 KB on; 1.3 to 2 times where they share a
-// cache). What a virtual machine says of its caches is not to be relied on, and its CPUs move, so the way is
-// found by trying: every so often the front of a piece is stored in one of the two ways, in turn, and timed.
+// that share none a line from another's cache takes longer than one from memory, in both directions, and
+// stores past the caches win. Neither side's cost alone tells which it is, and what a virtual machine says of
+// its caches is not to be relied on: its CPUs move, within seconds. One line's way tells: an EPYC's takes 26
+// ns within a cache, 120 ns from one to the next, 110 ns from memory. So now and then a rank reads a line
+// that another has just written, and compares.
 
 #include <cstddef>
 #include <cstdint>
 
-#include "phicoll/arch/streaming.hpp"
+#include "phicoll/arch/arch.hpp"
+#include "phicoll/memory/call_board.hpp"
+#include "phicoll/memory/control.hpp"
 
 namespace phicoll {
 
-/// One rank's writer. The bytes that arrive do not depend on the way.
+/// What a rank knows of the way from it to its peers, for all that it hands over in a group. The bytes that
+/// arrive do not depend on it.
 class HandOver {
  public:
-  void copy(unsigned char* to, const unsigned char* from, std::size_t bytes) {
-    ++pieces_;
+  /// Whether the next piece, of so many bytes, is stored past the caches. The rank is in its call number
+  /// `call`, a data collective's.
+  bool past_caches(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
     bytes_ += bytes;
-    std::size_t tried = 0;
-    if (__builtin_expect(pieces_ >= until_trial_ || bytes_ >= bytes_a_trial, 0)) {
-      tried = trial_bytes;
-      if (bytes < tried) tried = bytes;
-      try_one(to, from, tried);
-    }
-    store(past_caches_, to + tried, from + tried, bytes - tried);
+    if (__builtin_expect(++pieces_ >= until_look_ || bytes_ >= bytes_a_look, 0)) look(control, rank, call);
+    return past_caches_;
   }
 
  private:
-  static constexpr unsigned pieces_a_trial = 32;
-  static constexpr unsigned first_trials = 8;  // soon one after the other
-  static constexpr std::size_t bytes_a_trial = std::size_t{1} << 20;
-  static constexpr std::size_t trial_bytes = 4096;
-  // A writer sees only its own half of the cost. Readers fetch lines from a cache that they do not share with
-  // it far more slowly than from memory (five times in all), so ordinary stores have to be that much cheaper
-  // here.
-  static constexpr std::uint64_t times_cheaper = 2;
+  friend struct HandOverProbe;  // a test that says what lines take
 
-  static void store(bool past, unsigned char* to, const unsigned char* from, std::size_t bytes) {
-    if (past)
-      arch::copy_streaming(to, from, bytes);
-    else
-      __builtin_memcpy(to, from, bytes);
-  }
-  [[gnu::noinline, gnu::cold]] void try_one(unsigned char* to, const unsigned char* from, std::size_t bytes) {
-    pieces_ = 0;
-    bytes_ = 0;
-    const unsigned way = trials_ & 1;
-    arch::full_fence();
-    const std::uint64_t start = arch::cycles();
-    store(way == 1, to, from, bytes);
-    arch::full_fence();
-    const std::uint64_t cost = (arch::cycles() - start) * 1024 / bytes + 1;
-    // The smaller of the last two: an interrupt makes no decision.
-    costs_[way][trials_ >> 1 & 1] = cost;
-    if (++trials_ >= first_trials) until_trial_ = pieces_a_trial;
-    if (trials_ >= 4) past_caches_ = times_cheaper * least(0) > least(1);
-  }
-  std::uint64_t least(unsigned way) const {
-    return costs_[way][0] < costs_[way][1] ? costs_[way][0] : costs_[way][1];
-  }
+  static constexpr unsigned pieces_a_look = 32;
+  static constexpr unsigned first_looks = 4;  // soon one after the other
+  static constexpr unsigned looks_a_peer = 4;
+  static constexpr std::size_t bytes_a_look = std::size_t{1} << 20;
+
+  [[gnu::noinline, gnu::cold]] void look(Control& control, int rank, std::uint64_t call);
+  bool changed(const CallBoard& board, unsigned first);
+  bool next_peer(const Control& control, int rank);
+  void judge(std::uint32_t from_peer, std::uint32_t from_memory);
 
   std::size_t bytes_ = 0;
+  std::uint64_t looked_in_call_ = 0;
+  std::uint64_t seen_[CallBoard::remembered] = {};  // of the peer's
   unsigned pieces_ = 0;
-  unsigned until_trial_ = 4;
-  unsigned trials_ = 0;
-  bool past_caches_ = true;
-  std::uint64_t costs_[2][2] = {};
+  unsigned until_look_ = 1;
+  unsigned looks_ = 0;
+  int peer_ = any_rank;
+  bool past_caches_ = arch::hand_over_bytes != SIZE_MAX;
+  std::uint32_t from_memory_ = 0;     // cycles
+  std::uint32_t from_peers_[3] = {};  // the last of them
 };
 
 }  // namespace phicoll

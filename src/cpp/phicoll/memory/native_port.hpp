@@ -67,10 +67,13 @@ void set_interrupt_hook(InterruptHook hook);
 class NativePort {
  public:
   /// `calls` counts the collective calls that this rank has begun; it tells a wait that cannot end (a peer
-  /// left before this call) from one that will.
-  NativePort(Control& control, int rank, WaitPolicy wait, const std::uint64_t* calls = nullptr)
+  /// left before this call) from one that will. Without `hand_over`, which takes `calls`, all data is stored
+  /// by ordinary stores.
+  NativePort(Control& control, int rank, WaitPolicy wait, const std::uint64_t* calls = nullptr,
+             HandOver* hand_over = nullptr)
       : control_(&control),
         calls_(calls),
+        hand_over_(hand_over),
         rank_(rank),
         wait_(wait),
         sharing_(control.shares_cpu(rank)),
@@ -221,11 +224,11 @@ class NativePort {
     return Data{static_cast<unsigned char*>(pointer)};
   }
   void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
-    if (__builtin_expect(stores == Stores::streaming, 0))
+    if (__builtin_expect(stores == Stores::streaming, 0) ||
+        (arch::hand_over_bytes != SIZE_MAX && stores == Stores::handed_over &&
+         bytes >= arch::hand_over_bytes &&  // the first is known to the compiler
+         hand_over_ != nullptr && hand_over_->past_caches(bytes, *control_, rank_, *calls_)))
       arch::copy_streaming(to.at, from.at, bytes);
-    else if (arch::hand_over_bytes != SIZE_MAX && stores == Stores::handed_over &&
-             bytes >= arch::hand_over_bytes)  // the first is known to the compiler
-      hand_over_.copy(to.at, from.at, bytes);
     else
       __builtin_memcpy(to.at, from.at, bytes);
   }
@@ -326,12 +329,12 @@ class NativePort {
 
   Control* control_;
   const std::uint64_t* calls_;
+  HandOver* hand_over_;
   int rank_;
   WaitPolicy wait_;
   bool sharing_;  // another rank is pinned to this rank's CPU
   bool roaming_;  // not pinned, in a group with more ranks than CPUs: who runs where changes all the time
   unsigned looks_in_place_;
-  mutable HandOver hand_over_;
 };
 
 inline bool NativePort::line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value) {

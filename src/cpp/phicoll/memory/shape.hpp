@@ -43,6 +43,8 @@ class Shape {
   const Place& operator[](int rank) const { return places_[static_cast<std::size_t>(rank)]; }
   const std::vector<Place>& places() const { return places_; }
 
+  /// Whether two ranks are known to run on one CPU.
+  bool share_cpu(int a, int b) const { return (*this)[a].cpu >= 0 && (*this)[a].cpu == (*this)[b].cpu; }
   /// For each rank the number of its group at `level`, groups numbered by their lowest rank. Unknown CPUs and
   /// cores are everyone's own; an unknown cache, node or package is taken to be one for all.
   std::vector<int> groups(Level level) const;

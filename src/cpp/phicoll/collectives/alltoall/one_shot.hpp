@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/peer_order.hpp"
@@ -51,7 +52,9 @@ struct OneShotAlltoall : DataAlgorithm {
                  static_cast<std::size_t>(p.cell), Credit::implied),
           order_(setup),
           rank_(setup.rank),
-          ranks_(setup.size()) {}
+          ranks_(setup.size()) {
+      for (int r = 0; r < ranks_; ++r) stores_.push_back(piece_stores(setup.shape, rank_, r));
+    }
 
     void operator()(Port& port, const Call& call) {
       if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) return word(port, call);
@@ -77,7 +80,7 @@ struct OneShotAlltoall : DataAlgorithm {
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_)
           port.move(cell + static_cast<std::size_t>(r) * bytes, call.send + (call.send_block_at(r) + at),
-                    bytes, cells_.stores());
+                    bytes, stores_[static_cast<std::size_t>(r)]);
       cells_.publish(port, step, call.tag);
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
                 bytes, stores);
@@ -90,6 +93,7 @@ struct OneShotAlltoall : DataAlgorithm {
     Words<Port> words_;
     Cells<Port> cells_;
     PeerOrder order_;
+    AlignedVector<Stores> stores_;  // for each rank
     std::uint64_t steps_ = 0;
     int rank_;
     int ranks_;

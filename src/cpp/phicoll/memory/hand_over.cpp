@@ -1,0 +1,105 @@
+#include "phicoll/memory/hand_over.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace phicoll {
+
+constexpr unsigned HandOver::pieces_a_look;
+constexpr unsigned HandOver::first_looks;
+constexpr unsigned HandOver::looks_a_peer;
+constexpr std::size_t HandOver::bytes_a_look;
+
+namespace {
+
+/// Cycles of two clock readings with a read between them. Stores are done before it begins.
+template <class Read>
+std::uint64_t cycles_with(const Read& read) {
+  arch::full_fence();
+  arch::look_gap();
+  const std::uint64_t start = arch::cycles();
+  arch::look_gap();
+  read();
+  arch::look_gap();
+  return arch::cycles() - start;
+}
+
+/// Cycles of one read, from where the line is now, less those of a second one, from the nearest cache.
+template <class Read>
+std::uint32_t cycles_of(const Read& read) {
+  const std::uint64_t first = cycles_with(read);
+  const std::uint64_t again = cycles_with(read);
+  return first > again ? static_cast<std::uint32_t>(std::min<std::uint64_t>(first - again, UINT32_MAX)) : 0;
+}
+
+/// The least of some reads of an own line that was dropped from all caches.
+std::uint32_t cycles_from_memory() {
+  struct alignas(arch::stride_bytes) Line {
+    volatile std::uint64_t word;
+  } line = {1};
+  std::uint32_t least = UINT32_MAX;
+  for (int i = 0; i < 8; ++i) {
+    arch::evict_line(&line);
+    least = std::min(least, cycles_of([&line] { (void)line.word; }));
+  }
+  return least;
+}
+
+std::uint32_t middle(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  return std::max(std::min(a, b), std::min(std::max(a, b), c));
+}
+
+}  // namespace
+
+bool HandOver::next_peer(const Control& control, int rank) {
+  const int ranks = control.ranks();
+  for (int i = 0; i < ranks; ++i) {
+    peer_ = (peer_ + 1) % ranks;
+    if (peer_ == rank || control.same_cpu(peer_, rank)) continue;
+    std::fill(std::begin(seen_), std::end(seen_), 0);
+    return true;
+  }
+  peer_ = any_rank;
+  return false;
+}
+
+/// Whether the peer has written in the line of its calls that begins with `first` since this rank saw it
+/// last.
+bool HandOver::changed(const CallBoard& board, unsigned first) {
+  bool any = false;
+  for (unsigned i = first; i < first + CallBoard::a_line; ++i) {
+    const std::uint64_t now = board.noted(peer_, i);
+    any = any || now != seen_[i];
+    seen_[i] = now;
+  }
+  return any;
+}
+
+// The line is a peer's on the board of calls, which it writes when a call begins and ends, and which nobody
+// reads otherwise. Where it is not as this rank saw it last, it came from the cache of the peer, or from
+// where that has evicted it to; else it was here, and tells nothing.
+void HandOver::look(Control& control, int rank, std::uint64_t call) {
+  const CallBoard* const board = control.board();
+  if (board == nullptr || call == looked_in_call_) return;
+  looked_in_call_ = call;
+  if (looks_ % looks_a_peer == 0 && !next_peer(control, rank)) return;
+  if (from_memory_ == 0) from_memory_ = cycles_from_memory();
+  const auto first =
+      static_cast<unsigned>(call % CallBoard::remembered / CallBoard::a_line * CallBoard::a_line);
+  const std::uint32_t from_peer = cycles_of([&] { board->noted(peer_, first); });
+  if (!changed(*board, first)) return;  // the next call tries again
+  pieces_ = 0;
+  bytes_ = 0;
+  judge(from_peer, from_memory_);
+}
+
+// The middle of the last three: an interrupt makes no decision.
+void HandOver::judge(std::uint32_t from_peer, std::uint32_t from_memory) {
+  if (looks_ == 0) from_peers_[0] = from_peers_[1] = from_peer;
+  from_peers_[looks_++ % 3] = from_peer;
+  if (looks_ >= first_looks) until_look_ = pieces_a_look;
+  past_caches_ = 4 * std::uint64_t{middle(from_peers_[0], from_peers_[1], from_peers_[2])} >=
+                 3 * std::uint64_t{from_memory};
+}
+
+}  // namespace phicoll

@@ -1,0 +1,132 @@
+// Whether data for another CPU is stored past the caches: by what a line from a peer took, and what one from
+// memory takes. The times are given here; that real ones are taken is seen on a board that a peer writes.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "phicoll/memory/hand_over.hpp"
+
+namespace phicoll {
+
+struct HandOverProbe {
+  HandOver hand_over;
+
+  bool after(std::uint32_t from_peer, std::uint32_t from_memory) {
+    hand_over.judge(from_peer, from_memory);
+    return hand_over.past_caches_;
+  }
+  unsigned looks() const { return hand_over.looks_; }
+  int peer() const { return hand_over.peer_; }
+  std::uint32_t from_memory() const { return hand_over.from_memory_; }
+};
+
+namespace {
+
+constexpr std::uint32_t memory = 300;
+constexpr std::uint32_t near = 70;
+constexpr std::uint32_t far = 320;
+
+TEST(HandOver, StoresPastTheCachesWhereALineFromAPeerTakesAsLongAsOneFromMemory) {
+  HandOverProbe probe;
+  EXPECT_FALSE(probe.after(near, memory));
+  EXPECT_FALSE(probe.after(near, memory));
+  EXPECT_FALSE(probe.after(memory / 2, memory));
+  HandOverProbe other;
+  EXPECT_TRUE(other.after(far, memory));
+  EXPECT_TRUE(other.after(memory, memory));
+}
+
+TEST(HandOver, OneLongReadMakesNoDecisionAndTwoDo) {
+  HandOverProbe probe;
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(probe.after(near, memory));
+  EXPECT_FALSE(probe.after(100000, memory)) << "an interrupt";
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(probe.after(near, memory));
+  EXPECT_FALSE(probe.after(far, memory));
+  EXPECT_TRUE(probe.after(far, memory)) << "the CPUs have moved apart";
+  EXPECT_TRUE(probe.after(near, memory));
+  EXPECT_FALSE(probe.after(near, memory)) << "and together again";
+}
+
+/// The control and the board of some ranks, on CPUs of their own unless said otherwise.
+struct Ranks {
+  struct alignas(arch::stride_bytes) Memory {
+    unsigned char bytes[sizeof(Control) + 8 * arch::stride_bytes];
+  };
+  explicit Ranks(int ranks) : memory(new Memory()), control(reinterpret_cast<Control*>(memory->bytes)) {
+    control->configure(ranks, false, false, 0);
+    control->set_board(sizeof(Control));
+  }
+  void call(int rank, std::uint64_t number) { control->board()->note(rank, number, 7); }
+
+  std::unique_ptr<Memory> memory;
+  Control* control;
+};
+
+TEST(HandOver, LooksOnceACallAtAPeerThatHasWrittenSinceTheLastTime) {
+  Ranks ranks(2);
+  HandOverProbe probe;
+  probe.hand_over.past_caches(4096, *ranks.control, 0, 1);
+  EXPECT_EQ(probe.looks(), 0u) << "the peer has made no call yet: nothing came from its cache";
+  EXPECT_GT(probe.from_memory(), 0u);
+  ranks.call(1, 1);
+  probe.hand_over.past_caches(4096, *ranks.control, 0, 1);
+  EXPECT_EQ(probe.looks(), 0u) << "one look a call";
+  probe.hand_over.past_caches(4096, *ranks.control, 0, 2);
+  EXPECT_EQ(probe.looks(), 1u);
+  probe.hand_over.past_caches(4096, *ranks.control, 0, 3);
+  EXPECT_EQ(probe.looks(), 1u) << "what this rank has read itself is in its own cache";
+  for (std::uint64_t call = 4; call < 8; ++call) {
+    ranks.call(1, call);
+    probe.hand_over.past_caches(4096, *ranks.control, 0, call);
+  }
+  EXPECT_GE(probe.looks(), 4u);
+}
+
+TEST(HandOver, LooksSeldomOnceItKnows) {
+  Ranks ranks(2);
+  HandOverProbe probe;
+  const auto calls = [&](std::uint64_t from, std::uint64_t to, std::size_t bytes) {
+    for (std::uint64_t call = from; call < to; ++call) {
+      ranks.call(1, call);
+      probe.hand_over.past_caches(bytes, *ranks.control, 0, call);
+    }
+  };
+  calls(1, 9, 4096);
+  const unsigned first = probe.looks();
+  calls(9, 9 + 320, 4096);
+  EXPECT_LE(probe.looks(), first + 11) << "every 32 pieces";
+  const unsigned second = probe.looks();
+  calls(329, 329 + 64, std::size_t{256} << 10);
+  EXPECT_GE(probe.looks(), second + 10) << "every megabyte";
+}
+
+TEST(HandOver, LooksAtEveryPeerInTurnButNotAtThoseOnItsOwnCpu) {
+  Ranks ranks(4);
+  for (int r = 0; r < 4; ++r) ranks.control->set_cpu(r, r % 3);  // 3 shares rank 0's
+  HandOverProbe probe;
+  std::vector<int> seen(4, 0);
+  for (std::uint64_t call = 1; call < 2000; ++call) {
+    for (int r = 1; r < 4; ++r) ranks.call(r, call);
+    probe.hand_over.past_caches(4096, *ranks.control, 0, call);
+    ++seen[static_cast<std::size_t>(probe.peer())];
+  }
+  EXPECT_EQ(seen[0], 0);
+  EXPECT_GT(seen[1], 0);
+  EXPECT_GT(seen[2], 0);
+  EXPECT_EQ(seen[3], 0);
+}
+
+TEST(HandOver, RanksAllOnOneCpuHaveNobodyToLookAt) {
+  Ranks ranks(2);
+  ranks.control->set_cpu(0, 0);
+  ranks.control->set_cpu(1, 0);
+  HandOverProbe probe;
+  ranks.call(1, 1);
+  for (std::uint64_t call = 1; call < 4; ++call) probe.hand_over.past_caches(4096, *ranks.control, 0, call);
+  EXPECT_EQ(probe.looks(), 0u);
+}
+
+}  // namespace
+}  // namespace phicoll
