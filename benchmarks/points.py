@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import statistics
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,15 @@ class Taken:
         """Who takes no part at a point any more."""
         names = {s for s, _, _ in self.dropped} | {s for _, s in self.failed}
         return sorted(s for s in names if self.is_out(point, s))
+
+    def where(self, keep: Callable[[Point, Round], bool]) -> Taken:
+        """The same with the samples of some rounds only."""
+        ns: dict[Point, dict[str, dict[Round, float]]] = {}
+        for point, by in self.ns.items():
+            for subject, values in by.items():
+                if kept := {at: v for at, v in values.items() if keep(point, at)}:
+                    ns.setdefault(point, {})[subject] = kept
+        return replace(self, ns=ns)
 
     def median(self, point: Point, subject: str) -> float | None:
         values = self.ns.get(point, {}).get(subject)

@@ -10,6 +10,7 @@ from typing import Any
 from as_results import as_results
 from points import Point, Taken, size_text
 from report_figures import figures
+from states import State, states
 from tables import composition_table, geomean_table, hand_table, limit_table, out_table, ratio_tables, table
 from verdicts import (
     COMPOSITIONS,
@@ -102,6 +103,8 @@ def index_parts(
         "Geometric means of (best other's time / phicoll's time):\n\n"
         + geomean_table(rows, len(settings.cpus)),
     ]
+    if found := states(taken):
+        parts.append("## Near and far\n\n" + states_part(found, len(settings.cpus)))
     if by_hand := versus(taken, "phicoll", HAND):
         parts.append("## Two ranks, 8 bytes, against a loop written by hand\n\n" + hand_table(by_hand))
     if at_limits:
@@ -122,6 +125,22 @@ def summary(rows: list[Row], at_limits: list[Row]) -> str:
         f"{in_words(row.verdict for row in rows)} Of the slower and unresolved ones {excused} are at the copy limit. "
         "A word with ? rests on fewer rounds than the intervals' confidence takes: the bounds are those of all rounds."
     )
+
+
+def states_part(found: list[State], crowded_from: int) -> str:
+    near, far = found
+    text = [
+        f"The machine was in two states: a line between the ranks' CPUs took {near.line_ns:.3g} ns (near, "
+        f"{near.share:.0%} of the rounds with a CPU a rank) or {far.line_ns:.3g} ns (far). An interval over both is as "
+        "wide as they are apart; here each for itself."
+    ]
+    for state in found:
+        rows = rows_of(state.taken)
+        text.append(
+            f"### {state.name.capitalize()}\n\n{in_words(row.verdict for row in rows)}\n\n"
+            + geomean_table(rows, crowded_from)
+        )
+    return "\n\n".join(text)
 
 
 def in_words(verdicts: Iterable[str]) -> str:

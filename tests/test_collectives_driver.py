@@ -18,6 +18,8 @@ import rounds
 from peer_errors import PeerError, PeerTimeoutError
 from phicoll_peer import OPERATIONS
 from points import Point, Taken
+from states import states
+from verdicts import rows_of
 
 NAMES = ("quick", "slow")
 
@@ -239,3 +241,33 @@ def test_a_report_without_a_sample_is_still_one(tmp_path: Path) -> None:
     )
     assert report.write_report(settings) == 130
     assert "Not reached in the time" in (tmp_path / "README.md").read_text()
+
+
+def test_rounds_with_near_and_with_far_cpus_are_also_judged_apart(tmp_path: Path) -> None:
+    taken = Taken()
+    for k in range(20):
+        far = k % 4 == 0
+        at = {
+            "point": {
+                "operation": "allreduce",
+                "ranks": 2,
+                "definition": "loop",
+                "buffers": "fresh",
+                "size": 8,
+            },
+            "launch": 0,
+            "round": k,
+        }
+        taken.add({**at, "probe": {"pingpong_ns": 160.0 if far else 36.0}})
+        taken.add({**at, "subject": "phicoll", "ns": 400.0 if far else 100.0, "verified": True})
+        taken.add({**at, "subject": "mpich", "ns": 200.0, "verified": True})
+    near, far = states(taken)
+    assert (near.line_ns, near.share, far.line_ns, far.share) == (36.0, 0.75, 160.0, 0.25)
+    assert [row.ratio.median for row in rows_of(near.taken) if row.ratio] == [0.5]
+    assert [row.ratio.median for row in rows_of(far.taken) if row.ratio] == [2.0]
+    text = report.states_part([near, far], 2)
+    assert "36 ns (near, 75% of the rounds" in text
+    assert "160 ns (far)" in text
+    one = taken.where(lambda point, at: at[1] % 4 != 0)
+    one.line_ns = {point: dict.fromkeys(by, 36.0) for point, by in taken.line_ns.items()}
+    assert states(one) == []
