@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
@@ -112,6 +113,38 @@ TEST(Room, WhoWasUsedLongestAgoEndsAndNoMoreThanHaveTo) {
     }
     expect(comm.collectives().in_use() == before, "without effect");
   });
+}
+
+TEST(Room, WhatAutoTakesIsNeverLargerThanWhatItMayTake) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  for (const int ranks : {2, 3, 4, 8, 16})
+    for (int o = 1; o < operations; ++o)
+      for (std::size_t bytes = 8; bytes <= std::size_t{16} << 20; bytes *= 2) {
+        CallFacts facts;
+        facts.operation = static_cast<Operation>(o);
+        facts.bytes = bytes;
+        const Shape shape = Shape::unknown(ranks);
+        const AlgorithmSpec spec = automatic_choice(shape, facts, most).spec;
+        EXPECT_LE(family(facts.operation).footprint(spec, shape), most)
+            << to_string(facts.operation) << " of " << bytes << " bytes, " << ranks
+            << " ranks: " << spec.text();
+      }
+}
+
+// Two cells are the least without which a piece would be written over while it is read.
+TEST(Room, RingsKeepTwoCellsHoweverManyWereWanted) {
+  for (const int cells : {3, 5, 6, 7, 12, 24, 96, 1000})
+    for (const int ranks : {2, 5, 64})
+      for (const char* const text : {"one-shot:cell=1048576:cells=", "one-shot:cell=65536:cells="}) {
+        const Family& allgather = family(Operation::allgather);
+        const AlgorithmSpec spec =
+            allgather.effective(allgather.parse(text + std::to_string(cells)), Shape::unknown(ranks));
+        for (const auto& value : spec.values) {
+          if (value.first == "cells") {
+            EXPECT_GE(std::stol(value.second), 2) << spec.text();
+          }
+        }
+      }
 }
 
 TEST(Room, ARegionSaysWhetherItHasRoom) {

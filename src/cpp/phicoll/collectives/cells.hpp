@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/word.hpp"
@@ -33,8 +34,8 @@ enum class Credit : unsigned char { acknowledged, implied };
 /// written again its lines have left the caches of those who read it, and taking them back is cheap. Against
 /// rings of 128 KB, two processes on an EPYC took 0.3 to 0.7 of the time for 4 KB to 2 MB.
 ///
-/// All rings of an algorithm together take at most this by default, so that a group's region holds all
-/// algorithms that its calls may need.
+/// All rings of an algorithm together take at most this by default, so that a group's region holds a dozen
+/// algorithms beside each other; those used longest ago make room for others.
 constexpr std::size_t rings_bytes = std::size_t{4} << 20;
 /// With the heads of their cells.
 constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
@@ -97,7 +98,8 @@ inline std::size_t cells_footprint(int ranks, int rings, int cells, std::size_t 
 
 /// As many of `wanted` cells as `most` bytes hold, at least two.
 inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes, std::size_t most = rings_most) {
-  while (wanted > 2 && cells_footprint(ranks, rings, wanted, bytes) > most) wanted /= 2;
+  while (wanted > 2 && cells_footprint(ranks, rings, wanted, bytes) > most)
+    wanted = wanted / 2 > 2 ? wanted / 2 : 2;
   return wanted;
 }
 
@@ -109,6 +111,28 @@ inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
     bytes /= 2;
 }
 
+/// Which cell of a ring a step uses, and how often the ring has turned before. A division takes as long as
+/// all else of a small message; rings of two, four, eight ... cells need none.
+class Turns {
+ public:
+  explicit Turns(int cells) : cells_(static_cast<std::uint64_t>(cells)) {
+    while ((std::uint64_t{1} << shift_) < cells_) ++shift_;
+    power_of_two_ = (std::uint64_t{1} << shift_) == cells_;
+  }
+  std::uint64_t cells() const { return cells_; }
+  std::uint64_t cell(std::uint64_t step) const {
+    return __builtin_expect(power_of_two_, 1) ? step & (cells_ - 1) : step % cells_;
+  }
+  std::uint64_t turn(std::uint64_t step) const {
+    return __builtin_expect(power_of_two_, 1) ? step >> shift_ : step / cells_;
+  }
+
+ private:
+  std::uint64_t cells_;
+  unsigned shift_ = 0;
+  bool power_of_two_ = true;
+};
+
 template <class Port>
 class Cells {
  public:
@@ -119,16 +143,21 @@ class Cells {
         ring_bytes_(rings == 1 ? 0 : static_cast<std::size_t>(cells) * cell_stride(bytes)),
         stride_(cell_stride(bytes)),
         bytes_(bytes),
-        cells_(static_cast<std::uint64_t>(cells)),
+        turns_(cells),
+        half_(cells / 2),
         ranks_(setup.size()),
         rank_(setup.rank),
         members_(setup.members),
         credit_(credit),
-        stores_(piece_stores(setup.shape, setup.rank)) {}
+        stores_(piece_stores(setup.shape, setup.rank)) {
+    for (int r = 0; r < ranks_; ++r) stores_to_.push_back(piece_stores(setup.shape, rank_, r));
+  }
 
   std::size_t bytes() const { return bytes_; }
   /// How pieces that all others read are best stored into cells.
   Stores stores() const { return stores_; }
+  /// The same of one that a single rank reads.
+  Stores stores(int to) const { return stores_to_[static_cast<std::size_t>(to)]; }
 
   /// The payload of this rank's next cell, free to be written. `piece`: its bytes, which all who open or
   /// await it say alike.
@@ -150,7 +179,7 @@ class Cells {
   }
   /// This rank reads nothing more of this step and of those before it.
   void finish(Port& port, std::uint64_t step) {
-    if (credit_ == Credit::implied || (step + 1) % (cells_ / 2) != 0) return;
+    if (credit_ == Credit::implied || half_.cell(step + 1) != 0) return;
     port.signal(finished_[rank_].value.word, step + 1);
   }
   /// Own cell, published before, to be read by its owner.
@@ -159,10 +188,10 @@ class Cells {
  private:
   unsigned char* cell(int writer, std::uint64_t step) const {
     return memory_ + static_cast<std::size_t>(writer) * ring_bytes_ +
-           static_cast<std::size_t>(step % cells_) * stride_;
+           static_cast<std::size_t>(turns_.cell(step)) * stride_;
   }
   Data payload(Port& port, int writer, std::uint64_t step, std::size_t piece) const {
-    return port.shared(cell(writer, step) + payload_at(bytes_, step / cells_, piece));
+    return port.shared(cell(writer, step) + payload_at(bytes_, turns_.turn(step), piece));
   }
   CellHead* head_of(int writer, std::uint64_t step) const {
     return reinterpret_cast<CellHead*>(cell(writer, step));
@@ -173,17 +202,18 @@ class Cells {
   // Steps below cells are free from the start. Acknowledgements come in multiples of cells/2, so the largest
   // that is certain to come before step t is opened is at least t - cells + 1.
   void wait_for_credit(Port& port, std::uint64_t step) {
-    if (step < cells_) {
-      free_until_ = cells_;
+    if (step < turns_.cells()) {
+      free_until_ = turns_.cells();
       return;
     }
     std::uint64_t least = UINT64_MAX;
     for (int r = 0; r < ranks_; ++r) {
       if (r == rank_) continue;
-      const std::uint64_t seen = port.wait(finished_[r].value.word, at_least(step - cells_ + 1), hint(r));
+      const std::uint64_t seen =
+          port.wait(finished_[r].value.word, at_least(step - turns_.cells() + 1), hint(r));
       if (seen < least) least = seen;
     }
-    free_until_ = least == UINT64_MAX ? UINT64_MAX : least + cells_;
+    free_until_ = least == UINT64_MAX ? UINT64_MAX : least + turns_.cells();
   }
 
   Strided<CounterLine>* finished_;
@@ -191,12 +221,14 @@ class Cells {
   std::size_t ring_bytes_;
   std::size_t stride_;
   std::size_t bytes_;
-  std::uint64_t cells_;
+  Turns turns_;
+  Turns half_;
   int ranks_;
   int rank_;
   const int* members_;
   Credit credit_;
   Stores stores_;
+  AlignedVector<Stores> stores_to_;
   std::uint64_t free_until_ = 0;
 };
 

@@ -38,6 +38,8 @@ constexpr const char* seldom = "large pieces, so that ranks that share a CPU are
 
 AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
   const bool sharing = shape.oversubscribed() || shape.crowded();
+  // Long rings for the others: among more ranks they would be of few cells.
+  const bool pair = shape.size() == 2 && !sharing;
   switch (facts.operation) {
     case Operation::broadcast:
       if (sharing)
@@ -64,10 +66,19 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                              {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
     case Operation::gather:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
-      return by_size(facts, {{0, "mailbox", "nobody but the root waits"}, {8 << 20, "single-copy", single}});
+      if (!pair)
+        return by_size(facts,
+                       {{0, "mailbox", "nobody but the root waits"}, {8 << 20, "single-copy", single}});
+      return by_size(facts, {{0, "mailbox", "nobody but the root waits"},
+                             {24 << 10, "mailbox:cell=262144:cells=8", rotating},
+                             {8 << 20, "single-copy", single}});
     case Operation::scatter:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
+      if (!pair)
+        return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
+                               {8 << 20, "single-copy", single}});
       return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
+                             {24 << 10, "mailbox:cell=65536:cells=32", rotating},
                              {8 << 20, "single-copy", single}});
     case Operation::allgather:
       if (sharing)
@@ -89,9 +100,13 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating},
                              {128 << 10, "one-shot:cell=262144:cells=8", rotating}});
     case Operation::scan:
-      return by_size(facts, {{0, "one-shot", "no rank waits for a later one"}});
+      if (!pair) return by_size(facts, {{0, "one-shot", "no rank waits for a later one"}});
+      return by_size(facts, {{0, "one-shot", "no rank waits for a later one"},
+                             {24 << 10, "one-shot:cell=65536:cells=32", rotating}});
     case Operation::reduce_scatter:
-      return by_size(facts, {{0, "one-shot", "one exchange"}});
+      if (!pair) return by_size(facts, {{0, "one-shot", "one exchange"}});
+      return by_size(
+          facts, {{0, "one-shot", "one exchange"}, {128 << 10, "one-shot:part=65536:cells=32", rotating}});
     case Operation::barrier:
       break;
   }

@@ -93,11 +93,13 @@ std::size_t Family::footprint(const AlgorithmSpec& spec, const Shape& shape) con
 }
 
 AlgorithmSpec Family::fitting(const AlgorithmSpec& spec, const Shape& shape, std::size_t most) const {
-  AlgorithmSpec smaller = spec;
-  // Fewer of them first: a ring that is shorter than the caches is slower, smaller pieces are slower still.
+  AlgorithmSpec smaller = effective(spec, shape);
+  // Fewer of them first: a ring that is shorter than the caches is slower, smaller pieces are slower still. A
+  // halving that changes nothing may be followed by one that does, where the algorithm itself takes no more.
   for (const char* const name : {"cells", "pieces", "cell", "chunk", "piece", "part"}) {
+    AlgorithmSpec tried = smaller;
     while (footprint(smaller, shape) > most) {
-      AlgorithmSpec next = smaller;
+      AlgorithmSpec next = tried;
       const auto found =
           std::find_if(next.values.begin(), next.values.end(),
                        [&](const std::pair<std::string, std::string>& value) { return value.first == name; });
@@ -108,8 +110,9 @@ AlgorithmSpec Family::fitting(const AlgorithmSpec& spec, const Shape& shape, std
       } catch (const ArgumentError&) {
         break;  // below what the algorithm takes
       }
-      if (footprint(next, shape) >= footprint(smaller, shape)) break;
-      smaller = std::move(next);
+      if (next == tried) break;
+      tried = std::move(next);
+      if (footprint(tried, shape) < footprint(smaller, shape)) smaller = tried;
     }
   }
   return smaller;

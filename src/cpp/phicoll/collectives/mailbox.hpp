@@ -35,7 +35,7 @@ inline std::size_t mailbox_footprint(int ranks, int cells, std::size_t bytes) {
 /// more than `most` bytes.
 inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, std::size_t most) {
   const auto fits = [&] { return mailbox_footprint(ranks, cells, static_cast<std::size_t>(bytes)) <= most; };
-  while (cells > least_cells && !fits()) cells /= 2;
+  while (cells > least_cells && !fits()) cells = cells / 2 > least_cells ? cells / 2 : least_cells;
   while (bytes > max_element_bytes && !fits())
     bytes = bytes / 2 < max_element_bytes ? max_element_bytes : bytes / 2;
 }
@@ -49,7 +49,7 @@ class Mailbox {
         head_(mailbox_read_words(cells)),
         stride_(cell_stride(bytes)),
         bytes_(bytes),
-        cells_(static_cast<std::uint64_t>(cells)),
+        turns_(cells),
         rank_(setup.rank),
         members_(setup.members),
         last_(static_cast<std::size_t>(cells), 0) {
@@ -69,7 +69,7 @@ class Mailbox {
   /// The payload of this rank's message m, free to be written. Messages of a call are opened in rising order.
   /// `piece`: its bytes, which its reader says alike.
   Data open(Port& port, std::uint64_t m, std::size_t piece) {
-    const std::uint64_t i = (first_ + m) % cells_;
+    const std::uint64_t i = turns_.cell(first_ + m);
     std::uint64_t& last = last_[static_cast<std::size_t>(i)];
     // Equal, as numbers begin again after 2^32 calls.
     if (last != 0) port.wait(*read_word(rank_, i), equal(last));
@@ -77,20 +77,20 @@ class Mailbox {
     return payload(port, rank_, m, piece);
   }
   void send(Port& port, std::uint64_t m, std::uint64_t tag) {
-    auto* const head = reinterpret_cast<CellHead*>(cell(rank_, (first_ + m) % cells_));
+    auto* const head = reinterpret_cast<CellHead*>(cell(rank_, turns_.cell(first_ + m)));
     port.store_relaxed(head->tag, tag);
     port.signal(head->sequence, number(m));
   }
   /// The payload of `from`'s message m. The sender's call has to have the same tag.
   Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece) {
-    auto* const head = reinterpret_cast<CellHead*>(cell(from, (first_ + m) % cells_));
+    auto* const head = reinterpret_cast<CellHead*>(cell(from, turns_.cell(first_ + m)));
     port.wait(head->sequence, equal(number(m)), members_ == nullptr ? from : members_[from]);
     if (__builtin_expect(port.load_relaxed(head->tag) != tag, 0)) port.wait(head->tag, equal(tag));
     return payload(port, from, m, piece);
   }
   /// This rank, its reader, is through with it.
   void finish(Port& port, int from, std::uint64_t m) {
-    port.signal(*read_word(from, (first_ + m) % cells_), number(m));
+    port.signal(*read_word(from, turns_.cell(first_ + m)), number(m));
   }
 
  private:
@@ -106,7 +106,8 @@ class Mailbox {
   }
 
   Data payload(Port& port, int owner, std::uint64_t m, std::size_t piece) const {
-    return port.shared(cell(owner, (first_ + m) % cells_) + payload_at(bytes_, (first_ + m) / cells_, piece));
+    return port.shared(cell(owner, turns_.cell(first_ + m)) +
+                       payload_at(bytes_, turns_.turn(first_ + m), piece));
   }
 
   unsigned char* memory_;
@@ -114,7 +115,7 @@ class Mailbox {
   std::size_t head_;
   std::size_t stride_;
   std::size_t bytes_;
-  std::uint64_t cells_;
+  Turns turns_;
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
   int rank_;

@@ -45,12 +45,14 @@ class Words {
         rank_(setup.rank),
         members_(setup.members) {}
 
-  void publish(Port& port, Data from, std::size_t bytes, std::uint64_t tag) {
+  /// Returns the word: who loads its own from the line again takes that away from a peer that stores there.
+  std::uint64_t publish(Port& port, Data from, std::size_t bytes, std::uint64_t tag) {
     ++sequence_;
     const std::uint64_t value = read_value(port, from, bytes);
     NumberedWord* const own = word(rank_);
     port.store_relaxed(own->value, value);
     port.signal(own->sequence, (sequence_ << 16) | tag);
+    return value;
   }
   /// Of the exchange that this rank published last, if the peer's call has the same tag.
   std::uint64_t take(Port& port, int rank, std::uint64_t tag) {

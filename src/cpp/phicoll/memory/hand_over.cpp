@@ -42,7 +42,7 @@ std::uint32_t cycles_from_memory() {
     arch::evict_line(&line);
     least = std::min(least, cycles_of([&line] { (void)line.word; }));
   }
-  return least;
+  return std::max<std::uint32_t>(least, 1);
 }
 
 std::uint32_t middle(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
@@ -51,15 +51,17 @@ std::uint32_t middle(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
 
 }  // namespace
 
+/// Ranks begin with the next one each, so that two seldom look at the same line.
 bool HandOver::next_peer(const Control& control, int rank) {
   const int ranks = control.ranks();
-  for (int i = 0; i < ranks; ++i) {
-    peer_ = (peer_ + 1) % ranks;
-    if (peer_ == rank || control.same_cpu(peer_, rank)) continue;
-    std::fill(std::begin(seen_), std::end(seen_), 0);
+  const int last = peer_ == any_rank ? rank : peer_;
+  for (int i = 1; i <= ranks; ++i) {
+    const int next = (last + i) % ranks;
+    if (next == rank || control.same_cpu(next, rank)) continue;
+    if (next != peer_) std::fill(std::begin(seen_), std::end(seen_), 0);
+    peer_ = next;
     return true;
   }
-  peer_ = any_rank;
   return false;
 }
 

@@ -159,8 +159,10 @@ class NativePort {
     wake(&line);
   }
 
+  /// Always inline: as a function it gets its condition through the stack, which takes longer than the line
+  /// that is awaited is late.
   template <class T>
-  T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
+  [[gnu::always_inline]] T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
     T seen = word.atomic().load(std::memory_order_acquire);
     if (__builtin_expect(condition(seen), 1)) return seen;
     // The answer that is on its way is awaited in place. Two ranks whose flags share a line hand the line

@@ -61,8 +61,8 @@ struct OneShotAllgather : DataAlgorithm {
    private:
     void words(Port& port, const Call& call, std::size_t most) {
       if (most == 0) return;
-      words_.publish(port, call.send, call.count, call.tag);
-      keep_own(port, call, 0, call.count, Stores::cached);
+      const std::uint64_t own = words_.publish(port, call.send, call.count, call.tag);
+      write_value(port, call.receive + call.block_at(rank_), own, call.count);
       for (const int r : order_) {
         const std::uint64_t theirs = words_.take(port, r, call.tag);
         write_value(port, call.receive + call.block_at(r), theirs, call.block_count(r));

@@ -48,7 +48,7 @@ struct HierarchicalAllreduce : DataAlgorithm {
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    while (p.pieces > 2 && footprint(p, shape) > std::size_t{16} << 20) p.pieces /= 2;
+    while (p.pieces > 2 && footprint(p, shape) > std::size_t{16} << 20) p.pieces = std::max(2, p.pieces / 2);
     while (p.piece > max_element_bytes && footprint(p, shape) > std::size_t{16} << 20)
       p.piece = std::max(p.piece / 2, max_element_bytes + 0);
   }

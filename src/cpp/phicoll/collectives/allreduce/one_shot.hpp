@@ -65,12 +65,13 @@ struct OneShotAllreduce : DataAlgorithm {
    private:
     void word(Port& port, const Call& call) {
       if (call.count == 0) return;
-      words_.publish(port, call.send, call.bytes(), call.tag);
+      const std::uint64_t own = words_.publish(port, call.send, call.bytes(), call.tag);
+      const auto word_of = [&](int r) { return r == rank_ ? own : words_.take(port, r, call.tag); };
       if (order_.sharing())
         for (const int r : order_) words_.take(port, r, call.tag);
-      std::uint64_t result = words_.take(port, 0, call.tag);
+      std::uint64_t result = word_of(0);
       for (int r = 1; r < ranks_; ++r) {
-        const std::uint64_t operand = words_.take(port, r, call.tag);
+        const std::uint64_t operand = word_of(r);
         call.op.kernel(call.op.context, &result, &result, &operand, call.count);
       }
       write_value(port, call.receive, result, call.bytes());

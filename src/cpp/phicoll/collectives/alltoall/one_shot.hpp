@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/peer_order.hpp"
@@ -52,9 +51,7 @@ struct OneShotAlltoall : DataAlgorithm {
                  static_cast<std::size_t>(p.cell), Credit::implied),
           order_(setup),
           rank_(setup.rank),
-          ranks_(setup.size()) {
-      for (int r = 0; r < ranks_; ++r) stores_.push_back(piece_stores(setup.shape, rank_, r));
-    }
+          ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
       if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) return word(port, call);
@@ -69,7 +66,8 @@ struct OneShotAlltoall : DataAlgorithm {
       if (call.count == 0) return;
       const int other = 1 - rank_;
       words_.publish(port, call.send + call.send_block_at(other), call.count, call.tag);
-      port.move(call.receive + call.block_at(rank_), call.send + call.send_block_at(rank_), call.count);
+      const std::uint64_t own = read_value(port, call.send + call.send_block_at(rank_), call.count);
+      write_value(port, call.receive + call.block_at(rank_), own, call.count);
       const std::uint64_t theirs = words_.take(port, other, call.tag);
       write_value(port, call.receive + call.block_at(other), theirs, call.count);
     }
@@ -80,7 +78,7 @@ struct OneShotAlltoall : DataAlgorithm {
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_)
           port.move(cell + static_cast<std::size_t>(r) * bytes, call.send + (call.send_block_at(r) + at),
-                    bytes, stores_[static_cast<std::size_t>(r)]);
+                    bytes, cells_.stores(r));
       cells_.publish(port, step, call.tag);
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
                 bytes, stores);
@@ -93,7 +91,6 @@ struct OneShotAlltoall : DataAlgorithm {
     Words<Port> words_;
     Cells<Port> cells_;
     PeerOrder order_;
-    AlignedVector<Stores> stores_;  // for each rank
     std::uint64_t steps_ = 0;
     int rank_;
     int ranks_;

@@ -43,7 +43,7 @@ struct HierarchicalBroadcast : DataAlgorithm {
     return ring;
   }
   static void limit(Parameters& p, const Shape& shape) {
-    while (p.pieces > 2 && footprint(p, shape) > std::size_t{16} << 20) p.pieces /= 2;
+    while (p.pieces > 2 && footprint(p, shape) > std::size_t{16} << 20) p.pieces = std::max(2, p.pieces / 2);
     while (p.piece > 64 && footprint(p, shape) > std::size_t{16} << 20) p.piece /= 2;
   }
   /// The leaders' ring, then the rings of the parts.

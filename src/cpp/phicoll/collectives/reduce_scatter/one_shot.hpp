@@ -65,7 +65,8 @@ struct OneShotReduceScatter : DataAlgorithm {
       const std::size_t all = cells_.bytes() / call.op.element_bytes;  // elements of all blocks together
       const std::size_t part = all / static_cast<std::size_t>(ranks_);
       if (part != 0)
-        for (std::size_t at = 0; at < most; at += part) exchange(port, call, at, part, 0, ranks_, apart);
+        for (std::size_t at = 0; at < most; at += part)
+          exchange(port, call, at, std::min(part, most - at), 0, ranks_, apart);
       else
         for (std::size_t at = 0; at < most; ++at)
           for (int first = 0; first < ranks_; first += static_cast<int>(all))
@@ -88,7 +89,7 @@ struct OneShotReduceScatter : DataAlgorithm {
         if (apart && r == rank_) continue;
         port.move(cell + static_cast<std::size_t>(r - first) * part * size,
                   call.send + (call.block_at(r) + at) * size, piece(call, r, at, part) * size,
-                  cells_.stores());
+                  cells_.stores(r));
       }
       cells_.publish(port, step, call.tag);
       if (order_.sharing())
