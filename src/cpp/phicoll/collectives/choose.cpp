@@ -86,7 +86,7 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                        {{0, "one-shot", "one exchange"}, {16 << 10, "one-shot:cell=262144:cells=2", seldom}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating},
-                             {128 << 10, "one-shot:cell=262144:cells=8", rotating}});
+                             {128 << 10, "one-shot:cell=262144:cells=4", rotating}});
     case Operation::alltoall:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
       if (sharing)
@@ -98,7 +98,7 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                                 "single-copy", single}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating},
-                             {128 << 10, "one-shot:cell=262144:cells=8", rotating}});
+                             {128 << 10, "one-shot:cell=262144:cells=4", rotating}});
     case Operation::scan:
       if (!pair) return by_size(facts, {{0, "one-shot", "no rank waits for a later one"}});
       return by_size(facts, {{0, "one-shot", "no rank waits for a later one"},
