@@ -55,7 +55,7 @@ struct OneShotAlltoall : DataAlgorithm {
 
     void operator()(Port& port, const Call& call) {
       if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) return word(port, call);
-      const std::size_t part = cells_.bytes() / static_cast<std::size_t>(ranks_);
+      const std::size_t part = cells_.bytes() / others();
       for (std::size_t at = 0; at < call.count; at += part)
         exchange(port, call, at, std::min(part, call.count - at), exchanged_stores(ranks_, call.count));
     }
@@ -71,21 +71,25 @@ struct OneShotAlltoall : DataAlgorithm {
       const std::uint64_t theirs = words_.take(port, other, call.tag);
       write_value(port, call.receive + call.block_at(other), theirs, call.count);
     }
+    std::size_t others() const { return ranks_ > 1 ? static_cast<std::size_t>(ranks_ - 1) : 1; }
+    // A rank's cell has a place for each other rank, in their order.
+    static std::size_t place(int writer, int reader) {
+      return static_cast<std::size_t>(reader < writer ? reader : reader - 1);
+    }
     void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes, Stores stores) {
       const std::uint64_t step = steps_++;
-      const std::size_t all = bytes * static_cast<std::size_t>(ranks_);
+      const std::size_t all = bytes * others();
       const Data cell = cells_.open(port, step, all);
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_)
-          port.move(cell + static_cast<std::size_t>(r) * bytes, call.send + (call.send_block_at(r) + at),
-                    bytes, cells_.stores(r));
+          port.move(cell + place(rank_, r) * bytes, call.send + (call.send_block_at(r) + at), bytes,
+                    cells_.stores(r));
       cells_.publish(port, step, call.tag);
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
                 bytes, stores);
       for (const int r : order_)
         port.move(call.receive + (call.block_at(r) + at),
-                  cells_.await(port, r, step, call.tag, all) + static_cast<std::size_t>(rank_) * bytes, bytes,
-                  stores);
+                  cells_.await(port, r, step, call.tag, all) + place(r, rank_) * bytes, bytes, stores);
     }
 
     Words<Port> words_;
