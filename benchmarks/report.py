@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ from verdicts import (
 )
 
 HAND = "phicoll:hand-pair"
+#: A table of more compositions shows those alone that are slower, or not resolved.
+MOST_CONSISTENT = 200
 SAMPLES_FILE, CLAIMS_FILE = "collectives.jsonl", "claims.jsonl"
 
 
@@ -90,7 +93,7 @@ def index_parts(
         "all rows. copy: time of the copy probe between the ranks' own memories over phicoll's; heap: the same with "
         f"all buffers in shared memory. Seed {settings.seed}, up to {settings.launches} x {settings.rounds} rounds"
         + (f" in {settings.minutes:g} minutes" if settings.minutes else "")
-        + f", {done} samples.",
+        + f", {done} samples. Rounds that were reached, the median over the points: {rounds_reached(taken)}.",
     ]
     if settings.ended:
         parts.append(f"**The run was {settings.ended}: this is what it had until then.**")
@@ -104,7 +107,7 @@ def index_parts(
         + geomean_table(rows, len(settings.cpus)),
     ]
     if found := states(taken):
-        parts.append("## Near and far\n\n" + states_part(found, len(settings.cpus)))
+        parts.append("## Near and far\n\n" + states_part(found, len(settings.cpus), settings.points))
     if by_hand := versus(taken, "phicoll", HAND):
         parts.append("## Two ranks, 8 bytes, against a loop written by hand\n\n" + hand_table(by_hand))
     if at_limits:
@@ -118,6 +121,17 @@ def index_parts(
     return [*parts, *left_out(settings, taken, compared)]
 
 
+def rounds_reached(taken: Taken) -> str:
+    """ "16 with 2 ranks, 5 with 4": of phicoll's own samples."""
+    found: dict[int, list[int]] = {}
+    for point, by in taken.ns.items():
+        found.setdefault(point.ranks, []).append(len(by.get("phicoll", ())))
+    return (
+        ", ".join(f"{statistics.median(n):g} with {ranks} ranks" for ranks, n in sorted(found.items()))
+        or "none"
+    )
+
+
 def summary(rows: list[Row], at_limits: list[Row]) -> str:
     met = {row.point for row in at_limits if at_limit(row).rstrip("?") == "met"}
     excused = sum(row.verdict.rstrip("?") in ("slower", "unresolved") and row.point in met for row in rows)
@@ -127,7 +141,7 @@ def summary(rows: list[Row], at_limits: list[Row]) -> str:
     )
 
 
-def states_part(found: list[State], crowded_from: int) -> str:
+def states_part(found: list[State], crowded_from: int, points: list[Point] | None = None) -> str:
     near, far = found
     text = [
         f"The machine was in two states: a line between the ranks' CPUs took {near.line_ns:.3g} ns (near, "
@@ -135,7 +149,7 @@ def states_part(found: list[State], crowded_from: int) -> str:
         "wide as they are apart; here each for itself."
     ]
     for state in found:
-        rows = rows_of(state.taken)
+        rows = [row for row in rows_of(state.taken, points=points) if row.ratio is not None]
         text.append(
             f"### {state.name.capitalize()}\n\n{in_words(row.verdict for row in rows)}\n\n"
             + geomean_table(rows, crowded_from)
@@ -158,6 +172,9 @@ def consistency(taken: Taken) -> str:
     )
     if missing and rows:
         text += f" Without samples of all parts: {', '.join(sorted(missing))}."
+    if len(rows) > MOST_CONSISTENT:
+        rows = [row for row in rows if row.verdict.rstrip("?") != "not slower"]
+        text += " Those that are not slower are left out here."
     return text + ("\n\n" + composition_table(rows) if rows else "")
 
 
