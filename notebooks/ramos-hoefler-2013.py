@@ -156,7 +156,7 @@ line_costs = {
     }
     for label, model in models.items()
 }
-display(pd.DataFrame(line_costs).round(1).fillna("undetermined"))
+display(pd.DataFrame(line_costs).round(1).astype(object).fillna("undetermined"))
 note("Table 1.5b", "ns; the host's are measured here.")
 
 # %% [markdown]
