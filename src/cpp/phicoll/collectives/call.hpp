@@ -47,6 +47,14 @@ struct Call {
   const std::size_t* send_displacements = nullptr;
 
   std::size_t bytes() const { return op.element_bytes != 0 ? count * op.element_bytes : count; }
+  /// Whether a rank's own operand is still in `send` when operands are combined in rank order into `receive`.
+  /// In place, what the first ranks have given is written over it before its turn comes.
+  bool keeps_operand(int rank) const { return rank < 2 || send != receive; }
+  /// How many of a reduction's elements a piece of so many bytes takes: all of them without a division, which
+  /// takes long beside a small call.
+  std::size_t elements_within(std::size_t piece) const {
+    return __builtin_expect(bytes() <= piece, 1) ? count : piece / op.element_bytes;
+  }
   /// Of block i of the side that `counts` describes, in bytes (elements for reduce_scatter).
   std::size_t block_count(int i) const { return counts != nullptr ? counts[i] : count; }
   std::size_t block_at(int i) const {

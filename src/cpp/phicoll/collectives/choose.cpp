@@ -61,6 +61,10 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                     {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
         if (family(facts.operation).fits(few.spec, shape, facts)) return few;
       }
+      if (pair)
+        return by_size(facts, {{0, "one-shot", "one exchange"},
+                               {6 << 10, "one-shot:cell=65536:cells=32", rotating},
+                               {96 << 10, "sliced:chunk=262144:cells=8", sliced}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
                              {2 << 10, "sliced:chunk=16384:cells=128", sliced},
                              {128 << 10, "sliced:chunk=262144:cells=8", sliced}});

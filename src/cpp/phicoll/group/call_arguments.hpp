@@ -20,18 +20,28 @@ inline Data data_at(const void* pointer) {
   return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
 }
 
-inline std::size_t bytes_of(std::size_t count, const Operator& op) {
+/// Whether `each` times `times` (below 2^31) fits into memory. A division takes as long as all else of a
+/// small call that is not waiting, so it is left to large ones.
+inline bool fits_in_memory(std::size_t each, std::size_t times) {
+  return __builtin_expect(each <= UINT32_MAX, 1) || each <= SIZE_MAX / 2 / times;
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_elements(std::size_t count, const Operator& op) {
   if (op.kernel == nullptr || op.element_bytes == 0 || op.element_bytes > max_element_bytes)
     throw ArgumentError("op", "an operator on elements of " + std::to_string(op.element_bytes) + " bytes",
                         "a kernel and elements of 1.." + std::to_string(max_element_bytes) + " bytes");
-  if (count > SIZE_MAX / 2 / op.element_bytes)
-    throw ArgumentError("count", std::to_string(count), "what fits into memory");
+  throw ArgumentError("count", std::to_string(count), "what fits into memory");
+}
+
+inline std::size_t bytes_of(std::size_t count, const Operator& op) {
+  const bool usable = op.kernel != nullptr && op.element_bytes - 1u < std::uint32_t{max_element_bytes};
+  if (__builtin_expect(!usable || !fits_in_memory(count, op.element_bytes), 0)) refuse_elements(count, op);
   return count * op.element_bytes;
 }
 
 /// Of a block for each rank.
 inline std::size_t blocks_of(std::size_t bytes, int ranks) {
-  if (bytes > SIZE_MAX / 2 / static_cast<std::size_t>(ranks))
+  if (__builtin_expect(!fits_in_memory(bytes, static_cast<std::size_t>(ranks)), 0))
     throw ArgumentError("bytes", std::to_string(bytes), "blocks that fit into memory together");
   return bytes * static_cast<std::size_t>(ranks);
 }

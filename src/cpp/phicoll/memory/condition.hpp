@@ -17,7 +17,8 @@ struct Condition {
   T mask;
 
   /// With a constant `kind` (every use in an algorithm) this folds to one compare.
-  bool operator()(T seen) const {
+  /// Always inline, so that a wait knows the kind: see NativePort::wait.
+  [[gnu::always_inline]] bool operator()(T seen) const {
     switch (kind) {
       case ConditionKind::equal:
         return seen == value;

@@ -110,7 +110,7 @@ struct HierarchicalAllreduce : DataAlgorithm {
 
     void operator()(Port& port, const Call& call) {
       const std::size_t size = call.op.element_bytes;
-      const std::size_t most = piece_ / size;
+      const std::size_t most = call.elements_within(piece_);
       Call piece = call;
       piece.root = 0;
       // A piece's operands go up before the result of the piece in front of it comes down, on all but the

@@ -57,7 +57,7 @@ struct OneShotAllreduce : DataAlgorithm {
       if (ranks_ == 1 && call.send != call.receive) port.move(call.receive, call.send, call.bytes());
       if (ranks_ == 1) return;
       if (call.bytes() <= sizeof(std::uint64_t)) return word(port, call);
-      const std::size_t most = cells_.bytes() / size;
+      const std::size_t most = call.elements_within(cells_.bytes());
       for (std::size_t at = 0; at < call.count; at += most)
         piece(port, call, at * size, std::min(most, call.count - at));
     }
@@ -82,13 +82,18 @@ struct OneShotAllreduce : DataAlgorithm {
       const std::size_t bytes = count * call.op.element_bytes;
       port.move(cells_.open(port, step, bytes), call.send + at, bytes, cells_.stores());
       cells_.publish(port, step, call.tag);
-      // From here on the own operand is in the cell, so the result may overwrite it in place.
       if (order_.sharing())
         for (const int r : order_) cells_.await(port, r, step, call.tag, bytes);
+      // The own operand is read where the caller has it, if it can be: its cell's lines are on their way to
+      // the peers, and stores to them not yet done.
+      const bool kept = call.keeps_operand(rank_);
+      const auto operand = [&](int r) {
+        return r == rank_ && kept ? call.send + at : cells_.await(port, r, step, call.tag, bytes);
+      };
       const Data result = call.receive + at;
-      Data left = cells_.await(port, 0, step, call.tag, bytes);
+      Data left = operand(0);
       for (int r = 1; r < ranks_; ++r) {
-        port.combine(call.op, result, left, cells_.await(port, r, step, call.tag, bytes), count);
+        port.combine(call.op, result, left, operand(r), count);
         left = result;
       }
     }

@@ -62,7 +62,7 @@ struct SlicedAllreduce : DataAlgorithm {
         if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
         return;
       }
-      const std::size_t most = cells_.bytes() / call.op.element_bytes;
+      const std::size_t most = call.elements_within(cells_.bytes());
       if (call.count == 0) return;
       publish(port, call, 0, std::min(most, call.count), steps_);
       for (std::size_t at = 0; at < call.count; at += most, steps_ += 2) {
@@ -107,19 +107,18 @@ struct SlicedAllreduce : DataAlgorithm {
       for (const int r : order_) operand(r);
       const Data cell = cells_.open(port, step + 1, count * size);
       const Data result = call.receive + (at + first) * size;
-      // In place the result would overwrite the own operand before it is needed.
-      const bool in_place = call.send == call.receive;
-      const Data to = in_place ? cell : result;
+      const bool kept = call.keeps_operand(rank_);
+      const Data to = kept ? result : cell;
       if (mine != 0) {
         Data left = operand(0);
         for (int r = 1; r < ranks_; ++r) {
           port.combine(call.op, to, left, operand(r), mine);
           left = to;
         }
-        if (!in_place) port.move(cell, result, mine * size, cells_.stores());
+        if (kept) port.move(cell, result, mine * size, cells_.stores());
       }
       cells_.publish(port, step + 1, call.tag);
-      if (mine != 0 && in_place) port.move(result, cell, mine * size);
+      if (mine != 0 && !kept) port.move(result, cell, mine * size);
     }
 
     void take(Port& port, const Call& call, std::size_t at, std::size_t count, std::uint64_t step) {

@@ -51,13 +51,13 @@ struct OneShotAlltoall : DataAlgorithm {
                  static_cast<std::size_t>(p.cell), Credit::implied),
           order_(setup),
           rank_(setup.rank),
-          ranks_(setup.size()) {}
+          ranks_(setup.size()),
+          part_(cells_.bytes() / others()) {}
 
     void operator()(Port& port, const Call& call) {
       if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) return word(port, call);
-      const std::size_t part = cells_.bytes() / others();
-      for (std::size_t at = 0; at < call.count; at += part)
-        exchange(port, call, at, std::min(part, call.count - at), exchanged_stores(ranks_, call.count));
+      for (std::size_t at = 0; at < call.count; at += part_)
+        exchange(port, call, at, std::min(part_, call.count - at), exchanged_stores(ranks_, call.count));
     }
 
    private:
@@ -98,6 +98,7 @@ struct OneShotAlltoall : DataAlgorithm {
     std::uint64_t steps_ = 0;
     int rank_;
     int ranks_;
+    std::size_t part_;  // of a block, in a cell
   };
 };
 

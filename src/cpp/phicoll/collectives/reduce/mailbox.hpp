@@ -45,7 +45,7 @@ struct MailboxReduce : DataAlgorithm {
 
     void operator()(Port& port, const Call& call) {
       const std::size_t size = call.op.element_bytes;
-      const std::size_t most = mailbox_.bytes() / size;
+      const std::size_t most = call.elements_within(mailbox_.bytes());
       if (ranks_ == 1) {
         if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
         return;

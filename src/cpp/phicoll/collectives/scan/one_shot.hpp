@@ -49,7 +49,7 @@ struct OneShotScan : DataAlgorithm {
 
     void operator()(Port& port, const Call& call) {
       const std::size_t size = call.op.element_bytes;
-      const std::size_t most = cells_.bytes() / size;
+      const std::size_t most = call.elements_within(cells_.bytes());
       for (std::size_t at = 0; at < call.count; at += most)
         piece(port, call, at * size, std::min(most, call.count - at));
     }
@@ -58,14 +58,13 @@ struct OneShotScan : DataAlgorithm {
     void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {
       const std::uint64_t step = steps_++;
       const std::size_t bytes = count * call.op.element_bytes;
-      // In place the result of the ranks in front overwrites the own operand before that is needed.
-      const bool in_place = call.send == call.receive;
+      const bool kept = call.keeps_operand(rank_);
       Data own = call.send + at;
-      if (!last_ || (in_place && !call.exclusive)) {
+      if (!last_ || (!kept && !call.exclusive)) {
         const Data cell = cells_.open(port, step, bytes);
         port.move(cell, own, bytes, last_ ? Stores::cached : cells_.stores());
         if (!last_) cells_.publish(port, step, call.tag);
-        if (in_place && rank_ != 0) own = cell;
+        if (!kept) own = cell;
       }
       const Data result = call.receive + at;
       if (order_.sharing())
