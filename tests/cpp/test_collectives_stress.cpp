@@ -260,8 +260,8 @@ void run(ThreadGroup& group, const Subject& subject, unsigned exposable) {
 
 class Delayed : public ::testing::TestWithParam<Subject> {};
 INSTANTIATE_TEST_SUITE_P(Algorithms, Delayed,
-                         ::testing::Values(Subject{Operation::broadcast, "ring:cell=64:cells=2"},
-                                           Subject{Operation::broadcast, "ring:cell=64:cells=3"},
+                         ::testing::Values(Subject{Operation::broadcast, "ring:cell=64:cells=2:slots=2"},
+                                           Subject{Operation::broadcast, "ring:cell=64:cells=3:slots=5"},
                                            Subject{Operation::broadcast, "single-copy:piece=4096"},
                                            Subject{Operation::reduce, "mailbox:cell=256:cells=2"},
                                            Subject{Operation::reduce, "mailbox:cell=256:cells=3"},

@@ -33,6 +33,7 @@ constexpr const char* single = "from here on the bytes cross between the CPUs on
 constexpr const char* sliced = "each rank combines a part, all take all parts";
 constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
 constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
+constexpr const char* ahead = "many cells, so that ranks that share a CPU are far ahead before they wait";
 
 }  // namespace
 
@@ -43,13 +44,17 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
   switch (facts.operation) {
     case Operation::broadcast:
       if (sharing)
-        return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
+        return by_size(facts, {{0, "ring:cell=960:cells=4096", ahead},
+                               {3 << 10, "ring", "the root is never held up by a slower rank"},
                                {32 << 10, "ring:cell=65536:cells=32",
                                 "ranks that share a CPU find a piece in its cache"}});
       return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
                              {32 << 10, "ring:cell=65536:cells=64", rotating},
                              {512 << 10, "ring:cell=262144:cells=16", rotating}});
     case Operation::reduce:
+      if (sharing)
+        return by_size(facts, {{0, "mailbox:cell=960:cells=1024", ahead},
+                               {1 << 10, "mailbox", "nobody but the root waits"}});
       return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
     case Operation::allreduce:
       // Ranks pinned to a few CPUs: with 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4
@@ -70,6 +75,11 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                              {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
     case Operation::gather:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
+      if (sharing)
+        return by_size(facts, {{0, "mailbox:cell=960:cells=1024", ahead},
+                               {1 << 10, "mailbox", "nobody but the root waits"},
+                               {32 << 10, "mailbox:cell=65536:cells=8", seldom},
+                               {8 << 20, "single-copy", single}});
       if (!pair)
         return by_size(facts,
                        {{0, "mailbox", "nobody but the root waits"}, {8 << 20, "single-copy", single}});
@@ -78,6 +88,12 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                              {8 << 20, "single-copy", single}});
     case Operation::scatter:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
+      if (sharing)
+        return by_size(facts, {{0, "mailbox:cell=960:cells=1024", ahead},
+                               {1 << 10, "mailbox:cell=4096:cells=1024", ahead},
+                               {6 << 10, "mailbox", "the root is never held up by a slower rank"},
+                               {48 << 10, "mailbox:cell=65536:cells=64", seldom},
+                               {8 << 20, "single-copy", single}});
       if (!pair)
         return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
                                {8 << 20, "single-copy", single}});
@@ -98,12 +114,16 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
         return by_size(facts, {{0, "one-shot", "one exchange"},
                                {2 << 10, "one-shot:cell=65536:cells=8", seldom},
                                {16 << 10, "one-shot:cell=262144:cells=2", seldom},
+                               {48 << 10, "one-shot:cell=524288:cells=2", seldom},
                                {(std::size_t{32} << 20) / static_cast<std::size_t>(shape.size()),
                                 "single-copy", single}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating},
                              {128 << 10, "one-shot:cell=262144:cells=4", rotating}});
     case Operation::scan:
+      if (sharing)
+        return by_size(facts, {{0, "one-shot:cell=960:cells=1024", ahead},
+                               {1 << 10, "one-shot", "no rank waits for a later one"}});
       if (!pair) return by_size(facts, {{0, "one-shot", "no rank waits for a later one"}});
       return by_size(facts, {{0, "one-shot", "no rank waits for a later one"},
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating}});

@@ -52,7 +52,7 @@ struct OneShotAlltoall : DataAlgorithm {
           order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()),
-          part_(cells_.bytes() / others()) {}
+          part_(whole_lines(cells_.bytes() / others())) {}
 
     void operator()(Port& port, const Call& call) {
       if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) return word(port, call);
@@ -70,6 +70,9 @@ struct OneShotAlltoall : DataAlgorithm {
       write_value(port, call.receive + call.block_at(rank_), own, call.count);
       const std::uint64_t theirs = words_.take(port, other, call.tag);
       write_value(port, call.receive + call.block_at(other), theirs, call.count);
+    }
+    static std::size_t whole_lines(std::size_t bytes) {
+      return bytes > arch::line_bytes ? bytes / arch::line_bytes * arch::line_bytes : bytes;
     }
     std::size_t others() const { return ranks_ > 1 ? static_cast<std::size_t>(ranks_ - 1) : 1; }
     // A rank's cell has a place for each other rank, in their order.

@@ -17,6 +17,7 @@ struct RingBroadcast : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
     int cells = 128;
+    int slots = 1024;
   };
 
   static AlgorithmFacts facts() {
@@ -28,20 +29,23 @@ struct RingBroadcast : DataAlgorithm {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, 64, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 4096, "pieces that the root may be ahead of the slowest rank");
+    visitor.integer("slots", p.slots, 2, 4096, "the same of messages of at most 8 bytes");
   }
-
-  static constexpr int slots = 64;
 
   struct Slot {
     Word<std::uint64_t> sequence;
     Word<std::uint64_t> value;
   };
 
-  static std::size_t slots_bytes(int ranks) {
-    return slots * sizeof(Slot) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
+  static std::size_t slots_bytes(const Parameters& p) {
+    return (static_cast<std::size_t>(p.slots) * sizeof(Slot) + arch::stride_bytes - 1) / arch::stride_bytes *
+           arch::stride_bytes;
+  }
+  static std::size_t cells_at(const Parameters& p, int ranks) {
+    return slots_bytes(p) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return slots_bytes(shape.size()) + cells_footprint(p, shape.size());
+    return cells_at(p, shape.size()) + cells_footprint(p, shape.size());
   }
   static std::size_t cells_footprint(const Parameters& p, int ranks) {
     return phicoll::cells_footprint(ranks, 1, p.cells, static_cast<std::size_t>(p.cell));
@@ -52,8 +56,10 @@ struct RingBroadcast : DataAlgorithm {
    public:
     Rank(const Parameters& p, const Setup& setup)
         : slots_(setup.at<Slot>(0)),
-          finished_(setup.at<Strided<CounterLine>>(slots * sizeof(Slot))),
-          cells_(setup, slots_bytes(setup.size()), 1, p.cells, static_cast<std::size_t>(p.cell),
+          finished_(setup.at<Strided<CounterLine>>(slots_bytes(p))),
+          turns_(p.slots),
+          half_(p.slots / 2),
+          cells_(setup, cells_at(p, setup.size()), 1, p.cells, static_cast<std::size_t>(p.cell),
                  Credit::acknowledged),
           rank_(setup.rank),
           members_(setup.members),
@@ -70,14 +76,13 @@ struct RingBroadcast : DataAlgorithm {
    private:
     int hint(int rank) const { return members_ == nullptr ? rank : members_[rank]; }
 
-    // A slot is one message: its value, then the message's number plus one and
-    // the call's tag with release in the same line. It
-    // is written again `slots` messages later, when all ranks have said that they are past its half of the
-    // ring.
+    // A slot is one message: its value, then the message's number plus one and the call's tag with release in
+    // the same line. It is written again `slots` messages later, when all ranks have said (release, acquired
+    // by who writes) that they are past it; they say so every slots/2 messages.
     void small(Port& port, const Call& call) {
       const std::uint64_t message = messages_++;
       const std::uint64_t number = ((message + 1) << 16) | call.tag;
-      Slot& slot = slots_[message % slots];
+      Slot& slot = slots_[turns_.cell(message)];
       if (rank_ == call.root) {
         if (message >= free_until_) wait_for_slots(port, message);
         const std::uint64_t value = read_value(port, call.receive, call.count);
@@ -88,10 +93,11 @@ struct RingBroadcast : DataAlgorithm {
         const std::uint64_t value = port.load_relaxed(slot.value);
         write_value(port, call.receive, value, call.count);
       }
-      if ((message + 1) % (slots / 2) == 0) port.signal(finished_[rank_].value.word, message + 1);
+      if (half_.cell(message + 1) == 0) port.signal(finished_[rank_].value.word, message + 1);
     }
 
     void wait_for_slots(Port& port, std::uint64_t message) {
+      const std::uint64_t slots = turns_.cells();
       std::uint64_t least = slots;
       if (message >= slots) {
         least = UINT64_MAX;
@@ -120,6 +126,8 @@ struct RingBroadcast : DataAlgorithm {
 
     Slot* slots_;
     Strided<CounterLine>* finished_;
+    Turns turns_;
+    Turns half_;
     Cells<Port> cells_;
     std::uint64_t messages_ = 0;
     std::uint64_t free_until_ = 0;
