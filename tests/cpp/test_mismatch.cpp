@@ -149,6 +149,30 @@ TEST(Mismatch, OfASplitAndABarrierInAPart) {
                   {"rank 1 called split as call 1", "called barrier"});
 }
 
+// The root's part in a call is done long before the others'; it finds the mismatch when it waits itself, for
+// room or in another call, hundreds of calls later.
+TEST(Mismatch, OfARootThatIsFarAhead) {
+  for (const int calls : {40, 9000})
+    for (const bool scatters : {false, true}) {
+      SCOPED_TRACE(std::to_string(calls) + (scatters ? " scatters" : " broadcasts"));
+      expect_mismatch(3, 2,
+                      [=](Communicator& all) {
+                        std::vector<char> few(2000), many(6000);
+                        for (int i = 1; i <= calls; ++i) {
+                          const std::size_t bytes = i == 5 && all.rank() == 2 ? 2000 : 64;
+                          if (scatters)
+                            all.scatter(many.data(), few.data(), bytes, 0);
+                          else
+                            all.broadcast(few.data(), bytes, 0);
+                        }
+                        all.barrier();
+                      },
+                      {std::string("rank 2 called ") + (scatters ? "scatter" : "broadcast") +
+                           "(root 0, 2000 bytes) as call ",
+                       "(root 0, 64 bytes)"});
+    }
+}
+
 // A rank may be late by any time, and ranks may be many calls apart: none of that is a mismatch.
 TEST(Mismatch, IsNotSeenWhereCallsFit) {
   const auto program = [](Communicator& all) {

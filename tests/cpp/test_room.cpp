@@ -116,18 +116,42 @@ TEST(Room, WhoWasUsedLongestAgoEndsAndNoMoreThanHaveTo) {
 }
 
 TEST(Room, WhatAutoTakesIsNeverLargerThanWhatItMayTake) {
-  constexpr std::size_t most = std::size_t{1} << 20;
-  for (const int ranks : {2, 3, 4, 8, 16})
-    for (int o = 1; o < operations; ++o)
-      for (std::size_t bytes = 8; bytes <= std::size_t{16} << 20; bytes *= 2) {
-        CallFacts facts;
-        facts.operation = static_cast<Operation>(o);
-        facts.bytes = bytes;
-        const Shape shape = Shape::unknown(ranks);
-        const AlgorithmSpec spec = automatic_choice(shape, facts, most).spec;
-        EXPECT_LE(family(facts.operation).footprint(spec, shape), most)
-            << to_string(facts.operation) << " of " << bytes << " bytes, " << ranks
-            << " ranks: " << spec.text();
+  for (const bool crowded : {false, true})
+    for (const int ranks : {2, 3, 4, 8, 16, 64, 1024})
+      for (int o = 1; o < operations; ++o)
+        for (std::size_t bytes = 8; bytes <= std::size_t{16} << 20; bytes *= 2) {
+          const std::size_t most = std::size_t{ranks > 16 ? 33u : 1u} << 20;
+          CallFacts facts;
+          facts.operation = static_cast<Operation>(o);
+          facts.bytes = bytes;
+          const Shape shape = Shape::unknown(ranks, crowded);
+          const AlgorithmSpec spec = automatic_choice(shape, facts, most).spec;
+          EXPECT_LE(family(facts.operation).footprint(spec, shape), most)
+              << to_string(facts.operation) << " of " << bytes << " bytes, " << ranks
+              << (crowded ? " crowded" : "") << " ranks: " << spec.text();
+        }
+}
+
+// Ranges of sizes follow each other, and no ring grows without bound where memory is not limited.
+TEST(Room, AChoiceHoldsForTheSizesThatItSays) {
+  for (const bool crowded : {false, true})
+    for (const int ranks : {1, 2, 4, 5, 8, 33, 300, 1024})
+      for (int o = 1; o < operations; ++o) {
+        const Shape shape = Shape::unknown(ranks, crowded);
+        std::size_t next = 0;
+        for (CallFacts facts; facts.bytes <= std::size_t{64} << 20; facts.bytes = next) {
+          facts.operation = static_cast<Operation>(o);
+          const AlgorithmChoice choice = automatic_choice(shape, facts);
+          const Family& all = family(facts.operation);
+          SCOPED_TRACE(std::string(to_string(facts.operation)) + " of " + std::to_string(facts.bytes) +
+                       " bytes, " + std::to_string(ranks) + (crowded ? " crowded" : "") +
+                       " ranks: " + choice.spec.text());
+          EXPECT_EQ(choice.least, facts.bytes);
+          ASSERT_GE(choice.most, facts.bytes);
+          EXPECT_LE(all.footprint(choice.spec, shape), std::size_t{33} << 20);
+          if (choice.most == SIZE_MAX) break;
+          next = choice.most + 1;
+        }
       }
 }
 

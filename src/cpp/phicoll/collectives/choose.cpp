@@ -44,7 +44,7 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
   switch (facts.operation) {
     case Operation::broadcast:
       if (sharing)
-        return by_size(facts, {{0, "ring:cell=960:cells=4096", ahead},
+        return by_size(facts, {{0, "ring:cell=960:cells=2048", ahead},
                                {3 << 10, "ring", "the root is never held up by a slower rank"},
                                {32 << 10, "ring:cell=65536:cells=32",
                                 "ranks that share a CPU find a piece in its cache"}});
@@ -53,8 +53,8 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                              {512 << 10, "ring:cell=262144:cells=16", rotating}});
     case Operation::reduce:
       if (sharing)
-        return by_size(facts, {{0, "mailbox:cell=960:cells=1024", ahead},
-                               {1 << 10, "mailbox", "nobody but the root waits"}});
+        return by_size(
+            facts, {{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", "nobody but the root waits"}});
       return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
     case Operation::allreduce:
       // Ranks pinned to a few CPUs: with 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4
@@ -76,8 +76,8 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
     case Operation::gather:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
       if (sharing)
-        return by_size(facts, {{0, "mailbox:cell=960:cells=1024", ahead},
-                               {1 << 10, "mailbox", "nobody but the root waits"},
+        return by_size(facts, {{0, "mailbox:cell=960:cells=256", ahead},
+                               {961, "mailbox", "nobody but the root waits"},
                                {32 << 10, "mailbox:cell=65536:cells=8", seldom},
                                {8 << 20, "single-copy", single}});
       if (!pair)
@@ -88,11 +88,11 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                              {8 << 20, "single-copy", single}});
     case Operation::scatter:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
-      if (sharing)
+      // Each rank has a ring, of a cell for each other one at least.
+      if (sharing && shape.size() <= 32)
         return by_size(facts, {{0, "mailbox:cell=960:cells=1024", ahead},
-                               {1 << 10, "mailbox:cell=4096:cells=1024", ahead},
+                               {961, "mailbox:cell=4096:cells=1024", ahead},
                                {6 << 10, "mailbox", "the root is never held up by a slower rank"},
-                               {48 << 10, "mailbox:cell=65536:cells=64", seldom},
                                {8 << 20, "single-copy", single}});
       if (!pair)
         return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
@@ -110,20 +110,22 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
     case Operation::alltoall:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
       if (sharing)
-        // A rank's cell holds a part of each block, so with many ranks large blocks come in many pieces.
-        return by_size(facts, {{0, "one-shot", "one exchange"},
-                               {2 << 10, "one-shot:cell=65536:cells=8", seldom},
-                               {16 << 10, "one-shot:cell=262144:cells=2", seldom},
-                               {48 << 10, "one-shot:cell=524288:cells=2", seldom},
-                               {(std::size_t{32} << 20) / static_cast<std::size_t>(shape.size()),
-                                "single-copy", single}});
+        // A rank's cell holds a part of each block, so with many ranks large blocks come in many pieces. The
+        // largest cells of which a few ranks have two each.
+        return by_size(
+            facts,
+            {{0, "one-shot", "one exchange"},
+             {2 << 10, "one-shot:cell=65536:cells=8", seldom},
+             {16 << 10, shape.size() <= 4 ? "one-shot:cell=524288:cells=2" : "one-shot:cell=262144:cells=2",
+              seldom},
+             {(std::size_t{32} << 20) / static_cast<std::size_t>(shape.size()), "single-copy", single}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating},
                              {128 << 10, "one-shot:cell=262144:cells=4", rotating}});
     case Operation::scan:
       if (sharing)
-        return by_size(facts, {{0, "one-shot:cell=960:cells=1024", ahead},
-                               {1 << 10, "one-shot", "no rank waits for a later one"}});
+        return by_size(facts, {{0, "one-shot:cell=960:cells=256", ahead},
+                               {961, "one-shot", "no rank waits for a later one"}});
       if (!pair) return by_size(facts, {{0, "one-shot", "no rank waits for a later one"}});
       return by_size(facts, {{0, "one-shot", "no rank waits for a later one"},
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating}});

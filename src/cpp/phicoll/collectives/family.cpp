@@ -96,7 +96,7 @@ AlgorithmSpec Family::fitting(const AlgorithmSpec& spec, const Shape& shape, std
   AlgorithmSpec smaller = effective(spec, shape);
   // Fewer of them first: a ring that is shorter than the caches is slower, smaller pieces are slower still. A
   // halving that changes nothing may be followed by one that does, where the algorithm itself takes no more.
-  for (const char* const name : {"cells", "pieces", "cell", "chunk", "piece", "part"}) {
+  for (const char* const name : {"cells", "slots", "pieces", "cell", "chunk", "piece", "part"}) {
     AlgorithmSpec tried = smaller;
     while (footprint(smaller, shape) > most) {
       AlgorithmSpec next = tried;

@@ -82,7 +82,7 @@ struct Inside {
 inline void Communicator::run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm) {
   const SignatureWord signature = CallSignature::of(facts, call);
   call.tag = CallSignature::tag(signature);
-  const data_call::Inside inside(board_, rank_, ++calls_, signature);
+  const data_call::Inside inside(board_, rank_, calls_.begin(signature), signature);
   // A rank that only tells others may never wait, and would go on in a broken group. Looked at behind the
   // note: see Collectives::leave_half_done.
   std::atomic_signal_fence(std::memory_order_seq_cst);

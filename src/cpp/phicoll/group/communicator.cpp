@@ -81,7 +81,7 @@ Communicator::~Communicator() {
   const bool unwinding = std::uncaught_exception();
   if (memory_.block != nullptr) {
     // The last one gives the memory back: the others do not look at it any more.
-    if (memory_.control->leave(rank_, calls_, unwinding)) try {
+    if (memory_.control->leave(rank_, calls_.begun(), unwinding)) try {
         heap_.give_back(memory_.block);
       } catch (const Error&) {
         // The group is broken, and somebody died with the heap in its hands: nobody will use it again.
@@ -89,12 +89,12 @@ Communicator::~Communicator() {
   } else if (!unwinding) {
     // A rank that unwinds breaks the group with the reason that its exception gives; only an orderly end is a
     // leave.
-    memory_.control->leave(rank_, calls_);
+    memory_.control->leave(rank_, calls_.begun());
   }
 }
 
 void Communicator::sync() {
-  ++calls_;
+  calls_.begin();
   sync_(port_);
 }
 

@@ -47,7 +47,7 @@ class Barrier {
   /// No rank leaves its n-th wait before every rank has entered its n-th. Throws BrokenGroupError,
   /// TimeoutError.
   void wait() {
-    ++*calls_;
+    calls_->begin();
     (*algorithm_)(port_);
   }
   const AlgorithmSpec& spec() const { return spec_; }
@@ -57,7 +57,7 @@ class Barrier {
   Barrier(Communicator& owner, const AlgorithmSpec& spec, const std::size_t* place);
   void release();
 
-  std::uint64_t* calls_ = nullptr;
+  CallHistory* calls_ = nullptr;
   std::unique_ptr<AnyBarrier<NativePort>> algorithm_;
   NativePort port_;
   Communicator* owner_ = nullptr;
@@ -86,7 +86,7 @@ class alignas(arch::stride_bytes) Communicator {
   /// Blocks until every rank of the group has called it; by `auto` unless select_barrier chose. Collective.
   void barrier() {
     if (__builtin_expect(enter_ == nullptr, 0)) select_barrier(parse_barrier("auto"));
-    ++calls_;
+    calls_.begin();
     enter_(*entered_, barrier_port_);
   }
   /// What barrier() uses from now on. Collective. Throws as parse_barrier, and ResourceError over the memory
@@ -196,7 +196,7 @@ class alignas(arch::stride_bytes) Communicator {
   Control& control() { return *memory_.control; }
 
   /// Collective calls that this rank has begun.
-  std::uint64_t calls() const { return calls_; }
+  std::uint64_t calls() const { return calls_.begun(); }
 
  private:
   friend class Barrier;
@@ -226,7 +226,7 @@ class alignas(arch::stride_bytes) Communicator {
   // What barrier() touches, side by side.
   AnyBarrier<NativePort>::Enter enter_ = nullptr;
   AnyBarrier<NativePort>* entered_ = nullptr;
-  std::uint64_t calls_ = 0;
+  CallHistory calls_;
   NativePort barrier_port_;
   CallBoard* board_;  // null: calls are not noted
 

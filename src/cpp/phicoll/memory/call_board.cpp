@@ -4,6 +4,7 @@
 
 namespace phicoll {
 
+constexpr std::uint64_t CallHistory::remembered;
 constexpr unsigned CallBoard::remembered;
 constexpr unsigned CallBoard::a_line;
 constexpr std::uint64_t CallBoard::is_done;
@@ -31,39 +32,41 @@ bool CallBoard::read(int rank, std::uint64_t call, SignatureWord* signature) con
   return number(entry.call.atomic().load(std::memory_order_relaxed)) == call;
 }
 
-bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found) const {
-  bool any = false;
-  for (unsigned slot = 0; slot < remembered; ++slot) {
-    const std::uint64_t call =
-        number(calls_of(rank).last[slot].call.atomic().load(std::memory_order_relaxed));
-    if (call == 0 || (any && call >= found->call)) continue;
-    SignatureWord own = 0;
-    SignatureWord theirs = 0;
-    if (!read(rank, call, &own)) continue;
-    int alike = 1;
-    int other = -1;
-    SignatureWord of_other = 0;
-    int like_other = 0;
-    for (int r = 0; r < ranks; ++r) {
-      if (r == rank || !read(r, call, &theirs)) continue;
-      if (theirs == own) {
-        ++alike;
-      } else if (other < 0) {
-        other = r;
-        of_other = theirs;
-        like_other = 1;
-      } else if (theirs == of_other) {
-        ++like_other;
-      }
+bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const CallHistory* history) const {
+  const auto own_of = [&](std::uint64_t call, SignatureWord* own) {
+    return read(rank, call, own) || (history != nullptr && history->find(call, own));
+  };
+  std::uint64_t call = 0;
+  int other = -1;
+  SignatureWord own = 0;
+  SignatureWord of_other = 0;
+  for (int r = 0; r < ranks; ++r)
+    for (unsigned slot = 0; r != rank && slot < remembered; ++slot) {
+      const std::uint64_t noted =
+          number(calls_of(r).last[slot].call.atomic().load(std::memory_order_relaxed));
+      SignatureWord mine = 0;
+      SignatureWord theirs = 0;
+      if (noted == 0 || (call != 0 && noted >= call)) continue;
+      if (!own_of(noted, &mine) || !read(r, noted, &theirs) || mine == theirs) continue;
+      call = noted;
+      other = r;
+      own = mine;
+      of_other = theirs;
     }
-    if (other < 0) continue;
-    any = true;
-    // Most ranks are right; of two the lower one is.
-    const bool own_is_wrong = alike < like_other || (alike == like_other && rank > other);
-    *found = own_is_wrong ? CallMismatch{rank, other, call, own, of_other}
-                          : CallMismatch{other, rank, call, of_other, own};
+  if (other < 0) return false;
+  int alike = 1;
+  int like_other = 0;
+  for (int r = 0; r < ranks; ++r) {
+    SignatureWord theirs = 0;
+    if (r == rank || !read(r, call, &theirs)) continue;
+    alike += theirs == own ? 1 : 0;
+    like_other += theirs == of_other ? 1 : 0;
   }
-  return any;
+  // Most ranks are right; of two the lower one is.
+  const bool own_is_wrong = alike < like_other || (alike == like_other && rank > other);
+  *found = own_is_wrong ? CallMismatch{rank, other, call, own, of_other}
+                        : CallMismatch{other, rank, call, of_other, own};
+  return true;
 }
 
 std::string CallBoard::describe(const CallMismatch& mismatch, int rank, int other) {

@@ -6,9 +6,15 @@
 // Every rank keeps its last calls in lines of its own. A data collective notes its call when it begins (three
 // stores into a line that nobody reads meanwhile); a barrier is noted only by a rank that waits in it for
 // long, and only such a rank reads what the others have noted.
+//
+// A root whose part in a call is done may be thousands of calls ahead of a rank that waits in it for ever.
+// Its lines hold that call no more, but the waiting rank's do: the root finds it when it waits itself, as
+// each rank remembers more of its own calls in memory of its own (CallHistory).
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "phicoll/memory/word.hpp"
@@ -26,6 +32,41 @@ struct CallMismatch {
   std::uint64_t call;
   SignatureWord of_rank;
   SignatureWord of_other;
+};
+
+/// What one rank has called. In its own memory, for itself.
+class CallHistory {
+ public:
+  /// At least as many as a rank may be ahead of another: rings have no more cells.
+  static constexpr std::uint64_t remembered = 4096;
+
+  CallHistory() : noted_(static_cast<Noted*>(std::calloc(remembered, sizeof(Noted)))) {}
+
+  /// Collective calls begun so far; they are counted from 1.
+  std::uint64_t begun() const { return begun_; }
+  /// Begins a call that is not remembered (a barrier, which nobody leaves ahead of others), or one that is.
+  std::uint64_t begin() { return ++begun_; }
+  std::uint64_t begin(SignatureWord signature) {
+    ++begun_;
+    if (noted_ != nullptr) noted_[begun_ % remembered] = Noted{begun_, signature};
+    return begun_;
+  }
+  bool find(std::uint64_t call, SignatureWord* signature) const {
+    if (noted_ == nullptr || noted_[call % remembered].call != call) return false;
+    *signature = noted_[call % remembered].signature;
+    return true;
+  }
+
+ private:
+  struct Noted {
+    std::uint64_t call;
+    SignatureWord signature;
+  };
+  struct Freed {
+    void operator()(Noted* memory) const { std::free(memory); }
+  };
+  std::uint64_t begun_ = 0;
+  std::unique_ptr<Noted[], Freed> noted_;  // null where there was no memory; pages come with their use
 };
 
 /// In shared memory, valid when zeroed: a stride of 128 bytes for each rank.
@@ -65,8 +106,9 @@ class CallBoard {
     if (number(calls_of(rank).last[call % remembered].call.atomic().load(std::memory_order_relaxed)) != call)
       note(rank, call, 0);
   }
-  /// Compares what `rank` has noted with what all others have: the earliest call in which two differ.
-  bool find_mismatch(int rank, int ranks, CallMismatch* found) const;
+  /// Compares what `rank` has noted, and what its `history` holds, with what all others have noted: the
+  /// earliest call in which they differ.
+  bool find_mismatch(int rank, int ranks, CallMismatch* found, const CallHistory* history = nullptr) const;
   /// In words, with the ranks named as `rank` and `other`.
   static std::string describe(const CallMismatch& mismatch, int rank, int other);
 

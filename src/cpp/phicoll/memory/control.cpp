@@ -98,13 +98,13 @@ void Control::check_left(std::uint64_t call, bool waited_long) {
   }
 }
 
-void Control::check_calls(int rank, std::uint64_t call, bool compare) {
-  CallBoard* const calls = board();
-  if (calls == nullptr) return;
-  calls->note_barrier(rank, call);
+void Control::check_calls(int rank, const CallHistory& calls, bool compare) {
+  CallBoard* const noted = board();
+  if (noted == nullptr) return;
+  noted->note_barrier(rank, calls.begun());
   CallMismatch mismatch;
-  if (!compare || !calls->find_mismatch(rank, ranks_, &mismatch)) return;
-  const std::string reason = calls->describe(mismatch, root_rank(mismatch.rank), root_rank(mismatch.other));
+  if (!compare || !noted->find_mismatch(rank, ranks_, &mismatch, &calls)) return;
+  const std::string reason = noted->describe(mismatch, root_rank(mismatch.rank), root_rank(mismatch.other));
   break_group(mismatch.rank, reason.c_str());
 }
 

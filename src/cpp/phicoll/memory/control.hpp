@@ -79,7 +79,7 @@ class alignas(arch::stride_bytes) Control {
   }
   /// Notes the call that `rank` waits in as a barrier unless it was noted as something else. Then, with
   /// `compare`, breaks the group if a rank's call is not the same as `rank`'s call of the same number.
-  void check_calls(int rank, std::uint64_t call, bool compare);
+  void check_calls(int rank, const CallHistory& calls, bool compare);
 
   /// The process of a rank, for copies between processes.
   void set_pid(int rank, std::int32_t pid) { pids_[rank] = pid; }

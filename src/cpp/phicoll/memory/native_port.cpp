@@ -181,7 +181,7 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
   const std::int64_t now = os::now_ns();
   if (patience.started_ns == 0) patience.started_ns = patience.compared_ns = now;
   if (calls_ != nullptr) {
-    control_->check_left(*calls_, now - patience.started_ns > exception_ns);
+    control_->check_left(calls_->begun(), now - patience.started_ns > exception_ns);
     // Reading what the others note takes their lines from them: only who waits long does it, now and then.
     // First it notes a barrier, so that ranks which wait in the same one count as many when calls are
     // compared.

@@ -66,10 +66,10 @@ void set_interrupt_hook(InterruptHook hook);
 
 class NativePort {
  public:
-  /// `calls` counts the collective calls that this rank has begun; it tells a wait that cannot end (a peer
-  /// left before this call) from one that will. Without `hand_over`, which takes `calls`, all data is stored
-  /// by ordinary stores.
-  NativePort(Control& control, int rank, WaitPolicy wait, const std::uint64_t* calls = nullptr,
+  /// `calls`: the collective calls that this rank has begun; their number tells a wait that cannot end (a
+  /// peer left before this call) from one that will. Without `hand_over`, which takes `calls`, all data is
+  /// stored by ordinary stores.
+  NativePort(Control& control, int rank, WaitPolicy wait, const CallHistory* calls = nullptr,
              HandOver* hand_over = nullptr)
       : control_(&control),
         calls_(calls),
@@ -229,7 +229,7 @@ class NativePort {
     if (__builtin_expect(stores == Stores::streaming, 0) ||
         (arch::hand_over_bytes != SIZE_MAX && stores == Stores::handed_over &&
          bytes >= arch::hand_over_bytes &&  // the first is known to the compiler
-         hand_over_ != nullptr && hand_over_->past_caches(bytes, *control_, rank_, *calls_)))
+         hand_over_ != nullptr && hand_over_->past_caches(bytes, *control_, rank_, calls_->begun())))
       arch::copy_streaming(to.at, from.at, bytes);
     else
       __builtin_memcpy(to.at, from.at, bytes);
@@ -330,7 +330,7 @@ class NativePort {
   void check_alive(Patience& patience, bool in_call) const;
 
   Control* control_;
-  const std::uint64_t* calls_;
+  const CallHistory* calls_;
   HandOver* hand_over_;
   int rank_;
   WaitPolicy wait_;

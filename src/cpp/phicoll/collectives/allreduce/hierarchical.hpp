@@ -67,6 +67,7 @@ struct HierarchicalAllreduce : DataAlgorithm {
   }
   static RingBroadcast::Parameters down(const Parameters& p) {
     RingBroadcast::Parameters down;
+    down.slots = 64;  // in each part
     down.cell = p.piece;
     down.cells = p.pieces;
     return down;

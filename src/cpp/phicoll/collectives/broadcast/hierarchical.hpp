@@ -38,6 +38,7 @@ struct HierarchicalBroadcast : DataAlgorithm {
 
   static RingBroadcast::Parameters ring(const Parameters& p) {
     RingBroadcast::Parameters ring;
+    ring.slots = 64;  // in each part
     ring.cell = p.piece;
     ring.cells = p.pieces;
     return ring;
