@@ -199,6 +199,11 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
             "## Took no part\n\nWho does not answer in time is out from that size on, with that number of ranks.\n\n"
             + out_table(taken)
         )
+    if seldom := asked_once(taken):
+        parts.append(
+            "Not asked again after a launch's first round, as they took twenty times the best MPI's time there: "
+            + ", ".join(f"{name} at {count} points" for name, count in seldom.items())
+        )
     if compared.dropped or compared.failed or compared.wrong:
         parts.append("Of the papers' statements:\n\n" + out_table(compared))
     if notes := [*taken.notes, *(f"{note} (the papers' statements)" for note in compared.notes)]:
@@ -216,6 +221,16 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
                 + "\n".join(f"- {of}: {', '.join(sizes)}" for of, sizes in by_setting.items())
             )
     return parts
+
+
+def asked_once(taken: Taken) -> dict[str, int]:
+    """At how many points each MPI took part in fewer rounds than phicoll without being out."""
+    found: dict[str, int] = {}
+    for point, by in taken.ns.items():
+        for name, values in by.items():
+            if len(values) < len(by.get("phicoll", {})) // 2 and not taken.is_out(point, name):
+                found[name] = found.get(name, 0) + 1
+    return dict(sorted(found.items()))
 
 
 def machine_rows(settings: Settings, taken: Taken) -> list[list[str]]:

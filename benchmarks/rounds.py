@@ -26,9 +26,9 @@ from points import Point, Taken
 MPI_NAMES = {ours: theirs for theirs, ours in OPERATIONS.items()}
 LEAST_COPY_BYTES = 1 << 16
 SAMPLE_S = 60.0
-#: An MPI that takes so many times the best MPI's time in a launch's first round is not asked there again in the
-#: launch: it is not the best one, and ranks that spin on shared CPUs take most of a run.
-HOPELESS = 10.0
+#: An MPI that takes so many times the best MPI's time in a launch's first round, and more than a sample should take, is
+#: not asked there again in the launch: it is not the best one, and ranks that spin on shared CPUs take most of a run.
+HOPELESS = 20.0
 #: What of the budget a wait that began within it may go beyond its end.
 GRACE = 0.04
 
@@ -178,7 +178,8 @@ class Run:
         self.taken = Taken()
         self.budget, self.calls, self.cap_ms, self.stream = budget, calls, cap_ms, stream
         self.draw = random.Random(seed)
-        self.hopeless: set[tuple[Point, str]] = set()
+        #: Who is not asked again at a point in this launch, and beside whom.
+        self.hopeless: dict[tuple[Point, str], str] = {}
 
     def note(self, record: dict[str, Any]) -> None:
         self.taken.add(record)
@@ -194,22 +195,26 @@ class Run:
     def visit(self, field: Field, point: Point, subjects: Sequence[str], launch: int, turn: int) -> None:
         """One point in one round: the probes, and every subject that still takes part."""
         base = {"point": asdict(point), "launch": launch, "round": turn}
-        playing = [s for s in subjects if not self.taken.is_out(point, s) and (point, s) not in self.hopeless]
+        playing = [s for s in subjects if not self.taken.is_out(point, s)]
+        playing = [s for s in playing if self.hopeless.get((point, s)) not in playing]
         if not playing:
             return
         self.note({**base, "probe": field.probe(point, self.draw.randrange(1 << 32))})
-        others: dict[str, float] = {}
+        others: dict[str, dict[str, Any]] = {}
         for subject in self.draw.sample(playing, len(playing)):
             if self.budget.left() <= 0:
                 raise TimeOverError
             found = field.sample(point, subject, self.draw.randrange(1 << 32), self.calls, self.cap_ms)
             if "ns" not in found:
                 print(f"collectives: {point}: {found['error']}", file=sys.stderr)
-            elif not subject.startswith("phicoll"):
-                others[subject] = found["ns"]
+            elif not subject.startswith("phicoll") and found["ns"] > 0 and found["verified"]:
+                others[subject] = found
             self.note({**base, "subject": subject, **found})
         if turn == 0 and others:
-            self.hopeless |= {(point, s) for s, ns in others.items() if ns > HOPELESS * min(others.values())}
+            best = min(others, key=lambda s: others[s]["ns"])
+            for s, found in others.items():
+                if found["capped"] and found["ns"] > HOPELESS * others[best]["ns"]:
+                    self.hopeless[point, s] = best
 
     def launch(
         self, field: Field, points: Sequence[Point], subjects_of: Callable[[Point], Sequence[str]],

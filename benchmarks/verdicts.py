@@ -89,12 +89,14 @@ def log_ratios(over: dict[Round, float], under: dict[Round, float], rounds: Iter
     return [math.log(over[at] / under[at]) for at in rounds if at in over and at in under]
 
 
-def best_of(by: dict[str, dict[Round, float]], rounds: Sequence[Round]) -> str | None:
-    """The one with the lowest median over these rounds."""
+def best_of(
+    by: dict[str, dict[Round, float]], mine: dict[Round, float], rounds: Sequence[Round]
+) -> str | None:
+    """The one with the lowest median over these rounds, each beside ``mine``: not all took part in each."""
     medians = {
-        name: statistics.median(values[at] for at in rounds if at in values)
+        name: statistics.median(logs)
         for name, values in by.items()
-        if any(at in values for at in rounds)
+        if (logs := log_ratios(values, mine, rounds))
     }
     return min(medians, key=lambda name: medians[name]) if medians else None
 
@@ -116,7 +118,7 @@ def rows_of(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | No
             if not s.startswith("phicoll") and (point, s) not in taken.wrong
         }
         odd, even = split(mine)
-        row.opponent = best_of(others, odd or even)
+        row.opponent = best_of(others, mine, odd or even)
         if row.opponent is not None:
             row.opponent_ns = taken.median(point, row.opponent)
             row.logs = log_ratios(mine, others[row.opponent], even)

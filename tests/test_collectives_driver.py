@@ -53,7 +53,13 @@ class MadeUpPeer:
         if takes > timeout_s:
             self.failed = "no answer"
             raise PeerTimeoutError(f"{self.name}: no answer within {timeout_s:g} s")
-        return {"ns": takes * 1e9, "calls": 4, "capped": False, "verified": True, "effective": "made-up"}
+        return {
+            "ns": takes * 1e9,
+            "calls": 4,
+            "capped": takes > 0.02,
+            "verified": True,
+            "effective": "made-up",
+        }
 
     def probe(self, seed: int, timeout_s: float) -> dict[str, Any]:
         return {"pingpong_ns": 50.0}
@@ -132,18 +138,19 @@ def test_a_job_that_was_killed_is_started_again() -> None:
 
 
 def test_who_cannot_be_the_best_is_asked_once_a_launch() -> None:
-    systems = MadeUpSystems({"slow broadcast 64": 0.2, "slow broadcast 512": 0.05})
+    systems = MadeUpSystems({"slow broadcast 64": 0.3, "slow broadcast 512": 0.1})
     taken = run(systems, points_of(), launches=2)
     at = [size for name, _, size in systems.asked if name == "slow"]
     assert [at.count(size) for size in (8, 64, 512)] == [12, 2, 12]
     assert set(taken.ns[points_of()[1]]["slow"]) == {(0, 0), (1, 0)}
     assert not taken.dropped
     assert rows_of(taken)[1].opponent == "quick"
+    assert report.asked_once(taken) == {"slow": 1}
 
 
 @pytest.mark.parametrize("seconds", [20.0, 60.0, 600.0])
 def test_the_time_is_kept_whatever_the_systems_do(seconds: float) -> None:
-    systems = MadeUpSystems({"quick": 0.4, "slow": 4.9, "phicoll": 0.3}, start_s=1.0)
+    systems = MadeUpSystems({"quick": 0.5, "slow": 4.9, "phicoll": 0.3}, start_s=1.0)
     points = [*points_of(), *points_of("reduce"), *points_of(ranks=4), *points_of(ranks=8)]
     taken = run(systems, points, rounds=1000, launches=2, seconds=seconds)
     assert taken.ended == "the time was over"

@@ -153,24 +153,39 @@ TEST(Mismatch, OfASplitAndABarrierInAPart) {
 // room or in another call, hundreds of calls later.
 TEST(Mismatch, OfARootThatIsFarAhead) {
   for (const int calls : {40, 9000})
-    for (const bool scatters : {false, true}) {
-      SCOPED_TRACE(std::to_string(calls) + (scatters ? " scatters" : " broadcasts"));
-      expect_mismatch(3, 2,
-                      [=](Communicator& all) {
-                        std::vector<char> few(2000), many(6000);
-                        for (int i = 1; i <= calls; ++i) {
-                          const std::size_t bytes = i == 5 && all.rank() == 2 ? 2000 : 64;
-                          if (scatters)
-                            all.scatter(many.data(), few.data(), bytes, 0);
-                          else
-                            all.broadcast(few.data(), bytes, 0);
-                        }
-                        all.barrier();
-                      },
-                      {std::string("rank 2 called ") + (scatters ? "scatter" : "broadcast") +
-                           "(root 0, 2000 bytes) as call ",
-                       "(root 0, 64 bytes)"});
-    }
+    for (const bool scatters : {false, true})
+      for (const int culprit : {0, 2}) {
+        const std::string name = scatters ? "scatter" : "broadcast";
+        SCOPED_TRACE(std::to_string(calls) + " times " + name);
+        const int root = 2 - culprit;
+        const std::string rooted = "(root " + std::to_string(root) + ", ";
+        expect_mismatch(
+            3, culprit,
+            [=](Communicator& all) {
+              std::vector<char> few(2000), many(6000);
+              for (int i = 1; i <= calls; ++i) {
+                const std::size_t bytes = i == 5 && all.rank() == culprit ? 2000 : 64;
+                if (scatters)
+                  all.scatter(many.data(), few.data(), bytes, root);
+                else
+                  all.broadcast(few.data(), bytes, root);
+              }
+              all.barrier();
+            },
+            {"rank " + std::to_string(culprit) + " called " + name + rooted + "2000 bytes) as call ",
+             name + rooted + "64 bytes)"});
+      }
+}
+
+// All others are through with their calls and wait for nobody any more.
+TEST(Mismatch, OfARankThatIsLeftAlone) {
+  expect_mismatch(3, 2,
+                  [](Communicator& all) {
+                    std::vector<char> few(2000);
+                    for (int i = 1; i <= 40; ++i)
+                      all.broadcast(few.data(), i == 5 && all.rank() == 2 ? 2000 : 64, 0);
+                  },
+                  {"waits in call ", "for ranks that have left"});
 }
 
 // A rank may be late by any time, and ranks may be many calls apart: none of that is a mismatch.

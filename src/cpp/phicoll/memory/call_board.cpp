@@ -58,9 +58,14 @@ bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const Ca
   int like_other = 0;
   for (int r = 0; r < ranks; ++r) {
     SignatureWord theirs = 0;
-    if (r == rank || !read(r, call, &theirs)) continue;
-    alike += theirs == own ? 1 : 0;
-    like_other += theirs == of_other ? 1 : 0;
+    if (r == rank) continue;
+    if (read(r, call, &theirs)) {
+      alike += theirs == own ? 1 : 0;
+      like_other += theirs == of_other ? 1 : 0;
+    } else if (number(calls_of(r).last[call % remembered].call.atomic().load(std::memory_order_relaxed)) >
+               call) {
+      ++alike;  // has gone on, like this rank; who waits in the call has not
+    }
   }
   // Most ranks are right; of two the lower one is.
   const bool own_is_wrong = alike < like_other || (alike == like_other && rank > other);

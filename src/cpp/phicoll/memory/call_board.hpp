@@ -37,8 +37,10 @@ struct CallMismatch {
 /// What one rank has called. In its own memory, for itself.
 class CallHistory {
  public:
-  /// At least as many as a rank may be ahead of another: rings have no more cells.
-  static constexpr std::uint64_t remembered = 4096;
+  /// A ring has 4,096 cells at most, so a rank is no further ahead by calls of one algorithm. Calls of
+  /// several, and such as move nothing, add up: who is further ahead is found out when it leaves, if not
+  /// before.
+  static constexpr std::uint64_t remembered = 8192;
 
   CallHistory() : noted_(static_cast<Noted*>(std::calloc(remembered, sizeof(Noted)))) {}
 
@@ -66,7 +68,7 @@ class CallHistory {
     void operator()(Noted* memory) const { std::free(memory); }
   };
   std::uint64_t begun_ = 0;
-  std::unique_ptr<Noted[], Freed> noted_;  // null where there was no memory; pages come with their use
+  std::unique_ptr<Noted[], Freed> noted_;  // null where there was no memory
 };
 
 /// In shared memory, valid when zeroed: a stride of 128 bytes for each rank.

@@ -105,6 +105,11 @@ class alignas(arch::stride_bytes) Control {
   /// may yet become the reason why the group is broken. Returns whether all ranks have left now, and then
   /// nobody but the caller uses this control any more.
   bool leave(int rank, std::uint64_t calls, bool unwinding = false);
+  /// Whether only one rank is left, which asks.
+  bool others_have_left() const {
+    return ranks_ > 1 &&
+           left_.atomic().load(std::memory_order_acquire) == static_cast<std::uint32_t>(ranks_ - 1);
+  }
   bool has_left(int rank) const { return left_after_[rank].atomic().load(std::memory_order_acquire) != 0; }
   /// Breaks the group if a rank left before the call number `call`, which a rank waits in: that wait would
   /// never end. `waited_long`: one that left by an exception counts too.

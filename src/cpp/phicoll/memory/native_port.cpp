@@ -181,7 +181,15 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
   const std::int64_t now = os::now_ns();
   if (patience.started_ns == 0) patience.started_ns = patience.compared_ns = now;
   if (calls_ != nullptr) {
-    control_->check_left(calls_->begun(), now - patience.started_ns > exception_ns);
+    const bool long_ago = now - patience.started_ns > exception_ns;
+    control_->check_left(calls_->begun(), long_ago);
+    // What others stored came before they left: a look after that was seen has seen all that will ever be.
+    if (patience.alone) {
+      const std::string reason = "waits in call " + std::to_string(calls_->begun()) +
+                                 " for ranks that have left: their calls did not fit";
+      control_->break_group(rank_, reason.c_str());
+    }
+    patience.alone = long_ago && control_->others_have_left();
     // Reading what the others note takes their lines from them: only who waits long does it, now and then.
     // First it notes a barrier, so that ranks which wait in the same one count as many when calls are
     // compared.

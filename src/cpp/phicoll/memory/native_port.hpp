@@ -326,6 +326,7 @@ class NativePort {
   struct Patience {
     std::int64_t started_ns = 0;
     std::int64_t compared_ns = 0;  // when calls were compared last
+    bool alone = false;            // all others had left at the last check
   };
   void check_alive(Patience& patience, bool in_call) const;
 

@@ -28,7 +28,7 @@ struct MailboxScatter : DataAlgorithm {
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    limit_mailbox(shape.size(), p.cells, p.cell, 2 * shape.size(), rings_bytes);
+    limit_mailbox(shape.size(), p.cells, p.cell, 2 * shape.size(), rings_most);
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
