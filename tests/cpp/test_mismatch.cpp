@@ -222,6 +222,30 @@ TEST(Mismatch, IsNotSeenWhereCallsFit) {
   fork_and_run(3, small(), program);
 }
 
+TEST(CallHistory, RemembersRunsOfCallsAndNoBarriers) {
+  CallHistory history;
+  SignatureWord found = 0;
+  EXPECT_FALSE(history.find(1, &found));
+  for (int i = 0; i < 100000; ++i) history.begin(7);
+  history.begin();  // call 100,001
+  history.begin(7);
+  history.begin(8);
+  EXPECT_EQ(history.begun(), 100003u);
+  for (const std::uint64_t call : {1, 2, 50000, 100000, 100002}) {
+    EXPECT_TRUE(history.find(call, &found)) << call;
+    EXPECT_EQ(found, 7u) << call;
+  }
+  EXPECT_TRUE(history.find(100003, &found));
+  EXPECT_EQ(found, 8u);
+  for (const std::uint64_t call : {100001, 100004}) EXPECT_FALSE(history.find(call, &found)) << call;
+  // Calls that all differ push the oldest out.
+  for (std::uint64_t i = 1; i <= 2 * CallHistory::remembered; ++i) history.begin(10 + i % 2);
+  const std::uint64_t last = history.begun();
+  EXPECT_TRUE(history.find(last - CallHistory::remembered + 1, &found));
+  EXPECT_EQ(found, 10u + (CallHistory::remembered + 1) % 2);
+  EXPECT_FALSE(history.find(last - CallHistory::remembered, &found));
+}
+
 // Only the last calls are compared, by their full numbers: what an entry held long ago is not this call.
 TEST(Mismatch, OldCallsAreNotComparedWithNewOnes) {
   alignas(arch::stride_bytes) static unsigned char memory[4 * arch::stride_bytes];
