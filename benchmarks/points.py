@@ -83,6 +83,11 @@ class Taken:
                 taken.add(json.loads(line))
         return taken
 
+    def few(self, point: Point, subject: str) -> int:
+        """In how many rounds a system took part there if these are fewer than half of the most of any; else 0."""
+        count, most = len(self.ns[point].get(subject, {})), max(map(len, self.ns[point].values()))
+        return count if 2 * count < most else 0
+
     def add(self, record: dict[str, Any]) -> None:
         if "facts" in record:
             self.facts[record["system"]] = record["facts"]

@@ -11,6 +11,7 @@ from typing import Any
 from as_results import as_results
 from points import Point, Taken, size_text
 from report_figures import figures
+from rounds import HOPELESS
 from states import State, states
 from tables import composition_table, geomean_table, hand_table, limit_table, out_table, ratio_tables, table
 from verdicts import (
@@ -201,7 +202,7 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
         )
     if seldom := asked_once(taken):
         parts.append(
-            "Not asked again after a launch's first round, as they took twenty times the best MPI's time there: "
+            f"Not asked again after a launch's first round, as they took {HOPELESS:g} times the best MPI's time there: "
             + ", ".join(f"{name} at {count} points" for name, count in seldom.items())
         )
     if compared.dropped or compared.failed or compared.wrong:
@@ -224,11 +225,11 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
 
 
 def asked_once(taken: Taken) -> dict[str, int]:
-    """At how many points each MPI took part in fewer rounds than phicoll without being out."""
+    """At how many points each MPI took part in few rounds without being out."""
     found: dict[str, int] = {}
     for point, by in taken.ns.items():
-        for name, values in by.items():
-            if len(values) < len(by.get("phicoll", {})) // 2 and not taken.is_out(point, name):
+        for name in by:
+            if not name.startswith("phicoll") and taken.few(point, name) and not taken.is_out(point, name):
                 found[name] = found.get(name, 0) + 1
     return dict(sorted(found.items()))
 

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from mpi_peers import duration
-from points import Point, Taken, size_text
+from points import Taken, size_text
 from verdicts import LEAST_COPY_SHARE, Row, at_limit, at_most, geomean_speed
 
 HEADLINE = ("broadcast", "reduce", "allreduce", "allgather", "alltoall")
@@ -41,13 +41,6 @@ def plain(value: object) -> str:
     return "-" if value is None else str(value)
 
 
-def few(taken: Taken, point: Point, subject: str) -> str:
-    """In how many rounds a system took part, where these are fewer than half of phicoll's."""
-    by = taken.ns[point]
-    count, most = len(by.get(subject, {})), max(map(len, by.values()))
-    return f" ({count})" if 0 < count < most / 2 else ""
-
-
 def side_by_side(taken: Taken, subjects: Sequence[str], rounds: int) -> str:
     """Medians of all subjects, a line a point; the ratio of the best of ours to the best of theirs."""
     parts: list[str] = []
@@ -67,7 +60,7 @@ def side_by_side(taken: Taken, subjects: Sequence[str], rounds: int) -> str:
                         if (point, s) in taken.wrong
                         else "out"
                         if m is None and taken.is_out(point, s)
-                        else number(m) + few(taken, point, s)
+                        else number(m) + (f" ({few})" if (few := taken.few(point, s)) else "")
                         for s, m in medians.items()
                     ),
                     f"{min(ours) / statistics.median(line.values()):.2f}" if ours and line else "-",

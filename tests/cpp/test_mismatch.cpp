@@ -188,6 +188,19 @@ TEST(Mismatch, OfARankThatIsLeftAlone) {
                   {"waits in call ", "for ranks that have left"});
 }
 
+// A start by time stamp needs no other rank.
+TEST(Mismatch, IsNotSeenByARankThatWaitsForATimeAlone) {
+  ThreadGroup(2, small()).run([](Communicator& all) {
+    if (all.rank() == 1) return;
+    CallHistory calls;
+    const NativePort port(all.control(), 0, all.wait_policy(), &calls);
+    const std::int64_t start = port.ticks();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const std::int64_t ticks = port.ticks() - start;
+    port.wait_until(port.ticks() + 12 * ticks);
+  });
+}
+
 // A rank may be late by any time, and ranks may be many calls apart: none of that is a mismatch.
 TEST(Mismatch, IsNotSeenWhereCallsFit) {
   const auto program = [](Communicator& all) {

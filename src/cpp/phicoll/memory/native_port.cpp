@@ -189,7 +189,7 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
                                  " for ranks that have left: their calls did not fit";
       control_->break_group(rank_, reason.c_str());
     }
-    patience.alone = long_ago && control_->others_have_left();
+    patience.alone = in_call && long_ago && control_->others_have_left();
     // Reading what the others note takes their lines from them: only who waits long does it, now and then.
     // First it notes a barrier, so that ranks which wait in the same one count as many when calls are
     // compared.
