@@ -29,6 +29,9 @@ SAMPLE_S = 60.0
 #: An MPI that takes so many times the best MPI's time in a launch's first round, and more than a sample should take, is
 #: not asked there again in the launch: it is not the best one, and ranks that spin on shared CPUs take most of a run.
 HOPELESS = 20.0
+#: All systems make as many calls at a point as phicoll fits below the cap: of few calls the first ones, for which ranks
+#: come late and which find caches cold, are a part of their time. Who is so many times slower makes fewer.
+SAME_CALLS = 2.0
 #: What of the budget a wait that began within it may go beyond its end.
 GRACE = 0.04
 
@@ -107,19 +110,18 @@ class Field:
     def sample(self, point: Point, subject: str, seed: int, calls: int, cap_ms: float) -> dict[str, Any]:
         """One sample; a system that died is started again for the next one."""
         name, _, algorithm = subject.partition(":")
-        count = calls or calls_for(point)
         timeout_s = self.budget.of_a_wait(self.budget.sample_s)
         try:
             if name == "phicoll":
                 return self.phicoll.run(
-                    point.operation, point.size, count, point.definition, point.buffers,
+                    point.operation, point.size, calls, point.definition, point.buffers,
                     algorithm=algorithm or "auto", cap_ms=cap_ms, seed=seed, timeout_s=timeout_s,
                     **({"type": self.systems.type} if self.systems.type else {}),
                 )  # fmt: skip
             if name not in self.mpis:
                 return {"error": "did not start"}
             found = self.mpis[name].run(
-                MPI_NAMES[point.operation], point.size, count, point.definition, point.buffers,
+                MPI_NAMES[point.operation], point.size, calls, point.definition, point.buffers,
                 cap_ms=cap_ms, seed=seed, offset=64 * (seed % 64), timeout_s=timeout_s,
             )  # fmt: skip
             return {k: found[k] for k in ("ns", "calls", "capped", "verified")}
@@ -178,6 +180,8 @@ class Run:
         self.taken = Taken()
         self.budget, self.calls, self.cap_ms, self.stream = budget, calls, cap_ms, stream
         self.draw = random.Random(seed)
+        #: How many calls a sample has at a point.
+        self.planned: dict[Point, int] = {}
         #: Who is not asked again at a point in this launch, and beside whom.
         self.hopeless: dict[tuple[Point, str], str] = {}
 
@@ -192,6 +196,15 @@ class Run:
             print(f"collectives: {text}", file=sys.stderr)
             self.note({"note": text})
 
+    def plan(self, field: Field, point: Point, subjects: Sequence[str]) -> int:
+        """How many calls a sample has there: found by one of phicoll's, at the first visit."""
+        if point not in self.planned:
+            wanted = self.calls or calls_for(point)
+            subject = next((s for s in subjects if s.startswith("phicoll")), subjects[0])
+            found = field.sample(point, subject, self.draw.randrange(1 << 32), wanted, self.cap_ms)
+            self.planned[point] = found.get("calls", wanted)
+        return self.planned[point]
+
     def visit(self, field: Field, point: Point, subjects: Sequence[str], launch: int, turn: int) -> None:
         """One point in one round: the probes, and every subject that still takes part."""
         base = {"point": asdict(point), "launch": launch, "round": turn}
@@ -199,12 +212,14 @@ class Run:
         playing = [s for s in playing if self.hopeless.get((point, s)) not in playing]
         if not playing:
             return
+        calls = self.plan(field, point, playing)
         self.note({**base, "probe": field.probe(point, self.draw.randrange(1 << 32))})
         others: dict[str, dict[str, Any]] = {}
         for subject in self.draw.sample(playing, len(playing)):
             if self.budget.left() <= 0:
                 raise TimeOverError
-            found = field.sample(point, subject, self.draw.randrange(1 << 32), self.calls, self.cap_ms)
+            seed = self.draw.randrange(1 << 32)
+            found = field.sample(point, subject, seed, calls, SAME_CALLS * self.cap_ms)
             if "ns" not in found:
                 print(f"collectives: {point}: {found['error']}", file=sys.stderr)
             elif not subject.startswith("phicoll") and found["ns"] > 0 and found["verified"]:

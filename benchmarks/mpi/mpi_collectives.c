@@ -191,10 +191,14 @@ static inline Pattern flat(uint64_t call) {
   return p;
 }
 
+typedef struct {
+  int64_t start, ticks;
+} Turns;
+
 /* `calls` turns between two stamps. Small and always inlined where `fresh` and `called` are constants: a turn
  * without writes and calls is empty. */
-static inline __attribute__((always_inline)) double turns_ns(const Work* work, uint64_t calls, int fresh,
-                                                             int called) {
+static inline __attribute__((always_inline)) Turns turns(const Work* work, uint64_t calls, int fresh,
+                                                         int called) {
   void (*const call)(const Work*) = work->operation->call;
   const int64_t start = stamp_before(&stamps);
   for (uint64_t i = 0; i < calls; ++i) {
@@ -202,7 +206,16 @@ static inline __attribute__((always_inline)) double turns_ns(const Work* work, u
     if (called) call(work);
     empty_turn();
   }
-  return stamp_to_ns(&stamps, stamp_after(&stamps) - start);
+  const Turns made = {start, stamp_after(&stamps) - start};
+  return made;
+}
+
+/* What this rank's turns took; where ranks share CPUs, from the first one's start, as then they write one
+ * after the other, with the calls as without. Returns when all ranks' turns are over: who looks at its result
+ * takes time from those that share its CPU. */
+static double turns_ns(Turns made) {
+  const int64_t first = -(int64_t)agree_on_largest(&seat, -(double)made.start);
+  return stamp_to_ns(&stamps, made.ticks + (seat.shares_cpu ? made.start - first : 0));
 }
 
 static void warm_up(const Command* command, const Work* work, int fresh) {
@@ -215,12 +228,11 @@ static void warm_up(const Command* command, const Work* work, int fresh) {
 static void time_loop(const Command* command, const Work* work, int fresh, Report* report) {
   const uint64_t calls = report->calls;
   meet(&seat);
-  report->empty_ns = fresh ? turns_ns(work, calls, 1, 0) : turns_ns(work, calls, 0, 0);
-  meet(&seat);
+  report->empty_ns = turns_ns(fresh ? turns(work, calls, 1, 0) : turns(work, calls, 0, 0));
   warm_up(command, work, fresh);
   /* All start together: a rank that begins earlier would count its waiting for the others. */
   meet(&seat);
-  report->elapsed_ns = fresh ? turns_ns(work, calls, 1, 1) : turns_ns(work, calls, 0, 1);
+  report->elapsed_ns = turns_ns(fresh ? turns(work, calls, 1, 1) : turns(work, calls, 0, 1));
 }
 
 static void time_windows(const Command* command, const Work* work, int fresh, Report* report) {
@@ -267,6 +279,7 @@ static void time_windows(const Command* command, const Work* work, int fresh, Re
     report->exits[i] = stamp_after(&stamps) - start;
   }
   report->calls = i;
+  meet(&seat); /* as behind a loop */
 }
 
 /* Each call alone between two stamps. Where the call isn't a barrier itself, one follows it, untimed. */

@@ -18,12 +18,19 @@ constexpr int least_loop_calls = 16;
 constexpr int most_loop_calls = 8000;
 // Untimed calls after a hand-over: caches, branch predictors and wake-ups settle. The exits of short waiting
 // loops take a processor some thousand calls to learn: 300 timed calls behind 32 others showed 1.25 where
-// 10,000 showed 1.08.
+// 10,000 showed 1.08. Of long calls as many as the MPIs make that are measured beside, as long as these stay
+// below the cap: the first of them finds its memory in no cache, as others were on turn.
 constexpr double warm_aim_ns = 100e3;
 constexpr int most_warmups = 2000;
+constexpr double least_warmups = 3;
 constexpr double jitter_ns = 1000;
 // What one eviction takes at most, as a rule.
 constexpr double evict_line_ns = 200;
+
+std::uint64_t warmups(double estimate_ns, double cap_ns) {
+  const double aim = std::max(warm_aim_ns / estimate_ns, std::min(least_warmups, cap_ns / estimate_ns));
+  return static_cast<std::uint64_t>(std::max(1.0, std::min(aim, 1.0 * most_warmups)));
+}
 
 // Fills in a loop's calls and delays; returns the number of calls that were asked for.
 double plan_loop(const Point& point, const Settings& settings, Step& step) {
@@ -53,6 +60,15 @@ double plan_window(const LiveSet& set, Point& point, const Settings& settings, S
   return settings.window_calls;
 }
 
+// How much earlier than a rank its loop's time begins: where ranks share CPUs, with the first one's, as then
+// they write one after the other, with the calls as without.
+double ahead_ns(const LiveSet& set, const StampClock& clock, int rank, std::uint64_t RankReport::*start) {
+  if (!set.shape.oversubscribed()) return 0;
+  std::uint64_t first = set.workers->report(0).*start;
+  for (int r = 1; r < set.shape.size(); ++r) first = std::min(first, set.workers->report(r).*start);
+  return clock.to_ns(set.workers->report(rank).*start - first);
+}
+
 void add_loop(LiveSet& set, Point& point, const Settings& settings, const StampClock& clock,
               std::uint64_t calls, JsonObject& fields) {
   // A rank that writes little waits for one that writes much: the slowest one's writing is what a call
@@ -60,12 +76,14 @@ void add_loop(LiveSet& set, Point& point, const Settings& settings, const StampC
   const bool data = point.subject.work.moves_data();
   double writing = 0;
   for (int r = 0; data && r < point.ranks; ++r)
-    writing = std::max(writing, clock.to_ns(set.workers->report(r).ideal_ticks));
+    writing = std::max(writing, clock.to_ns(set.workers->report(r).ideal_ticks) +
+                                    ahead_ns(set, clock, r, &RankReport::ideal_start));
   std::vector<double> ns;
   double total = 0;
   for (int r = 0; r < point.ranks; ++r) {
     const RankReport& report = set.workers->report(r);
-    const double timed = clock.to_ns(report.ticks) - (data ? writing : clock.to_ns(report.ideal_ticks));
+    const double timed = clock.to_ns(report.ticks) + ahead_ns(set, clock, r, &RankReport::start) -
+                         (data ? writing : clock.to_ns(report.ideal_ticks));
     ns.push_back(timed / static_cast<double>(calls) - (data ? 0 : set.empty_ns));
     total = std::max(total, ns.back());
   }
@@ -123,9 +141,7 @@ void take_sample(LiveSet& set, Point& point, const std::string& definition, cons
   set_algorithm(step, point.subject.text());
   step.place = place;
   step.seed = seed;
-  const double estimate = std::max(1.0, point.estimate_ns + point.write_ns);
-  step.warmups =
-      static_cast<std::uint64_t>(std::min(std::max(warm_aim_ns / estimate, 1.0), 1.0 * most_warmups));
+  step.warmups = warmups(std::max(1.0, point.estimate_ns + point.write_ns), settings.cap_ns);
   step.cap_ns = settings.cap_ns;
   step.jitter_ns = jitter_ns;
   const double asked = loop ? plan_loop(point, settings, step) : plan_window(set, point, settings, step);

@@ -54,6 +54,8 @@ struct alignas(arch::stride_bytes) RankReport {
   std::uint64_t calls;        ///< really made and timed
   std::uint64_t ticks;        ///< loop: from the first to the last, delays included
   std::uint64_t ideal_ticks;  ///< loop: what the delays (the slowest rank of each call) and writes alone take
+  std::uint64_t start;        ///< loop of writes and calls: the stamp at which `ticks` began; else 0
+  std::uint64_t ideal_start;  ///< the same of `ideal_ticks`
   std::uint64_t late;         ///< window: calls whose start had passed when the rank looked
   double call_ns;             ///< verify: what a call takes, roughly
   double write_ns;            ///< verify: what writing before a call takes

@@ -44,7 +44,8 @@ inline void wait_ticks(const StampClock& clock, std::uint64_t ticks) {
 /// All ranks have come so far. Through the board's counters, which are zero at the start of the step.
 class Meetings {
  public:
-  explicit Meetings(const Seat& seat) : seat_(seat) {}
+  /// `met`: what the ranks' counters say at most so far in this step.
+  explicit Meetings(const Seat& seat, std::uint64_t met = 0) : seat_(seat), phase_(met) {}
   void operator()() {
     ++phase_;
     seat_.board.counter(seat_.rank).store(phase_, std::memory_order_release);
@@ -55,7 +56,7 @@ class Meetings {
 
  private:
   const Seat& seat_;
-  std::uint64_t phase_ = 0;
+  std::uint64_t phase_;
 };
 
 /// What a rank does before each call of a barrier: nothing. Whoever leaves a barrier also knows that all
@@ -66,22 +67,24 @@ struct NothingBefore {
 };
 
 /// Back-to-back calls, `before(i)` in front of each. ticks: all timed calls of this rank; ideal_ticks: the
-/// delays alone, and what is done before the calls.
+/// delays alone, and what is done before the calls. Where ranks write, both with the stamps at which they
+/// began: ranks that share CPUs write one after the other, in this loop and in that.
 template <class Before, class Call>
 void time_loop(const Seat& seat, const Step& step, Before before, Call&& call, RankReport& report) {
   const StampClock& clock = seat.board.clock();
   report.calls = step.calls;
+  report.start = report.ideal_start = 0;
   Meetings meet(seat);
   if (step.delay_ns <= 0 && step.imbalance_ns <= 0) {
     report.ideal_ticks = 0;
     if (Before::writes) {
       meet();
-      const std::uint64_t start = clock.before();
+      report.ideal_start = clock.before();
       for (std::uint64_t i = 0; i < step.calls; ++i) {
         before(i);
         empty_turn();
       }
-      report.ideal_ticks = clock.after() - start;
+      report.ideal_ticks = clock.after() - report.ideal_start;
       meet();
     }
     for (std::uint64_t i = 0; i < step.warmups; ++i) {
@@ -97,6 +100,10 @@ void time_loop(const Seat& seat, const Step& step, Before before, Call&& call, R
       empty_turn();
     }
     report.ticks = clock.after() - start;
+    if (Before::writes) {
+      report.start = start;
+      meet();  // who looks at its result now takes time from those that share its CPU
+    }
     return;
   }
   const std::uint64_t delay = clock.to_ticks(step.delay_ns);
@@ -196,6 +203,7 @@ void time_windows(const Seat& seat, const Step& step, Before before, Call&& call
   }
   report.calls = i;
   report.late = late;
+  if (Before::writes) Meetings(seat, step.calls + 1)();  // as behind a loop
 }
 
 /// Nobody may leave episode e before everybody has entered it: each rank counts its entries where all can
