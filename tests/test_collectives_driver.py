@@ -46,6 +46,7 @@ class MadeUpPeer:
         assert self.failed is None, "a peer that failed is not asked again"
         operation = OPERATIONS.get(operation, operation)
         self.made.asked.append((self.name, operation, size))
+        self.made.calls.append((self.name, size, args[0], options["cap_ms"]))
         takes = self.made.seconds(self.name, operation, size)
         if isinstance(takes, Exception):
             raise takes
@@ -55,7 +56,7 @@ class MadeUpPeer:
             raise PeerTimeoutError(f"{self.name}: no answer within {timeout_s:g} s")
         return {
             "ns": takes * 1e9,
-            "calls": 4,
+            "calls": min(args[0], self.made.most),
             "capped": takes > 0.02,
             "verified": True,
             "effective": "made-up",
@@ -77,6 +78,8 @@ class MadeUpSystems:
         self.type = ""
         self.clock = Clock()
         self.asked: list[tuple[str, str, int]] = []
+        self.calls: list[tuple[str, int, int, float]] = []
+        self.most = 4
         self.slow, self.start_s = slow or {}, start_s
         self.started, self.closed = 0, 0
 
@@ -148,6 +151,17 @@ def test_who_cannot_be_the_best_is_asked_once_a_launch() -> None:
     assert report.asked_once(taken) == {"slow": 1}
 
 
+def test_all_make_as_many_calls_as_phicoll_fits_below_the_cap() -> None:
+    systems = MadeUpSystems()
+    systems.most = 7
+    run(systems, points_of(sizes=(8, 1 << 24)), rounds=3, launches=2, cap_ms=20.0)
+    assert {calls for _, size, calls, _ in systems.calls if size == 8} == {1000, 7}
+    assert {calls for _, size, calls, _ in systems.calls if size == 1 << 24} == {4}
+    # One sample to find out, which no system is compared by.
+    assert [name for name, _, _, cap in systems.calls if cap == 20.0] == ["phicoll", "phicoll"]
+    assert [calls for name, size, calls, _ in systems.calls if size == 8 and name != "phicoll"] == [7] * 12
+
+
 @pytest.mark.parametrize("seconds", [20.0, 60.0, 600.0])
 def test_the_time_is_kept_whatever_the_systems_do(seconds: float) -> None:
     systems = MadeUpSystems({"quick": 0.5, "slow": 4.9, "phicoll": 0.3}, start_s=1.0)
@@ -188,7 +202,8 @@ def test_an_interrupt_keeps_what_there_is_and_ends_the_systems(tmp_path: Path) -
     taken = run(systems, points_of(), out=tmp_path / "samples.jsonl")
     assert taken.ended == "interrupted by SIGTERM"
     assert systems.closed == systems.started == 3
-    assert sum(len(by) for of in taken.ns.values() for by in of.values()) == 30
+    # Four of them, one a point, found out how many calls a sample has.
+    assert sum(len(by) for of in taken.ns.values() for by in of.values()) == 30 - 4
     with (tmp_path / "samples.jsonl").open("a") as cut:
         cut.write('{"point": {"oper')
     again = Taken.read(tmp_path / "samples.jsonl")

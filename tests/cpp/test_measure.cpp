@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -51,9 +53,9 @@ struct alignas(128) Zeroed {
   unsigned char bytes[65536] = {};
 };
 
-/// Runs one step on `ranks` threads, each with its own side made by `make(rank)`; returns the reports.
-template <class Make>
-std::vector<RankReport> run_threads(int ranks, const Step& step, bool shares, Make make) {
+/// Runs one step on `ranks` threads by `body(seat, step, report)`; returns the reports.
+template <class Body>
+std::vector<RankReport> run_seats(int ranks, const Step& step, bool shares, Body body) {
   StepBoard board = StepBoard::create(ranks, 256, system_clock, "");
   std::vector<std::thread> threads;
   for (int r = 0; r < ranks; ++r)
@@ -62,8 +64,7 @@ std::vector<RankReport> run_threads(int ranks, const Step& step, bool shares, Ma
       const Step now = board.next(&seen);
       RankReport& report = board.report(r);
       report = RankReport();
-      auto call = make(r);
-      run_step(Seat{board, r, ranks, shares, nullptr}, now, call, report);
+      body(Seat{board, r, ranks, shares, nullptr}, now, report);
       board.done();
     });
   board.post(step);
@@ -76,6 +77,21 @@ std::vector<RankReport> run_threads(int ranks, const Step& step, bool shares, Ma
   for (int r = 0; r < ranks; ++r) reports.push_back(board.report(r));
   return reports;
 }
+
+/// The same with what each rank calls, made by `make(rank)`.
+template <class Make>
+std::vector<RankReport> run_threads(int ranks, const Step& step, bool shares, Make make) {
+  return run_seats(ranks, step, shares, [&](const Seat& seat, const Step& now, RankReport& report) {
+    auto call = make(seat.rank);
+    run_step(seat, now, call, report);
+  });
+}
+
+/// A write of nothing: data is moved.
+struct Written {
+  static constexpr bool writes = true;
+  void operator()(std::uint64_t) const {}
+};
 
 Step verify_step(std::uint64_t episodes) {
   Step step = Step();
@@ -315,6 +331,37 @@ TEST(Timing, LoopMakesTheCallsAskedFor) {
       EXPECT_GE(report.ideal_ticks, static_cast<std::uint64_t>(100 * delay));
       EXPECT_GE(report.ticks, static_cast<std::uint64_t>(100 * delay));
     }
+  }
+}
+
+// Whoever looks at its result takes time from a rank that shares its CPU and is still in a timed call.
+TEST(Timing, OfDataEndsForAllRanksTogether) {
+  for (const StepKind kind : {StepKind::loop, StepKind::window}) {
+    Step step = Step();
+    step.kind = kind;
+    step.calls = 3;
+    step.warmups = 1;
+    step.slack_ns = 50000;
+    step.cap_ns = 60e9;
+    std::atomic<int> through{0};
+    const auto reports = run_seats(2, step, true, [&](const Seat& seat, const Step& now, RankReport& report) {
+      int calls = 0;
+      const auto call = [&] {
+        if (++calls < 4) return;
+        if (seat.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        ++through;
+      };
+      if (kind == StepKind::loop)
+        time_loop(seat, now, Written(), call, report);
+      else
+        time_windows(seat, now, Written(), call, report);
+      EXPECT_EQ(through.load(), 2);
+    });
+    for (const RankReport& report : reports) EXPECT_EQ(report.calls, 3u);
+    if (kind != StepKind::loop) continue;
+    // Both loops began at stamps that can be compared: ns here.
+    EXPECT_GT(reports[0].start, reports[1].ideal_start);
+    EXPECT_GT(reports[1].start, reports[0].ideal_start);
   }
 }
 

@@ -11,6 +11,13 @@
 
 namespace phicoll {
 
+/// Of a vector version: block i has counts[i] bytes (elements, for reduce_scatter) and begins
+/// displacements[i] bytes (elements) behind its buffer.
+struct Blocks {
+  const std::size_t* counts = nullptr;
+  const std::size_t* displacements = nullptr;
+};
+
 /// What the members mean for each operation (P ranks, `bytes` = count * op.element_bytes for reductions):
 ///
 ///   broadcast       receive: `count` bytes, the message on the root, filled in on the others
@@ -26,11 +33,12 @@ namespace phicoll {
 ///   reduce_scatter  send: P blocks of `count` elements, receive: the rank's block; receive may be a part of
 ///                   send
 ///
-/// In a vector version `counts` is not null: block i of the receiving side (of send, for scatter and
-/// reduce_scatter) has counts[i] bytes (elements, for reduce_scatter) and begins displacements[i] bytes
-/// (elements) behind its buffer. gather: known to the root only, the others have `count`; scatter likewise;
-/// allgather, reduce_scatter: known to all; alltoall: each knows its own, and send_counts and
-/// send_displacements describe its send.
+/// In a vector version `blocks` is not null and describes the receiving side (send, for scatter and
+/// reduce_scatter). gather: known to the root only, the others have `count`; scatter likewise; allgather,
+/// reduce_scatter: known to all; alltoall: each knows its own, and send_blocks describes its send.
+///
+/// Of eighty bytes: more than that compilers clear with an instruction that takes as long as all else of a
+/// small call.
 struct Call {
   Data send;
   Data receive;
@@ -41,10 +49,8 @@ struct Call {
   /// do not fit never see each other's data: they wait until the group finds out why.
   std::uint64_t tag = 0;
   Operator op;
-  const std::size_t* counts = nullptr;
-  const std::size_t* displacements = nullptr;
-  const std::size_t* send_counts = nullptr;
-  const std::size_t* send_displacements = nullptr;
+  const Blocks* blocks = nullptr;
+  const Blocks* send_blocks = nullptr;
 
   std::size_t bytes() const { return op.element_bytes != 0 ? count * op.element_bytes : count; }
   /// Whether a rank's own operand is still in `send` when operands are combined in rank order into `receive`.
@@ -55,16 +61,20 @@ struct Call {
   std::size_t elements_within(std::size_t piece) const {
     return __builtin_expect(bytes() <= piece, 1) ? count : piece / op.element_bytes;
   }
-  /// Of block i of the side that `counts` describes, in bytes (elements for reduce_scatter).
-  std::size_t block_count(int i) const { return counts != nullptr ? counts[i] : count; }
-  std::size_t block_at(int i) const {
-    return displacements != nullptr ? displacements[i] : static_cast<std::size_t>(i) * count;
+  /// Of block i of the side that `blocks` describes, in bytes (elements for reduce_scatter).
+  std::size_t block_count(int i) const { return blocks != nullptr ? blocks->counts[i] : count; }
+  std::size_t block_at(int i) const { return place_of(blocks, i); }
+  std::size_t send_block_count(int i) const {
+    return send_blocks != nullptr ? send_blocks->counts[i] : count;
   }
-  std::size_t send_block_count(int i) const { return send_counts != nullptr ? send_counts[i] : count; }
-  std::size_t send_block_at(int i) const {
-    return send_displacements != nullptr ? send_displacements[i] : static_cast<std::size_t>(i) * count;
+  std::size_t send_block_at(int i) const { return place_of(send_blocks, i); }
+
+ private:
+  std::size_t place_of(const Blocks* of, int i) const {
+    return of != nullptr ? of->displacements[i] : static_cast<std::size_t>(i) * count;
   }
 };
+static_assert(sizeof(void*) != 8 || sizeof(Call) <= 80, "see above");
 
 /// What every rank knows alike of a call: the ground on which an algorithm is chosen or refused.
 struct CallFacts {

@@ -117,8 +117,7 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
             {{0, "one-shot", "one exchange"},
              {2 << 10, "one-shot:cell=65536:cells=8", seldom},
              {16 << 10, shape.size() <= 4 ? "one-shot:cell=524288:cells=2" : "one-shot:cell=262144:cells=2",
-              seldom},
-             {(std::size_t{32} << 20) / static_cast<std::size_t>(shape.size()), "single-copy", single}});
+              seldom}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
                              {24 << 10, "one-shot:cell=65536:cells=32", rotating},
                              {128 << 10, "one-shot:cell=262144:cells=4", rotating}});

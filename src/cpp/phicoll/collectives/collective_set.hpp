@@ -37,12 +37,17 @@ class CollectiveSet {
   CollectiveSet(const Shape& shape, Make make, std::size_t most = SIZE_MAX)
       : shape_(&shape), make_(std::move(make)), most_(most) {}
 
-  /// The instance that serves such a call. Throws ArgumentError if what was selected cannot.
-  Instance& find(const CallFacts& facts) {
+  /// The instance that serves such a call, null where no call has needed it yet.
+  Instance* known(const CallFacts& facts) const {
     for (const Known& known : known_[static_cast<std::size_t>(facts.operation)])
       if (facts.bytes >= known.least && facts.bytes <= known.most && known.kind == kind_of(facts))
-        return *known.instance;
-    return resolve(facts);
+        return known.instance;
+    return nullptr;
+  }
+  /// The same, made if need be. Throws ArgumentError if what was selected cannot serve it.
+  Instance& find(const CallFacts& facts) {
+    Instance* const found = known(facts);
+    return found != nullptr ? *found : resolve(facts);
   }
   /// The same for an algorithm of the caller's choice, this time only. What was asked for before is found by
   /// comparing specs, which takes a tenth of working out what is in effect.

@@ -567,12 +567,12 @@ BoundCall::BoundCall(const Program& program, const ProgramCall& made, int rank, 
       break;
   }
   if (!counts.empty()) {
-    call.counts = counts.data();
-    call.displacements = displacements.data();
+    blocks = Blocks{counts.data(), displacements.data()};
+    call.blocks = &blocks;
   }
   if (!send_counts.empty()) {
-    call.send_counts = send_counts.data();
-    call.send_displacements = send_displacements.data();
+    send_blocks = Blocks{send_counts.data(), send_displacements.data()};
+    call.send_blocks = &send_blocks;
   }
 }
 

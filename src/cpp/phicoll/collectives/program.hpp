@@ -122,6 +122,7 @@ class ProgramLayout {
 struct BoundCall {
   Call call;
   std::vector<std::size_t> counts, displacements, send_counts, send_displacements;
+  Blocks blocks, send_blocks;
   /// An alltoall in place: so many bytes are to be moved from `call.receive` to `call.send` first.
   std::size_t saved = 0;
 

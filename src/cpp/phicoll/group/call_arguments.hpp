@@ -62,33 +62,38 @@ inline CallFacts facts_of(Operation operation, std::size_t bytes, const Operator
 
 // Notes a call, and that it is over, however that comes.
 struct Inside {
-  Inside(CallBoard* calls, int own, std::uint64_t call, SignatureWord signature)
-      : board(calls), rank(own), number(call) {
-    if (board != nullptr) board->note(rank, number, signature);
-  }
+  Inside(CallBoard* board, int rank, std::uint64_t call, SignatureWord signature)
+      : noted(board != nullptr ? &board->note(rank, call, signature) : nullptr), number(call) {}
   ~Inside() {
-    if (board != nullptr) board->done(rank, number);
+    if (noted != nullptr) CallBoard::done(*noted, number);
   }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 
-  CallBoard* board;
-  int rank;
+  CallBoard::Noted* noted;
   std::uint64_t number;
 };
 
 }  // namespace data_call
 
-inline void Communicator::run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm) {
+// Always inline: what of it hangs on the operation alone is then done by the compiler.
+[[gnu::always_inline]] inline void Communicator::run(const CallFacts& facts, Call& call,
+                                                     const AlgorithmSpec* algorithm) {
+  // Who serves the call is looked up in front of the note, as what was computed before cannot stay in
+  // registers behind it, and is made behind it, as that takes calls of its own.
+  Collectives::Set::Instance* const known =
+      __builtin_expect(algorithm == nullptr && collectives_ != nullptr, 1) ? collectives_->known(facts)
+                                                                           : nullptr;
   const SignatureWord signature = CallSignature::of(facts, call);
   call.tag = CallSignature::tag(signature);
   const data_call::Inside inside(board_, rank_, calls_.begin(signature), signature);
   // A rank that only tells others may never wait, and would go on in a broken group. Looked at behind the
-  // note: see Collectives::leave_half_done.
+  // note: see Collectives::wait_for_readers.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
-  if (__builtin_expect(!collectives_, 0)) collectives();
-  collectives_->run(facts, call, algorithm, inside.number);
+  Collectives::Set::Instance& instance =
+      __builtin_expect(known != nullptr, 1) ? *known : instance_for(facts, algorithm);
+  collectives_->run(instance, call, inside.number);
 }
 
 inline void Communicator::check_root(int root) const {

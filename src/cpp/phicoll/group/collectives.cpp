@@ -133,7 +133,7 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
 // The wait has an end, as the peer may be killed, stopped or in an operator that never returns. Between
 // processes it is short: a killed rank never says that it is done, and what others read and write through the
 // kernel or in the group's own memory faults nobody.
-void Collectives::leave_half_done(std::uint64_t call) {
+void Collectives::wait_for_readers(std::uint64_t call) {
   CallBoard* const board = owner_->board_;
   if (board == nullptr) return;
   const Control& control = owner_->control();
@@ -151,26 +151,18 @@ void Collectives::leave_half_done(std::uint64_t call) {
     for (; r != own && board->inside(r, call) && left_ns > 0; left_ns -= step_ns) nap(step_ns);
 }
 
-void Collectives::run(const CallFacts& facts, const Call& call, const AlgorithmSpec* spec,
-                      std::uint64_t number) {
-  Set::Instance& instance = __builtin_expect(spec == nullptr, 1) ? set_.find(facts) : set_.find(facts, *spec);
-  instance.last_use = number;
+void Collectives::left_half_done(std::uint64_t call) {
   try {
-    instance(call);
-  } catch (const BrokenGroupError&) {
-    leave_half_done(number);
     throw;
+  } catch (const BrokenGroupError&) {
   } catch (const std::exception& error) {
     // The operator's, or the interrupt hook's. This rank leaves in the middle of the call.
     const std::string text = error.what();
     owner_->fail("raised " + text.substr(0, text.find('\n')));
-    leave_half_done(number);
-    throw;
   } catch (...) {
     owner_->fail("raised something that is not an exception");
-    leave_half_done(number);
-    throw;
   }
+  wait_for_readers(call);
 }
 
 }  // namespace phicoll

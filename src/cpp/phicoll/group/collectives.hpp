@@ -41,19 +41,34 @@ class Collectives {
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
 
-  /// Runs the call number `number`. `spec`: this time only by that algorithm, else as selected. An exception
-  /// of the caller's operator breaks the group: the others wait for what this rank did not do.
-  void run(const CallFacts& facts, const Call& call, const AlgorithmSpec* spec, std::uint64_t number);
+  using Set = CollectiveSet<NativePort>;
+  /// Who serves such a call, as selected; null where no call has needed it yet.
+  Set::Instance* known(const CallFacts& facts) const { return set_.known(facts); }
+  /// The same, made if need be; by `spec`, this time only, unless that is null.
+  Set::Instance& find(const CallFacts& facts, const AlgorithmSpec* spec) {
+    return spec == nullptr ? set_.find(facts) : set_.find(facts, *spec);
+  }
+  /// Runs the call number `number`. An exception of the caller's operator breaks the group: the others wait
+  /// for what this rank did not do.
+  void run(Set::Instance& instance, const Call& call, std::uint64_t number) {
+    instance.last_use = number;
+    try {
+      instance(call);
+    } catch (...) {
+      left_half_done(number);
+      throw;
+    }
+  }
 
  private:
-  using Set = CollectiveSet<NativePort>;
   struct Placed {
     const Set::Instance* instance;  // null where it could not be made
     Region::Block block;
   };
-  /// Before an exception leaves the call number `call`: waits, not for ever, until no peer reads or writes
-  /// this rank's buffers in it. The group is broken.
-  void leave_half_done(std::uint64_t call);
+  /// An exception is about to leave the call number `call`. Breaks the group, if it is not what the exception
+  /// tells of, and waits, not for ever, until no peer reads or writes this rank's buffers in the call.
+  [[gnu::noinline, gnu::cold]] void left_half_done(std::uint64_t call);
+  void wait_for_readers(std::uint64_t call);
   std::unique_ptr<Set::Instance> make(Operation operation, const AlgorithmSpec& spec);
 
   Communicator* owner_;

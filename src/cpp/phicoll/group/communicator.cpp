@@ -67,6 +67,7 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       memory_(memory),
       rank_(rank),
       shape_(shape),
+      size_(shape.size()),
       wait_(wait),
       region_(memory.region_bytes, memory.used_before),
       port_(*memory.control, rank, WaitPolicy{}, &calls_),

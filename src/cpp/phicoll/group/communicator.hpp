@@ -79,7 +79,7 @@ class alignas(arch::stride_bytes) Communicator {
   Communicator& operator=(const Communicator&) = delete;
 
   int rank() const { return rank_; }
-  int size() const { return shape_.size(); }
+  int size() const { return size_; }
   const Shape& shape() const { return shape_; }
   const WaitPolicy& wait_policy() const { return wait_; }
 
@@ -206,6 +206,8 @@ class alignas(arch::stride_bytes) Communicator {
   }
   void give_back(const Region::Block& block) { region_.give_back(block); }
   void run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm);
+  [[gnu::noinline, gnu::cold]] Collectives::Set::Instance& instance_for(const CallFacts& facts,
+                                                                        const AlgorithmSpec* algorithm);
   void check_root(int root) const;
   void check_buffer(const char* name, const void* pointer, std::size_t bytes);
   std::size_t end_of(const char* name, const std::size_t* counts, const std::size_t* displacements);
@@ -233,6 +235,7 @@ class alignas(arch::stride_bytes) Communicator {
   GroupMemory memory_;
   int rank_;
   Shape shape_;
+  int size_;
   WaitPolicy wait_;
   Region region_;
   NativePort port_;

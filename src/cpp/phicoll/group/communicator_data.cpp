@@ -18,6 +18,11 @@ Collectives& Communicator::collectives() {
   return *collectives_;
 }
 
+Collectives::Set::Instance& Communicator::instance_for(const CallFacts& facts,
+                                                       const AlgorithmSpec* algorithm) {
+  return collectives().find(facts, algorithm);
+}
+
 void Communicator::select(Operation operation, const std::string& spec) {
   if (operation == Operation::barrier)
     select_barrier(spec);

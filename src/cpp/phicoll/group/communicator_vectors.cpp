@@ -60,8 +60,8 @@ void Communicator::reduce_scatter(const void* send, void* receive, const std::si
   call.receive = data_at(receive);
   call.send = send != nullptr ? data_at(send) : call.receive;
   call.op = op;
-  call.counts = counts;
-  call.displacements = at.data();
+  const Blocks blocks{counts, at.data()};
+  call.blocks = &blocks;
   CallFacts facts = facts_of(Operation::reduce_scatter, bytes / static_cast<std::size_t>(size()), op);
   facts.vector = true;
   run(facts, call, algorithm);
@@ -70,6 +70,7 @@ void Communicator::reduce_scatter(const void* send, void* receive, const std::si
 void Communicator::gatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
                            const std::size_t* displacements, int root, const AlgorithmSpec* algorithm) {
   check_root(root);
+  const Blocks blocks{counts, displacements};
   Call call;
   if (rank_ == root) {
     const std::size_t all = end_of("receive", counts, displacements);
@@ -77,8 +78,7 @@ void Communicator::gatherv(const void* send, std::size_t send_bytes, void* recei
     call.receive = data_at(receive);
     call.send = own_block("send", send, send_bytes, receive, all, displacements[rank_], counts[rank_]);
     call.count = counts[rank_];
-    call.counts = counts;
-    call.displacements = displacements;
+    call.blocks = &blocks;
   } else {
     check_buffer("send", send, send_bytes);
     call.send = data_at(send);
@@ -95,6 +95,7 @@ void Communicator::scatterv(const void* send, const std::size_t* counts, const s
                             void* receive, std::size_t receive_bytes, int root,
                             const AlgorithmSpec* algorithm) {
   check_root(root);
+  const Blocks blocks{counts, displacements};
   Call call;
   if (rank_ == root) {
     const std::size_t all = end_of("send", counts, displacements);
@@ -103,8 +104,7 @@ void Communicator::scatterv(const void* send, const std::size_t* counts, const s
     call.receive =
         own_block("receive", receive, receive_bytes, send, all, displacements[rank_], counts[rank_]);
     call.count = counts[rank_];
-    call.counts = counts;
-    call.displacements = displacements;
+    call.blocks = &blocks;
   } else {
     check_buffer("receive", receive, receive_bytes);
     call.receive = data_at(receive);
@@ -123,12 +123,12 @@ void Communicator::allgatherv(const void* send, std::size_t send_bytes, void* re
   const std::size_t total = sum_of(size(), counts);
   const std::size_t all = end_of("receive", counts, displacements);
   check_buffer("receive", receive, all);
+  const Blocks blocks{counts, displacements};
   Call call;
   call.receive = data_at(receive);
   call.send = own_block("send", send, send_bytes, receive, all, displacements[rank_], counts[rank_]);
   call.count = counts[rank_];
-  call.counts = counts;
-  call.displacements = displacements;
+  call.blocks = &blocks;
   CallFacts facts = facts_of(Operation::allgather, total / static_cast<std::size_t>(size()));
   facts.vector = true;
   run(facts, call, algorithm);
@@ -154,13 +154,13 @@ void Communicator::alltoallv(const void* send, const std::size_t* send_counts,
   if (send_counts[rank_] != counts[rank_])
     refuse_alone("counts", std::to_string(counts[rank_]) + " bytes from this rank to itself",
                  "as many as it sends, " + std::to_string(send_counts[rank_]));
+  const Blocks blocks{counts, displacements};
+  const Blocks send_blocks{send_counts, send_displacements};
   Call call;
   call.send = data_at(send);
   call.receive = data_at(receive);
-  call.counts = counts;
-  call.displacements = displacements;
-  call.send_counts = send_counts;
-  call.send_displacements = send_displacements;
+  call.blocks = &blocks;
+  call.send_blocks = &send_blocks;
   CallFacts facts = facts_of(Operation::alltoall, 0);
   facts.vector = true;
   facts.known = false;

@@ -51,19 +51,19 @@ class CallHistory {
   std::uint64_t begin() { return ++begun_; }
   std::uint64_t begin(SignatureWord signature) {
     ++begun_;
-    if (__builtin_expect(runs_ == nullptr, 0)) return begun_;
-    Run& newest = runs_[newest_];
-    if (newest.signature == signature && newest.last + 1 == begun_) {
-      newest.last = begun_;
+    if (__builtin_expect(newest_ == nullptr, 0)) return begun_;
+    if (newest_->signature == signature && newest_->last + 1 == begun_) {
+      newest_->last = begun_;
     } else {
-      newest_ = (newest_ + 1) % remembered;
-      runs_[newest_] = Run{begun_, begun_, signature};
+      newest_ = newest_ + 1 == runs_.get() + remembered ? runs_.get() : newest_ + 1;
+      *newest_ = Run{begun_, begun_, signature};
     }
     return begun_;
   }
   bool find(std::uint64_t call, SignatureWord* signature) const {
-    for (std::uint64_t back = 0; runs_ != nullptr && back < remembered; ++back) {
-      const Run& run = runs_[(newest_ + remembered - back) % remembered];
+    const auto newest = static_cast<std::uint64_t>(newest_ - runs_.get());
+    for (std::uint64_t back = 0; newest_ != nullptr && back < remembered; ++back) {
+      const Run& run = runs_[(newest + remembered - back) % remembered];
       if (run.last < call) return false;
       if (run.first > call) continue;
       *signature = run.signature;
@@ -82,8 +82,8 @@ class CallHistory {
     void operator()(Run* memory) const { std::free(memory); }
   };
   std::uint64_t begun_ = 0;
-  std::uint64_t newest_ = 0;
   std::unique_ptr<Run[], Freed> runs_;  // null where there was no memory
+  Run* newest_ = runs_.get();
 };
 
 /// In shared memory, valid when zeroed: a stride of 128 bytes for each rank.
@@ -93,20 +93,24 @@ class CallBoard {
   static constexpr unsigned a_line = 4;
   static std::size_t footprint(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(Calls); }
 
+  /// Where a call was noted.
+  using Noted = Word<std::uint64_t>;
   /// `rank` begins its call number `call` (1 and up). By the rank itself, before it waits for anyone in it.
-  void note(int rank, std::uint64_t call, SignatureWord signature) {
+  Noted& note(int rank, std::uint64_t call, SignatureWord signature) {
     Entry& entry = calls_of(rank).last[call % remembered];
     // Releases, which are bare stores on x86: a reader that sees the new signature also sees that the entry
     // is not the old call's any more, and one that sees the new number sees the new signature.
     entry.call.atomic().store(0, std::memory_order_relaxed);
     entry.signature.atomic().store(signature, std::memory_order_release);
     entry.call.atomic().store(call, std::memory_order_release);
+    return entry.call;
   }
   /// `rank` is through with its call number `call`, which it has noted: it touches no other rank's memory any
   /// more in that call.
-  void done(int rank, std::uint64_t call) {
+  void done(int rank, std::uint64_t call) { done(calls_of(rank).last[call % remembered].call, call); }
+  static void done(Noted& noted, std::uint64_t call) {
     // Release: who sees it may free what this rank has read.
-    calls_of(rank).last[call % remembered].call.atomic().store(call | is_done, std::memory_order_release);
+    noted.atomic().store(call | is_done, std::memory_order_release);
   }
   /// What lies in one of `rank`'s `remembered` entries, of which `a_line` share a line. One read.
   std::uint64_t noted(int rank, unsigned entry) const {

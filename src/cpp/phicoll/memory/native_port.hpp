@@ -300,7 +300,7 @@ class NativePort {
   // The order "flag first, then look for sleepers" must hold on this side for the compiler only: a processor
   // may still look before its store is visible, and the sleeper pays for that with a membarrier between its
   // mark and its last look at the flag (a fence here cost half a line transfer on every signal).
-  void wake(const void* place) const {
+  [[gnu::always_inline]] void wake(const void* place) const {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (__builtin_expect(control_->anyone_parked(), 0)) wake_slow(place);
   }

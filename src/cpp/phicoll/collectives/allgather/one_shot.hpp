@@ -54,8 +54,7 @@ struct OneShotAllgather : DataAlgorithm {
       if (most <= sizeof(std::uint64_t))
         words(port, call, most);
       else
-        for (std::size_t at = 0; at < most; at += cells_.bytes())
-          exchange(port, call, at, exchanged_stores(ranks_, most));
+        pieces(port, call, most);
     }
 
    private:
@@ -67,6 +66,11 @@ struct OneShotAllgather : DataAlgorithm {
         const std::uint64_t theirs = words_.take(port, r, call.tag);
         write_value(port, call.receive + call.block_at(r), theirs, call.block_count(r));
       }
+    }
+    // A call of its own: the small one then needs few registers saved.
+    [[gnu::noinline]] void pieces(Port& port, const Call& call, std::size_t most) {
+      for (std::size_t at = 0; at < most; at += cells_.bytes())
+        exchange(port, call, at, exchanged_stores(ranks_, most));
     }
     std::size_t piece(const Call& call, int r, std::size_t at) const {
       return at >= call.block_count(r) ? 0 : std::min(cells_.bytes(), call.block_count(r) - at);

@@ -53,13 +53,12 @@ struct OneShotAllreduce : DataAlgorithm {
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
-      const std::size_t size = call.op.element_bytes;
       if (ranks_ == 1 && call.send != call.receive) port.move(call.receive, call.send, call.bytes());
       if (ranks_ == 1) return;
-      if (call.bytes() <= sizeof(std::uint64_t)) return word(port, call);
-      const std::size_t most = call.elements_within(cells_.bytes());
-      for (std::size_t at = 0; at < call.count; at += most)
-        piece(port, call, at * size, std::min(most, call.count - at));
+      if (call.bytes() <= sizeof(std::uint64_t))
+        word(port, call);
+      else
+        pieces(port, call);
     }
 
    private:
@@ -77,6 +76,12 @@ struct OneShotAllreduce : DataAlgorithm {
       write_value(port, call.receive, result, call.bytes());
     }
 
+    // A call of its own: the small one then needs few registers saved.
+    [[gnu::noinline]] void pieces(Port& port, const Call& call) {
+      const std::size_t most = call.elements_within(cells_.bytes());
+      for (std::size_t at = 0; at < call.count; at += most)
+        piece(port, call, at * call.op.element_bytes, std::min(most, call.count - at));
+    }
     void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {
       const std::uint64_t step = steps_++;
       const std::size_t bytes = count * call.op.element_bytes;

@@ -55,9 +55,10 @@ struct OneShotAlltoall : DataAlgorithm {
           part_(whole_lines(cells_.bytes() / others())) {}
 
     void operator()(Port& port, const Call& call) {
-      if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) return word(port, call);
-      for (std::size_t at = 0; at < call.count; at += part_)
-        exchange(port, call, at, std::min(part_, call.count - at), exchanged_stores(ranks_, call.count));
+      if (ranks_ == 2 && call.count <= sizeof(std::uint64_t))
+        word(port, call);
+      else
+        parts(port, call);
     }
 
    private:
@@ -70,6 +71,11 @@ struct OneShotAlltoall : DataAlgorithm {
       write_value(port, call.receive + call.block_at(rank_), own, call.count);
       const std::uint64_t theirs = words_.take(port, other, call.tag);
       write_value(port, call.receive + call.block_at(other), theirs, call.count);
+    }
+    // A call of its own: the small one then needs few registers saved.
+    [[gnu::noinline]] void parts(Port& port, const Call& call) {
+      for (std::size_t at = 0; at < call.count; at += part_)
+        exchange(port, call, at, std::min(part_, call.count - at), exchanged_stores(ranks_, call.count));
     }
     static std::size_t whole_lines(std::size_t bytes) {
       return bytes > arch::line_bytes ? bytes / arch::line_bytes * arch::line_bytes : bytes;
