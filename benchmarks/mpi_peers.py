@@ -17,10 +17,10 @@
 What `ns` is:
 
 - "loop": the slowest rank's time for `calls` back-to-back calls, less the slowest rank's time for the same loop
-  without the calls, by `calls`. With `buffers="fresh"` each owner writes its whole send buffer (ordinary stores)
-  before each call in both loops, so that the writing itself is taken off; what it costs to get back lines that others
-  have read stays with the collective. The slowest rank and not each rank's own: one that writes nothing waits for one
-  that does.
+  without the calls, by `calls`; of ranks that share CPUs, both from the first rank's start. With `buffers="fresh"`
+  each owner writes its whole send buffer (ordinary stores) before each call in both loops, so that the writing itself
+  is taken off; what it costs to get back lines that others have read stays with the collective. The slowest rank and
+  not each rank's own: one that writes nothing waits for one that does.
 - "window": per call, from the last rank's entry to the last rank's exit; `ns` is the mean of the middle half of the
   calls. All ranks have written their buffers before the start is announced, and enter a random 0 to 1 us behind it. A
   stamp's own time (`facts["stamp_ns"]`) is within it.
@@ -60,6 +60,9 @@ BUFFERS = ("fresh", "reused")
 # Calls before the first timed ones of an operation and size in a job's life, as far as the cap allows. Intel MPI's
 # allreduce of 4 KB was seen to need some thousand: 7.5 us a call in the first 500, 1.4 us ever after.
 FIRST_WARMUP = 3000
+# Warm-up calls of other visits, as phicoll's ranks make them (src/cpp/phicoll/measure/sample.cpp): so many nanoseconds
+# of them, and no more than that many.
+WARM_NS, MOST_WARMUPS = 100e3, 2000
 
 
 def available(root: Path = ROOT) -> list[str]:
@@ -146,6 +149,7 @@ class MpiPeer:
         self.name, self.ranks, self.cpus = name, ranks, list(cpus) if cpus is not None else None
         self.failed: str | None = None
         self._slack_ns: dict[tuple[str, int], float] = {}
+        self._took_ns: dict[tuple[str, int], float] = {}
         self._visited: set[tuple[str, int]] = set()
         self._pids: list[int] = []
         self._commands: list[int] = []
@@ -218,10 +222,11 @@ class MpiPeer:
         timeout_s: float = 60.0,
     ) -> dict[str, Any]:
         """One point. size_bytes: of the count argument (a block for gather, scatter, allgather, alltoall and
-        reduce_scatter_block). warmup: calls before the timed ones; more at a point's first visit. cap_ms: fewer calls
-        are made where all would take longer (`capped`). verify: the result of a call before the timed ones, and of the
-        last of them. offset: bytes behind a page's start at which the buffers lie. huge: ask for huge pages. slack_ns:
-        from a window's announcement to its start; None: as much as this point has been seen to need."""
+        reduce_scatter_block). warmup: calls before the timed ones at least; more of short calls and at a point's
+        first visit. cap_ms: fewer calls are made where all would take longer (`capped`). verify: the result of a call
+        before the timed ones, and of the last of them. offset: bytes behind a page's start at which the buffers lie.
+        huge: ask for huge pages. slack_ns: from a window's announcement to its start; None: as much as this point has
+        been seen to need."""
         if self.failed is not None:
             raise PeerError(self.failed)
         for what, got, allowed in (
@@ -232,6 +237,8 @@ class MpiPeer:
         key = (operation, size_bytes)
         if key not in self._visited:
             warmup = max(warmup, FIRST_WARMUP)
+        elif key in self._took_ns:
+            warmup = max(warmup, min(MOST_WARMUPS, int(WARM_NS / max(1.0, self._took_ns[key]))))
         numbers = {
             "calls": calls, "warmup": warmup, "cap_ms": cap_ms, "root": root, "verify": int(verify), "seed": seed,
             "jitter_ns": jitter_ns, "offset": offset, "huge": int(huge), "limit_s": int(timeout_s) + 5,
@@ -249,7 +256,9 @@ class MpiPeer:
             if not one["ok"]:
                 raise PeerError(f"{self.name}: {one['error']} (command: {line.decode().strip()})")
         self._visited.add(key)
-        return self._sample(key, mode, buffers, calls, answers)
+        sample = self._sample(key, mode, buffers, calls, answers)
+        self._took_ns[key] = sample["ns"]
+        return sample
 
     def _sample(
         self, key: tuple[str, int], mode: str, buffers: str, asked: int, answers: list[dict[str, Any]]

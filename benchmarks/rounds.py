@@ -26,8 +26,9 @@ from points import Point, Taken
 MPI_NAMES = {ours: theirs for theirs, ours in OPERATIONS.items()}
 LEAST_COPY_BYTES = 1 << 16
 SAMPLE_S = 60.0
-#: An MPI that takes so many times the best MPI's time in a launch's first round, and more than a sample should take, is
-#: not asked there again in the launch: it is not the best one, and ranks that spin on shared CPUs take most of a run.
+#: An MPI that takes so many times the best MPI's time in a launch's first round, and longer than a sample should take,
+#: is not asked there again in the launch: it is not the best one, and ranks that spin on shared CPUs took most of a
+#: run.
 HOPELESS = 20.0
 #: All systems make as many calls at a point as phicoll fits below the cap: of few calls the first ones, for which ranks
 #: come late and which find caches cold, are a part of their time. Who is so many times slower makes fewer.
@@ -196,30 +197,44 @@ class Run:
             print(f"collectives: {text}", file=sys.stderr)
             self.note({"note": text})
 
-    def plan(self, field: Field, point: Point, subjects: Sequence[str]) -> int:
-        """How many calls a sample has there: found by one of phicoll's, at the first visit."""
-        if point not in self.planned:
-            wanted = self.calls or calls_for(point)
-            subject = next((s for s in subjects if s.startswith("phicoll")), subjects[0])
+    def plan(self, field: Field, point: Point, subjects: Sequence[str], base: dict[str, Any]) -> None:
+        """At the first visit: how many calls a sample has there.
+
+        Found by `auto`, or where that takes no part by the quickest of phicoll's algorithms.
+        """
+        wanted = self.calls or calls_for(point)
+        ours = ["phicoll"] if "phicoll" in subjects else [s for s in subjects if s.startswith("phicoll")]
+        for subject in ours or subjects:
+            if self.budget.left() <= 0:
+                raise TimeOverError
             found = field.sample(point, subject, self.draw.randrange(1 << 32), wanted, self.cap_ms)
-            self.planned[point] = found.get("calls", wanted)
-        return self.planned[point]
+            if "ns" in found:
+                self.planned[point] = max(found["calls"], self.planned.get(point, 0))
+            else:  # who fails here would fail again
+                print(f"collectives: {point}: {found['error']}", file=sys.stderr)
+                self.note({**base, "subject": subject, **found})
+        self.planned.setdefault(point, wanted)
+
+    def playing(self, point: Point, subjects: Sequence[str]) -> list[str]:
+        """Who still takes part there."""
+        left = [s for s in subjects if not self.taken.is_out(point, s)]
+        return [s for s in left if self.hopeless.get((point, s)) not in left]
 
     def visit(self, field: Field, point: Point, subjects: Sequence[str], launch: int, turn: int) -> None:
         """One point in one round: the probes, and every subject that still takes part."""
         base = {"point": asdict(point), "launch": launch, "round": turn}
-        playing = [s for s in subjects if not self.taken.is_out(point, s)]
-        playing = [s for s in playing if self.hopeless.get((point, s)) not in playing]
+        if point not in self.planned and (playing := self.playing(point, subjects)):
+            self.plan(field, point, playing, base)
+        playing = self.playing(point, subjects)
         if not playing:
             return
-        calls = self.plan(field, point, playing)
         self.note({**base, "probe": field.probe(point, self.draw.randrange(1 << 32))})
         others: dict[str, dict[str, Any]] = {}
         for subject in self.draw.sample(playing, len(playing)):
             if self.budget.left() <= 0:
                 raise TimeOverError
             seed = self.draw.randrange(1 << 32)
-            found = field.sample(point, subject, seed, calls, SAME_CALLS * self.cap_ms)
+            found = field.sample(point, subject, seed, self.planned[point], SAME_CALLS * self.cap_ms)
             if "ns" not in found:
                 print(f"collectives: {point}: {found['error']}", file=sys.stderr)
             elif not subject.startswith("phicoll") and found["ns"] > 0 and found["verified"]:
@@ -228,7 +243,8 @@ class Run:
         if turn == 0 and others:
             best = min(others, key=lambda s: others[s]["ns"])
             for s, found in others.items():
-                if found["capped"] and found["ns"] > HOPELESS * others[best]["ns"]:
+                slow = found["capped"] or found["ns"] * found["calls"] > SAME_CALLS * self.cap_ms * 1e6
+                if slow and found["ns"] > HOPELESS * others[best]["ns"]:
                     self.hopeless[point, s] = best
 
     def launch(

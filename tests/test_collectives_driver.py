@@ -57,7 +57,7 @@ class MadeUpPeer:
         return {
             "ns": takes * 1e9,
             "calls": min(args[0], self.made.most),
-            "capped": takes > 0.02,
+            "capped": self.made.most < args[0],
             "verified": True,
             "effective": "made-up",
         }
@@ -160,6 +160,19 @@ def test_all_make_as_many_calls_as_phicoll_fits_below_the_cap() -> None:
     # One sample to find out, which no system is compared by.
     assert [name for name, _, _, cap in systems.calls if cap == 20.0] == ["phicoll", "phicoll"]
     assert [calls for name, size, calls, _ in systems.calls if size == 8 and name != "phicoll"] == [7] * 12
+
+
+def test_who_fails_when_calls_are_planned_is_asked_once() -> None:
+    systems = MadeUpSystems(
+        {"phicoll broadcast 64": 100.0, "phicoll reduce 8": PeerError("phicoll: refused")}
+    )
+    taken = run(systems, [*points_of(), *points_of("reduce")])
+    at = [(operation, size) for name, operation, size in systems.asked if name == "phicoll"]
+    assert [at.count(("broadcast", size)) for size in (8, 64, 512, 4096)] == [7, 1, 0, 0]
+    assert [at.count(("reduce", size)) for size in (8, 64)] == [1, 7]
+    assert systems.started == 3 + 1
+    assert len(taken.ns[points_of()[1]]["slow"]) == 6
+    assert set(taken.dropped) == {("phicoll", "broadcast", 2)}
 
 
 @pytest.mark.parametrize("seconds", [20.0, 60.0, 600.0])

@@ -14,7 +14,7 @@
  *
  * MODE
  * - loop: `calls` back-to-back calls between two stamps, elapsed_ns; the same loop with the writes alone,
- *   empty_ns
+ *   empty_ns; of ranks that share CPUs both from the first rank's start, unless the operation is a barrier
  * - window: each call from a start announced to all, behind a random delay of a rank's own: entries_ns and
  *   exits_ns, from the announced start
  * - separated: each call between two stamps, a barrier of MPI's between calls: the way of the OSU programs
@@ -210,12 +210,14 @@ static inline __attribute__((always_inline)) Turns turns(const Work* work, uint6
   return made;
 }
 
-/* What this rank's turns took; where ranks share CPUs, from the first one's start, as then they write one
- * after the other, with the calls as without. Returns when all ranks' turns are over: who looks at its result
- * takes time from those that share its CPU. */
-static double turns_ns(Turns made) {
+/* What this rank's turns took; of data that ranks which share CPUs move, from the first one's start, as then
+ * they write one after the other, with the calls as without. Returns when all ranks' turns are over: who looks
+ * at its result takes time from those that share its CPU. */
+static double turns_ns(const Work* work, Turns made) {
+  meet_behind_calls(&seat);
   const int64_t first = -(int64_t)agree_on_largest(&seat, -(double)made.start);
-  return stamp_to_ns(&stamps, made.ticks + (seat.shares_cpu ? made.start - first : 0));
+  const int from_first = seat.crowded && work->operation->call != call_barrier;
+  return stamp_to_ns(&stamps, made.ticks + (from_first ? made.start - first : 0));
 }
 
 static void warm_up(const Command* command, const Work* work, int fresh) {
@@ -228,11 +230,11 @@ static void warm_up(const Command* command, const Work* work, int fresh) {
 static void time_loop(const Command* command, const Work* work, int fresh, Report* report) {
   const uint64_t calls = report->calls;
   meet(&seat);
-  report->empty_ns = turns_ns(fresh ? turns(work, calls, 1, 0) : turns(work, calls, 0, 0));
+  report->empty_ns = turns_ns(work, fresh ? turns(work, calls, 1, 0) : turns(work, calls, 0, 0));
   warm_up(command, work, fresh);
   /* All start together: a rank that begins earlier would count its waiting for the others. */
   meet(&seat);
-  report->elapsed_ns = turns_ns(fresh ? turns(work, calls, 1, 1) : turns(work, calls, 0, 1));
+  report->elapsed_ns = turns_ns(work, fresh ? turns(work, calls, 1, 1) : turns(work, calls, 0, 1));
 }
 
 static void time_windows(const Command* command, const Work* work, int fresh, Report* report) {
@@ -279,7 +281,7 @@ static void time_windows(const Command* command, const Work* work, int fresh, Re
     report->exits[i] = stamp_after(&stamps) - start;
   }
   report->calls = i;
-  meet(&seat); /* as behind a loop */
+  meet_behind_calls(&seat); /* as behind a loop */
 }
 
 /* Each call alone between two stamps. Where the call isn't a barrier itself, one follows it, untimed. */
@@ -572,6 +574,7 @@ int main(int argc, char** argv) {
   if (seat.board == NULL) die("map", path);
   FILE* commands = open_pipe(argv[1], "command", "r");
   answers = open_pipe(argv[1], "answer", "w");
+  seat.crowded = agree_on_largest(&seat, seat.shares_cpu) > 0;
   first_calls();
   alarm(0);
   say_ready();

@@ -57,13 +57,16 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
             facts, {{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", "nobody but the root waits"}});
       return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
     case Operation::allreduce:
+      if (shape.oversubscribed() && shape.size() <= 4)
+        return by_size(facts, {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
+                               {12 << 10, "sliced:chunk=262144:cells=8", sliced}});
       // Ranks pinned to a few CPUs: with 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4
       // to 32 KB.
       if (shape.oversubscribed()) {
         AlgorithmChoice few = by_size(
             facts, {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
                     {2 << 10, "hierarchical:group=cpu", "ranks that share a CPU go through one of them"},
-                    {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
+                    {64 << 10, "sliced:chunk=262144:cells=8", sliced}});
         if (family(facts.operation).fits(few.spec, shape, facts)) return few;
       }
       if (pair)
@@ -93,7 +96,9 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
         return by_size(facts, {{0, "mailbox:cell=960:cells=1024", ahead},
                                {961, "mailbox:cell=4096:cells=1024", ahead},
                                {6 << 10, "mailbox", "the root is never held up by a slower rank"},
-                               {8 << 20, "single-copy", single}});
+                               {32 << 10, "mailbox:cell=65536:cells=8", seldom},
+                               {(std::size_t{2} << 20) / static_cast<std::size_t>(shape.size()),
+                                "single-copy", single}});
       if (!pair)
         return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
                                {8 << 20, "single-copy", single}});

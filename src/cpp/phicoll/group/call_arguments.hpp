@@ -79,8 +79,8 @@ struct Inside {
 // Always inline: what of it hangs on the operation alone is then done by the compiler.
 [[gnu::always_inline]] inline void Communicator::run(const CallFacts& facts, Call& call,
                                                      const AlgorithmSpec* algorithm) {
-  // Who serves the call is looked up in front of the note, as what was computed before cannot stay in
-  // registers behind it, and is made behind it, as that takes calls of its own.
+  // Who serves the call is looked up in front of the note, so that the facts need not be kept across it, and
+  // made behind it, as that takes calls of its own.
   Collectives::Set::Instance* const known =
       __builtin_expect(algorithm == nullptr && collectives_ != nullptr, 1) ? collectives_->known(facts)
                                                                            : nullptr;

@@ -151,18 +151,24 @@ void Collectives::wait_for_readers(std::uint64_t call) {
     for (; r != own && board->inside(r, call) && left_ns > 0; left_ns -= step_ns) nap(step_ns);
 }
 
-void Collectives::left_half_done(std::uint64_t call) {
+void Collectives::leave_half_done(std::uint64_t call) {
   try {
     throw;
   } catch (const BrokenGroupError&) {
+    wait_for_readers(call);
+    throw;
   } catch (const std::exception& error) {
     // The operator's, or the interrupt hook's. This rank leaves in the middle of the call.
     const std::string text = error.what();
     owner_->fail("raised " + text.substr(0, text.find('\n')));
+    wait_for_readers(call);
+    throw;
   } catch (...) {
+    // Thrown on from here: a thread that ends itself unwinds so, and must not be caught without.
     owner_->fail("raised something that is not an exception");
+    wait_for_readers(call);
+    throw;
   }
-  wait_for_readers(call);
 }
 
 }  // namespace phicoll

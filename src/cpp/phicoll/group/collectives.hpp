@@ -55,8 +55,7 @@ class Collectives {
     try {
       instance(call);
     } catch (...) {
-      left_half_done(number);
-      throw;
+      leave_half_done(number);
     }
   }
 
@@ -65,9 +64,10 @@ class Collectives {
     const Set::Instance* instance;  // null where it could not be made
     Region::Block block;
   };
-  /// An exception is about to leave the call number `call`. Breaks the group, if it is not what the exception
-  /// tells of, and waits, not for ever, until no peer reads or writes this rank's buffers in the call.
-  [[gnu::noinline, gnu::cold]] void left_half_done(std::uint64_t call);
+  /// The exception in hand is about to leave the call number `call`. Breaks the group, if it is not what the
+  /// exception tells of, waits, not for ever, until no peer reads or writes this rank's buffers in the call,
+  /// and throws it on.
+  [[noreturn, gnu::noinline, gnu::cold]] void leave_half_done(std::uint64_t call);
   void wait_for_readers(std::uint64_t call);
   std::unique_ptr<Set::Instance> make(Operation operation, const AlgorithmSpec& spec);
 

@@ -101,7 +101,7 @@ class StepBoard {
   // Between ranks while a step runs.
   /// Window starts, one a call, 0 until rank 0 announces it, 1 for "no more".
   std::atomic<std::uint64_t>* starts();
-  /// Per-rank counters, a stride apart: episodes of the verification, phases of a probe.
+  /// Per-rank counters, a stride apart: episodes of the verification, windows, meetings, phases of a probe.
   std::atomic<std::uint64_t>& counter(int rank);
   /// The last episode of a verification, once rank 0 knows it.
   std::atomic<std::uint64_t>& last_episode();

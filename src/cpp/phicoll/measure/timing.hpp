@@ -135,6 +135,7 @@ void time_loop(const Seat& seat, const Step& step, Before before, Call&& call, R
   for (std::uint64_t i = 0; i < step.warmups; ++i) call();
   if (Before::writes) meet();
   report.ticks = waits(true);
+  if (Before::writes) meet();  // as above
   report.ideal_ticks = ideal + (alone > asked ? alone - asked : 0);
 }
 
@@ -203,7 +204,7 @@ void time_windows(const Seat& seat, const Step& step, Before before, Call&& call
   }
   report.calls = i;
   report.late = late;
-  if (Before::writes) Meetings(seat, step.calls + 1)();  // as behind a loop
+  if (Before::writes) Meetings(seat, step.calls)();  // as behind a loop
 }
 
 /// Nobody may leave episode e before everybody has entered it: each rank counts its entries where all can

@@ -44,6 +44,8 @@ class CallHistory {
   static constexpr std::uint64_t remembered = 8192;
 
   CallHistory() : runs_(static_cast<Run*>(std::calloc(remembered, sizeof(Run)))) {}
+  CallHistory(CallHistory&&) = delete;
+  CallHistory& operator=(CallHistory&&) = delete;
 
   /// Collective calls begun so far; they are counted from 1.
   std::uint64_t begun() const { return begun_; }
