@@ -33,8 +33,8 @@ struct Blocks {
 ///   reduce_scatter  send: P blocks of `count` elements, receive: the rank's block; receive may be a part of
 ///                   send
 ///
-/// In a vector version `blocks` is not null and describes the receiving side (send, for scatter and
-/// reduce_scatter). gather: known to the root only, the others have `count`; scatter likewise; allgather,
+/// In a `vector` version `blocks` describes the receiving side (send, for scatter and reduce_scatter).
+/// gather: known to the root only, the others have `count` and null; scatter likewise; allgather,
 /// reduce_scatter: known to all; alltoall: each knows its own, and send_blocks describes its send.
 ///
 /// Of eighty bytes: more than that compilers clear with an instruction that takes as long as all else of a
@@ -45,6 +45,7 @@ struct Call {
   std::size_t count = 0;
   int root = 0;
   bool exclusive = false;
+  bool vector = false;  ///< a vector version, also where the rank does not know the blocks
   /// Of what all ranks must agree on in this call (operation, root, type, size), 16 bits. Ranks whose calls
   /// do not fit never see each other's data: they wait until the group finds out why.
   std::uint64_t tag = 0;

@@ -102,9 +102,10 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
       if (!pair)
         return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
                                {8 << 20, "single-copy", single}});
-      return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
-                             {24 << 10, "mailbox:cell=65536:cells=32", rotating},
-                             {8 << 20, "single-copy", single}});
+      return by_size(facts,
+                     {{0, "mailbox:cell=16384:cells=128", "the root is never held up by a slower rank"},
+                      {24 << 10, "mailbox:cell=65536:cells=32", rotating},
+                      {8 << 20, "single-copy", single}});
     case Operation::allgather:
       if (sharing)
         return by_size(facts,

@@ -10,6 +10,10 @@
 // again, and remembers privately which number lies in a cell. Every word has one writer at a time: a cell's
 // reader may change from message to message, but the next message is written only after the last reader's
 // word.
+//
+// A message of at most 8 bytes may go through a slot instead of its cell, four of which share a line: `post`
+// and `take` instead of `open`, `send` and `await`. Number and tag are one word there. Sender and reader have
+// to decide alike.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +21,8 @@
 #include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/cells.hpp"
+#include "phicoll/collectives/values.hpp"
+#include "phicoll/collectives/words.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/word.hpp"
@@ -27,9 +33,13 @@ inline std::size_t mailbox_read_words(int cells) {
   const std::size_t bytes = static_cast<std::size_t>(cells) * sizeof(std::uint64_t);
   return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
 }
+inline std::size_t mailbox_slots(int cells) {
+  const std::size_t bytes = static_cast<std::size_t>(cells) * sizeof(NumberedWord);
+  return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+}
 inline std::size_t mailbox_footprint(int ranks, int cells, std::size_t bytes) {
-  return static_cast<std::size_t>(ranks) *
-         (mailbox_read_words(cells) + static_cast<std::size_t>(cells) * cell_stride(bytes));
+  return static_cast<std::size_t>(ranks) * (mailbox_read_words(cells) + mailbox_slots(cells) +
+                                            static_cast<std::size_t>(cells) * cell_stride(bytes));
 }
 /// Fewer cells, down to `least_cells`, then smaller ones, down to max_element_bytes, until a mailbox takes no
 /// more than `most` bytes.
@@ -46,7 +56,8 @@ class Mailbox {
   Mailbox(const Setup& setup, std::size_t offset, int cells, std::size_t bytes)
       : memory_(setup.memory + offset),
         rank_bytes_(mailbox_footprint(1, cells, bytes)),
-        head_(mailbox_read_words(cells)),
+        slots_(mailbox_read_words(cells)),
+        cells_(slots_ + mailbox_slots(cells)),
         stride_(cell_stride(bytes)),
         bytes_(bytes),
         turns_(cells),
@@ -69,11 +80,7 @@ class Mailbox {
   /// The payload of this rank's message m, free to be written. Messages of a call are opened in rising order.
   /// `piece`: its bytes, which its reader says alike.
   Data open(Port& port, std::uint64_t m, std::size_t piece) {
-    const std::uint64_t i = turns_.cell(first_ + m);
-    std::uint64_t& last = last_[static_cast<std::size_t>(i)];
-    // Equal, as numbers begin again after 2^32 calls.
-    if (last != 0) port.wait(*read_word(rank_, i), equal(last));
-    last = number(m);
+    claim(port, m);
     return payload(port, rank_, m, piece);
   }
   void send(Port& port, std::uint64_t m, std::uint64_t tag) {
@@ -88,6 +95,19 @@ class Mailbox {
     if (__builtin_expect(port.load_relaxed(head->tag) != tag, 0)) port.wait(head->tag, equal(tag));
     return payload(port, from, m, piece);
   }
+  /// Sends this rank's message m of at most 8 bytes, one of the first 65,535 of its call.
+  void post(Port& port, std::uint64_t m, Data from, std::size_t bytes, std::uint64_t tag) {
+    claim(port, m);
+    NumberedWord* const slot = slot_of(rank_, m);
+    port.store_relaxed(slot->value, read_value(port, from, bytes));
+    port.signal(slot->sequence, slot_number(m, tag));
+  }
+  /// The message m that `from` posts, in a call with the same tag.
+  std::uint64_t take(Port& port, int from, std::uint64_t m, std::uint64_t tag) {
+    NumberedWord* const slot = slot_of(from, m);
+    port.wait(slot->sequence, equal(slot_number(m, tag)), members_ == nullptr ? from : members_[from]);
+    return port.load_relaxed(slot->value);
+  }
   /// This rank, its reader, is through with it.
   void finish(Port& port, int from, std::uint64_t m) {
     port.signal(*read_word(from, turns_.cell(first_ + m)), number(m));
@@ -96,13 +116,28 @@ class Mailbox {
  private:
   // Rises with the calls, and within one with the message.
   std::uint64_t number(std::uint64_t m) const { return (call_ << 32) + m + 1; }
+  std::uint64_t slot_number(std::uint64_t m, std::uint64_t tag) const {
+    return (call_ << 32) | ((m + 1) << 16) | tag;
+  }
+  // Waits until the last reader of its place is through.
+  void claim(Port& port, std::uint64_t m) {
+    const std::uint64_t i = turns_.cell(first_ + m);
+    std::uint64_t& last = last_[static_cast<std::size_t>(i)];
+    // Equal, as numbers begin again after 2^32 calls.
+    if (last != 0) port.wait(*read_word(rank_, i), equal(last));
+    last = number(m);
+  }
   Word<std::uint64_t>* read_word(int owner, std::uint64_t i) const {
     return reinterpret_cast<Word<std::uint64_t>*>(memory_ + static_cast<std::size_t>(owner) * rank_bytes_ +
                                                   static_cast<std::size_t>(i) * sizeof(std::uint64_t));
   }
   unsigned char* cell(int owner, std::uint64_t i) const {
-    return memory_ + static_cast<std::size_t>(owner) * rank_bytes_ + head_ +
+    return memory_ + static_cast<std::size_t>(owner) * rank_bytes_ + cells_ +
            static_cast<std::size_t>(i) * stride_;
+  }
+  NumberedWord* slot_of(int owner, std::uint64_t m) const {
+    return reinterpret_cast<NumberedWord*>(memory_ + static_cast<std::size_t>(owner) * rank_bytes_ + slots_) +
+           turns_.cell(first_ + m);
   }
 
   Data payload(Port& port, int owner, std::uint64_t m, std::size_t piece) const {
@@ -112,7 +147,8 @@ class Mailbox {
 
   unsigned char* memory_;
   std::size_t rank_bytes_;
-  std::size_t head_;
+  std::size_t slots_;
+  std::size_t cells_;
   std::size_t stride_;
   std::size_t bytes_;
   Turns turns_;

@@ -509,6 +509,7 @@ BoundCall::BoundCall(const Program& program, const ProgramCall& made, int rank, 
                       made.operation == Operation::gather || made.operation == Operation::scatter;
   if (rooted) call.root = made.root;
   call.exclusive = made.exclusive;
+  call.vector = vector;
   call.op = program.operator_of(made);
   const std::size_t block = vector && made.counts.size() == n ? made.counts[r] : made.count;
   const std::size_t begin =

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/call.hpp"
 #include "phicoll/collectives/values.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/data.hpp"
@@ -26,6 +27,17 @@ struct NumberedWord {
   Word<std::uint64_t> sequence;
   Word<std::uint64_t> value;
 };
+
+/// `word_of(r)` of all ranks combined in rank order, as the call's operator says.
+template <class WordOf>
+inline std::uint64_t combined_words(const Call& call, int ranks, const WordOf& word_of) {
+  std::uint64_t result = word_of(0);
+  for (int r = 1; r < ranks; ++r) {
+    const std::uint64_t operand = word_of(r);
+    call.op.kernel(call.op.context, &result, &result, &operand, call.count);
+  }
+  return result;
+}
 
 inline std::size_t words_footprint(int ranks) {
   return 2 * static_cast<std::size_t>(ranks) * sizeof(Strided<NumberedWord>);

@@ -68,12 +68,7 @@ struct OneShotAllreduce : DataAlgorithm {
       const auto word_of = [&](int r) { return r == rank_ ? own : words_.take(port, r, call.tag); };
       if (order_.sharing())
         for (const int r : order_) words_.take(port, r, call.tag);
-      std::uint64_t result = word_of(0);
-      for (int r = 1; r < ranks_; ++r) {
-        const std::uint64_t operand = word_of(r);
-        call.op.kernel(call.op.context, &result, &result, &operand, call.count);
-      }
-      write_value(port, call.receive, result, call.bytes());
+      write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
     }
 
     // A call of its own: the small one then needs few registers saved.

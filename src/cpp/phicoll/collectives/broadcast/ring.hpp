@@ -10,6 +10,7 @@
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/values.hpp"
+#include "phicoll/collectives/words.hpp"
 
 namespace phicoll {
 
@@ -32,14 +33,9 @@ struct RingBroadcast : DataAlgorithm {
     visitor.integer("slots", p.slots, 2, 4096, "the same of messages of at most 8 bytes");
   }
 
-  struct Slot {
-    Word<std::uint64_t> sequence;
-    Word<std::uint64_t> value;
-  };
-
   static std::size_t slots_bytes(const Parameters& p) {
-    return (static_cast<std::size_t>(p.slots) * sizeof(Slot) + arch::stride_bytes - 1) / arch::stride_bytes *
-           arch::stride_bytes;
+    return (static_cast<std::size_t>(p.slots) * sizeof(NumberedWord) + arch::stride_bytes - 1) /
+           arch::stride_bytes * arch::stride_bytes;
   }
   static std::size_t cells_at(const Parameters& p, int ranks) {
     return slots_bytes(p) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
@@ -55,7 +51,7 @@ struct RingBroadcast : DataAlgorithm {
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : slots_(setup.at<Slot>(0)),
+        : slots_(setup.at<NumberedWord>(0)),
           finished_(setup.at<Strided<CounterLine>>(slots_bytes(p))),
           turns_(p.slots),
           half_(p.slots / 2),
@@ -82,7 +78,7 @@ struct RingBroadcast : DataAlgorithm {
     void small(Port& port, const Call& call) {
       const std::uint64_t message = messages_++;
       const std::uint64_t number = ((message + 1) << 16) | call.tag;
-      Slot& slot = slots_[turns_.cell(message)];
+      NumberedWord& slot = slots_[turns_.cell(message)];
       if (rank_ == call.root) {
         if (message >= free_until_) wait_for_slots(port, message);
         const std::uint64_t value = read_value(port, call.receive, call.count);
@@ -125,7 +121,7 @@ struct RingBroadcast : DataAlgorithm {
       }
     }
 
-    Slot* slots_;
+    NumberedWord* slots_;
     Strided<CounterLine>* finished_;
     Turns turns_;
     Turns half_;

@@ -46,7 +46,9 @@ struct MailboxGather : DataAlgorithm {
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
-      if (rank_ == call.root)
+      if (!call.vector && call.count <= sizeof(std::uint64_t))
+        words(port, call);
+      else if (rank_ == call.root)
         collect(port, call);
       else
         send(port, call);
@@ -54,7 +56,17 @@ struct MailboxGather : DataAlgorithm {
     }
 
    private:
-    void send(Port& port, const Call& call) {
+    void words(Port& port, const Call& call) {
+      if (call.count == 0) return;
+      if (rank_ != call.root) return mailbox_.post(port, 0, call.send, call.count, call.tag);
+      write_value(port, call.receive + call.block_at(rank_), read_value(port, call.send, call.count),
+                  call.count);
+      for (const int r : order_) {
+        write_value(port, call.receive + call.block_at(r), mailbox_.take(port, r, 0, call.tag), call.count);
+        mailbox_.finish(port, r, 0);
+      }
+    }
+    [[gnu::noinline]] void send(Port& port, const Call& call) {
       std::uint64_t m = 0;
       for (std::size_t at = 0; at < call.count; at += mailbox_.bytes(), ++m) {
         const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
@@ -64,7 +76,7 @@ struct MailboxGather : DataAlgorithm {
     }
 
     // Piece by piece from all, so that all can go on filling their rings.
-    void collect(Port& port, const Call& call) {
+    [[gnu::noinline]] void collect(Port& port, const Call& call) {
       std::size_t most = 0;
       for (int r = 0; r < ranks_; ++r) {
         if (r == rank_) {

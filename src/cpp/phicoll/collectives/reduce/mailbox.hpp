@@ -44,12 +44,32 @@ struct MailboxReduce : DataAlgorithm {
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
-      const std::size_t size = call.op.element_bytes;
-      const std::size_t most = call.elements_within(mailbox_.bytes());
       if (ranks_ == 1) {
         if (call.send != call.receive) port.move(call.receive, call.send, call.bytes());
-        return;
+      } else if (call.bytes() <= sizeof(std::uint64_t)) {
+        word(port, call);
+      } else {
+        pieces(port, call);
       }
+    }
+
+   private:
+    void word(Port& port, const Call& call) {
+      if (call.count != 0 && rank_ != call.root) mailbox_.post(port, 0, call.send, call.bytes(), call.tag);
+      if (call.count != 0 && rank_ == call.root) {
+        const auto word_of = [&](int r) {
+          if (r == rank_) return read_value(port, call.send, call.bytes());
+          const std::uint64_t theirs = mailbox_.take(port, r, 0, call.tag);
+          mailbox_.finish(port, r, 0);
+          return theirs;
+        };
+        write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
+      }
+      mailbox_.next_call(1);
+    }
+    [[gnu::noinline]] void pieces(Port& port, const Call& call) {
+      const std::size_t size = call.op.element_bytes;
+      const std::size_t most = call.elements_within(mailbox_.bytes());
       std::uint64_t m = 0;
       for (std::size_t at = 0; at < call.count; at += most, ++m) {
         const std::size_t count = std::min(most, call.count - at);
@@ -63,8 +83,6 @@ struct MailboxReduce : DataAlgorithm {
       }
       mailbox_.next_call(m);
     }
-
-   private:
     // The own operand may lie where the result goes (in place): what comes before it is combined first, into
     // a peer's cell, which only the root reads now; the own operand is then the first thing written over.
     void combine(Port& port, const Call& call, std::uint64_t m, std::size_t at, std::size_t count) {

@@ -44,7 +44,9 @@ struct MailboxScatter : DataAlgorithm {
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
-      if (rank_ == call.root)
+      if (!call.vector && call.count <= sizeof(std::uint64_t))
+        words(port, call);
+      else if (rank_ == call.root)
         send(port, call);
       else
         receive(port, call);
@@ -52,12 +54,25 @@ struct MailboxScatter : DataAlgorithm {
     }
 
    private:
+    void words(Port& port, const Call& call) {
+      if (call.count == 0) return;
+      if (rank_ != call.root) {
+        const std::uint64_t m = message(0, (rank_ - call.root + ranks_) % ranks_);
+        write_value(port, call.receive, mailbox_.take(port, call.root, m, call.tag), call.count);
+        return mailbox_.finish(port, call.root, m);
+      }
+      for (int step = 1; step < ranks_; ++step)
+        mailbox_.post(port, message(0, step), call.send + call.block_at((rank_ + step) % ranks_), call.count,
+                      call.tag);
+      write_value(port, call.receive, read_value(port, call.send + call.block_at(rank_), call.count),
+                  call.count);
+    }
     // Piece number `piece` of the rank `step` behind the root, whether or not others have as many.
     std::uint64_t message(std::uint64_t piece, int step) const {
       return piece * static_cast<std::uint64_t>(ranks_ - 1) + static_cast<std::uint64_t>(step - 1);
     }
 
-    void send(Port& port, const Call& call) {
+    [[gnu::noinline]] void send(Port& port, const Call& call) {
       std::size_t most = 0;
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_) most = std::max(most, call.block_count(r));
@@ -76,7 +91,7 @@ struct MailboxScatter : DataAlgorithm {
       if (own != call.receive) port.move(call.receive, own, call.block_count(rank_));
     }
 
-    void receive(Port& port, const Call& call) {
+    [[gnu::noinline]] void receive(Port& port, const Call& call) {
       const int step = (rank_ - call.root + ranks_) % ranks_;
       std::uint64_t piece = 0;
       for (std::size_t at = 0; at < call.count; at += mailbox_.bytes(), ++piece) {
