@@ -203,13 +203,15 @@ class Run:
         Found by `auto`, or where that takes no part by the quickest of phicoll's algorithms.
         """
         wanted = self.calls or calls_for(point)
-        ours = ["phicoll"] if "phicoll" in subjects else [s for s in subjects if s.startswith("phicoll")]
+        ours = sorted(s for s in subjects if s.startswith("phicoll"))  # auto comes first
         for subject in ours or subjects:
             if self.budget.left() <= 0:
                 raise TimeOverError
             found = field.sample(point, subject, self.draw.randrange(1 << 32), wanted, self.cap_ms)
             if "ns" in found:
                 self.planned[point] = max(found["calls"], self.planned.get(point, 0))
+                if subject == "phicoll":
+                    break
             else:  # who fails here would fail again
                 print(f"collectives: {point}: {found['error']}", file=sys.stderr)
                 self.note({**base, "subject": subject, **found})

@@ -44,9 +44,10 @@ static inline Board* open_board(const char* path) {
   return memory == MAP_FAILED ? NULL : (Board*)memory;
 }
 
-/* One turn of waiting for another rank. Every `patience` turns MPI is given a chance: a call that has returned
- * here may have left work to its progress engine that the awaited rank needs. */
-static inline void wait_turn_for(const Seat* seat, uint32_t patience, uint32_t* turns) {
+/* One turn of waiting for another rank. Now and then MPI is given a chance: a call that has returned here may
+ * have left work to its progress engine that the awaited rank needs, perhaps in a call that is timed. */
+static inline void wait_turn(const Seat* seat, uint32_t* turns) {
+  const uint32_t patience = seat->shares_cpu ? 4 : 64;
   if (++*turns % patience == 0) {
     int found;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
@@ -54,13 +55,8 @@ static inline void wait_turn_for(const Seat* seat, uint32_t patience, uint32_t* 
   if (seat->shares_cpu) sched_yield();
 }
 
-/* Where no rank is in a call. */
-static inline void wait_turn(const Seat* seat, uint32_t* turns) {
-  wait_turn_for(seat, seat->shares_cpu ? 1u << 12 : 1u << 18, turns);
-}
-
 /* All ranks leave when all have come. What they wrote to their seats before is seen after. */
-static inline void meet_for(const Seat* seat, uint32_t patience) {
+static inline void meet(const Seat* seat) {
   Board* board = seat->board;
   const uint32_t meeting = atomic_load_explicit(&board->meeting, memory_order_acquire);
   if (atomic_fetch_add_explicit(&board->arrived, 1, memory_order_acq_rel) + 1 == (uint32_t)seat->ranks) {
@@ -69,18 +65,7 @@ static inline void meet_for(const Seat* seat, uint32_t patience) {
     return;
   }
   uint32_t turns = 0;
-  while (atomic_load_explicit(&board->meeting, memory_order_acquire) == meeting)
-    wait_turn_for(seat, patience, &turns);
-}
-
-/* Where no rank is in a call. */
-static inline void meet(const Seat* seat) {
-  meet_for(seat, seat->shares_cpu ? 1u << 12 : 1u << 18);
-}
-
-/* Behind calls that are timed: MPI goes on here as it would in the calls of a program. */
-static inline void meet_behind_calls(const Seat* seat) {
-  meet_for(seat, seat->shares_cpu ? 4 : 64);
+  while (atomic_load_explicit(&board->meeting, memory_order_acquire) == meeting) wait_turn(seat, &turns);
 }
 
 /* The largest of the ranks' numbers, the same on all. */

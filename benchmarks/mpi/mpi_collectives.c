@@ -214,7 +214,6 @@ static inline __attribute__((always_inline)) Turns turns(const Work* work, uint6
  * they write one after the other, with the calls as without. Returns when all ranks' turns are over: who looks
  * at its result takes time from those that share its CPU. */
 static double turns_ns(const Work* work, Turns made) {
-  meet_behind_calls(&seat);
   const int64_t first = -(int64_t)agree_on_largest(&seat, -(double)made.start);
   const int from_first = seat.crowded && work->operation->call != call_barrier;
   return stamp_to_ns(&stamps, made.ticks + (from_first ? made.start - first : 0));
@@ -281,7 +280,7 @@ static void time_windows(const Command* command, const Work* work, int fresh, Re
     report->exits[i] = stamp_after(&stamps) - start;
   }
   report->calls = i;
-  meet_behind_calls(&seat); /* as behind a loop */
+  meet(&seat); /* as behind a loop */
 }
 
 /* Each call alone between two stamps. Where the call isn't a barrier itself, one follows it, untimed. */

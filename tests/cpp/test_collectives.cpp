@@ -3,6 +3,7 @@
 // sequences without barriers between them.
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -443,6 +444,78 @@ TEST(Collectives, OfASubCommunicator) {
       }
     }
   });
+}
+
+// They go through slots, in the same rings as larger ones and vector versions, which go through cells.
+TEST(Collectives, OfAtMostEightBytes) {
+  using Bytes = std::vector<unsigned char>;
+  const auto calls = [](Communicator& comm) {
+    const auto p = static_cast<std::size_t>(comm.size());
+    const auto rank = static_cast<std::size_t>(comm.rank());
+    const auto check = [](const Bytes& got, const Bytes& wanted, const char* what, std::size_t bytes) {
+      if (got != wanted) throw Error(std::string(what) + " of " + std::to_string(bytes) + " bytes is wrong");
+    };
+    const Operator largest = user_operator(
+        3, true,
+        [](void*, void* to, const void* left, const void* right, std::size_t count) {
+          for (std::size_t i = 0; i < 3 * count; ++i)
+            static_cast<unsigned char*>(to)[i] = std::max(static_cast<const unsigned char*>(left)[i],
+                                                          static_cast<const unsigned char*>(right)[i]);
+        },
+        nullptr);
+    for (int turn = 0; turn < 30; ++turn)
+      for (const std::size_t bytes : {1, 9, 3, 0, 5, 6, 40, 7, 8, 2}) {
+        const int root = turn % comm.size();
+        const bool is_root = comm.rank() == root;
+        Bytes blocks(bytes * p), own(bytes);
+        for (std::size_t i = 0; i < blocks.size(); ++i)
+          blocks[i] = static_cast<unsigned char>(31 * static_cast<std::size_t>(turn) + 7 * i + bytes);
+        std::copy_n(blocks.begin() + static_cast<std::ptrdiff_t>(bytes * rank), bytes, own.begin());
+        const std::vector<std::size_t> alike(p, bytes);
+        std::vector<std::size_t> places(p);
+        for (std::size_t r = 0; r < p; ++r) places[r] = bytes * r;
+
+        Bytes block(bytes), all(is_root ? bytes * p : 0);
+        comm.scatter(is_root ? blocks.data() : nullptr, block.data(), bytes, root);
+        check(block, own, "scatter", bytes);
+        comm.gather(own.data(), all.data(), bytes, root);
+        if (is_root) check(all, blocks, "gather", bytes);
+        std::fill(block.begin(), block.end(), static_cast<unsigned char>(0));
+        comm.scatterv(is_root ? blocks.data() : nullptr, alike.data(), places.data(), block.data(), bytes,
+                      root);
+        check(block, own, "scatterv", bytes);
+        std::fill(all.begin(), all.end(), static_cast<unsigned char>(0));
+        comm.gatherv(own.data(), bytes, all.data(), alike.data(), places.data(), root);
+        if (is_root) check(all, blocks, "gatherv", bytes);
+
+        const std::size_t elements = bytes / 3;
+        Bytes most(is_root ? 3 * elements : 0), wanted(most.size());
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+          for (std::size_t r = 0; r < p; ++r) wanted[i] = std::max(wanted[i], blocks[bytes * r + i]);
+        comm.reduce(own.data(), most.data(), elements, largest, root);
+        if (is_root) check(most, wanted, "reduce", bytes);
+      }
+  };
+  for (const int ranks : {1, 2, 3, 5}) ThreadGroup(ranks).run(calls);
+  fork_and_run(4, GroupOptions(), calls);
+}
+
+// The root's blocks may lie where nobody may write.
+TEST(Collectives, ScatterInPlaceWritesNothingOnTheRoot) {
+  constexpr std::size_t page = 4096;
+  void* const memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  std::memset(memory, 7, page);
+  ASSERT_EQ(mprotect(memory, page, PROT_READ), 0);
+  for (const int ranks : {1, 2})
+    ThreadGroup(ranks).run([&](Communicator& comm) {
+      for (const std::size_t bytes : {1, 4, 8, 64, 2000}) {
+        std::vector<unsigned char> block(bytes);
+        comm.scatter(memory, comm.rank() == 0 ? nullptr : block.data(), bytes, 0);
+        EXPECT_EQ(block.back(), comm.rank() == 0 ? 0 : 7);
+      }
+    });
+  munmap(memory, page);
 }
 
 TEST(Collectives, VectorVersions) {

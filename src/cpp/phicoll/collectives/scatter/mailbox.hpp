@@ -64,8 +64,9 @@ struct MailboxScatter : DataAlgorithm {
       for (int step = 1; step < ranks_; ++step)
         mailbox_.post(port, message(0, step), call.send + call.block_at((rank_ + step) % ranks_), call.count,
                       call.tag);
-      write_value(port, call.receive, read_value(port, call.send + call.block_at(rank_), call.count),
-                  call.count);
+      // In place nothing is written: the root's blocks may be memory that nobody may write.
+      const Data own = call.send + call.block_at(rank_);
+      if (own != call.receive) write_value(port, call.receive, read_value(port, own, call.count), call.count);
     }
     // Piece number `piece` of the rank `step` behind the root, whether or not others have as many.
     std::uint64_t message(std::uint64_t piece, int step) const {
