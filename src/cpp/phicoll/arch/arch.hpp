@@ -38,6 +38,14 @@ constexpr std::size_t line_bytes = 64;
 /// are 128.
 constexpr std::size_t stride_bytes = 128;
 
+/// `bytes` rounded up to whole lines, and to whole strides, so that what follows has lines of its own.
+constexpr std::size_t whole_lines(std::size_t bytes) {
+  return (bytes + line_bytes - 1) / line_bytes * line_bytes;
+}
+constexpr std::size_t whole_strides(std::size_t bytes) {
+  return (bytes + stride_bytes - 1) / stride_bytes * stride_bytes;
+}
+
 }  // namespace arch
 }  // namespace phicoll
 

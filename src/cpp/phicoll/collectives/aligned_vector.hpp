@@ -14,7 +14,7 @@ namespace phicoll {
 
 inline void* allocate_strided(std::size_t bytes) {
   void* memory = nullptr;
-  const std::size_t whole = (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+  const std::size_t whole = arch::whole_strides(bytes);
   if (posix_memalign(&memory, arch::stride_bytes, whole) != 0) throw std::bad_alloc();
   return memory;
 }

@@ -76,14 +76,14 @@ constexpr std::size_t apart_bytes = 1024;
 
 inline std::size_t cell_stride(std::size_t bytes) {
   const std::size_t head = bytes >= apart_bytes ? arch::line_bytes : sizeof(CellHead);
-  return (head + bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+  return arch::whole_strides(head + bytes);
 }
 
 /// Where a piece lies in its cell of `bytes`. Pieces that fill only a part of their cells take another part
 /// in each turn of the ring, so that it is as long for them, in bytes, as for whole ones: see rings_bytes.
 inline std::size_t payload_at(std::size_t bytes, std::uint64_t turn, std::size_t piece) {
   if (piece < apart_bytes) return sizeof(CellHead);
-  const std::size_t room = (piece + arch::line_bytes - 1) / arch::line_bytes * arch::line_bytes;
+  const std::size_t room = arch::whole_lines(piece);
   std::size_t parts = 1;
   while (parts * room * 2 <= bytes) parts *= 2;
   return arch::line_bytes + static_cast<std::size_t>(turn & (parts - 1)) * room;

@@ -30,12 +30,10 @@
 namespace phicoll {
 
 inline std::size_t mailbox_read_words(int cells) {
-  const std::size_t bytes = static_cast<std::size_t>(cells) * sizeof(std::uint64_t);
-  return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+  return arch::whole_strides(static_cast<std::size_t>(cells) * sizeof(std::uint64_t));
 }
 inline std::size_t mailbox_slots(int cells) {
-  const std::size_t bytes = static_cast<std::size_t>(cells) * sizeof(NumberedWord);
-  return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+  return arch::whole_strides(static_cast<std::size_t>(cells) * sizeof(NumberedWord));
 }
 inline std::size_t mailbox_footprint(int ranks, int cells, std::size_t bytes) {
   return static_cast<std::size_t>(ranks) * (mailbox_read_words(cells) + mailbox_slots(cells) +

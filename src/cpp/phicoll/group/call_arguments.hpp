@@ -84,6 +84,7 @@ struct Inside {
   Collectives::Set::Instance* const known =
       __builtin_expect(algorithm == nullptr && collectives_ != nullptr, 1) ? collectives_->known(facts)
                                                                            : nullptr;
+  call.vector = facts.vector;
   const SignatureWord signature = CallSignature::of(facts, call);
   call.tag = CallSignature::tag(signature);
   const data_call::Inside inside(board_, rank_, calls_.begin(signature), signature);

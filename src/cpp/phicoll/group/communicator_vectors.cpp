@@ -57,7 +57,6 @@ void Communicator::reduce_scatter(const void* send, void* receive, const std::si
   check_buffer("receive", receive, send != nullptr ? own : bytes);
   if (send != nullptr) check_apart(send, bytes, receive, own);
   Call call;
-  call.vector = true;
   call.receive = data_at(receive);
   call.send = send != nullptr ? data_at(send) : call.receive;
   call.op = op;
@@ -73,7 +72,6 @@ void Communicator::gatherv(const void* send, std::size_t send_bytes, void* recei
   check_root(root);
   const Blocks blocks{counts, displacements};
   Call call;
-  call.vector = true;
   if (rank_ == root) {
     const std::size_t all = end_of("receive", counts, displacements);
     check_buffer("receive", receive, all);
@@ -99,7 +97,6 @@ void Communicator::scatterv(const void* send, const std::size_t* counts, const s
   check_root(root);
   const Blocks blocks{counts, displacements};
   Call call;
-  call.vector = true;
   if (rank_ == root) {
     const std::size_t all = end_of("send", counts, displacements);
     check_buffer("send", send, all);
@@ -128,7 +125,6 @@ void Communicator::allgatherv(const void* send, std::size_t send_bytes, void* re
   check_buffer("receive", receive, all);
   const Blocks blocks{counts, displacements};
   Call call;
-  call.vector = true;
   call.receive = data_at(receive);
   call.send = own_block("send", send, send_bytes, receive, all, displacements[rank_], counts[rank_]);
   call.count = counts[rank_];
@@ -161,7 +157,6 @@ void Communicator::alltoallv(const void* send, const std::size_t* send_counts,
   const Blocks blocks{counts, displacements};
   const Blocks send_blocks{send_counts, send_displacements};
   Call call;
-  call.vector = true;
   call.send = data_at(send);
   call.receive = data_at(receive);
   call.blocks = &blocks;

@@ -60,13 +60,16 @@ double plan_window(const LiveSet& set, Point& point, const Settings& settings, S
   return settings.window_calls;
 }
 
-// How much earlier than a rank its loop's time begins: where ranks share CPUs, with the first one's, as then
-// they write one after the other, with the calls as without.
-double ahead_ns(const LiveSet& set, const StampClock& clock, int rank, std::uint64_t RankReport::*start) {
-  if (!set.shape.oversubscribed()) return 0;
+// How much earlier than each rank its loop's time begins: where ranks share CPUs, with the first one's, as
+// then they write one after the other, with the calls as without.
+std::vector<double> ahead_ns(const LiveSet& set, const StampClock& clock, std::uint64_t RankReport::*start) {
+  std::vector<double> ahead(static_cast<std::size_t>(set.shape.size()), 0);
+  if (!set.shape.oversubscribed()) return ahead;
   std::uint64_t first = set.workers->report(0).*start;
   for (int r = 1; r < set.shape.size(); ++r) first = std::min(first, set.workers->report(r).*start);
-  return clock.to_ns(set.workers->report(rank).*start - first);
+  for (int r = 0; r < set.shape.size(); ++r)
+    ahead[static_cast<std::size_t>(r)] = clock.to_ns(set.workers->report(r).*start - first);
+  return ahead;
 }
 
 void add_loop(LiveSet& set, Point& point, const Settings& settings, const StampClock& clock,
@@ -75,14 +78,18 @@ void add_loop(LiveSet& set, Point& point, const Settings& settings, const StampC
   // without cost would take. The delays' ideal is the same for all but for the clock's reading.
   const bool data = point.subject.work.moves_data();
   double writing = 0;
-  for (int r = 0; data && r < point.ranks; ++r)
-    writing = std::max(writing, clock.to_ns(set.workers->report(r).ideal_ticks) +
-                                    ahead_ns(set, clock, r, &RankReport::ideal_start));
+  if (data) {
+    const std::vector<double> ahead = ahead_ns(set, clock, &RankReport::ideal_start);
+    for (int r = 0; r < point.ranks; ++r)
+      writing = std::max(
+          writing, clock.to_ns(set.workers->report(r).ideal_ticks) + ahead[static_cast<std::size_t>(r)]);
+  }
   std::vector<double> ns;
   double total = 0;
+  const std::vector<double> ahead = ahead_ns(set, clock, &RankReport::start);
   for (int r = 0; r < point.ranks; ++r) {
     const RankReport& report = set.workers->report(r);
-    const double timed = clock.to_ns(report.ticks) + ahead_ns(set, clock, r, &RankReport::start) -
+    const double timed = clock.to_ns(report.ticks) + ahead[static_cast<std::size_t>(r)] -
                          (data ? writing : clock.to_ns(report.ideal_ticks));
     ns.push_back(timed / static_cast<double>(calls) - (data ? 0 : set.empty_ns));
     total = std::max(total, ns.back());

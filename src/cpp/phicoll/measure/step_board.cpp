@@ -27,14 +27,6 @@ struct StepBoard::Header {
   StampClock clock;
 };
 
-namespace {
-
-std::size_t round_up(std::size_t bytes) {
-  return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
-}
-
-}  // namespace
-
 void set_algorithm(Step& step, const std::string& text) {
   if (text.size() >= sizeof step.algorithm)
     throw ArgumentError("algorithm",
@@ -53,21 +45,21 @@ StepBoard::StepBoard(os::SharedMemory memory, bool fresh, int ranks, std::size_t
   h->most_calls = most_calls;
   h->clock = *clock;
   h->config_bytes = config->size();
-  h->config = round_up(sizeof(Header));
-  h->reports = round_up(h->config + config->size());
+  h->config = arch::whole_strides(sizeof(Header));
+  h->reports = arch::whole_strides(h->config + config->size());
   h->counters = h->reports + size * sizeof(RankReport);
   h->starts = h->counters + size * arch::stride_bytes;
-  h->stamps = round_up(h->starts + most_calls * sizeof(std::uint64_t));
-  h->total = h->stamps + size * 2 * round_up(most_calls * sizeof(std::uint64_t));
+  h->stamps = arch::whole_strides(h->starts + most_calls * sizeof(std::uint64_t));
+  h->total = h->stamps + size * 2 * arch::whole_strides(most_calls * sizeof(std::uint64_t));
   std::memcpy(at(h->config), config->data(), config->size());
 }
 
 StepBoard StepBoard::create(int ranks, std::size_t most_calls, const StampClock& clock,
                             const std::string& config) {
   const auto size = static_cast<std::size_t>(ranks);
-  const std::size_t bytes = round_up(sizeof(Header)) + round_up(config.size()) +
+  const std::size_t bytes = arch::whole_strides(sizeof(Header)) + arch::whole_strides(config.size()) +
                             size * (sizeof(RankReport) + arch::stride_bytes) +
-                            (2 * size + 1) * round_up(most_calls * sizeof(std::uint64_t)) + 4096;
+                            (2 * size + 1) * arch::whole_strides(most_calls * sizeof(std::uint64_t)) + 4096;
   return StepBoard(os::SharedMemory::create("phicoll-steps", bytes), true, ranks, most_calls, &clock,
                    &config);
 }
@@ -141,12 +133,12 @@ RankReport& StepBoard::report(int rank) {
 }
 
 std::uint64_t* StepBoard::entries(int rank) {
-  const std::size_t area = round_up(header().most_calls * sizeof(std::uint64_t));
+  const std::size_t area = arch::whole_strides(header().most_calls * sizeof(std::uint64_t));
   return reinterpret_cast<std::uint64_t*>(at(header().stamps + 2 * static_cast<std::size_t>(rank) * area));
 }
 
 std::uint64_t* StepBoard::exits(int rank) {
-  const std::size_t area = round_up(header().most_calls * sizeof(std::uint64_t));
+  const std::size_t area = arch::whole_strides(header().most_calls * sizeof(std::uint64_t));
   return reinterpret_cast<std::uint64_t*>(
       at(header().stamps + (2 * static_cast<std::size_t>(rank) + 1) * area));
 }

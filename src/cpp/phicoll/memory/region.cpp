@@ -8,11 +8,9 @@
 namespace phicoll {
 
 namespace {
-std::size_t round_up(std::size_t bytes, std::size_t to) {
-  return (bytes + to - 1) / to * to;
-}
-std::size_t whole_strides(std::size_t bytes) {
-  return round_up(bytes == 0 ? 1 : bytes, arch::stride_bytes);
+// Nothing takes a place, too.
+std::size_t at_least_one(std::size_t bytes) {
+  return bytes == 0 ? 1 : bytes;
 }
 }  // namespace
 
@@ -22,7 +20,7 @@ Region::Region(std::size_t bytes, std::size_t used_before) : bytes_(bytes), touc
 
 bool Region::find(std::size_t strides, std::size_t* start) const {
   for (const auto& hole : free_) {
-    *start = round_up(hole.first, arch::stride_bytes);
+    *start = arch::whole_strides(hole.first);
     if (hole.second >= *start - hole.first + strides) return true;
   }
   return false;
@@ -30,7 +28,7 @@ bool Region::find(std::size_t strides, std::size_t* start) const {
 
 Region::Block Region::take(std::size_t bytes) {
   if (bytes > bytes_) refuse(bytes, bytes_);  // before it is rounded up, which may overflow
-  const std::size_t wanted = whole_strides(bytes);
+  const std::size_t wanted = arch::whole_strides(at_least_one(bytes));
   std::size_t start = 0;
   if (find(wanted, &start)) return take_at(start, wanted);
   std::size_t largest = 0;
@@ -41,7 +39,7 @@ Region::Block Region::take(std::size_t bytes) {
 
 bool Region::fits(std::size_t bytes) const {
   std::size_t start = 0;
-  return bytes <= bytes_ && find(whole_strides(bytes), &start);
+  return bytes <= bytes_ && find(arch::whole_strides(at_least_one(bytes)), &start);
 }
 
 void Region::refuse(std::size_t wanted, std::size_t largest) const {
@@ -53,7 +51,7 @@ void Region::refuse(std::size_t wanted, std::size_t largest) const {
 
 Region::Block Region::take_at(std::size_t offset, std::size_t bytes) {
   if (bytes > bytes_) refuse(bytes, bytes_);
-  const std::size_t wanted = round_up(bytes == 0 ? 1 : bytes, arch::line_bytes);
+  const std::size_t wanted = arch::whole_lines(at_least_one(bytes));
   auto hole = free_.upper_bound(offset);
   if (hole != free_.begin()) --hole;
   if (hole == free_.end() || offset % arch::line_bytes != 0 || hole->first > offset || offset > bytes_ ||

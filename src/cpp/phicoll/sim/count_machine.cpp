@@ -58,7 +58,7 @@ CountMachine::CountMachine(const Shape& shape, std::size_t bytes)
       core_(shape.groups(Level::core)),
       l3_(shape.groups(Level::l3)),
       numa_(shape.groups(Level::numa)),
-      bytes_((bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes),
+      bytes_(arch::whole_strides(bytes)),
       lines_(bytes_ / arch::line_bytes),
       ranks_(static_cast<std::size_t>(shape.size())) {
   memory_ = static_cast<unsigned char*>(allocate_strided(bytes_));

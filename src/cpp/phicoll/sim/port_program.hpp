@@ -41,7 +41,7 @@ class ProgramPlan {
       parts_.push_back(Part{call.operation, spec, bytes_});
       const std::size_t bytes =
           barrier ? barrier_footprint(spec, shape) : family(call.operation).footprint(spec, shape);
-      bytes_ += (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+      bytes_ += arch::whole_strides(bytes);
     }
   }
 

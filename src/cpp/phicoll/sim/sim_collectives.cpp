@@ -15,10 +15,6 @@ namespace sim {
 
 namespace {
 
-std::size_t strided(std::size_t bytes) {
-  return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
-}
-
 /// The call, its buffers and what comes out of it for two different fillings.
 class Subject {
  public:
@@ -46,9 +42,9 @@ class Subject {
     for (int r = 0; r < ranks; ++r) {
       const CallExtents used = program_.extents(calls_[0], r);
       send_.push_back(bytes_);
-      bytes_ += strided(used.send);
+      bytes_ += arch::whole_strides(used.send);
       receive_.push_back(bytes_);
-      bytes_ += strided(used.receive);
+      bytes_ += arch::whole_strides(used.receive);
     }
   }
 
@@ -177,7 +173,7 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
   run.fresh = options.fresh;
   run.effective = effective_collective(spec, shape, program.facts(subject.call(0)));
   run.timing_only = subject.bytes() > options.ghost_above;
-  const std::size_t footprint = strided(family(operation).footprint(run.effective, shape));
+  const std::size_t footprint = arch::whole_strides(family(operation).footprint(run.effective, shape));
   if (footprint + subject.bytes() > most_simulated_bytes)
     throw ArgumentError("size",
                         std::to_string(bytes) + " with " + std::to_string(ranks) + " ranks, which is " +

@@ -18,8 +18,7 @@ Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t b
     : machine_(machine),
       shape_(shape),
       options_(options),
-      bytes_((std::max<std::size_t>(bytes, 1) + arch::stride_bytes - 1) / arch::stride_bytes *
-             arch::stride_bytes),
+      bytes_(arch::whole_strides(std::max<std::size_t>(bytes, 1))),
       wheel_(options.shuffle, measure::mix_seed(options.seed, 3)),
       random_(measure::mix_seed(options.seed, 4)),
       coherence_(machine.p, wheel_, options.seed, *this, counters_),

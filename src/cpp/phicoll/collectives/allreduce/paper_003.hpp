@@ -52,7 +52,7 @@ struct Paper003Allreduce : DataAlgorithm {
   }
   static std::size_t small_footprint(const Parameters& p, const Shape& shape) {
     const std::size_t bytes = RecursiveDoubling::footprint(small(p, shape), shape);
-    return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+    return arch::whole_strides(bytes);
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return small_footprint(p, shape) + Rabenseifner::footprint(large(p), shape);

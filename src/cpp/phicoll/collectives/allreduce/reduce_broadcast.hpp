@@ -58,7 +58,7 @@ struct ReduceBroadcast : DataAlgorithm {
     const std::size_t bytes = p.reduce == Up::mailbox
                                   ? MailboxReduce::footprint(mailbox(shape), shape)
                                   : LocalStoreTreeReduce::footprint(tree(p, shape), shape);
-    return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+    return arch::whole_strides(bytes);
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return up_footprint(p, shape) + RingBroadcast::footprint(ring(shape), shape);

@@ -89,9 +89,7 @@ void for_load_store_pieces(Port& port, const Call& call, std::size_t bytes, Piec
 /// Two buffers a rank in shared memory, for what peers cannot reach where it lies and for what is under way.
 class ScratchBuffers {
  public:
-  static std::size_t stride(std::size_t bytes) {
-    return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
-  }
+  static std::size_t stride(std::size_t bytes) { return arch::whole_strides(bytes); }
   static std::size_t footprint(int ranks, std::size_t bytes) {
     return static_cast<std::size_t>(ranks) * 2 * stride(bytes);
   }

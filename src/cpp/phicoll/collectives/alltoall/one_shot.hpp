@@ -52,7 +52,7 @@ struct OneShotAlltoall : DataAlgorithm {
           order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()),
-          part_(whole_lines(cells_.bytes() / others())) {}
+          part_(lines_within(cells_.bytes() / others())) {}
 
     void operator()(Port& port, const Call& call) {
       if (ranks_ == 2 && call.count <= sizeof(std::uint64_t))
@@ -77,7 +77,7 @@ struct OneShotAlltoall : DataAlgorithm {
       for (std::size_t at = 0; at < call.count; at += part_)
         exchange(port, call, at, std::min(part_, call.count - at), exchanged_stores(ranks_, call.count));
     }
-    static std::size_t whole_lines(std::size_t bytes) {
+    static std::size_t lines_within(std::size_t bytes) {
       return bytes > arch::line_bytes ? bytes / arch::line_bytes * arch::line_bytes : bytes;
     }
     std::size_t others() const { return ranks_ > 1 ? static_cast<std::size_t>(ranks_ - 1) : 1; }

@@ -30,10 +30,7 @@ struct AllToAll {
   static const char* refuse(const Parameters&) { return nullptr; }
 
   /// Bytes of one receiver's flags: no two receivers share a line.
-  static std::size_t row_bytes(int size) {
-    return (static_cast<std::size_t>(size) * 8 + arch::stride_bytes - 1) / arch::stride_bytes *
-           arch::stride_bytes;
-  }
+  static std::size_t row_bytes(int size) { return arch::whole_strides(static_cast<std::size_t>(size) * 8); }
   static std::size_t footprint(const Parameters&, const Shape& shape) {
     return static_cast<std::size_t>(shape.size()) * row_bytes(shape.size());
   }

@@ -39,8 +39,7 @@ struct CentralizedBytes {
   static const char* refuse(const Parameters&) { return nullptr; }
 
   static std::size_t footprint(const Parameters&, const Shape& shape) {
-    return (static_cast<std::size_t>(shape.size()) + arch::line_bytes - 1) / arch::line_bytes *
-           sizeof(ByteLine);
+    return arch::whole_lines(static_cast<std::size_t>(shape.size()));
   }
 
   template <class Port>

@@ -71,8 +71,7 @@ struct Dissemination {
       case Layout::line_per_round:
         return ((r * sets(p) + set) * rounds * ways + index) * arch::stride_bytes;
       case Layout::line_per_rank: {
-        const std::size_t bytes =
-            (rounds * ways * 8 + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+        const std::size_t bytes = arch::whole_strides(rounds * ways * 8);
         return (r * sets(p) + set) * bytes + index * 8;
       }
       case Layout::packed:

@@ -25,7 +25,7 @@ inline std::size_t flag_offset(FlagLayout layout, int slot) {
 
 /// Bytes of one game: two games never share a line.
 inline std::size_t game_bytes(FlagLayout layout, int ways) {
-  return (flag_offset(layout, ways) + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+  return arch::whole_strides(flag_offset(layout, ways));
 }
 
 }  // namespace phicoll

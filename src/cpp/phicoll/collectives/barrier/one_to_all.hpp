@@ -54,7 +54,7 @@ struct OneToAll {
   /// The ranks' flags lie behind the root's array.
   static std::size_t flags_offset(const Parameters& p, int size) {
     const std::size_t bytes = static_cast<std::size_t>(size) * entry_bytes(p);
-    return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+    return arch::whole_strides(bytes);
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return flags_offset(p, shape.size()) + static_cast<std::size_t>(shape.size()) * sizeof(Strided<Line>);

@@ -54,7 +54,7 @@ struct Paper002Broadcast : DataAlgorithm {
   }
   static std::size_t small_at(const Parameters& p, const Shape& shape) {
     const std::size_t bytes = PiecePerRankBroadcast::footprint(pieces(p), shape);
-    return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+    return arch::whole_strides(bytes);
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return small_at(p, shape) + (shape.size() <= p.few

@@ -95,7 +95,7 @@ struct PiecePerRankBroadcast : DataAlgorithm {
       const std::size_t ranks = static_cast<std::size_t>(ranks_);
       const std::size_t even = (count - 1) / ranks + 1;
       const std::size_t share = std::max(even, minimum_);
-      return (share + arch::line_bytes - 1) / arch::line_bytes * arch::line_bytes;
+      return arch::whole_lines(share);
     }
     bool read_handles(Port& port, const Exposed& own) {
       bool all = static_cast<bool>(own);

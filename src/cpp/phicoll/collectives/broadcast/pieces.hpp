@@ -21,7 +21,7 @@ inline void limit_piece(int& piece, int cells, int ranks) {
 }
 
 inline std::size_t piece_stride(int piece) {
-  return (static_cast<std::size_t>(piece) + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+  return arch::whole_strides(static_cast<std::size_t>(piece));
 }
 
 }  // namespace phicoll

@@ -81,7 +81,7 @@ struct PipelinedSlicesBroadcast : DataAlgorithm {
       for (std::size_t at = 0; at < call.count;) {
         const std::size_t bytes = std::min(whole, call.count - at);
         const std::size_t even = (bytes - 1) / receivers + 1;
-        const Block block{at, bytes, (even + arch::line_bytes - 1) / arch::line_bytes * arch::line_bytes};
+        const Block block{at, bytes, arch::whole_lines(even)};
         ++step_;
         if (rank_ == call.root)
           send(port, call, block);

@@ -34,8 +34,7 @@ struct RingBroadcast : DataAlgorithm {
   }
 
   static std::size_t slots_bytes(const Parameters& p) {
-    return (static_cast<std::size_t>(p.slots) * sizeof(NumberedWord) + arch::stride_bytes - 1) /
-           arch::stride_bytes * arch::stride_bytes;
+    return arch::whole_strides(static_cast<std::size_t>(p.slots) * sizeof(NumberedWord));
   }
   static std::size_t cells_at(const Parameters& p, int ranks) {
     return slots_bytes(p) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);

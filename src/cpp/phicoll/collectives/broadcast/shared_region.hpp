@@ -43,8 +43,7 @@ inline std::size_t region_flags_bytes(int buffers, int ranks) {
 }
 inline std::size_t region_footprint(const SharedRegionParameters& p, int buffers, int ranks) {
   const std::size_t region = static_cast<std::size_t>(p.region);
-  return region_flags_bytes(buffers, ranks) +
-         (region + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
+  return region_flags_bytes(buffers, ranks) + arch::whole_strides(region);
 }
 
 template <class Port>

@@ -8,11 +8,6 @@
 
 namespace phicoll {
 
-/// Rounded up to whole strides, so that what follows has lines of its own.
-inline std::size_t whole_strides(std::size_t bytes) {
-  return (bytes + arch::stride_bytes - 1) / arch::stride_bytes * arch::stride_bytes;
-}
-
 /// Trees are laid out for root 0; rank r is node (r - root) mod P of them.
 inline int node_of(int rank, int root, int ranks) {
   return rank >= root ? rank - root : rank - root + ranks;

@@ -77,7 +77,7 @@ struct LocalStoreTreeReduce : DataAlgorithm {
   };
 
   static std::size_t rank_bytes(const Parameters& p) {
-    return sizeof(Flags) + 4 * whole_strides(static_cast<std::size_t>(p.piece));
+    return sizeof(Flags) + 4 * arch::whole_strides(static_cast<std::size_t>(p.piece));
   }
   static std::size_t barrier_at(const Parameters& p, const Shape& shape) {
     return static_cast<std::size_t>(shape.size()) * rank_bytes(p);
@@ -175,7 +175,7 @@ struct LocalStoreTreeReduce : DataAlgorithm {
     Flags& flags(int rank) const { return *reinterpret_cast<Flags*>(own(rank)); }
     unsigned char* buffer(int rank, std::uint64_t which) const {
       return own(rank) + sizeof(Flags) +
-             static_cast<std::size_t>(which) * whole_strides(static_cast<std::size_t>(p_.piece));
+             static_cast<std::size_t>(which) * arch::whole_strides(static_cast<std::size_t>(p_.piece));
     }
 
     Parameters p_;

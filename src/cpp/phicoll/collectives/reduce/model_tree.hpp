@@ -102,7 +102,7 @@ struct ModelTreeReduce : DataAlgorithm {
   }
 
   static std::size_t piece_bytes(const Parameters& p) {
-    return whole_strides(static_cast<std::size_t>(p.piece));
+    return arch::whole_strides(static_cast<std::size_t>(p.piece));
   }
   static std::size_t rank_bytes(const Parameters& p) { return sizeof(Lines) + piece_bytes(p); }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {

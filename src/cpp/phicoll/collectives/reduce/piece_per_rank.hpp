@@ -84,7 +84,7 @@ struct PiecePerRankReduce : DataAlgorithm {
   };
 
   static std::size_t buffer_bytes(const Parameters& p) {
-    return whole_strides(static_cast<std::size_t>(p.buffer));
+    return arch::whole_strides(static_cast<std::size_t>(p.buffer));
   }
   static std::size_t rank_bytes(const Parameters& p) { return sizeof(Lines) + 4 * buffer_bytes(p); }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {

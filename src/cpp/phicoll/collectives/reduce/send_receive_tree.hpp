@@ -57,7 +57,7 @@ struct SendReceiveTreeReduce : DataAlgorithm {
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return buffers_at(p, shape.size()) +
-           static_cast<std::size_t>(shape.size()) * 2 * whole_strides(static_cast<std::size_t>(p.cell));
+           static_cast<std::size_t>(shape.size()) * 2 * arch::whole_strides(static_cast<std::size_t>(p.cell));
   }
 
   template <class Port>
@@ -68,7 +68,7 @@ struct SendReceiveTreeReduce : DataAlgorithm {
           mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell)),
           buffers_(setup.memory + buffers_at(p, setup.size()) +
                    static_cast<std::size_t>(setup.rank) * 2 *
-                       whole_strides(static_cast<std::size_t>(p.cell))),
+                       arch::whole_strides(static_cast<std::size_t>(p.cell))),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -107,9 +107,10 @@ struct SendReceiveTreeReduce : DataAlgorithm {
       const Data received = port.shared(buffers_);
       // On a root at the top the result goes where it belongs at once; elsewhere the operand is not ours to
       // write over.
-      const Data result = at_top && rank_ == call.root
-                              ? call.receive + at
-                              : port.shared(buffers_ + whole_strides(static_cast<std::size_t>(p_.cell)));
+      const Data result =
+          at_top && rank_ == call.root
+              ? call.receive + at
+              : port.shared(buffers_ + arch::whole_strides(static_cast<std::size_t>(p_.cell)));
       Data left = call.send + at;
       for (const int child : children_) {
         receive(port, call, received, child, m, bytes);

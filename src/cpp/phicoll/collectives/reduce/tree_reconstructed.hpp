@@ -63,7 +63,9 @@ struct TreeReconstructedReduce : DataAlgorithm {
   };
 
   static std::size_t half(const Parameters& p) { return static_cast<std::size_t>(p.region) / 2; }
-  static std::size_t rank_bytes(const Parameters& p) { return sizeof(Flags) + 2 * whole_strides(half(p)); }
+  static std::size_t rank_bytes(const Parameters& p) {
+    return sizeof(Flags) + 2 * arch::whole_strides(half(p));
+  }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return static_cast<std::size_t>(shape.size()) * rank_bytes(p);
   }
@@ -117,7 +119,7 @@ struct TreeReconstructedReduce : DataAlgorithm {
     unsigned char* own(int rank) const { return memory_ + static_cast<std::size_t>(rank) * rank_bytes(p_); }
     Word<std::uint64_t>& flag(int rank) const { return reinterpret_cast<Flags*>(own(rank))->half[step_ & 1]; }
     unsigned char* data(int rank) const {
-      return own(rank) + sizeof(Flags) + static_cast<std::size_t>(step_ & 1) * whole_strides(half(p_));
+      return own(rank) + sizeof(Flags) + static_cast<std::size_t>(step_ & 1) * arch::whole_strides(half(p_));
     }
 
     Parameters p_;

@@ -45,8 +45,7 @@ struct RecursiveDoublingScan : DataAlgorithm {
     return put_boxes_footprint(ranks, capacities(p, ranks), 2, Credit::acknowledged);
   }
   static std::size_t own_bytes(const Parameters& p) {
-    return (static_cast<std::size_t>(p.buffer) + arch::stride_bytes - 1) / arch::stride_bytes *
-           arch::stride_bytes;
+    return arch::whole_strides(static_cast<std::size_t>(p.buffer));
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return boxes_footprint(p, shape.size()) + static_cast<std::size_t>(shape.size()) * own_bytes(p);
