@@ -202,7 +202,7 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
         )
     if seldom := asked_once(taken):
         parts.append(
-            f"Not asked again after a launch's first round, as they took {HOPELESS:g} times the best MPI's time there: "
+            f"Asked in one round only, as they then took {HOPELESS:g} times the best MPI's time: "
             + ", ".join(f"{name} at {count} points" for name, count in seldom.items())
         )
     if compared.dropped or compared.failed or compared.wrong:

@@ -27,8 +27,7 @@ MPI_NAMES = {ours: theirs for theirs, ours in OPERATIONS.items()}
 LEAST_COPY_BYTES = 1 << 16
 SAMPLE_S = 60.0
 #: An MPI that takes so many times the best MPI's time in a launch's first round, and longer than a sample should take,
-#: is not asked there again in the launch: it is not the best one, and ranks that spin on shared CPUs took most of a
-#: run.
+#: is not asked there again: it is not the best one, and ranks that spin on shared CPUs took most of a run.
 HOPELESS = 20.0
 #: All systems make as many calls at a point as phicoll fits below the cap: of few calls the first ones, for which ranks
 #: come late and which find caches cold, are a part of their time. Who is so many times slower makes fewer.
@@ -183,7 +182,7 @@ class Run:
         self.draw = random.Random(seed)
         #: How many calls a sample has at a point.
         self.planned: dict[Point, int] = {}
-        #: Who is not asked again at a point in this launch, and beside whom.
+        #: Who is not asked again at a point, and beside whom.
         self.hopeless: dict[tuple[Point, str], str] = {}
 
     def note(self, record: dict[str, Any]) -> None:
@@ -255,7 +254,6 @@ class Run:
     ) -> None:  # fmt: skip
         """Rounds until they are done or the share of the time is over; the first may take half as long again."""
         began = self.budget.clock()
-        self.hopeless.clear()
         for name, facts in field.facts().items():
             self.note({"system": name, "facts": facts})
         for turn in range(rounds):
