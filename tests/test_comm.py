@@ -555,6 +555,37 @@ def test_an_algorithm_can_be_chosen_and_is_told(run):
     assert len(set(run(check))) == 1
 
 
+def test_the_environment_chooses_an_algorithm_for_all_and_is_told(run, monkeypatch):
+    def check(comm):
+        got = np.full(4, float(comm.rank))
+        comm.Bcast(got)
+        assert (got == 0).all()
+        return comm.why("broadcast", 32)
+
+    monkeypatch.setenv("PHICOLL_BROADCAST", "binomial")
+    for told in run(check):
+        assert re.fullmatch(r"binomial.*: PHICOLL_BROADCAST in the environment", told)
+    monkeypatch.setenv("PHICOLL_BROADCAST", "nope")
+    with pytest.raises(phicoll.Error, match=r"PHICOLL_BROADCAST: got 'nope'; allowed: .*binomial"):
+        run(check)
+
+
+def test_who_accepts_other_last_bits_may_add_floats_by_bruck(run):
+    def check(comm):
+        send, got = values(comm.rank, 100, "float64"), np.zeros(100)
+        if comm.size > 1:
+            with pytest.raises(phicoll.ArgumentError, match="bit_identical=no"):
+                comm.Allreduce(send, got, algorithm="bruck")
+        comm.Allreduce(send, got, algorithm="bruck:bit_identical=no")
+        assert (got == sum(values(r, 100, "float64") for r in range(comm.size))).all()
+
+    run(check)
+
+
+def test_no_communicator_can_be_sent(run):
+    assert run(lambda comm: phicoll.COMM_NULL)[0] is phicoll.COMM_NULL
+
+
 # What is refused
 
 

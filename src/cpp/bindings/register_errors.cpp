@@ -17,23 +17,11 @@ void raise(const char* name, const py::tuple& arguments) {
   PyErr_SetObject(type.ptr(), error.ptr());
 }
 
-/// `argument: got ...; allowed: ...` in its three parts.
-py::tuple parts_of(const ArgumentError& error) {
-  const std::string text = error.what();
-  const std::string got = ": got ";
-  const std::string allowed = "; allowed: ";
-  const std::size_t begin = error.argument().size() + got.size();
-  const std::size_t middle = text.find(allowed, begin);
-  if (middle == std::string::npos) return py::make_tuple(error.argument(), text, "");
-  return py::make_tuple(error.argument(), text.substr(begin, middle - begin),
-                        text.substr(middle + allowed.size()));
-}
-
 void translate(std::exception_ptr pointer) {
   try {
     if (pointer) std::rethrow_exception(pointer);
   } catch (const ArgumentError& error) {
-    raise("ArgumentError", parts_of(error));
+    raise("ArgumentError", py::make_tuple(error.argument(), error.got(), error.allowed()));
   } catch (const BrokenGroupError& error) {
     raise("BrokenGroupError", py::make_tuple(error.what(), error.rank()));
   } catch (const ResourceError& error) {

@@ -18,11 +18,18 @@ class Error : public std::runtime_error {
 class ArgumentError : public Error {
  public:
   ArgumentError(const std::string& argument, const std::string& got, const std::string& allowed)
-      : Error(argument + ": got " + got + "; allowed: " + allowed), argument_(argument) {}
+      : Error(argument + ": got " + got + "; allowed: " + allowed),
+        argument_(argument),
+        got_(got),
+        allowed_(allowed) {}
   const std::string& argument() const { return argument_; }
+  const std::string& got() const { return got_; }
+  const std::string& allowed() const { return allowed_; }
 
  private:
   std::string argument_;
+  std::string got_;
+  std::string allowed_;
 };
 
 /// Not enough memory, a name in use, a refused system call: the machine says no.

@@ -50,7 +50,11 @@ POINT_TO_POINT = frozenset(
         "Mprobe",
         "Improbe",
         "Send_init",
+        "Bsend_init",
+        "Ssend_init",
+        "Rsend_init",
         "Recv_init",
+        "Isendrecv_replace",
         "send",
         "recv",
         "isend",
@@ -152,6 +156,8 @@ class Comm:
         return f"<phicoll.Comm rank {self.rank} of {self.size}>"
 
     def __reduce__(self) -> Any:
+        if self._core is None:
+            return "COMM_NULL"
         raise TypeError("a communicator belongs to its rank and cannot be sent to another")
 
     def __getattr__(self, name: str) -> Any:

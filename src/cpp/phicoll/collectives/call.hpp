@@ -82,11 +82,10 @@ struct CallFacts {
   Operation operation = Operation::barrier;
   /// Of the count argument: the message, or one block. Of a vector version the mean block where all know it.
   std::size_t bytes = 0;
-  bool vector = false;         ///< a vector version: counts differ
-  bool known = true;           ///< all ranks know all counts; false for gatherv, scatterv and alltoallv
-  bool commutative = true;     ///< of the operator, true where there is none
-  bool associative = true;     ///< likewise
-  bool identical_bits = true;  ///< the caller wants the same bits on every rank
+  bool vector = false;      ///< a vector version: counts differ
+  bool known = true;        ///< all ranks know all counts; false for gatherv, scatterv and alltoallv
+  bool commutative = true;  ///< of the operator, true where there is none
+  bool associative = true;  ///< likewise
 };
 
 }  // namespace phicoll

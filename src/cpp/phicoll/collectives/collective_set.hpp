@@ -69,11 +69,12 @@ class CollectiveSet {
     for (const auto& made : made_) names.push_back(made.first);
     return names;
   }
-  /// What find takes from now on: `auto` or an algorithm.
-  void select(Operation operation, AlgorithmSpec spec) {
+  /// What find takes from now on, `auto` or an algorithm, and by whose choice.
+  void select(Operation operation, AlgorithmSpec spec, std::string why = "selected for the group") {
     const auto o = static_cast<std::size_t>(operation);
     known_[o].clear();
     selected_[o] = std::move(spec);
+    selected_why_[o] = std::move(why);
   }
   /// Ends every instance. Its shared memory is the owner's to give back.
   void clear() {
@@ -92,8 +93,8 @@ class CollectiveSet {
   }
   /// What would be taken for such a call, and why.
   AlgorithmChoice chosen(const CallFacts& facts) const {
-    const AlgorithmSpec& selected = selected_[static_cast<std::size_t>(facts.operation)];
-    if (!selected.name.empty() && selected.name != "auto") return {selected, "selected for the group"};
+    const auto o = static_cast<std::size_t>(facts.operation);
+    if (!selected_[o].name.empty() && selected_[o].name != "auto") return {selected_[o], selected_why_[o]};
     return automatic(facts);
   }
 
@@ -102,8 +103,7 @@ class CollectiveSet {
 
   // Beside the size: what else a choice may hang on.
   static unsigned kind_of(const CallFacts& f) {
-    return (f.vector ? 1u : 0u) | (f.known ? 2u : 0u) | (f.commutative ? 4u : 0u) |
-           (f.associative ? 8u : 0u) | (f.identical_bits ? 16u : 0u);
+    return (f.vector ? 1u : 0u) | (f.known ? 2u : 0u) | (f.commutative ? 4u : 0u) | (f.associative ? 8u : 0u);
   }
   struct Known {
     std::size_t least;
@@ -143,6 +143,7 @@ class CollectiveSet {
   std::array<std::vector<Known>, operations> known_;
   std::array<std::vector<Given>, operations> given_;
   std::array<AlgorithmSpec, operations> selected_;
+  std::array<std::string, operations> selected_why_;
   std::vector<std::pair<std::string, std::unique_ptr<Instance>>> made_;
 };
 

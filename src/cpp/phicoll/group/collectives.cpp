@@ -16,11 +16,11 @@ namespace phicoll {
 namespace {
 
 /// PHICOLL_BROADCAST and so on: the algorithm that every communicator of the program begins with.
-const char* from_environment(Operation operation) {
+std::string variable_of(Operation operation) {
   std::string name = "PHICOLL_";
   for (const char* c = to_string(operation); *c != '\0'; ++c)
     name += *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
-  return std::getenv(name.c_str());
+  return name;
 }
 
 }  // namespace
@@ -34,7 +34,16 @@ Collectives::Collectives(Communicator& owner)
           owner.region_bytes() / 4) {
   for (int o = 1; o < operations; ++o) {
     const auto operation = static_cast<Operation>(o);
-    if (const char* const spec = from_environment(operation)) select(operation, spec);
+    const std::string variable = variable_of(operation);
+    const char* const spec = std::getenv(variable.c_str());
+    if (spec == nullptr) continue;
+    try {
+      set_.select(operation, family(operation).parse(spec), variable + " in the environment");
+    } catch (const ArgumentError& error) {
+      const bool whole = error.argument() == "algorithm";
+      throw ArgumentError(whole ? variable : variable + " (" + error.argument() + ")", error.got(),
+                          error.allowed());
+    }
   }
 }
 

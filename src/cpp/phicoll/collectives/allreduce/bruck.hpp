@@ -7,7 +7,8 @@
 //
 // Rank c sums up in the order c, c + 1, ... and round to c - 1: each rank in another rotation. So an operator
 // has to commute, and the last bits of a floating-point result may differ between ranks: refused unless the
-// caller accepts that. Transfers, and why nothing is overwritten early: doubling_exchange.hpp.
+// caller accepts that by bit_identical=no. Transfers, and why nothing is overwritten early:
+// doubling_exchange.hpp.
 
 #include "phicoll/collectives/allreduce/doubling_exchange.hpp"
 
@@ -17,6 +18,7 @@ struct BruckAllreduce : DataAlgorithm {
   struct Parameters {
     Transfer transfer = Transfer::load_store;
     int buffer = default_piece_bytes;
+    YesNo bit_identical = YesNo::yes;
   };
 
   static AlgorithmFacts facts() {
@@ -29,12 +31,14 @@ struct BruckAllreduce : DataAlgorithm {
   static void describe(Visitor& visitor, Parameters& p) {
     describe_transfer(visitor, p.transfer);
     describe_buffer(visitor, p.buffer);
+    visitor.choice("bit_identical", p.bit_identical, {"no", "yes"},
+                   "yes: refused where the last bits of a result could differ between ranks");
   }
-  static const char* unfit(const Parameters&, const Shape&, const CallFacts& facts) {
+  static const char* unfit(const Parameters& p, const Shape&, const CallFacts& facts) {
     if (!facts.commutative) return "a commutative operator: each rank combines in another rotation";
-    if (!facts.associative && facts.identical_bits)
-      return "an operator whose result does not hang on the bracketing (integers), or a caller who accepts "
-             "other bits on each rank";
+    if (!facts.associative && p.bit_identical == YesNo::yes)
+      return "an operator whose result does not hang on the bracketing (integers), or bit_identical=no, "
+             "which accepts other last bits on each rank";
     return nullptr;
   }
   static void limit(Parameters& p, const Shape& shape) {
