@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/call.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/fold.hpp"
@@ -89,13 +90,12 @@ void for_load_store_pieces(Port& port, const Call& call, std::size_t bytes, Piec
 /// Two buffers a rank in shared memory, for what peers cannot reach where it lies and for what is under way.
 class ScratchBuffers {
  public:
-  static std::size_t stride(std::size_t bytes) { return arch::whole_strides(bytes); }
   static std::size_t footprint(int ranks, std::size_t bytes) {
-    return static_cast<std::size_t>(ranks) * 2 * stride(bytes);
+    return static_cast<std::size_t>(ranks) * 2 * arch::whole_strides(bytes);
   }
   ScratchBuffers(const Setup& setup, std::size_t offset, std::size_t bytes)
-      : first_(setup.memory + offset + static_cast<std::size_t>(setup.rank) * 2 * stride(bytes)),
-        stride_(stride(bytes)) {}
+      : first_(setup.memory + offset + static_cast<std::size_t>(setup.rank) * 2 * arch::whole_strides(bytes)),
+        stride_(arch::whole_strides(bytes)) {}
   template <class Port>
   Data get(Port& port, int i) const {
     return port.shared(first_ + static_cast<std::size_t>(i) * stride_);

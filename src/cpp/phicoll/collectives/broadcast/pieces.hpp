@@ -20,8 +20,4 @@ inline void limit_piece(int& piece, int cells, int ranks) {
   if (piece < static_cast<int>(arch::line_bytes)) piece = static_cast<int>(arch::line_bytes);
 }
 
-inline std::size_t piece_stride(int piece) {
-  return arch::whole_strides(static_cast<std::size_t>(piece));
-}
-
 }  // namespace phicoll

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/broadcast/header_line.hpp"
 #include "phicoll/collectives/broadcast/pieces.hpp"
 #include "phicoll/collectives/entries.hpp"
@@ -55,7 +56,8 @@ struct PipelinedSlicesBroadcast : DataAlgorithm {
   };
   static std::size_t cells_at(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(Lines); }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return cells_at(shape.size()) + static_cast<std::size_t>(shape.size()) * 2 * piece_stride(p.slice);
+    return cells_at(shape.size()) + static_cast<std::size_t>(shape.size()) * 2 *
+                                        arch::whole_strides(static_cast<std::size_t>(p.slice));
   }
 
   template <class Port>
@@ -64,7 +66,7 @@ struct PipelinedSlicesBroadcast : DataAlgorithm {
     Rank(const Parameters& p, const Setup& setup)
         : lines_(setup.at<Lines>(0)),
           cells_(setup.at<unsigned char>(cells_at(setup.size()))),
-          stride_(piece_stride(p.slice)),
+          stride_(arch::whole_strides(static_cast<std::size_t>(p.slice))),
           largest_(static_cast<std::size_t>(p.slice)),
           rank_(setup.rank),
           ranks_(setup.size()) {}

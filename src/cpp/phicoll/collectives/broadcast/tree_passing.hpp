@@ -33,6 +33,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/broadcast/header_line.hpp"
 #include "phicoll/collectives/broadcast/pieces.hpp"
@@ -62,8 +63,8 @@ struct TreePassing {
     return counters_at(ranks) + counters_footprint(ranks * counters());
   }
   std::size_t trailing_at(int ranks) const {
-    return cells_at(ranks) +
-           static_cast<std::size_t>(ranks) * static_cast<std::size_t>(cells) * piece_stride(piece);
+    return cells_at(ranks) + static_cast<std::size_t>(ranks) * static_cast<std::size_t>(cells) *
+                                 arch::whole_strides(static_cast<std::size_t>(piece));
   }
   std::size_t footprint(const Shape& shape) const {
     return trailing_at(shape.size()) + trailing_footprint(trailing, shape);
@@ -127,7 +128,7 @@ class TreePassingRank {
   Data cell(Port& port, int rank, std::uint64_t step) const {
     const std::size_t index =
         static_cast<std::size_t>(rank) * static_cast<std::size_t>(cells_) + cell_of(step);
-    return port.shared(cells_memory_ + index * piece_stride(rules_.piece));
+    return port.shared(cells_memory_ + index * arch::whole_strides(static_cast<std::size_t>(rules_.piece)));
   }
   bool counting() const { return rules_.ack == Acknowledgement::counter; }
 
