@@ -189,6 +189,23 @@ TEST(Settings, MoreRanksThanCpusMustBeAskedFor) {
   EXPECT_EQ(refusal_of([&] { check_settings(settings); }), nothing_refused);
 }
 
+TEST(Settings, WhyNothingCanBeMeasuredIsSaid) {
+  Work work;
+  work.operation = Operation::allreduce;
+  work.bytes = 64;
+  Settings settings;
+  settings.subjects = parse_subjects("bruck", work);
+  settings.ranks = {2};
+  settings.oversubscribe = true;
+  settings.modes = {"threads"};
+  const std::string refusal = refusal_of([&] { check_settings(settings); });
+  EXPECT_NE(refusal.find("bruck:bit_identical=no"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("int32"), std::string::npos) << refusal;
+  work.type = Type::int32;
+  settings.subjects = parse_subjects("bruck", work);
+  EXPECT_EQ(refusal_of([&] { check_settings(settings); }), nothing_refused);
+}
+
 TEST(Subjects, ReferencesStandBesideTheRegistry) {
   EXPECT_EQ(parse_subjects("references").size(), reference_barriers().size());
   const std::vector<Subject> mixed = parse_subjects("dissemination:ways=3,std-barrier,std-barrier");

@@ -107,6 +107,7 @@ void check_evicted(bool evicted, bool windows) {
 void check_settings(const Settings& settings) {
   const int allowed = os::allowed_cpu_count();
   bool any = false;
+  std::vector<std::string> reasons;
   for (const int ranks : settings.ranks) {
     const Shape shape = shape_on_host(ranks, settings.placement);
     if (!settings.oversubscribe && (ranks > allowed || shape.oversubscribed()))
@@ -114,11 +115,20 @@ void check_settings(const Settings& settings) {
           "ranks", std::to_string(ranks),
           "at most " + std::to_string(allowed) + " (a CPU for each rank) unless --oversubscribe is given");
     for (const Subject& subject : settings.subjects)
-      for (const std::string& mode : settings.modes) any = any || why_not(subject, mode, shape).empty();
+      for (const std::string& mode : settings.modes) {
+        const std::string reason = why_not(subject, mode, shape);
+        any = any || reason.empty();
+        const std::string line = subject.info.name + ": " + reason;
+        if (std::find(reasons.begin(), reasons.end(), line) == reasons.end()) reasons.push_back(line);
+      }
   }
-  if (!any)
-    throw ArgumentError("algorithm", "only what does not apply to these ranks and modes",
-                        "at least one that does (phicoll-bench list OPERATION)");
+  if (any) return;
+  constexpr std::size_t most = 3;  // more would hide what to do
+  std::string told;
+  for (std::size_t i = 0; i < reasons.size() && i < most; ++i) told += "; " + reasons[i];
+  throw ArgumentError("algorithm", "only what does not apply to these ranks and modes",
+                      "at least one that does (phicoll-bench list OPERATION)" + told +
+                          (reasons.size() > most ? "; ..." : ""));
 }
 
 }  // namespace measure

@@ -136,7 +136,7 @@ std::string why_not(const Subject& subject, const std::string& mode, const Shape
       family(subject.work.operation).check_fit(subject.spec, shape, subject.work.facts());
       return "";
     } catch (const ArgumentError& error) {
-      return error.what();
+      return "it needs " + error.allowed();
     }
   }
   const std::string& name = subject.info.name;
