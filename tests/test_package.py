@@ -17,6 +17,16 @@ from phicoll import _core
 HEAVY = ("pandas", "scipy", "matplotlib", "pyarrow", "rich", "IPython", "cloudpickle")
 
 
+def test_a_star_import_has_all_constants() -> None:
+    from phicoll import comm
+
+    names: dict[str, object] = {}
+    exec("from phicoll import *", names)
+    for name in comm.__all__:
+        if name != "COMM_WORLD":  # made at each look
+            assert names[name] is getattr(comm, name)
+
+
 def test_import_loads_the_core_and_numpy_only():
     code = "import sys, json, phicoll; print(json.dumps(sorted(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)

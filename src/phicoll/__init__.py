@@ -45,6 +45,21 @@ if TYPE_CHECKING:
 
 __version__: str = _core.__version__
 
+# The constants of phicoll.comm, loaded at first use.
+# fmt: off
+_OPERATORS = (
+    "SUM", "PROD", "MIN", "MAX", "LAND", "LOR", "LXOR", "BAND", "BOR", "BXOR", "MINLOC", "MAXLOC",
+    "REPLACE", "NO_OP",
+)
+_DATATYPES = (
+    "BYTE", "CHAR", "SIGNED_CHAR", "UNSIGNED_CHAR", "SHORT", "UNSIGNED_SHORT", "INT", "UNSIGNED",
+    "UNSIGNED_INT", "LONG", "UNSIGNED_LONG", "LONG_LONG", "UNSIGNED_LONG_LONG", "FLOAT", "DOUBLE",
+    "LONG_DOUBLE", "BOOL", "C_BOOL", "INT8_T", "INT16_T", "INT32_T", "INT64_T", "UINT8_T", "UINT16_T",
+    "UINT32_T", "UINT64_T", "COMPLEX", "DOUBLE_COMPLEX", "C_FLOAT_COMPLEX", "C_DOUBLE_COMPLEX",
+    "FLOAT_INT", "DOUBLE_INT", "SHORT_INT", "LONG_INT", "TWO_INT", "TWOINT",
+)
+# fmt: on
+
 __all__ = [
     "COMM_NULL",
     "COMM_SELF",
@@ -88,6 +103,8 @@ __all__ = [
     "validate",
     "why",
     "world",
+    *_OPERATORS,
+    *_DATATYPES,
 ]
 
 # Loaded at first use: the name, and the module that has it.
