@@ -570,6 +570,83 @@ def test_the_environment_chooses_an_algorithm_for_all_and_is_told(run, monkeypat
         run(check)
 
 
+def test_the_environment_chooses_the_barrier_too(run, monkeypatch):
+    def check(comm):
+        comm.Barrier()
+        before = comm.why("barrier")
+        comm.select("barrier", "auto")
+        comm.Barrier()
+        part = comm.Dup()
+        part.Barrier()
+        return before, comm.why("barrier"), part.why("barrier")
+
+    def select_first(comm):
+        comm.select("barrier", "auto")
+        return comm.why("barrier")
+
+    monkeypatch.setenv("PHICOLL_BARRIER", "sense-reversing:reset=episode")
+    for before, after, part in run(check):
+        assert re.fullmatch(r"sense-reversing.*: PHICOLL_BARRIER in the environment", before)
+        assert part == before
+        assert "PHICOLL_BARRIER" not in after
+    assert all("PHICOLL_BARRIER" not in told for told in run(select_first))
+    monkeypatch.setenv("PHICOLL_BARRIER", "nope")
+    with pytest.raises(phicoll.Error, match=r"PHICOLL_BARRIER: got 'nope'; allowed: .*dissemination"):
+        run(check)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("PHICOLL_BCAST", "PHICOLL_BROADCAST"),
+        ("PHICOLL_ALL_REDUCE", "PHICOLL_ALLREDUCE"),
+        ("PHICOLL_Allreduce", "PHICOLL_ALLREDUCE"),
+        ("PHICOLL_GATHERV", "PHICOLL_GATHER"),
+        ("PHICOLL_EXSCAN", "PHICOLL_SCAN"),
+        ("PHICOLL_REDUCE_SCATTER_BLOCK", "PHICOLL_REDUCE_SCATTER"),
+        ("PHICOLL_BRODCAST", "PHICOLL_BROADCAST"),
+    ],
+)
+def test_a_variable_that_would_be_ignored_is_refused(monkeypatch, wrong, right):
+    monkeypatch.setenv(wrong, "ring")
+    for call in ("Barrier", "bcast"):
+        with pytest.raises(phicoll.Error, match=rf"^{wrong}: got 'ring'; allowed: {right} instead"):
+            phicoll.run(
+                lambda comm, call=call: getattr(comm, call)(*[1] * (call == "bcast")), ranks=1, mode="threads"
+            )
+
+
+def test_other_variables_are_left_alone(monkeypatch):
+    for name in ("TUNING", "WAIT", "QUICK", "TEST_LONG", "TEST_SEED", "BENCH", "RANK_OF_MINE", "SCALE"):
+        monkeypatch.setenv(f"PHICOLL_{name}", "none")
+    assert phicoll.run(lambda comm: (comm.Barrier(), comm.allreduce(1))[1], ranks=2, mode="threads") == [2, 2]
+
+
+def test_why_takes_the_names_of_all_calls(run):
+    calls = [
+        *("Barrier", "Bcast", "Reduce", "Allreduce", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather"),
+        *("Allgatherv", "Alltoall", "Alltoallv", "Scan", "Exscan", "Reduce_scatter", "Reduce_scatter_block"),
+    ]
+
+    def check(comm):
+        for name in calls:
+            assert hasattr(comm, name)
+            assert comm.why(name, 4096) == comm.why(name.lower(), 4096)
+        # What a call with counts takes: its own rule, whatever the bytes, where ranks do not know all counts.
+        for name in ("gatherv", "scatterv", "alltoallv"):
+            assert comm.why(name, 1 << 24) == comm.why(name) == comm.why(name, 1)
+            assert "any counts" in comm.why(name)
+        assert comm.why("exscan", 4096) == comm.why("scan", 4096)
+        assert comm.why("gather", 8 << 20).startswith("single-copy")
+        comm.select("gather", "single-copy")
+        assert comm.why("gather", 8).startswith("single-copy")
+        with pytest.raises(phicoll.ArgumentError, match="blocks of one size"):
+            comm.why("gatherv", 8)
+        assert comm.why("bcast", 4096) == comm.why("broadcast", 4096)
+
+    run(check)
+
+
 def test_who_accepts_other_last_bits_may_add_floats_by_bruck(run):
     def check(comm):
         send, got = values(comm.rank, 100, "float64"), np.zeros(100)

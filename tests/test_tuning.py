@@ -134,6 +134,85 @@ def test_why_names_row_or_rule(table):
     assert "rule " in str(large)
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_why_answers_what_a_communicator_does(ranks, monkeypatch):
+    """Of every call, by rule and where the environment chooses."""
+    calls = [
+        "barrier",
+        "Bcast",
+        "reduce",
+        "gather",
+        "Gatherv",
+        "scatterv",
+        "allgatherv",
+        "alltoallv",
+        "exscan",
+    ]
+    calls += ["reduce_scatter", "reduce_scatter_block"]
+
+    def of_communicator():
+        return phicoll.run(
+            lambda comm: [comm.why(name, 40_000) for name in calls], ranks=ranks, mode="threads"
+        )[0]
+
+    def of_command():
+        sizes = [0 if name == "barrier" else 40_000 for name in calls]
+        found = [
+            phicoll.why(name, ranks, size, mode="threads") for name, size in zip(calls, sizes, strict=True)
+        ]
+        return [(one.spec, one.reason, one.environment) for one in found]
+
+    def same():
+        for told, (spec, reason, _) in zip(of_communicator(), of_command(), strict=True):
+            name, _, parameters = told.removesuffix(f": {reason}").partition(":")
+            assert spec.startswith(name)
+            assert set(parameters.split(":")) - {""} <= set(spec.split(":"))
+
+    same()
+    assert not any(environment for _, _, environment in of_command())
+    for name, spec in (
+        ("BARRIER", "sense-reversing"),
+        ("BROADCAST", "binomial"),
+        ("GATHER", "mailbox:cells=16"),
+    ):
+        monkeypatch.setenv(f"PHICOLL_{name}", spec)
+    same()
+    decided = {name: environment for name, (_, _, environment) in zip(calls, of_command(), strict=True)}
+    assert {name: variable for name, variable in decided.items() if variable} == {
+        "barrier": "PHICOLL_BARRIER",
+        "Bcast": "PHICOLL_BROADCAST",
+        "gather": "PHICOLL_GATHER",
+        "Gatherv": "PHICOLL_GATHER",
+    }
+
+
+def test_why_says_that_the_environment_decided(monkeypatch):
+    monkeypatch.setenv("PHICOLL_BROADCAST", "binomial")
+    found = phicoll.why("broadcast", 2, 64)
+    assert found.call == "broadcast"
+    assert found.reason == "PHICOLL_BROADCAST in the environment"
+    assert "rule        ring: " in str(found)
+    assert found.to_dict()["environment"] == "PHICOLL_BROADCAST"
+    assert phicoll.why("broadcast", 2, 64, machine=PHI).environment == ""
+    monkeypatch.setenv("PHICOLL_BROADCAST", "auto")
+    assert phicoll.why("broadcast", 2, 64).spec.startswith("ring")
+    monkeypatch.setenv("PHICOLL_BROADCAST", "nope")
+    with pytest.raises(ArgumentError, match="PHICOLL_BROADCAST: got 'nope'"):
+        phicoll.why("broadcast")
+    monkeypatch.delenv("PHICOLL_BROADCAST")
+    monkeypatch.setenv("PHICOLL_ALLREDUCE", "bruck")
+    with pytest.raises(ArgumentError, match=r"PHICOLL_ALLREDUCE: got bruck.*bit_identical=no"):
+        phicoll.why("allreduce", 2, 64)
+    assert phicoll.why("allreduce", 2, 64, type="int32").spec.startswith("bruck")
+
+
+def test_why_asks_the_table_as_a_call_with_counts_does(table):
+    path = table("gather processes 8/2 0 auto\ngather processes 8/2 4096 mailbox:cells=32\n")
+    assert phicoll.why("gather", 8, "64K", placement="0", tuning=path).tuned
+    assert not phicoll.why("gatherv", 8, "64K", placement="0", tuning=path).tuned
+    assert phicoll.why("gather", 8, "64K", placement="0", vector=True, tuning=path).call == "gatherv"
+
+
 def test_why_asks_the_model_and_counts_what_was_assumed():
     found = phicoll.why("barrier", 16, machine=PHI)
     assert found.mode == "simulated"
@@ -167,6 +246,10 @@ def test_why_predicts_what_a_row_names(table):
         ({"operation": "barrier", "mode": "threads", "machine": PHI}, "mode"),
         ({"operation": "barrier", "ranks": 241, "machine": PHI}, "ranks"),
         ({"operation": "broadcast", "commutative": False}, "commutative"),
+        ({"operation": 5}, "operation"),
+        ({"operation": "GATHERV"}, "operation"),
+        ({"operation": "broadcast", "vector": True}, "vector"),
+        ({"operation": "exscan", "vector": True}, "vector"),
         ({"operation": "broadcast", "size": [8, 16]}, "size"),
         ({"operation": "broadcast", "size": -1}, "size"),
         ({"operation": "allreduce", "size": 3}, "size"),

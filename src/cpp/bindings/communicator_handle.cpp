@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "phicoll/collectives/call_name.hpp"
 #include "phicoll/collectives/family.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/os/membarrier.hpp"
@@ -363,23 +364,28 @@ void CommunicatorHandle::alltoallv(Address send, const Sizes& send_counts, const
 void CommunicatorHandle::select(const std::string& operation, const std::string& algorithm) {
   const Operation named = operation_named(operation);
   call([&](Communicator& communicator) {
-    if (named == Operation::barrier)
-      communicator.select_barrier(algorithm);
-    else
+    if (named == Operation::barrier) {
+      // The first `auto` of a communicator gives way to the environment's choice; a selected one does not.
+      const AlgorithmSpec spec = parse_barrier(algorithm);
+      if (spec.name == "auto") communicator.barrier_spec();
+      communicator.select_barrier(spec);
+    } else
       communicator.select(named, algorithm);
   });
 }
 
 py::tuple CommunicatorHandle::why(const std::string& operation, std::size_t bytes) {
-  CallFacts facts;
-  facts.operation = operation_named(operation);
-  facts.bytes = bytes;
+  const CallFacts facts = parse_call_name(operation).facts(bytes);
   if (facts.operation == Operation::barrier) {
     const std::string spec =
         call([](Communicator& communicator) { return communicator.barrier_spec().text(); });
     return py::make_tuple(spec, open().barrier_reason());
   }
-  const AlgorithmChoice choice = call([&](Communicator& communicator) { return communicator.why(facts); });
+  const AlgorithmChoice choice = call([&](Communicator& communicator) {
+    AlgorithmChoice found = communicator.why(facts);
+    family(facts.operation).check_fit(found.spec, communicator.shape(), facts);
+    return found;
+  });
   return py::make_tuple(choice.spec.text(), choice.why);
 }
 

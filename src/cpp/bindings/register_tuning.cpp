@@ -7,8 +7,10 @@
 #include "bindings/register.hpp"
 #include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/call_name.hpp"
 #include "phicoll/collectives/family.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/group/environment.hpp"
 #include "phicoll/group/options.hpp"
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/measure/work.hpp"
@@ -77,12 +79,12 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
                     const std::string& placement, const std::string& machine, const std::string& tuning,
                     const std::string& foreign, const std::string& type, const std::string& op, bool vector,
                     bool commutative, std::size_t memory_limit) {
-  const measure::Work work = measure::parse_work(operation, size, type, op);
-  CallFacts facts = work.facts();
-  facts.vector = vector;
-  // As the calls of a communicator have it: these know only their own counts.
-  facts.known = !vector || (work.operation != Operation::gather && work.operation != Operation::scatter &&
-                            work.operation != Operation::alltoall);
+  const CallName& named = parse_call_name(operation);
+  const CallName& call = vector && !named.vector ? call_of(named.operation, true) : named;
+  const measure::Work work = measure::parse_work(to_string(call.operation), size, type, op);
+  CallFacts facts = call.facts(static_cast<std::size_t>(work.bytes));
+  facts.commutative = work.facts().commutative;
+  facts.associative = work.facts().associative;
   if (!commutative) facts.commutative = facts.associative = false;
   const TuningSource source = tuning_source(tuning, foreign);
   Shape shape;
@@ -101,7 +103,25 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
   py::dict found;
   found["rule"] = choice_dict(automatic_choice(shape, facts, most), shape, facts, !machine.empty());
   tune(&shape, table);
-  found["choice"] = choice_dict(automatic_choice(shape, facts, most), shape, facts, !machine.empty());
+  // Simulated ranks have no communicator, and ask no environment.
+  const EnvironmentChoice given = machine.empty() ? environment_choice(call.operation) : EnvironmentChoice();
+  found["environment"] = given.variable;
+  AlgorithmChoice choice;
+  if (given && given.spec.name != "auto") {
+    if (work.moves_data()) try {
+        family(call.operation).check_fit(given.spec, shape, facts);
+      } catch (const ArgumentError& error) {
+        throw ArgumentError(given.variable, error.got(), error.allowed());
+      }
+    choice.spec = given.spec;
+    choice.why = given.why();
+  } else {
+    choice = automatic_choice(shape, facts, most);
+    if (!work.moves_data()) choice.spec.wait_as(given.spec);
+  }
+  found["choice"] = choice_dict(choice, shape, facts, !machine.empty());
+  found["call"] = call.name;
+  found["known"] = facts.known;
   found["table"] = table == nullptr ? py::object(py::none()) : py::object(table_dict(table->table));
   found["cpus"] = cpus;
   found["sharing"] = shape.oversubscribed() || shape.crowded();
@@ -148,6 +168,13 @@ void register_tuning(py::module_& module) {
         return table_dict(TuningTable::parse(text, name));
       },
       py::arg("text"), py::arg("name"));
+  module.def(
+      "call_name",
+      [](const std::string& name) {
+        const CallName& call = parse_call_name(name);
+        return py::make_tuple(call.name, to_string(call.operation), call.vector);
+      },
+      py::arg("name"));
   module.def("choose", &choose_for, py::kw_only(), py::arg("operation"), py::arg("size"), py::arg("ranks"),
              py::arg("mode"), py::arg("placement"), py::arg("machine"), py::arg("tuning"), py::arg("foreign"),
              py::arg("type"), py::arg("op"), py::arg("vector"), py::arg("commutative"),

@@ -1,4 +1,4 @@
-"""``phicoll why``: what ``auto`` takes for a call, and why."""
+"""``phicoll why``: what a communicator takes for a call, and why."""
 
 from __future__ import annotations
 
@@ -37,16 +37,20 @@ def add_table(parser: argparse.ArgumentParser) -> None:
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "why", help="what auto takes for a call: table row or rule, parameters, model"
+        "why", help="what is taken for a call: the environment, table row or rule; parameters, model"
     )
-    parser.add_argument("operation", help=", ".join(OPERATIONS))
+    parser.add_argument(
+        "operation",
+        help=", ".join(name for name in OPERATIONS if name != "reduce_scatter")
+        + ", reduce_scatter_block, or gatherv, scatterv, allgatherv, alltoallv, exscan, reduce_scatter (counts differ)",
+    )
     parser.add_argument("--ranks", default="2", metavar="N", help="default: 2")
     parser.add_argument(
         "--bytes",
         "--size",
         dest="size",
         metavar="64K",
-        help="of the message or a block (default: 4K)",
+        help="of the message or a block, of differing ones the mean (default: 4K)",
     )
     parser.add_argument("--mode", metavar="M", help="threads or processes (default: processes)")
     parser.add_argument(
@@ -75,7 +79,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from phicoll.tuning import why
 
-    barrier = arguments.operation == "barrier"
+    barrier = arguments.operation in ("barrier", "Barrier")
     if barrier and arguments.size is not None:
         raise ArgumentError("bytes", repr(arguments.size), "only where data moves")
     with option_names(NAMES, switches=("not-commutative",)):

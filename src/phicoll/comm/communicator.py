@@ -833,7 +833,22 @@ class Comm:
         self._whole.select(operation, algorithm)
 
     def why(self, operation: str, nbytes: int = 0) -> str:
-        """What carries out such a call of so many bytes of the count argument, and why. Not collective."""
+        """What carries out such a call, and why. Not collective.
+
+        Parameters
+        ----------
+        operation:
+            As the methods are called, ``"Gatherv"`` or ``"gatherv"``, or as :meth:`select` takes it.
+            ``"reduce_scatter"`` is the one with counts, beside ``"reduce_scatter_block"``.
+        nbytes:
+            Bytes of the count argument: of the message or a block, in Allgatherv and Reduce_scatter of the mean block.
+            In Gatherv, Scatterv and Alltoallv ranks do not know each other's counts, and no choice hangs on it.
+
+        Raises
+        ------
+        ArgumentError
+            No such call, or what is selected cannot serve it, whatever its operator.
+        """
         algorithm, reason = self._whole.why(operation, whole_count(nbytes, "nbytes"))
         return f"{algorithm}: {reason}" if reason else str(algorithm)
 

@@ -11,7 +11,7 @@ from phicoll import _core
 from phicoll.errors import ArgumentError
 from phicoll.machine import Machine
 from phicoll.measuring import MAX_RANKS, MODES, check_sizes, check_whole, machine_text, placement_text
-from phicoll.registry import REDUCTIONS, check_operation, short_spec
+from phicoll.registry import REDUCTIONS, short_spec
 from phicoll.running import MEMORY_LIMIT, MOST_BYTES
 from phicoll.subject import size_text
 from phicoll.tuning.prediction import Predicted, model_of, predicted
@@ -29,6 +29,10 @@ class Choice:
 
     Attributes
     ----------
+    operation, call:
+        The operation, and the call by its own name (``"gatherv"``, ``"exscan"``).
+    environment:
+        The variable that decided, such as ``"PHICOLL_BROADCAST"``; empty: none did.
     spec, parameters:
         What runs, every parameter as it is in effect.
     reason:
@@ -46,6 +50,7 @@ class Choice:
     """
 
     operation: str
+    call: str
     ranks: int
     size: int
     mode: str
@@ -56,6 +61,7 @@ class Choice:
     spec: str
     parameters: dict[str, str]
     reason: str
+    environment: str
     tuned: bool
     from_bytes: int
     to_bytes: int | None
@@ -81,9 +87,7 @@ class Choice:
 
     def __str__(self) -> str:
         where = f"{self.machine}, simulated" if self.mode == "simulated" else self.mode
-        what = (
-            self.operation if self.operation == "barrier" else f"{self.operation} of {size_text(self.size)}"
-        )
+        what = self.call if self.operation == "barrier" else f"{self.call} of {size_text(self.size)}"
         share = "some share one" if self.sharing else "a CPU each"
         lines = [
             f"{what}, {self.ranks} ranks ({where}, {self.cpus} CPUs: {share})",
@@ -99,7 +103,7 @@ class Choice:
             lines.append("  table       none; PHICOLL_TUNING or --tuning names one")
         else:
             lines.append(f"  table       {self.table.name}, digest {self.table.digest}")
-        if self.tuned:
+        if self.tuned or self.environment:
             lines.append(f"  rule        {short_spec(self.operation, self.rule)}: {self.rule_reason}")
         lines.append(f"  model       {self.prediction or self.no_prediction}")
         return "\n".join(lines)
@@ -126,12 +130,19 @@ def why(
     commutative: bool = True,
     memory_limit: int = MEMORY_LIMIT,
 ) -> Choice:
-    """What ``auto`` takes for a call, and why. Starts nothing.
+    """What a communicator takes for a call, and why. Starts nothing.
+
+    That is what the environment chooses (``PHICOLL_BROADCAST``, docs/comm.md), else what ``auto`` takes. No variable
+    decides for a simulated machine.
 
     Parameters
     ----------
     operation, ranks, size:
-        The call; ``size`` is the bytes of the count argument, a number or a text such as ``"64K"``.
+        The call, by its operation or as a method of :class:`phicoll.Comm` is called (``"gatherv"``, ``"Exscan"``,
+        ``"bcast"``; ``"reduce_scatter"`` is the one with counts, beside ``"reduce_scatter_block"``). ``size`` is the
+        bytes of the count argument, a number or a text such as ``"64K"``: of the message or a block; of allgatherv and
+        reduce_scatter of the mean block. In gatherv, scatterv and alltoallv ranks do not know each other's counts, and
+        no choice hangs on it.
     mode:
         ``"threads"`` or ``"processes"`` (the default); ``"simulated"`` with a machine.
     machine:
@@ -159,9 +170,12 @@ def why(
     Raises
     ------
     ArgumentError
-        Bad input, a table that cannot be read (with its line) or of another machine.
+        Bad input, a table that cannot be read (with its line) or of another machine, a variable of the environment
+        that chooses what does not exist, or what cannot serve this call.
     """
-    check_operation(operation)
+    if not isinstance(operation, str):
+        raise ArgumentError("operation", repr(operation), "a name such as 'allreduce' or 'Gatherv'")
+    call, operation, counts_differ = _core.call_name(operation)
     count = check_whole("ranks", ranks, 1, MAX_RANKS)
     try:
         sizes = check_sizes(size)
@@ -178,7 +192,7 @@ def why(
         raise ArgumentError("commutative", "False", "only with " + ", ".join(REDUCTIONS))
     where = placement_text(placement)
     found = _core.choose(
-        operation=operation,
+        operation=call,
         size=sizes[0],
         ranks=count,
         mode=mode,
@@ -188,7 +202,7 @@ def why(
         foreign=foreign,
         type=type,
         op=op,
-        vector=vector,
+        vector=vector or counts_differ,
         commutative=commutative,
         memory_limit=check_whole("memory_limit", memory_limit, 1, MOST_BYTES),
     )
@@ -203,6 +217,7 @@ def why(
     )
     return Choice(
         operation=operation,
+        call=found["call"],
         ranks=count,
         size=0 if operation == "barrier" else sizes[0],
         mode=mode,
@@ -213,6 +228,7 @@ def why(
         spec=choice["spec"],
         parameters=dict(choice["parameters"]),
         reason=choice["why"],
+        environment=found["environment"],
         tuned=choice["tuned"],
         from_bytes=choice["from_bytes"],
         to_bytes=choice["to_bytes"],

@@ -4,8 +4,6 @@
 
 namespace phicoll {
 
-namespace {
-
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -20,8 +18,6 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   }
   return row[b.size()];
 }
-
-}  // namespace
 
 std::string nearest_or_all(const std::string& text, const std::vector<std::string>& names) {
   std::vector<std::pair<std::size_t, std::string>> ranked;

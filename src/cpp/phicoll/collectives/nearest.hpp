@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace phicoll {
 
+/// Letters to put in, take away or change.
+std::size_t edit_distance(const std::string& a, const std::string& b);
 /// "nearest: A, B; all: A B C": the names nearest to `text` by edit distance, for an error message.
 std::string nearest_or_all(const std::string& text, const std::vector<std::string>& names);
 /// The nearest alone where there are any, for names that are too many to list: "nearest: A, B".

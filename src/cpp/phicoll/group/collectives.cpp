@@ -3,27 +3,15 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <exception>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
+#include "phicoll/group/environment.hpp"
 #include "phicoll/group/native_collectives.hpp"
 #include "phicoll/os/membarrier.hpp"
 
 namespace phicoll {
-
-namespace {
-
-/// PHICOLL_BROADCAST and so on: the algorithm that every communicator of the program begins with.
-std::string variable_of(Operation operation) {
-  std::string name = "PHICOLL_";
-  for (const char* c = to_string(operation); *c != '\0'; ++c)
-    name += *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
-  return name;
-}
-
-}  // namespace
 
 Collectives::Collectives(Communicator& owner)
     : owner_(&owner),
@@ -34,16 +22,8 @@ Collectives::Collectives(Communicator& owner)
           owner.region_bytes() / 4) {
   for (int o = 1; o < operations; ++o) {
     const auto operation = static_cast<Operation>(o);
-    const std::string variable = variable_of(operation);
-    const char* const spec = std::getenv(variable.c_str());
-    if (spec == nullptr) continue;
-    try {
-      set_.select(operation, family(operation).parse(spec), variable + " in the environment");
-    } catch (const ArgumentError& error) {
-      const bool whole = error.argument() == "algorithm";
-      throw ArgumentError(whole ? variable : variable + " (" + error.argument() + ")", error.got(),
-                          error.allowed());
-    }
+    const EnvironmentChoice choice = environment_choice(operation);
+    if (choice) set_.select(operation, choice.spec, choice.why());
   }
 }
 

@@ -6,6 +6,7 @@
 #include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/signature.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/group/environment.hpp"
 
 namespace phicoll {
 
@@ -157,11 +158,19 @@ void Communicator::select_barrier_at(const AlgorithmSpec& spec, std::size_t plac
 void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* place) {
   AlgorithmSpec spec = asked;
   std::string reason;
-  if (asked.name == "auto") {
+  // What the first call asks for that chose nothing itself: barrier() and barrier_spec().
+  if (asked.name == "auto" && !asked.has_wait && place == nullptr && !barrier_) {
+    const EnvironmentChoice choice = environment_choice(Operation::barrier);
+    if (choice) {
+      spec = choice.spec;
+      if (spec.name != "auto") reason = choice.why();
+    }
+  }
+  if (spec.name == "auto") {
     AlgorithmChoice choice = automatic_barrier(shape_, region_.bytes());
+    choice.spec.wait_as(spec);
     spec = std::move(choice.spec);
     reason = std::move(choice.why);
-    spec.wait_as(asked);
   }
   // Whether it fits is seen before the former one goes, and by all ranks alike: a refusal is without effect.
   const std::size_t bytes = barrier_footprint(effective_barrier(spec, shape_), shape_);

@@ -1,0 +1,85 @@
+#include "phicoll/group/environment.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "phicoll/collectives/call_name.hpp"
+#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/nearest.hpp"
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+
+namespace {
+
+constexpr const char* prefix = "PHICOLL_";
+
+std::string variable_of(Operation operation) {
+  std::string name = prefix;
+  for (const char* c = to_string(operation); *c != '\0'; ++c)
+    name += *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
+  return name;
+}
+
+/// Small letters alone: ALL_REDUCE and AllReduce are the same.
+std::string letters_of(const std::string& name) {
+  std::string letters;
+  for (const char c : name)
+    if (c >= 'A' && c <= 'Z')
+      letters += static_cast<char>(c - 'A' + 'a');
+    else if (c != '_')
+      letters += c;
+  return letters;
+}
+
+/// The operation that such a name was meant for, or null.
+const CallName* meant(const std::string& name) {
+  const std::string letters = letters_of(name);
+  const CallName* near = nullptr;
+  for (const CallName& call : call_names()) {
+    const std::size_t off = edit_distance(letters, letters_of(call.name));
+    if (off == 0) return &call;
+    if (off == 1 && letters.size() > 3) near = &call;
+  }
+  return near;
+}
+
+// What would be ignored without a word. A program has some fifty variables, few or none of them ours.
+void refuse_near_misses() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (std::strncmp(*entry, prefix, std::strlen(prefix)) != 0) continue;
+    const std::string setting = *entry;
+    const std::size_t end = setting.find('=');
+    if (end == std::string::npos) continue;
+    const std::string variable = setting.substr(0, end);
+    const CallName* const call = meant(variable.substr(std::strlen(prefix)));
+    if (call == nullptr || variable == variable_of(call->operation)) continue;
+    throw ArgumentError(
+        variable, "'" + setting.substr(end + 1) + "'",
+        variable_of(call->operation) + " instead, which chooses the algorithm of " + call->name);
+  }
+}
+
+}  // namespace
+
+EnvironmentChoice environment_choice(Operation operation) {
+  refuse_near_misses();
+  EnvironmentChoice choice;
+  const std::string variable = variable_of(operation);
+  const char* const text = std::getenv(variable.c_str());
+  if (text == nullptr) return choice;
+  try {
+    choice.spec = family(operation).parse(text);
+  } catch (const ArgumentError& error) {
+    const bool whole = error.argument() == "algorithm";
+    throw ArgumentError(whole ? variable : variable + " (" + error.argument() + ")", error.got(),
+                        error.allowed());
+  }
+  choice.variable = variable;
+  return choice;
+}
+
+}  // namespace phicoll

@@ -1,0 +1,27 @@
+#pragma once
+
+// Algorithms that the environment chooses: PHICOLL_BROADCAST, PHICOLL_BARRIER and so on, for every
+// communicator of the program.
+
+#include <string>
+
+#include "phicoll/collectives/operation.hpp"
+#include "phicoll/collectives/spec.hpp"
+
+namespace phicoll {
+
+/// What the environment says of an operation.
+struct EnvironmentChoice {
+  std::string variable;  ///< empty: nothing
+  AlgorithmSpec spec;
+
+  explicit operator bool() const { return !variable.empty(); }
+  std::string why() const { return variable + " in the environment"; }
+};
+
+/// Throws ArgumentError that names the variable: for a value that Family::parse refuses, and for a variable,
+/// of any operation, that would be ignored, as its name is another's spelling of the operation
+/// (PHICOLL_BCAST, PHICOLL_ALL_REDUCE, PHICOLL_GATHERV) or one letter off.
+EnvironmentChoice environment_choice(Operation operation);
+
+}  // namespace phicoll
