@@ -1,11 +1,14 @@
 """Programs that Hypothesis builds: sequences of collectives by threads, by processes, simulated and counted.
 
 The core runs them and computes what has to come out without any algorithm; here the two are compared, and for the
-simplest calls that computation itself is compared with NumPy.
+simplest calls that computation itself is compared with NumPy. With PHICOLL_TEST_LONG=1 (make test-long) there are more of
+them, and others every time.
 """
 
 from __future__ import annotations
 
+import functools
+import os
 from typing import Any
 
 import numpy as np
@@ -13,10 +16,27 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import phicoll
 from phicoll import _core
 
-BUFFER = 6000
-COUNTS = st.one_of(st.sampled_from([0, 1, 7, 8, 9, 63, 64, 65, 128, 500]), st.integers(0, 500))
+LONG = os.environ.get("PHICOLL_TEST_LONG") == "1"
+DRAWN = settings(
+    max_examples=500 if LONG else 60,
+    derandomize=not LONG,
+    print_blob=LONG,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+MAX_RANKS = 9
+#: Elements: where cells, chunks and the rules of `auto` end, and what lies between.
+SMALL = st.one_of(st.sampled_from([0, 1, 7, 8, 9, 63, 64, 65, 128, 500]), st.integers(0, 500))
+LARGE = st.one_of(
+    st.sampled_from(
+        [n + d for n in (1024, 4096, 8192, 12288, 16384, 24576, 32768, 65536) for d in (-1, 0, 1)]
+    ),
+    st.integers(500, 70_000),
+)
 OPERATIONS = [
     "barrier",
     "broadcast",
@@ -27,11 +47,65 @@ OPERATIONS = [
     "allgather",
     "alltoall",
     "scan",
+    "reduce_scatter",
 ]
-OPERATIONS += ["reduce_scatter"]
-#: With every operator exact on any bytes.
-REDUCTIONS = [("int32", "sum"), ("uint8", "bxor"), ("int64", "max"), ("float64", "min"), ("int16", "prod")]
-SIZES = {"int32": 4, "uint8": 1, "int64": 8, "float64": 8, "int16": 2, "float32": 4}
+VECTORS = ("gather", "scatter", "allgather", "alltoall", "reduce_scatter")
+#: With operators that are exact on any bytes, then with those that are so on what `fill` draws.
+REDUCTIONS = [
+    ("int32", "sum"),
+    ("uint8", "bxor"),
+    ("int64", "max"),
+    ("float64", "min"),
+    ("int16", "prod"),
+    ("float32", "sum"),
+    ("complex128", "prod"),
+    ("double_int", "maxloc"),
+]
+INEXACT = REDUCTIONS[5:]
+SIZES = {
+    "int32": 4,
+    "uint8": 1,
+    "int64": 8,
+    "float64": 8,
+    "int16": 2,
+    "float32": 4,
+    "complex128": 16,
+    "double_int": 16,
+}
+
+
+@functools.lru_cache
+def registered(operation: str) -> tuple[phicoll.Algorithm, ...]:
+    return tuple(a for a in phicoll.algorithms(operation) if a.origin != "reference" and a.name != "auto")
+
+
+def values(parameter: Any) -> st.SearchStrategy[str]:
+    """Small ones of a number, so that pieces and rings end within a call."""
+    least, dots, most = parameter.range.partition("..")
+    if not dots:
+        return st.sampled_from([choice.strip() for choice in parameter.range.split(",")])
+    return st.integers(int(least), min(int(most), int(least) * 4 + 8)).map(str)
+
+
+@st.composite
+def algorithms(draw: st.DrawFn, ranks: int, call: dict[str, Any]) -> str:
+    """`auto`, or one of those that can serve the call, now and then with parameters of its own."""
+    fit = [
+        a
+        for a in registered(call["operation"])
+        if not _core.program_call_unfit(ranks, {**call, "algorithm": a.name})
+    ]
+    chosen = draw(st.sampled_from([None, *fit]))
+    if chosen is None:
+        return "auto"
+    if not chosen.parameters or draw(st.booleans()):
+        return chosen.name
+    changed = draw(
+        st.lists(st.sampled_from(chosen.parameters), min_size=1, max_size=3, unique_by=lambda p: p.name)
+    )
+    text = ":".join([chosen.name, *(f"{p.name}={draw(values(p))}" for p in changed)])
+    # Some refuse pairings of their parameters.
+    return chosen.name if _core.program_call_unfit(ranks, {**call, "algorithm": text}) else text
 
 
 @st.composite
@@ -44,33 +118,51 @@ def calls(draw: st.DrawFn, ranks: int) -> dict[str, Any]:
     call["send_at"], call["receive_at"] = draw(st.integers(0, 70)), draw(st.integers(0, 70))
     call["in_place"] = operation != "broadcast" and draw(st.booleans())
     call["fill"] = draw(st.integers(0, 2))
-    count = draw(COUNTS)
+    count = draw(LARGE if draw(st.integers(0, 9)) == 9 else SMALL)
     if operation in ("reduce", "allreduce", "scan", "reduce_scatter"):
-        call["type"], call["op"] = draw(st.sampled_from(REDUCTIONS))
-        count //= SIZES[call["type"]]
+        pairing = draw(st.sampled_from(REDUCTIONS))
+        call["type"], call["op"] = pairing
+        if pairing in INEXACT:
+            call["fill"] += 1
         call["exclusive"] = operation == "scan" and draw(st.booleans())
     call["count"] = count
-    if operation in ("gather", "scatter", "allgather", "reduce_scatter") and draw(st.booleans()):
-        call["counts"] = draw(st.lists(st.integers(0, count), min_size=ranks, max_size=ranks))
+    if operation in VECTORS and draw(st.booleans()):
+        counts = st.lists(st.integers(0, count), min_size=ranks, max_size=ranks)
+        call["counts"] = draw(counts)
+        if operation == "alltoall":
+            sent = call["counts"]
+            got = sent if call["in_place"] else draw(counts)
+            call["counts"] = [min(s, g) for s in sent for g in got]
         call["gap"] = draw(st.integers(0, 9)) if operation != "reduce_scatter" else 0
     if draw(st.booleans()):
         call["delays"] = draw(st.lists(st.integers(0, 3000), min_size=ranks, max_size=ranks))
+    call["algorithm"] = draw(algorithms(ranks, call))
     return call
+
+
+def room(ranks: int, call: dict[str, Any]) -> int:
+    """Bytes of a buffer in which the call's blocks lie, wherever it begins."""
+    if call["operation"] == "barrier":
+        return 0
+    blocks = ranks if call["operation"] in VECTORS else 1
+    return blocks * (call["count"] * SIZES.get(call.get("type", ""), 1) + call.get("gap", 0)) + 70
 
 
 @st.composite
 def programs(draw: st.DrawFn) -> dict[str, Any]:
-    ranks = draw(st.integers(1, 6))
+    ranks = draw(st.integers(1, MAX_RANKS))
+    made = draw(st.lists(calls(ranks), min_size=1, max_size=6))
+    size = max(room(ranks, call) for call in made)
     return {
         "ranks": ranks,
         "seed": draw(st.integers(0, 2**32)),
-        "buffers": [BUFFER, BUFFER + 1, BUFFER + 5],
-        "calls": draw(st.lists(calls(ranks), min_size=1, max_size=6)),
+        "buffers": [size, size + 1, size + 5],
+        "calls": made,
     }
 
 
 @pytest.mark.parametrize("how", ["threads", "processes", "simulated", "counted"])
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@DRAWN
 @given(program=programs())
 def test_sequences_of_collectives_give_what_they_should(how: str, program: dict[str, Any]) -> None:
     found, expected = _core.run_program(how, **program)

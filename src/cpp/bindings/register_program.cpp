@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/register.hpp"
+#include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/program.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/run_program.hpp"
@@ -46,6 +47,23 @@ ProgramCall call_of(const py::dict& from) {
   take(from, "fill", call.fill);
   take(from, "delays", call.delays);
   return call;
+}
+
+/// Why the call's algorithm cannot serve it among so many ranks, or "" (what Program::check finds is not
+/// looked for).
+std::string unfit(int ranks, const py::dict& from) {
+  Program program;
+  program.ranks = ranks;
+  const ProgramCall call = call_of(from);
+  if (call.operation == Operation::barrier) return "";
+  try {
+    const AlgorithmSpec spec = family(call.operation).parse(call.algorithm);
+    if (spec.name != "auto")
+      family(call.operation).check_fit(spec, Shape::unknown(ranks), program.facts(call));
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 py::list as_bytes(const std::vector<Buffers>& ranks) {
@@ -102,6 +120,7 @@ py::tuple run_program(const std::string& how, int ranks, std::uint64_t seed,
 }  // namespace
 
 void register_program(py::module_& module) {
+  module.def("program_call_unfit", &unfit, py::arg("ranks"), py::arg("call"));
   module.def("run_program", &run_program, py::arg("how"), py::arg("ranks"), py::arg("seed"),
              py::arg("buffers"), py::arg("calls"), py::arg("machine") = "xeon-phi-5110p",
              py::arg("machine_seed") = 1);
