@@ -1,0 +1,125 @@
+// Large calls: the sizes from which `auto` copies gathers and scatters once, and a message that no 32-bit
+// number counts. The latter with PHICOLL_TEST_LONG=1, where 8 GB are free.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/family.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/os/shared_memory.hpp"
+
+namespace phicoll {
+namespace {
+
+/// Word i of what a rank sends: no two places of a message are alike.
+std::uint64_t word(int rank, std::size_t i, int salt) {
+  return (i + 1) * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(rank) * 1000003u +
+         static_cast<std::uint64_t>(salt);
+}
+
+// Words of the message of rank `from`, the last one cut off where the bytes end.
+void fill(unsigned char* to, std::size_t bytes, int from, int salt) {
+  for (std::size_t at = 0; at < bytes; at += 8) {
+    const std::uint64_t one = word(from, at / 8, salt);
+    std::memcpy(to + at, &one, std::min<std::size_t>(8, bytes - at));
+  }
+}
+void check(const unsigned char* seen, std::size_t bytes, int from, int salt, const std::string& what) {
+  for (std::size_t at = 0; at < bytes; at += 8) {
+    const std::uint64_t one = word(from, at / 8, salt);
+    if (std::memcmp(seen + at, &one, std::min<std::size_t>(8, bytes - at)) != 0)
+      throw Error("check: " + what + ": behind byte " + std::to_string(at));
+  }
+}
+
+CallFacts facts_of(Operation operation, std::size_t bytes) {
+  CallFacts facts;
+  facts.operation = operation;
+  facts.bytes = bytes;
+  return facts;
+}
+
+bool uses(Communicator& comm, const std::string& what) {
+  const std::vector<std::string> made = comm.collectives().in_use();
+  return std::any_of(made.begin(), made.end(),
+                     [&](const std::string& one) { return one.compare(0, what.size(), what) == 0; });
+}
+
+void expect(bool holds, const std::string& what) {
+  if (!holds) throw Error("check: " + what);
+}
+
+// Beside the rule's border: below it cells, from it on a single copy; every byte, for every root.
+void gather_and_scatter(Communicator& comm) {
+  constexpr std::size_t border = std::size_t{8} << 20;
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  expect(comm.why(facts_of(Operation::gather, border - 1)).spec.name == "mailbox", "gather below 8 MB");
+  expect(comm.why(facts_of(Operation::gather, border)).spec.name == "single-copy", "gather of 8 MB");
+  expect(comm.why(facts_of(Operation::scatter, border)).spec.name == "single-copy", "scatter of 8 MB");
+  for (const std::size_t bytes : {border, border + 13}) {
+    std::vector<unsigned char> block(bytes), all(ranks * bytes);
+    for (int root = 0; root < comm.size(); ++root) {
+      const std::string what = std::to_string(bytes) + " bytes, root " + std::to_string(root) + ", rank " +
+                               std::to_string(comm.rank());
+      fill(block.data(), bytes, comm.rank(), root);
+      comm.gather(block.data(), comm.rank() == root ? all.data() : nullptr, bytes, root);
+      if (comm.rank() == root)
+        for (int r = 0; r < comm.size(); ++r)
+          check(all.data() + static_cast<std::size_t>(r) * bytes, bytes, r, root, "gather of " + what);
+      if (comm.rank() == root)
+        for (int r = 0; r < comm.size(); ++r)
+          fill(all.data() + static_cast<std::size_t>(r) * bytes, bytes, r, root + 7);
+      comm.scatter(comm.rank() == root ? all.data() : nullptr, block.data(), bytes, root);
+      check(block.data(), bytes, comm.rank(), root + 7, "scatter of " + what);
+    }
+  }
+  expect(uses(comm, "gather single-copy") && uses(comm, "scatter single-copy"), "a single copy");
+}
+
+class SingleCopyByRule : public ::testing::TestWithParam<int> {};
+
+TEST_P(SingleCopyByRule, Processes) {
+  fork_and_run(GetParam(), GroupOptions(), gather_and_scatter);
+}
+TEST_P(SingleCopyByRule, Threads) {
+  ThreadGroup group(GetParam(), GroupOptions());
+  group.run(gather_and_scatter);
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, SingleCopyByRule, ::testing::Values(2, 3));
+
+// Two ranks, lengths and places beyond 2^31: through cells, in one copy, down a tree (the others take
+// minutes).
+TEST(LargeCalls, ABroadcastOf2GiB) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a sanitizer takes as much memory again, several times";
+#endif
+  const char* const long_run = std::getenv("PHICOLL_TEST_LONG");
+  if (long_run == nullptr || std::string(long_run) != "1") GTEST_SKIP() << "only with PHICOLL_TEST_LONG=1";
+  if (os::memory_available() < std::size_t{8} << 30) GTEST_SKIP() << "less than 8 GB of memory are free";
+  const std::size_t bytes = (std::size_t{1} << 31) + 4099;
+  const auto all = [bytes](Communicator& comm) {
+    std::vector<unsigned char> message(bytes);
+    int salt = 0;
+    for (const char* const name : {"auto", "single-copy", "binomial"}) {
+      const AlgorithmSpec spec = family(Operation::broadcast).parse(name);
+      const int root = ++salt % comm.size();
+      if (comm.rank() == root) fill(message.data(), bytes, root, salt);
+      comm.broadcast(message.data(), bytes, root, &spec);
+      check(message.data(), bytes, root, salt, std::string(name) + " of 2 GiB");
+    }
+  };
+  GroupOptions options;
+  options.memory_limit = std::size_t{256} << 20;
+  fork_and_run(2, options, all);
+}
+
+}  // namespace
+}  // namespace phicoll
