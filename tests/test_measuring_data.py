@@ -9,7 +9,7 @@ import pytest
 import phicoll
 from phicoll.cli import main
 from phicoll.measuring import plan
-from phicoll.registry import OPERATIONS, REDUCTIONS
+from phicoll.registry import CALLS, OPERATIONS, REDUCTIONS
 
 QUICK = {
     "launches": 1,
@@ -37,6 +37,36 @@ def test_every_operation_is_verified_and_measured(operation):
         assert ("op" in point) == (operation in REDUCTIONS)
         assert point["moved_bytes"] > 0
     assert all(sample["value_ns"] is not None for sample in results.samples)
+
+
+@pytest.mark.parametrize("call", [name for name in CALLS if name not in OPERATIONS])
+def test_every_call_with_a_name_of_its_own_is_verified_and_measured(call, tmp_path):
+    path = tmp_path / "r.jsonl"
+    options = {"algorithm": "all,references", "sizes": [8, "64K"], "ranks": 3, "save": path, "seed": 1}
+    results = phicoll.sweep(call, **options, **QUICK | {"calls": 4, "rounds": 1})
+    assert results.reason == "complete"
+    assert not results.unverified
+    assert {s.operation for s in results.subjects} == {call}
+    assert {point["operation"] for point in results.points} == {call}
+    for point in results.points:
+        assert ("op" in point) == (CALLS[call] in REDUCTIONS)
+        assert point["chosen"] is None or point["chosen"]["why"]
+    algorithms = {s.algorithm for s in results.subjects}
+    assert "auto" in algorithms
+    # What needs blocks of one size, or was written by hand for the plain call, is left out.
+    assert not algorithms & {"hand-pair", *(["single-copy"] if call in ("gatherv", "scatterv") else [])}
+    assert str(results.compare())
+    resumed = phicoll.sweep(call, resume=True, **options, **QUICK | {"calls": 4, "rounds": 1})
+    assert len(resumed) == len(results)
+
+
+def test_calls_with_names_of_their_own_are_not_simulated():
+    with pytest.raises(phicoll.ArgumentError, match="operation: got 'gatherv'"):
+        plan("gatherv", machine="xeon-phi-5110p")
+    with pytest.raises(phicoll.ArgumentError, match="size: got 6 bytes"):
+        plan("exscan", sizes=6)
+    with pytest.raises(phicoll.ArgumentError, match="operation: got 'Gatherv'"):
+        plan("Gatherv")
 
 
 def test_sizes_and_buffers_are_settings_of_their_own(tmp_path):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from phicoll import _core, bench
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.progress import Display, display
-from phicoll.registry import REDUCTIONS, as_text, check_operation, expand
+from phicoll.registry import CALLS, REDUCTIONS, as_text, check_call, check_operation, expand
 from phicoll.results import Results, load
 from phicoll.simulating import SimulatedPlan
 from phicoll.storage import check_writable
@@ -97,7 +97,10 @@ def plan(
     resume: bool = False,
 ) -> Plan | SimulatedPlan:
     """Check the arguments of a sweep and say what would be run. Starts nothing; see :func:`sweep`."""
-    check_operation(operation)
+    if machine is None:
+        check_call(operation)
+    else:
+        check_operation(operation)
     counts = check_rank_list(ranks)
     if not counts:
         raise ArgumentError("ranks", "no number", f"1 to {MAX_RANKS}")
@@ -303,7 +306,7 @@ def check_work(
         "sizes": check_sizes(SIZES if sizes is None else sizes),
         "buffers": check_choices("buffers", "fresh" if buffers is None else buffers, BUFFERS),
     }
-    if operation in REDUCTIONS:
+    if CALLS[operation] in REDUCTIONS:
         work |= {"type": "float32" if type is None else str(type), "op": "sum" if op is None else str(op)}
         for size in work["sizes"]:
             _core.check_work(operation, size, work["type"], work["op"])
@@ -437,7 +440,9 @@ def sweep(
     ----------
     operation:
         ``"barrier"``, ``"broadcast"``, ``"reduce"``, ``"allreduce"``, ``"gather"``, ``"scatter"``, ``"allgather"``,
-        ``"alltoall"``, ``"scan"`` or ``"reduce_scatter"``.
+        ``"alltoall"``, ``"scan"`` or ``"reduce_scatter"`` (MPI's block version). Without a machine also ``"exscan"``
+        and, with counts that are all alike, ``"gatherv"``, ``"scatterv"``, ``"allgatherv"``, ``"alltoallv"`` and
+        ``"reduce_scatterv"``.
     algorithm:
         Specs such as ``"dissemination:ways=3,std-barrier"`` or a list of them; sets are ``all``, ``references``,
         ``paper-000``, ``paper-001``, ``paper-002`` and ``paper-004``.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from phicoll.subject import Subject
 
 __all__ = [
+    "CALLS",
     "OPERATIONS",
     "REDUCTIONS",
     "Algorithm",
@@ -29,6 +30,9 @@ __all__ = [
 
 #: Operations that this version has.
 OPERATIONS: tuple[str, ...] = tuple(_core.operations())
+#: What can be measured, each with the operation that it is a call of: the operations, and ``exscan``, ``gatherv``,
+#: ``scatterv``, ``allgatherv``, ``alltoallv``, ``reduce_scatterv``.
+CALLS: dict[str, str] = dict(_core.measured_calls())
 #: Those that combine elements with an operator.
 REDUCTIONS: tuple[str, ...] = tuple(_core.reductions())
 
@@ -83,6 +87,13 @@ class AlgorithmList(tuple[Algorithm, ...]):
         return html_table(["name", "origin", "source", "what it does", "parameters"], rows, left=(3, 4))
 
 
+def check_call(operation: str) -> str:
+    """One of ``CALLS``."""
+    if operation not in CALLS:
+        raise ArgumentError("operation", repr(operation), ", ".join(CALLS))
+    return operation
+
+
 def check_operation(operation: str) -> str:
     if operation not in OPERATIONS:
         raise ArgumentError("operation", repr(operation), ", ".join(OPERATIONS))
@@ -124,14 +135,14 @@ def expand(algorithm: str | Iterable[str] = "all", operation: str = "barrier") -
     algorithm:
         ``name:parameter=value:...``, several separated by commas or as a list; sets are expanded.
     operation:
-        ``"barrier"``, ``"broadcast"`` and so on, one of ``OPERATIONS``.
+        ``"barrier"``, ``"broadcast"``, ``"gatherv"`` and so on, one of ``CALLS``.
 
     Raises
     ------
     ArgumentError
         An unknown algorithm (with the nearest names), a parameter that it does not take, or a value out of range.
     """
-    check_operation(operation)
+    check_call(operation)
     text = as_text(algorithm)
     return list(_core.expand(operation, text))
 
@@ -151,9 +162,9 @@ def as_text(algorithm: str | Iterable[str]) -> str:
 @functools.cache
 def defaults(operation: str, name: str) -> Mapping[str, str]:
     """Default values of an algorithm's parameters, empty for one that this version does not know."""
-    if operation not in OPERATIONS:
+    if operation not in CALLS:
         return {}
-    found: Sequence[Algorithm] = [a for a in algorithms(operation) if a.name == name]
+    found: Sequence[Algorithm] = [a for a in algorithms(CALLS[operation]) if a.name == name]
     return {p.name: p.default for p in found[0].parameters} if found else {}
 
 

@@ -30,6 +30,13 @@ Work work_of(Operation operation, std::uint64_t bytes, bool fresh = true) {
   return work;
 }
 
+/// All that moves data and can be measured, by name.
+std::vector<std::string> data_calls() {
+  std::vector<std::string> found = call_names();
+  found.erase(found.begin());
+  return found;
+}
+
 std::vector<Operation> data_operations() {
   std::vector<Operation> found;
   for (int o = 1; o < operations; ++o) found.push_back(static_cast<Operation>(o));
@@ -105,6 +112,33 @@ TEST(Work, EveryOperationHasItsBytes) {
   EXPECT_EQ(receive_bytes_of(work_of(Operation::broadcast, 100), 0, 4), 0u);
 }
 
+TEST(Work, CallsHaveNamesOfTheirOwn) {
+  EXPECT_EQ(call_names().size(), static_cast<std::size_t>(operations) + 6);
+  for (const std::string& name : call_names()) EXPECT_EQ(parse_call(name).name(), name);
+  for (const char* const bad : {"", "broadcastv", "bcast", "Gatherv", "reduce_scatter_block"})
+    EXPECT_THROW(parse_call(bad), ArgumentError) << bad;
+  const Work gatherv = parse_call("gatherv");
+  EXPECT_TRUE(gatherv.facts().vector);
+  EXPECT_FALSE(gatherv.facts().known);
+  EXPECT_FALSE(parse_call("gather").facts().vector);
+  Work exscan = parse_work("exscan", 64, "int32", "max");
+  EXPECT_TRUE(exscan.exclusive);
+  EXPECT_EQ(exscan.text(), "exscan 64 fresh int32 max");
+  EXPECT_EQ(receive_bytes_of(exscan, 0, 3), 0u);
+  EXPECT_EQ(receive_bytes_of(exscan, 1, 3), 64u);
+  // A scan's result is no exscan's.
+  MessageBuffers one(1, 2), zero(0, 2);
+  for (MessageBuffers* buffers : {&zero, &one}) {
+    buffers->prepare(exscan, 64);
+    buffers->fill(3);
+  }
+  std::memcpy(one.receive(), zero.send(), 64);
+  EXPECT_EQ(one.check_filled(3), "");
+  exscan.exclusive = false;
+  one.prepare(exscan, 64);
+  EXPECT_NE(one.check_filled(3), "");
+}
+
 TEST(MessageBuffers, SeeAWrongByteAndAWriteOutside) {
   for (const std::size_t bytes : {8u, 16u, 100u, 5000u}) {
     MessageBuffers root(0, 2);
@@ -153,10 +187,12 @@ TEST(MessageBuffers, SumsOfEveryTypeAreKnownFromTheirPlaces) {
 
 TEST(DataSteps, VerifyAndTimeEveryOperation) {
   TwoRanks ranks;
-  for (const Operation operation : data_operations())
+  for (const std::string& name : data_calls())
     for (const std::uint64_t bytes : {0u, 8u, 4100u})
       for (const bool fresh : {true, false}) {
-        const Work work = work_of(operation, bytes, fresh);
+        Work work = parse_call(name);
+        work.bytes = bytes;
+        work.fresh = fresh;
         for (const StepKind kind : {StepKind::verify, StepKind::loop, StepKind::window}) {
           ranks.run(step_of(kind, work, "auto"));
           for (int r = 0; r < 2; ++r) {
@@ -209,9 +245,11 @@ TEST(DataSteps, LoopsWrittenByHandAreRight) {
 
 TEST(CopyProbe, TimesEveryOperationByEachWayThatThreadsHave) {
   TwoRanks ranks;
-  for (const Operation operation : data_operations())
+  for (const std::string& name : data_calls())
     for (const bool fresh : {true, false}) {
-      const Work work = work_of(operation, 4096, fresh);
+      Work work = parse_call(name);
+      work.bytes = 4096;
+      work.fresh = fresh;
       ranks.run(step_of(StepKind::probe_copy, work, ""));
       const int repeats = copy_repeats(work, 2);
       for (int way = 0; way < copy_ways; ++way)

@@ -97,8 +97,7 @@ class Peer {
 
   static measure::Work read_work(const std::string& operation, const std::string& size,
                                  const std::string& buffers, const Options& options) {
-    measure::Work work;
-    work.operation = measure::parse_operation(operation);
+    measure::Work work = measure::parse_call(operation);
     if (!work.moves_data()) return work;
     work.bytes = measure::parse_sizes(size).at(0);
     work.fresh = buffers == "fresh";

@@ -29,10 +29,8 @@ namespace bench {
 namespace {
 
 // Every algorithm at every size with both kinds of buffers, as asked for.
-std::vector<measure::Subject> parse_work(const Arguments& arguments, Operation operation) {
+std::vector<measure::Subject> parse_work(const Arguments& arguments, measure::Work work) {
   const std::string algorithms = arguments.text("--algorithm", "all,references");
-  measure::Work work;
-  work.operation = operation;
   if (!work.moves_data()) {
     refuse_options(arguments, {"--size", "--buffers", "--type", "--op"}, "only where data moves");
     return measure::parse_subjects(algorithms, work);
@@ -52,9 +50,9 @@ std::vector<measure::Subject> parse_work(const Arguments& arguments, Operation o
   return subjects;
 }
 
-measure::Settings parse_settings(const Arguments& arguments, Operation operation) {
+measure::Settings parse_settings(const Arguments& arguments, const measure::Work& work) {
   measure::Settings settings;
-  settings.subjects = parse_work(arguments, operation);
+  settings.subjects = parse_work(arguments, work);
   settings.ranks = measure::parse_ranks(arguments.text("--ranks", "2"));
   settings.modes = arguments.choices("--mode", "threads", {"threads", "processes"});
   settings.definitions = arguments.choices("--definition", "loop,window", {"loop", "window"});
@@ -95,13 +93,12 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   const Arguments arguments(words, command_page("run"));
   if (arguments.alone().size() > 1)
     throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
-  const Operation operation =
-      measure::parse_operation(arguments.alone().empty() ? "" : arguments.alone().front());
+  const measure::Work work = measure::parse_call(arguments.alone().empty() ? "" : arguments.alone().front());
   // Before any thread: the ranks' groups, in processes of their own, take it from there too.
   if (arguments.has("--tuning")) setenv("PHICOLL_TUNING", arguments.text("--tuning", "").c_str(), 1);
   if (arguments.has("--machine")) return run_simulated(arguments, whole_line);
   refuse_options(arguments, simulated_options(), "only with --machine");
-  measure::Settings settings = parse_settings(arguments, operation);
+  measure::Settings settings = parse_settings(arguments, work);
   measure::check_settings(settings);
 
   std::string run = measure::new_run_id();

@@ -86,6 +86,12 @@ void check_work(const std::string& operation, std::uint64_t size_bytes, const st
 
 void register_registry(py::module_& module) {
   module.def("operations", &all_operations);
+  module.def("measured_calls", [] {
+    py::dict found;
+    for (const std::string& name : measure::call_names())
+      found[py::str(name)] = to_string(measure::parse_call(name).operation);
+    return found;
+  });
   module.def("reductions", [] {
     std::vector<std::string> names;
     for (const std::string& name : all_operations()) {

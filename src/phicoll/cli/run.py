@@ -9,7 +9,7 @@ from phicoll.cli.options import add_progress, add_reduction, option_names
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
 from phicoll.measuring import sweep
-from phicoll.registry import OPERATIONS
+from phicoll.registry import CALLS
 from phicoll.results import Results
 
 __all__ = ["add"]
@@ -43,7 +43,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("operation", help=", ".join(OPERATIONS))
+    parser.add_argument("operation", help=", ".join(CALLS))
     parser.add_argument(
         "--algorithm",
         metavar="LIST",

@@ -1,6 +1,7 @@
 #include "phicoll/measure/data_steps.hpp"
 
 #include <cstdio>
+#include <vector>
 
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/hand_data.hpp"
@@ -9,6 +10,36 @@ namespace phicoll {
 namespace measure {
 
 namespace {
+
+// The versions with counts, which a program keeps from call to call: all alike, the blocks side by side.
+template <class Use>
+void with_vector_call(Communicator& of, const MessageBuffers& buffers, const Operator& op, Use&& use) {
+  Communicator* const c = &of;
+  unsigned char* const send = buffers.send();
+  unsigned char* const receive = buffers.receive();
+  const Work& work = buffers.work();
+  const auto bytes = static_cast<std::size_t>(work.bytes);
+  const auto ranks = static_cast<std::size_t>(of.size());
+  const std::vector<std::size_t> all_counts(ranks, static_cast<std::size_t>(work.count()));
+  std::vector<std::size_t> all_places;
+  for (std::size_t r = 0; r < ranks; ++r) all_places.push_back(r * bytes);
+  const std::size_t* const counts = all_counts.data();
+  const std::size_t* const places = all_places.data();
+  switch (work.operation) {
+    case Operation::gather:
+      return use([=] { c->gatherv(send, bytes, receive, counts, places, 0); });
+    case Operation::scatter:
+      return use([=] { c->scatterv(send, counts, places, receive, bytes, 0); });
+    case Operation::allgather:
+      return use([=] { c->allgatherv(send, bytes, receive, counts, places); });
+    case Operation::alltoall:
+      return use([=] { c->alltoallv(send, counts, places, receive, counts, places); });
+    case Operation::reduce_scatter:
+      return use([=] { c->reduce_scatter(send, receive, counts, op); });
+    default:
+      throw ArgumentError("operation", work.name(), "one that has a version with counts");
+  }
+}
 
 // Hands `use` something that makes the call, without a check or an indirection more than a program's own call
 // has. By value: a program has its arguments at hand, not behind the harness's members.
@@ -21,6 +52,8 @@ void with_call(Communicator& of, const MessageBuffers& buffers, Use&& use) {
   const auto bytes = static_cast<std::size_t>(work.bytes);
   const auto count = static_cast<std::size_t>(work.count());
   const Operator op = work.reduces() ? find_operator(work.type, work.op) : Operator();
+  if (work.vector) return with_vector_call(of, buffers, op, use);
+  if (work.exclusive) return use([=] { c->exscan(send, receive, count, op); });
   switch (work.operation) {
     case Operation::barrier:
       return use([c] { c->barrier(); });

@@ -186,7 +186,7 @@ std::string MessageBuffers::check(bool flat, std::uint64_t salt) const {
     case Operation::allreduce:
       return check_block(got, bytes, 0, last, 0, flat, salt);
     case Operation::scan:
-      return check_block(got, bytes, 0, rank_, 0, flat, salt);
+      return check_block(got, bytes, 0, work_.exclusive ? rank_ - 1 : rank_, 0, flat, salt);
     case Operation::reduce_scatter:
       return check_block(got, bytes, 0, last, own, flat, salt);
     default:

@@ -30,9 +30,7 @@ std::string Point::title() const {
 JsonObject point_fields(const Point& point, const Shape& shape, const Settings& settings) {
   const Subject& subject = point.subject;
   JsonObject fields;
-  fields.add("point", point.number)
-      .add("operation", to_string(subject.work.operation))
-      .add("algorithm", subject.info.name);
+  fields.add("point", point.number).add("operation", subject.work.name()).add("algorithm", subject.info.name);
   fields.add("spec", subject.text());
   std::string wait = "none";
   std::string store = "plain";

@@ -50,7 +50,7 @@ std::string Settings::json() const {
       .raw("modes", json_strings(modes));
   if (!subjects.empty() && subjects.front().work.moves_data()) {
     const Work& work = subjects.front().work;
-    object.add("operation", to_string(work.operation)).raw("sizes", json_list(sizes));
+    object.add("operation", work.name()).raw("sizes", json_list(sizes));
     object.raw("buffers", json_strings(buffers));
     if (work.reduces()) object.add("type", to_string(work.type)).add("op", to_string(work.op));
   }

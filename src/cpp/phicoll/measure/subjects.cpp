@@ -65,7 +65,10 @@ bool is_openmp_reference(const std::string& name) {
 
 std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
   const Family& all = family(work.operation);
-  const std::vector<AlgorithmInfo>& beside = references(work.operation);
+  static const std::vector<AlgorithmInfo> none;
+  // What is written by hand makes the plain call.
+  const std::vector<AlgorithmInfo>& beside =
+      work.vector || work.exclusive ? none : references(work.operation);
   std::vector<Subject> subjects;
   std::vector<std::string> seen;
   const auto add = [&](Subject subject) {

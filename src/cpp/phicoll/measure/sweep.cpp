@@ -20,8 +20,7 @@ struct Interrupted {};
 
 // Subject::key() of a point's record.
 std::string key_of(const JsonValue& point) {
-  Work work;
-  work.operation = parse_operation(point["operation"].string);
+  Work work = parse_call(point["operation"].string);
   work.bytes = static_cast<std::uint64_t>(point["size_bytes"].number);
   work.fresh = point["buffers"].string != "reused";
   if (work.reduces()) {

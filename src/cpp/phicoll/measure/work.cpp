@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "phicoll/collectives/call_name.hpp"
 #include "phicoll/collectives/nearest.hpp"
 #include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
@@ -23,10 +24,12 @@ bool Work::reduces() const {
   }
 }
 
+std::string Work::name() const {
+  return exclusive ? "exscan" : std::string(to_string(operation)) + (vector ? "v" : "");
+}
+
 CallFacts Work::facts() const {
-  CallFacts facts;
-  facts.operation = operation;
-  facts.bytes = static_cast<std::size_t>(bytes);
+  CallFacts facts = call_of(operation, vector).facts(static_cast<std::size_t>(bytes));
   if (reduces()) {
     const Operator found = find_operator(type, op);
     facts.commutative = found.commutative;
@@ -36,7 +39,7 @@ CallFacts Work::facts() const {
 }
 
 std::string Work::text() const {
-  std::string text = to_string(operation);
+  std::string text = name();
   if (!moves_data()) return text;
   text += " " + std::to_string(bytes) + " " + buffers();
   if (reduces()) text += std::string(" ") + to_string(type) + " " + to_string(op);
@@ -71,6 +74,8 @@ std::uint64_t receive_bytes_of(const Work& work, int rank, int ranks) {
       return rank == 0 ? work.bytes : 0;
     case Operation::gather:
       return rank == 0 ? all : 0;
+    case Operation::scan:
+      return work.exclusive && rank == 0 ? 0 : work.bytes;
     case Operation::allgather:
     case Operation::alltoall:
       return all;
@@ -111,10 +116,33 @@ Operation parse_operation(const std::string& name) {
   throw ArgumentError("operation", name.empty() ? "none" : "'" + name + "'", nearest_or_all(name, names));
 }
 
+std::vector<std::string> call_names() {
+  std::vector<std::string> names;
+  for (const CallName& call : phicoll::call_names()) {
+    Work work;
+    work.operation = call.operation;
+    work.vector = call.vector;
+    work.exclusive = call.exclusive;
+    if (std::find(names.begin(), names.end(), work.name()) == names.end()) names.push_back(work.name());
+  }
+  return names;
+}
+
+Work parse_call(const std::string& name) {
+  for (const CallName& call : phicoll::call_names()) {
+    Work work;
+    work.operation = call.operation;
+    work.vector = call.vector;
+    work.exclusive = call.exclusive;
+    if (work.name() == name) return work;
+  }
+  throw ArgumentError("operation", name.empty() ? "none" : "'" + name + "'",
+                      nearest_or_all(name, call_names()));
+}
+
 Work parse_work(const std::string& operation, std::uint64_t bytes, const std::string& type,
                 const std::string& op) {
-  Work work;
-  work.operation = parse_operation(operation);
+  Work work = parse_call(operation);
   work.bytes = work.moves_data() ? bytes : 0;
   if (work.reduces()) {
     work.type = parse_type(type);

@@ -17,7 +17,9 @@ namespace measure {
 /// Plain data, so that it can travel on the step board.
 struct Work {
   Operation operation = Operation::barrier;
-  bool fresh = true;  ///< the owner writes its send buffer before each call; else once, before the first
+  bool vector = false;     ///< a version with counts, all alike here
+  bool exclusive = false;  ///< of a scan: without the rank's own elements
+  bool fresh = true;       ///< the owner writes its send buffer before each call; else once, before the first
   Type type = Type::float32;  ///< of reductions
   Op op = Op::sum;            ///< likewise
   /// Of the count argument: the message, or one block of gather, scatter, allgather, alltoall and
@@ -28,6 +30,9 @@ struct Work {
   bool reduces() const;
   /// Elements of reductions, bytes of the others.
   std::uint64_t count() const { return reduces() ? bytes / bytes_of(type) : bytes; }
+  /// The operation, or the call's own name: exscan, gatherv, scatterv, allgatherv, alltoallv,
+  /// reduce_scatterv.
+  std::string name() const;
   /// What every rank knows of such a call.
   CallFacts facts() const;
   /// "fresh" or "reused"; "" for a barrier.
@@ -45,8 +50,12 @@ std::uint64_t moved_bytes(const Work& work, int ranks);
 
 /// Throws ArgumentError("operation") with the names of all operations.
 Operation parse_operation(const std::string& name);
+/// The names of all that can be measured: Work::name() of each.
+std::vector<std::string> call_names();
+/// Work of such a name, the rest left to be said. Throws ArgumentError("operation") with all names.
+Work parse_call(const std::string& name);
 /// One call by the names of its parts: a barrier has no bytes, and only reductions have a type and an
-/// operator. Throws ArgumentError as parse_operation, parse_type, parse_op and check_work.
+/// operator. Throws ArgumentError as parse_call, parse_type, parse_op and check_work.
 Work parse_work(const std::string& operation, std::uint64_t bytes, const std::string& type,
                 const std::string& op);
 /// Sizes such as `8,4K,1M,2G` (K: 1024), each once. Throws ArgumentError("size").
