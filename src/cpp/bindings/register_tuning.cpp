@@ -103,6 +103,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
   py::dict found;
   found["rule"] = choice_dict(automatic_choice(shape, facts, most), shape, facts, !machine.empty());
   tune(&shape, table);
+  if (machine.empty()) check_environment();
   // Simulated ranks have no communicator, and ask no environment.
   const EnvironmentChoice given = machine.empty() ? environment_choice(call.operation) : EnvironmentChoice();
   found["environment"] = given.variable;

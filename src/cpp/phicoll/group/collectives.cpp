@@ -20,6 +20,7 @@ Collectives::Collectives(Communicator& owner)
           [this](Operation operation, const AlgorithmSpec& spec) { return make(operation, spec); },
           // Several operations' algorithms have room beside each other.
           owner.region_bytes() / 4) {
+  check_environment();
   for (int o = 1; o < operations; ++o) {
     const auto operation = static_cast<Operation>(o);
     const EnvironmentChoice choice = environment_choice(operation);

@@ -160,6 +160,7 @@ void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* pl
   std::string reason;
   // What the first call asks for that chose nothing itself: barrier() and barrier_spec().
   if (asked.name == "auto" && !asked.has_wait && place == nullptr && !barrier_) {
+    check_environment();
     const EnvironmentChoice choice = environment_choice(Operation::barrier);
     if (choice) {
       spec = choice.spec;

@@ -47,8 +47,10 @@ const CallName* meant(const std::string& name) {
   return near;
 }
 
-// What would be ignored without a word. A program has some fifty variables, few or none of them ours.
-void refuse_near_misses() {
+}  // namespace
+
+// A program has some fifty variables, few or none of them ours.
+void check_environment() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     if (std::strncmp(*entry, prefix, std::strlen(prefix)) != 0) continue;
     const std::string setting = *entry;
@@ -63,10 +65,7 @@ void refuse_near_misses() {
   }
 }
 
-}  // namespace
-
 EnvironmentChoice environment_choice(Operation operation) {
-  refuse_near_misses();
   EnvironmentChoice choice;
   const std::string variable = variable_of(operation);
   const char* const text = std::getenv(variable.c_str());

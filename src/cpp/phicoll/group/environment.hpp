@@ -19,9 +19,10 @@ struct EnvironmentChoice {
   std::string why() const { return variable + " in the environment"; }
 };
 
-/// Throws ArgumentError that names the variable: for a value that Family::parse refuses, and for a variable,
-/// of any operation, that would be ignored, as its name is another's spelling of the operation
-/// (PHICOLL_BCAST, PHICOLL_ALL_REDUCE, PHICOLL_GATHERV) or one letter off.
+/// Throws ArgumentError that names a variable that would be ignored, as its name is another spelling of an
+/// operation (PHICOLL_BCAST, PHICOLL_ALL_REDUCE, PHICOLL_GATHERV) or one letter off.
+void check_environment();
+/// Throws ArgumentError that names the variable for a value that Family::parse refuses.
 EnvironmentChoice environment_choice(Operation operation);
 
 }  // namespace phicoll
