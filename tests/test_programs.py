@@ -21,7 +21,7 @@ from phicoll import _core
 
 LONG = os.environ.get("PHICOLL_TEST_LONG") == "1"
 DRAWN = settings(
-    max_examples=500 if LONG else 60,
+    max_examples=500 if LONG else 40,
     derandomize=not LONG,
     print_blob=LONG,
     deadline=None,
