@@ -187,8 +187,12 @@ class Operator:
 
 def operator(op: str, type: str) -> Operator: ...
 def user_operator(
-    function: Callable[[memoryview, memoryview], None], element_bytes: int, commutative: bool
+    function: Callable[[memoryview, memoryview], None], element_bytes: int, commutative: bool, type: int = 0
 ) -> Operator: ...
+
+known_types: dict[str, int]  # element types and the numbers by which ranks compare them
+most_types: int  # the highest such number
+
 def operator_types(op: str) -> list[str]: ...
 def address(array: NDArray[Any]) -> int: ...
 
@@ -202,7 +206,9 @@ class Communicator:
     @property
     def broken(self) -> tuple[int, str] | None: ...
     def barrier(self) -> None: ...
-    def broadcast(self, buffer: int | None, nbytes: int, root: int, algorithm: str = "") -> None: ...
+    def broadcast(
+        self, buffer: int | None, nbytes: int, root: int, algorithm: str = "", type: int = 0
+    ) -> None: ...
     def reduce(
         self,
         send: int | None,
@@ -233,13 +239,29 @@ class Communicator:
         algorithm: str = "",
     ) -> None: ...
     def gather(
-        self, send: int | None, receive: int | None, nbytes: int, root: int, algorithm: str = ""
+        self,
+        send: int | None,
+        receive: int | None,
+        nbytes: int,
+        root: int,
+        algorithm: str = "",
+        type: int = 0,
     ) -> None: ...
     def scatter(
-        self, send: int | None, receive: int | None, nbytes: int, root: int, algorithm: str = ""
+        self,
+        send: int | None,
+        receive: int | None,
+        nbytes: int,
+        root: int,
+        algorithm: str = "",
+        type: int = 0,
     ) -> None: ...
-    def allgather(self, send: int | None, receive: int | None, nbytes: int, algorithm: str = "") -> None: ...
-    def alltoall(self, send: int | None, receive: int | None, nbytes: int, algorithm: str = "") -> None: ...
+    def allgather(
+        self, send: int | None, receive: int | None, nbytes: int, algorithm: str = "", type: int = 0
+    ) -> None: ...
+    def alltoall(
+        self, send: int | None, receive: int | None, nbytes: int, algorithm: str = "", type: int = 0
+    ) -> None: ...
     def gatherv(
         self,
         send: int | None,
@@ -249,6 +271,7 @@ class Communicator:
         displacements: Sequence[int],
         root: int,
         algorithm: str = "",
+        type: int = 0,
     ) -> None: ...
     def scatterv(
         self,
@@ -259,6 +282,7 @@ class Communicator:
         nbytes: int,
         root: int,
         algorithm: str = "",
+        type: int = 0,
     ) -> None: ...
     def allgatherv(
         self,
@@ -268,6 +292,7 @@ class Communicator:
         counts: Sequence[int],
         displacements: Sequence[int],
         algorithm: str = "",
+        type: int = 0,
     ) -> None: ...
     def alltoallv(
         self,
@@ -278,6 +303,7 @@ class Communicator:
         counts: Sequence[int],
         displacements: Sequence[int],
         algorithm: str = "",
+        type: int = 0,
     ) -> None: ...
     def select(self, operation: str, algorithm: str) -> None: ...
     def why(self, operation: str, nbytes: int) -> tuple[str, str]: ...

@@ -58,7 +58,7 @@ struct Ranks {
     control->configure(ranks, false, false, 0);
     control->set_board(sizeof(Control));
   }
-  void call(int rank, std::uint64_t number) { control->board()->note(rank, number, 7); }
+  void call(int rank, std::uint64_t number) { control->board()->note(rank, number, CallNote{7, 7}); }
 
   std::unique_ptr<Memory> memory;
   Control* control;

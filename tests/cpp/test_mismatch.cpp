@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/operators.hpp"
 #include "phicoll/collectives/signature.hpp"
 #include "phicoll/errors.hpp"
@@ -38,23 +39,59 @@ SignatureWord signature(Operation operation, int root, std::size_t bytes, bool k
   facts.vector = !known;
   Call call;
   call.root = root;
-  return CallSignature::of(facts, call);
+  return CallSignature::of(facts, call, 4, 0);
+}
+
+std::string in_words(SignatureWord signature) {
+  return CallSignature::in_words(signature, signature);
 }
 
 TEST(Signature, SaysInWordsWhatItHolds) {
-  EXPECT_EQ(CallSignature::in_words(0), "barrier");
-  EXPECT_EQ(CallSignature::in_words(signature(Operation::broadcast, 0, 4096)),
-            "broadcast(root 0, 4096 bytes)");
-  EXPECT_EQ(CallSignature::in_words(signature(Operation::gather, 1023, 0, false)), "gatherv(root 1023)");
-  EXPECT_EQ(CallSignature::in_words(signature(Operation::alltoall, 5, 0)), "alltoall(0 bytes)");
-  EXPECT_EQ(CallSignature::in_words(CallSignature::split), "split");
+  EXPECT_EQ(in_words(0), "barrier");
+  EXPECT_EQ(in_words(signature(Operation::broadcast, 0, 4096)), "broadcast(root 0, 4096 bytes)");
+  EXPECT_EQ(in_words(signature(Operation::gather, 1023, 0, false)), "gatherv(root 1023)");
+  EXPECT_EQ(in_words(signature(Operation::alltoall, 5, 0)), "alltoall(0 bytes)");
+  EXPECT_EQ(in_words(CallSignature::split), "split");
   CallFacts facts;
   facts.operation = Operation::scan;
   facts.bytes = 12;
   Call call;
   call.exclusive = true;
   call.op = find_operator(Type::float32, Op::max);
-  EXPECT_EQ(CallSignature::in_words(CallSignature::of(facts, call)), "exscan(float32 max, 12 bytes)");
+  EXPECT_EQ(in_words(CallSignature::of(facts, call, 2, 0)), "exscan(float32 max, 12 bytes)");
+  call.op = user_operator(8, true, call.op.kernel, nullptr, type_number(Type::int64));
+  EXPECT_EQ(in_words(CallSignature::of(facts, call, 2, 0)), "exscan(user-defined on int64, 12 bytes)");
+  facts.operation = Operation::allgather;
+  call = Call();
+  call.op.id = static_cast<std::uint16_t>(type_number(Type::short_int) << 8);
+  EXPECT_EQ(in_words(CallSignature::of(facts, call, 2, 0)), "allgather(short_int, 12 bytes)");
+}
+
+TEST(Signature, SaysSizesAsExactlyAsItHasRoomFor) {
+  const std::size_t mega = std::size_t{1} << 20;
+  for (const std::size_t bytes : {std::size_t{1}, 32 * mega - 2, 32 * mega - 1, 32 * mega, 100 * mega + 4096,
+                                  std::size_t{100000000}, std::size_t{5} << 30, std::size_t{1} << 49})
+    EXPECT_EQ(in_words(signature(Operation::alltoall, 0, bytes)),
+              bytes == 32 * mega - 1 ? in_words(signature(Operation::alltoall, 0, bytes))
+                                     : "alltoall(" + std::to_string(bytes) + " bytes)");
+  EXPECT_NE(in_words(signature(Operation::alltoall, 0, 40 * mega + 1)).find("checksum"), std::string::npos);
+}
+
+TEST(Signature, NamesTheAlgorithmWhereThatAloneDiffers) {
+  const Family& broadcasts = family(Operation::broadcast);
+  const auto by = [&](const char* spec, std::size_t bytes = 8) {
+    CallFacts facts;
+    facts.operation = Operation::broadcast;
+    facts.bytes = bytes;
+    return CallSignature::of(
+        facts, Call(), 4,
+        SignatureWord{broadcasts.number(broadcasts.parse(spec))} << CallSignature::algorithm_at);
+  };
+  EXPECT_EQ(CallSignature::in_words(by("ring"), by("k-nomial")), "broadcast(root 0, 8 bytes) by ring");
+  EXPECT_EQ(CallSignature::in_words(by("k-nomial"), by("k-nomial:degree=7")),
+            "broadcast(root 0, 8 bytes) by k-nomial with parameters of its own");
+  EXPECT_EQ(CallSignature::in_words(by("ring"), by("k-nomial", 9)), "broadcast(root 0, 8 bytes)");
+  EXPECT_EQ(by("ring"), by("ring:wait=yield")) << "how a rank waits is its own business";
 }
 
 TEST(Signature, DiffersWhereCallsDiffer) {
@@ -67,6 +104,18 @@ TEST(Signature, DiffersWhereCallsDiffer) {
   EXPECT_NE(signature(Operation::gather, 0, 8), signature(Operation::gather, 0, 8, false));
   EXPECT_EQ(signature(Operation::gather, 0, 8, false), signature(Operation::gather, 0, 9, false));
   EXPECT_EQ(signature(Operation::allgather, 0, 8), signature(Operation::allgather, 1, 8));
+  const auto of_counts = [](std::vector<std::size_t> counts) {
+    CallFacts facts;
+    facts.operation = Operation::allgather;
+    facts.vector = true;
+    const Blocks blocks{counts.data(), nullptr};
+    Call call;
+    call.blocks = &blocks;
+    return CallSignature::of(facts, call, static_cast<int>(counts.size()), 0);
+  };
+  EXPECT_EQ(of_counts({3, 5}), of_counts({3, 5}));
+  EXPECT_NE(of_counts({3, 5}), of_counts({5, 3}));
+  EXPECT_NE(of_counts({3, 5}), of_counts({8, 0}));
 }
 
 /// Runs a program of ranks that do not fit, by threads and by processes, and expects all of `texts` in the
@@ -177,6 +226,136 @@ TEST(Mismatch, OfARootThatIsFarAhead) {
       }
 }
 
+// Each is the root of its own broadcast: nobody waits there, nor in the barriers behind it.
+TEST(Mismatch, OfACallInWhichNobodyWaits) {
+  expect_mismatch(3, 2,
+                  [](Communicator& all) {
+                    double value = 1;
+                    double sum = 0;
+                    all.broadcast(&value, sizeof value, all.rank() == 2 ? 2 : 0);
+                    for (int i = 0; i < 20; ++i) all.barrier();
+                    all.allreduce(&value, &sum, 1, find_operator(Type::float64, Op::sum));
+                  },
+                  {"rank 2 called broadcast(root 2, 8 bytes) as call 1", "broadcast(root 0, 8 bytes)"});
+}
+
+// Nor does any data go through later calls: it is found when the last rank leaves.
+TEST(Mismatch, OfACallAfterWhichNobodyWaits) {
+  expect_mismatch(2, 1,
+                  [](Communicator& all) {
+                    double value = 1;
+                    all.broadcast(&value, sizeof value, all.rank() == 1 ? 1 : 0);
+                    all.barrier();
+                  },
+                  {"rank 1 called broadcast(root 1, 8 bytes) as call 1", "broadcast(root 0, 8 bytes)"});
+  // Longer ago than the ranks' boards go back.
+  expect_mismatch(2, 1,
+                  [](Communicator& all) {
+                    double value = 1;
+                    all.broadcast(&value, sizeof value, all.rank());
+                    for (int i = 0; i < 10; ++i) all.broadcast(&value, 0, i % 2);
+                  },
+                  {"rank 1 made other calls than rank 0 before call 4, broadcast(root 0, 0 bytes)"});
+  expect_mismatch(2, 1,
+                  [](Communicator& all) {
+                    double value = 1;
+                    if (all.rank() == 1) all.broadcast(&value, sizeof value, 1);
+                  },
+                  {"rank 1", "left after 1 collective calls, rank 0 after 0"});
+}
+
+TEST(Mismatch, OfRootsThatOnlySend) {
+  expect_mismatch(2, 1,
+                  [](Communicator& all) {
+                    // Each sends to the other.
+                    double value = 1;
+                    for (int i = 0; i < 50; ++i)
+                      all.reduce(&value, nullptr, 1, find_operator(Type::float64, Op::sum), 1 - all.rank());
+                    for (int i = 0; i < 3; ++i) all.barrier();
+                  },
+                  {"rank 1"});
+}
+
+// Of a vector version each rank knows its own counts; what goes from one to another says how long it is.
+TEST(Mismatch, OfCountsThatSenderAndReceiverDoNotShare) {
+  enum class Way { gather, scatter, alltoall };
+  for (const Way way : {Way::gather, Way::scatter, Way::alltoall})
+    for (const std::size_t sent : {std::size_t{0}, std::size_t{8}, std::size_t{100000}})
+      for (const std::size_t expected : {std::size_t{0}, std::size_t{16}, std::size_t{100008}}) {
+        if (sent == expected) continue;
+        SCOPED_TRACE(std::to_string(static_cast<int>(way)) + ": " + std::to_string(sent) + " " +
+                     std::to_string(expected));
+        const int sender = way == Way::scatter ? 0 : 2;
+        const int reader = way == Way::scatter ? 2 : 0;
+        expect_mismatch(
+            3, sender,
+            [=](Communicator& all) {
+              std::vector<char> many(400000);
+              std::vector<char> few(200000);
+              std::vector<std::size_t> counts(3, 24), sends(3, 24);
+              const std::vector<std::size_t> at = {0, 110000, 220000};
+              const auto other = static_cast<std::size_t>(all.rank() == sender ? reader : sender);
+              if (all.rank() == sender) sends[other] = sent;
+              if (all.rank() == reader) counts[other] = expected;
+              if (way == Way::gather)
+                all.gatherv(few.data(), all.rank() == sender ? sent : 24, many.data(), counts.data(),
+                            at.data(), reader);
+              else if (way == Way::scatter)
+                all.scatterv(many.data(), sends.data(), at.data(), few.data(),
+                             all.rank() == reader ? expected : 24, sender);
+              else
+                all.alltoallv(few.data(), sends.data(), std::vector<std::size_t>(3, 0).data(), many.data(),
+                              counts.data(), at.data());
+              all.barrier();
+            },
+            {"rank " + std::to_string(sender) + ": sends " + std::to_string(sent) + " bytes to rank " +
+             std::to_string(reader) + ", which expects " + std::to_string(expected) + " of it in call 1"});
+      }
+}
+
+TEST(Mismatch, OfCountsOfTheSameSum) {
+  expect_mismatch(
+      2, 1,
+      [](Communicator& all) {
+        const std::vector<std::size_t> counts = {all.rank() == 1 ? 8u : 4u, all.rank() == 1 ? 4u : 8u};
+        const std::vector<std::size_t> at = {0, 8};
+        std::vector<char> own(8), blocks(16);
+        all.allgatherv(own.data(), 4, blocks.data(), counts.data(), at.data());
+        all.barrier();
+      },
+      {"rank 1 called allgatherv(counts with the checksum ", " while rank 0 called allgatherv("});
+}
+
+TEST(Mismatch, OfTypesOfTheSameSize) {
+  expect_mismatch(3, 2,
+                  [](Communicator& all) {
+                    std::vector<char> buffer(96);
+                    const Type type = all.rank() == 2 ? Type::float32 : Type::float64;
+                    all.broadcast(buffer.data(), 32, 0, nullptr, type_number(type));
+                    all.barrier();
+                  },
+                  {"rank 2 called broadcast(float32, root 0, 32 bytes) as call 1",
+                   "broadcast(float64, root 0, 32 bytes)"});
+}
+
+TEST(Mismatch, OfAlgorithms) {
+  for (const bool selected : {false, true})
+    for (const char* other : {"binomial", "ring:cells=16"})
+      expect_mismatch(3, 2,
+                      [=](Communicator& all) {
+                        std::vector<char> buffer(64);
+                        const AlgorithmSpec spec =
+                            family(Operation::broadcast).parse(all.rank() == 2 ? other : "ring");
+                        if (selected) all.select(Operation::broadcast, spec.text());
+                        for (int i = 0; i < 3; ++i) {
+                          all.broadcast(buffer.data(), buffer.size(), i, selected ? nullptr : &spec);
+                          all.barrier();
+                        }
+                      },
+                      {"rank 2 called broadcast(root ", std::string(" by ") + std::string(other).substr(0, 4),
+                       " by ring"});
+}
+
 // All others are through with their calls and wait for nobody any more.
 TEST(Mismatch, OfARankThatIsLeftAlone) {
   expect_mismatch(3, 2,
@@ -237,7 +416,7 @@ TEST(Mismatch, IsNotSeenWhereCallsFit) {
 
 TEST(CallHistory, RemembersRunsOfCallsAndNoBarriers) {
   CallHistory history;
-  SignatureWord found = 0;
+  CallNote found{0, 0};
   EXPECT_FALSE(history.find(1, &found));
   for (int i = 0; i < 100000; ++i) history.begin(7);
   history.begin();  // call 100,001
@@ -246,17 +425,51 @@ TEST(CallHistory, RemembersRunsOfCallsAndNoBarriers) {
   EXPECT_EQ(history.begun(), 100003u);
   for (const std::uint64_t call : {1, 2, 50000, 100000, 100002}) {
     EXPECT_TRUE(history.find(call, &found)) << call;
-    EXPECT_EQ(found, 7u) << call;
+    EXPECT_EQ(found.signature, 7u) << call;
   }
   EXPECT_TRUE(history.find(100003, &found));
-  EXPECT_EQ(found, 8u);
+  EXPECT_EQ(found.signature, 8u);
+  EXPECT_EQ(found.tag, history.tag());
   for (const std::uint64_t call : {100001, 100004}) EXPECT_FALSE(history.find(call, &found)) << call;
   // Calls that all differ push the oldest out.
   for (std::uint64_t i = 1; i <= 2 * CallHistory::remembered; ++i) history.begin(10 + i % 2);
   const std::uint64_t last = history.begun();
   EXPECT_TRUE(history.find(last - CallHistory::remembered + 1, &found));
-  EXPECT_EQ(found, 10u + (CallHistory::remembered + 1) % 2);
+  EXPECT_EQ(found.signature, 10u + (CallHistory::remembered + 1) % 2);
   EXPECT_FALSE(history.find(last - CallHistory::remembered, &found));
+}
+
+TEST(CallHistory, TellsTheTagOfEveryCallThatItRemembers) {
+  CallHistory history;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> tags;
+  for (int i = 0; i < 3000; ++i) {
+    if (i % 97 == 5) history.begin();
+    const std::uint64_t call = history.begin(i % 500 < 400 ? 77 : static_cast<std::uint64_t>(i));
+    tags.emplace_back(call, history.tag());
+  }
+  CallNote found{0, 0};
+  for (const auto& tag : tags) {
+    ASSERT_TRUE(history.find(tag.first, &found));
+    ASSERT_EQ(found.tag, tag.second) << tag.first;
+  }
+}
+
+TEST(CallHistory, OneOtherCallOrAnotherPlaceOfABarrierChangesAllTagsFromThereOn) {
+  CallHistory one, other, shifted;
+  for (const std::uint64_t signature : {1, 2, 2, 3}) {
+    one.begin(signature);
+    other.begin(signature == 3 ? 4 : signature);
+    if (signature == 3) shifted.begin();
+    shifted.begin(signature);
+  }
+  one.begin();
+  other.begin();
+  EXPECT_EQ(one.begun(), shifted.begun());
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_NE(one.chain(), other.chain());
+    EXPECT_NE(one.chain(), shifted.chain());
+    for (CallHistory* each : {&one, &other, &shifted}) each->begin(5);
+  }
 }
 
 // Only the last calls are compared, by their full numbers: what an entry held long ago is not this call.
@@ -267,29 +480,49 @@ TEST(Mismatch, OldCallsAreNotComparedWithNewOnes) {
   CallMismatch found;
   const auto broadcast = signature(Operation::broadcast, 0, 8);
   const auto reduce = signature(Operation::reduce, 0, 8);
-  board.note(0, 3, broadcast);
+  const auto note = [&](int rank, std::uint64_t call, SignatureWord signature, std::uint64_t tag = 9) {
+    board.note(rank, call, CallNote{signature, tag});
+  };
+  note(0, 3, broadcast);
   EXPECT_FALSE(board.find_mismatch(0, 4, &found));
-  board.note(1, 3 + CallBoard::remembered, reduce);
+  note(1, 3 + CallBoard::remembered, reduce);
   EXPECT_FALSE(board.find_mismatch(0, 4, &found));
-  board.note_barrier(2, 3 + CallBoard::remembered);
+  board.note_barrier(2, 3 + CallBoard::remembered, 9);
   EXPECT_FALSE(board.find_mismatch(0, 4, &found));
   EXPECT_TRUE(board.find_mismatch(1, 4, &found));
   EXPECT_EQ(found.rank, 2);
   EXPECT_EQ(found.other, 1);
-  board.note_barrier(1, 3 + CallBoard::remembered);  // is noted already, as what it was
+  board.note_barrier(1, 3 + CallBoard::remembered, 9);  // is noted already, as what it was
   EXPECT_TRUE(board.find_mismatch(1, 4, &found));
   // Two against one, and the earliest call first.
-  board.note(0, 5, broadcast);
-  board.note(1, 5, broadcast);
-  board.note(3, 5, reduce);
+  note(0, 5, broadcast);
+  note(1, 5, broadcast);
+  note(3, 5, reduce);
   EXPECT_TRUE(board.find_mismatch(1, 4, &found));
   EXPECT_EQ(found.call, 5u);
   EXPECT_EQ(found.rank, 3);
   EXPECT_TRUE(board.find_mismatch(3, 4, &found));
   EXPECT_EQ(found.rank, 3);
-  EXPECT_EQ(CallBoard::describe(found, 30, 10), "rank 30 called " + CallSignature::in_words(reduce) +
-                                                    " as call 5 while rank 10 called " +
-                                                    CallSignature::in_words(broadcast));
+  EXPECT_EQ(CallBoard::describe(found, 30, 10),
+            "rank 30 called " + in_words(reduce) + " as call 5 while rank 10 called " + in_words(broadcast));
+}
+
+TEST(Mismatch, OfEarlierCallsIsSeenByTheTagsWhereNoCallDiffers) {
+  alignas(arch::stride_bytes) static unsigned char memory[3 * arch::stride_bytes];
+  auto& board = *reinterpret_cast<CallBoard*>(memory);
+  const auto broadcast = signature(Operation::broadcast, 0, 8);
+  CallMismatch found;
+  for (int r = 0; r < 3; ++r) board.note(r, 20, CallNote{broadcast, r == 0 ? 7u : 8u});
+  ASSERT_TRUE(board.find_mismatch(1, 3, &found));
+  EXPECT_EQ(found.rank, 0);
+  EXPECT_EQ(CallBoard::describe(found, 0, 1),
+            "rank 0 made other calls than rank 1 before call 20, broadcast(root 0, 8 bytes)");
+  // What differs itself says more, however late.
+  for (int r = 0; r < 3; ++r)
+    board.note(r, 21, CallNote{r == 2 ? signature(Operation::reduce, 0, 8) : broadcast, 9});
+  ASSERT_TRUE(board.find_mismatch(1, 3, &found));
+  EXPECT_EQ(found.call, 21u);
+  EXPECT_EQ(found.rank, 2);
 }
 
 // One writes as fast as it can while another reads: no signature is taken for another call's.
@@ -298,12 +531,12 @@ TEST(Mismatch, EntriesAreReadWholeWhileTheyAreWritten) {
   auto& board = *reinterpret_cast<CallBoard*>(memory);
   std::atomic<bool> done{false};
   std::thread writer([&] {
-    for (std::uint64_t call = 1; call < 300000; ++call) board.note(0, call, call);
+    for (std::uint64_t call = 1; call < 300000; ++call) board.note(0, call, CallNote{call, call & 0xffff});
     done = true;
   });
   std::uint64_t call = 1;
   while (!done) {
-    board.note(1, call, call);
+    board.note(1, call, CallNote{call, call & 0xffff});
     CallMismatch found;
     EXPECT_FALSE(board.find_mismatch(1, 2, &found)) << found.call << " " << found.of_other;
     call += call % 3 + 1;

@@ -437,7 +437,11 @@ TEST(Operators, AUserOperatorIsTakenAsItIs) {
   const Operator op = user_operator(3, false, first_of_two, &calls);
   EXPECT_FALSE(op.commutative);
   EXPECT_FALSE(op.associative);
-  EXPECT_EQ(op.id, 0);
+  EXPECT_EQ(operator_name(op), "user-defined");
+  const Operator typed = user_operator(op.element_bytes, true, op.kernel, nullptr, type_number(Type::float64));
+  EXPECT_EQ(operator_name(typed), "user-defined on float64");
+  EXPECT_NE(typed.id, op.id);
+  EXPECT_THROW(user_operator(8, true, op.kernel, nullptr, most_types + 1), ArgumentError);
   EXPECT_EQ(operator_name(op), "user-defined");
   char left[] = "abcdef", right[] = "uvwxyz", to[7] = "";
   op.kernel(op.context, to, left, right, 2);

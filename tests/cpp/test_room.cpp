@@ -193,6 +193,10 @@ struct Counted {
           return std::unique_ptr<CollectiveSet<NoPort>::Instance>(
               new CollectiveSet<NoPort>::Instance{nullptr, NoPort(), spec});
         }) {}
+  CollectiveSet<NoPort>::Instance& take(const CallFacts& facts, const AlgorithmSpec& spec) {
+    auto found = set.find(facts, &spec);
+    return set.take(facts, &spec, found);
+  }
   int made = 0;
   CollectiveSet<NoPort> set;
 };
@@ -204,28 +208,28 @@ TEST(Room, TheSameTextFindsTheSameInstance) {
   facts.operation = Operation::broadcast;
   facts.bytes = 8;
   const AlgorithmSpec ring = broadcast_by("ring:cell=4096");
-  const auto& first = counted.set.find(facts, ring);
+  const auto& first = counted.take(facts, ring);
   facts.bytes = 1 << 20;
-  EXPECT_EQ(&counted.set.find(facts, broadcast_by("ring:cell=4096")), &first);
-  const auto& other = counted.set.find(facts, broadcast_by("ring:cell=8192"));
+  EXPECT_EQ(&counted.take(facts, broadcast_by("ring:cell=4096")), &first);
+  const auto& other = counted.take(facts, broadcast_by("ring:cell=8192"));
   EXPECT_NE(&other, &first);
   EXPECT_EQ(counted.made, 2);
   // Many others in between: what is remembered of texts is limited, the instances are not.
   for (int cells = 2; cells < 60; ++cells)
-    counted.set.find(facts, broadcast_by("ring:cells=" + std::to_string(cells)));
-  EXPECT_EQ(&counted.set.find(facts, ring), &first);
+    counted.take(facts, broadcast_by("ring:cells=" + std::to_string(cells)));
+  EXPECT_EQ(&counted.take(facts, ring), &first);
   // Who has ended is not found again.
   const int before = counted.made;
   counted.set.end(first);
-  EXPECT_EQ(counted.set.find(facts, ring).spec.name, "ring");
+  EXPECT_EQ(counted.take(facts, ring).spec.name, "ring");
   EXPECT_EQ(counted.made, before + 1);
   // A call of another kind is checked again, however often the text was given.
   facts.operation = Operation::reduce;
   facts.commutative = true;
   const AlgorithmSpec tree = family(Operation::reduce).parse("local-store-tree");
-  counted.set.find(facts, tree);
+  counted.take(facts, tree);
   facts.commutative = false;
-  EXPECT_THROW(counted.set.find(facts, tree), ArgumentError);
+  EXPECT_THROW(counted.take(facts, tree), ArgumentError);
 }
 
 }  // namespace

@@ -118,11 +118,11 @@ std::shared_ptr<OperatorHandle> OperatorHandle::predefined(const std::string& op
 }
 
 std::shared_ptr<OperatorHandle> OperatorHandle::user(py::function function, std::size_t element_bytes,
-                                                     bool commutative) {
+                                                     bool commutative, unsigned type) {
   auto handle = std::make_shared<OperatorHandle>();
   handle->function_ = std::move(function);
   handle->op_ =
-      user_operator(static_cast<std::uint32_t>(element_bytes), commutative, &call_user, handle.get());
+      user_operator(static_cast<std::uint32_t>(element_bytes), commutative, &call_user, handle.get(), type);
   return handle;
 }
 
@@ -226,10 +226,12 @@ void CommunicatorHandle::barrier() {
   call([](Communicator& communicator) { communicator.barrier(); });
 }
 
-void CommunicatorHandle::broadcast(Address buffer, std::size_t bytes, int root,
-                                   const std::string& algorithm) {
+void CommunicatorHandle::broadcast(Address buffer, std::size_t bytes, int root, const std::string& algorithm,
+                                   unsigned type) {
   const AlgorithmSpec* const chosen = named(Operation::broadcast, algorithm);
-  call([&](Communicator& communicator) { communicator.broadcast(pointer(buffer), bytes, root, chosen); });
+  call([&](Communicator& communicator) {
+    communicator.broadcast(pointer(buffer), bytes, root, chosen, type);
+  });
 }
 
 void CommunicatorHandle::reduce(Address send, Address receive, std::size_t count, const OperatorHandle& op,
@@ -273,34 +275,34 @@ void CommunicatorHandle::reduce_scatter_block(Address send, Address receive, std
 }
 
 void CommunicatorHandle::gather(Address send, Address receive, std::size_t bytes, int root,
-                                const std::string& algorithm) {
+                                const std::string& algorithm, unsigned type) {
   const AlgorithmSpec* const chosen = named(Operation::gather, algorithm);
   call([&](Communicator& communicator) {
-    communicator.gather(pointer(send), pointer(receive), bytes, root, chosen);
+    communicator.gather(pointer(send), pointer(receive), bytes, root, chosen, type);
   });
 }
 
 void CommunicatorHandle::scatter(Address send, Address receive, std::size_t bytes, int root,
-                                 const std::string& algorithm) {
+                                 const std::string& algorithm, unsigned type) {
   const AlgorithmSpec* const chosen = named(Operation::scatter, algorithm);
   call([&](Communicator& communicator) {
-    communicator.scatter(pointer(send), pointer(receive), bytes, root, chosen);
+    communicator.scatter(pointer(send), pointer(receive), bytes, root, chosen, type);
   });
 }
 
 void CommunicatorHandle::allgather(Address send, Address receive, std::size_t bytes,
-                                   const std::string& algorithm) {
+                                   const std::string& algorithm, unsigned type) {
   const AlgorithmSpec* const chosen = named(Operation::allgather, algorithm);
   call([&](Communicator& communicator) {
-    communicator.allgather(pointer(send), pointer(receive), bytes, chosen);
+    communicator.allgather(pointer(send), pointer(receive), bytes, chosen, type);
   });
 }
 
 void CommunicatorHandle::alltoall(Address send, Address receive, std::size_t bytes,
-                                  const std::string& algorithm) {
+                                  const std::string& algorithm, unsigned type) {
   const AlgorithmSpec* const chosen = named(Operation::alltoall, algorithm);
   call([&](Communicator& communicator) {
-    communicator.alltoall(pointer(send), pointer(receive), bytes, chosen);
+    communicator.alltoall(pointer(send), pointer(receive), bytes, chosen, type);
   });
 }
 
@@ -314,42 +316,43 @@ void CommunicatorHandle::reduce_scatter(Address send, Address receive, const Siz
 }
 
 void CommunicatorHandle::gatherv(Address send, std::size_t bytes, Address receive, const Sizes& counts,
-                                 const Sizes& displacements, int root, const std::string& algorithm) {
+                                 const Sizes& displacements, int root, const std::string& algorithm,
+                                 unsigned type) {
   check_sizes(counts, size_);
   check_sizes(displacements, size_);
   const AlgorithmSpec* const chosen = named(Operation::gather, algorithm);
   call([&](Communicator& communicator) {
     communicator.gatherv(pointer(send), bytes, pointer(receive), counts.data(), displacements.data(), root,
-                         chosen);
+                         chosen, type);
   });
 }
 
 void CommunicatorHandle::scatterv(Address send, const Sizes& counts, const Sizes& displacements,
-                                  Address receive, std::size_t bytes, int root,
-                                  const std::string& algorithm) {
+                                  Address receive, std::size_t bytes, int root, const std::string& algorithm,
+                                  unsigned type) {
   check_sizes(counts, size_);
   check_sizes(displacements, size_);
   const AlgorithmSpec* const chosen = named(Operation::scatter, algorithm);
   call([&](Communicator& communicator) {
     communicator.scatterv(pointer(send), counts.data(), displacements.data(), pointer(receive), bytes, root,
-                          chosen);
+                          chosen, type);
   });
 }
 
 void CommunicatorHandle::allgatherv(Address send, std::size_t bytes, Address receive, const Sizes& counts,
-                                    const Sizes& displacements, const std::string& algorithm) {
+                                    const Sizes& displacements, const std::string& algorithm, unsigned type) {
   check_sizes(counts, size_);
   check_sizes(displacements, size_);
   const AlgorithmSpec* const chosen = named(Operation::allgather, algorithm);
   call([&](Communicator& communicator) {
     communicator.allgatherv(pointer(send), bytes, pointer(receive), counts.data(), displacements.data(),
-                            chosen);
+                            chosen, type);
   });
 }
 
 void CommunicatorHandle::alltoallv(Address send, const Sizes& send_counts, const Sizes& send_displacements,
                                    Address receive, const Sizes& counts, const Sizes& displacements,
-                                   const std::string& algorithm) {
+                                   const std::string& algorithm, unsigned type) {
   check_sizes(send_counts, size_);
   check_sizes(send_displacements, size_);
   check_sizes(counts, size_);
@@ -357,20 +360,14 @@ void CommunicatorHandle::alltoallv(Address send, const Sizes& send_counts, const
   const AlgorithmSpec* const chosen = named(Operation::alltoall, algorithm);
   call([&](Communicator& communicator) {
     communicator.alltoallv(pointer(send), send_counts.data(), send_displacements.data(), pointer(receive),
-                           counts.data(), displacements.data(), chosen);
+                           counts.data(), displacements.data(), chosen, type);
   });
 }
 
 void CommunicatorHandle::select(const std::string& operation, const std::string& algorithm) {
   const Operation named = operation_named(operation);
   call([&](Communicator& communicator) {
-    if (named == Operation::barrier) {
-      // The first `auto` of a communicator gives way to the environment's choice; a selected one does not.
-      const AlgorithmSpec spec = parse_barrier(algorithm);
-      if (spec.name == "auto") communicator.barrier_spec();
-      communicator.select_barrier(spec);
-    } else
-      communicator.select(named, algorithm);
+    communicator.select(named, algorithm);
   });
 }
 

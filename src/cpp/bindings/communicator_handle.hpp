@@ -34,7 +34,7 @@ class OperatorHandle {
   static std::shared_ptr<OperatorHandle> predefined(const std::string& op, const std::string& type);
   /// function(left, right) on two memoryviews of bytes; the result goes into the second.
   static std::shared_ptr<OperatorHandle> user(py::function function, std::size_t element_bytes,
-                                              bool commutative);
+                                              bool commutative, unsigned type);
   const Operator& get() const { return op_; }
   /// right = left op right, on this thread alone.
   void combine(std::uintptr_t left, std::uintptr_t right, std::size_t count) const;
@@ -84,7 +84,7 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
 
   // As Communicator's functions; an empty `algorithm` is what is selected.
   void barrier();
-  void broadcast(Address buffer, std::size_t bytes, int root, const std::string& algorithm);
+  void broadcast(Address buffer, std::size_t bytes, int root, const std::string& algorithm, unsigned type);
   void reduce(Address send, Address receive, std::size_t count, const OperatorHandle& op, int root,
               const std::string& algorithm);
   void allreduce(Address send, Address receive, std::size_t count, const OperatorHandle& op,
@@ -97,18 +97,23 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
                             const std::string& algorithm);
   void reduce_scatter(Address send, Address receive, const Sizes& counts, const OperatorHandle& op,
                       const std::string& algorithm);
-  void gather(Address send, Address receive, std::size_t bytes, int root, const std::string& algorithm);
-  void scatter(Address send, Address receive, std::size_t bytes, int root, const std::string& algorithm);
-  void allgather(Address send, Address receive, std::size_t bytes, const std::string& algorithm);
-  void alltoall(Address send, Address receive, std::size_t bytes, const std::string& algorithm);
+  void gather(Address send, Address receive, std::size_t bytes, int root, const std::string& algorithm,
+              unsigned type);
+  void scatter(Address send, Address receive, std::size_t bytes, int root, const std::string& algorithm,
+               unsigned type);
+  void allgather(Address send, Address receive, std::size_t bytes, const std::string& algorithm,
+                 unsigned type);
+  void alltoall(Address send, Address receive, std::size_t bytes, const std::string& algorithm,
+                unsigned type);
   void gatherv(Address send, std::size_t bytes, Address receive, const Sizes& counts,
-               const Sizes& displacements, int root, const std::string& algorithm);
+               const Sizes& displacements, int root, const std::string& algorithm, unsigned type);
   void scatterv(Address send, const Sizes& counts, const Sizes& displacements, Address receive,
-                std::size_t bytes, int root, const std::string& algorithm);
+                std::size_t bytes, int root, const std::string& algorithm, unsigned type);
   void allgatherv(Address send, std::size_t bytes, Address receive, const Sizes& counts,
-                  const Sizes& displacements, const std::string& algorithm);
+                  const Sizes& displacements, const std::string& algorithm, unsigned type);
   void alltoallv(Address send, const Sizes& send_counts, const Sizes& send_displacements, Address receive,
-                 const Sizes& counts, const Sizes& displacements, const std::string& algorithm);
+                 const Sizes& counts, const Sizes& displacements, const std::string& algorithm,
+                 unsigned type);
 
   void select(const std::string& operation, const std::string& algorithm);
   /// (algorithm, why) of a call on so many bytes.

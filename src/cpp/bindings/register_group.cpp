@@ -151,18 +151,25 @@ void register_group(py::module_& module) {
       .def("combine", &OperatorHandle::combine, py::arg("left"), py::arg("right"), py::arg("count"));
   module.def("operator", &OperatorHandle::predefined, py::arg("op"), py::arg("type"));
   module.def("user_operator", &OperatorHandle::user, py::arg("function"), py::arg("element_bytes"),
-             py::arg("commutative"));
+             py::arg("commutative"), py::arg("type") = 0);
+  py::dict known;
+  for (int type = 0; type < types; ++type)
+    known[to_string(static_cast<Type>(type))] = type_number(static_cast<Type>(type));
+  module.attr("known_types") = known;
+  module.attr("most_types") = most_types;
   module.def("operator_types", &operator_types, py::arg("op"));
 
   using Handle = CommunicatorHandle;
   const auto algorithm = py::arg("algorithm") = "";
+  const auto type = py::arg("type") = 0;
   py::class_<CommunicatorHandle, std::shared_ptr<CommunicatorHandle>>(module, "Communicator")
       .def_property_readonly("rank", &Handle::rank)
       .def_property_readonly("size", &Handle::size)
       .def_property_readonly("closed", &Handle::closed)
       .def_property_readonly("broken", &Handle::broken)
       .def("barrier", &Handle::barrier)
-      .def("broadcast", &Handle::broadcast, py::arg("buffer"), py::arg("nbytes"), py::arg("root"), algorithm)
+      .def("broadcast", &Handle::broadcast, py::arg("buffer"), py::arg("nbytes"), py::arg("root"), algorithm,
+           type)
       .def("reduce", &Handle::reduce, py::arg("send"), py::arg("receive"), py::arg("count"), py::arg("op"),
            py::arg("root"), algorithm)
       .def("allreduce", &Handle::allreduce, py::arg("send"), py::arg("receive"), py::arg("count"),
@@ -176,20 +183,22 @@ void register_group(py::module_& module) {
       .def("reduce_scatter", &Handle::reduce_scatter, py::arg("send"), py::arg("receive"), py::arg("counts"),
            py::arg("op"), algorithm)
       .def("gather", &Handle::gather, py::arg("send"), py::arg("receive"), py::arg("nbytes"), py::arg("root"),
-           algorithm)
+           algorithm, type)
       .def("scatter", &Handle::scatter, py::arg("send"), py::arg("receive"), py::arg("nbytes"),
-           py::arg("root"), algorithm)
-      .def("allgather", &Handle::allgather, py::arg("send"), py::arg("receive"), py::arg("nbytes"), algorithm)
-      .def("alltoall", &Handle::alltoall, py::arg("send"), py::arg("receive"), py::arg("nbytes"), algorithm)
+           py::arg("root"), algorithm, type)
+      .def("allgather", &Handle::allgather, py::arg("send"), py::arg("receive"), py::arg("nbytes"), algorithm,
+           type)
+      .def("alltoall", &Handle::alltoall, py::arg("send"), py::arg("receive"), py::arg("nbytes"), algorithm,
+           type)
       .def("gatherv", &Handle::gatherv, py::arg("send"), py::arg("nbytes"), py::arg("receive"),
-           py::arg("counts"), py::arg("displacements"), py::arg("root"), algorithm)
+           py::arg("counts"), py::arg("displacements"), py::arg("root"), algorithm, type)
       .def("scatterv", &Handle::scatterv, py::arg("send"), py::arg("counts"), py::arg("displacements"),
-           py::arg("receive"), py::arg("nbytes"), py::arg("root"), algorithm)
+           py::arg("receive"), py::arg("nbytes"), py::arg("root"), algorithm, type)
       .def("allgatherv", &Handle::allgatherv, py::arg("send"), py::arg("nbytes"), py::arg("receive"),
-           py::arg("counts"), py::arg("displacements"), algorithm)
+           py::arg("counts"), py::arg("displacements"), algorithm, type)
       .def("alltoallv", &Handle::alltoallv, py::arg("send"), py::arg("send_counts"),
            py::arg("send_displacements"), py::arg("receive"), py::arg("counts"), py::arg("displacements"),
-           algorithm)
+           algorithm, type)
       .def("select", &Handle::select, py::arg("operation"), py::arg("algorithm"))
       .def("why", &Handle::why, py::arg("operation"), py::arg("nbytes"))
       .def("split", &Handle::split, py::arg("color"), py::arg("key"), py::arg("memory_limit") = 0)

@@ -19,7 +19,7 @@ from phicoll.comm.buffers import (
     is_in_place,
     refuse_overlap,
 )
-from phicoll.comm.datatypes import fixed_size
+from phicoll.comm.datatypes import fixed_size, type_number
 from phicoll.comm.operators import OPERATORS, called, core_operator
 from phicoll.errors import ArgumentError, Error
 
@@ -205,7 +205,7 @@ class Comm:
         core = self._core
         with self._alone():
             message = block(buf, "buf", writable=core.rank != root)
-        core.broadcast(message.address, message.nbytes, root, algorithm or "")
+        core.broadcast(message.address, message.nbytes, root, algorithm or "", type_number(message.dtype))
         message.deliver()
 
     def _reduction(
@@ -226,8 +226,8 @@ class Comm:
         assert message is not None
         operator = core_operator(op, message.dtype)
         what = (
-            None if send is None else send.address,
-            None if receive is None else receive.address,
+            address_of(send),
+            address_of(receive),
             message.count,
             operator,
         )
@@ -315,7 +315,7 @@ class Comm:
                 else:
                     refuse_overlap(span(send, size), span(receive))
         operator = core_operator(op, receive.dtype)
-        address = None if send is None else send.address
+        address = address_of(send)
         core.reduce_scatter_block(address, receive.address, receive.count, operator, algorithm or "")
         receive.deliver()
 
@@ -370,8 +370,7 @@ class Comm:
                         "recvbuf", f"{receive.count} elements in place", f"{total}, all blocks"
                     )
             else:
-                if send.dtype != receive.dtype:
-                    raise ArgumentError("recvbuf", f"elements of {receive.dtype}", f"sendbuf's, {send.dtype}")
+                same_type(receive, send)
                 if send.count != total:
                     raise ArgumentError(
                         "sendbuf", f"{send.count} elements", f"{total}, the sum of recvcounts"
@@ -382,7 +381,7 @@ class Comm:
                     )
                 refuse_overlap(span(send), span(receive))
         operator = core_operator(op, receive.dtype)
-        address = None if send is None else send.address
+        address = address_of(send)
         core.reduce_scatter(address, receive.address, counts, operator, algorithm or "")
         receive.deliver()
 
@@ -405,14 +404,15 @@ class Comm:
         if core.rank != root:
             with self._alone():
                 send = block(sendbuf, "sendbuf", writable=False)
-            core.gather(send.address, None, send.nbytes, root, algorithm or "")
+            core.gather(send.address, None, send.nbytes, root, algorithm or "", type_number(send.dtype))
             return
         with self._alone():
             receive = block(recvbuf, "recvbuf", writable=True, blocks=core.size)
             own = own_part(
                 sendbuf, receive, receive.nbytes, core.rank * receive.nbytes, span(receive, core.size)
             )
-        core.gather(address_of(own), receive.address, receive.nbytes, root, algorithm or "")
+        kind = type_number(receive.dtype)
+        core.gather(address_of(own), receive.address, receive.nbytes, root, algorithm or "", kind)
         receive.deliver()
 
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
@@ -434,7 +434,8 @@ class Comm:
         if core.rank != root:
             with self._alone():
                 receive = block(recvbuf, "recvbuf", writable=True)
-            core.scatter(None, receive.address, receive.nbytes, root, algorithm or "")
+            kind = type_number(receive.dtype)
+            core.scatter(None, receive.address, receive.nbytes, root, algorithm or "", kind)
             receive.deliver()
             return
         with self._alone():
@@ -442,13 +443,16 @@ class Comm:
             own = None
             if not is_in_place(recvbuf):
                 own = block(recvbuf, "recvbuf", writable=True)
+                same_type(own, send)
                 same_bytes("recvbuf", own.nbytes, send.nbytes)
                 at = send.address + core.rank * send.nbytes
                 if own.address == at:
                     own = None
                 else:
                     refuse_overlap(span(send, core.size), span(own))
-        core.scatter(send.address, None if own is None else own.address, send.nbytes, root, algorithm or "")
+        core.scatter(
+            send.address, address_of(own), send.nbytes, root, algorithm or "", type_number(send.dtype)
+        )
         if own is not None:
             own.deliver()
 
@@ -470,7 +474,8 @@ class Comm:
             own = own_part(
                 sendbuf, receive, receive.nbytes, core.rank * receive.nbytes, span(receive, core.size)
             )
-        core.allgather(address_of(own), receive.address, receive.nbytes, algorithm or "")
+        kind = type_number(receive.dtype)
+        core.allgather(address_of(own), receive.address, receive.nbytes, algorithm or "", kind)
         receive.deliver()
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
@@ -492,11 +497,11 @@ class Comm:
             send = None
             if not is_in_place(sendbuf):
                 send = block(sendbuf, "sendbuf", writable=False, blocks=size)
+                same_type(receive, send)
                 same_bytes("sendbuf", send.nbytes, receive.nbytes)
                 refuse_overlap(span(send, size), span(receive, size))
-        core.alltoall(
-            None if send is None else send.address, receive.address, receive.nbytes, algorithm or ""
-        )
+        kind = type_number(receive.dtype)
+        core.alltoall(address_of(send), receive.address, receive.nbytes, algorithm or "", kind)
         receive.deliver()
 
     # Blocks that differ.
@@ -522,7 +527,8 @@ class Comm:
             with self._alone():
                 send = block(sendbuf, "sendbuf", writable=False)
             none = [0] * core.size
-            core.gatherv(send.address, send.nbytes, None, none, none, root, algorithm or "")
+            kind = type_number(send.dtype)
+            core.gatherv(send.address, send.nbytes, None, none, none, root, algorithm or "", kind)
             return
         with self._alone():
             receive = blocks_of(recvbuf, "recvbuf", core.size, writable=True)
@@ -536,6 +542,7 @@ class Comm:
             receive.displacements,
             root,
             algorithm or "",
+            type_number(receive.dtype),
         )
         receive.deliver()
 
@@ -559,7 +566,8 @@ class Comm:
         if core.rank != root:
             with self._alone():
                 receive = block(recvbuf, "recvbuf", writable=True)
-            core.scatterv(None, none, none, receive.address, receive.nbytes, root, algorithm or "")
+            kind = type_number(receive.dtype)
+            core.scatterv(None, none, none, receive.address, receive.nbytes, root, algorithm or "", kind)
             receive.deliver()
             return
         with self._alone():
@@ -567,6 +575,7 @@ class Comm:
             own = None
             if not is_in_place(recvbuf):
                 own = block(recvbuf, "recvbuf", writable=True)
+                same_type(own, send)
                 same_bytes("recvbuf", own.nbytes, send.counts[root])
                 if own.address == send.address + send.displacements[root]:
                     own = None
@@ -576,10 +585,11 @@ class Comm:
             send.address,
             send.counts,
             send.displacements,
-            None if own is None else own.address,
+            address_of(own),
             send.counts[root],
             root,
             algorithm or "",
+            type_number(send.dtype),
         )
         if own is not None:
             own.deliver()
@@ -608,6 +618,7 @@ class Comm:
             receive.counts,
             receive.displacements,
             algorithm or "",
+            type_number(receive.dtype),
         )
         receive.deliver()
 
@@ -630,15 +641,17 @@ class Comm:
             send: Blocks | None = None
             if not is_in_place(sendbuf):
                 send = blocks_of(sendbuf, "sendbuf", size, writable=False)
+                same_type(receive, send)
                 refuse_overlap(send.extent(), receive.extent())
         core.alltoallv(
-            None if send is None else send.address,
+            address_of(send),
             (send or receive).counts,
             (send or receive).displacements,
             receive.address,
             receive.counts,
             receive.displacements,
             algorithm or "",
+            type_number(receive.dtype),
         )
         receive.deliver()
 
@@ -860,9 +873,13 @@ def span(message: Message, blocks: int = 1) -> tuple[int, int]:
     return message.address, message.address + message.nbytes * blocks
 
 
-def same_elements(send: Message, receive: Message) -> None:
+def same_type(receive: Message | Blocks, send: Message | Blocks) -> None:
     if send.dtype is not receive.dtype and send.dtype != receive.dtype:
         raise ArgumentError("recvbuf", f"elements of {receive.dtype}", f"those of sendbuf, {send.dtype}")
+
+
+def same_elements(send: Message, receive: Message) -> None:
+    same_type(receive, send)
     if send.count != receive.count:
         raise ArgumentError("recvbuf", f"{receive.count} elements", f"as many as sendbuf, {send.count}")
 
@@ -890,6 +907,7 @@ def own_part(
     if is_in_place(sendbuf):
         return None
     send = block(sendbuf, "sendbuf", writable=False)
+    same_type(receive, send)
     same_bytes("sendbuf", send.nbytes, nbytes)
     if nbytes > 0 and send.address == receive.address + at:
         return None
@@ -897,7 +915,7 @@ def own_part(
     return send
 
 
-def address_of(message: Message | None) -> int | None:
+def address_of(message: Message | Blocks | None) -> int | None:
     return None if message is None else message.address
 
 

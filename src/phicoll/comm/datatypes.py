@@ -6,13 +6,15 @@ dtype of. Data movement takes any dtype of fixed size; reductions take those tha
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import numpy as np
 
+from phicoll import _core
 from phicoll.errors import ArgumentError
 
-__all__ = ["DATATYPES", "Datatype", "dtype_of"]
+__all__ = ["DATATYPES", "Datatype", "dtype_of", "type_name", "type_number"]
 
 
 class Datatype:
@@ -137,3 +139,40 @@ def fixed_size(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
             argument, f"elements of {dtype}", "elements of a fixed size that are no references"
         )
     return dtype
+
+
+def type_name(dtype: np.dtype[Any]) -> str | None:
+    """The core's name of a type that reductions know; None for others."""
+    if dtype.fields is None:
+        return {"bool": "bool8"}.get(dtype.name, dtype.name) if dtype.isnative else None
+    for name in ("FLOAT_INT", "DOUBLE_INT", "LONG_INT", "TWO_INT", "SHORT_INT"):
+        known = DATATYPES[name].dtype
+        if dtype.itemsize == known.itemsize and list(dtype.fields.values()) == list(known.fields.values()):
+            return name.lower()
+    return None
+
+
+MOST_NUMBERED = 256  # programs may make new dtypes all the time
+_numbers: dict[int, tuple[np.dtype[Any], int]] = {}
+
+
+def type_number(dtype: np.dtype[Any]) -> int:
+    """The number by which the ranks of a call compare the types of what they move, from 1.
+
+    The core's types have numbers of their own; all others share those that are left, by a checksum.
+    """
+    # By the dtype's identity, since its hash takes a microsecond; it is kept, so no other has its place.
+    found = _numbers.get(id(dtype))
+    if found is not None:
+        return found[1]
+    name = type_name(dtype)
+    if name is not None and name in _core.known_types:
+        number: int = _core.known_types[name]
+    else:
+        first = len(_core.known_types) + 1
+        text = repr(dtype.descr) if dtype.fields else dtype.str
+        number = first + zlib.crc32(text.encode()) % (_core.most_types + 1 - first)
+    if len(_numbers) >= MOST_NUMBERED:
+        _numbers.clear()
+    _numbers[id(dtype)] = dtype, number
+    return number

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from phicoll import _core
-from phicoll.comm.datatypes import DATATYPES, Datatype
+from phicoll.comm.datatypes import DATATYPES, Datatype, type_name, type_number
 from phicoll.errors import ArgumentError
 
 __all__ = ["OPERATORS", "Op", "called", "core_operator"]
@@ -168,17 +168,6 @@ def called(op: Any) -> Callable[[Any, Any], Any]:
     return op  # type: ignore[no-any-return]
 
 
-def type_name(dtype: np.dtype[Any]) -> str | None:
-    """The core's name of a type that reductions know; None for others."""
-    if dtype.fields is None:
-        return {"bool": "bool8"}.get(dtype.name, dtype.name) if dtype.isnative else None
-    for name in ("FLOAT_INT", "DOUBLE_INT", "LONG_INT", "TWO_INT", "SHORT_INT"):
-        known = DATATYPES[name].dtype
-        if dtype.itemsize == known.itemsize and list(dtype.fields.values()) == list(known.fields.values()):
-            return name.lower()
-    return None
-
-
 def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
     """The core's operator for elements of ``dtype``; ArgumentError if there is none."""
     if not isinstance(op, Op):
@@ -189,7 +178,8 @@ def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
     if op._function is None:
         raise ArgumentError(argument, f"{op.name}, which was freed", "an operator that was not")
     if op._user:
-        found = _core.user_operator(with_datatype(op._function, dtype), dtype.itemsize, op.commutative)
+        function = with_datatype(op._function, dtype)
+        found = _core.user_operator(function, dtype.itemsize, op.commutative, type_number(dtype))
     else:
         name = type_name(dtype)
         known = _core.operator_types(op.name.lower()) if op.name not in OBJECTS_ONLY else []

@@ -15,6 +15,7 @@
 #include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/make.hpp"
 #include "phicoll/collectives/operation.hpp"
+#include "phicoll/collectives/signature.hpp"
 
 namespace phicoll {
 
@@ -26,6 +27,7 @@ class CollectiveSet {
     std::unique_ptr<AnyCollective<Port>> algorithm;
     Port port;
     AlgorithmSpec spec;          ///< in effect for the group's shape
+    SignatureWord number = 0;    ///< of it, where the signature of a call has it
     std::uint64_t last_use = 0;  ///< the owner's number of the last call that it served
 
     void operator()(const Call& call) { (*algorithm)(port, call); }
@@ -44,24 +46,50 @@ class CollectiveSet {
         return known.instance;
     return nullptr;
   }
-  /// The same, made if need be. Throws ArgumentError if what was selected cannot serve it.
-  Instance& find(const CallFacts& facts) {
-    Instance* const found = known(facts);
-    return found != nullptr ? *found : resolve(facts);
-  }
-  /// The same for an algorithm of the caller's choice, this time only. What was asked for before is found by
-  /// comparing specs, which takes a tenth of working out what is in effect.
-  Instance& find(const CallFacts& facts, const AlgorithmSpec& spec) {
-    if (spec.name == "auto") return instance_of(facts.operation, automatic(facts).spec);
-    std::vector<Given>& given = given_[static_cast<std::size_t>(facts.operation)];
-    for (const Given& one : given)
-      if (one.kind == kind_of(facts) && one.spec == spec) return *one.instance;
+  /// Who will serve a call: an instance, or what is to be made.
+  struct Found {
+    Instance* instance;
+    AlgorithmSpec effective;
+    SignatureWord number;
+    AlgorithmChoice choice;  ///< of the set's own accord; its name is empty where the caller chose
+  };
+  /// Who would serve such a call; by `spec`, this time only, unless that is null. Waits for nobody. Throws
+  /// ArgumentError if what was selected or given cannot serve it.
+  Found find(const CallFacts& facts, const AlgorithmSpec* spec) const {
+    if (spec == nullptr) {
+      AlgorithmChoice choice = chosen(facts);
+      if (choice.why.empty() || selected_[static_cast<std::size_t>(facts.operation)].name == choice.spec.name)
+        family(facts.operation).check_fit(choice.spec, *shape_, facts);
+      Found found = made(facts.operation, choice.spec);
+      found.choice = std::move(choice);
+      return found;
+    }
+    if (spec->name == "auto") return made(facts.operation, automatic(facts).spec);
+    // What was asked for before is found by comparing specs, which takes a tenth of working out what is in
+    // effect.
+    for (const Given& one : given_[static_cast<std::size_t>(facts.operation)])
+      if (one.kind == kind_of(facts) && one.spec == *spec)
+        return Found{one.instance, AlgorithmSpec(), one.instance->number, AlgorithmChoice()};
     family(facts.operation)
-        .check_fit(spec, *shape_, facts);  // hangs on the kind of the call, not on its size
-    Instance& instance = instance_of(facts.operation, spec);
-    if (given.size() == most_given) given.erase(given.begin());
-    given.push_back(Given{spec, kind_of(facts), &instance});
-    return instance;
+        .check_fit(*spec, *shape_, facts);  // hangs on the kind of the call, not on its size
+    return made(facts.operation, *spec);
+  }
+  /// The instance, made if need be, and found again for calls like this one.
+  Instance& take(const CallFacts& facts, const AlgorithmSpec* spec, Found& found) {
+    if (found.instance == nullptr) {
+      std::string key = key_of(facts.operation, found.effective);
+      made_.emplace_back(std::move(key), make_(facts.operation, found.effective));
+      found.instance = made_.back().second.get();
+      found.instance->number = found.number;
+    }
+    const auto o = static_cast<std::size_t>(facts.operation);
+    if (!found.choice.spec.name.empty()) {
+      known_[o].push_back(Known{found.choice.least, found.choice.most, kind_of(facts), found.instance});
+    } else if (spec->name != "auto" && !found.effective.name.empty()) {
+      if (given_[o].size() == most_given) given_[o].erase(given_[o].begin());
+      given_[o].push_back(Given{*spec, kind_of(facts), found.instance});
+    }
+    return *found.instance;
   }
   /// Those that were made and have not ended: operation, a space, the spec in effect; in the order of making.
   std::vector<std::string> in_use() const {
@@ -119,22 +147,16 @@ class CollectiveSet {
   };
   static constexpr std::size_t most_given = 16;  // of an operation; a caller has a few
 
-  [[gnu::noinline, gnu::cold]] Instance& resolve(const CallFacts& facts) {
-    const AlgorithmChoice choice = chosen(facts);
-    if (choice.why.empty() || selected_[static_cast<std::size_t>(facts.operation)].name == choice.spec.name)
-      family(facts.operation).check_fit(choice.spec, *shape_, facts);
-    Instance& instance = instance_of(facts.operation, choice.spec);
-    known_[static_cast<std::size_t>(facts.operation)].push_back(
-        Known{choice.least, choice.most, kind_of(facts), &instance});
-    return instance;
+  static std::string key_of(Operation operation, const AlgorithmSpec& effective) {
+    return std::string(to_string(operation)) + " " + effective.text();
   }
-  Instance& instance_of(Operation operation, const AlgorithmSpec& spec) {
-    const AlgorithmSpec effective = family(operation).effective(spec, *shape_);
-    std::string key = std::string(to_string(operation)) + " " + effective.text();
-    for (auto& made : made_)
-      if (made.first == key) return *made.second;
-    made_.emplace_back(std::move(key), make_(operation, effective));
-    return *made_.back().second;
+  Found made(Operation operation, const AlgorithmSpec& spec) const {
+    Found found{nullptr, family(operation).effective(spec, *shape_), 0, AlgorithmChoice()};
+    found.number = SignatureWord{family(operation).number(found.effective)} << CallSignature::algorithm_at;
+    const std::string key = key_of(operation, found.effective);
+    for (const auto& made : made_)
+      if (made.first == key) found.instance = made.second.get();
+    return found;
   }
 
   const Shape* shape_;

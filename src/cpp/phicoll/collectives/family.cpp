@@ -4,6 +4,7 @@
 
 #include "phicoll/collectives/nearest.hpp"
 #include "phicoll/collectives/split.hpp"
+#include "phicoll/collectives/text_hash.hpp"
 #include "phicoll/errors.hpp"
 
 namespace phicoll {
@@ -22,6 +23,9 @@ void add_once(std::vector<AlgorithmSpec>& specs, AlgorithmSpec spec) {
 Family::Family(Operation operation, std::vector<Entry> entries, std::vector<AlgorithmSet> sets)
     : operation_(operation), entries_(std::move(entries)), sets_(std::move(sets)) {
   for (const Entry& entry : entries_) infos_.push_back(entry.info);
+  // Families are made of the registries: this is for whoever adds to one.
+  if (operation != Operation::barrier && infos_.size() >= 1u << name_bits)
+    throw Error("the signature of a call has no room for so many algorithms");
 }
 
 const Family::Entry& Family::named(const std::string& name) const {
@@ -125,6 +129,20 @@ bool Family::fits(const AlgorithmSpec& spec, const Shape& shape, const CallFacts
 void Family::check_fit(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const {
   if (const char* const why = named(spec.name).unfit(spec, shape, facts))
     throw ArgumentError("algorithm", spec.text() + " for this " + to_string(operation_), why);
+}
+
+constexpr unsigned Family::name_bits;
+
+unsigned Family::number(const AlgorithmSpec& effective) const {
+  AlgorithmSpec alike = effective;
+  alike.has_wait = false;
+  const auto place = static_cast<unsigned>(&named(effective.name) - entries_.data());
+  return (place + 1) | static_cast<unsigned>(text_hash(alike.text()) >> 58) << name_bits;
+}
+
+std::string Family::name_of(unsigned number) const {
+  const unsigned place = number & ((1u << name_bits) - 1);
+  return place != 0 && place <= infos_.size() ? infos_[place - 1].name : "no algorithm";
 }
 
 }  // namespace phicoll

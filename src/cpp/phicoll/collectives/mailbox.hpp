@@ -11,6 +11,11 @@
 // reader may change from message to message, but the next message is written only after the last reader's
 // word.
 //
+// In front of a message stands the call's tag and, where the caller says so, of how many bytes all messages
+// of the call from this sender to this reader are: a reader that expects another number, as ranks' own counts
+// may differ in gatherv, scatterv and alltoallv, sees it before it touches the message. So those send one
+// message at least, an empty one where there is nothing.
+//
 // A message of at most 8 bytes may go through a slot instead of its cell, four of which share a line: `post`
 // and `take` instead of `open`, `send` and `await`. Number and tag are one word there. Sender and reader have
 // to decide alike.
@@ -48,6 +53,13 @@ inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, st
     bytes = bytes / 2 < max_element_bytes ? max_element_bytes : bytes / 2;
 }
 
+constexpr unsigned tag_bits = 16;
+constexpr std::uint64_t tag_mask = (std::uint64_t{1} << tag_bits) - 1;
+/// The tag of a call's messages, of so many bytes together, from one rank to another.
+inline std::uint64_t counted(const Call& call, std::size_t bytes) {
+  return call.tag | static_cast<std::uint64_t>(bytes) << tag_bits;
+}
+
 template <class Port>
 class Mailbox {
  public:
@@ -81,16 +93,19 @@ class Mailbox {
     claim(port, m);
     return payload(port, rank_, m, piece);
   }
+  /// `tag`: the call's, or counted(call, bytes).
   void send(Port& port, std::uint64_t m, std::uint64_t tag) {
     auto* const head = reinterpret_cast<CellHead*>(cell(rank_, turns_.cell(first_ + m)));
     port.store_relaxed(head->tag, tag);
     port.signal(head->sequence, number(m));
   }
-  /// The payload of `from`'s message m. The sender's call has to have the same tag.
+  /// The payload of `from`'s message m. The sender has to give the same tag: one who counts otherwise is an
+  /// error, and one in a call that does not fit is waited for until the group finds out why.
   Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece) {
     auto* const head = reinterpret_cast<CellHead*>(cell(from, turns_.cell(first_ + m)));
     port.wait(head->sequence, equal(number(m)), members_ == nullptr ? from : members_[from]);
-    if (__builtin_expect(port.load_relaxed(head->tag) != tag, 0)) port.wait(head->tag, equal(tag));
+    const std::uint64_t theirs = port.load_relaxed(head->tag);
+    if (__builtin_expect(theirs != tag, 0)) unlike(port, from, *head, theirs, tag);
     return payload(port, from, m, piece);
   }
   /// Sends this rank's message m of at most 8 bytes, one of the first 65,535 of its call.
@@ -112,6 +127,12 @@ class Mailbox {
   }
 
  private:
+  [[gnu::noinline, gnu::cold]] void unlike(Port& port, int from, CellHead& head, std::uint64_t theirs,
+                                           std::uint64_t tag) {
+    if (((theirs ^ tag) & tag_mask) == 0)
+      port.differ(members_ == nullptr ? from : members_[from], theirs >> tag_bits, tag >> tag_bits);
+    port.wait(head.tag, equal(tag));
+  }
   // Rises with the calls, and within one with the message.
   std::uint64_t number(std::uint64_t m) const { return (call_ << 32) + m + 1; }
   std::uint64_t slot_number(std::uint64_t m, std::uint64_t tag) const {

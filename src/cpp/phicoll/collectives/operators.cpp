@@ -18,6 +18,9 @@ constexpr TypeRow type_rows[types] = {
     {"float32", 4, true},  {"float64", 8, true},    {"complex64", 8, true},    {"complex128", 16, true},
     {"bool8", 1, false},   {"float_int", 8, false}, {"double_int", 16, false}, {"long_int", 16, false},
     {"two_int", 8, false}, {"short_int", 8, false}};
+// In the place of an Op.
+constexpr unsigned users_own = 15;
+static_assert(ops <= users_own && types <= most_types, "both fit into a signature");
 constexpr const char* op_names[ops] = {"sum", "prod", "min",  "max",  "land",   "band",
                                        "lor", "bor",  "lxor", "bxor", "minloc", "maxloc"};
 
@@ -101,29 +104,34 @@ Operator find_operator(Type type, Op op) {
   result.element_bytes = row(type).bytes;
   result.commutative = true;
   result.associative = !(row(type).floating && (op == Op::sum || op == Op::prod));
-  result.id =
-      static_cast<std::uint16_t>(((static_cast<unsigned>(type) + 1) << 8) | static_cast<unsigned>(op));
+  result.id = static_cast<std::uint16_t>(type_number(type) << 8 | static_cast<unsigned>(op));
   return result;
 }
 
-Operator user_operator(std::uint32_t element_bytes, bool commutative, Operator::Kernel kernel,
-                       void* context) {
+Operator user_operator(std::uint32_t element_bytes, bool commutative, Operator::Kernel kernel, void* context,
+                       unsigned type) {
   if (element_bytes == 0) throw ArgumentError("element_bytes", "0", "the bytes of one element, at least 1");
   if (kernel == nullptr) throw ArgumentError("kernel", "null", "a function");
+  if (type > most_types)
+    throw ArgumentError("type", std::to_string(type), "0.." + std::to_string(most_types));
   Operator result;
   result.kernel = kernel;
   result.context = context;
   result.element_bytes = element_bytes;
   result.commutative = commutative;
   result.associative = false;
-  result.id = 0;
+  result.id = static_cast<std::uint16_t>(type << 8 | users_own);
   return result;
 }
 
 std::string operator_name(const Operator& op) {
-  if (op.id == 0) return "user-defined";
-  return std::string(to_string(static_cast<Type>((op.id >> 8) - 1))) + " " +
-         to_string(static_cast<Op>(op.id & 0xffu));
+  const unsigned type = op.id >> 8;
+  if ((op.id & 0xffu) == users_own) return "user-defined" + (type == 0 ? "" : " on " + type_name(type));
+  return type_name(type) + " " + to_string(static_cast<Op>(op.id & 0xffu));
+}
+
+std::string type_name(unsigned number) {
+  return number - 1 < types ? to_string(static_cast<Type>(number - 1)) : "type " + std::to_string(number);
 }
 
 }  // namespace phicoll

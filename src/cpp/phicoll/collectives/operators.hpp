@@ -77,10 +77,21 @@ Operator find_operator(Type type, Op op);
 
 /// An operator of the user's own: kernel(context, to, left, right, count) sets to[i] = left[i] op right[i],
 /// where `left` is of the lower ranks and `to` may be the same place as either. It counts as not associative,
-/// so every rank and run brackets alike; `id` is 0. Throws ArgumentError: no element bytes, no kernel.
-Operator user_operator(std::uint32_t element_bytes, bool commutative, Operator::Kernel kernel, void* context);
+/// so every rank and run brackets alike. `type` as type_number gives it, or 0 for none. Throws ArgumentError:
+/// no element bytes, no kernel, a type above most_types.
+Operator user_operator(std::uint32_t element_bytes, bool commutative, Operator::Kernel kernel, void* context,
+                       unsigned type = 0);
 
-/// "float32 sum", or "user-defined" where the id is 0.
+/// "float32 sum", "user-defined" or "user-defined on float32".
 std::string operator_name(const Operator& op);
+
+/// Element types by numbers, which the ranks of a call compare: 0 for none, from 1 those above, and up to
+/// most_types whatever a caller numbers himself.
+constexpr unsigned most_types = 63;
+constexpr unsigned type_number(Type type) {
+  return static_cast<unsigned>(type) + 1;
+}
+/// "float32", or "type 40".
+std::string type_name(unsigned number);
 
 }  // namespace phicoll

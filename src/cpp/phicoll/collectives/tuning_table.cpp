@@ -9,6 +9,7 @@
 
 #include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/nearest.hpp"
+#include "phicoll/collectives/text_hash.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
 
@@ -239,8 +240,7 @@ std::string TuningTable::text() const {
 }
 
 std::string TuningTable::digest() const {
-  std::uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
-  for (const char c : text()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+  const std::uint64_t hash = text_hash(text());
   std::string digits;
   for (int i = 60; i >= 0; i -= 4) digits += "0123456789abcdef"[(hash >> i) & 15u];
   return digits;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "phicoll/collectives/operators.hpp"
 #include "phicoll/collectives/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
@@ -46,6 +47,13 @@ inline std::size_t blocks_of(std::size_t bytes, int ranks) {
   return bytes * static_cast<std::size_t>(ranks);
 }
 
+/// Of a call that only moves data: its type, where a reduction's operator has it.
+inline std::uint16_t id_of(unsigned type) {
+  if (__builtin_expect(type > most_types, 0))
+    throw ArgumentError("type", std::to_string(type), "0.." + std::to_string(most_types));
+  return static_cast<std::uint16_t>(type << 8);
+}
+
 inline CallFacts facts_of(Operation operation, std::size_t bytes) {
   CallFacts facts;
   facts.operation = operation;
@@ -60,15 +68,14 @@ inline CallFacts facts_of(Operation operation, std::size_t bytes, const Operator
   return facts;
 }
 
-// Notes a call, and that it is over, however that comes.
+// While it lives its rank is in a call.
 struct Inside {
-  Inside(CallBoard* board, int rank, std::uint64_t call, SignatureWord signature)
-      : noted(board != nullptr ? &board->note(rank, call, signature) : nullptr), number(call) {}
-  ~Inside() {
-    if (noted != nullptr) CallBoard::done(*noted, number);
-  }
+  Inside(CallBoard::Noted* note, std::uint64_t call) : noted(note), number(call) {}
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
+  ~Inside() {
+    if (noted != nullptr) CallBoard::done(*noted);
+  }
 
   CallBoard::Noted* noted;
   std::uint64_t number;
@@ -76,25 +83,33 @@ struct Inside {
 
 }  // namespace data_call
 
+/// Begins the call, which `algorithm` serves (CollectiveSet::Instance::number).
+[[gnu::always_inline]] inline data_call::Inside Communicator::begin(const CallFacts& facts, Call& call,
+                                                                    SignatureWord algorithm) {
+  call.vector = facts.vector;
+  const SignatureWord signature = CallSignature::of(facts, call, size_, algorithm);
+  const std::uint64_t number = calls_.begin(signature);
+  call.tag = calls_.tag();
+  return {board_ != nullptr ? &board_->note(rank_, number, CallNote{signature, call.tag}) : nullptr, number};
+}
+
+// A rank that only tells others may never wait, and would go on in a broken group. Looked at behind the note:
+// see Collectives::wait_for_readers.
+[[gnu::always_inline]] inline void Communicator::check_whole() const {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
+}
+
 // Always inline: what of it hangs on the operation alone is then done by the compiler.
 [[gnu::always_inline]] inline void Communicator::run(const CallFacts& facts, Call& call,
                                                      const AlgorithmSpec* algorithm) {
-  // Who serves the call is looked up in front of the note, so that the facts need not be kept across it, and
-  // made behind it, as that takes calls of its own.
   Collectives::Set::Instance* const known =
       __builtin_expect(algorithm == nullptr && collectives_ != nullptr, 1) ? collectives_->known(facts)
                                                                            : nullptr;
-  call.vector = facts.vector;
-  const SignatureWord signature = CallSignature::of(facts, call);
-  call.tag = CallSignature::tag(signature);
-  const data_call::Inside inside(board_, rank_, calls_.begin(signature), signature);
-  // A rank that only tells others may never wait, and would go on in a broken group. Looked at behind the
-  // note: see Collectives::wait_for_readers.
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
-  Collectives::Set::Instance& instance =
-      __builtin_expect(known != nullptr, 1) ? *known : instance_for(facts, algorithm);
-  collectives_->run(instance, call, inside.number);
+  if (__builtin_expect(known == nullptr, 0)) return run_anew(facts, call, algorithm);
+  const data_call::Inside& inside = begin(facts, call, known->number);
+  check_whole();
+  collectives_->run(*known, call, inside.number);
 }
 
 inline void Communicator::check_root(int root) const {

@@ -44,9 +44,11 @@ class Collectives {
   using Set = CollectiveSet<NativePort>;
   /// Who serves such a call, as selected; null where no call has needed it yet.
   Set::Instance* known(const CallFacts& facts) const { return set_.known(facts); }
-  /// The same, made if need be; by `spec`, this time only, unless that is null.
-  Set::Instance& find(const CallFacts& facts, const AlgorithmSpec* spec) {
-    return spec == nullptr ? set_.find(facts) : set_.find(facts, *spec);
+  /// The same, looked for anew, and by `spec`, this time only, unless that is null: in two steps, as the
+  /// second may wait for the other ranks.
+  Set::Found find(const CallFacts& facts, const AlgorithmSpec* spec) const { return set_.find(facts, spec); }
+  Set::Instance& take(const CallFacts& facts, const AlgorithmSpec* spec, Set::Found& found) {
+    return set_.take(facts, spec, found);
   }
   /// Runs the call number `number`. An exception of the caller's operator breaks the group: the others wait
   /// for what this rank did not do.

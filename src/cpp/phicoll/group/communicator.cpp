@@ -83,7 +83,7 @@ Communicator::~Communicator() {
   const bool unwinding = std::uncaught_exception();
   if (memory_.block != nullptr) {
     // The last one gives the memory back: the others do not look at it any more.
-    if (memory_.control->leave(rank_, calls_.begun(), unwinding)) try {
+    if (memory_.control->leave(rank_, calls_, unwinding)) try {
         heap_.give_back(memory_.block);
       } catch (const Error&) {
         // The group is broken, and somebody died with the heap in its hands: nobody will use it again.
@@ -91,7 +91,7 @@ Communicator::~Communicator() {
   } else if (!unwinding) {
     // A rank that unwinds breaks the group with the reason that its exception gives; only an orderly end is a
     // leave.
-    memory_.control->leave(rank_, calls_.begun());
+    memory_.control->leave(rank_, calls_);
   }
 }
 
@@ -151,6 +151,13 @@ void Communicator::select_barrier(const AlgorithmSpec& spec) {
   set_barrier(spec, nullptr);
 }
 
+void Communicator::begin_with_barrier() {
+  check_environment();
+  const EnvironmentChoice choice = environment_choice(Operation::barrier);
+  select_barrier(choice ? choice.spec : parse_barrier("auto"));
+  if (choice && choice.spec.name != "auto") reason_ = choice.why();
+}
+
 void Communicator::select_barrier_at(const AlgorithmSpec& spec, std::size_t place) {
   set_barrier(spec, &place);
 }
@@ -158,15 +165,6 @@ void Communicator::select_barrier_at(const AlgorithmSpec& spec, std::size_t plac
 void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* place) {
   AlgorithmSpec spec = asked;
   std::string reason;
-  // What the first call asks for that chose nothing itself: barrier() and barrier_spec().
-  if (asked.name == "auto" && !asked.has_wait && place == nullptr && !barrier_) {
-    check_environment();
-    const EnvironmentChoice choice = environment_choice(Operation::barrier);
-    if (choice) {
-      spec = choice.spec;
-      if (spec.name != "auto") reason = choice.why();
-    }
-  }
   if (spec.name == "auto") {
     AlgorithmChoice choice = automatic_barrier(shape_, region_.bytes());
     choice.spec.wait_as(spec);
@@ -192,12 +190,12 @@ void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* pl
 }
 
 const AlgorithmSpec& Communicator::barrier_spec() {
-  if (!barrier_) select_barrier(parse_barrier("auto"));
+  if (!barrier_) begin_with_barrier();
   return barrier_->spec();
 }
 
 std::string Communicator::barrier_reason() {
-  if (!barrier_) select_barrier(parse_barrier("auto"));
+  if (!barrier_) begin_with_barrier();
   return reason_;
 }
 

@@ -37,6 +37,9 @@ struct GroupMemory {
 };
 
 class Communicator;
+namespace data_call {
+struct Inside;
+}
 
 /// One rank's side of one barrier of a group. Made by all ranks in the same order, destroyed likewise.
 class Barrier {
@@ -85,7 +88,7 @@ class alignas(arch::stride_bytes) Communicator {
 
   /// Blocks until every rank of the group has called it; by `auto` unless select_barrier chose. Collective.
   void barrier() {
-    if (__builtin_expect(enter_ == nullptr, 0)) select_barrier(parse_barrier("auto"));
+    if (__builtin_expect(enter_ == nullptr, 0)) begin_with_barrier();
     calls_.begin();
     enter_(*entered_, barrier_port_);
   }
@@ -103,12 +106,15 @@ class alignas(arch::stride_bytes) Communicator {
   // root, counts and operator. Sizes are in bytes, `count` in elements of the operator's type; any alignment.
   // A null `send` means "in place" as in MPI: the rank's data is where its result will be; so does, in
   // gather, scatter and allgather, a buffer that is exactly the rank's own block in the other one.
-  // `algorithm`: this call by that one (Family::parse), on all ranks alike, instead of what is selected. What
-  // all ranks see alike (root, operator) is refused with ArgumentError and without effect; what one rank sees
-  // (its buffers) raises there and breaks the group. BrokenGroupError, TimeoutError as barrier().
+  // `type`: what the bytes are, as type_number or the caller numbers it up to most_types, on all ranks alike;
+  // 0 for nothing but bytes. `algorithm`: this call by that one (Family::parse), on all ranks alike, instead
+  // of what is selected. What all ranks see alike (root, operator) is refused with ArgumentError and without
+  // effect; what one rank sees (its buffers) raises there and breaks the group. BrokenGroupError,
+  // TimeoutError as barrier().
 
   /// The root's `bytes` at `buffer` to every rank's buffer.
-  void broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm = nullptr);
+  void broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm = nullptr,
+                 unsigned type = 0);
   /// receive[i] on the root = send[i] of rank 0 op send[i] of rank 1 ...; `receive` is not looked at
   /// elsewhere. In place on the root only.
   void reduce(const void* send, void* receive, std::size_t count, const Operator& op, int root,
@@ -128,22 +134,26 @@ class alignas(arch::stride_bytes) Communicator {
                       const AlgorithmSpec* algorithm = nullptr);
   /// Blocks of `bytes` in rank order at the root's `receive`. In place on the root only, as with scatter.
   void gather(const void* send, void* receive, std::size_t bytes, int root,
-              const AlgorithmSpec* algorithm = nullptr);
+              const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
   void scatter(const void* send, void* receive, std::size_t bytes, int root,
-               const AlgorithmSpec* algorithm = nullptr);
-  void allgather(const void* send, void* receive, std::size_t bytes,
-                 const AlgorithmSpec* algorithm = nullptr);
-  void alltoall(const void* send, void* receive, std::size_t bytes, const AlgorithmSpec* algorithm = nullptr);
+               const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
+  void allgather(const void* send, void* receive, std::size_t bytes, const AlgorithmSpec* algorithm = nullptr,
+                 unsigned type = 0);
+  void alltoall(const void* send, void* receive, std::size_t bytes, const AlgorithmSpec* algorithm = nullptr,
+                unsigned type = 0);
   /// The vector versions: block i has counts[i] bytes and begins displacements[i] bytes behind the buffer.
   void gatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
-               const std::size_t* displacements, int root, const AlgorithmSpec* algorithm = nullptr);
+               const std::size_t* displacements, int root, const AlgorithmSpec* algorithm = nullptr,
+               unsigned type = 0);
   void scatterv(const void* send, const std::size_t* counts, const std::size_t* displacements, void* receive,
-                std::size_t receive_bytes, int root, const AlgorithmSpec* algorithm = nullptr);
+                std::size_t receive_bytes, int root, const AlgorithmSpec* algorithm = nullptr,
+                unsigned type = 0);
   void allgatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
-                  const std::size_t* displacements, const AlgorithmSpec* algorithm = nullptr);
+                  const std::size_t* displacements, const AlgorithmSpec* algorithm = nullptr,
+                  unsigned type = 0);
   void alltoallv(const void* send, const std::size_t* send_counts, const std::size_t* send_displacements,
                  void* receive, const std::size_t* counts, const std::size_t* displacements,
-                 const AlgorithmSpec* algorithm = nullptr);
+                 const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
 
   /// What the operation uses from now on: `auto` (the default; PHICOLL_BROADCAST and so on in the environment
   /// change it) or an algorithm. Collective.
@@ -206,8 +216,10 @@ class alignas(arch::stride_bytes) Communicator {
   }
   void give_back(const Region::Block& block) { region_.give_back(block); }
   void run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm);
-  [[gnu::noinline, gnu::cold]] Collectives::Set::Instance& instance_for(const CallFacts& facts,
-                                                                        const AlgorithmSpec* algorithm);
+  [[gnu::noinline, gnu::cold]] void run_anew(const CallFacts& facts, Call& call,
+                                             const AlgorithmSpec* algorithm);
+  void check_whole() const;
+  data_call::Inside begin(const CallFacts& facts, Call& call, SignatureWord algorithm);
   void check_root(int root) const;
   void check_buffer(const char* name, const void* pointer, std::size_t bytes);
   std::size_t end_of(const char* name, const std::size_t* counts, const std::size_t* displacements);
@@ -220,6 +232,7 @@ class alignas(arch::stride_bytes) Communicator {
   void sync();
   std::size_t default_region(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes);
+  void begin_with_barrier();
   void set_barrier(const AlgorithmSpec& spec, const std::size_t* place);
   void make_room(std::size_t bytes);
   Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);

@@ -18,9 +18,11 @@ Collectives& Communicator::collectives() {
   return *collectives_;
 }
 
-Collectives::Set::Instance& Communicator::instance_for(const CallFacts& facts,
-                                                       const AlgorithmSpec* algorithm) {
-  return collectives().find(facts, algorithm);
+void Communicator::run_anew(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm) {
+  Collectives::Set::Found found = collectives().find(facts, algorithm);
+  const data_call::Inside& inside = begin(facts, call, found.number);
+  check_whole();
+  collectives_->run(collectives_->take(facts, algorithm, found), call, inside.number);
 }
 
 void Communicator::select(Operation operation, const std::string& spec) {
@@ -57,10 +59,12 @@ Data Communicator::own_block(const char* name, const void* part, std::size_t par
   return data_at(part);
 }
 
-void Communicator::broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm) {
+void Communicator::broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm,
+                             unsigned type) {
   check_root(root);
   check_buffer("buffer", buffer, bytes);
   Call call;
+  call.op.id = id_of(type);
   call.receive = data_at(buffer);
   call.count = bytes;
   call.root = root;
@@ -133,11 +137,12 @@ void Communicator::reduce_scatter_block(const void* send, void* receive, std::si
 }
 
 void Communicator::gather(const void* send, void* receive, std::size_t bytes, int root,
-                          const AlgorithmSpec* algorithm) {
+                          const AlgorithmSpec* algorithm, unsigned type) {
   check_root(root);
   const std::size_t all = blocks_of(bytes, size());
   const std::size_t offset = bytes * static_cast<std::size_t>(rank_);
   Call call;
+  call.op.id = id_of(type);
   if (rank_ == root) {
     check_buffer("receive", receive, all);
     call.receive = data_at(receive);
@@ -152,11 +157,12 @@ void Communicator::gather(const void* send, void* receive, std::size_t bytes, in
 }
 
 void Communicator::scatter(const void* send, void* receive, std::size_t bytes, int root,
-                           const AlgorithmSpec* algorithm) {
+                           const AlgorithmSpec* algorithm, unsigned type) {
   check_root(root);
   const std::size_t all = blocks_of(bytes, size());
   const std::size_t offset = bytes * static_cast<std::size_t>(rank_);
   Call call;
+  call.op.id = id_of(type);
   if (rank_ == root) {
     check_buffer("send", send, all);
     call.send = data_at(send);
@@ -171,10 +177,11 @@ void Communicator::scatter(const void* send, void* receive, std::size_t bytes, i
 }
 
 void Communicator::allgather(const void* send, void* receive, std::size_t bytes,
-                             const AlgorithmSpec* algorithm) {
+                             const AlgorithmSpec* algorithm, unsigned type) {
   const std::size_t all = blocks_of(bytes, size());
   check_buffer("receive", receive, all);
   Call call;
+  call.op.id = id_of(type);
   call.receive = data_at(receive);
   call.send = own_block("send", send, bytes, receive, all, bytes * static_cast<std::size_t>(rank_), bytes);
   call.count = bytes;
@@ -182,7 +189,7 @@ void Communicator::allgather(const void* send, void* receive, std::size_t bytes,
 }
 
 void Communicator::alltoall(const void* send, void* receive, std::size_t bytes,
-                            const AlgorithmSpec* algorithm) {
+                            const AlgorithmSpec* algorithm, unsigned type) {
   const std::size_t all = blocks_of(bytes, size());
   check_buffer("receive", receive, all);
   std::vector<unsigned char> before;  // in place: what is sent is about to be overwritten
@@ -192,6 +199,7 @@ void Communicator::alltoall(const void* send, void* receive, std::size_t bytes,
   }
   check_apart(send, all, receive, all);
   Call call;
+  call.op.id = id_of(type);
   call.send = data_at(send);
   call.receive = data_at(receive);
   call.count = bytes;

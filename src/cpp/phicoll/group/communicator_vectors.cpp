@@ -68,10 +68,12 @@ void Communicator::reduce_scatter(const void* send, void* receive, const std::si
 }
 
 void Communicator::gatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
-                           const std::size_t* displacements, int root, const AlgorithmSpec* algorithm) {
+                           const std::size_t* displacements, int root, const AlgorithmSpec* algorithm,
+                           unsigned type) {
   check_root(root);
   const Blocks blocks{counts, displacements};
   Call call;
+  call.op.id = id_of(type);
   if (rank_ == root) {
     const std::size_t all = end_of("receive", counts, displacements);
     check_buffer("receive", receive, all);
@@ -93,10 +95,11 @@ void Communicator::gatherv(const void* send, std::size_t send_bytes, void* recei
 
 void Communicator::scatterv(const void* send, const std::size_t* counts, const std::size_t* displacements,
                             void* receive, std::size_t receive_bytes, int root,
-                            const AlgorithmSpec* algorithm) {
+                            const AlgorithmSpec* algorithm, unsigned type) {
   check_root(root);
   const Blocks blocks{counts, displacements};
   Call call;
+  call.op.id = id_of(type);
   if (rank_ == root) {
     const std::size_t all = end_of("send", counts, displacements);
     check_buffer("send", send, all);
@@ -119,12 +122,13 @@ void Communicator::scatterv(const void* send, const std::size_t* counts, const s
 
 void Communicator::allgatherv(const void* send, std::size_t send_bytes, void* receive,
                               const std::size_t* counts, const std::size_t* displacements,
-                              const AlgorithmSpec* algorithm) {
+                              const AlgorithmSpec* algorithm, unsigned type) {
   const std::size_t total = sum_of(size(), counts);
   const std::size_t all = end_of("receive", counts, displacements);
   check_buffer("receive", receive, all);
   const Blocks blocks{counts, displacements};
   Call call;
+  call.op.id = id_of(type);
   call.receive = data_at(receive);
   call.send = own_block("send", send, send_bytes, receive, all, displacements[rank_], counts[rank_]);
   call.count = counts[rank_];
@@ -136,7 +140,8 @@ void Communicator::allgatherv(const void* send, std::size_t send_bytes, void* re
 
 void Communicator::alltoallv(const void* send, const std::size_t* send_counts,
                              const std::size_t* send_displacements, void* receive, const std::size_t* counts,
-                             const std::size_t* displacements, const AlgorithmSpec* algorithm) {
+                             const std::size_t* displacements, const AlgorithmSpec* algorithm,
+                             unsigned type) {
   const std::size_t all = end_of("receive", counts, displacements);
   check_buffer("receive", receive, all);
   std::vector<unsigned char> before;
@@ -157,6 +162,7 @@ void Communicator::alltoallv(const void* send, const std::size_t* send_counts,
   const Blocks blocks{counts, displacements};
   const Blocks send_blocks{send_counts, send_displacements};
   Call call;
+  call.op.id = id_of(type);
   call.send = data_at(send);
   call.receive = data_at(receive);
   call.blocks = &blocks;

@@ -84,7 +84,8 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
   own.color = color;
   own.key = key;
   const auto meet = [this] {
-    if (board_ != nullptr) board_->note(rank_, calls_.begun() + 1, CallSignature::split);
+    if (board_ != nullptr)
+      board_->note(rank_, calls_.begun() + 1, CallNote{CallSignature::split, calls_.tag()});
     sync();
   };
   meet();

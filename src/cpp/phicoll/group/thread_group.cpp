@@ -110,6 +110,8 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
   }
   for (std::thread& thread : threads) thread.join();
   if (cause || consequence) std::rethrow_exception(cause ? cause : consequence);
+  if (memory.control->ended_at_odds())
+    throw BrokenGroupError(memory.control->broken_rank(), memory.control->broken_reason());
 }
 
 }  // namespace phicoll

@@ -5,16 +5,19 @@
 namespace phicoll {
 
 constexpr std::uint64_t CallHistory::remembered;
+constexpr std::uint64_t CallHistory::multiplier;
+constexpr std::uint64_t CallHistory::position;
 constexpr unsigned CallBoard::remembered;
 constexpr unsigned CallBoard::a_line;
 constexpr std::uint64_t CallBoard::is_done;
+constexpr unsigned CallBoard::number_bits;
 
 namespace {
 std::atomic<CallBoard::Describe> describe_signature{nullptr};
 
-std::string in_words(SignatureWord signature) {
+std::string in_words(SignatureWord signature, SignatureWord other) {
   const CallBoard::Describe describe = describe_signature.load(std::memory_order_acquire);
-  if (describe != nullptr) return describe(signature);
+  if (describe != nullptr) return describe(signature, other);
   return signature == 0 ? std::string("barrier") : "signature " + std::to_string(signature);
 }
 }  // namespace
@@ -24,30 +27,35 @@ void CallBoard::set_describe(Describe describe) {
 }
 
 /// Whether `rank` has noted its call number `call` and not yet something else in its place.
-bool CallBoard::read(int rank, std::uint64_t call, SignatureWord* signature) const {
+bool CallBoard::read(int rank, std::uint64_t call, CallNote* note) const {
   const Entry& entry = calls_of(rank).last[call % remembered];
-  if (number(entry.call.atomic().load(std::memory_order_acquire)) != call) return false;
+  const std::uint64_t noted = entry.call.atomic().load(std::memory_order_acquire);
+  if (number(noted) != call) return false;
   // Acquire: where this is already the next call's signature, the number is seen to have changed.
-  *signature = entry.signature.atomic().load(std::memory_order_acquire);
+  *note = CallNote{entry.signature.atomic().load(std::memory_order_acquire), tag(noted)};
   return number(entry.call.atomic().load(std::memory_order_relaxed)) == call;
 }
 
 bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const CallHistory* history) const {
-  const auto own_of = [&](std::uint64_t call, SignatureWord* own) {
+  const auto own_of = [&](std::uint64_t call, CallNote* own) {
     return read(rank, call, own) || (history != nullptr && history->find(call, own));
   };
+  // From a call that differs on, the tags of all later ones do too: what the calls are says more.
+  bool visible = false;
   std::uint64_t call = 0;
   int other = -1;
-  SignatureWord own = 0;
-  SignatureWord of_other = 0;
+  CallNote own{0, 0};
+  CallNote of_other{0, 0};
   for (int r = 0; r < ranks; ++r)
     for (unsigned slot = 0; r != rank && slot < remembered; ++slot) {
       const std::uint64_t noted =
           number(calls_of(r).last[slot].call.atomic().load(std::memory_order_relaxed));
-      SignatureWord mine = 0;
-      SignatureWord theirs = 0;
-      if (noted == 0 || (call != 0 && noted >= call)) continue;
-      if (!own_of(noted, &mine) || !read(r, noted, &theirs) || mine == theirs) continue;
+      CallNote mine{0, 0};
+      CallNote theirs{0, 0};
+      if (noted == 0 || !own_of(noted, &mine) || !read(r, noted, &theirs) || mine == theirs) continue;
+      const bool differs = mine.signature != theirs.signature;
+      if (other >= 0 && (visible != differs ? visible : noted >= call)) continue;
+      visible = differs;
       call = noted;
       other = r;
       own = mine;
@@ -57,7 +65,7 @@ bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const Ca
   int alike = 1;
   int like_other = 0;
   for (int r = 0; r < ranks; ++r) {
-    SignatureWord theirs = 0;
+    CallNote theirs{0, 0};
     if (r == rank) continue;
     if (read(r, call, &theirs)) {
       alike += theirs == own ? 1 : 0;
@@ -69,15 +77,19 @@ bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const Ca
   }
   // Most ranks are right; of two the lower one is.
   const bool own_is_wrong = alike < like_other || (alike == like_other && rank > other);
-  *found = own_is_wrong ? CallMismatch{rank, other, call, own, of_other}
-                        : CallMismatch{other, rank, call, of_other, own};
+  *found = own_is_wrong ? CallMismatch{rank, other, call, own.signature, of_other.signature}
+                        : CallMismatch{other, rank, call, of_other.signature, own.signature};
   return true;
 }
 
 std::string CallBoard::describe(const CallMismatch& mismatch, int rank, int other) {
-  return "rank " + std::to_string(rank) + " called " + in_words(mismatch.of_rank) + " as call " +
-         std::to_string(mismatch.call) + " while rank " + std::to_string(other) + " called " +
-         in_words(mismatch.of_other);
+  if (mismatch.of_rank == mismatch.of_other)
+    return "rank " + std::to_string(rank) + " made other calls than rank " + std::to_string(other) +
+           " before call " + std::to_string(mismatch.call) + ", " +
+           in_words(mismatch.of_rank, mismatch.of_other);
+  return "rank " + std::to_string(rank) + " called " + in_words(mismatch.of_rank, mismatch.of_other) +
+         " as call " + std::to_string(mismatch.call) + " while rank " + std::to_string(other) + " called " +
+         in_words(mismatch.of_other, mismatch.of_rank);
 }
 
 }  // namespace phicoll

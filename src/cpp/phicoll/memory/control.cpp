@@ -77,10 +77,42 @@ void Control::check_broken(int self) const {
   throw BrokenGroupError(broken_rank_, broken_reason_);
 }
 
-bool Control::leave(int rank, std::uint64_t calls, bool unwinding) {
-  left_after_[rank].atomic().store(2 * (calls + 1) + (unwinding ? 1 : 0), std::memory_order_release);
+bool Control::leave(int rank, const CallHistory& calls, bool unwinding) {
+  left_chain_[rank] = calls.chain();
+  left_after_[rank].atomic().store(2 * (calls.begun() + 1) + (unwinding ? 1 : 0), std::memory_order_release);
   // acq_rel: the last one sees all that the others did before they left.
-  return left_.atomic().fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(ranks_);
+  if (left_.atomic().fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<std::uint32_t>(ranks_))
+    return false;
+  compare_calls_of_all(rank, calls);
+  return true;
+}
+
+// What nobody waited for, and no data went through after it, is found here at the latest.
+void Control::compare_calls_of_all(int rank, const CallHistory& calls) {
+  if (broken()) return;
+  const auto after = [this](int r) { return left_after_[r].atomic().load(std::memory_order_relaxed); };
+  const auto alike = [&](int a, int b) { return after(a) == after(b) && left_chain_[a] == left_chain_[b]; };
+  int odd = 0;
+  for (int r = 0; r < ranks_; ++r) {
+    if ((after(r) & 1) != 0) return;  // an exception's, which tells why by itself
+    if (odd == 0 && !alike(0, r)) odd = r;
+  }
+  if (odd == 0) return;
+  root().at_odds_ = 1;
+  CallMismatch mismatch;
+  if (board() != nullptr && board()->find_mismatch(rank, ranks_, &mismatch, &calls))
+    return break_by(mismatch);
+  // Most ranks are right; of two the lower one is.
+  int like_first = 0;
+  for (int r = 0; r < ranks_; ++r) like_first += alike(0, r) ? 1 : 0;
+  const int wrong = 2 * like_first < ranks_ ? 0 : odd;
+  const int other = wrong == 0 ? odd : 0;
+  const auto calls_of = [&](int r) { return std::to_string(after(r) / 2 - 1); };
+  const bool as_many = after(wrong) == after(other);
+  const std::string reason = "left after " + calls_of(wrong) + " collective calls" +
+                             (as_many ? " that were not those of rank " : ", rank ") +
+                             std::to_string(root_rank(other)) + (as_many ? "" : " after " + calls_of(other));
+  break_group(wrong, reason.c_str());
 }
 
 void Control::check_left(std::uint64_t call, bool waited_long) {
@@ -101,10 +133,14 @@ void Control::check_left(std::uint64_t call, bool waited_long) {
 void Control::check_calls(int rank, const CallHistory& calls, bool compare) {
   CallBoard* const noted = board();
   if (noted == nullptr) return;
-  noted->note_barrier(rank, calls.begun());
+  noted->note_barrier(rank, calls.begun(), calls.tag());
   CallMismatch mismatch;
-  if (!compare || !noted->find_mismatch(rank, ranks_, &mismatch, &calls)) return;
-  const std::string reason = noted->describe(mismatch, root_rank(mismatch.rank), root_rank(mismatch.other));
+  if (compare && noted->find_mismatch(rank, ranks_, &mismatch, &calls)) break_by(mismatch);
+}
+
+void Control::break_by(const CallMismatch& mismatch) {
+  const std::string reason =
+      CallBoard::describe(mismatch, root_rank(mismatch.rank), root_rank(mismatch.other));
   break_group(mismatch.rank, reason.c_str());
 }
 

@@ -101,10 +101,14 @@ class alignas(arch::stride_bytes) Control {
   /// Throws BrokenGroupError (or TimeoutError on the rank that timed out) if the group is broken. The error
   /// names the rank by its number in the whole group.
   void check_broken(int self) const;
-  /// `rank` will make no call after its first `calls`. `unwinding`: it leaves because of an exception, which
-  /// may yet become the reason why the group is broken. Returns whether all ranks have left now, and then
-  /// nobody but the caller uses this control any more.
-  bool leave(int rank, std::uint64_t calls, bool unwinding = false);
+  /// `rank` will make no call after those that it has begun. `unwinding`: it leaves because of an exception,
+  /// which may yet become the reason why the group is broken. Returns whether all ranks have left now, and
+  /// then nobody but the caller uses this control any more; the group is broken if they did not make the same
+  /// calls.
+  bool leave(int rank, const CallHistory& calls, bool unwinding = false);
+  /// Whether the group, or a part of it, was found to have made different calls when its last rank left: no
+  /// rank has raised that.
+  bool ended_at_odds() const { return root().at_odds_ != 0; }
   /// Whether only one rank is left, which asks.
   bool others_have_left() const {
     return ranks_ > 1 &&
@@ -130,12 +134,16 @@ class alignas(arch::stride_bytes) Control {
   void wake_everyone();
 
  private:
+  void break_by(const CallMismatch& mismatch);
+  void compare_calls_of_all(int rank, const CallHistory& calls);
+
   Word<std::uint32_t> parked_;
   unsigned char pad_[arch::stride_bytes - sizeof(std::uint32_t)];
   Word<std::uint32_t> broken_;  // 0 whole, 1 the cause is being written, 2 broken
   std::int32_t broken_rank_;
   std::int32_t timed_out_;
-  char broken_reason_[228];
+  std::int32_t at_odds_;
+  char broken_reason_[224];
   std::int32_t ranks_;
   std::int32_t shared_;
   std::int32_t crowded_;
@@ -144,6 +152,7 @@ class alignas(arch::stride_bytes) Control {
   // Of a rank that left: the calls that it made plus one, doubled, plus one if it left by an exception. 0
   // while it is there.
   Word<std::uint64_t> left_after_[max_ranks];
+  std::uint64_t left_chain_[max_ranks];  // of its calls, written before the line above
   std::uint64_t memory_bytes_;
   std::uint64_t behind_root_;  // bytes from the root's control to this one
   std::uint64_t board_;

@@ -258,6 +258,15 @@ void NativePort::cross_copy(Data own, const Exposed& peer, std::size_t offset, s
   control_->check_broken(rank_);
 }
 
+void NativePort::differ(int from, std::uint64_t sent, std::uint64_t expected) const {
+  const std::string reason = "sends " + std::to_string(sent) + " bytes to rank " +
+                             std::to_string(control_->root_rank(rank_)) + ", which expects " +
+                             std::to_string(expected) + " of it in call " + std::to_string(calls_->begun());
+  control_->break_group(from, reason.c_str());
+  control_->check_broken(rank_);
+  throw Error(reason);  // never: the group is broken
+}
+
 void NativePort::load_line(const void* line, void* destination) const {
   const auto* from = static_cast<const Word<std::uint64_t>*>(line);
   auto* to = static_cast<unsigned char*>(destination);

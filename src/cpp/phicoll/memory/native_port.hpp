@@ -41,6 +41,8 @@
 //   direct(exposed), view(exposed, offset)   whether loads and stores reach it, and then where it is
 //   fetch(to, exposed, offset, bytes)        reads a peer's data, whichever way it is reached
 //   put(exposed, offset, from, bytes)        writes it
+//   differ(from, sent, expected)             a rank sends another number of bytes than this one expects of
+//                                            it: does not return
 //   software(what)                           the instructions around a transfer, for machines that do not
 //                                            execute them (a simulated one); natively nothing
 // What a rank wrote before it signals is visible to whoever returns from a wait that the signal satisfied.
@@ -269,6 +271,9 @@ class NativePort {
     else
       cross_copy(from, to, offset, bytes, true);
   }
+
+  /// Breaks the group.
+  [[noreturn, gnu::cold]] void differ(int from, std::uint64_t sent, std::uint64_t expected) const;
 
   /// True when every byte that `mask` selects equals `value`; acquire. The whole line in a few vector
   /// compares.

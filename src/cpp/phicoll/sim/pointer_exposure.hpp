@@ -1,11 +1,13 @@
 #pragma once
 
-// Exposed data on a port of the simulator: all ranks are in one process, so that a handle is a pointer and
-// its owner. `Port` has rank() and move().
+// What the ports of the simulator have in common: exposed data (all ranks are in one process, so that a
+// handle is a pointer and its owner), and ranks that do not fit. `Port` has rank() and move().
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "phicoll/errors.hpp"
 #include "phicoll/memory/data.hpp"
 
 namespace phicoll {
@@ -27,6 +29,10 @@ class PointerExposure {
   }
   void put(const Exposed& to, std::size_t offset, Data from, std::size_t bytes) const {
     port().move(view(to, offset), from, bytes);
+  }
+  [[noreturn, gnu::cold]] void differ(int from, std::uint64_t sent, std::uint64_t expected) const {
+    throw Error("rank " + std::to_string(from) + " sends " + std::to_string(sent) + " bytes to rank " +
+                std::to_string(port().rank()) + ", which expects " + std::to_string(expected));
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "phicoll/collectives/call.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/fold.hpp"
+#include "phicoll/collectives/move_some.hpp"
 #include "phicoll/collectives/put_boxes.hpp"
 
 #include "phicoll/collectives/shown.hpp"
@@ -47,11 +48,6 @@ void for_pieces(const Call& call, std::size_t bytes, Piece piece) {
   const std::size_t size = call.op.element_bytes;
   const std::size_t most = bytes / size;
   for (std::size_t at = 0; at < call.count; at += most) piece(at * size, std::min(most, call.count - at));
-}
-
-template <class Port>
-void move_some(Port& port, Data to, Data from, std::size_t bytes) {
-  if (bytes != 0 && to != from) port.move(to, from, bytes);
 }
 
 /// `theirs` is of lower ranks than `mine`, or of higher ones.

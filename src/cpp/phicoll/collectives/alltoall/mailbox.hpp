@@ -10,6 +10,7 @@
 
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/mailbox.hpp"
+#include "phicoll/collectives/move_some.hpp"
 
 namespace phicoll {
 
@@ -47,9 +48,9 @@ struct MailboxAlltoall : DataAlgorithm {
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
-      port.move(call.receive + call.block_at(rank_), call.send + call.send_block_at(rank_),
+      move_some(port, call.receive + call.block_at(rank_), call.send + call.send_block_at(rank_),
                 call.block_count(rank_));
-      std::size_t most = 0;
+      std::size_t most = call.vector ? 1 : 0;  // a message at least, see mailbox.hpp
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_) most = std::max(most, std::max(call.block_count(r), call.send_block_count(r)));
       const auto turns = static_cast<std::uint64_t>(ranks_ - 1);
@@ -65,17 +66,19 @@ struct MailboxAlltoall : DataAlgorithm {
 
    private:
     void send(Port& port, const Call& call, int to, std::size_t at, std::uint64_t m) {
-      if (at >= call.send_block_count(to)) return;
-      const std::size_t bytes = std::min(mailbox_.bytes(), call.send_block_count(to) - at);
-      port.move(mailbox_.open(port, m, bytes), call.send + (call.send_block_at(to) + at), bytes,
-                mailbox_.stores(to));
-      mailbox_.send(port, m, call.tag);
+      const std::size_t count = call.send_block_count(to);
+      if (at >= count && at != 0) return;
+      const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
+      const Data cell = mailbox_.open(port, m, bytes);
+      move_some(port, cell, call.send + (call.send_block_at(to) + at), bytes, mailbox_.stores(to));
+      mailbox_.send(port, m, counted(call, count));
     }
     void take(Port& port, const Call& call, int from, std::size_t at, std::uint64_t m) {
-      if (at >= call.block_count(from)) return;
-      const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(from) - at);
-      port.move(call.receive + (call.block_at(from) + at), mailbox_.await(port, from, m, call.tag, bytes),
-                bytes);
+      const std::size_t count = call.block_count(from);
+      if (at >= count && at != 0) return;
+      const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
+      const Data cell = mailbox_.await(port, from, m, counted(call, count), bytes);
+      move_some(port, call.receive + (call.block_at(from) + at), cell, bytes);
       mailbox_.finish(port, from, m);
     }
 

@@ -8,6 +8,7 @@
 
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/mailbox.hpp"
+#include "phicoll/collectives/move_some.hpp"
 #include "phicoll/collectives/peer_order.hpp"
 
 namespace phicoll {
@@ -67,12 +68,16 @@ struct MailboxGather : DataAlgorithm {
       }
     }
     [[gnu::noinline]] void send(Port& port, const Call& call) {
+      const std::uint64_t tag = counted(call, call.count);
       std::uint64_t m = 0;
-      for (std::size_t at = 0; at < call.count; at += mailbox_.bytes(), ++m) {
+      std::size_t at = 0;
+      do {
         const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
-        port.move(mailbox_.open(port, m, bytes), call.send + at, bytes, mailbox_.stores(call.root));
-        mailbox_.send(port, m, call.tag);
-      }
+        const Data cell = mailbox_.open(port, m, bytes);
+        move_some(port, cell, call.send + at, bytes, mailbox_.stores(call.root));
+        mailbox_.send(port, m++, tag);
+        at += bytes;
+      } while (at < call.count);
     }
 
     // Piece by piece from all, so that all can go on filling their rings.
@@ -81,21 +86,25 @@ struct MailboxGather : DataAlgorithm {
       for (int r = 0; r < ranks_; ++r) {
         if (r == rank_) {
           const Data own = call.receive + call.block_at(r);
-          if (own != call.send) port.move(own, call.send, call.block_count(r));
+          if (own != call.send) move_some(port, own, call.send, call.block_count(r));
         } else {
           most = std::max(most, call.block_count(r));
         }
       }
       std::uint64_t m = 0;
-      for (std::size_t at = 0; at < most; at += mailbox_.bytes(), ++m) {
+      std::size_t at = 0;
+      do {
         for (const int r : order_) {
-          if (at >= call.block_count(r)) continue;
-          const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(r) - at);
-          port.move(call.receive + (call.block_at(r) + at), mailbox_.await(port, r, m, call.tag, bytes),
-                    bytes);
+          const std::size_t count = call.block_count(r);
+          if (at >= count && at != 0) continue;
+          const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
+          const Data cell = mailbox_.await(port, r, m, counted(call, count), bytes);
+          move_some(port, call.receive + (call.block_at(r) + at), cell, bytes);
           mailbox_.finish(port, r, m);
         }
-      }
+        at += mailbox_.bytes();
+        ++m;
+      } while (at < most);
     }
 
     Mailbox<Port> mailbox_;

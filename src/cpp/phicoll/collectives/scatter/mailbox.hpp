@@ -8,6 +8,7 @@
 
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/mailbox.hpp"
+#include "phicoll/collectives/move_some.hpp"
 
 namespace phicoll {
 
@@ -78,29 +79,38 @@ struct MailboxScatter : DataAlgorithm {
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_) most = std::max(most, call.block_count(r));
       std::uint64_t piece = 0;
-      for (std::size_t at = 0; at < most; at += mailbox_.bytes(), ++piece) {
+      std::size_t at = 0;
+      do {
         for (int step = 1; step < ranks_; ++step) {
           const int r = (rank_ + step) % ranks_;
-          if (at >= call.block_count(r)) continue;
-          const std::size_t bytes = std::min(mailbox_.bytes(), call.block_count(r) - at);
-          port.move(mailbox_.open(port, message(piece, step), bytes), call.send + (call.block_at(r) + at),
-                    bytes, mailbox_.stores(r));
-          mailbox_.send(port, message(piece, step), call.tag);
+          const std::size_t count = call.block_count(r);
+          if (at >= count && at != 0) continue;
+          const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
+          const Data cell = mailbox_.open(port, message(piece, step), bytes);
+          move_some(port, cell, call.send + (call.block_at(r) + at), bytes, mailbox_.stores(r));
+          mailbox_.send(port, message(piece, step), counted(call, count));
         }
-      }
+        at += mailbox_.bytes();
+        ++piece;
+      } while (at < most);
       const Data own = call.send + call.block_at(rank_);
-      if (own != call.receive) port.move(call.receive, own, call.block_count(rank_));
+      const std::size_t count = call.block_count(rank_);
+      if (own != call.receive) move_some(port, call.receive, own, count);
     }
 
     [[gnu::noinline]] void receive(Port& port, const Call& call) {
       const int step = (rank_ - call.root + ranks_) % ranks_;
+      const std::uint64_t tag = counted(call, call.count);
       std::uint64_t piece = 0;
-      for (std::size_t at = 0; at < call.count; at += mailbox_.bytes(), ++piece) {
-        const std::uint64_t m = message(piece, step);
+      std::size_t at = 0;
+      do {
+        const std::uint64_t m = message(piece++, step);
         const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
-        port.move(call.receive + at, mailbox_.await(port, call.root, m, call.tag, bytes), bytes);
+        const Data cell = mailbox_.await(port, call.root, m, tag, bytes);
+        move_some(port, call.receive + at, cell, bytes);
         mailbox_.finish(port, call.root, m);
-      }
+        at += bytes;
+      } while (at < call.count);
     }
 
     Mailbox<Port> mailbox_;

@@ -1,0 +1,146 @@
+"""Ranks whose calls do not fit together get an error that says which calls; ranks whose calls do, get none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import phicoll
+
+
+def keep_left(left, inout, datatype):
+    a, b = np.frombuffer(left, datatype.dtype), np.frombuffer(inout, datatype.dtype)
+    b[...] = a
+
+
+FOUR = "np.ones(4)"
+# (what rank 0 calls, what rank 1 calls, words of the error)
+DO_NOT_FIT = [
+    (f"Allreduce({FOUR}, np.empty(4))", f"Bcast({FOUR})", ["allreduce(float64 sum, 32 bytes)", "broadcast("]),
+    (f"Bcast({FOUR}, 0)", f"Bcast({FOUR}, 1)", ["float64, root 1, 32 bytes", "float64, root 0, 32 bytes"]),
+    (f"Reduce({FOUR}, None, root=1)", f"Reduce({FOUR}, None, root=0)", ["root 1", "root 0"]),
+    (f"Bcast({FOUR})", "Bcast(np.ones(8, 'f'))", ["float32, root 0, 32 bytes", "float64, root 0, 32 bytes"]),
+    (f"Bcast({FOUR})", "Bcast(np.ones(4, 'M8[s]'))", ["broadcast(float64, ", "broadcast(type "]),
+    ("Bcast(np.ones(2, 'f,i'))", "Bcast(np.ones(2, 'i,f'))", ["broadcast(type "]),
+    (
+        "Gather(phicoll.IN_PLACE, np.ones(8, int))",
+        f"Gather({FOUR}, None)",
+        ["gather(int64, root 0, 32 bytes)", "gather(float64, root 0, 32 bytes)"],
+    ),
+    (
+        f"Allreduce({FOUR}, np.empty(4), phicoll.Op.Create(keep_left))",
+        "Allreduce(np.ones(4, int), np.empty(4, int), phicoll.Op.Create(keep_left))",
+        ["user-defined on float64", "user-defined on int64"],
+    ),
+    (
+        "Gatherv(np.ones(2), [np.empty(8), [2, 3]])",
+        "Gatherv(np.ones(2), None)",
+        ["rank 1: sends 16 bytes to rank 0, which expects 24 of it in call 1"],
+    ),
+    (
+        "Scatterv([np.ones(8), [2, 0]], np.empty(2))",
+        "Scatterv(None, np.empty(1))",
+        ["rank 0: sends 0 bytes to rank 1, which expects 8 of it in call 1"],
+    ),
+    (
+        "Alltoallv([np.ones(8), [4, 4]], [np.empty(8), [4, 4]])",
+        "Alltoallv([np.ones(8), [4, 4]], [np.empty(8), [0, 4]])",
+        ["rank 0: sends 32 bytes to rank 1, which expects 0 of it in call 1"],
+    ),
+    (
+        "Allgatherv(np.ones(2), [np.empty(8), [2, 3]])",
+        "Allgatherv(np.ones(2), [np.empty(8), [3, 2]])",
+        ["allgatherv(float64, counts with the checksum "],
+    ),
+    (
+        "Reduce_scatter(np.ones(5), np.empty(3), [2, 3])",
+        "Reduce_scatter(np.ones(5), np.empty(3), [3, 2])",
+        ["reduce_scatter(float64 sum, counts with the checksum "],
+    ),
+    (
+        f"Bcast({FOUR}, algorithm='ring')",
+        f"Bcast({FOUR}, algorithm='binomial')",
+        ["32 bytes) by ring", "32 bytes) by binomial"],
+    ),
+    (
+        f"Allreduce({FOUR}, np.empty(4), algorithm='sliced')",
+        f"Allreduce({FOUR}, np.empty(4), algorithm='sliced:cells=4')",
+        ["by sliced with parameters of its own"],
+    ),
+]
+
+
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+@pytest.mark.parametrize(("zero", "one", "words"), DO_NOT_FIT, ids=[f"{a} {b}" for a, b, _ in DO_NOT_FIT])
+def test_an_error_names_both_calls(zero, one, words, mode):
+    def check(comm):
+        call = one if comm.rank else zero
+        eval(f"comm.{call}", {"comm": comm, "np": np, "phicoll": phicoll, "keep_left": keep_left})
+        comm.Barrier()
+
+    with pytest.raises(phicoll.BrokenGroupError) as caught:
+        phicoll.run(check, ranks=2, mode=mode, timeout=20)
+    for text in words:
+        assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_what_nobody_waits_for_is_found_by_the_next_exchange(mode):
+    def check(comm):
+        own = np.full(4, float(comm.rank))
+        comm.Bcast(own, root=comm.rank)  # the data are wrong from here on
+        for _ in range(10):
+            comm.Barrier()
+        total = np.full(4, -1.0)
+        try:
+            comm.Allreduce(own, total)
+        finally:
+            assert (total == -1).all()
+
+    with pytest.raises(phicoll.BrokenGroupError, match=r"root 1, 32 bytes.*root 0, 32 bytes"):
+        phicoll.run(check, ranks=2, mode=mode, timeout=20)
+
+
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_at_the_latest_it_is_found_when_a_communicator_ends(mode):
+    def check(comm):
+        part = comm.Dup()
+        own = np.full(4, float(comm.rank))
+        part.Bcast(own, root=comm.rank)
+        part.Free()
+
+    with pytest.raises(phicoll.BrokenGroupError, match=r"root 1, 32 bytes.*root 0, 32 bytes"):
+        phicoll.run(check, ranks=2, mode=mode, timeout=20)
+
+
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_a_selected_algorithm_is_compared_too(mode):
+    def check(comm):
+        comm.select("allgather", "single-copy" if comm.rank else "one-shot")
+        comm.Allgather(np.ones(2), np.empty(2 * comm.size))
+
+    with pytest.raises(phicoll.BrokenGroupError, match=r"by one-shot .* by single-copy"):
+        phicoll.run(check, ranks=3, mode=mode, timeout=20)
+
+
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_calls_that_fit_are_let_through_however_they_are_said(mode):
+    """The same type by different names, other buffers, in place, counts of one's own, other waits."""
+
+    def check(comm):
+        first = comm.rank == 0
+        comm.Bcast([np.ones(4), phicoll.DOUBLE] if first else np.ones((2, 2)))
+        comm.Bcast([np.ones(8, "q"), 8, "LONG"] if first else [np.ones(8, "l"), phicoll.INT64_T])
+        comm.Bcast(bytearray(8) if first else np.ones(8, np.uint8))
+        comm.Bcast(np.ones(2, "i,f") if first else np.ones((1, 2), "i,f"))
+        own = np.ones(3, int)
+        comm.Allreduce(phicoll.IN_PLACE if first else own.copy(), own)
+        comm.Bcast(own, algorithm="ring:wait=yield" if first else "ring")
+        counts = [3 * rank for rank in range(comm.size)]
+        total = np.empty(sum(counts))
+        comm.Gatherv(np.ones(counts[comm.rank]), [total, counts] if first else None)
+        comm.Scatterv([total, counts] if first else None, np.ones(counts[comm.rank]))
+        comm.Alltoallv([np.ones(sum(counts)), counts], [np.ones(18), [counts[comm.rank]] * comm.size])
+        return comm.allreduce(comm.rank)
+
+    assert phicoll.run(check, ranks=3, mode=mode, timeout=20) == [3] * 3
