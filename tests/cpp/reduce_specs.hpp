@@ -39,6 +39,8 @@ const char* const ordered_specs[] = {
     "model-tree:into=common:piece=256",
     "model-tree:into=common",
     "mailbox",
+    "hierarchical",
+    "hierarchical:piece=256:pieces=2",
 };
 
 inline std::vector<std::string> all_reduce_specs() {

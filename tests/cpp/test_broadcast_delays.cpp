@@ -74,7 +74,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "binomial:complete=children:piece=64",
                       "k-nomial:ack=line-per-child:complete=children:piece=64", "fibonacci:piece=64",
                       "model-tree:k1=2:k2=2:driven=sender:ack=line-per-child:complete=children:piece=64",
-                      "pipelined-slices:slice=64", "flat-large:piece=64", "ring:cell=64:cells=2"),
+                      "pipelined-slices:slice=64", "flat-large:piece=64", "ring:cell=64:cells=2",
+                      "hierarchical:piece=64:pieces=2"),
     [](const auto& text) {
       std::string name = text.param;
       for (char& c : name)

@@ -401,13 +401,15 @@ TEST(Collectives, ThroughTheLevelsOfTheMachine) {
     ThreadGroup group(ranks, options);
     group.run([](Communicator& comm) {
       for (const char* const text : {"hierarchical:group=cpu", "hierarchical:group=cpu:piece=1024:pieces=2",
-                                     "hierarchical:group=package"}) {
+                                     "hierarchical:group=package", "hierarchical:group=nested"}) {
         Check broadcast(comm, Operation::broadcast, family(Operation::broadcast).parse(text));
+        Check reduce(comm, Operation::reduce, family(Operation::reduce).parse(text));
         Check allreduce(comm, Operation::allreduce, family(Operation::allreduce).parse(text));
         int salt = 0;
         for (std::size_t count : counts) {
           ++salt;
           broadcast(count, salt % comm.size(), salt);
+          reduce(count, salt % comm.size(), salt);
           allreduce(count, 0, salt);
         }
       }

@@ -166,9 +166,9 @@ TEST(LineCosts, AreWhatTheDesignedAlgorithmsTakeTheirParametersFrom) {
 TEST(LineCosts, GoWithTheRanksIntoThePartsOfAGroup) {
   Shape shape = place_ranks(8, uniform_machine(4, 2), Placement::compact);
   shape.set_costs(slow_memory());
-  const Parts parts(shape, Level::core);
-  EXPECT_EQ(parts.shape_of(shape, 1).costs(), slow_memory());
-  EXPECT_EQ(parts.shape_of_leaders(shape).costs(), slow_memory());
+  const Hierarchy levels(shape, Grouping::core);
+  EXPECT_EQ(Hierarchy::part_shape(shape, levels.parts(0)[1]).costs(), slow_memory());
+  EXPECT_EQ(Hierarchy::part_shape(shape, levels.leaders()).costs(), slow_memory());
   EXPECT_EQ(Shape::unknown(3).costs(), LineCosts());
 }
 

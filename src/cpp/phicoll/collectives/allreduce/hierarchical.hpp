@@ -1,160 +1,134 @@
 #pragma once
 
 // phicoll's allreduce through the levels of a machine: the ranks of a part (those that share a CPU, a core, a
-// cache, a memory node or a package) send their operands to its leader, the leaders exchange theirs, and each
-// gives the result to its part, piece by piece. Within a part nobody but the leader waits before the result
-// comes, so the parts' next operands are under way while the leaders exchange.
+// cache, a memory node or a package) send their operands to its leader, who combines them and sends the
+// result to the leader of its part among leaders, and so on; those who are together at the top exchange
+// theirs, and the result comes down the same way, piece by piece. Who is n stages below the top sends n
+// pieces up before the first result comes, so that each stage has one to work on while the top exchanges.
 //
-// Operands are combined in rank order within a part, and the parts in the order of their leaders: the same
+// Operands are combined as LevelOperands says, those at the top in the order of their ranks: the same
 // brackets on every rank and in every run. For an operator that is not commutative the ranks of a part have
-// to follow each other.
+// to follow each other, at every stage.
+//
+// No wait is in a circle. Say that K is the most that a rank is ahead, that a rank which is a pieces ahead
+// sends piece m in round m + K - a, those below it first, and that the top exchanges piece m, and its result
+// comes down, in round m + K, behind all that is sent in that round. Then each wait is for something earlier:
+//   * Who sends piece m has had the results up to m - 1 - a, of the round before. It awaits the operands of
+//     those below it, who are as much ahead or more: of the same round, or an earlier one.
+//   * It awaits that the one above has taken what was in the cell, piece m - `pieces`. That one is ahead by b
+//     and takes it in round m - `pieces` + K - b, which is an earlier one, as a - b < `pieces`: nobody is
+//     ahead by more than a cell fewer than there are. (A rank may stand under the very top, so that it does
+//     not help that those between would be ahead by one each.)
+//   * A result awaits the one above it, of the same round nearer to the top, and that its ring's readers are
+//     through with earlier pieces.
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "phicoll/collectives/allreduce/one_shot.hpp"
-#include "phicoll/collectives/broadcast/ring.hpp"
+#include "phicoll/collectives/call_pieces.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/hierarchy.hpp"
-#include "phicoll/collectives/reduce/mailbox.hpp"
+#include "phicoll/collectives/level_operands.hpp"
+#include "phicoll/collectives/level_rings.hpp"
 
 namespace phicoll {
 
 struct HierarchicalAllreduce : DataAlgorithm {
   struct Parameters {
-    Level group = Level::l3;
+    Grouping group = Grouping::nested;
     int piece = 16384;
     int pieces = 8;
   };
 
   static AlgorithmFacts facts() {
     return {"hierarchical", Origin::phicoll, "phicoll",
-            "to the leader of each part of the machine, between the leaders, and back, piece by piece"};
+            "to the leader of each part of the machine, level by level, between those at the top, and back, "
+            "piece by piece"};
   }
 
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
-    describe_level(visitor, p.group);
+    describe_grouping(visitor, p.group);
     visitor.integer("piece", p.piece, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("pieces", p.pieces, 2, 4096, "pieces that a rank may be ahead");
   }
 
   static const char* unfit(const Parameters& p, const Shape& shape, const CallFacts& facts) {
-    return facts.commutative || Parts(shape, p.group).in_order()
-               ? nullptr
-               : "a commutative operator, or parts whose ranks follow each other";
+    return unfit_for_order(p.group, shape, facts);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
-    while (p.pieces > 2 && footprint(p, shape) > std::size_t{16} << 20) p.pieces = std::max(2, p.pieces / 2);
-    while (p.piece > max_element_bytes && footprint(p, shape) > std::size_t{16} << 20)
+    constexpr std::size_t most = std::size_t{16} << 20;
+    const Hierarchy levels(shape, p.group);
+    while (p.pieces > 2 && footprint(p, levels) > most) p.pieces = std::max(2, p.pieces / 2);
+    while (p.piece > max_element_bytes && footprint(p, levels) > most)
       p.piece = std::max(p.piece / 2, max_element_bytes + 0);
   }
 
-  static MailboxReduce::Parameters up(const Parameters& p) {
-    MailboxReduce::Parameters up;
-    up.cell = p.piece;
-    up.cells = p.pieces;
-    return up;
-  }
   static OneShotAllreduce::Parameters between(const Parameters& p) {
     OneShotAllreduce::Parameters between;
     between.cell = p.piece;
     between.cells = p.pieces;
     return between;
   }
-  static RingBroadcast::Parameters down(const Parameters& p) {
-    RingBroadcast::Parameters down;
-    down.slots = 64;  // in each part
-    down.cell = p.piece;
-    down.cells = p.pieces;
-    return down;
+  /// The mailbox, the exchange at the top, the rings of the stages below it.
+  static std::size_t exchange_at(const Parameters& p, const Hierarchy& levels) {
+    if (levels.top() == 0) return 0;
+    return mailbox_footprint(levels.ranks(), p.pieces, static_cast<std::size_t>(p.piece));
   }
-  static std::size_t part_footprint(const Parameters& p, const Shape& part) {
-    return MailboxReduce::footprint(up(p), part) + RingBroadcast::footprint(down(p), part);
+  static std::size_t rings_at(const Parameters& p, const Hierarchy& levels) {
+    return exchange_at(p, levels) +
+           OneShotAllreduce::footprint(between(p), static_cast<int>(levels.leaders().size()));
   }
-  /// The leaders' exchange, then what each part has.
+  static std::size_t footprint(const Parameters& p, const Hierarchy& levels) {
+    return rings_at(p, levels) + level_rings_footprint(level_ring(p.piece, p.pieces), levels, levels.top());
+  }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    const Parts parts(shape, p.group);
-    std::size_t bytes = OneShotAllreduce::footprint(between(p), parts.shape_of_leaders(shape));
-    for (std::size_t part = 0; part < parts.count(); ++part)
-      bytes += part_footprint(p, parts.shape_of(shape, part));
-    return bytes;
+    return footprint(p, Hierarchy(shape, p.group));
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : parts_(setup.shape, p.group),
-          part_(static_cast<std::size_t>(parts_.of[static_cast<std::size_t>(setup.rank)])),
-          piece_(static_cast<std::size_t>(p.piece)) {
-      const Shape leaders = parts_.shape_of_leaders(setup.shape);
-      if (parts_.leaders[part_] == setup.rank)
-        between_.reset(new OneShotAllreduce::Rank<Port>(
-            HierarchicalAllreduce::between(p),
-            Setup{static_cast<int>(part_), leaders, setup.memory, parts_.leaders.data()}));
-      std::size_t at = OneShotAllreduce::footprint(HierarchicalAllreduce::between(p), leaders);
-      for (std::size_t part = 0; part < part_; ++part)
-        at += part_footprint(p, parts_.shape_of(setup.shape, part));
-      const Shape own = parts_.shape_of(setup.shape, part_);
-      const int index = parts_.index[static_cast<std::size_t>(setup.rank)];
-      const int* const members = parts_.members[part_].data();
-      up_.reset(new MailboxReduce::Rank<Port>(HierarchicalAllreduce::up(p),
-                                              Setup{index, own, setup.memory + at, members}));
-      at += MailboxReduce::footprint(HierarchicalAllreduce::up(p), own);
-      down_.reset(new RingBroadcast::Rank<Port>(HierarchicalAllreduce::down(p),
-                                                Setup{index, own, setup.memory + at, members}));
+        : levels_(setup.shape, p.group),
+          up_(levels_, setup, 0, p.pieces, static_cast<std::size_t>(p.piece)),
+          down_(level_ring(p.piece, p.pieces), levels_, levels_.top(), setup, rings_at(p, levels_)) {
+      if (!up_.at_top()) return;
+      const Shape leaders = Hierarchy::part_shape(setup.shape, levels_.leaders());
+      between_.reset(new OneShotAllreduce::Rank<Port>(
+          between(p), Setup{levels_.place_of(levels_.top(), setup.rank), leaders,
+                            setup.memory + exchange_at(p, levels_), levels_.leaders().data()}));
     }
 
     void operator()(Port& port, const Call& call) {
-      const std::size_t size = call.op.element_bytes;
-      const std::size_t most = call.elements_within(piece_);
-      Call piece = call;
-      piece.root = 0;
-      // A piece's operands go up before the result of the piece in front of it comes down, on all but the
-      // leaders, who have to combine first anyway.
-      if (between_) {
-        for (std::size_t at = 0; at < call.count; at += most) {
-          const std::size_t count = std::min(most, call.count - at);
-          piece.count = count;
-          piece.send = call.send + at * size;
-          piece.receive = call.receive + at * size;
-          (*up_)(port, piece);
-          piece.send = piece.receive;
-          (*between_)(port, piece);
-          give(port, call, at, count);
-        }
-        return;
-      }
+      const CallPieces pieces(call, up_.bytes());
       std::size_t sent = 0;
-      for (std::size_t at = 0; at < call.count; at += most) {
-        for (int ahead = 0; ahead < 2 && sent < call.count && sent <= at + most; ++ahead, sent += most) {
-          piece.count = std::min(most, call.count - sent);
-          piece.send = call.send + sent * size;
-          piece.receive = Data();
-          (*up_)(port, piece);
+      for (std::size_t m = 0; m < pieces.count(); ++m) {
+        if (!up_.at_top())
+          for (; sent < pieces.count() && sent <= m + up_.ahead(); ++sent)
+            up_.send(port, pieces[sent], sent, up_.above());
+        Call piece = pieces[m];
+        if (up_.at_top()) {
+          piece.send = up_.gather(port, piece, m, piece.receive);
+          (*between_)(port, piece);
         }
-        give(port, call, at, std::min(most, call.count - at));
+        Call result;
+        result.receive = piece.receive;
+        result.count = piece.bytes();
+        result.tag = call.tag;
+        down_.pass_down(port, down_.stages(), result);
       }
+      up_.next_call(pieces.count());
     }
 
    private:
-    void give(Port& port, const Call& call, std::size_t at, std::size_t count) {
-      Call bytes;
-      bytes.receive = call.receive + at * call.op.element_bytes;
-      bytes.count = count * call.op.element_bytes;
-      (*down_)(port, bytes);
-    }
-
-    Parts parts_;
-    std::size_t part_;
-    std::size_t piece_;
+    Hierarchy levels_;
+    LevelOperands<Port> up_;
+    LevelRings<Port> down_;
     std::unique_ptr<OneShotAllreduce::Rank<Port>> between_;
-    std::unique_ptr<MailboxReduce::Rank<Port>> up_;
-    std::unique_ptr<RingBroadcast::Rank<Port>> down_;
   };
 };
 

@@ -36,10 +36,10 @@ struct OneShotAllreduce : DataAlgorithm {
     limit_cells(shape.size(), p.cells, p.cell, max_element_bytes);
   }
 
-  static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return words_footprint(shape.size()) +
-           cells_footprint(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.cell));
+  static std::size_t footprint(const Parameters& p, int ranks) {
+    return words_footprint(ranks) + cells_footprint(ranks, ranks, p.cells, static_cast<std::size_t>(p.cell));
   }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) { return footprint(p, shape.size()); }
 
   template <class Port>
   class Rank {

@@ -1,111 +1,92 @@
 #pragma once
 
 // phicoll's broadcast through the levels of a machine: the root gives each piece to its part (the ranks that
-// share a CPU, a core, a cache, a memory node or a package), the part's leader gives it to the other leaders,
-// and those to their parts. Each of these is a ring, whose writer goes on while its readers still read, so
-// the levels work on different pieces at the same time. A line is read by the ranks of one part and by the
-// leaders only, and crosses between parts once for each.
+// share a CPU, a core, a cache, a memory node or a package), the part's leader gives it to the part that it
+// is in with other leaders, and so on to the top; whoever gets a piece from above or from a neighbour gives
+// it to the parts that it leads, the largest first. Each of these is a ring, whose writer goes on while its
+// readers still read, so the levels work on different pieces at the same time. A line is read by the ranks of
+// one part and by leaders only, and crosses between parts once for each. A root that leads nothing costs a
+// step within its own part, no crossing.
+//
+// No wait is in a circle. A rank awaits a piece once, unless it is the root, and all it does with it later is
+// to write. It awaits the writer's publishing, which comes behind the writer's getting the piece, nearer to
+// the root; and a writer awaits its readers' being through with earlier pieces (a ring holds at least two,
+// and acknowledgements come every half of them). So each wait is for something of an earlier piece, or of the
+// same piece nearer to the root, or, on the same rank, earlier in its order.
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
-#include "phicoll/collectives/broadcast/ring.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/hierarchy.hpp"
+#include "phicoll/collectives/level_rings.hpp"
 
 namespace phicoll {
 
 struct HierarchicalBroadcast : DataAlgorithm {
   struct Parameters {
-    Level group = Level::l3;
+    Grouping group = Grouping::l3;  // a stage more is a copy more on the way down: docs/collectives.md
     int piece = 16384;
     int pieces = 16;
   };
 
   static AlgorithmFacts facts() {
-    return {"hierarchical", Origin::phicoll, "phicoll",
-            "rings within the parts of the machine and between their leaders, piece by piece"};
+    return {
+        "hierarchical", Origin::phicoll, "phicoll",
+        "rings within the parts of the machine and between their leaders, level by level, piece by piece"};
   }
 
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
-    describe_level(visitor, p.group);
+    describe_grouping(visitor, p.group);
     visitor.integer("piece", p.piece, 64, 1 << 20, "bytes of a piece");
     visitor.integer("pieces", p.pieces, 2, 4096, "pieces that a ring holds");
   }
 
-  static RingBroadcast::Parameters ring(const Parameters& p) {
-    RingBroadcast::Parameters ring;
-    ring.slots = 64;  // in each part
-    ring.cell = p.piece;
-    ring.cells = p.pieces;
-    return ring;
-  }
   static void limit(Parameters& p, const Shape& shape) {
-    while (p.pieces > 2 && footprint(p, shape) > std::size_t{16} << 20) p.pieces = std::max(2, p.pieces / 2);
-    while (p.piece > 64 && footprint(p, shape) > std::size_t{16} << 20) p.piece /= 2;
+    constexpr std::size_t most = std::size_t{16} << 20;
+    const Hierarchy levels(shape, p.group);
+    while (p.pieces > 2 && footprint(p, levels) > most) p.pieces = std::max(2, p.pieces / 2);
+    while (p.piece > 64 && footprint(p, levels) > most) p.piece = std::max(64, p.piece / 2);
   }
-  /// The leaders' ring, then the rings of the parts.
+  static std::size_t footprint(const Parameters& p, const Hierarchy& levels) {
+    return level_rings_footprint(level_ring(p.piece, p.pieces), levels, levels.top() + 1);
+  }
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    const Parts parts(shape, p.group);
-    std::size_t bytes = RingBroadcast::footprint(ring(p), parts.shape_of_leaders(shape));
-    for (std::size_t part = 0; part < parts.count(); ++part)
-      bytes += RingBroadcast::footprint(ring(p), parts.shape_of(shape, part));
-    return bytes;
+    return footprint(p, Hierarchy(shape, p.group));
   }
 
   template <class Port>
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : parts_(setup.shape, p.group),
-          part_(static_cast<std::size_t>(parts_.of[static_cast<std::size_t>(setup.rank)])),
+        : levels_(setup.shape, p.group),
+          rings_(level_ring(p.piece, p.pieces), levels_, levels_.top() + 1, setup, 0),
           piece_(static_cast<std::size_t>(p.piece)),
-          rank_(setup.rank) {
-      const Shape leaders = parts_.shape_of_leaders(setup.shape);
-      if (parts_.leaders[part_] == rank_)
-        between_.reset(new RingBroadcast::Rank<Port>(
-            ring(p), Setup{static_cast<int>(part_), leaders, setup.memory, parts_.leaders.data()}));
-      std::size_t at = RingBroadcast::footprint(ring(p), leaders);
-      for (std::size_t part = 0; part < part_; ++part)
-        at += RingBroadcast::footprint(ring(p), parts_.shape_of(setup.shape, part));
-      const Shape own = parts_.shape_of(setup.shape, part_);
-      within_.reset(
-          new RingBroadcast::Rank<Port>(ring(p), Setup{parts_.index[static_cast<std::size_t>(rank_)], own,
-                                                       setup.memory + at, parts_.members[part_].data()}));
-    }
+          rank_(setup.rank) {}
 
     void operator()(Port& port, const Call& call) {
-      const auto root = static_cast<std::size_t>(call.root);
-      const auto root_part = static_cast<std::size_t>(parts_.of[root]);
+      // From the first stage at which the root's chain comes to this rank's part, all parts of this rank are
+      // the chain's: one that leads such a part is the chain's next.
+      int met = 0;
+      while (met < rings_.stages() && levels_.part_of(met, rank_) != levels_.part_of(met, call.root)) ++met;
       Call piece = call;
       for (std::size_t at = 0; at < call.count; at += piece_) {
         piece.receive = call.receive + at;
         piece.count = std::min(piece_, call.count - at);
-        if (part_ == root_part) {
-          piece.root = parts_.index[root];
-          (*within_)(port, piece);
+        for (int stage = met; stage < rings_.stages(); ++stage) {
+          piece.root = levels_.place_of(stage, call.root);
+          rings_.pass(port, stage, piece);
         }
-        if (between_) {
-          piece.root = static_cast<int>(root_part);
-          (*between_)(port, piece);
-        }
-        if (part_ != root_part) {
-          piece.root = 0;
-          (*within_)(port, piece);
-        }
+        rings_.pass_down(port, met, piece);
       }
     }
 
    private:
-    Parts parts_;
-    std::size_t part_;
+    Hierarchy levels_;
+    LevelRings<Port> rings_;
     std::size_t piece_;
     int rank_;
-    std::unique_ptr<RingBroadcast::Rank<Port>> between_;
-    std::unique_ptr<RingBroadcast::Rank<Port>> within_;
   };
 };
 

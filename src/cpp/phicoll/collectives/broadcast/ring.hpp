@@ -39,9 +39,10 @@ struct RingBroadcast : DataAlgorithm {
   static std::size_t cells_at(const Parameters& p, int ranks) {
     return slots_bytes(p) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
   }
-  static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return cells_at(p, shape.size()) + cells_footprint(p, shape.size());
+  static std::size_t footprint(const Parameters& p, int ranks) {
+    return cells_at(p, ranks) + cells_footprint(p, ranks);
   }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) { return footprint(p, shape.size()); }
   static std::size_t cells_footprint(const Parameters& p, int ranks) {
     return phicoll::cells_footprint(ranks, 1, p.cells, static_cast<std::size_t>(p.cell));
   }

@@ -2,6 +2,7 @@
 
 // Every reduce there is, one line each.
 
+#include "phicoll/collectives/reduce/hierarchical.hpp"
 #include "phicoll/collectives/reduce/local_store_tree.hpp"
 #include "phicoll/collectives/reduce/mailbox.hpp"
 #include "phicoll/collectives/reduce/model_tree.hpp"
@@ -12,7 +13,8 @@
 
 namespace phicoll {
 
-using ReduceList = AlgorithmList<LocalStoreTreeReduce, PiecePerRankReduce, SendReceiveTreeReduce,
-                                 ModelTreeReduce, TreeReconstructedReduce, Paper002Reduce, MailboxReduce>;
+using ReduceList =
+    AlgorithmList<LocalStoreTreeReduce, PiecePerRankReduce, SendReceiveTreeReduce, ModelTreeReduce,
+                  TreeReconstructedReduce, Paper002Reduce, MailboxReduce, HierarchicalReduce>;
 
 }  // namespace phicoll

@@ -1,0 +1,310 @@
+// The collectives that go through the levels of a machine, on machines that are made up: how ranks are
+// grouped, and the results on threads that are held up between any two of their steps, against a plain
+// computation: every root, counts around the borders of pieces, in place, an operator that does not commute,
+// sequences without barriers between the calls.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "delay_port.hpp"
+#include "level_shapes.hpp"
+#include "phicoll/collectives/allreduce/hierarchical.hpp"
+#include "phicoll/collectives/broadcast/hierarchical.hpp"
+#include "phicoll/collectives/reduce/hierarchical.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "reduction_testing.hpp"
+
+namespace phicoll {
+namespace {
+
+using namespace reduction_testing;
+using level_shapes::machine;
+using level_shapes::on;
+using Parts = Hierarchy::Parts;
+
+std::vector<Parts> stages_of(const Hierarchy& levels) {
+  std::vector<Parts> stages;
+  for (int stage = 0; stage <= levels.top(); ++stage) stages.push_back(levels.parts(stage));
+  return stages;
+}
+
+TEST(Hierarchy, HasAStageForEachLevelThatSplits) {
+  const Shape shape = on(machine(2, 2, 2, 2, 2), {0, 0, 1, 2, 4, 8, 16, 24});
+  EXPECT_EQ(stages_of(Hierarchy(shape, Grouping::nested)),
+            (std::vector<Parts>{{{0, 1}, {2}, {3}, {4}, {5}, {6}, {7}},  // share a CPU
+                                {{0, 2}, {3}, {4}, {5}, {6}, {7}},       // a core
+                                {{0, 3}, {4}, {5}, {6}, {7}},            // an L3
+                                {{0, 4}, {5}, {6}, {7}},                 // a memory node
+                                {{0, 5}, {6, 7}},                        // a package
+                                {{0, 6}}}));
+  EXPECT_EQ(stages_of(Hierarchy(shape, Grouping::l3)),
+            (std::vector<Parts>{{{0, 1, 2, 3}, {4}, {5}, {6}, {7}}, {{0, 4, 5, 6, 7}}}));
+}
+
+TEST(Hierarchy, LeavesOutWhatSplitsNothingFurther) {
+  // A core a rank, and package, node and cache are one.
+  EXPECT_EQ(stages_of(Hierarchy(on(machine(2, 1, 1, 4, 2), {0, 2, 8, 10}), Grouping::nested)),
+            (std::vector<Parts>{{{0, 1}, {2, 3}}, {{0, 2}}}));
+  const std::vector<Parts> together = {{{0, 1, 2}}};
+  EXPECT_EQ(stages_of(Hierarchy(Shape::unknown(3), Grouping::nested)), together);
+  EXPECT_EQ(stages_of(Hierarchy(on(machine(1, 1, 1, 4, 1), {0, 1, 2}), Grouping::nested)), together);
+  EXPECT_EQ(stages_of(Hierarchy(on(machine(4, 1, 1, 1, 1), {0, 1, 2}), Grouping::package)), together);
+  EXPECT_EQ(stages_of(Hierarchy(Shape::unknown(1), Grouping::nested)), (std::vector<Parts>{{{0}}}));
+}
+
+TEST(Hierarchy, PartsLieWithinPartsWhereTheLevelsOfTheMachineDoNot) {
+  // Two caches, each with ranks of both packages.
+  std::vector<Place> places = machine(1, 1, 2, 4, 1);
+  for (std::size_t r = 0; r < places.size(); ++r) places[r].package = static_cast<int>(r % 2);
+  places[4].package = 1;
+  EXPECT_EQ(stages_of(Hierarchy(Shape(places), Grouping::nested)),
+            (std::vector<Parts>{{{0, 1, 2, 3}, {4, 5, 6, 7}}, {{0, 4}}}));
+}
+
+TEST(Hierarchy, KnowsTheChainOfEachRank) {
+  const Hierarchy levels(on(machine(2, 1, 2, 2, 1), {6, 0, 2, 1, 4, 7}), Grouping::nested);
+  EXPECT_EQ(stages_of(levels), (std::vector<Parts>{{{0, 5}, {1, 3}, {2}, {4}}, {{0, 4}, {1, 2}}, {{0, 1}}}));
+  EXPECT_FALSE(levels.in_order());
+  const std::vector<int> last = {2, 2, 1, 0, 1, 0};
+  for (int r = 0; r < 6; ++r) EXPECT_EQ(levels.last_stage(r), last[static_cast<std::size_t>(r)]) << r;
+  EXPECT_EQ(levels.place_of(0, 3), 1);
+  EXPECT_EQ(levels.part_of(1, 3), 1);  // its leader's, rank 1
+  EXPECT_EQ(levels.place_of(1, 3), 0);
+  EXPECT_EQ(levels.place_of(2, 3), 1);
+  EXPECT_TRUE(Hierarchy(on(machine(2, 1, 2, 2, 1), {0, 1, 2, 6, 7}), Grouping::nested).in_order());
+  // In order by cache, but not by package.
+  EXPECT_FALSE(Hierarchy(on(machine(2, 1, 2, 2, 1), {0, 1, 4, 5, 2, 3}), Grouping::nested).in_order());
+}
+
+struct Freed {
+  void operator()(unsigned char* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<unsigned char, Freed>;
+
+template <class Algorithm>
+Memory memory_for(const typename Algorithm::Parameters& p, const Shape& shape) {
+  const std::size_t bytes = Algorithm::footprint(p, shape);
+  Memory memory(static_cast<unsigned char*>(allocate_strided(bytes + 1)));
+  std::memset(memory.get(), 0, bytes + 1);
+  return memory;
+}
+
+/// `calls(rank, port)` on a thread for each rank of a shape, held up now and then.
+template <class Calls>
+void on_threads(const Shape& shape, const Calls& calls) {
+  GroupOptions options;
+  options.heap_limit = 0;
+  options.timeout_ms = 60000;
+  ThreadGroup(shape.size(), options).run([&](Communicator& comm) {
+    DelayPort port(comm.control(), comm.rank(), 4711u + 31u * static_cast<unsigned>(comm.rank()), false);
+    calls(comm.rank(), port);
+    comm.barrier();
+  });
+}
+
+/// Pieces of a few elements, as few as a rank may be ahead, so that a call goes round its rings.
+template <class Algorithm>
+typename Algorithm::Parameters small(Grouping group, int piece, int pieces) {
+  typename Algorithm::Parameters p;
+  p.group = group;
+  p.piece = piece;
+  p.pieces = pieces;
+  return p;
+}
+
+constexpr Grouping groupings[] = {Grouping::cpu,  Grouping::core,    Grouping::l3,
+                                  Grouping::numa, Grouping::package, Grouping::nested};
+constexpr int turns(int usual) {
+  return sanitized() ? usual / 3 : usual;
+}
+
+class OnMadeUpMachines : public ::testing::TestWithParam<level_shapes::Named> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, OnMadeUpMachines, ::testing::ValuesIn(level_shapes::all()),
+                         [](const auto& named) {
+                           std::string name = named.param.name;
+                           for (char& c : name)
+                             if (c == ' ' || c == ',') c = '_';
+                           return name;
+                         });
+
+TEST_P(OnMadeUpMachines, BroadcastFromEveryRoot) {
+  const Shape& shape = GetParam().shape;
+  for (const Grouping group : groupings) {
+    const auto p = small<HierarchicalBroadcast>(group, 64, 2);
+    const Memory memory = memory_for<HierarchicalBroadcast>(p, shape);
+    const std::size_t counts[] = {1, 8, 9, 63, 64, 65, 72, 128, 129, 300, 0, 500};
+    on_threads(shape, [&](int rank, DelayPort& port) {
+      HierarchicalBroadcast::Rank<DelayPort> broadcast(p, phicoll::Setup{rank, shape, memory.get()});
+      for (int turn = 0; turn < turns(45); ++turn) {
+        Call call;
+        // By threes the same root: both one that goes on and one that takes over.
+        call.root = (turn / 3 * 5 + turn / 18) % shape.size();
+        call.count = counts[(turn * 7 + turn / 11) % 12];
+        Bytes wanted(call.count);
+        for (std::size_t i = 0; i < call.count; ++i)
+          wanted[i] = static_cast<unsigned char>(i * 37 + i / 251 + static_cast<std::size_t>(turn) * 11);
+        Guarded buffer(call.count);
+        if (rank == call.root) buffer.fill(wanted);
+        call.receive = port.bind(buffer.data(), call.count);
+        broadcast(port, call);
+        require(buffer.holds(wanted) && buffer.whole(),
+                "group " + std::to_string(static_cast<int>(group)) + ", turn " + std::to_string(turn) +
+                    ", root " + std::to_string(call.root) + ", rank " + std::to_string(rank));
+      }
+    });
+  }
+}
+
+/// The operands of an allreduce or a reduce and what has to come of them.
+struct Reduction {
+  Reduction(Kind kind_, std::size_t count_, int rank, int ranks, bool in_place_, std::uint64_t salt)
+      : kind(kind_),
+        in_place(in_place_),
+        own(input(kind, rank, count_, salt)),
+        wanted(combined(kind, 0, ranks, count_, salt)),
+        send(own.size()),
+        receive(own.size()) {
+    (in_place ? receive : send).fill(own);
+    call.count = count_;
+    call.op = operator_of(kind);
+  }
+  void bind(DelayPort& port, bool receives) {
+    if (receives) call.receive = port.bind(receive.data(), own.size());
+    call.send = in_place ? port.bind(receive.data(), own.size()) : port.bind(send.data(), own.size());
+  }
+  bool right(bool receives) {
+    return (!receives || equivalent(kind, receive.data(), wanted)) && send.whole() && receive.whole() &&
+           (in_place || send.holds(own));
+  }
+  Kind kind;
+  bool in_place;
+  Bytes own, wanted;
+  Guarded send, receive;
+  Call call;
+};
+
+constexpr Kind kinds[] = {Kind::affine, Kind::int_sum, Kind::float_sum, Kind::wide};
+const std::size_t counts[] = {0, 1, 2, 3, 31, 32, 33, 64, 65, 129, 200, 5};
+
+std::string told(Grouping group, int turn, int rank, const Reduction& one) {
+  return "group " + std::to_string(static_cast<int>(group)) + ", turn " + std::to_string(turn) +
+         ", operator " + std::to_string(static_cast<int>(one.kind)) + ", " + std::to_string(one.call.count) +
+         " elements, root " + std::to_string(one.call.root) + ", in place " + std::to_string(one.in_place) +
+         ", rank " + std::to_string(rank);
+}
+Kind kind_in_order(const Hierarchy& levels, int turn) {
+  const Kind kind = kinds[turn % 4];
+  return levels.in_order() || operator_of(kind).commutative ? kind : Kind::float_sum;
+}
+
+TEST_P(OnMadeUpMachines, AllreduceWithTheSameBitsOnAllRanksAndInEveryRun) {
+  const Shape& shape = GetParam().shape;
+  const int ranks = shape.size();
+  for (const Grouping group : groupings) {
+    const auto p = small<HierarchicalAllreduce>(group, 256, 2);
+    const Hierarchy levels(shape, group);
+    std::vector<std::uint64_t> hashes;
+    for (int run = 0; run < 2; ++run) {
+      const Memory memory = memory_for<HierarchicalAllreduce>(p, shape);
+      std::vector<std::uint64_t> here(static_cast<std::size_t>(ranks), 0);
+      on_threads(shape, [&](int rank, DelayPort& port) {
+        HierarchicalAllreduce::Rank<DelayPort> allreduce(p, phicoll::Setup{rank, shape, memory.get()});
+        std::uint64_t& hash = here[static_cast<std::size_t>(rank)];
+        for (int turn = 0; turn < turns(36); ++turn) {
+          Reduction one(kind_in_order(levels, turn), counts[turn * 5 % 12], rank, ranks, turn % 3 == 0,
+                        static_cast<std::uint64_t>(turn));
+          one.bind(port, true);
+          allreduce(port, one.call);
+          require(one.right(true), told(group, turn, rank, one));
+          hash = add_to_hash(hash, one.receive.data(), one.own.size());
+        }
+      });
+      hashes.insert(hashes.end(), here.begin(), here.end());
+    }
+    for (const std::uint64_t hash : hashes) EXPECT_EQ(hash, hashes[0]);
+  }
+}
+
+TEST_P(OnMadeUpMachines, ReduceToEveryRootWithTheSameBits) {
+  const Shape& shape = GetParam().shape;
+  const int ranks = shape.size();
+  for (const Grouping group : groupings) {
+    const auto p = small<HierarchicalReduce>(group, 256, 2);
+    const Hierarchy levels(shape, group);
+    const Memory memory = memory_for<HierarchicalReduce>(p, shape);
+    std::vector<Bytes> sums(static_cast<std::size_t>(ranks));
+    on_threads(shape, [&](int rank, DelayPort& port) {
+      HierarchicalReduce::Rank<DelayPort> reduce(p, phicoll::Setup{rank, shape, memory.get()});
+      for (int turn = 0; turn < turns(45); ++turn) {
+        const int root = (turn / 3 * 5 + turn / 18) % ranks;
+        Reduction one(kind_in_order(levels, turn), counts[turn * 5 % 12], rank, ranks,
+                      turn % 2 == 0 && rank == root, static_cast<std::uint64_t>(turn));
+        one.call.root = root;
+        one.bind(port, rank == root);
+        reduce(port, one.call);
+        require(one.right(rank == root), told(group, turn, rank, one));
+      }
+      // The same floats to each root.
+      for (int root = 0; root < ranks; ++root) {
+        Reduction one(Kind::float_sum, 300, rank, ranks, false, 7);
+        one.call.root = root;
+        one.bind(port, rank == root);
+        reduce(port, one.call);
+        if (rank == root)
+          sums[static_cast<std::size_t>(root)] =
+              Bytes(one.receive.data(), one.receive.data() + one.own.size());
+      }
+    });
+    for (const Bytes& sum : sums) EXPECT_EQ(sum, sums[0]);
+  }
+}
+
+TEST_P(OnMadeUpMachines, TakeNoMoreMemoryThanTheyMay) {
+  const Shape& shape = GetParam().shape;
+  for (const Operation operation : {Operation::broadcast, Operation::reduce, Operation::allreduce}) {
+    for (const char* const text :
+         {"hierarchical:group=nested", "hierarchical:group=nested:piece=1048576:pieces=4096"}) {
+      const AlgorithmSpec spec = family(operation).effective(family(operation).parse(text), shape);
+      EXPECT_LE(family(operation).footprint(spec, shape), std::size_t{16} << 20);
+      EXPECT_EQ(family(operation).effective(spec, shape).text(), spec.text());
+    }
+  }
+}
+
+TEST(Hierarchical, OperatorsThatDoNotCommuteNeedPartsInOrder) {
+  const Shape in_order = on(machine(2, 1, 2, 2, 1), {0, 1, 2, 4, 6, 7});
+  const Shape by_cache = on(machine(2, 1, 2, 2, 1), {0, 1, 4, 5, 2, 3});
+  for (const Operation operation : {Operation::reduce, Operation::allreduce}) {
+    CallFacts facts = facts_of(operation, Kind::affine, 1);
+    const auto fits = [&](const char* text, const Shape& shape) {
+      return family(operation).fits(family(operation).parse(text), shape, facts);
+    };
+    EXPECT_TRUE(fits("hierarchical:group=nested", in_order));
+    EXPECT_FALSE(fits("hierarchical:group=nested", by_cache));
+    EXPECT_TRUE(fits("hierarchical:group=l3", by_cache));
+    EXPECT_FALSE(fits("hierarchical:group=package", by_cache));
+    facts.commutative = true;
+    EXPECT_TRUE(fits("hierarchical:group=nested", by_cache));
+  }
+}
+
+TEST(Hierarchical, FootprintsOfAThousandRanksFit) {
+  for (const Shape& shape :
+       {Shape::unknown(1024), place_ranks(1024, machine(2, 4, 8, 8, 2), Placement::compact),
+        place_ranks(1000, machine(2, 4, 8, 8, 1), Placement::scatter)})
+    for (const Operation operation : {Operation::broadcast, Operation::reduce, Operation::allreduce}) {
+      const AlgorithmSpec spec =
+          family(operation).effective(family(operation).parse("hierarchical:group=nested"), shape);
+      EXPECT_LE(family(operation).footprint(spec, shape), std::size_t{64} << 20) << to_string(operation);
+    }
+}
+
+}  // namespace
+}  // namespace phicoll
