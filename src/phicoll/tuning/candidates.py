@@ -40,7 +40,7 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
     "broadcast": (
         ("ring", {"cell": (4 * KB, 16 * KB, 64 * KB), "cells": (32, 128)}),
         ("single-copy", {"piece": (64 * KB, 256 * KB)}),
-        ("hierarchical", {"group": ("cpu", "l3")}),
+        ("hierarchical", {"group": ("cpu", "l3", "nested")}),
         ("flat", {}),
         ("k-nomial", {"degree": (2, 3, 4)}),
         ("fibonacci", {}),
@@ -53,6 +53,7 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
     ),
     "reduce": (
         ("mailbox", {"cell": (4 * KB, 8 * KB, 32 * KB), "cells": (16, 256)}),
+        ("hierarchical", {"group": ("cpu", "nested")}),
         ("send-receive-tree", {"degree": (2, 4)}),
         ("local-store-tree", {"degree": (2, 3)}),
         ("piece-per-rank", {}),
@@ -62,7 +63,7 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
     "allreduce": (
         ("one-shot", {"cell": (2 * KB, 8 * KB), "cells": (8, 128)}),
         ("sliced", {"chunk": (16 * KB, 64 * KB, 256 * KB), "cells": (8, 32, 128)}),
-        ("hierarchical", {"group": ("cpu", "l3"), "piece": (16 * KB, 64 * KB)}),
+        ("hierarchical", {"group": ("cpu", "nested"), "piece": (16 * KB, 64 * KB)}),
         ("recursive-doubling", {}),
         ("rabenseifner", {}),
         ("flat-tree", {}),

@@ -27,7 +27,7 @@ std::string group_text(int ranks, int cpus) {
 
 bool groups_by_cpu(const AlgorithmSpec& spec) {
   for (const auto& value : spec.values)
-    if (value.first == "group" && value.second == "cpu") return true;
+    if (value.first == "group" && (value.second == "cpu" || value.second == "nested")) return true;
   return false;
 }
 

@@ -1,4 +1,9 @@
-// The rules behind `auto` for operations that move data.
+// The rules behind `auto` for operations that move data. Measured on processes of two CPUs that share an L3,
+// but those for ranks in several parts of a machine, which simulated machines of two packages gave
+// (docs/collectives.md).
+
+#include <algorithm>
+#include <vector>
 
 #include "phicoll/collectives/family.hpp"
 #include "phicoll/errors.hpp"
@@ -33,7 +38,34 @@ constexpr const char* single = "from here on the bytes cross between the CPUs on
 constexpr const char* sliced = "each rank combines a part, all take all parts";
 constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
 constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
+constexpr const char* by_levels = "operands are combined within each part of the machine before they cross";
 constexpr const char* ahead = "many cells, so that ranks that share a CPU are far ahead before they wait";
+
+/// Whether the ranks are known to be in several parts of the machine, each with an L3, a memory node or a
+/// package of its own and with ranks on two cores at least.
+bool in_several_parts(const Shape& shape) {
+  const std::vector<int> cores = shape.groups(Level::core);
+  for (const Level level : {Level::l3, Level::numa, Level::package}) {
+    const std::vector<int> parts = shape.groups(level);
+    std::vector<int> core_of;  // of the first rank of each part
+    std::vector<bool> has_two;
+    for (std::size_t r = 0; r < parts.size(); ++r) {
+      const auto part = static_cast<std::size_t>(parts[r]);
+      if (part == core_of.size()) {
+        core_of.push_back(cores[r]);
+        has_two.push_back(false);
+      }
+      if (cores[r] != core_of[part]) has_two[part] = true;
+    }
+    if (has_two.size() > 1 && std::find(has_two.begin(), has_two.end(), false) == has_two.end()) return true;
+  }
+  return false;
+}
+
+/// An operator may want its operands in an order that the parts of the machine do not keep.
+bool fits(const AlgorithmChoice& choice, const Shape& shape, const CallFacts& facts) {
+  return family(facts.operation).fits(choice.spec, shape, facts);
+}
 
 }  // namespace
 
@@ -55,6 +87,12 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
       if (sharing)
         return by_size(
             facts, {{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", "nobody but the root waits"}});
+      // With 4 to 32 ranks on two simulated packages 0.25 to 0.6 of the mailbox's time from 64 B on.
+      if (in_several_parts(shape)) {
+        AlgorithmChoice levels =
+            by_size(facts, {{0, "mailbox", "nobody but the root waits"}, {9, "hierarchical", by_levels}});
+        if (fits(levels, shape, facts)) return levels;
+      }
       return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
     case Operation::allreduce:
       if (shape.oversubscribed() && shape.size() <= 4)
@@ -67,7 +105,15 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
             facts, {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
                     {2 << 10, "hierarchical:group=cpu", "ranks that share a CPU go through one of them"},
                     {64 << 10, "sliced:chunk=262144:cells=8", sliced}});
-        if (family(facts.operation).fits(few.spec, shape, facts)) return few;
+        if (fits(few, shape, facts)) return few;
+      }
+      // On two simulated packages 0.4 to 0.9 of the time of both others up to 512 B with 8 ranks, less with
+      // 16 and 32; with 4 and 6 it loses at 8 B. At 1 KB it is even with the slices.
+      if (!sharing && shape.size() >= 8 && in_several_parts(shape)) {
+        AlgorithmChoice levels = by_size(facts, {{0, "hierarchical", by_levels},
+                                                 {1 << 10, "sliced:chunk=16384:cells=128", sliced},
+                                                 {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
+        if (fits(levels, shape, facts)) return levels;
       }
       if (pair)
         return by_size(facts, {{0, "one-shot", "one exchange"},
