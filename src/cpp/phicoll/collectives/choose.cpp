@@ -87,7 +87,7 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
       if (sharing)
         return by_size(
             facts, {{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", "nobody but the root waits"}});
-      // With 4 to 32 ranks on two simulated packages 0.25 to 0.6 of the mailbox's time from 64 B on.
+      // With 4 to 32 ranks on two simulated packages 0.2 to 0.6 of the mailbox's time from 64 B on.
       if (in_several_parts(shape)) {
         AlgorithmChoice levels =
             by_size(facts, {{0, "mailbox", "nobody but the root waits"}, {9, "hierarchical", by_levels}});
@@ -107,8 +107,8 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
                     {64 << 10, "sliced:chunk=262144:cells=8", sliced}});
         if (fits(few, shape, facts)) return few;
       }
-      // On two simulated packages 0.4 to 0.9 of the time of both others up to 512 B with 8 ranks, less with
-      // 16 and 32; with 4 and 6 it loses at 8 B. At 1 KB it is even with the slices.
+      // On two simulated packages 0.7 to 1.0 of the better one's time up to 512 B with 8 ranks, 0.6 to 0.8
+      // with 16, 0.4 to 0.5 with 32; with 4 and 6 it loses at 8 B. At 1 KB it is even with the slices.
       if (!sharing && shape.size() >= 8 && in_several_parts(shape)) {
         AlgorithmChoice levels = by_size(facts, {{0, "hierarchical", by_levels},
                                                  {1 << 10, "sliced:chunk=16384:cells=128", sliced},
