@@ -252,7 +252,8 @@ class ThreadedRun:
             self.interrupt()
             self.ended.wait(self.PATIENCE_S)
             raise
-        if self.failure is not None:
+        # A rank's own exception tells more than that the group was found broken in the end.
+        if self.failure is not None and not self.raised:
             raise self.failure
         error = first_cause(self.broken, self.raised)
         self.raised.clear()

@@ -182,7 +182,9 @@ std::shared_ptr<CommunicatorHandle> CommunicatorHandle::alone(std::size_t memory
 CommunicatorHandle::~CommunicatorHandle() {
   if (!own_) return;
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  if (state_->open) state_->dropped.push_back(std::move(own_));
+  if (!state_->open) return;
+  own_->abandon();
+  state_->dropped.push_back(std::move(own_));
 }
 
 Communicator& CommunicatorHandle::open() const {
@@ -366,21 +368,15 @@ void CommunicatorHandle::alltoallv(Address send, const Sizes& send_counts, const
 
 void CommunicatorHandle::select(const std::string& operation, const std::string& algorithm) {
   const Operation named = operation_named(operation);
-  call([&](Communicator& communicator) {
-    communicator.select(named, algorithm);
-  });
+  call([&](Communicator& communicator) { communicator.select(named, algorithm); });
 }
 
 py::tuple CommunicatorHandle::why(const std::string& operation, std::size_t bytes) {
   const CallFacts facts = parse_call_name(operation).facts(bytes);
-  if (facts.operation == Operation::barrier) {
-    const std::string spec =
-        call([](Communicator& communicator) { return communicator.barrier_spec().text(); });
-    return py::make_tuple(spec, open().barrier_reason());
-  }
   const AlgorithmChoice choice = call([&](Communicator& communicator) {
     AlgorithmChoice found = communicator.why(facts);
-    family(facts.operation).check_fit(found.spec, communicator.shape(), facts);
+    if (facts.operation != Operation::barrier)
+      family(facts.operation).check_fit(found.spec, communicator.shape(), facts);
     return found;
   });
   return py::make_tuple(choice.spec.text(), choice.why);

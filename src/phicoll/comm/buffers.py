@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from phicoll import _core
-from phicoll.comm.datatypes import Datatype, dtype_of, fixed_size
+from phicoll.comm.datatypes import Datatype, dtype_of, fixed_size, type_number
 from phicoll.errors import ArgumentError
 
 __all__ = ["IN_PLACE", "Blocks", "InPlace", "Message", "block", "blocks_of", "is_in_place", "refuse_overlap"]
@@ -56,6 +56,11 @@ class Message:
     def nbytes(self) -> int:
         return self.count * self.dtype.itemsize
 
+    @property
+    def type_number(self) -> int:
+        """By which ranks compare types; nothing has none."""
+        return type_number(self.dtype) if self.count else 0
+
     def deliver(self) -> None:
         """What was received, to where the caller wants it."""
         if self.copied is not None:
@@ -89,6 +94,15 @@ class Blocks:
         if not ends:
             return self.address, self.address
         return self.address + min(at for at, _ in ends), self.address + max(end for _, end in ends)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def type_number(self) -> int:
+        """By which ranks compare types; nothing has none."""
+        return type_number(self.dtype) if any(self.counts) else 0
 
     deliver = Message.deliver
 

@@ -19,7 +19,7 @@ from phicoll.comm.buffers import (
     is_in_place,
     refuse_overlap,
 )
-from phicoll.comm.datatypes import fixed_size, type_number
+from phicoll.comm.datatypes import fixed_size, layout
 from phicoll.comm.operators import OPERATORS, called, core_operator
 from phicoll.errors import ArgumentError, Error
 
@@ -205,7 +205,7 @@ class Comm:
         core = self._core
         with self._alone():
             message = block(buf, "buf", writable=core.rank != root)
-        core.broadcast(message.address, message.nbytes, root, algorithm or "", type_number(message.dtype))
+        core.broadcast(message.address, message.nbytes, root, algorithm or "", message.type_number)
         message.deliver()
 
     def _reduction(
@@ -393,7 +393,7 @@ class Comm:
         sendbuf:
             ``count`` elements; on the root it may be ``IN_PLACE``.
         recvbuf:
-            ``size`` blocks of as many bytes on the root; not looked at elsewhere.
+            ``size`` blocks of as many elements of the same type on the root; not looked at elsewhere.
         root:
             Who gets them.
         algorithm:
@@ -404,14 +404,14 @@ class Comm:
         if core.rank != root:
             with self._alone():
                 send = block(sendbuf, "sendbuf", writable=False)
-            core.gather(send.address, None, send.nbytes, root, algorithm or "", type_number(send.dtype))
+            core.gather(send.address, None, send.nbytes, root, algorithm or "", send.type_number)
             return
         with self._alone():
             receive = block(recvbuf, "recvbuf", writable=True, blocks=core.size)
             own = own_part(
                 sendbuf, receive, receive.nbytes, core.rank * receive.nbytes, span(receive, core.size)
             )
-        kind = type_number(receive.dtype)
+        kind = receive.type_number
         core.gather(address_of(own), receive.address, receive.nbytes, root, algorithm or "", kind)
         receive.deliver()
 
@@ -423,7 +423,8 @@ class Comm:
         sendbuf:
             ``size`` blocks of ``count`` elements on the root; not looked at elsewhere.
         recvbuf:
-            As many bytes as a block; on the root it may be ``IN_PLACE``: its own block stays where it is.
+            As many elements of the same type as a block; on the root it may be ``IN_PLACE``: its own block stays where
+            it is.
         root:
             Whose.
         algorithm:
@@ -434,7 +435,7 @@ class Comm:
         if core.rank != root:
             with self._alone():
                 receive = block(recvbuf, "recvbuf", writable=True)
-            kind = type_number(receive.dtype)
+            kind = receive.type_number
             core.scatter(None, receive.address, receive.nbytes, root, algorithm or "", kind)
             receive.deliver()
             return
@@ -450,9 +451,7 @@ class Comm:
                     own = None
                 else:
                     refuse_overlap(span(send, core.size), span(own))
-        core.scatter(
-            send.address, address_of(own), send.nbytes, root, algorithm or "", type_number(send.dtype)
-        )
+        core.scatter(send.address, address_of(own), send.nbytes, root, algorithm or "", send.type_number)
         if own is not None:
             own.deliver()
 
@@ -464,7 +463,7 @@ class Comm:
         sendbuf:
             ``count`` elements, or ``IN_PLACE``.
         recvbuf:
-            ``size`` blocks of as many bytes.
+            ``size`` blocks of as many elements of the same type.
         algorithm:
             What carries it out.
         """
@@ -474,7 +473,7 @@ class Comm:
             own = own_part(
                 sendbuf, receive, receive.nbytes, core.rank * receive.nbytes, span(receive, core.size)
             )
-        kind = type_number(receive.dtype)
+        kind = receive.type_number
         core.allgather(address_of(own), receive.address, receive.nbytes, algorithm or "", kind)
         receive.deliver()
 
@@ -486,7 +485,7 @@ class Comm:
         sendbuf:
             ``size`` blocks of ``count`` elements, or ``IN_PLACE``: ``recvbuf`` is sent, and replaced.
         recvbuf:
-            As many blocks of as many bytes.
+            As many blocks of as many elements of the same type.
         algorithm:
             What carries it out.
         """
@@ -500,7 +499,7 @@ class Comm:
                 same_type(receive, send)
                 same_bytes("sendbuf", send.nbytes, receive.nbytes)
                 refuse_overlap(span(send, size), span(receive, size))
-        kind = type_number(receive.dtype)
+        kind = receive.type_number
         core.alltoall(address_of(send), receive.address, receive.nbytes, algorithm or "", kind)
         receive.deliver()
 
@@ -527,7 +526,7 @@ class Comm:
             with self._alone():
                 send = block(sendbuf, "sendbuf", writable=False)
             none = [0] * core.size
-            kind = type_number(send.dtype)
+            kind = send.type_number
             core.gatherv(send.address, send.nbytes, None, none, none, root, algorithm or "", kind)
             return
         with self._alone():
@@ -542,7 +541,7 @@ class Comm:
             receive.displacements,
             root,
             algorithm or "",
-            type_number(receive.dtype),
+            receive.type_number,
         )
         receive.deliver()
 
@@ -566,7 +565,7 @@ class Comm:
         if core.rank != root:
             with self._alone():
                 receive = block(recvbuf, "recvbuf", writable=True)
-            kind = type_number(receive.dtype)
+            kind = receive.type_number
             core.scatterv(None, none, none, receive.address, receive.nbytes, root, algorithm or "", kind)
             receive.deliver()
             return
@@ -589,7 +588,7 @@ class Comm:
             send.counts[root],
             root,
             algorithm or "",
-            type_number(send.dtype),
+            send.type_number,
         )
         if own is not None:
             own.deliver()
@@ -618,7 +617,7 @@ class Comm:
             receive.counts,
             receive.displacements,
             algorithm or "",
-            type_number(receive.dtype),
+            receive.type_number,
         )
         receive.deliver()
 
@@ -630,7 +629,7 @@ class Comm:
         sendbuf:
             As ``recvbuf`` of :meth:`Gatherv`, or ``IN_PLACE``: ``recvbuf`` is sent, and replaced.
         recvbuf:
-            Likewise; block i has as many bytes as rank i sends here.
+            Likewise; block i has as many elements as rank i sends here, of the same type.
         algorithm:
             What carries it out.
         """
@@ -651,7 +650,7 @@ class Comm:
             receive.counts,
             receive.displacements,
             algorithm or "",
-            type_number(receive.dtype),
+            (send or receive).type_number or receive.type_number,
         )
         receive.deliver()
 
@@ -874,7 +873,9 @@ def span(message: Message, blocks: int = 1) -> tuple[int, int]:
 
 
 def same_type(receive: Message | Blocks, send: Message | Blocks) -> None:
-    if send.dtype is not receive.dtype and send.dtype != receive.dtype:
+    if send.dtype is receive.dtype or send.dtype == receive.dtype or not (send.nbytes and receive.nbytes):
+        return
+    if layout(send.dtype) != layout(receive.dtype):
         raise ArgumentError("recvbuf", f"elements of {receive.dtype}", f"those of sendbuf, {send.dtype}")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from phicoll import _core
 from phicoll.errors import ArgumentError
 
-__all__ = ["DATATYPES", "Datatype", "dtype_of", "type_name", "type_number"]
+__all__ = ["DATATYPES", "Datatype", "dtype_of", "layout", "type_name", "type_number"]
 
 
 class Datatype:
@@ -141,13 +141,24 @@ def fixed_size(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
     return dtype
 
 
+def layout(dtype: np.dtype[Any]) -> str:
+    """What lies where in an element, whatever its fields are called and in which order they are listed."""
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return f"{shape}{layout(base)}"
+    if dtype.fields is None:
+        return dtype.str
+    parts = sorted(f"{offset}:{layout(kind)}" for kind, offset, *_ in dtype.fields.values())
+    return f"{dtype.itemsize}{{{','.join(parts)}}}"
+
+
 def type_name(dtype: np.dtype[Any]) -> str | None:
     """The core's name of a type that reductions know; None for others."""
     if dtype.fields is None:
         return {"bool": "bool8"}.get(dtype.name, dtype.name) if dtype.isnative else None
     for name in ("FLOAT_INT", "DOUBLE_INT", "LONG_INT", "TWO_INT", "SHORT_INT"):
         known = DATATYPES[name].dtype
-        if dtype.itemsize == known.itemsize and list(dtype.fields.values()) == list(known.fields.values()):
+        if layout(dtype) == layout(known):
             return name.lower()
     return None
 
@@ -159,7 +170,7 @@ _numbers: dict[int, tuple[np.dtype[Any], int]] = {}
 def type_number(dtype: np.dtype[Any]) -> int:
     """The number by which the ranks of a call compare the types of what they move, from 1.
 
-    The core's types have numbers of their own; all others share those that are left, by a checksum.
+    The core's types have numbers of their own; all others share those that are left, by a checksum of their layout.
     """
     # By the dtype's identity, since its hash takes a microsecond; it is kept, so no other has its place.
     found = _numbers.get(id(dtype))
@@ -170,8 +181,7 @@ def type_number(dtype: np.dtype[Any]) -> int:
         number: int = _core.known_types[name]
     else:
         first = len(_core.known_types) + 1
-        text = repr(dtype.descr) if dtype.fields else dtype.str
-        number = first + zlib.crc32(text.encode()) % (_core.most_types + 1 - first)
+        number = first + zlib.crc32(layout(dtype).encode()) % (_core.most_types + 1 - first)
     if len(_numbers) >= MOST_NUMBERED:
         _numbers.clear()
     _numbers[id(dtype)] = dtype, number

@@ -46,8 +46,9 @@ struct Call {
   int root = 0;
   bool exclusive = false;
   bool vector = false;  ///< a vector version, also where the rank does not know the blocks
-  /// Of what all ranks must agree on in this call (operation, root, type, size), 16 bits. Ranks whose calls
-  /// do not fit never see each other's data: they wait until the group finds out why.
+  /// 16 bits of what all ranks must agree on (operation, root, type, size) in this call and in all before it.
+  /// Ranks whose calls have not fitted do not take each other's data: they wait until the group finds out
+  /// why.
   std::uint64_t tag = 0;
   Operator op;
   const Blocks* blocks = nullptr;

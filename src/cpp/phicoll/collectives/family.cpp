@@ -134,10 +134,8 @@ void Family::check_fit(const AlgorithmSpec& spec, const Shape& shape, const Call
 constexpr unsigned Family::name_bits;
 
 unsigned Family::number(const AlgorithmSpec& effective) const {
-  AlgorithmSpec alike = effective;
-  alike.has_wait = false;
   const auto place = static_cast<unsigned>(&named(effective.name) - entries_.data());
-  return (place + 1) | static_cast<unsigned>(text_hash(alike.text()) >> 58) << name_bits;
+  return (place + 1) | static_cast<unsigned>(text_hash(effective.text()) >> 58) << name_bits;
 }
 
 std::string Family::name_of(unsigned number) const {

@@ -49,7 +49,8 @@ class Family {
   void check_fit(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const;
   bool fits(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const;
   /// The algorithm and its parameters in 11 bits, for the signature of a call: its place in the registry,
-  /// from 1, in the lowest name_bits, and a hash of the parameters (how it waits is a rank's own).
+  /// from 1, in the lowest name_bits, and a hash of the parameters, `wait` among them: each value has an
+  /// instance of its own.
   unsigned number(const AlgorithmSpec& effective) const;
   static constexpr unsigned name_bits = 5;
   /// Whose number it is; "no algorithm" where it is nobody's.

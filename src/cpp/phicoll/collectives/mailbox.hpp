@@ -11,10 +11,10 @@
 // reader may change from message to message, but the next message is written only after the last reader's
 // word.
 //
-// In front of a message stands the call's tag and, where the caller says so, of how many bytes all messages
-// of the call from this sender to this reader are: a reader that expects another number, as ranks' own counts
-// may differ in gatherv, scatterv and alltoallv, sees it before it touches the message. So those send one
-// message at least, an empty one where there is nothing.
+// In front of a message stands the call's tag and, where the caller says so, of how many bytes and of which
+// type all messages of the call from this sender to this reader are: a reader that expects something else, as
+// ranks' own counts may differ in gatherv, scatterv and alltoallv, sees it before it touches the message. So
+// those send one message at least, an empty one where there is nothing.
 //
 // A message of at most 8 bytes may go through a slot instead of its cell, four of which share a line: `post`
 // and `take` instead of `open`, `send` and `await`. Number and tag are one word there. Sender and reader have
@@ -22,10 +22,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/call.hpp"
 #include "phicoll/collectives/cells.hpp"
+#include "phicoll/collectives/operators.hpp"
 #include "phicoll/collectives/values.hpp"
 #include "phicoll/collectives/words.hpp"
 #include "phicoll/memory/condition.hpp"
@@ -54,10 +57,17 @@ inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, st
 }
 
 constexpr unsigned tag_bits = 16;
-constexpr std::uint64_t tag_mask = (std::uint64_t{1} << tag_bits) - 1;
-/// The tag of a call's messages, of so many bytes together, from one rank to another.
+constexpr unsigned type_bits = 6;
+/// The tag of a call's messages, of so many bytes together, from one rank to another. Nothing has no type.
 inline std::uint64_t counted(const Call& call, std::size_t bytes) {
-  return call.tag | static_cast<std::uint64_t>(bytes) << tag_bits;
+  const std::uint64_t type = bytes != 0 ? call.op.id >> 8 : 0;
+  return call.tag | type << tag_bits | static_cast<std::uint64_t>(bytes) << (tag_bits + type_bits);
+}
+/// What it says, without the tag: "16 bytes of float64".
+inline std::string counted_in_words(std::uint64_t tag) {
+  const auto type = static_cast<unsigned>(tag >> tag_bits & ((1u << type_bits) - 1));
+  return std::to_string(tag >> (tag_bits + type_bits)) + " bytes" +
+         (type != 0 ? " of " + type_name(type) : "");
 }
 
 template <class Port>
@@ -129,8 +139,9 @@ class Mailbox {
  private:
   [[gnu::noinline, gnu::cold]] void unlike(Port& port, int from, CellHead& head, std::uint64_t theirs,
                                            std::uint64_t tag) {
-    if (((theirs ^ tag) & tag_mask) == 0)
-      port.differ(members_ == nullptr ? from : members_[from], theirs >> tag_bits, tag >> tag_bits);
+    if (((theirs ^ tag) & ((1u << tag_bits) - 1)) == 0)
+      port.differ(members_ == nullptr ? from : members_[from], counted_in_words(theirs),
+                  counted_in_words(tag));
     port.wait(head.tag, equal(tag));
   }
   // Rises with the calls, and within one with the message.

@@ -2,8 +2,8 @@
 
 // What must be the same on all ranks in one call of a collective, in 64 bits: the operation, the root, type
 // and operator, the size, the algorithm. Not what may differ: a rank's own counts in gatherv, scatterv and
-// alltoallv (what goes from one rank to another says its own length, see mailbox.hpp), where buffers lie, "in
-// place".
+// alltoallv, and its type there, where it may have nothing (what goes from one rank to another says its
+// length and type itself, see mailbox.hpp), where buffers lie, "in place".
 
 #include <cstddef>
 #include <cstdint>
@@ -33,9 +33,10 @@ class CallSignature {
     word |= static_cast<SignatureWord>(facts.vector) << 4;
     word |= static_cast<SignatureWord>(call.exclusive) << 5;
     if (rooted) word |= static_cast<SignatureWord>(call.root + 1) << 6;
+    if (!facts.known) return word;
     word |= static_cast<SignatureWord>(call.op.id >> 8) << 17;
     word |= static_cast<SignatureWord>(call.op.id & 0xfu) << 23;
-    if (facts.known) word |= (facts.vector ? counts_field(call, ranks) : size_field(facts.bytes)) << 38;
+    word |= (facts.vector ? counts_field(call, ranks) : size_field(facts.bytes)) << 38;
     return word;
   }
 
@@ -43,9 +44,9 @@ class CallSignature {
   static std::string in_words(SignatureWord word, SignatureWord other);
 
  private:
-  // 0: it need not agree; below 2^25 the bytes plus one. Above it is what the highest bits say: `rounded`, an
-  // exponent of 5 bits and 19 more, the number itself; or `hashed`, which is also that of all counts where
-  // each block has its own.
+  // 0: it need not agree; below 2^25 the bytes plus one. Above it is what the highest bits say: `inexact`
+  // alone, an exponent of 5 bits and 19 more, the number itself; or `hashed`, which is also that of all
+  // counts where each block has its own.
   static constexpr SignatureWord inexact = SignatureWord{1} << 25;
   static constexpr SignatureWord hashed = inexact | SignatureWord{1} << 24;
   static SignatureWord size_field(std::size_t bytes) {

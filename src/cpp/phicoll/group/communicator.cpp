@@ -80,7 +80,7 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
 Communicator::~Communicator() {
   collectives_.reset();
   barrier_.reset();
-  const bool unwinding = std::uncaught_exception();
+  const bool unwinding = std::uncaught_exception() || abandoned_;
   if (memory_.block != nullptr) {
     // The last one gives the memory back: the others do not look at it any more.
     if (memory_.control->leave(rank_, calls_, unwinding)) try {
@@ -151,11 +151,20 @@ void Communicator::select_barrier(const AlgorithmSpec& spec) {
   set_barrier(spec, nullptr);
 }
 
-void Communicator::begin_with_barrier() {
+AlgorithmChoice Communicator::first_barrier() const {
   check_environment();
   const EnvironmentChoice choice = environment_choice(Operation::barrier);
-  select_barrier(choice ? choice.spec : parse_barrier("auto"));
-  if (choice && choice.spec.name != "auto") reason_ = choice.why();
+  if (!choice) return automatic_barrier(shape_, region_.bytes());
+  if (choice.spec.name != "auto") return {choice.spec, choice.why()};
+  AlgorithmChoice automatic = automatic_barrier(shape_, region_.bytes());
+  automatic.spec.wait_as(choice.spec);
+  return automatic;
+}
+
+void Communicator::begin_with_barrier() {
+  AlgorithmChoice choice = first_barrier();
+  select_barrier(choice.spec);
+  reason_ = std::move(choice.why);
 }
 
 void Communicator::select_barrier_at(const AlgorithmSpec& spec, std::size_t place) {

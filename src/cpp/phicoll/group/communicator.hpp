@@ -205,6 +205,10 @@ class alignas(arch::stride_bytes) Communicator {
   unsigned char* region() const { return memory_.region; }
   Control& control() { return *memory_.control; }
 
+  /// When it ends, this rank's calls are not compared with the others': the program has lost it, by an
+  /// exception perhaps, and not ended it.
+  void abandon() { abandoned_ = true; }
+
   /// Collective calls that this rank has begun.
   std::uint64_t calls() const { return calls_.begun(); }
 
@@ -232,6 +236,7 @@ class alignas(arch::stride_bytes) Communicator {
   void sync();
   std::size_t default_region(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes);
+  AlgorithmChoice first_barrier() const;
   void begin_with_barrier();
   void set_barrier(const AlgorithmSpec& spec, const std::size_t* place);
   void make_room(std::size_t bytes);
@@ -259,6 +264,7 @@ class alignas(arch::stride_bytes) Communicator {
   std::vector<bool> reserved_;  // pages of the region
   HandOver hand_over_;
   Heap heap_;
+  bool abandoned_ = false;
 };
 
 }  // namespace phicoll

@@ -33,7 +33,13 @@ void Communicator::select(Operation operation, const std::string& spec) {
 }
 
 AlgorithmChoice Communicator::why(const CallFacts& facts) {
-  if (facts.operation == Operation::barrier) return {barrier_spec(), barrier_reason()};
+  if (facts.operation == Operation::barrier) {
+    // What is there, or would be: this is no collective call, and makes nothing.
+    if (barrier_) return {barrier_->spec(), reason_};
+    AlgorithmChoice choice = first_barrier();
+    choice.spec = effective_barrier(choice.spec, shape_);
+    return choice;
+  }
   return collectives().why(facts);
 }
 

@@ -30,10 +30,18 @@ void CallBoard::set_describe(Describe describe) {
 bool CallBoard::read(int rank, std::uint64_t call, CallNote* note) const {
   const Entry& entry = calls_of(rank).last[call % remembered];
   const std::uint64_t noted = entry.call.atomic().load(std::memory_order_acquire);
-  if (number(noted) != call) return false;
+  if (number(noted) != number(call)) return false;
   // Acquire: where this is already the next call's signature, the number is seen to have changed.
   *note = CallNote{entry.signature.atomic().load(std::memory_order_acquire), tag(noted)};
-  return number(entry.call.atomic().load(std::memory_order_relaxed)) == call;
+  return entry.call.atomic().load(std::memory_order_relaxed) << 1 == noted << 1;  // done or not
+}
+
+std::uint64_t CallBoard::inside(int rank) const {
+  for (const Entry& entry : calls_of(rank).last) {
+    const std::uint64_t noted = entry.call.atomic().load(std::memory_order_relaxed);
+    if (noted != 0 && inside(rank, number(noted))) return number(noted);
+  }
+  return 0;
 }
 
 bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const CallHistory* history) const {
@@ -70,9 +78,19 @@ bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const Ca
     if (read(r, call, &theirs)) {
       alike += theirs == own ? 1 : 0;
       like_other += theirs == of_other ? 1 : 0;
-    } else if (number(calls_of(r).last[call % remembered].call.atomic().load(std::memory_order_relaxed)) >
-               call) {
-      ++alike;  // has gone on, like this rank; who waits in the call has not
+      continue;
+    }
+    // Gone on, perhaps: with the calls of this rank, or with others, as the tags of a later call tell. Where
+    // both have gone on and none of these is known any more, the two did not wait for each other.
+    for (unsigned slot = 0; slot < remembered; ++slot) {
+      const std::uint64_t later =
+          number(calls_of(r).last[slot].call.atomic().load(std::memory_order_relaxed));
+      CallNote mine{0, 0};
+      if (later <= call || !read(r, later, &theirs)) continue;
+      const bool known = own_of(later, &mine);
+      if (!known && (history == nullptr || history->begun() <= call)) continue;
+      ++(!known || mine.tag == theirs.tag ? alike : like_other);
+      break;
     }
   }
   // Most ranks are right; of two the lower one is.

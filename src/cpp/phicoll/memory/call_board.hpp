@@ -45,7 +45,7 @@ class CallBoard {
     // is not the old call's any more, and one that sees the new number sees the new signature.
     entry.call.atomic().store(0, std::memory_order_relaxed);
     entry.signature.atomic().store(note.signature, std::memory_order_release);
-    entry.call.atomic().store(call | note.tag << number_bits, std::memory_order_release);
+    entry.call.atomic().store(number(call) | note.tag << number_bits, std::memory_order_release);
     return entry.call;
   }
   /// `rank` is through with its call number `call`, which it has noted: it touches no other rank's memory any
@@ -63,12 +63,15 @@ class CallBoard {
   bool inside(int rank, std::uint64_t call) const {
     const Entry& entry = calls_of(rank).last[call % remembered];
     const std::uint64_t noted = entry.call.atomic().load(std::memory_order_acquire);
-    return number(noted) == call && (noted & is_done) == 0 &&
+    return number(noted) == number(call) && (noted & is_done) == 0 &&
            entry.signature.atomic().load(std::memory_order_relaxed) != 0;
   }
+  /// The number of the call that `rank` is in, if it is one that was noted; else 0.
+  std::uint64_t inside(int rank) const;
   /// Notes the call as a barrier unless it was noted already.
   void note_barrier(int rank, std::uint64_t call, std::uint64_t tag) {
-    if (number(calls_of(rank).last[call % remembered].call.atomic().load(std::memory_order_relaxed)) != call)
+    if (number(calls_of(rank).last[call % remembered].call.atomic().load(std::memory_order_relaxed)) !=
+        number(call))
       note(rank, call, CallNote{0, tag});
   }
   /// Compares what `rank` has noted, and what its `history` holds, with what all others have noted: the
@@ -83,7 +86,8 @@ class CallBoard {
 
  private:
   static constexpr std::uint64_t is_done = std::uint64_t{1} << 63;
-  // A century of calls, one each 20 ns.
+  // Numbers begin again after a month of calls of 20 ns; of a history that is longer than that only the last
+  // calls on the boards are compared.
   static constexpr unsigned number_bits = 47;
   static std::uint64_t number(std::uint64_t call) { return call & ((std::uint64_t{1} << number_bits) - 1); }
   static std::uint64_t tag(std::uint64_t call) { return (call & ~is_done) >> number_bits; }

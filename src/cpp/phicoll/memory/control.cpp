@@ -98,7 +98,7 @@ void Control::compare_calls_of_all(int rank, const CallHistory& calls) {
     if (odd == 0 && !alike(0, r)) odd = r;
   }
   if (odd == 0) return;
-  root().at_odds_ = 1;
+  root().at_odds_.atomic().store(1u, std::memory_order_relaxed);
   CallMismatch mismatch;
   if (board() != nullptr && board()->find_mismatch(rank, ranks_, &mismatch, &calls))
     return break_by(mismatch);
@@ -107,12 +107,16 @@ void Control::compare_calls_of_all(int rank, const CallHistory& calls) {
   for (int r = 0; r < ranks_; ++r) like_first += alike(0, r) ? 1 : 0;
   const int wrong = 2 * like_first < ranks_ ? 0 : odd;
   const int other = wrong == 0 ? odd : 0;
-  const auto calls_of = [&](int r) { return std::to_string(after(r) / 2 - 1); };
   const bool as_many = after(wrong) == after(other);
-  const std::string reason = "left after " + calls_of(wrong) + " collective calls" +
-                             (as_many ? " that were not those of rank " : ", rank ") +
-                             std::to_string(root_rank(other)) + (as_many ? "" : " after " + calls_of(other));
+  const std::string reason =
+      left_after(after(wrong) / 2 - 1) + (as_many ? " that were not those of rank " : ", rank ") +
+      std::to_string(root_rank(other)) + (as_many ? "" : " after " + std::to_string(after(other) / 2 - 1));
   break_group(wrong, reason.c_str());
+}
+
+std::string Control::left_after(std::uint64_t calls) const {
+  return std::string("left ") + (is_root() ? "" : "a sub-communicator ") + "after " + std::to_string(calls) +
+         " collective calls";
 }
 
 void Control::check_left(std::uint64_t call, bool waited_long) {
@@ -122,9 +126,7 @@ void Control::check_left(std::uint64_t call, bool waited_long) {
     const bool unwinding = (word & 1) != 0;
     const std::uint64_t left = word / 2;
     if (left == 0 || left - 1 >= call || (unwinding && !waited_long)) continue;
-    const std::string reason = "left " + std::string(is_root() ? "" : "a sub-communicator ") + "after " +
-                               std::to_string(left - 1) + " collective calls while others wait in call " +
-                               std::to_string(call);
+    const std::string reason = left_after(left - 1) + " while others wait in call " + std::to_string(call);
     break_group(r, reason.c_str());
     return;
   }

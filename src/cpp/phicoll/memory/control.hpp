@@ -108,7 +108,7 @@ class alignas(arch::stride_bytes) Control {
   bool leave(int rank, const CallHistory& calls, bool unwinding = false);
   /// Whether the group, or a part of it, was found to have made different calls when its last rank left: no
   /// rank has raised that.
-  bool ended_at_odds() const { return root().at_odds_ != 0; }
+  bool ended_at_odds() const { return root().at_odds_.atomic().load(std::memory_order_relaxed) != 0; }
   /// Whether only one rank is left, which asks.
   bool others_have_left() const {
     return ranks_ > 1 &&
@@ -134,6 +134,7 @@ class alignas(arch::stride_bytes) Control {
   void wake_everyone();
 
  private:
+  std::string left_after(std::uint64_t calls) const;
   void break_by(const CallMismatch& mismatch);
   void compare_calls_of_all(int rank, const CallHistory& calls);
 
@@ -142,8 +143,8 @@ class alignas(arch::stride_bytes) Control {
   Word<std::uint32_t> broken_;  // 0 whole, 1 the cause is being written, 2 broken
   std::int32_t broken_rank_;
   std::int32_t timed_out_;
-  std::int32_t at_odds_;
-  char broken_reason_[224];
+  Word<std::uint32_t> at_odds_;
+  char broken_reason_[480];
   std::int32_t ranks_;
   std::int32_t shared_;
   std::int32_t crowded_;

@@ -258,10 +258,12 @@ void NativePort::cross_copy(Data own, const Exposed& peer, std::size_t offset, s
   control_->check_broken(rank_);
 }
 
-void NativePort::differ(int from, std::uint64_t sent, std::uint64_t expected) const {
-  const std::string reason = "sends " + std::to_string(sent) + " bytes to rank " +
-                             std::to_string(control_->root_rank(rank_)) + ", which expects " +
-                             std::to_string(expected) + " of it in call " + std::to_string(calls_->begun());
+void NativePort::differ(int from, const std::string& sent, const std::string& expected) const {
+  const CallBoard* const board = control_->board();
+  const std::uint64_t call = board != nullptr ? board->inside(rank_) : 0;
+  const std::string reason = "sends " + sent + " to rank " + std::to_string(control_->root_rank(rank_)) +
+                             ", which expects " + expected + " of it" +
+                             (call != 0 ? " in call " + std::to_string(call) : "");
   control_->break_group(from, reason.c_str());
   control_->check_broken(rank_);
   throw Error(reason);  // never: the group is broken

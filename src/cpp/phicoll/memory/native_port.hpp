@@ -41,13 +41,14 @@
 //   direct(exposed), view(exposed, offset)   whether loads and stores reach it, and then where it is
 //   fetch(to, exposed, offset, bytes)        reads a peer's data, whichever way it is reached
 //   put(exposed, offset, from, bytes)        writes it
-//   differ(from, sent, expected)             a rank sends another number of bytes than this one expects of
-//                                            it: does not return
+//   differ(from, sent, expected)             a rank sends something else than this one expects of it, both
+//                                            in words: does not return
 //   software(what)                           the instructions around a transfer, for machines that do not
 //                                            execute them (a simulated one); natively nothing
 // What a rank wrote before it signals is visible to whoever returns from a wait that the signal satisfied.
 
 #include <cstdint>
+#include <string>
 
 #include "phicoll/arch/line_words.hpp"
 #include "phicoll/arch/streaming.hpp"
@@ -273,7 +274,7 @@ class NativePort {
   }
 
   /// Breaks the group.
-  [[noreturn, gnu::cold]] void differ(int from, std::uint64_t sent, std::uint64_t expected) const;
+  [[noreturn, gnu::cold]] void differ(int from, const std::string& sent, const std::string& expected) const;
 
   /// True when every byte that `mask` selects equals `value`; acquire. The whole line in a few vector
   /// compares.

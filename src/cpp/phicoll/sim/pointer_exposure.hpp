@@ -30,9 +30,9 @@ class PointerExposure {
   void put(const Exposed& to, std::size_t offset, Data from, std::size_t bytes) const {
     port().move(view(to, offset), from, bytes);
   }
-  [[noreturn, gnu::cold]] void differ(int from, std::uint64_t sent, std::uint64_t expected) const {
-    throw Error("rank " + std::to_string(from) + " sends " + std::to_string(sent) + " bytes to rank " +
-                std::to_string(port().rank()) + ", which expects " + std::to_string(expected));
+  [[noreturn, gnu::cold]] void differ(int from, const std::string& sent, const std::string& expected) const {
+    throw Error("rank " + std::to_string(from) + " sends " + sent + " to rank " +
+                std::to_string(port().rank()) + ", which expects " + expected);
   }
 
  private:

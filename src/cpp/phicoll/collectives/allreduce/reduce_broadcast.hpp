@@ -85,6 +85,7 @@ struct ReduceBroadcast : DataAlgorithm {
       Call down;
       down.receive = call.receive;
       down.count = call.bytes();
+      down.tag = call.tag;
       ring_(port, down);
     }
 
