@@ -39,6 +39,10 @@ const char* const ordered_specs[] = {
     "model-tree:into=common:piece=256",
     "model-tree:into=common",
     "mailbox",
+    "sliced",
+    "sliced:chunk=1024:cells=4",
+    "sliced:chunk=1032:cells=5",
+    "sliced:chunk=1100:cells=6",
     "hierarchical",
     "hierarchical:piece=256:pieces=2",
 };

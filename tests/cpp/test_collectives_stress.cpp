@@ -21,6 +21,7 @@
 #include "phicoll/collectives/gather/registry.hpp"
 #include "phicoll/collectives/make.hpp"
 #include "phicoll/collectives/reduce/mailbox.hpp"
+#include "phicoll/collectives/reduce/sliced.hpp"
 #include "phicoll/collectives/reduce_scatter/one_shot.hpp"
 #include "phicoll/collectives/scan/one_shot.hpp"
 #include "phicoll/collectives/scatter/registry.hpp"
@@ -71,7 +72,7 @@ std::unique_ptr<AnyCollective<DelayPort>> make(Operation operation, const Algori
     case Operation::broadcast:
       return make_data<DelayPort>(AlgorithmList<RingBroadcast, SingleCopyBroadcast>{}, spec, setup);
     case Operation::reduce:
-      return make_data<DelayPort>(AlgorithmList<MailboxReduce>{}, spec, setup);
+      return make_data<DelayPort>(AlgorithmList<MailboxReduce, SlicedReduce>{}, spec, setup);
     case Operation::allreduce:
       return make_data<DelayPort>(AlgorithmList<OneShotAllreduce, SlicedAllreduce>{}, spec, setup);
     case Operation::gather:
@@ -265,6 +266,8 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, Delayed,
                                            Subject{Operation::broadcast, "single-copy:piece=4096"},
                                            Subject{Operation::reduce, "mailbox:cell=256:cells=2"},
                                            Subject{Operation::reduce, "mailbox:cell=256:cells=3"},
+                                           Subject{Operation::reduce, "sliced:chunk=1024:cells=4"},
+                                           Subject{Operation::reduce, "sliced:chunk=1024:cells=6"},
                                            Subject{Operation::allreduce, "one-shot:cell=256:cells=2"},
                                            Subject{Operation::allreduce, "one-shot:cell=256:cells=3"},
                                            Subject{Operation::allreduce, "sliced:chunk=1024:cells=4"},

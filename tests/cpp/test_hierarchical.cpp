@@ -314,7 +314,8 @@ TEST(Hierarchical, AutoTakesThemWhereRanksAreInSeveralPartsOfTheMachine) {
   const Shape packages = place_ranks(16, machine(2, 1, 1, 8, 1), Placement::compact);
   EXPECT_EQ(reduce_of(packages, 8), "mailbox");
   EXPECT_EQ(reduce_of(packages, 9), "hierarchical");
-  EXPECT_EQ(reduce_of(packages, 16 << 20), "hierarchical");
+  EXPECT_EQ(reduce_of(packages, (1 << 20) - 1), "hierarchical");
+  EXPECT_EQ(reduce_of(packages, 1 << 20), "sliced");
   EXPECT_EQ(allreduce_of(packages, 8), "hierarchical");
   EXPECT_EQ(allreduce_of(packages, 1023), "hierarchical");
   EXPECT_EQ(allreduce_of(packages, 1024), "sliced");
@@ -326,7 +327,9 @@ TEST(Hierarchical, AutoTakesThemWhereRanksAreInSeveralPartsOfTheMachine) {
 
   for (const Shape& caches : {place_ranks(16, machine(1, 1, 4, 4, 1), Placement::compact),
                               on(machine(1, 2, 1, 4, 2), {0, 2, 8, 10})})
-    EXPECT_EQ(reduce_of(caches, 512), "hierarchical");
+    EXPECT_EQ(reduce_of(caches, 4096), "hierarchical");
+  // Too few for slices.
+  EXPECT_EQ(reduce_of(on(machine(2, 1, 1, 8, 1), {0, 1, 2, 3, 8, 9, 10, 11}), 16 << 20), "hierarchical");
   // Too few for the exchange to be dear.
   EXPECT_EQ(allreduce_of(on(machine(2, 1, 1, 8, 1), {0, 1, 8, 9}), 8), "one-shot");
 
@@ -334,6 +337,7 @@ TEST(Hierarchical, AutoTakesThemWhereRanksAreInSeveralPartsOfTheMachine) {
   EXPECT_EQ(allreduce_of(in_turn, 512), "hierarchical");
   EXPECT_EQ(allreduce_of(in_turn, 512, false), "one-shot");
   EXPECT_EQ(reduce_of(in_turn, 512, false), "mailbox");
+  EXPECT_EQ(reduce_of(in_turn, 8192, false), "sliced");
 
   const std::vector<Shape> together = {
       place_ranks(16, machine(1, 1, 1, 16, 1), Placement::compact),   // one L3
@@ -342,12 +346,18 @@ TEST(Hierarchical, AutoTakesThemWhereRanksAreInSeveralPartsOfTheMachine) {
       on(machine(2, 1, 1, 8, 2), {0, 1, 16, 17}),                     // a core in each
       Shape::unknown(16)};
   for (const Shape& shape : together) {
-    EXPECT_EQ(reduce_of(shape, 512), "mailbox");
+    const std::size_t from = shape.size() < 8 ? SIZE_MAX : shape.size() < 16 ? 8192 : 4096;
+    EXPECT_EQ(reduce_of(shape, from - 1), "mailbox");
+    EXPECT_EQ(reduce_of(shape, from), from == SIZE_MAX ? "mailbox" : "sliced");
     EXPECT_EQ(allreduce_of(shape, 512), "one-shot");
     EXPECT_EQ(allreduce_of(shape, 1024), "one-shot");
   }
   // Who shares a CPU keeps its rules.
-  EXPECT_EQ(reduce_of(place_ranks(8, machine(2, 1, 1, 2, 1), Placement::compact), 512), "mailbox");
+  for (const std::size_t bytes : {512, 65536})
+    EXPECT_EQ(reduce_of(place_ranks(8, machine(2, 1, 1, 2, 1), Placement::compact), bytes), "mailbox");
+  // So do fewer than eight ranks.
+  for (const int ranks : {2, 4, 7})
+    EXPECT_EQ(reduce_of(place_ranks(ranks, machine(1, 1, 1, 8, 1), Placement::compact), 65536), "mailbox");
 }
 
 TEST(Hierarchical, FootprintsOfAThousandRanksFit) {

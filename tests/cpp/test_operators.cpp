@@ -438,7 +438,8 @@ TEST(Operators, AUserOperatorIsTakenAsItIs) {
   EXPECT_FALSE(op.commutative);
   EXPECT_FALSE(op.associative);
   EXPECT_EQ(operator_name(op), "user-defined");
-  const Operator typed = user_operator(op.element_bytes, true, op.kernel, nullptr, type_number(Type::float64));
+  const Operator typed =
+      user_operator(op.element_bytes, true, op.kernel, nullptr, type_number(Type::float64));
   EXPECT_EQ(operator_name(typed), "user-defined on float64");
   EXPECT_NE(typed.id, op.id);
   EXPECT_THROW(user_operator(8, true, op.kernel, nullptr, most_types + 1), ArgumentError);

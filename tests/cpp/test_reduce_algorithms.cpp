@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "phicoll/collectives/level_tree.hpp"
@@ -230,6 +232,40 @@ TEST(Reduce, AllFitIntoTheDefaultRegionAt1024Ranks) {
   const Family& reduces = family(Operation::reduce);
   for (const AlgorithmInfo& info : reduces.algorithms())
     EXPECT_LE(reduces.footprint(reduces.parse(info.name), shape), std::size_t{64} << 20) << info.name;
+}
+
+// Elements larger than a line, of which a chunk holds four: fewer than there are ranks.
+TEST(Reduce, SlicesOfTheLargestElementsKeepTheOrder) {
+  using Large = std::array<Affine, max_element_bytes / sizeof(Affine)>;
+  const auto compose_all = [](void*, void* to, const void* left, const void* right, std::size_t count) {
+    compose(nullptr, to, left, right, count * std::tuple_size<Large>::value);
+  };
+  const Operator op = user_operator(sizeof(Large), false, compose_all, nullptr);
+  const AlgorithmSpec spec = family(Operation::reduce).parse("sliced:chunk=1024:cells=4");
+  ThreadGroup group(6);
+  group.run([&](Communicator& comm) {
+    for (const std::size_t count : {1, 3, 4, 5, 9, 41})
+      for (int root = 0; root < comm.size(); ++root) {
+        const auto element = [&](int rank, std::size_t i) {
+          Large large;
+          for (std::size_t k = 0; k < large.size(); ++k) large[k] = operand(rank, i * large.size() + k, root);
+          return large;
+        };
+        std::vector<Large> data(count);
+        for (std::size_t i = 0; i < count; ++i) data[i] = element(comm.rank(), i);
+        const bool is_root = comm.rank() == root;
+        comm.reduce(is_root ? nullptr : data.data(), is_root ? data.data() : nullptr, count, op, root, &spec);
+        for (std::size_t i = 0; is_root && i < count; ++i) {
+          Large expected = element(0, i);
+          for (int r = 1; r < comm.size(); ++r) {
+            const Large right = element(r, i);
+            compose_all(nullptr, expected.data(), expected.data(), right.data(), 1);
+          }
+          if (std::memcmp(expected.data(), data[i].data(), sizeof(Large)) != 0)
+            throw Error("element " + std::to_string(i) + " of " + std::to_string(count));
+        }
+      }
+  });
 }
 
 // Calls of several algorithms in turn, on instances that live on; also with ranks enough for trees of three

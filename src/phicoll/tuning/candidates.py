@@ -53,6 +53,7 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
     ),
     "reduce": (
         ("mailbox", {"cell": (4 * KB, 8 * KB, 32 * KB), "cells": (16, 256)}),
+        ("sliced", {"chunk": (16 * KB, 64 * KB, 256 * KB), "cells": (8, 32, 128)}),
         ("hierarchical", {"group": ("cpu", "nested")}),
         ("send-receive-tree", {"degree": (2, 4)}),
         ("local-store-tree", {"degree": (2, 3)}),

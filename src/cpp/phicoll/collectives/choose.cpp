@@ -1,6 +1,6 @@
 // The rules behind `auto` for operations that move data. Measured on processes of two CPUs that share an L3,
-// but those for ranks in several parts of a machine, which simulated machines of two packages gave
-// (docs/collectives.md).
+// but those for ranks in several parts of a machine, and that for large reductions of eight ranks or more
+// with CPUs of their own, which simulated machines gave (docs/collectives.md).
 
 #include <algorithm>
 #include <vector>
@@ -36,6 +36,7 @@ AlgorithmChoice by_size(const CallFacts& facts, std::initializer_list<Rule> rule
 
 constexpr const char* single = "from here on the bytes cross between the CPUs only once that way";
 constexpr const char* sliced = "each rank combines a part, all take all parts";
+constexpr const char* root_takes = "each rank combines a part, the root takes all parts";
 constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
 constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
 constexpr const char* by_levels = "operands are combined within each part of the machine before they cross";
@@ -87,12 +88,23 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
       if (sharing)
         return by_size(
             facts, {{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", "nobody but the root waits"}});
-      // With 4 to 32 ranks on two simulated packages 0.2 to 0.6 of the mailbox's time from 64 B on.
+      // With 4 to 32 ranks on two simulated packages 0.2 to 0.6 of the mailbox's time from 64 B on. The
+      // slices take 0.4 of its own with 16 and 32 ranks at 1 MB.
       if (in_several_parts(shape)) {
-        AlgorithmChoice levels =
-            by_size(facts, {{0, "mailbox", "nobody but the root waits"}, {9, "hierarchical", by_levels}});
-        if (fits(levels, shape, facts)) return levels;
+        const Rule few = {0, "mailbox", "nobody but the root waits"};
+        const Rule levels = {9, "hierarchical", by_levels};
+        AlgorithmChoice choice = shape.size() < 16
+                                     ? by_size(facts, {few, levels})
+                                     : by_size(facts, {few, levels, {1 << 20, "sliced", root_takes}});
+        if (fits(choice, shape, facts)) return choice;
       }
+      // Simulated: on packages of 8 to 16 cores and a Xeon Phi 0.1 to 0.4 of the mailbox's time. Between two
+      // ranks, which is all that could be measured, slices take up to 2.7 times as long beside the mailbox as
+      // in a simulation, so what gains less than that is left alone: four ranks, and smaller messages.
+      if (shape.size() >= 8)
+        return by_size(facts, {{0, "mailbox", "nobody but the root waits"},
+                               {std::size_t{shape.size() < 16 ? 8u : 4u} << 10,
+                                "sliced:chunk=16384:cells=128", root_takes}});
       return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
     case Operation::allreduce:
       if (shape.oversubscribed() && shape.size() <= 4)

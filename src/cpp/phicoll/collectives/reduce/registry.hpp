@@ -9,12 +9,13 @@
 #include "phicoll/collectives/reduce/paper_002.hpp"
 #include "phicoll/collectives/reduce/piece_per_rank.hpp"
 #include "phicoll/collectives/reduce/send_receive_tree.hpp"
+#include "phicoll/collectives/reduce/sliced.hpp"
 #include "phicoll/collectives/reduce/tree_reconstructed.hpp"
 
 namespace phicoll {
 
 using ReduceList =
     AlgorithmList<LocalStoreTreeReduce, PiecePerRankReduce, SendReceiveTreeReduce, ModelTreeReduce,
-                  TreeReconstructedReduce, Paper002Reduce, MailboxReduce, HierarchicalReduce>;
+                  TreeReconstructedReduce, Paper002Reduce, MailboxReduce, SlicedReduce, HierarchicalReduce>;
 
 }  // namespace phicoll
