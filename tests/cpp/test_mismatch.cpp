@@ -340,6 +340,9 @@ TEST(Mismatch, OfTypesOfTheSameSize) {
 
 // Three roots at once: the two that go on are not of one opinion.
 TEST(Mismatch, OfARootThatNobodyElseTakesForOne) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two roots write into the same cells, which is what is wrong with this program";
+#endif
   for (int run = 0; run < 5; ++run)
     expect_mismatch(3, 2,
                     [](Communicator& all) {
@@ -381,6 +384,9 @@ TEST(Mismatch, OfTypesBetweenSenderAndReceiver) {
 }
 
 TEST(Mismatch, OfAlgorithms) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two algorithms lie in the same memory, which is what is wrong with this program";
+#endif
   for (const bool selected : {false, true})
     for (const char* other : {"binomial", "ring:cells=16"})
       expect_mismatch(3, 2,

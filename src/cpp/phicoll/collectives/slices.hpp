@@ -13,6 +13,7 @@
 
 #include "phicoll/collectives/call.hpp"
 #include "phicoll/collectives/cells.hpp"
+#include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/peer_order.hpp"
 
 namespace phicoll {
@@ -20,18 +21,23 @@ namespace phicoll {
 struct SliceParameters {
   int chunk = 65536;
   int cells = 32;
+};
+
+/// What the algorithms have in common.
+struct SlicedAlgorithm : DataAlgorithm {
+  using Parameters = SliceParameters;
 
   template <class Visitor>
-  static void describe(Visitor& visitor, SliceParameters& p) {
+  static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("chunk", p.chunk, 1024, 1 << 22, "bytes of a chunk of the message");
     visitor.integer("cells", p.cells, 4, 4096, "cells of a rank, used in turn: two a chunk");
   }
-  static void limit(SliceParameters& p, const Shape& shape) {
+  static void limit(Parameters& p, const Shape& shape) {
     p.cells = std::max(
         4, cells_within(shape.size(), shape.size(), p.cells / 2 * 2, static_cast<std::size_t>(p.chunk)));
     while (p.chunk > 1024 && footprint(p, shape) > rings_most) p.chunk /= 2;
   }
-  static std::size_t footprint(const SliceParameters& p, const Shape& shape) {
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
     return cells_footprint(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.chunk));
   }
 };

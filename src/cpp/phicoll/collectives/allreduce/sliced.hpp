@@ -14,26 +14,14 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/slices.hpp"
 
 namespace phicoll {
 
-struct SlicedAllreduce : DataAlgorithm {
-  using Parameters = SliceParameters;
-
+struct SlicedAllreduce : SlicedAlgorithm {
   static AlgorithmFacts facts() {
     return {"sliced", Origin::phicoll, "phicoll",
             "each rank combines one slice of all operands, all take all slices; in chunks"};
-  }
-
-  template <class Visitor>
-  static void describe(Visitor& visitor, Parameters& p) {
-    Parameters::describe(visitor, p);
-  }
-  static void limit(Parameters& p, const Shape& shape) { Parameters::limit(p, shape); }
-  static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    return Parameters::footprint(p, shape);
   }
 
   template <class Port>
