@@ -156,9 +156,9 @@ def type_name(dtype: np.dtype[Any]) -> str | None:
     """The core's name of a type that reductions know; None for others."""
     if dtype.fields is None:
         return {"bool": "bool8"}.get(dtype.name, dtype.name) if dtype.isnative else None
+    own = layout(dtype)
     for name in ("FLOAT_INT", "DOUBLE_INT", "LONG_INT", "TWO_INT", "SHORT_INT"):
-        known = DATATYPES[name].dtype
-        if layout(dtype) == layout(known):
+        if layout(DATATYPES[name].dtype) == own:
             return name.lower()
     return None
 

@@ -22,6 +22,14 @@ SenseReversing::Parameters sync_parameters() {
   return p;
 }
 
+/// What was asked for, `auto` resolved; the rules' reason if it was `auto`.
+AlgorithmChoice resolved(const AlgorithmSpec& asked, const Shape& shape, std::size_t region_bytes) {
+  if (asked.name != "auto") return {asked, std::string()};
+  AlgorithmChoice choice = automatic_barrier(shape, region_bytes);
+  choice.spec.wait_as(asked);
+  return choice;
+}
+
 }  // namespace
 
 Barrier::Barrier(Communicator& owner, const AlgorithmSpec& spec, const std::size_t* place)
@@ -153,12 +161,10 @@ void Communicator::select_barrier(const AlgorithmSpec& spec) {
 
 AlgorithmChoice Communicator::first_barrier() const {
   check_environment();
-  const EnvironmentChoice choice = environment_choice(Operation::barrier);
-  if (!choice) return automatic_barrier(shape_, region_.bytes());
-  if (choice.spec.name != "auto") return {choice.spec, choice.why()};
-  AlgorithmChoice automatic = automatic_barrier(shape_, region_.bytes());
-  automatic.spec.wait_as(choice.spec);
-  return automatic;
+  const EnvironmentChoice given = environment_choice(Operation::barrier);
+  AlgorithmChoice choice = resolved(given ? given.spec : parse_barrier("auto"), shape_, region_.bytes());
+  if (given && given.spec.name != "auto") choice.why = given.why();
+  return choice;
 }
 
 void Communicator::begin_with_barrier() {
@@ -172,14 +178,8 @@ void Communicator::select_barrier_at(const AlgorithmSpec& spec, std::size_t plac
 }
 
 void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* place) {
-  AlgorithmSpec spec = asked;
-  std::string reason;
-  if (spec.name == "auto") {
-    AlgorithmChoice choice = automatic_barrier(shape_, region_.bytes());
-    choice.spec.wait_as(spec);
-    spec = std::move(choice.spec);
-    reason = std::move(choice.why);
-  }
+  AlgorithmChoice choice = resolved(asked, shape_, region_.bytes());
+  const AlgorithmSpec& spec = choice.spec;
   // Whether it fits is seen before the former one goes, and by all ranks alike: a refusal is without effect.
   const std::size_t bytes = barrier_footprint(effective_barrier(spec, shape_), shape_);
   Region trial = region_;
@@ -192,7 +192,7 @@ void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* pl
   enter_ = nullptr;
   barrier_.reset();
   barrier_.reset(new Barrier(*this, spec, place));
-  reason_ = std::move(reason);
+  reason_ = std::move(choice.why);
   barrier_port_ = barrier_->port_;
   entered_ = barrier_->algorithm_.get();
   enter_ = entered_->enter();
