@@ -49,6 +49,7 @@ class DelayPort : public NativePort {
     delay();
     NativePort::put(to, offset, from, bytes);
   }
+  bool reachable(Data, std::size_t) const { return exposable_; }
   bool exposable(Data, std::size_t) const { return exposable_; }
 
   /// One step in 64 takes long enough for the others to run far ahead, some give the CPU away.

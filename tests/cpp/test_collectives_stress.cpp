@@ -260,39 +260,48 @@ void run(ThreadGroup& group, const Subject& subject, unsigned exposable) {
 }
 
 class Delayed : public ::testing::TestWithParam<Subject> {};
-INSTANTIATE_TEST_SUITE_P(Algorithms, Delayed,
-                         ::testing::Values(Subject{Operation::broadcast, "ring:cell=64:cells=2:slots=2"},
-                                           Subject{Operation::broadcast, "ring:cell=64:cells=3:slots=5"},
-                                           Subject{Operation::broadcast, "single-copy:piece=4096"},
-                                           Subject{Operation::reduce, "mailbox:cell=256:cells=2"},
-                                           Subject{Operation::reduce, "mailbox:cell=256:cells=3"},
-                                           Subject{Operation::reduce, "sliced:chunk=1024:cells=4"},
-                                           Subject{Operation::reduce, "sliced:chunk=1024:cells=6"},
-                                           Subject{Operation::allreduce, "one-shot:cell=256:cells=2"},
-                                           Subject{Operation::allreduce, "one-shot:cell=256:cells=3"},
-                                           Subject{Operation::allreduce, "sliced:chunk=1024:cells=4"},
-                                           Subject{Operation::allreduce, "sliced:chunk=1024:cells=6"},
-                                           Subject{Operation::gather, "mailbox:cell=256:cells=2"},
-                                           Subject{Operation::gather, "single-copy:piece=4096"},
-                                           Subject{Operation::scatter, "mailbox:cell=256:cells=2"},
-                                           Subject{Operation::scatter, "mailbox:cell=256:cells=5"},
-                                           Subject{Operation::scatter, "single-copy:piece=4096"},
-                                           Subject{Operation::allgather, "one-shot:cell=64:cells=2"},
-                                           Subject{Operation::allgather, "single-copy:piece=4096"},
-                                           Subject{Operation::alltoall, "one-shot:cell=1024:cells=2"},
-                                           Subject{Operation::alltoall, "mailbox:cell=256:cells=2"},
-                                           Subject{Operation::alltoall, "mailbox:cell=256:cells=3"},
-                                           Subject{Operation::alltoall, "single-copy:piece=4096"},
-                                           Subject{Operation::scan, "one-shot:cell=256:cells=2"},
-                                           Subject{Operation::scan, "one-shot:cell=256:cells=3"},
-                                           Subject{Operation::reduce_scatter, "one-shot:part=256"}),
-                         [](const auto& subject) {
-                           std::string name =
-                               std::string(to_string(subject.param.operation)) + "_" + subject.param.spec;
-                           for (char& c : name)
-                             if (c == '-' || c == ':' || c == '=') c = '_';
-                           return name;
-                         });
+constexpr Subject subjects[] = {{Operation::broadcast, "ring:cell=64:cells=2:slots=2"},
+                                {Operation::broadcast, "ring:cell=64:cells=3:slots=5"},
+                                {Operation::broadcast, "ring:cell=64:cells=3:direct=200"},
+                                {Operation::broadcast, "single-copy:piece=4096"},
+                                {Operation::reduce, "mailbox:cell=256:cells=2"},
+                                {Operation::reduce, "mailbox:cell=256:cells=3"},
+                                {Operation::reduce, "mailbox:cell=256:cells=2:direct=200"},
+                                {Operation::reduce, "sliced:chunk=1024:cells=4"},
+                                {Operation::reduce, "sliced:chunk=1024:cells=6"},
+                                {Operation::reduce, "sliced:chunk=1024:cells=4:direct=200"},
+                                {Operation::allreduce, "one-shot:cell=256:cells=2"},
+                                {Operation::allreduce, "one-shot:cell=256:cells=3"},
+                                {Operation::allreduce, "one-shot:cell=256:cells=2:direct=200"},
+                                {Operation::allreduce, "sliced:chunk=1024:cells=4"},
+                                {Operation::allreduce, "sliced:chunk=1024:cells=6"},
+                                {Operation::allreduce, "sliced:chunk=1024:cells=4:direct=200"},
+                                {Operation::gather, "mailbox:cell=256:cells=2"},
+                                {Operation::gather, "mailbox:cell=256:cells=2:direct=200"},
+                                {Operation::gather, "single-copy:piece=4096"},
+                                {Operation::scatter, "mailbox:cell=256:cells=2"},
+                                {Operation::scatter, "mailbox:cell=256:cells=5"},
+                                {Operation::scatter, "mailbox:cell=256:cells=5:direct=200"},
+                                {Operation::scatter, "single-copy:piece=4096"},
+                                {Operation::allgather, "one-shot:cell=64:cells=2"},
+                                {Operation::allgather, "one-shot:cell=64:cells=2:direct=200"},
+                                {Operation::allgather, "single-copy:piece=4096"},
+                                {Operation::alltoall, "one-shot:cell=1024:cells=2"},
+                                {Operation::alltoall, "one-shot:cell=1024:cells=2:direct=200"},
+                                {Operation::alltoall, "mailbox:cell=256:cells=2"},
+                                {Operation::alltoall, "mailbox:cell=256:cells=3"},
+                                {Operation::alltoall, "mailbox:cell=256:cells=3:direct=200"},
+                                {Operation::alltoall, "single-copy:piece=4096"},
+                                {Operation::scan, "one-shot:cell=256:cells=2"},
+                                {Operation::scan, "one-shot:cell=256:cells=3"},
+                                {Operation::reduce_scatter, "one-shot:part=256"},
+                                {Operation::reduce_scatter, "one-shot:part=256:direct=200"}};
+INSTANTIATE_TEST_SUITE_P(Algorithms, Delayed, ::testing::ValuesIn(subjects), [](const auto& subject) {
+  std::string name = std::string(to_string(subject.param.operation)) + "_" + subject.param.spec;
+  for (char& c : name)
+    if (c == '-' || c == ':' || c == '=') c = '_';
+  return name;
+});
 
 TEST_P(Delayed, NothingIsOverwrittenEarly) {
   GroupOptions options;

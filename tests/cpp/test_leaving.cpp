@@ -60,9 +60,13 @@ struct Owned {
 
 TEST(Leaving, BuffersAreThereUntilNobodyReadsThem) {
   // All of them let peers read a rank's operand where it lies.
-  const std::vector<std::string> specs = {"recursive-doubling:transfer=load-store",
-                                          "all-reads-all:transfer=load-store",
-                                          "rabenseifner:transfer=load-store"};
+  const std::vector<std::string> specs = {
+      "recursive-doubling:transfer=load-store",
+      "all-reads-all:transfer=load-store",
+      "rabenseifner:transfer=load-store",
+      "one-shot:direct=1024",
+      "sliced:direct=1024",
+  };
   for (const std::string& text : specs) {
     SCOPED_TRACE(text);
     ThreadGroup group(2);
@@ -101,7 +105,8 @@ constexpr std::size_t large = std::size_t{32} << 20;
 #endif
 
 TEST(Leaving, TheRootsBufferIsThereUntilItsReadersStop) {
-  for (const char* const text : {"single-copy", "tree-copy", "root-copies", "piece-per-rank"}) {
+  for (const char* const text :
+       {"single-copy", "tree-copy", "root-copies", "piece-per-rank", "ring:direct=1024"}) {
     SCOPED_TRACE(text);
     ThreadGroup group(3);
     EXPECT_THROW(group.run([&](Communicator& comm) {

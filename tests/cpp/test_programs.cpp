@@ -205,6 +205,15 @@ TEST(Programs, ByProcesses) {
                  [](const Program& program) { return run_program_by_processes(program, bounded()); });
 }
 
+// What is read where it lies, beside what goes through cells: in most programs some ranks' buffers only.
+TEST(Programs, ByProcessesWithBuffersInTheHeap) {
+  drawn_programs(6, sim::testing::draws(20), Limits(), [](const Program& program) {
+    Random random(program.seed ^ 99);
+    const std::uint64_t in_heap = program.seed % 3 == 0 ? ~std::uint64_t{0} : random.below(1u << 6);
+    return run_program_by_processes(program, bounded(), in_heap);
+  });
+}
+
 TEST(Programs, ByThreads) {
   drawn_programs(2, sim::testing::draws(25), Limits(),
                  [](const Program& program) { return run_program_by_threads(program, bounded()); });

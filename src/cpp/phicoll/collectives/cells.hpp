@@ -16,12 +16,17 @@
 //   * Without credits (`Credit::implied`) the algorithm itself must be such that no rank opens step t before
 //     all have finished step t - cells: true with two cells where every rank awaits every other's piece in
 //     every step.
+//   * A piece may stay where it lies in its writer's memory (direct.hpp): its cell then holds a handle. Who
+//   has read such a piece says in `settle`, at the call's end, up to which step it has read (release), and
+//   the writer waits there for all others (acquire): their loads are done before anything that it stores
+//   after the call.
 
 #include <cstddef>
 #include <cstdint>
 
 #include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/direct.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/word.hpp"
@@ -70,6 +75,12 @@ struct CellHead {
   Word<std::uint64_t> tag;  ///< of the call, see Call
 };
 
+/// A cell whose payload stays where it lies.
+struct DirectCell {
+  CellHead head;
+  ExposedWords payload;
+};
+
 /// Payloads of at least so many bytes begin a line of their own, as whole lines can be stored past the
 /// caches. The same on every machine, so that simulated layouts do not depend on the host.
 constexpr std::size_t apart_bytes = 1024;
@@ -78,6 +89,7 @@ inline std::size_t cell_stride(std::size_t bytes) {
   const std::size_t head = bytes >= apart_bytes ? arch::line_bytes : sizeof(CellHead);
   return arch::whole_strides(head + bytes);
 }
+static_assert(sizeof(DirectCell) <= arch::stride_bytes, "any cell has room for a handle");
 
 /// Where a piece lies in its cell of `bytes`. Pieces that fill only a part of their cells take another part
 /// in each turn of the ring, so that it is as long for them, in bytes, as for whole ones: see rings_bytes.
@@ -136,7 +148,9 @@ class Turns {
 template <class Port>
 class Cells {
  public:
-  Cells(const Setup& setup, std::size_t offset, int rings, int cells, std::size_t bytes, Credit credit)
+  /// `direct`: see describe_direct.
+  Cells(const Setup& setup, std::size_t offset, int rings, int cells, std::size_t bytes, Credit credit,
+        int direct = 0)
       : finished_(setup.at<Strided<CounterLine>>(offset)),
         memory_(setup.memory + offset +
                 static_cast<std::size_t>(setup.size()) * sizeof(Strided<CounterLine>)),
@@ -149,6 +163,7 @@ class Cells {
         rank_(setup.rank),
         members_(setup.members),
         credit_(credit),
+        direct_from_(direct_from(direct)),
         stores_(piece_stores(setup.shape, setup.rank)) {
     for (int r = 0; r < ranks_; ++r) stores_to_.push_back(piece_stores(setup.shape, rank_, r));
   }
@@ -170,12 +185,41 @@ class Cells {
     port.store_relaxed(head->tag, tag);
     port.signal(head->sequence, step + 1);
   }
-  /// The payload of `writer`'s cell. The writer's call has to have the same tag.
-  Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece) {
+  /// Whether this rank's pieces of a call, in `bytes` from `data` on, stay where they lie: published by
+  /// publish_direct instead of open and publish, and not written over before `settle`.
+  bool direct(Port& port, Data data, std::size_t bytes) const {
+    return bytes >= direct_from_ && port.reachable(data, bytes);
+  }
+  [[gnu::noinline]] void publish_direct(Port& port, std::uint64_t step, std::uint64_t tag, Data piece) {
+    if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
+    reinterpret_cast<DirectCell*>(cell(rank_, step))->payload.store(port, port.expose(piece));
+    publish(port, step, tag | direct_bit);
+    given_ = true;
+  }
+  /// A piece that all others read, by either way.
+  [[gnu::always_inline]] void offer(Port& port, std::uint64_t step, std::uint64_t tag, Data from,
+                                    std::size_t piece, bool direct) {
+    if (direct) return publish_direct(port, step, tag, from);
+    port.move(open(port, step, piece), from, piece, stores_);
+    publish(port, step, tag);
+  }
+  /// What `writer` has published, from byte `at` of its cell on, or `direct_at` behind where a piece lies
+  /// that stays there. The writer's call has to have the same tag.
+  Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece,
+             std::size_t at = 0, std::size_t direct_at = 0) {
     CellHead* const head = head_of(writer, step);
     port.wait(head->sequence, at_least(step + 1), hint(writer));
-    if (__builtin_expect(port.load_relaxed(head->tag) != tag, 0)) port.wait(head->tag, equal(tag));
-    return payload(port, writer, step, piece);
+    const std::uint64_t theirs = port.load_relaxed(head->tag);
+    if (__builtin_expect(theirs != tag, 0)) {
+      if (theirs == (tag | direct_bit)) return take_direct(port, writer, step, direct_at);
+      port.wait(head->tag, equal(tag));
+    }
+    return payload(port, writer, step, piece) + at;
+  }
+  /// At the end of a call, behind all its steps, of which the last is `steps` - 1: nobody reads this rank's
+  /// own memory any more.
+  void settle(Port& port, std::uint64_t steps) {
+    if (__builtin_expect(given_ || taken_, 0)) settle_direct(port, steps);
   }
   /// This rank reads nothing more of this step and of those before it.
   void finish(Port& port, std::uint64_t step) {
@@ -186,6 +230,16 @@ class Cells {
   Data own(Port& port, std::uint64_t step, std::size_t piece) { return payload(port, rank_, step, piece); }
 
  private:
+  [[gnu::noinline]] Data take_direct(Port& port, int writer, std::uint64_t step, std::size_t at) {
+    taken_ = true;
+    return port.view(reinterpret_cast<DirectCell*>(cell(writer, step))->payload.load(port), at);
+  }
+  [[gnu::noinline]] void settle_direct(Port& port, std::uint64_t steps) {
+    if (taken_) port.signal(finished_[rank_].value.word, steps);
+    for (int r = 0; given_ && r < ranks_; ++r)
+      if (r != rank_) port.wait(finished_[r].value.word, at_least(steps), hint(r));
+    given_ = taken_ = false;
+  }
   unsigned char* cell(int writer, std::uint64_t step) const {
     return memory_ + static_cast<std::size_t>(writer) * ring_bytes_ +
            static_cast<std::size_t>(turns_.cell(step)) * stride_;
@@ -227,6 +281,9 @@ class Cells {
   int rank_;
   const int* members_;
   Credit credit_;
+  bool given_ = false;  // a piece of this call stays in this rank's memory
+  bool taken_ = false;  // one was read in another's
+  std::size_t direct_from_;
   Stores stores_;
   AlignedVector<Stores> stores_to_;
   std::uint64_t free_until_ = 0;

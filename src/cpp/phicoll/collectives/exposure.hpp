@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/direct.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/word.hpp"
@@ -22,8 +23,7 @@ namespace phicoll {
 
 struct alignas(arch::line_bytes) ExposureLine {
   Word<std::uint64_t> call;
-  Word<std::uint64_t> address[2];
-  Word<std::uint64_t> kind[2];
+  ExposedWords buffers[2];
   Word<std::uint64_t> tag;    // of the call, see Call
   Word<std::uint64_t> claim;  // of who copies which piece next, see rooted_copy.hpp
 };
@@ -64,7 +64,7 @@ class Exposures {
     port.wait(line.call, at_least(call_), rank);
     // A call that does not fit could be of another size: nothing of it is touched.
     if (port.load_relaxed(line.tag) != tag_) port.wait(line.tag, equal(tag_));
-    return Seen{read(port, line, 0), read(port, line, 1)};
+    return Seen{line.buffers[0].load(port), line.buffers[1].load(port)};
   }
   /// This rank touches no peer's memory any more in this call.
   void finish(Port& port) { port.signal(finished_[rank_].value.word, call_); }
@@ -77,14 +77,8 @@ class Exposures {
 
  private:
   void tell(Port& port, ExposureLine& own, int which, Data data, std::size_t bytes) {
-    const Exposed exposed = bytes != 0 && port.exposable(data, bytes) ? port.expose(data) : Exposed{0, 0, 0};
-    port.store_relaxed(own.address[which], exposed.address);
-    port.store_relaxed(own.kind[which], (static_cast<std::uint64_t>(exposed.owner) << 32) | exposed.how);
-  }
-  static Exposed read(Port& port, ExposureLine& line, int which) {
-    const std::uint64_t kind = port.load_relaxed(line.kind[which]);
-    return Exposed{port.load_relaxed(line.address[which]), static_cast<std::uint32_t>(kind >> 32),
-                   static_cast<std::uint32_t>(kind)};
+    own.buffers[which].store(
+        port, bytes != 0 && port.exposable(data, bytes) ? port.expose(data) : Exposed{0, 0, 0});
   }
 
   Strided<ExposureLine>* lines_;

@@ -70,5 +70,7 @@ const Family& family(Operation operation);
 
 /// The rules behind `auto` for a call that moves data; automatic_choice() asks a tuning table first.
 AlgorithmChoice choose(const Shape& shape, const CallFacts& facts);
+/// The choice with the algorithm's parameter `direct`, if it has one, as such calls are best served.
+AlgorithmChoice with_direct(AlgorithmChoice choice, const Shape& shape, const CallFacts& facts);
 
 }  // namespace phicoll

@@ -16,6 +16,9 @@
 // ranks' own counts may differ in gatherv, scatterv and alltoallv, sees it before it touches the message. So
 // those send one message at least, an empty one where there is nothing.
 //
+// A message may also stay where it lies in its sender's memory (direct.hpp): its cell then holds a handle,
+// and the sender waits in `settle`, at the call's end, until its readers have acknowledged all such messages.
+//
 // A message of at most 8 bytes may go through a slot instead of its cell, four of which share a line: `post`
 // and `take` instead of `open`, `send` and `await`. Number and tag are one word there. Sender and reader have
 // to decide alike.
@@ -28,6 +31,8 @@
 #include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/call.hpp"
 #include "phicoll/collectives/cells.hpp"
+#include "phicoll/collectives/direct.hpp"
+#include "phicoll/collectives/move_some.hpp"
 #include "phicoll/collectives/operators.hpp"
 #include "phicoll/collectives/values.hpp"
 #include "phicoll/collectives/words.hpp"
@@ -66,14 +71,15 @@ inline std::uint64_t counted(const Call& call, std::size_t bytes) {
 /// What it says, without the tag: "16 bytes of float64".
 inline std::string counted_in_words(std::uint64_t tag) {
   const auto type = static_cast<unsigned>(tag >> tag_bits & ((1u << type_bits) - 1));
-  return std::to_string(tag >> (tag_bits + type_bits)) + " bytes" +
+  return std::to_string((tag & ~direct_bit) >> (tag_bits + type_bits)) + " bytes" +
          (type != 0 ? " of " + type_name(type) : "");
 }
 
 template <class Port>
 class Mailbox {
  public:
-  Mailbox(const Setup& setup, std::size_t offset, int cells, std::size_t bytes)
+  /// `direct`: see describe_direct.
+  Mailbox(const Setup& setup, std::size_t offset, int cells, std::size_t bytes, int direct = 0)
       : memory_(setup.memory + offset),
         rank_bytes_(mailbox_footprint(1, cells, bytes)),
         slots_(mailbox_read_words(cells)),
@@ -81,6 +87,7 @@ class Mailbox {
         stride_(cell_stride(bytes)),
         bytes_(bytes),
         turns_(cells),
+        direct_from_(direct_from(direct)),
         rank_(setup.rank),
         members_(setup.members),
         last_(static_cast<std::size_t>(cells), 0) {
@@ -109,13 +116,46 @@ class Mailbox {
     port.store_relaxed(head->tag, tag);
     port.signal(head->sequence, number(m));
   }
+  /// Whether this rank's messages in a call, in `bytes` from `data` on, stay where they lie: sent by
+  /// send_direct instead of open and send, and not written over before `settle`.
+  bool direct(Port& port, Data data, std::size_t bytes) const {
+    return bytes >= direct_from_ && port.reachable(data, bytes);
+  }
+  [[gnu::noinline]] void send_direct(Port& port, std::uint64_t m, std::uint64_t tag, Data message) {
+    claim(port, m);
+    reinterpret_cast<DirectCell*>(cell(rank_, turns_.cell(first_ + m)))
+        ->payload.store(port, port.expose(message));
+    send(port, m, tag | direct_bit);
+    if (given_ == 0) first_given_ = m;
+    given_ = m + 1;
+  }
+  /// A message for rank `to`, by either way.
+  [[gnu::always_inline]] void offer(Port& port, int to, std::uint64_t m, std::uint64_t tag, Data from,
+                                    std::size_t bytes, bool direct) {
+    if (direct) return send_direct(port, m, tag, from);
+    const Data cell = open(port, m, bytes);
+    move_some(port, cell, from, bytes, stores(to));
+    send(port, m, tag);
+  }
+  /// At the end of a call, in front of next_call: nobody reads this rank's own memory any more.
+  void settle(Port& port) {
+    if (__builtin_expect(given_ != 0, 0)) settle_direct(port);
+  }
   /// The payload of `from`'s message m. The sender has to give the same tag: one who counts otherwise is an
   /// error, and one in a call that does not fit is waited for until the group finds out why.
   Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece) {
     auto* const head = reinterpret_cast<CellHead*>(cell(from, turns_.cell(first_ + m)));
     port.wait(head->sequence, equal(number(m)), members_ == nullptr ? from : members_[from]);
     const std::uint64_t theirs = port.load_relaxed(head->tag);
-    if (__builtin_expect(theirs != tag, 0)) unlike(port, from, *head, theirs, tag);
+    if (__builtin_expect(theirs != tag, 0)) {
+      if (theirs == (tag | direct_bit)) return take_direct(port, *head);
+      unlike(port, from, *head, theirs, tag);
+    }
+    return payload(port, from, m, piece);
+  }
+  /// Memory for `piece` bytes that its reader may write to between await and finish: the message itself, but
+  /// for one that stays where it lies.
+  Data room(Port& port, int from, std::uint64_t m, std::size_t piece) const {
     return payload(port, from, m, piece);
   }
   /// Sends this rank's message m of at most 8 bytes, one of the first 65,535 of its call.
@@ -137,6 +177,20 @@ class Mailbox {
   }
 
  private:
+  // Of any message that was sent from such a cell: one of a former call is on its way to being read, too.
+  [[gnu::noinline]] void settle_direct(Port& port) {
+    const std::uint64_t end = given_ - first_given_ < turns_.cells() ? given_ : first_given_ + turns_.cells();
+    for (std::uint64_t m = first_given_; m < end; ++m) await_reader(port, turns_.cell(first_ + m));
+    given_ = 0;
+  }
+  [[gnu::noinline]] static Data take_direct(Port& port, CellHead& head) {
+    return port.view(reinterpret_cast<DirectCell&>(head).payload.load(port), 0);
+  }
+  void await_reader(Port& port, std::uint64_t i) {
+    const std::uint64_t last = last_[static_cast<std::size_t>(i)];
+    // Equal, as numbers begin again after 2^32 calls.
+    if (last != 0) port.wait(*read_word(rank_, i), equal(last));
+  }
   [[gnu::noinline, gnu::cold]] void unlike(Port& port, int from, CellHead& head, std::uint64_t theirs,
                                            std::uint64_t tag) {
     if (((theirs ^ tag) & ((1u << tag_bits) - 1)) == 0)
@@ -152,10 +206,8 @@ class Mailbox {
   // Waits until the last reader of its place is through.
   void claim(Port& port, std::uint64_t m) {
     const std::uint64_t i = turns_.cell(first_ + m);
-    std::uint64_t& last = last_[static_cast<std::size_t>(i)];
-    // Equal, as numbers begin again after 2^32 calls.
-    if (last != 0) port.wait(*read_word(rank_, i), equal(last));
-    last = number(m);
+    await_reader(port, i);
+    last_[static_cast<std::size_t>(i)] = number(m);
   }
   Word<std::uint64_t>* read_word(int owner, std::uint64_t i) const {
     return reinterpret_cast<Word<std::uint64_t>*>(memory_ + static_cast<std::size_t>(owner) * rank_bytes_ +
@@ -182,8 +234,11 @@ class Mailbox {
   std::size_t stride_;
   std::size_t bytes_;
   Turns turns_;
+  std::size_t direct_from_;
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
+  std::uint64_t first_given_ = 0;  // of this call's messages that stay in this rank's memory
+  std::uint64_t given_ = 0;        // behind the last of them, 0: there are none
   int rank_;
   const int* members_;
   AlignedVector<std::uint64_t> last_;

@@ -21,6 +21,7 @@ namespace phicoll {
 struct SliceParameters {
   int chunk = 65536;
   int cells = 32;
+  int direct = 0;
 };
 
 /// What the algorithms have in common.
@@ -31,6 +32,7 @@ struct SlicedAlgorithm : DataAlgorithm {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("chunk", p.chunk, 1024, 1 << 22, "bytes of a chunk of the message");
     visitor.integer("cells", p.cells, 4, 4096, "cells of a rank, used in turn: two a chunk");
+    describe_direct(visitor, p.direct);
   }
   static void limit(Parameters& p, const Shape& shape) {
     p.cells = std::max(
@@ -53,7 +55,7 @@ template <class Port>
 class Slices {
  public:
   Slices(const SliceParameters& p, const Setup& setup, Credit credit)
-      : cells_(setup, 0, setup.size(), p.cells, static_cast<std::size_t>(p.chunk), credit),
+      : cells_(setup, 0, setup.size(), p.cells, static_cast<std::size_t>(p.chunk), credit, p.direct),
         order_(setup),
         rank_(setup.rank),
         ranks_(setup.size()) {}
@@ -64,12 +66,15 @@ class Slices {
   void each_chunk(Port& port, const Call& call, const Finish& finish) {
     const std::size_t most = call.elements_within(cells_.bytes());
     if (call.count == 0) return;
-    publish(port, call, {0, std::min(most, call.count), steps_});
+    const bool direct = call.send != call.receive && cells_.direct(port, call.send, call.bytes());
+    publish(port, call, {0, std::min(most, call.count), steps_}, direct);
     for (std::size_t at = 0; at < call.count; at += most, steps_ += 2) {
       const std::size_t next = at + most;
-      if (next < call.count) publish(port, call, {next, std::min(most, call.count - next), steps_ + 2});
+      if (next < call.count)
+        publish(port, call, {next, std::min(most, call.count - next), steps_ + 2}, direct);
       finish(SliceChunk{at, std::min(most, call.count - at), steps_});
     }
+    cells_.settle(port, steps_);
   }
 
   /// Bytes of this rank's slice.
@@ -82,7 +87,6 @@ class Slices {
     const std::size_t size = call.op.element_bytes;
     return buffer + (chunk.at + begin(rank_, chunk.count, size)) * size;
   }
-  Stores stores() const { return cells_.stores(); }
 
   /// The cell for the result of this rank's slice, opened when it has seen all operands.
   Data open_result(Port& port, const Call& call, const SliceChunk& chunk) {
@@ -112,6 +116,15 @@ class Slices {
   void publish_result(Port& port, const Call& call, const SliceChunk& chunk) {
     cells_.publish(port, chunk.step + 1, call.tag);
   }
+  /// The same of one in its place in `receive`, copied to the cell that was opened for it, or left there.
+  void publish_received(Port& port, const Call& call, const SliceChunk& chunk, Data cell) {
+    const std::size_t mine = bytes(call, chunk);
+    const Data result = in(call.receive, call, chunk);
+    if (mine != 0 && cells_.direct(port, call.receive, call.bytes()))
+      return cells_.publish_direct(port, chunk.step + 1, call.tag, result);
+    if (mine != 0) port.move(cell, result, mine, cells_.stores());
+    publish_result(port, call, chunk);
+  }
   /// Takes the results of all other slices.
   void take(Port& port, const Call& call, const SliceChunk& chunk) {
     const std::size_t size = call.op.element_bytes;
@@ -136,8 +149,9 @@ class Slices {
     return std::min(first, count);
   }
 
-  void publish(Port& port, const Call& call, const SliceChunk& chunk) {
+  void publish(Port& port, const Call& call, const SliceChunk& chunk, bool direct) {
     const std::size_t size = call.op.element_bytes;
+    if (direct) return cells_.publish_direct(port, chunk.step, call.tag, call.send + chunk.at * size);
     const Data cell = cells_.open(port, chunk.step, chunk.count * size);
     const std::size_t before = begin(rank_, chunk.count, size) * size;
     const std::size_t behind = begin(rank_ + 1, chunk.count, size) * size;

@@ -15,16 +15,30 @@ namespace phicoll {
 
 namespace {
 
-/// A rank's memory, as its owner allocates it.
+/// A rank's memory, as its owner allocates it: of its own, or in the heap of `owner`'s group.
 class Memory {
  public:
-  explicit Memory(std::size_t bytes) : at_(static_cast<unsigned char*>(allocate_strided(bytes))) {}
-  ~Memory() { std::free(at_); }
+  explicit Memory(std::size_t bytes, Communicator* owner = nullptr)
+      : owner_(owner),
+        at_(static_cast<unsigned char*>(owner != nullptr ? owner->allocate(bytes)
+                                                         : allocate_strided(bytes))) {}
+  ~Memory() {
+    if (owner_ == nullptr) {
+      std::free(at_);
+    } else {
+      try {
+        owner_->release(at_);
+      } catch (const Error&) {
+        // The group is broken, and ends with its heap.
+      }
+    }
+  }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   unsigned char* at() const { return at_; }
 
  private:
+  Communicator* owner_;
   unsigned char* at_;
 };
 
@@ -158,13 +172,14 @@ std::vector<Buffers> run_program_by_threads(const Program& program, const GroupO
   return found;
 }
 
-std::vector<Buffers> run_program_by_processes(const Program& program, const GroupOptions& options) {
+std::vector<Buffers> run_program_by_processes(const Program& program, const GroupOptions& options,
+                                              std::uint64_t in_heap) {
   program.check();
   const ProgramLayout layout(program);
   const auto ranks = static_cast<std::size_t>(program.ranks);
   const SharedResults results(ranks * layout.bytes());
   fork_and_run(program.ranks, options, [&](Communicator& comm) {
-    const Memory memory(layout.bytes());
+    const Memory memory(layout.bytes(), (in_heap >> (comm.rank() % 64) & 1) != 0 ? &comm : nullptr);
     run_rank(comm, program, layout, memory.at());
     comm.barrier();
     std::memcpy(results.at() + static_cast<std::size_t>(comm.rank()) * layout.bytes(), memory.at(),

@@ -34,9 +34,10 @@
 //   move(to, from, bytes, stores)            any bytes between any Data, not overlapping; a plain copy, made
 //                                            visible by the signal that follows it
 //   combine(op, to, left, right, count)      to[i] = left[i] op right[i]; `to` may be `left` or `right`
-//   exposable(data, bytes)                   whether peers can reach the data where it lies. Its owner asks,
-//                                            and tells the others; where it is not, data goes through shared
-//                                            memory
+//   reachable(data, bytes)                   whether the loads and stores of all peers reach the data
+//   exposable(data, bytes)                   whether peers can reach the data where it lies, by whichever
+//                                            way. Its owner asks, and tells the others; where it is not,
+//                                            data goes through shared memory
 //   expose(data)                             a handle for peers, see Exposed
 //   direct(exposed), view(exposed, offset)   whether loads and stores reach it, and then where it is
 //   fetch(to, exposed, offset, bytes)        reads a peer's data, whichever way it is reached
@@ -240,8 +241,11 @@ class NativePort {
   void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
     op.kernel(op.context, to.at, left.at, right.at, count);
   }
+  bool reachable(Data data, std::size_t bytes) const {
+    return !control_->shared() || control_->holds(data.at, bytes);
+  }
   bool exposable(Data data, std::size_t bytes) const {
-    return !control_->shared() || control_->holds(data.at, bytes) || control_->cross_copies();
+    return reachable(data, bytes) || control_->cross_copies();
   }
   Exposed expose(Data data) const {
     const auto owner = static_cast<std::uint32_t>(rank_ + 1);

@@ -18,6 +18,7 @@ struct OneShotAllgather : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
     int cells = 128;
+    int direct = 0;
   };
 
   static AlgorithmFacts facts() {
@@ -28,6 +29,7 @@ struct OneShotAllgather : DataAlgorithm {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, 64, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 4096, "cells of a rank, used in turn");
+    describe_direct(visitor, p.direct);
   }
 
   static void limit(Parameters& p, const Shape& shape) { limit_cells(shape.size(), p.cells, p.cell, 256); }
@@ -43,7 +45,7 @@ struct OneShotAllgather : DataAlgorithm {
     Rank(const Parameters& p, const Setup& setup)
         : words_(setup, 0),
           cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
-                 static_cast<std::size_t>(p.cell), Credit::implied),
+                 static_cast<std::size_t>(p.cell), Credit::implied, p.direct),
           order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()) {}
@@ -69,8 +71,10 @@ struct OneShotAllgather : DataAlgorithm {
     }
     // A call of its own: the small one then needs few registers saved.
     [[gnu::noinline]] void pieces(Port& port, const Call& call, std::size_t most) {
+      const bool direct = cells_.direct(port, call.send, call.count);
       for (std::size_t at = 0; at < most; at += cells_.bytes())
-        exchange(port, call, at, exchanged_stores(ranks_, most));
+        exchange(port, call, at, exchanged_stores(ranks_, most), direct);
+      cells_.settle(port, steps_);
     }
     std::size_t piece(const Call& call, int r, std::size_t at) const {
       return at >= call.block_count(r) ? 0 : std::min(cells_.bytes(), call.block_count(r) - at);
@@ -80,12 +84,15 @@ struct OneShotAllgather : DataAlgorithm {
       const Data own = call.receive + call.block_at(rank_);
       if (bytes != 0 && own != call.send) port.move(own + at, call.send + at, bytes, stores);
     }
-    void exchange(Port& port, const Call& call, std::size_t at, Stores stores) {
+    void exchange(Port& port, const Call& call, std::size_t at, Stores stores, bool direct) {
       const std::uint64_t step = steps_++;
       const std::size_t own = piece(call, rank_, at);
-      const Data cell = cells_.open(port, step, own);
-      if (own != 0) port.move(cell, call.send + at, own, cells_.stores());
-      cells_.publish(port, step, call.tag);
+      if (own != 0) {
+        cells_.offer(port, step, call.tag, call.send + at, own, direct);
+      } else {
+        cells_.open(port, step, own);
+        cells_.publish(port, step, call.tag);
+      }
       keep_own(port, call, at, own, stores);
       for (const int r : order_) {
         const std::size_t bytes = piece(call, r, at);

@@ -19,6 +19,7 @@ struct OneShotAllreduce : DataAlgorithm {
   struct Parameters {
     int cell = 8192;
     int cells = 128;
+    int direct = 0;
   };
 
   static AlgorithmFacts facts() {
@@ -30,6 +31,7 @@ struct OneShotAllreduce : DataAlgorithm {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 4096, "cells of a rank, used in turn");
+    describe_direct(visitor, p.direct);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
@@ -47,7 +49,7 @@ struct OneShotAllreduce : DataAlgorithm {
     Rank(const Parameters& p, const Setup& setup)
         : words_(setup, 0),
           cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
-                 static_cast<std::size_t>(p.cell), Credit::implied),
+                 static_cast<std::size_t>(p.cell), Credit::implied, p.direct),
           order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()) {}
@@ -74,14 +76,15 @@ struct OneShotAllreduce : DataAlgorithm {
     // A call of its own: the small one then needs few registers saved.
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
       const std::size_t most = call.elements_within(cells_.bytes());
+      const bool direct = call.send != call.receive && cells_.direct(port, call.send, call.bytes());
       for (std::size_t at = 0; at < call.count; at += most)
-        piece(port, call, at * call.op.element_bytes, std::min(most, call.count - at));
+        piece(port, call, at * call.op.element_bytes, std::min(most, call.count - at), direct);
+      cells_.settle(port, steps_);
     }
-    void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {
+    void piece(Port& port, const Call& call, std::size_t at, std::size_t count, bool direct) {
       const std::uint64_t step = steps_++;
       const std::size_t bytes = count * call.op.element_bytes;
-      port.move(cells_.open(port, step, bytes), call.send + at, bytes, cells_.stores());
-      cells_.publish(port, step, call.tag);
+      cells_.offer(port, step, call.tag, call.send + at, bytes, direct);
       if (order_.sharing())
         for (const int r : order_) cells_.await(port, r, step, call.tag, bytes);
       // The own operand is read where the caller has it, if it can be: its cell's lines are on their way to

@@ -46,13 +46,13 @@ struct SlicedAllreduce : SlicedAlgorithm {
       // Not before all operands of the chunk have been seen (see above).
       const Data cell = slices_.open_result(port, call, chunk);
       const Data result = slices_.in(call.receive, call, chunk);
-      const std::size_t bytes = slices_.bytes(call, chunk);
       const bool kept = call.keeps_operand(rank_);
       const Data to = kept ? result : cell;
       slices_.combine(port, call, chunk, to, to);
-      if (bytes != 0 && kept) port.move(cell, result, bytes, slices_.stores());
+      if (kept) return slices_.publish_received(port, call, chunk, cell);
       slices_.publish_result(port, call, chunk);
-      if (bytes != 0 && !kept) port.move(result, cell, bytes);
+      const std::size_t bytes = slices_.bytes(call, chunk);
+      if (bytes != 0) port.move(result, cell, bytes);
     }
 
     Slices<Port> slices_;

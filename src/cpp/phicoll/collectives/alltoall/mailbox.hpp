@@ -18,6 +18,7 @@ struct MailboxAlltoall : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
     int cells = 64;
+    int direct = 0;
   };
 
   static AlgorithmFacts facts() {
@@ -29,6 +30,7 @@ struct MailboxAlltoall : DataAlgorithm {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 1024, "pieces under way from a rank");
+    describe_direct(visitor, p.direct);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
@@ -43,7 +45,7 @@ struct MailboxAlltoall : DataAlgorithm {
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell)),
+        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell), p.direct),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -61,6 +63,7 @@ struct MailboxAlltoall : DataAlgorithm {
           take(port, call, (rank_ - turn + ranks_) % ranks_, at, m);
         }
       }
+      mailbox_.settle(port);
       mailbox_.next_call(turns);
     }
 
@@ -68,10 +71,9 @@ struct MailboxAlltoall : DataAlgorithm {
     void send(Port& port, const Call& call, int to, std::size_t at, std::uint64_t m) {
       const std::size_t count = call.send_block_count(to);
       if (at >= count && at != 0) return;
-      const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
-      const Data cell = mailbox_.open(port, m, bytes);
-      move_some(port, cell, call.send + (call.send_block_at(to) + at), bytes, mailbox_.stores(to));
-      mailbox_.send(port, m, counted(call, count));
+      const Data block = call.send + call.send_block_at(to);
+      mailbox_.offer(port, to, m, counted(call, count), block + at, std::min(mailbox_.bytes(), count - at),
+                     mailbox_.direct(port, block, count));
     }
     void take(Port& port, const Call& call, int from, std::size_t at, std::uint64_t m) {
       const std::size_t count = call.block_count(from);

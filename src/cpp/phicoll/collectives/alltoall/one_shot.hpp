@@ -18,6 +18,7 @@ struct OneShotAlltoall : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
     int cells = 128;
+    int direct = 0;
   };
 
   static AlgorithmFacts facts() {
@@ -28,6 +29,7 @@ struct OneShotAlltoall : DataAlgorithm {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, 1024, 1 << 20, "bytes of a cell, for a part of each block");
     visitor.integer("cells", p.cells, 2, 4096, "cells of a rank, used in turn");
+    describe_direct(visitor, p.direct);
   }
 
   template <class Parameters>
@@ -48,7 +50,7 @@ struct OneShotAlltoall : DataAlgorithm {
     Rank(const Parameters& p, const Setup& setup)
         : words_(setup, 0),
           cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
-                 static_cast<std::size_t>(p.cell), Credit::implied),
+                 static_cast<std::size_t>(p.cell), Credit::implied, p.direct),
           order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()),
@@ -74,8 +76,11 @@ struct OneShotAlltoall : DataAlgorithm {
     }
     // A call of its own: the small one then needs few registers saved.
     [[gnu::noinline]] void parts(Port& port, const Call& call) {
+      const std::size_t all = call.count * static_cast<std::size_t>(ranks_);
+      const bool direct = cells_.direct(port, call.send, call.count) && port.reachable(call.send, all);
       for (std::size_t at = 0; at < call.count; at += part_)
-        exchange(port, call, at, std::min(part_, call.count - at), exchanged_stores(ranks_, call.count));
+        exchange(port, call, at, std::min(part_, call.count - at), direct);
+      cells_.settle(port, steps_);
     }
     static std::size_t lines_within(std::size_t bytes) {
       return bytes > arch::line_bytes ? bytes / arch::line_bytes * arch::line_bytes : bytes;
@@ -85,20 +90,28 @@ struct OneShotAlltoall : DataAlgorithm {
     static std::size_t place(int writer, int reader) {
       return static_cast<std::size_t>(reader < writer ? reader : reader - 1);
     }
-    void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes, Stores stores) {
-      const std::uint64_t step = steps_++;
-      const std::size_t all = bytes * others();
-      const Data cell = cells_.open(port, step, all);
+    void publish(Port& port, const Call& call, std::size_t at, std::size_t bytes, std::uint64_t step) {
+      const Data cell = cells_.open(port, step, bytes * others());
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_)
           port.move(cell + place(rank_, r) * bytes, call.send + (call.send_block_at(r) + at), bytes,
                     cells_.stores(r));
       cells_.publish(port, step, call.tag);
+    }
+    void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool direct) {
+      const std::uint64_t step = steps_++;
+      const Stores stores = exchanged_stores(ranks_, call.count);
+      if (direct)
+        cells_.publish_direct(port, step, call.tag, call.send + at);
+      else
+        publish(port, call, at, bytes, step);
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
                 bytes, stores);
       for (const int r : order_)
         port.move(call.receive + (call.block_at(r) + at),
-                  cells_.await(port, r, step, call.tag, all) + place(r, rank_) * bytes, bytes, stores);
+                  cells_.await(port, r, step, call.tag, bytes * others(), place(r, rank_) * bytes,
+                               call.send_block_at(rank_)),
+                  bytes, stores);
     }
 
     Words<Port> words_;

@@ -19,6 +19,7 @@ struct RingBroadcast : DataAlgorithm {
     int cell = 16384;
     int cells = 128;
     int slots = 1024;
+    int direct = 0;
   };
 
   static AlgorithmFacts facts() {
@@ -31,6 +32,7 @@ struct RingBroadcast : DataAlgorithm {
     visitor.integer("cell", p.cell, 64, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 4096, "pieces that the root may be ahead of the slowest rank");
     visitor.integer("slots", p.slots, 2, 4096, "the same of messages of at most 8 bytes");
+    describe_direct(visitor, p.direct);
   }
 
   static std::size_t slots_bytes(const Parameters& p) {
@@ -56,7 +58,7 @@ struct RingBroadcast : DataAlgorithm {
           turns_(p.slots),
           half_(p.slots / 2),
           cells_(setup, cells_at(p, setup.size()), 1, p.cells, static_cast<std::size_t>(p.cell),
-                 Credit::acknowledged),
+                 Credit::acknowledged, p.direct),
           rank_(setup.rank),
           members_(setup.members),
           ranks_(setup.size()) {}
@@ -107,18 +109,20 @@ struct RingBroadcast : DataAlgorithm {
 
     // A call of its own: the small one then needs no registers saved.
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
+      const bool is_root = rank_ == call.root;
+      const bool direct = is_root && cells_.direct(port, call.receive, call.count);
       for (std::size_t at = 0; at < call.count; at += cells_.bytes()) {
         const std::uint64_t step = steps_++;
         const std::size_t bytes = std::min(cells_.bytes(), call.count - at);
-        if (rank_ == call.root) {
-          port.move(cells_.open(port, step, bytes), call.receive + at, bytes, cells_.stores());
-          cells_.publish(port, step, call.tag);
+        if (is_root) {
+          cells_.offer(port, step, call.tag, call.receive + at, bytes, direct);
         } else {
           port.move(call.receive + at, cells_.await(port, call.root, step, call.tag, bytes), bytes,
                     result_stores(call.count));
         }
         cells_.finish(port, step);
       }
+      cells_.settle(port, steps_);
     }
 
     NumberedWord* slots_;

@@ -30,8 +30,7 @@ class StagedPieces {
       const std::uint64_t step = steps_++;
       const std::size_t bytes = std::min(cells_.bytes(), call.count - at);
       if (rank_ == call.root) {
-        port.move(cells_.open(port, step, bytes), call.receive + at, bytes);
-        cells_.publish(port, step, call.tag);
+        cells_.offer(port, step, call.tag, call.receive + at, bytes, false);
       } else {
         port.move(call.receive + at, cells_.await(port, call.root, step, call.tag, bytes), bytes);
       }

@@ -17,6 +17,7 @@ struct MailboxGather : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
     int cells = 128;
+    int direct = 0;
   };
 
   static AlgorithmFacts facts() {
@@ -27,6 +28,7 @@ struct MailboxGather : DataAlgorithm {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 4096, "pieces that a rank may be ahead of the root");
+    describe_direct(visitor, p.direct);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
@@ -41,7 +43,7 @@ struct MailboxGather : DataAlgorithm {
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell)),
+        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell), p.direct),
           order_(setup),
           rank_(setup.rank),
           ranks_(setup.size()) {}
@@ -69,15 +71,15 @@ struct MailboxGather : DataAlgorithm {
     }
     [[gnu::noinline]] void send(Port& port, const Call& call) {
       const std::uint64_t tag = counted(call, call.count);
+      const bool direct = mailbox_.direct(port, call.send, call.count);
       std::uint64_t m = 0;
       std::size_t at = 0;
       do {
         const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
-        const Data cell = mailbox_.open(port, m, bytes);
-        move_some(port, cell, call.send + at, bytes, mailbox_.stores(call.root));
-        mailbox_.send(port, m++, tag);
+        mailbox_.offer(port, call.root, m++, tag, call.send + at, bytes, direct);
         at += bytes;
       } while (at < call.count);
+      mailbox_.settle(port);
     }
 
     // Piece by piece from all, so that all can go on filling their rings.

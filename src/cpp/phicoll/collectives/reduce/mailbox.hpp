@@ -15,6 +15,7 @@ struct MailboxReduce : DataAlgorithm {
   struct Parameters {
     int cell = 8192;
     int cells = 256;
+    int direct = 0;
   };
 
   static AlgorithmFacts facts() {
@@ -25,6 +26,7 @@ struct MailboxReduce : DataAlgorithm {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 4096, "pieces that a rank may be ahead of the root");
+    describe_direct(visitor, p.direct);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
@@ -39,7 +41,7 @@ struct MailboxReduce : DataAlgorithm {
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell)),
+        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell), p.direct),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -70,35 +72,37 @@ struct MailboxReduce : DataAlgorithm {
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
       const std::size_t size = call.op.element_bytes;
       const std::size_t most = call.elements_within(mailbox_.bytes());
+      const bool is_root = rank_ == call.root;
+      const bool direct = !is_root && mailbox_.direct(port, call.send, call.bytes());
       std::uint64_t m = 0;
       for (std::size_t at = 0; at < call.count; at += most, ++m) {
         const std::size_t count = std::min(most, call.count - at);
-        if (rank_ == call.root) {
+        if (is_root)
           combine(port, call, m, at * size, count);
-        } else {
-          port.move(mailbox_.open(port, m, count * size), call.send + at * size, count * size,
-                    mailbox_.stores(call.root));
-          mailbox_.send(port, m, call.tag);
-        }
+        else
+          mailbox_.offer(port, call.root, m, call.tag, call.send + at * size, count * size, direct);
       }
+      mailbox_.settle(port);
       mailbox_.next_call(m);
     }
     // The own operand may lie where the result goes (in place): what comes before it is combined first, into
-    // a peer's cell, which only the root reads now; the own operand is then the first thing written over.
+    // rank 0's cell, which only the root reads now; the own operand is then the first thing written over.
     void combine(Port& port, const Call& call, std::uint64_t m, std::size_t at, std::size_t count) {
       const Data own = call.send + at;
       const Data result = call.receive + at;
+      const std::size_t bytes = count * call.op.element_bytes;
       Data left;
       for (int r = 0; r < ranks_; ++r) {
-        const Data operand =
-            r == rank_ ? own : mailbox_.await(port, r, m, call.tag, count * call.op.element_bytes);
+        const Data operand = r == rank_ ? own : mailbox_.await(port, r, m, call.tag, bytes);
         if (r > rank_ || (r == rank_ && r != 0)) {
           port.combine(call.op, result, left, operand, count);
           left = result;
         } else if (r == 0) {
           left = operand;
         } else {
-          port.combine(call.op, left, left, operand, count);
+          const Data room = mailbox_.room(port, 0, m, bytes);
+          port.combine(call.op, room, left, operand, count);
+          left = room;
         }
       }
       for (int r = 0; r < ranks_; ++r)

@@ -16,6 +16,7 @@ struct MailboxScatter : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
     int cells = 64;
+    int direct = 0;
   };
 
   static AlgorithmFacts facts() {
@@ -26,6 +27,7 @@ struct MailboxScatter : DataAlgorithm {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("cell", p.cell, max_element_bytes, 1 << 20, "bytes of a piece");
     visitor.integer("cells", p.cells, 2, 1024, "pieces under way from a root");
+    describe_direct(visitor, p.direct);
   }
 
   static void limit(Parameters& p, const Shape& shape) {
@@ -40,7 +42,7 @@ struct MailboxScatter : DataAlgorithm {
   class Rank {
    public:
     Rank(const Parameters& p, const Setup& setup)
-        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell)),
+        : mailbox_(setup, 0, p.cells, static_cast<std::size_t>(p.cell), p.direct),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -85,10 +87,9 @@ struct MailboxScatter : DataAlgorithm {
           const int r = (rank_ + step) % ranks_;
           const std::size_t count = call.block_count(r);
           if (at >= count && at != 0) continue;
-          const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
-          const Data cell = mailbox_.open(port, message(piece, step), bytes);
-          move_some(port, cell, call.send + (call.block_at(r) + at), bytes, mailbox_.stores(r));
-          mailbox_.send(port, message(piece, step), counted(call, count));
+          const Data block = call.send + call.block_at(r);
+          mailbox_.offer(port, r, message(piece, step), counted(call, count), block + at,
+                         std::min(mailbox_.bytes(), count - at), mailbox_.direct(port, block, count));
         }
         at += mailbox_.bytes();
         ++piece;
@@ -96,6 +97,7 @@ struct MailboxScatter : DataAlgorithm {
       const Data own = call.send + call.block_at(rank_);
       const std::size_t count = call.block_count(rank_);
       if (own != call.receive) move_some(port, call.receive, own, count);
+      mailbox_.settle(port);
     }
 
     [[gnu::noinline]] void receive(Port& port, const Call& call) {

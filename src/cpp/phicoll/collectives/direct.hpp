@@ -1,0 +1,49 @@
+#pragma once
+
+// Data that is read where it lies: its owner writes a handle into shared memory instead of the data. Only
+// where the loads of all peers reach it, between threads or in memory of the group's own heap; a copy by the
+// kernel's help takes longer to begin (exposure.hpp is for those).
+//
+// The owner decides call by call, and says so beside each piece, in the highest bit of its tag. It may not
+// write over the data before all who read it have said that they are through: cells.hpp and mailbox.hpp.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "phicoll/memory/data.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+/// In the tag of a piece that is read where it lies.
+constexpr std::uint64_t direct_bit = std::uint64_t{1} << 63;
+
+/// A handle in shared memory. Whoever stores it makes it visible by a signal that follows.
+struct ExposedWords {
+  Word<std::uint64_t> address;
+  Word<std::uint64_t> kind;
+
+  template <class Port>
+  void store(Port& port, const Exposed& exposed) {
+    port.store_relaxed(address, exposed.address);
+    port.store_relaxed(kind, (static_cast<std::uint64_t>(exposed.owner) << 32) | exposed.how);
+  }
+  template <class Port>
+  Exposed load(Port& port) const {
+    const std::uint64_t both = port.load_relaxed(kind);
+    return Exposed{port.load_relaxed(address), static_cast<std::uint32_t>(both >> 32),
+                   static_cast<std::uint32_t>(both)};
+  }
+};
+
+/// The parameter of algorithms that can do so: from how many bytes on, 0 for never.
+template <class Visitor>
+void describe_direct(Visitor& visitor, int& direct) {
+  visitor.integer("direct", direct, 0, 1 << 30,
+                  "bytes from which data that all ranks reach is read where it lies; 0: never");
+}
+inline std::size_t direct_from(int direct) {
+  return direct == 0 ? SIZE_MAX : static_cast<std::size_t>(direct);
+}
+
+}  // namespace phicoll
