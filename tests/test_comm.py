@@ -162,6 +162,68 @@ def test_reductions_of_every_operator_and_type(run):
     run(check)
 
 
+@pytest.mark.parametrize("direct", [None, 2000])
+def test_arrays_in_shared_memory_may_be_written_over_at_once(run, direct):
+    """Some ranks' data is read where it lies, others' copied; `auto` has it read from 64 KB to 2 MB on."""
+
+    def check(comm):
+        P, me = comm.size, comm.rank  # noqa: N806
+        count = 500 if direct else 280_000
+        for operation, algorithm in [
+            ("broadcast", "ring"),
+            ("gather", "mailbox"),
+            ("scatter", "mailbox"),
+            ("allgather", "one-shot"),
+            ("alltoall", "one-shot"),
+            ("reduce", "mailbox"),
+            ("allreduce", "sliced"),
+            ("reduce_scatter", "one-shot"),
+        ]:
+            comm.select(operation, f"{algorithm}:direct={direct}" if direct else "auto")
+
+        def mine(blocks, place):
+            shape = blocks * count
+            return comm.empty(shape, np.float64) if (me + place) % 3 else np.empty(shape)
+
+        one, all_, got, got_all = mine(1, 0), mine(P, 1), mine(1, 2), mine(P, 0)
+
+        def written(array, salt):
+            array[:] = np.arange(array.size) % 1000 + 1000 * me + salt
+            return array
+
+        def from_rank(rank, size, salt):
+            return np.arange(size) % 1000 + 1000.0 * rank + salt
+
+        def singles(salt):
+            return [from_rank(rank, count, salt) for rank in range(P)]
+
+        def parts(salt):
+            """What each rank has for this one."""
+            at = slice(me * count, (me + 1) * count)
+            return [from_rank(rank, P * count, salt)[at] for rank in range(P)]
+
+        root = me == 0
+        calls = [
+            (lambda: comm.Bcast(one if root else got, 0), got, not root, lambda s: singles(s)[0]),
+            (lambda: comm.Gather(one, got_all, 0), got_all, root, lambda s: np.concatenate(singles(s))),
+            (lambda: comm.Scatter(all_, got, 0), got, True, lambda s: parts(s)[0]),
+            (lambda: comm.Allgather(one, got_all), got_all, True, lambda s: np.concatenate(singles(s))),
+            (lambda: comm.Alltoall(all_, got_all), got_all, True, lambda s: np.concatenate(parts(s))),
+            (lambda: comm.Reduce(one, got, root=0), got, root, lambda s: sum(singles(s))),
+            (lambda: comm.Allreduce(one, got), got, True, lambda s: sum(singles(s))),
+            (lambda: comm.Reduce_scatter_block(all_, got), got, True, lambda s: sum(parts(s))),
+        ]
+        for salt, (call, result, gets, wanted) in enumerate(calls * 2):
+            written(one, salt)
+            written(all_, salt)
+            call()
+            one[:] = all_[:] = -1
+            if gets:
+                same(result, wanted(salt))
+
+    run(check)
+
+
 def test_large_reductions_are_the_same_bits_everywhere(run):
     def check(comm):
         count = 100_003

@@ -89,6 +89,30 @@ def test_sizes_and_buffers_are_settings_of_their_own(tmp_path):
     assert set(results.to_dataframe()["size_bytes"]) == {8, 65536}
 
 
+def test_buffers_in_the_heap_are_measured_and_read_in_place(tmp_path):
+    path = tmp_path / "r.jsonl"
+    options = {
+        "algorithm": "auto,single-copy",
+        "sizes": "64,1M",
+        "buffers": "fresh,heap",
+        "save": path,
+        "seed": 1,
+    }
+    results = phicoll.sweep("alltoall", ranks=3, **options, **QUICK | {"mode": "processes"})
+    assert {row.subject.buffers for row in results.compare()} == {"fresh", "heap"}
+    assert all(point["verified"] for point in results.points)
+    copies = {copy["buffers"]: copy["ways"] for record in results.rounds for copy in record.get("copies", [])}
+    assert copies["heap"]["heap-pull"] > 0
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-3]))
+    resumed = phicoll.sweep("alltoall", ranks=3, resume=True, **options, **QUICK | {"mode": "processes"})
+    assert resumed.reason == "complete"
+    with pytest.raises(phicoll.ArgumentError, match="size: got 67108864 with buffers in the heap"):
+        phicoll.sweep("alltoall", ranks=2, sizes="64M", buffers="heap", **QUICK)
+    with pytest.raises(phicoll.ArgumentError, match="buffers: got 'heap'; allowed: fresh, reused"):
+        phicoll.sweep("alltoall", machine="xeon-phi-5110p", ranks=2, sizes=64, buffers="heap")
+
+
 @pytest.mark.parametrize(
     ("operation", "options", "argument"),
     [

@@ -30,7 +30,7 @@ __all__ = ["DEFINITIONS", "MAX_RANKS", "MODES", "Plan", "measure", "plan", "swee
 MODES = ("threads", "processes")
 DEFINITIONS = ("loop", "window")
 STARTS = ("warm", "evicted")
-BUFFERS = ("fresh", "reused")
+BUFFERS = ("fresh", "reused", "heap")
 SIZES = "8,4K,1M"
 MAX_SIZE = 1 << 40
 MAX_RANKS = 1024
@@ -455,7 +455,8 @@ def sweep(
         Bytes of the count argument, ``[8, 4096]`` or ``"8,4K,1M"`` (the default): the message, or one block of gather,
         scatter, allgather, alltoall and reduce_scatter. Not for barriers.
     buffers:
-        ``"fresh"`` (the default: the owner writes what it sends before each call), ``"reused"`` (once) or both.
+        ``"fresh"`` (the default: the owner writes what it sends before each call), ``"reused"`` (once), ``"heap"``
+        (fresh, in the group's shared heap, which every rank reaches; not on a simulated machine), or several.
     type, op:
         Element type and operator of reductions (``"float32"`` and ``"sum"``).
     mode:

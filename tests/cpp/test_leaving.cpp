@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "phicoll/errors.hpp"
@@ -118,6 +119,47 @@ TEST(Leaving, TheRootsBufferIsThereUntilItsReadersStop) {
         return;
       }
       comm.broadcast(data.get(), large, 0, &spec);
+    }),
+                 BrokenGroupError);
+  }
+}
+
+// Each rank's block, that of who leaves and that of who stays.
+TEST(Leaving, BlocksAreThereUntilTheirReadersStop) {
+  const std::vector<std::pair<Operation, const char*>> subjects = {
+      {Operation::gather, "mailbox:direct=1024"},
+      {Operation::scatter, "mailbox:direct=1024"},
+      {Operation::alltoall, "mailbox:direct=1024"},
+      {Operation::alltoall, "one-shot:direct=1024"},
+      {Operation::allgather, "one-shot:direct=1024"}};
+  for (const auto& subject : subjects) {
+    SCOPED_TRACE(std::string(to_string(subject.first)) + " " + subject.second);
+    ThreadGroup group(3);
+    EXPECT_THROW(group.run([&](Communicator& comm) {
+      const AlgorithmSpec spec = family(subject.first).parse(subject.second);
+      std::unique_ptr<unsigned char[]> send(new unsigned char[large]());
+      std::unique_ptr<unsigned char[]> receive(new unsigned char[large]());
+      constexpr std::size_t block = large / 3;
+      if (comm.rank() == 2) {
+        nap_ms(3);
+        comm.fail("cannot go on");
+        return;
+      }
+      for (;;) {
+        switch (subject.first) {
+          case Operation::gather:
+            comm.gather(send.get(), receive.get(), block, 0, &spec);
+            break;
+          case Operation::scatter:
+            comm.scatter(send.get(), receive.get(), block, 0, &spec);
+            break;
+          case Operation::alltoall:
+            comm.alltoall(send.get(), receive.get(), block, &spec);
+            break;
+          default:
+            comm.allgather(send.get(), receive.get(), block, &spec);
+        }
+      }
     }),
                  BrokenGroupError);
   }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "phicoll/collectives/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
@@ -80,6 +82,35 @@ TEST(Split, ByColorOrderedByKeyThenRank) {
       require(sum_of(*part, as_word(all.rank())) == (color == 0 ? 6u : 4u), "sum over the part");
       require(sum_of(all, 1) == 5, "sum over all, in between");
     }
+  });
+}
+
+// From the heap of the whole group, whose places a part knows too; written over as soon as the call is done.
+TEST(Split, DataInTheHeapIsReadWhereItLies) {
+  in_threads_and_processes(5, [](Communicator& all) {
+    const auto part = all.split(all.rank() % 2, -all.rank());
+    const auto ranks = static_cast<std::size_t>(part->size());
+    const AlgorithmSpec gathering = family(Operation::allgather).parse("one-shot:cell=1024:direct=100");
+    const AlgorithmSpec summing = family(Operation::allreduce).parse("sliced:chunk=1024:direct=100");
+    constexpr std::size_t count = 3001;
+    auto* const own = static_cast<std::uint32_t*>(all.allocate(count * 4));
+    auto* const sum = static_cast<std::uint32_t*>(all.allocate(count * 4));
+    std::vector<std::uint32_t> blocks(count * ranks);
+    for (std::uint32_t turn = 0; turn < 50; ++turn) {
+      std::fill(own, own + count, turn * 8 + as_word(part->rank()));
+      part->allgather(own, blocks.data(), count * 4, &gathering);
+      std::fill(own, own + count, turn + 1);
+      part->allreduce(own, sum, count, find_operator(Type::uint32, Op::sum), &summing);
+      std::fill(own, own + count, 0xffffffffu);
+      for (std::size_t i = 0; i < blocks.size(); ++i)
+        require(blocks[i] == turn * 8 + static_cast<std::uint32_t>(i / count), "block");
+      for (std::size_t i = 0; i < count; ++i)
+        require(sum[i] == (turn + 1) * as_word(part->size()), "sum over the part");
+    }
+    part->barrier();
+    all.release(own);
+    all.release(sum);
+    all.barrier();
   });
 }
 

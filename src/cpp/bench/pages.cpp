@@ -79,8 +79,11 @@ const std::vector<CommandPage>& command_pages() {
            {"--ranks", "2,4,8..32:8", "2", "numbers of ranks", ""},
            {"--size", "8,4K,1M", "8,4K,1M",
             "bytes of the count argument: the message, or one block; not for barriers", ""},
-           {"--buffers", "fresh,reused", "fresh",
-            "fresh: the owner writes what it sends before each call; reused: once", ""},
+           {"--buffers", "fresh,reused,heap", "fresh",
+            "fresh: the owner writes what it sends before each call; reused: once; heap: fresh, in the "
+            "group's "
+            "shared heap (not with --machine)",
+            ""},
            {"--type", "T", "float32", "element type of reductions", ""},
            {"--op", "O", "sum", "operator of reductions", ""},
            {"--mode", "threads,processes", "threads", "what a rank is", ""},

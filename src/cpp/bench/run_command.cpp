@@ -28,7 +28,7 @@ namespace bench {
 
 namespace {
 
-// Every algorithm at every size with both kinds of buffers, as asked for.
+// Every algorithm at every size with every kind of buffers, as asked for.
 std::vector<measure::Subject> parse_work(const Arguments& arguments, measure::Work work) {
   const std::string algorithms = arguments.text("--algorithm", "all,references");
   if (!work.moves_data()) {
@@ -40,9 +40,9 @@ std::vector<measure::Subject> parse_work(const Arguments& arguments, measure::Wo
   work.op = parse_op(arguments.text("--op", "sum"));
   std::vector<measure::Subject> subjects;
   for (const std::uint64_t size : measure::parse_sizes(arguments.text("--size", "8,4K,1M")))
-    for (const std::string& buffers : arguments.choices("--buffers", "fresh", {"fresh", "reused"})) {
+    for (const std::string& buffers : arguments.choices("--buffers", "fresh", {"fresh", "reused", "heap"})) {
       work.bytes = size;
-      work.fresh = buffers == "fresh";
+      work.set_buffers(buffers);
       measure::check_work(work);
       for (measure::Subject& subject : measure::parse_subjects(algorithms, work))
         subjects.push_back(std::move(subject));

@@ -132,7 +132,8 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
   return found;
 }
 
-/// A spec as a sweep of these ranks records it, its values in effect, and why it cannot serve them ("").
+/// A spec as a sweep of these ranks records it, its values in effect, and why it cannot serve them (""). What
+/// it does not say of `direct` is as `auto` would have it, for whom it is tried.
 py::dict candidate(const std::string& operation, const std::string& spec, std::uint64_t size, int ranks,
                    const std::string& placement, const std::string& machine) {
   measure::Work work;
@@ -142,8 +143,9 @@ py::dict candidate(const std::string& operation, const std::string& spec, std::u
   const bool simulated = !machine.empty();
   const Shape shape = simulated ? sim::place_on_machine(sim::load_machine(machine), ranks, placement)
                                 : shape_on_host(ranks, placement);
-  const AlgorithmSpec parsed =
-      simulated && !work.moves_data() ? sim::simulated_barrier(spec) : known.parse(spec);
+  const AlgorithmSpec parsed = simulated && !work.moves_data()
+                                   ? sim::simulated_barrier(spec)
+                                   : with_direct(known.parse(spec), shape, work.operation, spec);
   py::dict found;
   found["spec"] = parsed.text();
   found["effective"] = known.effective(parsed, shape).text();

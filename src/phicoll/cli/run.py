@@ -64,7 +64,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--buffers",
         metavar="LIST",
-        help="fresh (written by their owner before each call), reused, or both (default: fresh)",
+        help="fresh (written by their owner before each call), reused, heap (fresh, in the group's shared heap), or "
+        "several (default: fresh)",
     )
     add_reduction(parser)
     parser.add_argument("--mode", metavar="LIST", help="threads, processes or both (default: threads)")

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/family.hpp"
@@ -76,7 +75,7 @@ AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std
 
   const Family& known = family(facts.operation);
   AlgorithmChoice choice;
-  choice.spec = row.spec;
+  choice.spec = with_direct(row.spec, shape, facts.operation, row.given);
   choice.given = row.given;
   choice.least = found.least;
   choice.most = found.most;
@@ -101,10 +100,7 @@ AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std
                         "by rule: " + row.spec.name + " of " + where + " has no room in " +
                             std::to_string(most) + " bytes of the group's memory");
   choice.why = "tuned: " + where + nearest;
-  // Between processes a table was tuned with buffers that peers do not reach, and `direct` had no effect.
-  const bool as_tuned =
-      tuning.mode != TuningMode::processes || row.given.find(":direct=") != std::string::npos;
-  return as_tuned ? choice : with_direct(std::move(choice), shape, facts);
+  return choice;
 }
 
 AlgorithmChoice automatic_barrier(const Shape& shape, std::size_t most) {

@@ -17,9 +17,10 @@
 //     all have finished step t - cells: true with two cells where every rank awaits every other's piece in
 //     every step.
 //   * A piece may stay where it lies in its writer's memory (direct.hpp): its cell then holds a handle. Who
-//   has read such a piece says in `settle`, at the call's end, up to which step it has read (release), and
-//   the writer waits there for all others (acquire): their loads are done before anything that it stores
-//   after the call.
+//   has read such a piece says at the call's end (`through`) up to which step it has read, by the same word
+//   (release), and its writer waits for all others (`settle`, acquire): their loads are done before anything
+//   that it stores after the call. All of them await all pieces of who leaves one in place, whether or not
+//   they want anything of it.
 
 #include <cstddef>
 #include <cstdint>
@@ -163,7 +164,7 @@ class Cells {
         rank_(setup.rank),
         members_(setup.members),
         credit_(credit),
-        direct_from_(direct_from(direct)),
+        direct_(direct),
         stores_(piece_stores(setup.shape, setup.rank)) {
     for (int r = 0; r < ranks_; ++r) stores_to_.push_back(piece_stores(setup.shape, rank_, r));
   }
@@ -187,9 +188,7 @@ class Cells {
   }
   /// Whether this rank's pieces of a call, in `bytes` from `data` on, stay where they lie: published by
   /// publish_direct instead of open and publish, and not written over before `settle`.
-  bool direct(Port& port, Data data, std::size_t bytes) const {
-    return bytes >= direct_from_ && port.reachable(data, bytes);
-  }
+  bool direct(Port& port, Data data, std::size_t bytes) const { return direct_(port, data, bytes); }
   [[gnu::noinline]] void publish_direct(Port& port, std::uint64_t step, std::uint64_t tag, Data piece) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
     reinterpret_cast<DirectCell*>(cell(rank_, step))->payload.store(port, port.expose(piece));
@@ -216,8 +215,12 @@ class Cells {
     }
     return payload(port, writer, step, piece) + at;
   }
-  /// At the end of a call, behind all its steps, of which the last is `steps` - 1: nobody reads this rank's
-  /// own memory any more.
+  /// At the end of a call, whose last step is `steps` - 1: this rank reads nothing more of it.
+  void through(Port& port, std::uint64_t steps) {
+    if (__builtin_expect(taken_, 0)) port.signal(finished_[rank_].value.word, steps);
+    taken_ = false;
+  }
+  /// The same, and then nobody reads this rank's own memory any more.
   void settle(Port& port, std::uint64_t steps) {
     if (__builtin_expect(given_ || taken_, 0)) settle_direct(port, steps);
   }
@@ -235,10 +238,10 @@ class Cells {
     return port.view(reinterpret_cast<DirectCell*>(cell(writer, step))->payload.load(port), at);
   }
   [[gnu::noinline]] void settle_direct(Port& port, std::uint64_t steps) {
-    if (taken_) port.signal(finished_[rank_].value.word, steps);
+    through(port, steps);
     for (int r = 0; given_ && r < ranks_; ++r)
       if (r != rank_) port.wait(finished_[r].value.word, at_least(steps), hint(r));
-    given_ = taken_ = false;
+    given_ = false;
   }
   unsigned char* cell(int writer, std::uint64_t step) const {
     return memory_ + static_cast<std::size_t>(writer) * ring_bytes_ +
@@ -283,7 +286,7 @@ class Cells {
   Credit credit_;
   bool given_ = false;  // a piece of this call stays in this rank's memory
   bool taken_ = false;  // one was read in another's
-  std::size_t direct_from_;
+  Direct direct_;
   Stores stores_;
   AlignedVector<Stores> stores_to_;
   std::uint64_t free_until_ = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "phicoll/collectives/family.hpp"
@@ -69,40 +70,33 @@ bool fits(const AlgorithmChoice& choice, const Shape& shape, const CallFacts& fa
   return family(facts.operation).fits(choice.spec, shape, facts);
 }
 
-/// From how many bytes on data that all ranks reach is best read where it lies; SIZE_MAX: never.
-///
-/// Two processes, buffers from the group's heap, single calls with data just written and twenty in a row:
-/// from 4 KB on 0.2 to 0.8 of the time of a copy through cells (reduce from 16 KB on 0.5 to 1.0). Whoever has
-/// the data waits for its readers, each a line's way, and saves one copy of it if all read the same: among
-/// more ranks that pays later. Simulated packages of 4 to 16 ranks agree; of a broadcast to 60 ranks of a
-/// Xeon Phi nothing is saved. Where ranks share CPUs the wait means that each of them is scheduled once a
-/// call, and none can be ahead of the others (four and eight on two CPUs).
+/// From how many bytes on, of the message or a block, data that all ranks reach is best read where it lies; 0
+/// for never. Measured between two processes, and four and eight that shared two CPUs, with buffers in the
+/// group's heap that were written anew for each call (docs/collectives.md): it gains as soon as what a rank
+/// has for the others does not stay in its second-level cache, which was of 1 MB.
 std::size_t direct_at(const Shape& shape, Operation operation) {
-  constexpr std::size_t kb = 1024;
+  constexpr std::size_t mb = std::size_t{1} << 20;
   const bool sharing = shape.oversubscribed() || shape.crowded();
-  const std::size_t each_waits = std::max(4 * kb, kb * static_cast<std::size_t>(shape.size()));
+  const auto part_of = [&](std::size_t all) {
+    return std::max(std::size_t{64} << 10, all / static_cast<std::size_t>(shape.size()));
+  };
   switch (operation) {
-    case Operation::broadcast:
-      if (!sharing && shape.size() > 32) return SIZE_MAX;
-      return sharing ? 512 * kb : each_waits;
-    case Operation::reduce:
-      return sharing ? SIZE_MAX : std::max(16 * kb, each_waits);
     case Operation::allreduce:
-      return sharing ? 512 * kb : each_waits;
     case Operation::allgather:
-      return sharing ? 128 * kb : each_waits;
     case Operation::gather:
-      return sharing ? 1024 * kb : 4 * kb;
-    case Operation::scatter:
+      return mb;
     case Operation::alltoall:
-      return sharing ? 64 * kb : 4 * kb;
     case Operation::reduce_scatter:
-      return sharing ? 32 * kb : 4 * kb;
+      return part_of(mb);
+    case Operation::scatter:
+      return part_of(sharing ? mb : 4 * mb);
+    case Operation::broadcast:  // the ring's root is far ahead of its readers, and would wait for them
+    case Operation::reduce:
     case Operation::scan:
     case Operation::barrier:
       break;
   }
-  return SIZE_MAX;
+  return 0;
 }
 
 AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
@@ -239,24 +233,20 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
 
 }  // namespace
 
-AlgorithmChoice with_direct(AlgorithmChoice choice, const Shape& shape, const CallFacts& facts) {
-  const std::size_t from = direct_at(shape, facts.operation);
-  for (auto& value : choice.spec.values) {
-    if (value.first != "direct" || from == SIZE_MAX) continue;
-    // Where counts are a rank's own, each sender decides about its messages.
-    if (facts.known && facts.bytes < from) {
-      choice.most = std::min(choice.most, from - 1);
-    } else {
-      if (facts.known) choice.least = std::max(choice.least, from);
-      value.second = std::to_string(from);
-      choice.why += "; what all ranks reach is read where it lies";
-    }
-  }
-  return choice;
+AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation operation,
+                          const std::string& text) {
+  if (text.find(":direct=") != std::string::npos) return spec;
+  for (auto& value : spec.values)
+    if (value.first == "direct") value.second = std::to_string(direct_at(shape, operation));
+  return spec;
 }
 
 AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
-  return with_direct(choose_by_size(shape, facts), shape, facts);
+  AlgorithmChoice choice = choose_by_size(shape, facts);
+  choice.spec = with_direct(std::move(choice.spec), shape, facts.operation, "");
+  const std::size_t direct = direct_at(shape, facts.operation);
+  if (direct != 0 && facts.bytes >= direct) choice.why += "; read where it lies if all ranks reach it";
+  return choice;
 }
 
 }  // namespace phicoll

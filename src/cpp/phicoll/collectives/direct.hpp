@@ -6,6 +6,11 @@
 //
 // The owner decides call by call, and says so beside each piece, in the highest bit of its tag. It may not
 // write over the data before all who read it have said that they are through: cells.hpp and mailbox.hpp.
+//
+// A copy is saved, but not for nothing: what its readers have in their caches the owner has to take back when
+// it writes there again, while the lines of a long ring have left those caches by then. Data that fits into
+// the owner's cache and is written anew for each call is better copied, and so is any between CPUs that share
+// no cache: docs/collectives.md, "Read where it lies".
 
 #include <cstddef>
 #include <cstdint>
@@ -42,8 +47,18 @@ void describe_direct(Visitor& visitor, int& direct) {
   visitor.integer("direct", direct, 0, 1 << 30,
                   "bytes from which data that all ranks reach is read where it lies; 0: never");
 }
-inline std::size_t direct_from(int direct) {
-  return direct == 0 ? SIZE_MAX : static_cast<std::size_t>(direct);
-}
+
+/// What an owner goes by.
+class Direct {
+ public:
+  explicit Direct(int direct) : from_(direct == 0 ? SIZE_MAX : static_cast<std::size_t>(direct)) {}
+  template <class Port>
+  bool operator()(Port& port, Data data, std::size_t bytes) const {
+    return bytes >= from_ && port.reachable(data, bytes) && port.near(bytes);
+  }
+
+ private:
+  std::size_t from_;
+};
 
 }  // namespace phicoll

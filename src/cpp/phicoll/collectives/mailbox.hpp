@@ -61,12 +61,14 @@ inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, st
     bytes = bytes / 2 < max_element_bytes ? max_element_bytes : bytes / 2;
 }
 
+// The tag's highest bit is direct_bit, so messages of less than 2 TB are told apart by their bytes.
 constexpr unsigned tag_bits = 16;
 constexpr unsigned type_bits = 6;
 /// The tag of a call's messages, of so many bytes together, from one rank to another. Nothing has no type.
 inline std::uint64_t counted(const Call& call, std::size_t bytes) {
   const std::uint64_t type = bytes != 0 ? call.op.id >> 8 : 0;
-  return call.tag | type << tag_bits | static_cast<std::uint64_t>(bytes) << (tag_bits + type_bits);
+  return (call.tag | type << tag_bits | static_cast<std::uint64_t>(bytes) << (tag_bits + type_bits)) &
+         ~direct_bit;
 }
 /// What it says, without the tag: "16 bytes of float64".
 inline std::string counted_in_words(std::uint64_t tag) {
@@ -87,10 +89,11 @@ class Mailbox {
         stride_(cell_stride(bytes)),
         bytes_(bytes),
         turns_(cells),
-        direct_from_(direct_from(direct)),
+        direct_(direct),
         rank_(setup.rank),
         members_(setup.members),
-        last_(static_cast<std::size_t>(cells), 0) {
+        last_(static_cast<std::size_t>(cells), 0),
+        given_(static_cast<std::size_t>(cells), 0) {
     for (int r = 0; r < setup.size(); ++r) stores_.push_back(piece_stores(setup.shape, setup.rank, r));
   }
 
@@ -116,18 +119,16 @@ class Mailbox {
     port.store_relaxed(head->tag, tag);
     port.signal(head->sequence, number(m));
   }
-  /// Whether this rank's messages in a call, in `bytes` from `data` on, stay where they lie: sent by
+  /// Whether this rank's messages to a reader, in `bytes` from `data` on, stay where they lie: sent by
   /// send_direct instead of open and send, and not written over before `settle`.
-  bool direct(Port& port, Data data, std::size_t bytes) const {
-    return bytes >= direct_from_ && port.reachable(data, bytes);
-  }
+  bool direct(Port& port, Data data, std::size_t bytes) const { return direct_(port, data, bytes); }
   [[gnu::noinline]] void send_direct(Port& port, std::uint64_t m, std::uint64_t tag, Data message) {
     claim(port, m);
     reinterpret_cast<DirectCell*>(cell(rank_, turns_.cell(first_ + m)))
         ->payload.store(port, port.expose(message));
     send(port, m, tag | direct_bit);
-    if (given_ == 0) first_given_ = m;
-    given_ = m + 1;
+    given_[static_cast<std::size_t>(turns_.cell(first_ + m))] = 1;
+    any_given_ = true;
   }
   /// A message for rank `to`, by either way.
   [[gnu::always_inline]] void offer(Port& port, int to, std::uint64_t m, std::uint64_t tag, Data from,
@@ -139,7 +140,7 @@ class Mailbox {
   }
   /// At the end of a call, in front of next_call: nobody reads this rank's own memory any more.
   void settle(Port& port) {
-    if (__builtin_expect(given_ != 0, 0)) settle_direct(port);
+    if (__builtin_expect(any_given_, 0)) settle_direct(port);
   }
   /// The payload of `from`'s message m. The sender has to give the same tag: one who counts otherwise is an
   /// error, and one in a call that does not fit is waited for until the group finds out why.
@@ -177,11 +178,13 @@ class Mailbox {
   }
 
  private:
-  // Of any message that was sent from such a cell: one of a former call is on its way to being read, too.
+  // A cell that was claimed again in the call waited for the reader before.
   [[gnu::noinline]] void settle_direct(Port& port) {
-    const std::uint64_t end = given_ - first_given_ < turns_.cells() ? given_ : first_given_ + turns_.cells();
-    for (std::uint64_t m = first_given_; m < end; ++m) await_reader(port, turns_.cell(first_ + m));
-    given_ = 0;
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+      if (given_[i] != 0) await_reader(port, i);
+      given_[i] = 0;
+    }
+    any_given_ = false;
   }
   [[gnu::noinline]] static Data take_direct(Port& port, CellHead& head) {
     return port.view(reinterpret_cast<DirectCell&>(head).payload.load(port), 0);
@@ -234,14 +237,14 @@ class Mailbox {
   std::size_t stride_;
   std::size_t bytes_;
   Turns turns_;
-  std::size_t direct_from_;
+  Direct direct_;
+  bool any_given_ = false;
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
-  std::uint64_t first_given_ = 0;  // of this call's messages that stay in this rank's memory
-  std::uint64_t given_ = 0;        // behind the last of them, 0: there are none
   int rank_;
   const int* members_;
-  AlignedVector<std::uint64_t> last_;
+  AlignedVector<std::uint64_t> last_;   // the number that lies in a cell
+  AlignedVector<unsigned char> given_;  // whether the cell's message of this call stays in this rank's memory
   AlignedVector<Stores> stores_;
 };
 

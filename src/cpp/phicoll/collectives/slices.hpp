@@ -1,9 +1,9 @@
 #pragma once
 
 // Reductions of middle and large messages in chunks that stay in the caches, the work of each distributed in
-// slices: every rank publishes its operand, without its own slice, and combines one slice of all operands in
-// rank order. Who publishes and takes the results of the slices is the operation's (allreduce/sliced.hpp,
-// reduce/sliced.hpp).
+// slices: every rank publishes its operand, without its own slice or where it lies, and combines one slice of
+// all operands in rank order. Who publishes and takes the results of the slices is the operation's
+// (allreduce/sliced.hpp, reduce/sliced.hpp).
 //
 // A chunk takes two steps of Cells, its operands (even) and its results (odd), and each chunk's operands are
 // published before the chunk in front of it is finished. Steps are counted on from call to call.

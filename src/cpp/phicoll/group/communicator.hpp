@@ -110,7 +110,8 @@ class alignas(arch::stride_bytes) Communicator {
   // 0 for nothing but bytes. `algorithm`: this call by that one (Family::parse), on all ranks alike, instead
   // of what is selected. What all ranks see alike (root, operator) is refused with ArgumentError and without
   // effect; what one rank sees (its buffers) raises there and breaks the group. BrokenGroupError,
-  // TimeoutError as barrier().
+  // TimeoutError as barrier(). As in MPI a rank may return before others have come, or wait for them: which
+  // may hang on the algorithm, the size, and where its buffers lie.
 
   /// The root's `bytes` at `buffer` to every rank's buffer.
   void broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm = nullptr,

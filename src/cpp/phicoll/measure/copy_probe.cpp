@@ -92,8 +92,10 @@ class Copies {
     for (int way = 0; way < copy_ways; ++way)
       for (int i = 0; i < repeats; ++i, ++at) time(static_cast<CopyWay>(way), at);
     meet_();
-    if (own().heap_send != 0) communicator_.release(address(own().heap_send));
-    if (own().heap_receive != 0) communicator_.release(address(own().heap_receive));
+    if (!buffers_.work().heap) {
+      if (own().heap_send != 0) communicator_.release(address(own().heap_send));
+      if (own().heap_receive != 0) communicator_.release(address(own().heap_receive));
+    }
     own() = Place();
   }
 
@@ -108,6 +110,11 @@ class Copies {
     own().pid = static_cast<std::int32_t>(getpid());
     own().heap_send = own().heap_receive = 0;
     if (!processes()) return;
+    if (buffers_.work().heap) {
+      own().heap_send = communicator_.control().offset_of(buffers_.send());
+      own().heap_receive = communicator_.control().offset_of(buffers_.receive());
+      return;
+    }
     const auto take = [&](std::uint64_t bytes) -> std::uint64_t {
       try {
         void* const memory = communicator_.allocate(static_cast<std::size_t>(bytes + 1));

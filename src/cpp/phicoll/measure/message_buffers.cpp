@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/group/communicator.hpp"
 
 namespace phicoll {
 namespace measure {
@@ -68,7 +69,8 @@ void write_element(Type type, unsigned value, unsigned char* to) {
 
 }  // namespace
 
-MessageBuffers::MessageBuffers(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
+MessageBuffers::MessageBuffers(int rank, int ranks, Communicator* heap)
+    : rank_(rank), ranks_(ranks), heap_(heap) {}
 
 MessageBuffers::~MessageBuffers() {
   drop(send_);
@@ -76,7 +78,15 @@ MessageBuffers::~MessageBuffers() {
 }
 
 void MessageBuffers::drop(Part& part) {
-  if (part.memory != nullptr) munmap(part.memory, part.bytes);
+  if (part.heap) {
+    try {
+      heap_->release(part.memory);
+    } catch (const Error&) {
+      // The group is broken, and ends with its heap.
+    }
+  } else if (part.memory != nullptr) {
+    munmap(part.memory, part.bytes);
+  }
   part = Part();
 }
 
@@ -84,15 +94,24 @@ void MessageBuffers::take(Part& part, std::size_t bytes, std::size_t offset) {
   // Kept from one step to the next unless it is much too large: several sets of ranks are alive.
   constexpr std::size_t kept = std::size_t{64} << 20;
   const std::size_t wanted = (bytes + offset + guard + page - 1) / page * page + page;
-  if (wanted > part.bytes || (part.bytes > kept && wanted < part.bytes / 2)) {
+  if (wanted > part.bytes || (part.bytes > kept && wanted < part.bytes / 2) || part.heap != work_.heap) {
     drop(part);
+    if (work_.heap) {
+      part.memory = static_cast<unsigned char*>(heap_->allocate(wanted + page));
+      part.bytes = wanted;
+      part.heap = true;
+      std::memset(part.memory, 0, wanted + page);  // its pages are there when calls are timed
+    }
+  }
+  if (part.memory == nullptr) {
     void* const memory = mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
       throw ResourceError("size: no memory for a buffer of " + std::to_string(bytes) + " bytes");
     part.memory = static_cast<unsigned char*>(memory);
     part.bytes = wanted;
   }
-  part.at = part.memory + page + offset;
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(part.memory) % page;
+  part.at = part.memory + (beyond == 0 ? 0 : page - beyond) + page + offset;
 }
 
 void MessageBuffers::make_units() {

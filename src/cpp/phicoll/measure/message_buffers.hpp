@@ -12,6 +12,9 @@
 #include "phicoll/measure/work.hpp"
 
 namespace phicoll {
+
+class Communicator;
+
 namespace measure {
 
 /// A whole number of elements of any type.
@@ -38,12 +41,14 @@ struct FreshWrite {
 
 class MessageBuffers {
  public:
-  MessageBuffers(int rank, int ranks);
+  /// `heap`: whose heap buffers are in that are to be there.
+  MessageBuffers(int rank, int ranks, Communicator* heap = nullptr);
   ~MessageBuffers();
   MessageBuffers(const MessageBuffers&) = delete;
   MessageBuffers& operator=(const MessageBuffers&) = delete;
 
-  /// Makes room: both buffers `offset` bytes behind the start of a page. Throws ResourceError.
+  /// Makes room: both buffers `offset` bytes behind the start of a page. Throws ResourceError; in the heap
+  /// check_settings has seen to it that there is room.
   void prepare(const Work& work, std::size_t offset);
 
   const Work& work() const { return work_; }
@@ -63,12 +68,13 @@ class MessageBuffers {
 
  private:
   struct Part {
-    unsigned char* memory = nullptr;  // pages, with one in front of `at` for a guard
+    unsigned char* memory = nullptr;  // with a page in front of `at` for a guard
     std::size_t bytes = 0;
+    bool heap = false;
     unsigned char* at = nullptr;
   };
   void take(Part& part, std::size_t bytes, std::size_t offset);
-  static void drop(Part& part);
+  void drop(Part& part);
   void make_units();
   void expected_of(int owner, std::size_t from, std::size_t bytes, bool flat, std::uint64_t salt,
                    unsigned char* to) const;
@@ -78,6 +84,7 @@ class MessageBuffers {
 
   int rank_;
   int ranks_;
+  Communicator* heap_;
   Work work_;
   Operator op_;
   std::size_t send_bytes_ = 0;

@@ -33,7 +33,7 @@ class RankWorker {
               communicator.control().shares_cpu(communicator.rank()), nullptr},
         // At the region's front, where no place of a round lies; adaptive whatever the group's policy is.
         meeting_(parse_barrier("sense-reversing:wait=adaptive")),
-        buffers_(communicator.rank(), communicator.size()) {}
+        buffers_(communicator.rank(), communicator.size(), &communicator) {}
 
   void run(const Step& step, RankReport& report) {
     switch (step.kind) {

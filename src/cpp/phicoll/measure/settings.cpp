@@ -69,6 +69,20 @@ int parse_count(const std::string& whole, const std::string& text) {
   return value;
 }
 
+// Half of a group's heap: buffers of several sizes follow each other in it.
+void check_heap(const Work& work, int ranks) {
+  if (!work.heap) return;
+  const std::uint64_t most = GroupOptions().heap_limit / 2;
+  std::uint64_t all = 0;
+  for (int r = 0; r < ranks; ++r)
+    all += send_bytes_of(work, r, ranks) + receive_bytes_of(work, r, ranks) + 32768;
+  if (all <= most) return;
+  throw ArgumentError("size",
+                      std::to_string(work.bytes) + " with buffers in the heap, " + std::to_string(all >> 20) +
+                          " MB of " + std::to_string(ranks) + " ranks together",
+                      "up to " + std::to_string(most >> 20) + " MB together");
+}
+
 }  // namespace
 
 std::vector<int> parse_ranks(const std::string& text) {
@@ -114,6 +128,7 @@ void check_settings(const Settings& settings) {
       throw ArgumentError(
           "ranks", std::to_string(ranks),
           "at most " + std::to_string(allowed) + " (a CPU for each rank) unless --oversubscribe is given");
+    for (const Subject& subject : settings.subjects) check_heap(subject.work, ranks);
     for (const Subject& subject : settings.subjects)
       for (const std::string& mode : settings.modes) {
         const std::string reason = why_not(subject, mode, shape);

@@ -22,7 +22,7 @@ struct Interrupted {};
 std::string key_of(const JsonValue& point) {
   Work work = parse_call(point["operation"].string);
   work.bytes = static_cast<std::uint64_t>(point["size_bytes"].number);
-  work.fresh = point["buffers"].string != "reused";
+  if (work.moves_data()) work.set_buffers(point["buffers"].string);
   if (work.reduces()) {
     work.type = parse_type(point["type"].string);
     work.op = parse_op(point["op"].string);

@@ -46,6 +46,13 @@ std::string Work::text() const {
   return text;
 }
 
+void Work::set_buffers(const std::string& kind) {
+  if (kind != "fresh" && kind != "reused" && kind != "heap")
+    throw ArgumentError("buffers", "'" + kind + "'", "fresh, reused, heap");
+  fresh = kind != "reused";
+  heap = kind == "heap";
+}
+
 std::uint64_t send_bytes_of(const Work& work, int rank, int ranks) {
   const auto all = work.bytes * static_cast<std::uint64_t>(ranks);
   switch (work.operation) {

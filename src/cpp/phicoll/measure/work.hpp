@@ -20,6 +20,7 @@ struct Work {
   bool vector = false;     ///< a version with counts, all alike here
   bool exclusive = false;  ///< of a scan: without the rank's own elements
   bool fresh = true;       ///< the owner writes its send buffer before each call; else once, before the first
+  bool heap = false;       ///< both buffers lie in the group's shared heap, where all ranks reach them
   Type type = Type::float32;  ///< of reductions
   Op op = Op::sum;            ///< likewise
   /// Of the count argument: the message, or one block of gather, scatter, allgather, alltoall and
@@ -35,8 +36,10 @@ struct Work {
   std::string name() const;
   /// What every rank knows of such a call.
   CallFacts facts() const;
-  /// "fresh" or "reused"; "" for a barrier.
-  const char* buffers() const { return !moves_data() ? "" : fresh ? "fresh" : "reused"; }
+  /// "fresh", "reused", or "heap": fresh, in the group's heap; "" for a barrier.
+  const char* buffers() const { return !moves_data() ? "" : heap ? "heap" : fresh ? "fresh" : "reused"; }
+  /// One of these. Throws ArgumentError("buffers").
+  void set_buffers(const std::string& kind);
   /// All of it, different for different work: "allreduce 4096 fresh float32 sum".
   std::string text() const;
 };

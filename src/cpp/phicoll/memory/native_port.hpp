@@ -35,6 +35,9 @@
 //                                            visible by the signal that follows it
 //   combine(op, to, left, right, count)      to[i] = left[i] op right[i]; `to` may be `left` or `right`
 //   reachable(data, bytes)                   whether the loads and stores of all peers reach the data
+//   near(bytes)                              whether peers get what this rank has written sooner from its
+//                                            cache than from memory, as far as it knows; asked ahead of data
+//                                            of so many bytes that they are to read
 //   exposable(data, bytes)                   whether peers can reach the data where it lies, by whichever
 //                                            way. Its owner asks, and tells the others; where it is not,
 //                                            data goes through shared memory
@@ -243,6 +246,10 @@ class NativePort {
   }
   bool reachable(Data data, std::size_t bytes) const {
     return !control_->shared() || control_->holds(data.at, bytes);
+  }
+  bool near(std::size_t bytes) const {
+    return arch::hand_over_bytes == SIZE_MAX || hand_over_ == nullptr ||
+           !hand_over_->past_caches(bytes, *control_, rank_, calls_->begun());
   }
   bool exposable(Data data, std::size_t bytes) const {
     return reachable(data, bytes) || control_->cross_copies();

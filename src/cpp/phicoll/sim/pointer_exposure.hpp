@@ -16,6 +16,7 @@ template <class Port>
 class PointerExposure {
  public:
   bool reachable(Data, std::size_t) const { return true; }
+  bool near(std::size_t) const { return true; }
   bool exposable(Data, std::size_t) const { return true; }
   Exposed expose(Data data) const {
     return Exposed{reinterpret_cast<std::uintptr_t>(data.at), static_cast<std::uint32_t>(port().rank() + 1),

@@ -191,7 +191,11 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
                                  std::min(options.ghost_above, most_backed_bytes / 4))
       smaller /= 2;
     run.twin_bytes = smaller / unit * unit;
-    simulate_collective(machine, operation, run.effective, shape, run.twin_bytes, twin);
+    AlgorithmSpec same_way = run.effective;  // where the data lies, if that is the way of the larger one
+    for (auto& value : same_way.values)
+      if (value.first == "direct" && value.second != "0" && std::stoul(value.second) <= bytes)
+        value.second = std::to_string(std::min<std::size_t>(std::stoul(value.second), run.twin_bytes));
+    simulate_collective(machine, operation, same_way, shape, run.twin_bytes, twin);
   } else {
     subject.compute();
   }

@@ -72,14 +72,17 @@ struct OneShotAllgather : DataAlgorithm {
     // A call of its own: the small one then needs few registers saved.
     [[gnu::noinline]] void pieces(Port& port, const Call& call, std::size_t most) {
       const bool direct = cells_.direct(port, call.send, call.count);
-      for (std::size_t at = 0; at < most; at += cells_.bytes())
-        exchange(port, call, at, exchanged_stores(ranks_, most), direct);
+      const Stores stores = exchanged_stores(ranks_, most);
+      for (std::size_t at = 0; at < most; at += cells_.bytes()) exchange(port, call, at, stores, direct);
+      cells_.through(port, steps_);
+      if (direct) keep_own(port, call, 0, call.count, stores);
       cells_.settle(port, steps_);
     }
     std::size_t piece(const Call& call, int r, std::size_t at) const {
       return at >= call.block_count(r) ? 0 : std::min(cells_.bytes(), call.block_count(r) - at);
     }
-    // While the others' pieces are on their way.
+    // While the others' pieces are on their way; where they read the own ones in place, behind all that, as
+    // the copy would take its lines out of the cache that they are read from.
     void keep_own(Port& port, const Call& call, std::size_t at, std::size_t bytes, Stores stores) {
       const Data own = call.receive + call.block_at(rank_);
       if (bytes != 0 && own != call.send) port.move(own + at, call.send + at, bytes, stores);
@@ -93,7 +96,7 @@ struct OneShotAllgather : DataAlgorithm {
         cells_.open(port, step, own);
         cells_.publish(port, step, call.tag);
       }
-      keep_own(port, call, at, own, stores);
+      if (!direct) keep_own(port, call, at, own, stores);
       for (const int r : order_) {
         const std::size_t bytes = piece(call, r, at);
         const Data theirs = cells_.await(port, r, step, call.tag, bytes);

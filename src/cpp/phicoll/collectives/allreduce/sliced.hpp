@@ -11,6 +11,10 @@
 // published after it had read those operands. Step 2i + 1 uses the cell of the results of chunk i - 2 and is
 // opened after this rank has seen everyone's operands of chunk i, which each published after it had taken all
 // results of chunk i - 2.
+//
+// A result may stay in `receive`, for the others to take it there: behind it this rank writes only the
+// others' slices of that chunk and other chunks, and an operand that lay in its place was published in a
+// cell.
 
 #include <cstdint>
 

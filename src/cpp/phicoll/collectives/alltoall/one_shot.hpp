@@ -77,9 +77,11 @@ struct OneShotAlltoall : DataAlgorithm {
     // A call of its own: the small one then needs few registers saved.
     [[gnu::noinline]] void parts(Port& port, const Call& call) {
       const std::size_t all = call.count * static_cast<std::size_t>(ranks_);
-      const bool direct = cells_.direct(port, call.send, call.count) && port.reachable(call.send, all);
+      const bool direct = port.reachable(call.send, all) && cells_.direct(port, call.send, call.count);
       for (std::size_t at = 0; at < call.count; at += part_)
         exchange(port, call, at, std::min(part_, call.count - at), direct);
+      cells_.through(port, steps_);
+      if (direct) keep_own(port, call, 0, call.count);
       cells_.settle(port, steps_);
     }
     static std::size_t lines_within(std::size_t bytes) {
@@ -98,15 +100,20 @@ struct OneShotAlltoall : DataAlgorithm {
                     cells_.stores(r));
       cells_.publish(port, step, call.tag);
     }
+    // While the others' parts are on their way, or behind all (allgather/one_shot.hpp).
+    void keep_own(Port& port, const Call& call, std::size_t at, std::size_t bytes) {
+      port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
+                bytes, exchanged_stores(ranks_, call.count));
+    }
     void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool direct) {
       const std::uint64_t step = steps_++;
       const Stores stores = exchanged_stores(ranks_, call.count);
-      if (direct)
+      if (direct) {
         cells_.publish_direct(port, step, call.tag, call.send + at);
-      else
+      } else {
         publish(port, call, at, bytes, step);
-      port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
-                bytes, stores);
+        keep_own(port, call, at, bytes);
+      }
       for (const int r : order_)
         port.move(call.receive + (call.block_at(r) + at),
                   cells_.await(port, r, step, call.tag, bytes * others(), place(r, rank_) * bytes,

@@ -1,7 +1,8 @@
 #pragma once
 
 // phicoll's reduce for small messages: every rank sends its operand to the root, which combines all of them
-// in rank order. Nobody but the root waits, until its own ring is full.
+// in rank order. Nobody but the root waits, until its own ring is full, or for the root to read a large
+// operand where it lies.
 
 #include <algorithm>
 #include <cstdint>

@@ -63,7 +63,8 @@ struct OneShotReduceScatter : DataAlgorithm {
       const std::size_t sent = (call.block_at(ranks_ - 1) + call.block_count(ranks_ - 1)) * size;
       const bool apart = call.receive.at >= call.send.at + sent ||
                          call.receive.at + call.block_count(rank_) * size <= call.send.at;
-      const Way way{apart, apart && cells_.direct(port, call.send, sent)};
+      const Way way{apart,
+                    apart && port.reachable(call.send, sent) && cells_.direct(port, call.send, most * size)};
       const std::size_t all = cells_.bytes() / call.op.element_bytes;  // elements of all blocks together
       const std::size_t part = all / static_cast<std::size_t>(ranks_);
       if (part != 0)

@@ -1,7 +1,8 @@
 #pragma once
 
 // phicoll's scatter for small and middle messages, regular and vector: the root sends each rank its block in
-// pieces, turn by turn, and is not held up before its ring is full.
+// pieces, turn by turn, and is not held up before its ring is full, or by who reads a large block where it
+// lies.
 
 #include <algorithm>
 #include <cstdint>
