@@ -57,11 +57,11 @@ struct RingBroadcast : DataAlgorithm {
           finished_(setup.at<Strided<CounterLine>>(slots_bytes(p))),
           turns_(p.slots),
           half_(p.slots / 2),
-          cells_(setup, cells_at(p, setup.size()), 1, p.cells, static_cast<std::size_t>(p.cell),
-                 Credit::acknowledged, p.direct),
           rank_(setup.rank),
+          ranks_(setup.size()),
           members_(setup.members),
-          ranks_(setup.size()) {}
+          cells_(setup, cells_at(p, setup.size()), 1, p.cells, static_cast<std::size_t>(p.cell),
+                 Credit::acknowledged, p.direct) {}
 
     void operator()(Port& port, const Call& call) {
       if (call.count == 0 || ranks_ == 1) return;
@@ -125,17 +125,19 @@ struct RingBroadcast : DataAlgorithm {
       cells_.settle(port, steps_);
     }
 
+    // What a small message touches, side by side.
     NumberedWord* slots_;
     Strided<CounterLine>* finished_;
     Turns turns_;
     Turns half_;
-    Cells<Port> cells_;
     std::uint64_t messages_ = 0;
     std::uint64_t free_until_ = 0;
-    std::uint64_t steps_ = 0;
     int rank_;
-    const int* members_;
     int ranks_;
+    const int* members_;
+
+    Cells<Port> cells_;
+    std::uint64_t steps_ = 0;
   };
 };
 
