@@ -85,7 +85,7 @@ TEST(Signature, NamesTheAlgorithmWhereThatAloneDiffers) {
     facts.bytes = bytes;
     return CallSignature::of(
         facts, Call(), 4,
-        SignatureWord{broadcasts.number(broadcasts.parse(spec))} << CallSignature::algorithm_at);
+        SignatureWord{broadcasts.number(broadcasts.parse(spec))} << CallSignature::algorithm.at);
   };
   EXPECT_EQ(CallSignature::in_words(by("ring"), by("k-nomial")), "broadcast(root 0, 8 bytes) by ring");
   EXPECT_EQ(CallSignature::in_words(by("k-nomial"), by("k-nomial:degree=7")),

@@ -152,7 +152,7 @@ class CollectiveSet {
   }
   Found made(Operation operation, const AlgorithmSpec& spec) const {
     Found found{nullptr, family(operation).effective(spec, *shape_), 0, AlgorithmChoice()};
-    found.number = SignatureWord{family(operation).number(found.effective)} << CallSignature::algorithm_at;
+    found.number = SignatureWord{family(operation).number(found.effective)} << CallSignature::algorithm.at;
     const std::string key = key_of(operation, found.effective);
     for (const auto& made : made_)
       if (made.first == key) found.instance = made.second.get();

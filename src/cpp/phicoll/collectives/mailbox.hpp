@@ -63,7 +63,6 @@ inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, st
 
 // The tag's highest bit is direct_bit, so messages of less than 2 TB are told apart by their bytes.
 constexpr unsigned tag_bits = 16;
-constexpr unsigned type_bits = 6;
 /// The tag of a call's messages, of so many bytes together, from one rank to another. Nothing has no type.
 inline std::uint64_t counted(const Call& call, std::size_t bytes) {
   const std::uint64_t type = bytes != 0 ? call.op.id >> 8 : 0;

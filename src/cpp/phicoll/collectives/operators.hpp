@@ -87,7 +87,7 @@ std::string operator_name(const Operator& op);
 
 /// Element types by numbers, which the ranks of a call compare: 0 for none, from 1 those above, and up to
 /// most_types whatever a caller numbers himself.
-constexpr unsigned most_types = 63;
+constexpr unsigned most_types = (1u << type_bits) - 1;
 constexpr unsigned type_number(Type type) {
   return static_cast<unsigned>(type) + 1;
 }

@@ -9,7 +9,14 @@
 namespace phicoll {
 
 constexpr SignatureWord CallSignature::split;
-constexpr unsigned CallSignature::algorithm_at;
+constexpr SignatureField CallSignature::operation;
+constexpr SignatureField CallSignature::vector;
+constexpr SignatureField CallSignature::exclusive;
+constexpr SignatureField CallSignature::root;
+constexpr SignatureField CallSignature::type;
+constexpr SignatureField CallSignature::op;
+constexpr SignatureField CallSignature::algorithm;
+constexpr SignatureField CallSignature::size;
 constexpr SignatureWord CallSignature::inexact;
 constexpr SignatureWord CallSignature::hashed;
 
@@ -39,50 +46,46 @@ SignatureWord CallSignature::counts_field(const Call& call, int ranks) {
 }
 
 std::string CallSignature::in_words(SignatureWord word, SignatureWord other) {
-  const auto number = word & low(4);
-  if (number == split) return "split";
-  const auto operation = static_cast<Operation>(number);
-  const bool vector = (word >> 4 & 1) != 0;
-  const bool exclusive = (word >> 5 & 1) != 0;
-  const auto root = word >> 6 & low(11);
-  const auto type = word >> 17 & low(6);
-  const SignatureWord size = word >> 38;
-  std::string text = to_string(operation);
-  if (operation == Operation::barrier) return text;
-  if (operation == Operation::reduce_scatter)
-    text += vector ? "" : "_block";
-  else if (vector)
+  if (operation.of(word) == split) return "split";
+  const auto called = static_cast<Operation>(operation.of(word));
+  const bool counts = vector.of(word) != 0;
+  const SignatureWord from = root.of(word);
+  const SignatureWord of_type = type.of(word);
+  const SignatureWord bytes = size.of(word);
+  std::string text = to_string(called);
+  if (called == Operation::barrier) return text;
+  if (called == Operation::reduce_scatter)
+    text += counts ? "" : "_block";
+  else if (counts)
     text += "v";
-  if (exclusive) text = "exscan";
+  if (exclusive.of(word) != 0) text = "exscan";
 
   std::string arguments;
   const auto add = [&](const std::string& argument) {
     arguments += (arguments.empty() ? "" : ", ") + argument;
   };
-  const bool reduces = operation == Operation::reduce || operation == Operation::allreduce ||
-                       operation == Operation::scan || operation == Operation::reduce_scatter;
+  const bool reduces = called == Operation::reduce || called == Operation::allreduce ||
+                       called == Operation::scan || called == Operation::reduce_scatter;
   if (reduces) {
-    Operator op;
-    op.id = static_cast<std::uint16_t>(type << 8 | (word >> 23 & low(4)));
-    add(operator_name(op));
-  } else if (type != 0) {
-    add(type_name(static_cast<unsigned>(type)));
+    Operator one;
+    one.id = static_cast<std::uint16_t>(of_type << 8 | op.of(word));
+    add(operator_name(one));
+  } else if (of_type != 0) {
+    add(type_name(static_cast<unsigned>(of_type)));
   }
-  if (root != 0) add("root " + std::to_string(root - 1));
-  if (size >= hashed)
-    add((vector ? "counts with the checksum " : "bytes with the checksum ") + std::to_string(size - hashed));
-  else if (size >= inexact)
-    add(std::to_string((size & low(mantissa_bits)) << (size >> mantissa_bits & low(5))) + " bytes");
-  else if (size != 0)
-    add(std::to_string(size - 1) + " bytes");
+  if (from != 0) add("root " + std::to_string(from - 1));
+  if (bytes >= hashed)
+    add((counts ? "counts with the checksum " : "bytes with the checksum ") + std::to_string(bytes - hashed));
+  else if (bytes >= inexact)
+    add(std::to_string((bytes & low(mantissa_bits)) << (bytes >> mantissa_bits & low(5))) + " bytes");
+  else if (bytes != 0)
+    add(std::to_string(bytes - 1) + " bytes");
   text += "(" + arguments + ")";
 
   const SignatureWord difference = word ^ other;
-  const SignatureWord algorithms = low(11) << algorithm_at;
-  if (difference == 0 || (difference & ~algorithms) != 0) return text;
-  const auto algorithm = static_cast<unsigned>(word >> algorithm_at & low(11));
-  text += " by " + family(operation).name_of(algorithm);
-  const bool same_name = (difference >> algorithm_at & low(Family::name_bits)) == 0;
+  if (difference == 0 || (difference & ~algorithm.mask()) != 0) return text;
+  text += " by " + family(called).name_of(static_cast<unsigned>(algorithm.of(word)));
+  const bool same_name = (algorithm.of(difference) & low(Family::name_bits)) == 0;
   return text + (same_name ? " with parameters of its own" : "");
 }
 

@@ -15,28 +15,45 @@
 
 namespace phicoll {
 
-/// From the lowest bit: operation 4, vector 1, exclusive 1, root 11 (0: none, else the rank plus one), type
-/// 6, operator 4, algorithm 11 (Family::number), size 26 (see size_field). A barrier is 0.
+/// Bits of the word.
+struct SignatureField {
+  unsigned at;
+  unsigned bits;
+
+  constexpr SignatureWord mask() const { return ((SignatureWord{1} << bits) - 1) << at; }
+  constexpr SignatureWord of(SignatureWord word) const { return (word & mask()) >> at; }
+  /// The next field.
+  constexpr SignatureField then(unsigned width) const { return SignatureField{at + bits, width}; }
+};
+
+/// A barrier is 0.
 class CallSignature {
  public:
+  static constexpr SignatureField operation{0, 4};
+  static constexpr SignatureField vector = operation.then(1);
+  static constexpr SignatureField exclusive = vector.then(1);
+  static constexpr SignatureField root = exclusive.then(11);  ///< 0: none, else the rank plus one
+  static constexpr SignatureField type = root.then(type_bits);
+  static constexpr SignatureField op = type.then(4);
+  static constexpr SignatureField algorithm = op.then(11);    ///< Family::number
+  static constexpr SignatureField size = algorithm.then(26);  ///< see size_field
+  static_assert(size.at + size.bits == 64, "the word is full");
+
   /// The operation's number for the splitting of a communicator.
   static constexpr SignatureWord split = 15;
-  /// Where the algorithm stands.
-  static constexpr unsigned algorithm_at = 27;
 
-  /// Of a call between `ranks`; `algorithm`: who serves it, Family::number shifted to its place.
-  static SignatureWord of(const CallFacts& facts, const Call& call, int ranks, SignatureWord algorithm) {
-    const Operation operation = facts.operation;
-    const bool rooted = operation == Operation::broadcast || operation == Operation::reduce ||
-                        operation == Operation::gather || operation == Operation::scatter;
-    SignatureWord word = static_cast<SignatureWord>(operation) | algorithm;
-    word |= static_cast<SignatureWord>(facts.vector) << 4;
-    word |= static_cast<SignatureWord>(call.exclusive) << 5;
-    if (rooted) word |= static_cast<SignatureWord>(call.root + 1) << 6;
+  /// Of a call between `ranks`; `by`: who serves it, Family::number shifted to its place.
+  static SignatureWord of(const CallFacts& facts, const Call& call, int ranks, SignatureWord by) {
+    const bool rooted = facts.operation == Operation::broadcast || facts.operation == Operation::reduce ||
+                        facts.operation == Operation::gather || facts.operation == Operation::scatter;
+    SignatureWord word = static_cast<SignatureWord>(facts.operation) | by;
+    word |= static_cast<SignatureWord>(facts.vector) << vector.at;
+    word |= static_cast<SignatureWord>(call.exclusive) << exclusive.at;
+    if (rooted) word |= static_cast<SignatureWord>(call.root + 1) << root.at;
     if (!facts.known) return word;
-    word |= static_cast<SignatureWord>(call.op.id >> 8) << 17;
-    word |= static_cast<SignatureWord>(call.op.id & 0xfu) << 23;
-    word |= (facts.vector ? counts_field(call, ranks) : size_field(facts.bytes)) << 38;
+    word |= static_cast<SignatureWord>(call.op.id >> 8) << type.at;
+    word |= static_cast<SignatureWord>(call.op.id & 0xfu) << op.at;
+    word |= (facts.vector ? counts_field(call, ranks) : size_field(facts.bytes)) << size.at;
     return word;
   }
 

@@ -21,9 +21,6 @@ struct CallNote {
 inline bool operator==(const CallNote& a, const CallNote& b) {
   return a.signature == b.signature && a.tag == b.tag;
 }
-inline bool operator!=(const CallNote& a, const CallNote& b) {
-  return !(a == b);
-}
 
 /// Runs of calls with one signature, so that a loop of the same call writes one line only. (An entry for each
 /// call made a small broadcast a third slower.)

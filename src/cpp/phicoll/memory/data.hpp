@@ -41,6 +41,9 @@ enum class Stores : unsigned char {
   streaming  ///< past the caches: for data written once and larger than they are; ordered by the move itself
 };
 
+/// Of the number of an element type, in Operator::id and wherever a call's type is told.
+constexpr unsigned type_bits = 6;
+
 /// Elements of reductions are not larger: a piece of any algorithm holds at least one.
 constexpr int max_element_bytes = 256;
 
