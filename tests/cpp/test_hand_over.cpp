@@ -124,7 +124,8 @@ TEST(HandOver, RanksAllOnOneCpuHaveNobodyToLookAt) {
   ranks.control->set_cpu(1, 0);
   HandOverProbe probe;
   ranks.call(1, 1);
-  for (std::uint64_t call = 1; call < 4; ++call) probe.hand_over.past_caches(4096, *ranks.control, 0, call);
+  for (std::uint64_t call = 1; call < 4; ++call)
+    EXPECT_FALSE(probe.hand_over.past_caches(4096, *ranks.control, 0, call));
   EXPECT_EQ(probe.looks(), 0u);
 }
 

@@ -192,13 +192,14 @@ TEST(Automatic, ARowThatIsSilentIsServedAsByTheRules) {
   const Shape shape = tuned(Shape::unknown(2), text, TuningMode::processes, 8);
   CallFacts facts;
   facts.operation = Operation::allgather;
-  EXPECT_EQ(automatic_choice(shape, facts).spec.text(), "one-shot:cell=4096:cells=128:direct=1048576");
+  EXPECT_EQ(automatic_choice(shape, facts).spec.text(),
+            "one-shot:cell=4096:cells=128:direct=1048576:far=copied");
   facts.bytes = 65536;
-  EXPECT_EQ(automatic_choice(shape, facts).spec.text(), "one-shot:cell=4096:cells=128:direct=0");
+  EXPECT_EQ(automatic_choice(shape, facts).spec.text(), "one-shot:cell=4096:cells=128:direct=0:far=direct");
   EXPECT_EQ(automatic_barrier(shape).spec.text(), parse_barrier("tree:degree=3").text());
 }
 
-TEST(Automatic, WhereDataIsReadHangsOnWhatARankHasForTheOthers) {
+TEST(Automatic, WhereDataIsReadDependsOnWhatARankHasForTheOthers) {
   const auto direct = [](Operation operation, const Shape& shape) {
     CallFacts facts;
     facts.operation = operation;
@@ -207,7 +208,7 @@ TEST(Automatic, WhereDataIsReadHangsOnWhatARankHasForTheOthers) {
     return std::string("-");
   };
   const Shape two = Shape::unknown(2), many = Shape::unknown(64), crowded = Shape::unknown(8, true);
-  EXPECT_EQ(direct(Operation::broadcast, two), "0");
+  EXPECT_EQ(direct(Operation::broadcast, two), "1048576");
   EXPECT_EQ(direct(Operation::allgather, two), "1048576");
   EXPECT_EQ(direct(Operation::alltoall, two), "524288");
   EXPECT_EQ(direct(Operation::alltoall, many), "65536");
@@ -215,6 +216,21 @@ TEST(Automatic, WhereDataIsReadHangsOnWhatARankHasForTheOthers) {
   EXPECT_EQ(direct(Operation::scatter, crowded), "131072");
   EXPECT_EQ(direct(Operation::reduce, crowded), "0");
   EXPECT_EQ(direct(Operation::scan, two), "-");
+
+  // One algorithm for all sizes, whose reason says what it does with such ones.
+  CallFacts facts;
+  facts.operation = Operation::allgather;
+  facts.bytes = (1 << 20) - 1;
+  const AlgorithmChoice small = automatic_choice(two, facts);
+  facts.bytes = 1 << 20;
+  const AlgorithmChoice large = automatic_choice(two, facts);
+  EXPECT_EQ(small.spec.text(), large.spec.text());
+  EXPECT_EQ(small.most + 1, large.least);
+  EXPECT_EQ(small.why.find("where it lies"), std::string::npos) << small.why;
+  EXPECT_NE(large.why.find("where it lies"), std::string::npos) << large.why;
+  facts.operation = Operation::gather;
+  facts.bytes = 8 << 20;
+  EXPECT_EQ(automatic_choice(two, facts).why.find("where it lies"), std::string::npos) << "a single copy";
 }
 
 TEST(Automatic, LeavesItToTheRulesWhereTheRowCannotServe) {

@@ -100,7 +100,7 @@ class Peer {
     measure::Work work = measure::parse_call(operation);
     if (!work.moves_data()) return work;
     work.bytes = measure::parse_sizes(size).at(0);
-    work.fresh = buffers == "fresh";
+    work.set_buffers(buffers);
     work.type = parse_type(options.text("type", "float32"));
     work.op = parse_op(options.text("op", "sum"));
     measure::check_work(work);

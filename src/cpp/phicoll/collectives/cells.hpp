@@ -151,7 +151,7 @@ class Cells {
  public:
   /// `direct`: see describe_direct.
   Cells(const Setup& setup, std::size_t offset, int rings, int cells, std::size_t bytes, Credit credit,
-        int direct = 0)
+        const DirectParameters& direct = DirectParameters())
       : finished_(setup.at<Strided<CounterLine>>(offset)),
         memory_(setup.memory + offset +
                 static_cast<std::size_t>(setup.size()) * sizeof(Strided<CounterLine>)),
@@ -188,7 +188,7 @@ class Cells {
   }
   /// Whether this rank's pieces of a call, in `bytes` from `data` on, stay where they lie: published by
   /// publish_direct instead of open and publish, and not written over before `settle`.
-  bool direct(Port& port, Data data, std::size_t bytes) const { return direct_(port, data, bytes); }
+  bool direct(Port& port, Data data, std::size_t bytes) const { return direct_(port, data, bytes, bytes); }
   [[gnu::noinline]] void publish_direct(Port& port, std::uint64_t step, std::uint64_t tag, Data piece) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
     reinterpret_cast<DirectCell*>(cell(rank_, step))->payload.store(port, port.expose(piece));
@@ -215,6 +215,8 @@ class Cells {
     }
     return payload(port, writer, step, piece) + at;
   }
+  /// Whether a piece that this rank awaited in this call stays where it lies.
+  bool taken() const { return taken_; }
   /// At the end of a call, whose last step is `steps` - 1: this rank reads nothing more of it.
   void through(Port& port, std::uint64_t steps) {
     if (__builtin_expect(taken_, 0)) port.signal(finished_[rank_].value.word, steps);

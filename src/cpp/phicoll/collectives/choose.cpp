@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "phicoll/collectives/family.hpp"
@@ -72,8 +71,8 @@ bool fits(const AlgorithmChoice& choice, const Shape& shape, const CallFacts& fa
 
 /// From how many bytes on, of the message or a block, data that all ranks reach is best read where it lies; 0
 /// for never. Measured between two processes, and four and eight that shared two CPUs, with buffers in the
-/// group's heap that were written anew for each call (docs/collectives.md): it gains as soon as what a rank
-/// has for the others does not stay in its second-level cache, which was of 1 MB.
+/// group's heap that were written anew for each call (docs/collectives.md): it gains about where what a rank
+/// has for the others no longer stays in its second-level cache, which was of 1 MB.
 std::size_t direct_at(const Shape& shape, Operation operation) {
   constexpr std::size_t mb = std::size_t{1} << 20;
   const bool sharing = shape.oversubscribed() || shape.crowded();
@@ -86,11 +85,13 @@ std::size_t direct_at(const Shape& shape, Operation operation) {
     case Operation::gather:
       return mb;
     case Operation::alltoall:
-    case Operation::reduce_scatter:
       return part_of(mb);
+    case Operation::reduce_scatter:
+      return part_of(sharing ? mb : 2 * mb);
     case Operation::scatter:
       return part_of(sharing ? mb : 4 * mb);
-    case Operation::broadcast:  // the ring's root is far ahead of its readers, and would wait for them
+    case Operation::broadcast:  // whose root is ahead of its readers otherwise
+      return sharing ? 4 * mb : shape.size() == 2 ? mb : 2 * mb;
     case Operation::reduce:
     case Operation::scan:
     case Operation::barrier:
@@ -235,17 +236,27 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
 
 AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation operation,
                           const std::string& text) {
-  if (text.find(":direct=") != std::string::npos) return spec;
-  for (auto& value : spec.values)
-    if (value.first == "direct") value.second = std::to_string(direct_at(shape, operation));
+  const std::size_t from = direct_at(shape, operation);
+  if (from == 0 || text.find(":direct=") != std::string::npos) return spec;
+  for (auto& value : spec.values) {
+    if (value.first == "direct") value.second = std::to_string(from);
+    if (value.first == "far") value.second = "copied";
+  }
   return spec;
 }
 
 AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
   AlgorithmChoice choice = choose_by_size(shape, facts);
-  choice.spec = with_direct(std::move(choice.spec), shape, facts.operation, "");
-  const std::size_t direct = direct_at(shape, facts.operation);
-  if (direct != 0 && facts.bytes >= direct) choice.why += "; read where it lies if all ranks reach it";
+  const AlgorithmSpec copied = choice.spec;
+  choice.spec = with_direct(copied, shape, facts.operation, "");
+  if (choice.spec == copied) return choice;
+  const std::size_t from = direct_at(shape, facts.operation);
+  if (facts.known && facts.bytes < from) {
+    choice.most = std::min(choice.most, from - 1);
+    return choice;
+  }
+  if (facts.known) choice.least = std::max(choice.least, from);
+  choice.why += "; large data that all ranks reach is read where it lies";
   return choice;
 }
 

@@ -41,24 +41,36 @@ struct ExposedWords {
   }
 };
 
-/// The parameter of algorithms that can do so: from how many bytes on, 0 for never.
+/// What an owner does whose CPU shares no cache with a peer's.
+enum class Far : unsigned char { direct, copied };
+
+/// The parameters of algorithms that can do so.
+struct DirectParameters {
+  int from = 0;  ///< bytes, 0 for never
+  Far far = Far::direct;
+};
 template <class Visitor>
-void describe_direct(Visitor& visitor, int& direct) {
-  visitor.integer("direct", direct, 0, 1 << 30,
+void describe_direct(Visitor& visitor, DirectParameters& direct) {
+  visitor.integer("direct", direct.from, 0, 1 << 30,
                   "bytes from which data that all ranks reach is read where it lies; 0: never");
+  visitor.choice("far", direct.far, {"direct", "copied"},
+                 "whether that is so, too, where CPUs share no cache, as far as a rank knows");
 }
 
 /// What an owner goes by.
 class Direct {
  public:
-  explicit Direct(int direct) : from_(direct == 0 ? SIZE_MAX : static_cast<std::size_t>(direct)) {}
+  explicit Direct(const DirectParameters& p)
+      : from_(p.from == 0 ? SIZE_MAX : static_cast<std::size_t>(p.from)), far_(p.far) {}
+  /// Of `bytes` from `data` on, of which `piece` are published next.
   template <class Port>
-  bool operator()(Port& port, Data data, std::size_t bytes) const {
-    return bytes >= from_ && port.reachable(data, bytes) && port.near(bytes);
+  bool operator()(Port& port, Data data, std::size_t bytes, std::size_t piece) const {
+    return bytes >= from_ && port.reachable(data, bytes) && (far_ == Far::direct || port.near(piece));
   }
 
  private:
   std::size_t from_;
+  Far far_;
 };
 
 }  // namespace phicoll

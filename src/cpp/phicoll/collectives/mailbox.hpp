@@ -80,7 +80,8 @@ template <class Port>
 class Mailbox {
  public:
   /// `direct`: see describe_direct.
-  Mailbox(const Setup& setup, std::size_t offset, int cells, std::size_t bytes, int direct = 0)
+  Mailbox(const Setup& setup, std::size_t offset, int cells, std::size_t bytes,
+          const DirectParameters& direct = DirectParameters())
       : memory_(setup.memory + offset),
         rank_bytes_(mailbox_footprint(1, cells, bytes)),
         slots_(mailbox_read_words(cells)),
@@ -119,8 +120,10 @@ class Mailbox {
     port.signal(head->sequence, number(m));
   }
   /// Whether this rank's messages to a reader, in `bytes` from `data` on, stay where they lie: sent by
-  /// send_direct instead of open and send, and not written over before `settle`.
-  bool direct(Port& port, Data data, std::size_t bytes) const { return direct_(port, data, bytes); }
+  /// send_direct instead of open and send, and not written over before `settle`. `piece`: of the next one.
+  bool direct(Port& port, Data data, std::size_t bytes, std::size_t piece) const {
+    return direct_(port, data, bytes, piece);
+  }
   [[gnu::noinline]] void send_direct(Port& port, std::uint64_t m, std::uint64_t tag, Data message) {
     claim(port, m);
     reinterpret_cast<DirectCell*>(cell(rank_, turns_.cell(first_ + m)))

@@ -21,7 +21,7 @@ namespace phicoll {
 struct SliceParameters {
   int chunk = 65536;
   int cells = 32;
-  int direct = 0;
+  DirectParameters direct;
 };
 
 /// What the algorithms have in common.

@@ -111,7 +111,7 @@ class alignas(arch::stride_bytes) Communicator {
   // of what is selected. What all ranks see alike (root, operator) is refused with ArgumentError and without
   // effect; what one rank sees (its buffers) raises there and breaks the group. BrokenGroupError,
   // TimeoutError as barrier(). As in MPI a rank may return before others have come, or wait for them: which
-  // may hang on the algorithm, the size, and where its buffers lie.
+  // may depend on the algorithm, the size, and where its buffers lie.
 
   /// The root's `bytes` at `buffer` to every rank's buffer.
   void broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm = nullptr,

@@ -72,14 +72,15 @@ int parse_count(const std::string& whole, const std::string& text) {
 // Half of a group's heap: buffers of several sizes follow each other in it.
 void check_heap(const Work& work, int ranks) {
   if (!work.heap) return;
-  const std::uint64_t most = GroupOptions().heap_limit / 2;
+  const std::uint64_t most = heap_bytes_here(GroupOptions()) / 2;
   std::uint64_t all = 0;
   for (int r = 0; r < ranks; ++r)
     all += send_bytes_of(work, r, ranks) + receive_bytes_of(work, r, ranks) + 32768;
   if (all <= most) return;
   throw ArgumentError("size",
-                      std::to_string(work.bytes) + " with buffers in the heap, " + std::to_string(all >> 20) +
-                          " MB of " + std::to_string(ranks) + " ranks together",
+                      std::to_string(work.bytes) + " with buffers in the heap, " +
+                          std::to_string((all >> 20) + 1) + " MB of " + std::to_string(ranks) +
+                          " ranks together",
                       "up to " + std::to_string(most >> 20) + " MB together");
 }
 

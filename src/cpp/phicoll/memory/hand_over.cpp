@@ -84,7 +84,10 @@ void HandOver::look(Control& control, int rank, std::uint64_t call) {
   const CallBoard* const board = control.board();
   if (board == nullptr || call == looked_in_call_) return;
   looked_in_call_ = call;
-  if (looks_ % looks_a_peer == 0 && !next_peer(control, rank)) return;
+  if (looks_ % looks_a_peer == 0 && !next_peer(control, rank)) {
+    past_caches_ = false;  // all are on this CPU
+    return;
+  }
   if (from_memory_ == 0) from_memory_ = cycles_from_memory();
   const auto first =
       static_cast<unsigned>(call % CallBoard::remembered / CallBoard::a_line * CallBoard::a_line);

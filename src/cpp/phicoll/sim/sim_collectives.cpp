@@ -180,7 +180,8 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
                             std::to_string((footprint + subject.bytes()) >> 20) + " MB in all",
                         "up to " + std::to_string(most_simulated_bytes >> 20) + " MB of simulated memory");
   if (run.timing_only) {
-    // The same algorithm with the same parameters, as large as may be backed, once.
+    // The same algorithm with the same parameters but for where it changes its way, as large as may be
+    // backed, once.
     CollectiveOptions twin = options;
     twin.episodes = 1;
     twin.warm_up = 0;

@@ -19,7 +19,7 @@ struct OneShotAllreduce : DataAlgorithm {
   struct Parameters {
     int cell = 8192;
     int cells = 128;
-    int direct = 0;
+    DirectParameters direct;
   };
 
   static AlgorithmFacts facts() {

@@ -18,7 +18,7 @@ struct MailboxAlltoall : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
     int cells = 64;
-    int direct = 0;
+    DirectParameters direct;
   };
 
   static AlgorithmFacts facts() {
@@ -71,9 +71,10 @@ struct MailboxAlltoall : DataAlgorithm {
     void send(Port& port, const Call& call, int to, std::size_t at, std::uint64_t m) {
       const std::size_t count = call.send_block_count(to);
       if (at >= count && at != 0) return;
+      const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
       const Data block = call.send + call.send_block_at(to);
-      mailbox_.offer(port, to, m, counted(call, count), block + at, std::min(mailbox_.bytes(), count - at),
-                     mailbox_.direct(port, block, count));
+      mailbox_.offer(port, to, m, counted(call, count), block + at, bytes,
+                     mailbox_.direct(port, block, count, bytes));
     }
     void take(Port& port, const Call& call, int from, std::size_t at, std::uint64_t m) {
       const std::size_t count = call.block_count(from);

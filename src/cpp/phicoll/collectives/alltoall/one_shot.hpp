@@ -18,7 +18,7 @@ struct OneShotAlltoall : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
     int cells = 128;
-    int direct = 0;
+    DirectParameters direct;
   };
 
   static AlgorithmFacts facts() {

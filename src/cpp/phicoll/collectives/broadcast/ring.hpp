@@ -1,25 +1,32 @@
 #pragma once
 
-// phicoll's broadcast for small and middle messages: the root writes pieces into a ring of cells that all
-// others read; no rank waits for a slower one until the ring is full. Messages of at most 8 bytes go through
-// slots of 16, four to a line: a root that runs ahead then shares a line's way among four messages.
+// phicoll's broadcast: the root writes pieces into a ring of cells that all others read; no rank waits for a
+// slower one until the ring is full. Messages of at most 8 bytes go through slots of 16, four to a line: a
+// root that runs ahead then shares a line's way among four messages.
+//
+// A message that stays where it lies (direct.hpp) is told of in one cell, and copied from both sides at once:
+// see rooted_copy.hpp. All are in that call together then.
 
 #include <algorithm>
 #include <cstdint>
 
 #include "phicoll/collectives/cells.hpp"
 #include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/rooted_copy.hpp"
 #include "phicoll/collectives/values.hpp"
 #include "phicoll/collectives/words.hpp"
 
 namespace phicoll {
 
 struct RingBroadcast : DataAlgorithm {
+  /// Bytes that one side copies at a time.
+  static constexpr std::size_t direct_piece = std::size_t{1} << 18;
+
   struct Parameters {
     int cell = 16384;
     int cells = 128;
     int slots = 1024;
-    int direct = 0;
+    DirectParameters direct;
   };
 
   static AlgorithmFacts facts() {
@@ -42,6 +49,9 @@ struct RingBroadcast : DataAlgorithm {
     return slots_bytes(p) + static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
   }
   static std::size_t footprint(const Parameters& p, int ranks) {
+    return copies_at(p, ranks) + (p.direct.from != 0 ? exposures_footprint(ranks) : 0);
+  }
+  static std::size_t copies_at(const Parameters& p, int ranks) {
     return cells_at(p, ranks) + cells_footprint(p, ranks);
   }
   static std::size_t footprint(const Parameters& p, const Shape& shape) { return footprint(p, shape.size()); }
@@ -61,7 +71,8 @@ struct RingBroadcast : DataAlgorithm {
           ranks_(setup.size()),
           members_(setup.members),
           cells_(setup, cells_at(p, setup.size()), 1, p.cells, static_cast<std::size_t>(p.cell),
-                 Credit::acknowledged, p.direct) {}
+                 Credit::acknowledged, p.direct),
+          copy_(setup, copies_at(p, setup.size()), direct_piece, false) {}
 
     void operator()(Port& port, const Call& call) {
       if (call.count == 0 || ranks_ == 1) return;
@@ -110,18 +121,33 @@ struct RingBroadcast : DataAlgorithm {
     // A call of its own: the small one then needs no registers saved.
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
       const bool is_root = rank_ == call.root;
-      const bool direct = is_root && cells_.direct(port, call.receive, call.count);
+      if (is_root && cells_.direct(port, call.receive, call.count)) return give(port, call);
       for (std::size_t at = 0; at < call.count; at += cells_.bytes()) {
         const std::uint64_t step = steps_++;
         const std::size_t bytes = std::min(cells_.bytes(), call.count - at);
         if (is_root) {
-          cells_.offer(port, step, call.tag, call.receive + at, bytes, direct);
+          cells_.offer(port, step, call.tag, call.receive + at, bytes, false);
         } else {
-          port.move(call.receive + at, cells_.await(port, call.root, step, call.tag, bytes), bytes,
-                    result_stores(call.count));
+          const Data piece = cells_.await(port, call.root, step, call.tag, bytes);
+          if (at == 0 && cells_.taken()) return take(port, call, step);
+          port.move(call.receive + at, piece, bytes, result_stores(call.count));
         }
         cells_.finish(port, step);
       }
+    }
+    void give(Port& port, const Call& call) {
+      const std::uint64_t step = steps_++;
+      cells_.publish_direct(port, step, call.tag, call.receive);
+      copy_.begin_root(port, call.tag, call.receive, call.count);
+      for (int turn = 1; turn < ranks_; ++turn)
+        copy_.serve(port, (rank_ + turn) % ranks_, call.receive, 0, call.count);
+      copy_.end_root(port);
+      cells_.finish(port, step);
+      cells_.settle(port, steps_);
+    }
+    void take(Port& port, const Call& call, std::uint64_t step) {
+      copy_.exchange(port, call.tag, call.root, call.receive, 0, call.count);
+      cells_.finish(port, step);
       cells_.settle(port, steps_);
     }
 
@@ -137,6 +163,7 @@ struct RingBroadcast : DataAlgorithm {
     const int* members_;
 
     Cells<Port> cells_;
+    RootedCopy<Port> copy_;
     std::uint64_t steps_ = 0;
   };
 };

@@ -18,7 +18,7 @@ struct MailboxGather : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
     int cells = 128;
-    int direct = 0;
+    DirectParameters direct;
   };
 
   static AlgorithmFacts facts() {
@@ -72,7 +72,7 @@ struct MailboxGather : DataAlgorithm {
     }
     [[gnu::noinline]] void send(Port& port, const Call& call) {
       const std::uint64_t tag = counted(call, call.count);
-      const bool direct = mailbox_.direct(port, call.send, call.count);
+      const bool direct = mailbox_.direct(port, call.send, call.count, call.count);
       std::uint64_t m = 0;
       std::size_t at = 0;
       do {

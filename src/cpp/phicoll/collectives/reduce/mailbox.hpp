@@ -16,7 +16,7 @@ struct MailboxReduce : DataAlgorithm {
   struct Parameters {
     int cell = 8192;
     int cells = 256;
-    int direct = 0;
+    DirectParameters direct;
   };
 
   static AlgorithmFacts facts() {
@@ -74,7 +74,7 @@ struct MailboxReduce : DataAlgorithm {
       const std::size_t size = call.op.element_bytes;
       const std::size_t most = call.elements_within(mailbox_.bytes());
       const bool is_root = rank_ == call.root;
-      const bool direct = !is_root && mailbox_.direct(port, call.send, call.bytes());
+      const bool direct = !is_root && mailbox_.direct(port, call.send, call.bytes(), call.bytes());
       std::uint64_t m = 0;
       for (std::size_t at = 0; at < call.count; at += most, ++m) {
         const std::size_t count = std::min(most, call.count - at);

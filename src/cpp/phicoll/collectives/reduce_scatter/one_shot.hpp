@@ -18,7 +18,7 @@ struct OneShotReduceScatter : DataAlgorithm {
   struct Parameters {
     int part = 8192;
     int cells = 128;
-    int direct = 0;
+    DirectParameters direct;
   };
 
   static AlgorithmFacts facts() {

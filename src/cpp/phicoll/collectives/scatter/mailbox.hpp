@@ -17,7 +17,7 @@ struct MailboxScatter : DataAlgorithm {
   struct Parameters {
     int cell = 16384;
     int cells = 64;
-    int direct = 0;
+    DirectParameters direct;
   };
 
   static AlgorithmFacts facts() {
@@ -88,9 +88,10 @@ struct MailboxScatter : DataAlgorithm {
           const int r = (rank_ + step) % ranks_;
           const std::size_t count = call.block_count(r);
           if (at >= count && at != 0) continue;
+          const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
           const Data block = call.send + call.block_at(r);
-          mailbox_.offer(port, r, message(piece, step), counted(call, count), block + at,
-                         std::min(mailbox_.bytes(), count - at), mailbox_.direct(port, block, count));
+          mailbox_.offer(port, r, message(piece, step), counted(call, count), block + at, bytes,
+                         mailbox_.direct(port, block, count, bytes));
         }
         at += mailbox_.bytes();
         ++piece;
