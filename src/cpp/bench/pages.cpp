@@ -80,9 +80,8 @@ const std::vector<CommandPage>& command_pages() {
            {"--size", "8,4K,1M", "8,4K,1M",
             "bytes of the count argument: the message, or one block; not for barriers", ""},
            {"--buffers", "fresh,reused,heap", "fresh",
-            "fresh: the owner writes what it sends before each call; reused: once; heap: fresh, in the "
-            "group's "
-            "shared heap (not with --machine)",
+            "fresh: the owner writes what it sends before each call; reused: once; heap: fresh, "
+            "in the group's shared heap (not with --machine)",
             ""},
            {"--type", "T", "float32", "element type of reductions", ""},
            {"--op", "O", "sum", "operator of reductions", ""},

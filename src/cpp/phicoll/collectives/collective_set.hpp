@@ -27,7 +27,7 @@ class CollectiveSet {
     std::unique_ptr<AnyCollective<Port>> algorithm;
     Port port;
     AlgorithmSpec spec;          ///< in effect for the group's shape
-    SignatureWord number = 0;    ///< of it, where the signature of a call has it
+    SignatureWord by = 0;        ///< of it, for the signature of a call
     std::uint64_t last_use = 0;  ///< the owner's number of the last call that it served
 
     void operator()(const Call& call) { (*algorithm)(port, call); }
@@ -50,7 +50,7 @@ class CollectiveSet {
   struct Found {
     Instance* instance;
     AlgorithmSpec effective;
-    SignatureWord number;
+    SignatureWord by;
     AlgorithmChoice choice;  ///< of the set's own accord; its name is empty where the caller chose
   };
   /// Who would serve such a call; by `spec`, this time only, unless that is null. Waits for nobody. Throws
@@ -69,7 +69,7 @@ class CollectiveSet {
     // effect.
     for (const Given& one : given_[static_cast<std::size_t>(facts.operation)])
       if (one.kind == kind_of(facts) && one.spec == *spec)
-        return Found{one.instance, AlgorithmSpec(), one.instance->number, AlgorithmChoice()};
+        return Found{one.instance, AlgorithmSpec(), one.instance->by, AlgorithmChoice()};
     family(facts.operation)
         .check_fit(*spec, *shape_, facts);  // hangs on the kind of the call, not on its size
     return made(facts.operation, *spec);
@@ -80,7 +80,7 @@ class CollectiveSet {
       std::string key = key_of(facts.operation, found.effective);
       made_.emplace_back(std::move(key), make_(facts.operation, found.effective));
       found.instance = made_.back().second.get();
-      found.instance->number = found.number;
+      found.instance->by = found.by;
     }
     const auto o = static_cast<std::size_t>(facts.operation);
     if (!found.choice.spec.name.empty()) {
@@ -151,8 +151,9 @@ class CollectiveSet {
     return std::string(to_string(operation)) + " " + effective.text();
   }
   Found made(Operation operation, const AlgorithmSpec& spec) const {
-    Found found{nullptr, family(operation).effective(spec, *shape_), 0, AlgorithmChoice()};
-    found.number = SignatureWord{family(operation).number(found.effective)} << CallSignature::algorithm.at;
+    const Family& known = family(operation);
+    Found found{nullptr, known.effective(spec, *shape_), 0, AlgorithmChoice()};
+    found.by = known.mark(found.effective);
     const std::string key = key_of(operation, found.effective);
     for (const auto& made : made_)
       if (made.first == key) found.instance = made.second.get();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "phicoll/collectives/nearest.hpp"
+#include "phicoll/collectives/signature.hpp"
 #include "phicoll/collectives/split.hpp"
 #include "phicoll/collectives/text_hash.hpp"
 #include "phicoll/errors.hpp"
@@ -136,6 +137,12 @@ constexpr unsigned Family::name_bits;
 unsigned Family::number(const AlgorithmSpec& effective) const {
   const auto place = static_cast<unsigned>(&named(effective.name) - entries_.data());
   return (place + 1) | static_cast<unsigned>(text_hash(effective.text()) >> 58) << name_bits;
+}
+
+std::uint64_t Family::mark(const AlgorithmSpec& effective) const {
+  const SignatureWord place = CallSignature::algorithm.mask();
+  return (text_hash(effective.text()) & ~place) | SignatureWord{number(effective)}
+                                                      << CallSignature::algorithm.at;
 }
 
 std::string Family::name_of(unsigned number) const {

@@ -52,6 +52,9 @@ class Family {
   /// from 1, in the lowest name_bits, and a hash of the parameters, `wait` among them: each value has an
   /// instance of its own.
   unsigned number(const AlgorithmSpec& effective) const;
+  /// The number in its place in a call's signature, and all other bits of that hash around it: two whose
+  /// numbers happen to be the same differ there, and then in the tags of the call and of all behind it.
+  std::uint64_t mark(const AlgorithmSpec& effective) const;
   static constexpr unsigned name_bits = 5;
   /// Whose number it is; "no algorithm" where it is nobody's.
   std::string name_of(unsigned number) const;

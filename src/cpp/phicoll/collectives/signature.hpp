@@ -42,11 +42,11 @@ class CallSignature {
   /// The operation's number for the splitting of a communicator.
   static constexpr SignatureWord split = 15;
 
-  /// Of a call between `ranks`; `by`: who serves it, Family::number shifted to its place.
+  /// Of a call between `ranks`; `by`: who serves it, Family::mark.
   static SignatureWord of(const CallFacts& facts, const Call& call, int ranks, SignatureWord by) {
     const bool rooted = facts.operation == Operation::broadcast || facts.operation == Operation::reduce ||
                         facts.operation == Operation::gather || facts.operation == Operation::scatter;
-    SignatureWord word = static_cast<SignatureWord>(facts.operation) | by;
+    SignatureWord word = static_cast<SignatureWord>(facts.operation) | (by & algorithm.mask());
     word |= static_cast<SignatureWord>(facts.vector) << vector.at;
     word |= static_cast<SignatureWord>(call.exclusive) << exclusive.at;
     if (rooted) word |= static_cast<SignatureWord>(call.root + 1) << root.at;

@@ -83,12 +83,12 @@ struct Inside {
 
 }  // namespace data_call
 
-/// Begins the call, which `algorithm` serves (CollectiveSet::Instance::number).
+/// Begins the call, which `by` serves.
 [[gnu::always_inline]] inline data_call::Inside Communicator::begin(const CallFacts& facts, Call& call,
-                                                                    SignatureWord algorithm) {
+                                                                    SignatureWord by) {
   call.vector = facts.vector;
-  const SignatureWord signature = CallSignature::of(facts, call, size_, algorithm);
-  const std::uint64_t number = calls_.begin(signature);
+  const SignatureWord signature = CallSignature::of(facts, call, size_, by);
+  const std::uint64_t number = calls_.begin(signature, by);
   call.tag = calls_.tag();
   return {board_ != nullptr ? &board_->note(rank_, number, CallNote{signature, call.tag}) : nullptr, number};
 }
@@ -107,7 +107,7 @@ struct Inside {
       __builtin_expect(algorithm == nullptr && collectives_ != nullptr, 1) ? collectives_->known(facts)
                                                                            : nullptr;
   if (__builtin_expect(known == nullptr, 0)) return run_anew(facts, call, algorithm);
-  const data_call::Inside& inside = begin(facts, call, known->number);
+  const data_call::Inside& inside = begin(facts, call, known->by);
   check_whole();
   collectives_->run(*known, call, inside.number);
 }

@@ -224,7 +224,7 @@ class alignas(arch::stride_bytes) Communicator {
   [[gnu::noinline, gnu::cold]] void run_anew(const CallFacts& facts, Call& call,
                                              const AlgorithmSpec* algorithm);
   void check_whole() const;
-  data_call::Inside begin(const CallFacts& facts, Call& call, SignatureWord algorithm);
+  data_call::Inside begin(const CallFacts& facts, Call& call, SignatureWord by);
   void check_root(int root) const;
   void check_buffer(const char* name, const void* pointer, std::size_t bytes);
   std::size_t end_of(const char* name, const std::size_t* counts, const std::size_t* displacements);

@@ -20,7 +20,7 @@ Collectives& Communicator::collectives() {
 
 void Communicator::run_anew(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm) {
   Collectives::Set::Found found = collectives().find(facts, algorithm);
-  const data_call::Inside& inside = begin(facts, call, found.number);
+  const data_call::Inside& inside = begin(facts, call, found.by);
   check_whole();
   collectives_->run(collectives_->take(facts, algorithm, found), call, inside.number);
 }

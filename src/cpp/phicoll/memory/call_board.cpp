@@ -104,7 +104,7 @@ std::string CallBoard::describe(const CallMismatch& mismatch, int rank, int othe
   if (mismatch.of_rank == mismatch.of_other)
     return "rank " + std::to_string(rank) + " made other calls than rank " + std::to_string(other) +
            " before call " + std::to_string(mismatch.call) + ", " +
-           in_words(mismatch.of_rank, mismatch.of_other);
+           in_words(mismatch.of_rank, mismatch.of_other) + ", or serves it by other parameters";
   return "rank " + std::to_string(rank) + " called " + in_words(mismatch.of_rank, mismatch.of_other) +
          " as call " + std::to_string(mismatch.call) + " while rank " + std::to_string(other) + " called " +
          in_words(mismatch.of_other, mismatch.of_rank);

@@ -53,17 +53,19 @@ class CallHistory {
 
   /// Begins a call that is not remembered (a barrier, which nobody leaves ahead of others), or one that is.
   std::uint64_t begin() { return ++begun_; }
-  std::uint64_t begin(SignatureWord signature) {
+  /// `mark`: what must agree, too, and has no place in the signature.
+  std::uint64_t begin(SignatureWord signature, std::uint64_t mark = 0) {
+    const std::uint64_t key = signature + mark;
     ++begun_;
-    if (newest_->signature == signature && newest_->last + 1 == begun_) {
+    if (newest_->key == key && newest_->last + 1 == begun_) {
       newest_->last = begun_;
     } else {
       // The number stands for the barriers in front of it.
       chain_ += begun_ * position;
       newest_ = newest_ + 1 == end_ ? first_ : newest_ + 1;
-      *newest_ = Run{begun_, begun_, signature, chain_};
+      *newest_ = Run{begun_, begun_, signature, key, chain_};
     }
-    chain_ = (chain_ + signature) * multiplier;
+    chain_ = (chain_ + key) * multiplier;
     return begun_;
   }
   bool find(std::uint64_t call, CallNote* note) const {
@@ -84,6 +86,7 @@ class CallHistory {
     std::uint64_t first;
     std::uint64_t last;
     SignatureWord signature;
+    std::uint64_t key;     // with the mark
     std::uint64_t before;  // the chain in front of the first call, its number in it
   };
   struct Freed {
@@ -97,7 +100,7 @@ class CallHistory {
   static std::uint64_t after(const Run& run, std::uint64_t calls) {
     std::uint64_t chain = run.before;
     std::uint64_t a = multiplier;
-    std::uint64_t b = run.signature * multiplier;
+    std::uint64_t b = run.key * multiplier;
     for (; calls != 0; calls >>= 1) {
       if ((calls & 1) != 0) chain = chain * a + b;
       b += a * b;
@@ -109,7 +112,7 @@ class CallHistory {
   std::uint64_t begun_ = 0;
   std::uint64_t chain_ = 0;
   std::unique_ptr<Run[], Freed> runs_;  // null where there was no memory: then the last run alone
-  Run alone_{0, 0, 0, 0};
+  Run alone_{0, 0, 0, 0, 0};
   Run* newest_ = &alone_;
   Run* first_ = &alone_;
   Run* end_ = &alone_ + 1;
