@@ -191,7 +191,7 @@ def test_why_says_that_the_environment_decided(monkeypatch):
     found = phicoll.why("broadcast", 2, 64)
     assert found.call == "broadcast"
     assert found.reason == "PHICOLL_BROADCAST in the environment"
-    assert "rule        ring: " in str(found)
+    assert "rule        ring:direct=1048576:far=copied: " in str(found)
     assert found.to_dict()["environment"] == "PHICOLL_BROADCAST"
     assert phicoll.why("broadcast", 2, 64, machine=PHI).environment == ""
     monkeypatch.setenv("PHICOLL_BROADCAST", "auto")
@@ -602,7 +602,7 @@ def test_tuning_by_model_runs_nothing_and_says_what_was_assumed(tmp_path: Path):
     assert kept  # the model does not know them, and so cannot tell that anything is faster
     assert all(decision.rule_unknown and decision.spec == "auto" for decision in kept)
     assert "the model does not know the rule" in str(found)
-    assert "it does not know ring, which stays" in found.text
+    assert "it does not know ring:direct=2097152:far=copied, which stays" in found.text
     assert "by the model" in found.text
     assert "constants assumed" in found.text
     assert "cost local 86" in found.text
