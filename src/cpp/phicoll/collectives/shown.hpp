@@ -30,12 +30,6 @@ struct ShownPlaces {
   std::uint64_t note = 0;
 };
 
-/// Whether peers' loads and stores reach a range where it lies. What only the kernel reaches does not count.
-template <class Port>
-bool directly_reachable(Port& port, Data data, std::size_t bytes) {
-  return port.exposable(data, bytes) && Port::direct(port.expose(data));
-}
-
 struct ShownHandle {
   Word<std::uint64_t> address;
   Word<std::uint32_t> owner;

@@ -75,9 +75,9 @@ struct PieceArrays {
 template <class Port, class Piece>
 void for_load_store_pieces(Port& port, const Call& call, std::size_t bytes, Piece piece) {
   const std::size_t size = call.op.element_bytes;
-  const bool send_direct = directly_reachable(port, call.send, call.bytes());
+  const bool send_direct = port.reachable(call.send, call.bytes());
   const bool receive_direct =
-      call.receive == call.send ? send_direct : directly_reachable(port, call.receive, call.bytes());
+      call.receive == call.send ? send_direct : port.reachable(call.receive, call.bytes());
   for_pieces(call, bytes, [&](std::size_t at, std::size_t count) {
     piece(PieceArrays{call.send + at, call.receive + at, count, count * size, send_direct, receive_direct});
   });

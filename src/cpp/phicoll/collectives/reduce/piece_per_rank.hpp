@@ -31,6 +31,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/aligned_vector.hpp"
+#include "phicoll/collectives/direct.hpp"
 #include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/reduce/layout.hpp"
 #include "phicoll/memory/condition.hpp"
@@ -74,7 +75,8 @@ struct PiecePerRankReduce : DataAlgorithm {
   /// What a rank tells in a call. All zero: not to be reached.
   struct Header {
     Word<std::uint64_t> call;
-    Word<std::uint64_t> words[4];  ///< Exposed of send and, on the root, of receive
+    ExposedWords send;
+    ExposedWords receive;  ///< on the root
   };
   struct Lines {
     Strided<Header> header[2];
@@ -133,20 +135,6 @@ struct PiecePerRankReduce : DataAlgorithm {
       return rank_ + i < ranks_ ? rank_ + i : rank_ + i - ranks_;
     }
 
-    static void store(Port& port, Word<std::uint64_t>* words, const Exposed& exposed) {
-      std::uint64_t image[2];
-      static_assert(sizeof image == sizeof exposed, "a handle is two words");
-      __builtin_memcpy(image, &exposed, sizeof image);
-      port.store_relaxed(words[0], image[0]);
-      port.store_relaxed(words[1], image[1]);
-    }
-    static Exposed load(Port& port, const Word<std::uint64_t>* words) {
-      const std::uint64_t image[2] = {port.load_relaxed(words[0]), port.load_relaxed(words[1])};
-      Exposed exposed;
-      __builtin_memcpy(&exposed, image, sizeof exposed);
-      return exposed;
-    }
-
     /// Whether every buffer can be reached; the same on all ranks.
     bool gather_addresses(Port& port, const Call& call) {
       const bool is_root = rank_ == call.root;
@@ -157,8 +145,8 @@ struct PiecePerRankReduce : DataAlgorithm {
         if (is_root) receive = port.expose(call.receive);
       }
       Header& own = lines(rank_).header[call_ & 1].value;
-      store(port, own.words, send);
-      store(port, own.words + 2, receive);
+      own.send.store(port, send);
+      own.receive.store(port, receive);
       port.signal(own.call, call_);
       bool all = true;
       for (int r = 0; r < ranks_; ++r) {
@@ -167,8 +155,8 @@ struct PiecePerRankReduce : DataAlgorithm {
         } else {
           Header& header = lines(r).header[call_ & 1].value;
           port.wait(header.call, at_least(call_), r);
-          operands_[static_cast<std::size_t>(r)] = load(port, header.words);
-          if (r == call.root) receive = load(port, header.words + 2);
+          operands_[static_cast<std::size_t>(r)] = header.send.load(port);
+          if (r == call.root) receive = header.receive.load(port);
         }
         all = all && static_cast<bool>(operands_[static_cast<std::size_t>(r)]);
       }

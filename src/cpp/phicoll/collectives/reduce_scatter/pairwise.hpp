@@ -59,8 +59,7 @@ struct PairwiseReduceScatter : DataAlgorithm {
       const std::size_t all = call.block_at(ranks_ - 1) + call.block_count(ranks_ - 1);
       const bool apart = call.receive.at + call.block_count(rank_) * size <= call.send.at ||
                          call.send.at + all * size <= call.receive.at;
-      const bool direct =
-          transfer_ == Transfer::load_store && apart && directly_reachable(port, call.send, all * size);
+      const bool direct = transfer_ == Transfer::load_store && apart && port.reachable(call.send, all * size);
       for_portions(call, ranks_, bytes_ / size,
                    [&](const BlockPortion& portion) { exchange(port, call, portion, direct); });
     }
