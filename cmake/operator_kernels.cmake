@@ -6,7 +6,7 @@ set(loops -ffp-contract=off -fno-trapping-math)
 if(NOT PHICOLL_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   list(APPEND loops -O3)
 endif()
-set(folder phicoll/collectives)
+set(folder phicoll/collectives/operators)
 set_source_files_properties(${folder}/operator_kernels.cpp ${folder}/operator_kernels_avx2.cpp
                             ${folder}/operator_kernels_avx512.cpp PROPERTIES COMPILE_OPTIONS "${loops}")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 CPP = Path(__file__).resolve().parent.parent / "src" / "cpp"
-LAYERS = ["arch", "os", "memory", "collectives", "group", "kernels", "measure", "sim"]
+LAYERS = ["arch", "support", "os", "memory", "collectives", "group", "kernels", "measure", "sim"]
 HEADERS = sorted(CPP.glob("phicoll/**/*.hpp"))
 
 

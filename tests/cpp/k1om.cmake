@@ -41,7 +41,7 @@ function(phicoll_link_k1om_tests)
 
   file(GLOB memory CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpp/phicoll/memory/*.cpp)
   # What chooses trees and partners by a model: every rank on the card comes to the host's choice.
-  set(optima collectives/level_tree.cpp collectives/level_optimum.cpp collectives/barrier/acknowledged_model.cpp)
+  set(optima collectives/structure/level_tree.cpp collectives/structure/level_optimum.cpp collectives/barrier/acknowledged_model.cpp)
   list(TRANSFORM optima PREPEND ${PROJECT_SOURCE_DIR}/src/cpp/phicoll/)
   phicoll_k1om_probe(k1om_probe ${memory} ${optima})
   target_compile_definitions(k1om_probe PRIVATE PHICOLL_ARCH_K1OM=1)

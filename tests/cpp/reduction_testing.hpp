@@ -15,12 +15,12 @@
 #include <thread>
 #include <vector>
 
-#include "phicoll/collectives/family.hpp"
-#include "phicoll/collectives/operators.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
-#include "phicoll/measure/random.hpp"
+#include "phicoll/support/random.hpp"
 
 namespace phicoll {
 namespace reduction_testing {
@@ -61,7 +61,7 @@ inline Operator operator_of(Kind kind) {
 /// `count` elements of a rank. Floats of very different sizes, so that every other bracketing shows.
 inline Bytes input(Kind kind, int rank, std::size_t count, std::uint64_t salt) {
   Bytes bytes(count * operator_of(kind).element_bytes);
-  measure::Random random(salt * 1009 + static_cast<std::uint64_t>(rank) + 1);
+  Random random(salt * 1009 + static_cast<std::uint64_t>(rank) + 1);
   for (std::size_t at = 0; at < bytes.size(); at += 4) {
     std::uint32_t word = static_cast<std::uint32_t>(random.below(std::uint64_t{1} << 32));
     if (kind == Kind::float_sum) {
@@ -215,7 +215,7 @@ class Delays {
   }
 
  private:
-  measure::Random random_;
+  Random random_;
 };
 
 /// A sum over all bytes in their order.

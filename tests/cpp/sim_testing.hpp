@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/measure/random.hpp"
 #include "phicoll/memory/shape.hpp"
-#include "phicoll/sim/machine.hpp"
-#include "phicoll/sim/sim_port.hpp"
-#include "phicoll/sim/simulation.hpp"
+#include "phicoll/sim/engine/sim_port.hpp"
+#include "phicoll/sim/engine/simulation.hpp"
+#include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/support/random.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -132,7 +132,7 @@ inline Shape one_a_core(const Machine& machine, int ranks) {
 }
 
 /// `ranks` ranks on contexts drawn from `random`.
-inline Shape anywhere(const Machine& machine, int ranks, measure::Random& random) {
+inline Shape anywhere(const Machine& machine, int ranks, Random& random) {
   std::vector<int> contexts;
   for (int i = 0; i < machine.contexts(); ++i) contexts.push_back(i);
   random.shuffle(contexts);
@@ -142,7 +142,7 @@ inline Shape anywhere(const Machine& machine, int ranks, measure::Random& random
 
 /// A chip with numbers and switches drawn from `random`: all of what a machine file may set, small and odd
 /// values above all.
-inline Machine random_chip(int cores, int contexts_per_core, measure::Random& random) {
+inline Machine random_chip(int cores, int contexts_per_core, Random& random) {
   Machine machine = chip(cores);
   machine.name = "random-chip";
   MachineParameters& p = machine.p;

@@ -46,7 +46,7 @@ std::uint64_t every_algorithm(Communicator& comm, const std::vector<AlgorithmSpe
 /// `calls` calls drawn from `seed` alike on all ranks, with delays of each rank's own.
 std::uint64_t random_sequence(Communicator& comm, const std::vector<AlgorithmSpec>& specs, int calls,
                               std::uint64_t seed, std::uint64_t delay_seed) {
-  measure::Random random(seed);
+  Random random(seed);
   Delays delay(delay_seed * 64 + static_cast<std::uint64_t>(comm.rank()));
   std::uint64_t hash = 0;
   for (int i = 0; i < calls; ++i) {

@@ -13,7 +13,7 @@
 
 #include "phicoll/collectives/broadcast/model_tree.hpp"
 #include "phicoll/collectives/broadcast/rank_tree.hpp"
-#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "delay_port.hpp"
-#include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/broadcast/registry.hpp"
-#include "phicoll/collectives/make.hpp"
+#include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 namespace {

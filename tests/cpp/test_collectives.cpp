@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/operators.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"

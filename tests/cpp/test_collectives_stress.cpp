@@ -12,21 +12,21 @@
 #include <vector>
 
 #include "delay_port.hpp"
-#include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/allgather/registry.hpp"
 #include "phicoll/collectives/allreduce/one_shot.hpp"
 #include "phicoll/collectives/allreduce/sliced.hpp"
 #include "phicoll/collectives/alltoall/registry.hpp"
 #include "phicoll/collectives/broadcast/single_copy.hpp"
 #include "phicoll/collectives/gather/registry.hpp"
-#include "phicoll/collectives/make.hpp"
 #include "phicoll/collectives/reduce/mailbox.hpp"
 #include "phicoll/collectives/reduce/sliced.hpp"
 #include "phicoll/collectives/reduce_scatter/one_shot.hpp"
+#include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/collectives/scan/one_shot.hpp"
 #include "phicoll/collectives/scatter/registry.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/sim/count_port.hpp"
-#include "phicoll/sim/sim_program.hpp"
+#include "phicoll/sim/counting/count_port.hpp"
+#include "phicoll/sim/running/sim_program.hpp"
 
 namespace phicoll {
 namespace sim {

@@ -14,8 +14,8 @@
 #include "phicoll/collectives/barrier/sets.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
-#include "phicoll/sim/count_barrier.hpp"
-#include "phicoll/sim/count_port.hpp"
+#include "phicoll/sim/counting/count_barrier.hpp"
+#include "phicoll/sim/counting/count_port.hpp"
 
 namespace phicoll {
 namespace {

@@ -14,16 +14,16 @@
 #include <vector>
 
 #include "phicoll/collectives/barrier/barrier.hpp"
-#include "phicoll/collectives/family.hpp"
-#include "phicoll/collectives/split.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/measure/json.hpp"
-#include "phicoll/sim/chrome_trace.hpp"
-#include "phicoll/sim/critical_path.hpp"
-#include "phicoll/sim/explanation.hpp"
-#include "phicoll/sim/sim_port.hpp"
-#include "phicoll/sim/sim_sweep.hpp"
-#include "phicoll/sim/simulation.hpp"
+#include "phicoll/sim/engine/sim_port.hpp"
+#include "phicoll/sim/engine/simulation.hpp"
+#include "phicoll/sim/explaining/chrome_trace.hpp"
+#include "phicoll/sim/explaining/critical_path.hpp"
+#include "phicoll/sim/explaining/explanation.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
+#include "phicoll/support/json.hpp"
+#include "phicoll/support/split.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
@@ -331,7 +331,7 @@ TEST(CriticalPath, HasNoGapOnMachinesOfAnyNumbers) {
   const std::vector<AlgorithmInfo> all = barrier_algorithms();
   const int machines = testing::long_run() ? 2000 : 100;
   for (int i = 0; i < machines; ++i) {
-    measure::Random random(static_cast<std::uint64_t>(i) + 1);
+    Random random(static_cast<std::uint64_t>(i) + 1);
     const Machine machine = testing::random_chip(8, 1 + static_cast<int>(random.below(4)), random);
     const AlgorithmInfo& info = all[random.below(all.size())];
     const int ranks = 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(machine.contexts())));
@@ -407,8 +407,8 @@ TEST(Explanation, CountsWhatTheEpisodeDid) {
   }
   EXPECT_TRUE(std::is_sorted(found.lines.begin(), found.lines.end(),
                              [](const LineReport& a, const LineReport& b) { return a.waited > b.waited; }));
-  measure::JsonValue value;
-  ASSERT_TRUE(measure::JsonValue::parse(explanation_json(found), &value));
+  JsonValue value;
+  ASSERT_TRUE(JsonValue::parse(explanation_json(found), &value));
   EXPECT_EQ(value["path"]["links"].list.size(), found.path.links.size());
   EXPECT_NE(explanation_text(found).find("critical path"), std::string::npos);
 }
@@ -439,15 +439,15 @@ struct Slice {
 };
 
 void expect_a_sound_trace(const Explanation& found, bool all) {
-  measure::JsonValue trace;
-  measure::JsonFault fault;
+  JsonValue trace;
+  JsonFault fault;
   const std::string text = chrome_trace(found, all);
-  ASSERT_TRUE(measure::JsonValue::parse(text, &trace, &fault)) << fault.what << ", line " << fault.line;
+  ASSERT_TRUE(JsonValue::parse(text, &trace, &fault)) << fault.what << ", line " << fault.line;
   std::map<std::pair<int, int>, std::vector<Slice>> tracks;
   std::map<std::pair<int, int>, std::string> names;
   std::map<int, std::array<int, 2>> flows;
   std::vector<std::pair<std::pair<int, int>, std::int64_t>> ends;
-  for (const measure::JsonValue& event : trace["traceEvents"].list) {
+  for (const JsonValue& event : trace["traceEvents"].list) {
     const std::pair<int, int> track{static_cast<int>(event["pid"].number),
                                     static_cast<int>(event["tid"].number)};
     const std::string& phase = event["ph"].string;

@@ -10,8 +10,8 @@
 #include <set>
 #include <vector>
 
-#include "phicoll/measure/random.hpp"
-#include "phicoll/sim/event_wheel.hpp"
+#include "phicoll/sim/engine/event_wheel.hpp"
+#include "phicoll/support/random.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -61,7 +61,7 @@ TEST(EventWheel, TimeMayPassWithoutAnEvent) {
 
 /// Random pushes, pops and advances against a plain list that is searched for the earliest.
 void compare_with_a_list(std::uint64_t seed, bool shuffle) {
-  measure::Random random(seed);
+  Random random(seed);
   EventWheel wheel(shuffle, seed);
   std::list<Event> plain;  // in the order of making
   Cycles now = 0;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/sim/fiber.hpp"
+#include "phicoll/sim/engine/fiber.hpp"
 
 namespace phicoll {
 namespace {

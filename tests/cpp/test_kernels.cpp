@@ -13,9 +13,9 @@
 #include "phicoll/kernels/places.hpp"
 #include "phicoll/kernels/run_kernel.hpp"
 #include "phicoll/kernels/run_threads.hpp"
-#include "phicoll/sim/count_port.hpp"
-#include "phicoll/sim/sim_kernels.hpp"
-#include "phicoll/sim/sim_port.hpp"
+#include "phicoll/sim/counting/count_port.hpp"
+#include "phicoll/sim/engine/sim_port.hpp"
+#include "phicoll/sim/running/sim_kernels.hpp"
 #include "refusals.hpp"
 
 namespace phicoll {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"

@@ -11,11 +11,11 @@
 
 #include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/broadcast/tree_model.hpp"
-#include "phicoll/collectives/family.hpp"
-#include "phicoll/collectives/hierarchy.hpp"
-#include "phicoll/collectives/level_optimum.hpp"
-#include "phicoll/collectives/level_tree.hpp"
 #include "phicoll/collectives/reduce/tree_model.hpp"
+#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/structure/hierarchy.hpp"
+#include "phicoll/collectives/structure/level_optimum.hpp"
+#include "phicoll/collectives/structure/level_tree.hpp"
 
 namespace phicoll {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "phicoll/errors.hpp"
-#include "phicoll/sim/machine.hpp"
-#include "phicoll/sim/machine_changes.hpp"
-#include "phicoll/sim/machine_file.hpp"
-#include "phicoll/sim/machine_parameters.hpp"
+#include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/sim/machine/machine_changes.hpp"
+#include "phicoll/sim/machine/machine_file.hpp"
+#include "phicoll/sim/machine/machine_parameters.hpp"
 
 namespace phicoll {
 namespace sim {

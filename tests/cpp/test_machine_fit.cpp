@@ -9,11 +9,11 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/topology.hpp"
-#include "phicoll/sim/fit_machine.hpp"
-#include "phicoll/sim/host_costs.hpp"
-#include "phicoll/sim/machine_file.hpp"
-#include "phicoll/sim/machine_listing.hpp"
-#include "phicoll/sim/sim_barrier.hpp"
+#include "phicoll/sim/machine/fit_machine.hpp"
+#include "phicoll/sim/machine/host_costs.hpp"
+#include "phicoll/sim/machine/machine_file.hpp"
+#include "phicoll/sim/machine/machine_listing.hpp"
+#include "phicoll/sim/running/sim_barrier.hpp"
 
 namespace phicoll {
 namespace sim {

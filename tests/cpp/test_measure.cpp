@@ -16,15 +16,15 @@
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/measure/clock_facts.hpp"
 #include "phicoll/measure/hand_loops.hpp"
-#include "phicoll/measure/json.hpp"
 #include "phicoll/measure/probes.hpp"
-#include "phicoll/measure/random.hpp"
 #include "phicoll/measure/rank_worker.hpp"
 #include "phicoll/measure/records.hpp"
 #include "phicoll/measure/settings.hpp"
 #include "phicoll/measure/subjects.hpp"
 #include "phicoll/measure/timing.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/support/json.hpp"
+#include "phicoll/support/random.hpp"
 #include "refusals.hpp"
 
 using namespace phicoll;

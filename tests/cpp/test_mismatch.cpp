@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "phicoll/collectives/family.hpp"
-#include "phicoll/collectives/operators.hpp"
-#include "phicoll/collectives/signature.hpp"
+#include "phicoll/collectives/contract/signature.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"

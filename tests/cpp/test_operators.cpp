@@ -1,7 +1,7 @@
 // The operators of reductions: every pairing of type and operator, for every instruction set that this
 // processor has, against a computation of one element at a time; any alignment, in place, any count.
 
-#include "phicoll/collectives/operators.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/operator_kernels.hpp"
+#include "phicoll/collectives/operators/operator_kernels.hpp"
 #include "phicoll/errors.hpp"
 
 namespace phicoll {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "phicoll/collectives/peer_order.hpp"
+#include "phicoll/collectives/structure/peer_order.hpp"
 
 namespace phicoll {
 namespace {

@@ -14,11 +14,11 @@
 #include "phicoll/collectives/barrier/make.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/memory/native_port.hpp"
-#include "phicoll/sim/count_barrier.hpp"
-#include "phicoll/sim/count_machine.hpp"
-#include "phicoll/sim/count_port.hpp"
-#include "phicoll/sim/sim_barrier.hpp"
-#include "phicoll/sim/sim_port.hpp"
+#include "phicoll/sim/counting/count_barrier.hpp"
+#include "phicoll/sim/counting/count_machine.hpp"
+#include "phicoll/sim/counting/count_port.hpp"
+#include "phicoll/sim/engine/sim_port.hpp"
+#include "phicoll/sim/running/sim_barrier.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {

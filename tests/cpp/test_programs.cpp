@@ -6,17 +6,15 @@
 
 #include <chrono>
 
-#include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/program.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/run_program.hpp"
-#include "phicoll/sim/sim_program.hpp"
+#include "phicoll/sim/running/sim_program.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
 namespace {
-
-using measure::Random;
 
 /// What drawn programs are made of.
 struct Limits {

@@ -13,11 +13,11 @@
 #include <tuple>
 #include <vector>
 
-#include "phicoll/collectives/level_tree.hpp"
-#include "phicoll/collectives/operators.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/reduce/model_tree.hpp"
 #include "phicoll/collectives/reduce/piece_per_rank.hpp"
 #include "phicoll/collectives/reduce/sets.hpp"
+#include "phicoll/collectives/structure/level_tree.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "reduce_specs.hpp"

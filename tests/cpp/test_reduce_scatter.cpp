@@ -46,7 +46,7 @@ std::uint64_t check(Communicator& comm, const AlgorithmSpec& spec, Kind kind, co
 }
 
 /// Blocks of different lengths, some empty, drawn alike on all ranks.
-Counts uneven(int ranks, std::size_t most, measure::Random& random) {
+Counts uneven(int ranks, std::size_t most, Random& random) {
   Counts counts;
   for (int r = 0; r < ranks; ++r)
     counts.push_back(random.below(3) == 0 ? 0 : static_cast<std::size_t>(random.below(most + 1)));
@@ -56,7 +56,7 @@ Counts uneven(int ranks, std::size_t most, measure::Random& random) {
 void every_algorithm(Communicator& comm, const std::vector<AlgorithmSpec>& specs,
                      const std::vector<std::size_t>& lengths) {
   std::uint64_t salt = 0;
-  measure::Random random(11);
+  Random random(11);
   for (const AlgorithmSpec& spec : specs)
     for (const std::size_t count : lengths)
       for (const bool regular : {true, false})
@@ -72,7 +72,7 @@ void every_algorithm(Communicator& comm, const std::vector<AlgorithmSpec>& specs
 
 std::uint64_t random_sequence(Communicator& comm, const std::vector<AlgorithmSpec>& specs, int calls,
                               std::uint64_t seed, std::uint64_t delay_seed) {
-  measure::Random random(seed);
+  Random random(seed);
   Delays delay(delay_seed * 64 + static_cast<std::uint64_t>(comm.rank()));
   std::uint64_t hash = 0;
   for (int i = 0; i < calls; ++i) {
@@ -112,7 +112,7 @@ TEST(ReduceScatter, EveryAlgorithmByProcesses) {
 TEST(ReduceScatter, BlocksInTheHeapOfSomeRanks) {
   const std::vector<AlgorithmSpec> specs = all_specs(operation, true);
   fork_and_run(5, options(), [&](Communicator& comm) {
-    measure::Random random(5);
+    Random random(5);
     for (const AlgorithmSpec& spec : specs)
       for (std::uint64_t salt = 0; salt < 8; ++salt)
         check(comm, spec, Kind::int_sum, uneven(5, 40, random), false, salt % 2 != 0, salt,

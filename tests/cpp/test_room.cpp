@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/automatic.hpp"
-#include "phicoll/collectives/operators.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"

@@ -55,7 +55,7 @@ void every_algorithm(Communicator& comm, const std::vector<AlgorithmSpec>& specs
 
 std::uint64_t random_sequence(Communicator& comm, const std::vector<AlgorithmSpec>& specs, int calls,
                               std::uint64_t seed, std::uint64_t delay_seed) {
-  measure::Random random(seed);
+  Random random(seed);
   Delays delay(delay_seed * 64 + static_cast<std::uint64_t>(comm.rank()));
   std::uint64_t hash = 0;
   for (int i = 0; i < calls; ++i) {

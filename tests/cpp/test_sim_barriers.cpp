@@ -20,9 +20,9 @@
 
 #include "phicoll/collectives/barrier/make.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/sim/sim_barrier.hpp"
-#include "phicoll/sim/sim_port.hpp"
-#include "phicoll/sim/simulation.hpp"
+#include "phicoll/sim/engine/sim_port.hpp"
+#include "phicoll/sim/engine/simulation.hpp"
+#include "phicoll/sim/running/sim_barrier.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
@@ -34,7 +34,6 @@ void PrintTo(const AlgorithmInfo& algorithm, std::ostream* out) {
 namespace sim {
 namespace {
 
-using measure::Random;
 using testing::anywhere;
 using testing::chip;
 using testing::from_environment;
@@ -70,7 +69,7 @@ void watch(const Machine& machine, const Shape& shape, std::size_t bytes, const 
   };
   simulation.run([&](SimPort& port) {
     const auto self = static_cast<std::size_t>(port.rank());
-    Random random(measure::mix_seed(options.seed, 11, self));
+    Random random(mix_seed(options.seed, 11, self));
     for (int e = 0; e < course.episodes; ++e) {
       if (random.below(2) == 0)
         port.wait_until(port.ticks() +
@@ -127,7 +126,7 @@ SimOptions draw_options(std::uint64_t seed, Random& random) {
 
 /// One interleaving of one variant of the algorithm; returns what was run.
 void interleave(const AlgorithmInfo& algorithm, std::uint64_t seed, int ranks, bool random_machine) {
-  Random random(measure::mix_seed(seed, 21));
+  Random random(mix_seed(seed, 21));
   const int cores = ranks > 9 ? 61 : 3 + static_cast<int>(random.below(7));
   const int contexts = std::max(1 + static_cast<int>(random.below(4)), (ranks + cores - 1) / cores);
   Machine machine = random_machine ? random_chip(cores, ranks > 9 ? 4 : contexts, random) : chip(cores);
@@ -328,7 +327,7 @@ Found hunt(const Broken& broken, int seeds, Course course = Course()) {
   Found found;
   for (int i = 1; i <= seeds; ++i) {
     const auto seed = static_cast<std::uint64_t>(i);
-    Random random(measure::mix_seed(seed, 31));
+    Random random(mix_seed(seed, 31));
     const int ranks = 3 + static_cast<int>(random.below(7));
     const Machine machine = random_chip(4 + static_cast<int>(random.below(6)), 4, random);
     SimOptions options = draw_options(seed, random);

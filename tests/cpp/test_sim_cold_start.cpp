@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/family.hpp"
-#include "phicoll/sim/cold_start.hpp"
-#include "phicoll/sim/sim_barrier.hpp"
-#include "phicoll/sim/sim_collectives.hpp"
-#include "phicoll/sim/sim_kernels.hpp"
-#include "phicoll/sim/sim_sweep.hpp"
+#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/sim/engine/cold_start.hpp"
+#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/sim/running/sim_kernels.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
 #include "refusals.hpp"
 
 namespace phicoll {

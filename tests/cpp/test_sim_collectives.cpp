@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/sim/sim_collectives.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "phicoll/sim/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_barrier.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
@@ -83,7 +83,7 @@ std::string result_of(const Point& p) {
   const BarrierRun run = simulate_barrier(machine, simulated_barrier(p.barrier), shape, options);
   std::uint64_t sum = 0;
   for (const auto* times : {&run.entry, &run.exit})
-    for (const Cycles time : *times) sum = measure::mix_seed(sum, static_cast<std::uint64_t>(time));
+    for (const Cycles time : *times) sum = mix_seed(sum, static_cast<std::uint64_t>(time));
   std::ostringstream text;
   for (const Cycles time : run.times(p.window)) text << time << ' ';
   text << "checksum " << sum << " events " << run.counters.events;

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "level_shapes.hpp"
-#include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/program.hpp"
-#include "phicoll/sim/sim_collectives.hpp"
-#include "phicoll/sim/sim_program.hpp"
+#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/sim/running/sim_program.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
@@ -65,7 +65,7 @@ TEST(SimHierarchical, TheCountingMachineOfSixtyCoresOfFour) {
 
 TEST(SimHierarchical, PackagesAndCoresOfASimulatedMachine) {
   const Machine table = testing::table_machine(8);
-  measure::Random random(5);
+  Random random(5);
   for (const int ranks : {2, 3, 7, 12, 16})
     for (const bool shuffle : {false, true}) {
       SCOPED_TRACE(ranks);

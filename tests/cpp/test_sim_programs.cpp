@@ -25,15 +25,14 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/sim/sim_port.hpp"
-#include "phicoll/sim/simulation.hpp"
+#include "phicoll/sim/engine/sim_port.hpp"
+#include "phicoll/sim/engine/simulation.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
 namespace sim {
 namespace {
 
-using measure::Random;
 using testing::anywhere;
 using testing::from_environment;
 using testing::random_chip;
@@ -57,7 +56,7 @@ struct Failure : std::runtime_error {
 class Program {
  public:
   Program(std::uint64_t seed, int ranks, int steps) : seed_(seed), ranks_(ranks), steps_(steps) {
-    Random random(measure::mix_seed(seed, 1));
+    Random random(mix_seed(seed, 1));
     // The words: in few lines, so that writers of different ranks share them; some lines stored whole.
     const int lines = 1 + static_cast<int>(random.below(6));
     std::size_t at = 0;
@@ -101,7 +100,7 @@ class Program {
     looks_.clear();
     shadow_.assign(ranks, std::vector<unsigned char>(scratch_bytes, 0));
     simulation.run([&](SimPort& port) {
-      Random random(measure::mix_seed(seed_, 2, static_cast<std::uint64_t>(port.rank())));
+      Random random(mix_seed(seed_, 2, static_cast<std::uint64_t>(port.rank())));
       for (int step = 1; step <= steps_; ++step) {
         store(port, simulation, progress_ + static_cast<std::size_t>(port.rank()), random);
         for (std::uint64_t i = random.below(12); i > 0; --i) operate(port, simulation, random, step);
@@ -401,7 +400,7 @@ struct Drawn {
 
 /// One program of one seed on a machine of the same seed.
 Drawn run_seed(std::uint64_t seed) {
-  Random random(measure::mix_seed(seed, 7));
+  Random random(mix_seed(seed, 7));
   const bool many = random.below(60) == 0;
   const int cores = many ? 61 : 2 + static_cast<int>(random.below(7));
   const int contexts = 1 + static_cast<int>(random.below(4));

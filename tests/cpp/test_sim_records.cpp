@@ -7,13 +7,12 @@
 #include <thread>
 
 #include "phicoll/errors.hpp"
-#include "phicoll/sim/sim_records.hpp"
-#include "phicoll/sim/sim_sweep.hpp"
+#include "phicoll/sim/running/sim_records.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
 #include "refusals.hpp"
 
 using namespace phicoll;
 using namespace phicoll::sim;
-using measure::JsonValue;
 
 namespace {
 

@@ -10,7 +10,7 @@
 
 #include "phicoll/collectives/program.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/sim/sim_program.hpp"
+#include "phicoll/sim/running/sim_program.hpp"
 #include "reduce_specs.hpp"
 #include "sim_testing.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 
 class SimulatedReduce : public ::testing::TestWithParam<std::string> {};
 
-Program draw(const std::string& algorithm, measure::Random& random, int ranks, std::uint64_t seed) {
+Program draw(const std::string& algorithm, Random& random, int ranks, std::uint64_t seed) {
   const auto upto = [&random](std::size_t most) { return static_cast<std::size_t>(random.below(most + 1)); };
   Program program;
   program.ranks = ranks;
@@ -48,7 +48,7 @@ Program draw(const std::string& algorithm, measure::Random& random, int ranks, s
 TEST_P(SimulatedReduce, GivesTheResultInSequencesWithChangingRoots) {
   for (int i = 0; i < testing::draws(24); ++i) {
     const auto seed = static_cast<std::uint64_t>(i) + 1;
-    measure::Random random(seed);
+    Random random(seed);
     const int ranks = 2 + i % 8;
     const Machine machine = i % 3 == 0 ? testing::chip(12) : testing::random_chip(4, 4, random);
     const Program program = draw(GetParam(), random, ranks, seed);

@@ -1,7 +1,7 @@
 // Allreduce, scan and reduce-scatter on a simulated machine by every algorithm with every choice of its
 // parameters: results are compared with a plain computation, and what the papers say of their costs is seen.
 
-#include "phicoll/sim/sim_collectives.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
 #include "reduction_testing.hpp"
 #include "sim_testing.hpp"
 

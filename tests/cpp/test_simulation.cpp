@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "phicoll/errors.hpp"
-#include "phicoll/sim/sim_port.hpp"
-#include "phicoll/sim/simulation.hpp"
+#include "phicoll/sim/engine/sim_port.hpp"
+#include "phicoll/sim/engine/simulation.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
@@ -378,7 +378,7 @@ std::vector<Cycles> wait_for_store(const Machine& machine, const std::vector<int
       port.wait_until(when);
       port.signal(bench.word(0), std::uint64_t{5});
     } else if (works && port.rank() == bench.simulation.shape().size() - 1) {
-      measure::Random random(options.seed);
+      Random random(options.seed);
       while (port.ticks() < when + 500) {
         port.wait_until(port.ticks() + static_cast<Cycles>(random.below(300)));
         for (std::uint64_t i = random.below(20); i > 0; --i) port.load_relaxed(bench.word(9));
@@ -436,7 +436,7 @@ TEST(Simulation, AWaitEndsAtALookOfItsOwnLoop) {
 }
 
 TEST(Simulation, ElidedWaitingEqualsWaitingLookByLook) {
-  measure::Random random(20260101);
+  Random random(20260101);
   int later = 0, differ = 0;
   for (int i = 0; i < testing::draws(3000); ++i) {
     Machine machine = chip(6);
@@ -625,7 +625,7 @@ TEST(Simulation, TotalStoreOrderShowsNoOther) {
   const Machine machine = chip(8);
   int all_of_message = 0, none_of_message = 0;
   for (std::uint64_t seed = 1; seed <= testing::draws(1500); ++seed) {
-    measure::Random random(seed);
+    Random random(seed);
     SimOptions options = checked(seed);
     options.shuffle = true;
     options.start_skew = static_cast<Cycles>(1 + random.below(800));

@@ -6,11 +6,10 @@
 #include <cmath>
 
 #include "phicoll/errors.hpp"
-#include "phicoll/measure/random.hpp"
-#include "phicoll/measure/statistics.hpp"
+#include "phicoll/support/random.hpp"
+#include "phicoll/support/statistics.hpp"
 
 using namespace phicoll;
-using namespace phicoll::measure;
 
 namespace {
 

@@ -12,20 +12,20 @@
 #include <numeric>
 #include <thread>
 
-#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/barrier/barrier.hpp"
-#include "phicoll/collectives/family.hpp"
-#include "phicoll/collectives/operators.hpp"
-#include "phicoll/collectives/tuning_table.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/choosing/tuning_table.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/os/cpu_set.hpp"
-#include "phicoll/sim/machine_file.hpp"
-#include "phicoll/sim/sim_program.hpp"
-#include "phicoll/sim/sim_records.hpp"
-#include "phicoll/sim/sim_sweep.hpp"
+#include "phicoll/sim/machine/machine_file.hpp"
+#include "phicoll/sim/running/sim_program.hpp"
+#include "phicoll/sim/running/sim_records.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
 
 namespace phicoll {
 namespace {

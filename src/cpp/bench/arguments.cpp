@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "phicoll/collectives/nearest.hpp"
-#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/measure/json.hpp"
+#include "phicoll/support/json.hpp"
+#include "phicoll/support/nearest.hpp"
+#include "phicoll/support/split.hpp"
 
 namespace phicoll {
 namespace bench {
@@ -84,7 +84,7 @@ double Arguments::number(const std::string& name, double otherwise, double least
   const double value = std::strtod(found->second.c_str(), &end);
   if (found->second.empty() || *end != 0 || !std::isfinite(value) || value < least)
     throw ArgumentError(bare_name(name), "'" + found->second + "'",
-                        "a number of at least " + measure::json_number(least));
+                        "a number of at least " + json_number(least));
   return value;
 }
 

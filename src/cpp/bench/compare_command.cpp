@@ -11,15 +11,12 @@
 #include "bench/commands.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/records.hpp"
-#include "phicoll/measure/statistics.hpp"
+#include "phicoll/support/statistics.hpp"
 
 namespace phicoll {
 namespace bench {
 
 namespace {
-
-using measure::Interval;
-using measure::JsonValue;
 
 using RoundKey = std::tuple<std::string, std::string, int, int, int>;  // run, mode, ranks, launch, round
 
@@ -56,20 +53,20 @@ double value_of(const JsonValue& sample) {
   if (!sample["value_ns"].is_null()) return sample["value_ns"].number;
   std::vector<double> ns;
   for (const JsonValue& value : sample["ns"].list) ns.push_back(value.number);
-  return sample["definition"].string == "window" ? measure::midmean(ns) : measure::largest(ns);
+  return sample["definition"].string == "window" ? midmean(ns) : largest(ns);
 }
 
 // Units of a test: the rounds, or the launches' medians where launches differ by a tenth of the variance or
 // more.
 std::vector<double> units_of(const std::vector<double>& logs, const std::vector<int>& launches,
                              bool* by_launch) {
-  const measure::VarianceComponents parts = measure::variance_components(logs, launches);
+  const VarianceComponents parts = variance_components(logs, launches);
   *by_launch = parts.groups > 1 && parts.between_share >= 0.1;
   if (!*by_launch) return logs;
   std::map<int, std::vector<double>> groups;
   for (std::size_t i = 0; i < logs.size(); ++i) groups[launches[i]].push_back(logs[i]);
   std::vector<double> medians;
-  for (const auto& group : groups) medians.push_back(measure::median(group.second));
+  for (const auto& group : groups) medians.push_back(median(group.second));
   return medians;
 }
 
@@ -93,7 +90,7 @@ void print_table(const TableKey& key, std::vector<Row>& rows) {
     for (const auto& entry : row.values)
       if (parity < 0 || entry.second.round % 2 == parity)
         values.push_back(std::isfinite(entry.second.units) ? entry.second.units : entry.second.ns);
-    return measure::median(values);
+    return median(values);
   };
   for (Row& row : rows) row.middle = middle_of(row, -1);
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.middle < b.middle; });
@@ -127,11 +124,11 @@ void print_table(const TableKey& key, std::vector<Row>& rows) {
       }
     if (logs.empty()) continue;
     const std::vector<double> units = units_of(logs, launches, &against[i].by_launch);
-    against[i].ratio = measure::median_interval(units, 0.95);
-    against[i].p = measure::sign_test(units, 0);
+    against[i].ratio = median_interval(units, 0.95);
+    against[i].p = sign_test(units, 0);
     p_values.push_back(against[i].p);
   }
-  const std::vector<double> adjusted = measure::holm(p_values);
+  const std::vector<double> adjusted = holm(p_values);
 
   std::printf("%-52s %5s %30s %22s %22s\n", "barrier", "n",
               simulated ? "median us [95 %]" : "median ns [95 %]", simulated ? "cycles" : "units",
@@ -145,7 +142,7 @@ void print_table(const TableKey& key, std::vector<Row>& rows) {
       if (std::isfinite(entry.second.units)) units.push_back(entry.second.units);
     }
     const auto interval = [simulated](const std::vector<double>& values, int decimals) {
-      const Interval found = measure::median_interval(values, 0.95);
+      const Interval found = median_interval(values, 0.95);
       if (values.empty()) return std::string("-");
       const std::string text = cell(found.value, decimals);
       if (simulated && values.size() == 1) return text;  // one seed: there is no more to know

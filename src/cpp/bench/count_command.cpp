@@ -7,13 +7,13 @@
 #include "bench/arguments.hpp"
 #include "bench/commands.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/measure/json.hpp"
 #include "phicoll/measure/settings.hpp"
+#include "phicoll/support/json.hpp"
 #if defined(PHICOLL_HAVE_SIM)
 #include "phicoll/measure/work.hpp"
-#include "phicoll/sim/count_barrier.hpp"
-#include "phicoll/sim/sim_collectives.hpp"
-#include "phicoll/sim/sim_program.hpp"
+#include "phicoll/sim/counting/count_barrier.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/sim/running/sim_program.hpp"
 #endif
 
 namespace phicoll {
@@ -33,8 +33,6 @@ std::pair<int, int> parse_machine(const std::string& text) {
     throw ArgumentError("machine", "'" + text + "'", "cores x contexts such as 60x4, at most 1024 in all");
   return {cores, contexts};
 }
-
-using measure::JsonObject;
 
 // What is counted, whatever the operation.
 struct Subject {

@@ -28,7 +28,7 @@ void fact(const char* name, const std::string& value) {
 }
 
 std::string number(double value, int decimals = 2) {
-  return measure::json_number(value, decimals);
+  return json_number(value, decimals);
 }
 
 }  // namespace

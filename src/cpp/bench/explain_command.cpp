@@ -4,12 +4,12 @@
 #include "bench/arguments.hpp"
 #include "bench/commands.hpp"
 #include "bench/run_simulated.hpp"
-#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #if defined(PHICOLL_HAVE_SIM)
-#include "phicoll/sim/chrome_trace.hpp"
-#include "phicoll/sim/explanation.hpp"
-#include "phicoll/sim/sim_sweep.hpp"
+#include "phicoll/sim/explaining/chrome_trace.hpp"
+#include "phicoll/sim/explaining/explanation.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
 #endif
 
 namespace phicoll {

@@ -10,18 +10,18 @@
 #include "bench/commands.hpp"
 #include "bench/kernel_records.hpp"
 #include "bench/watchers.hpp"
-#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"
 #include "phicoll/kernels/places.hpp"
 #include "phicoll/kernels/run_threads.hpp"
 #include "phicoll/measure/records.hpp"
 #include "phicoll/measure/settings.hpp"
-#include "phicoll/measure/statistics.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_lock.hpp"
+#include "phicoll/support/split.hpp"
+#include "phicoll/support/statistics.hpp"
 #if defined(PHICOLL_HAVE_SIM)
-#include "phicoll/sim/sim_kernels.hpp"
+#include "phicoll/sim/running/sim_kernels.hpp"
 #endif
 
 namespace phicoll {
@@ -152,16 +152,16 @@ void print_row(const KernelPoint& point, const kernels::KernelSamples& samples) 
     const std::vector<double> of_rank = samples.ns(r);
     ns.insert(ns.end(), of_rank.begin(), of_rank.end());
   }
-  const double mean = measure::mean(ns);
+  const double mean = phicoll::mean(ns);
   double squares = 0;
   for (const double value : ns) squares += (value - mean) * (value - mean);
   const std::vector<double> rates = samples.gigabytes_a_second();
   char rate[32] = "-";
-  if (!rates.empty()) std::snprintf(rate, sizeof rate, "%.3f", measure::median(rates));
+  if (!rates.empty()) std::snprintf(rate, sizeof rate, "%.3f", median(rates));
   std::printf("%-52s %5d %8zu %12.1f %12.1f %10.1f %12.1f %12.1f %9s %6llu\n",
-              point.spec.text().substr(0, 52).c_str(), point.ranks, ns.size(), measure::median(ns), mean,
-              std::sqrt(squares / static_cast<double>(ns.size())), measure::smallest(ns),
-              measure::largest(ns), rate, static_cast<unsigned long long>(samples.late()));
+              point.spec.text().substr(0, 52).c_str(), point.ranks, ns.size(), median(ns), mean,
+              std::sqrt(squares / static_cast<double>(ns.size())), smallest(ns), largest(ns), rate,
+              static_cast<unsigned long long>(samples.late()));
   std::fflush(stdout);
 }
 
@@ -173,9 +173,9 @@ std::string settings_json(const std::vector<KernelPoint>& points, const std::str
       specs.push_back(point.spec.text());
     if (std::find(ranks.begin(), ranks.end(), point.ranks) == ranks.end()) ranks.push_back(point.ranks);
   }
-  return measure::JsonObject()
-      .raw("kernels", measure::json_strings(specs))
-      .raw("ranks", measure::json_integers(ranks))
+  return JsonObject()
+      .raw("kernels", json_strings(specs))
+      .raw("ranks", json_integers(ranks))
       .add("where", where.empty() ? "each kernel's own" : where)
       .add("samples", points.front().samples)
       .text();
@@ -218,7 +218,7 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
   if (writer)
     writer->write("context", run,
                   measure::context_fields(whole_line, build_info(),
-                                          measure::JsonObject()
+                                          JsonObject()
                                               .add("source", runner.simulated()             ? "simulated"
                                                              : os::cycle_counter_is_clock() ? "tsc"
                                                                                             : "clock_gettime")
@@ -272,7 +272,7 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
   }
   const bool complete = done == static_cast<int>(points.size());
   if (writer) {
-    measure::JsonObject end;
+    JsonObject end;
     end.add("reason", !error.empty() ? "failed" : complete ? "complete" : "interrupted");
     if (!error.empty()) end.add("error", error);
     writer->write("end", run,

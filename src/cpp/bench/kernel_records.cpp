@@ -3,8 +3,6 @@
 namespace phicoll {
 namespace bench {
 
-using measure::JsonObject;
-
 namespace {
 
 const char* const forward_on_host =
@@ -33,7 +31,7 @@ JsonObject asked_fields(const KernelPoint& point) {
     fields.add("machine_digest", point.machine_digest);
   fields.add("ranks", point.ranks)
       .add("where", point.where)
-      .raw("cpus", measure::json_integers(point.contexts))
+      .raw("cpus", json_integers(point.contexts))
       .add("wait", point.wait)
       .add("samples", point.samples)
       .add("seed", point.seed);
@@ -53,7 +51,7 @@ JsonObject kernel_fields(const KernelPoint& point, const kernels::KernelSamples&
       .add("per_sample", samples.per_sample)
       .add("empty_ns", samples.empty_ns(), 2)
       .add("bytes", static_cast<std::uint64_t>(samples.bytes))
-      .raw("gigabytes_a_second", measure::json_numbers(samples.gigabytes_a_second(), 4))
+      .raw("gigabytes_a_second", json_numbers(samples.gigabytes_a_second(), 4))
       .add("late", samples.late())
       .add("wrong", samples.wrong())
       .add("verified", samples.wrong() == 0);
@@ -65,13 +63,13 @@ JsonObject kernel_sample_fields(const KernelPoint& point, const kernels::KernelS
   const auto list = [](const std::vector<std::int64_t>& values) {
     std::vector<std::string> texts;
     for (const std::int64_t value : values) texts.push_back(std::to_string(value));
-    return measure::json_list(texts);
+    return json_list(texts);
   };
   JsonObject fields;
   fields.add("point", point.number)
       .add("rank", rank)
       .raw("ticks", list(mine.ticks))
-      .raw("ns", measure::json_numbers(samples.ns(rank), 2))
+      .raw("ns", json_numbers(samples.ns(rank), 2))
       .raw("empty_ticks", list(mine.empty))
       .add("late", mine.late);
   return fields;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "phicoll/kernels/kernel.hpp"
-#include "phicoll/measure/json.hpp"
+#include "phicoll/support/json.hpp"
 
 namespace phicoll {
 namespace bench {
@@ -27,12 +27,11 @@ struct KernelPoint {
   std::string skipped;  ///< why it cannot run there; empty if it can
 };
 
-measure::JsonObject kernel_fields(const KernelPoint& point, const kernels::KernelSamples& samples);
+JsonObject kernel_fields(const KernelPoint& point, const kernels::KernelSamples& samples);
 /// Of a point that cannot run: what was asked for, and `skipped`.
-measure::JsonObject skipped_fields(const KernelPoint& point);
+JsonObject skipped_fields(const KernelPoint& point);
 /// Of one rank that measured.
-measure::JsonObject kernel_sample_fields(const KernelPoint& point, const kernels::KernelSamples& samples,
-                                         int rank);
+JsonObject kernel_sample_fields(const KernelPoint& point, const kernels::KernelSamples& samples, int rank);
 
 }  // namespace bench
 }  // namespace phicoll

@@ -4,8 +4,8 @@
 #include "bench/commands.hpp"
 #include "bench/list_machines.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/measure/json.hpp"
 #include "phicoll/measure/subjects.hpp"
+#include "phicoll/support/json.hpp"
 
 namespace phicoll {
 namespace bench {
@@ -15,7 +15,7 @@ namespace {
 std::string as_json(Operation operation, const AlgorithmInfo& info) {
   std::vector<std::string> parameters;
   const auto parameter = [&](const ParameterInfo& p) {
-    measure::JsonObject object;
+    JsonObject object;
     object.add("name", p.name)
         .add("range", p.range())
         .add("default", p.default_value)
@@ -23,24 +23,24 @@ std::string as_json(Operation operation, const AlgorithmInfo& info) {
     if (p.choices.empty())
       object.add("least", static_cast<std::int64_t>(p.least)).add("most", static_cast<std::int64_t>(p.most));
     else
-      object.raw("choices", measure::json_strings(p.choices));
+      object.raw("choices", json_strings(p.choices));
     parameters.push_back(object.text());
   };
   for (const ParameterInfo& p : info.parameters) parameter(p);
   if (info.origin != Origin::reference)
-    parameters.push_back(measure::JsonObject()
+    parameters.push_back(JsonObject()
                              .add("name", "wait")
                              .add("range", "spin, pause, pause(n), yield, adaptive")
                              .add("default", "adaptive")
                              .add("meaning", "how a rank waits; the group's policy where it is not given")
                              .text());
-  return measure::JsonObject()
+  return JsonObject()
       .add("name", info.name)
       .add("operation", to_string(operation))
       .add("origin", to_string(info.origin))
       .add("source", info.source)
       .add("summary", info.summary)
-      .raw("parameters", measure::json_list(parameters))
+      .raw("parameters", json_list(parameters))
       .text();
 }
 

@@ -6,9 +6,9 @@
 #include "phicoll/errors.hpp"
 
 #ifdef PHICOLL_HAVE_SIM
-#include "phicoll/measure/json.hpp"
-#include "phicoll/sim/machine.hpp"
-#include "phicoll/sim/machine_listing.hpp"
+#include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/sim/machine/machine_listing.hpp"
+#include "phicoll/support/json.hpp"
 #endif
 
 namespace phicoll {
@@ -18,8 +18,8 @@ namespace bench {
 
 namespace {
 
-measure::JsonObject facts_of(const sim::Machine& machine) {
-  measure::JsonObject object;
+JsonObject facts_of(const sim::Machine& machine) {
+  JsonObject object;
   object.add("name", machine.name)
       .add("summary", machine.summary)
       .add("digest", machine.digest)
@@ -32,17 +32,16 @@ measure::JsonObject facts_of(const sim::Machine& machine) {
 std::string parameters_of(const sim::Machine& machine) {
   std::vector<std::string> parameters;
   for (const sim::MachineListing& line : sim::machine_listing(machine))
-    parameters.push_back(
-        measure::JsonObject()
-            .add("name", line.info->name)
-            .raw("value", line.info->is_number() ? line.value : measure::json_quote(line.value))
-            .add("unit", line.info->unit)
-            .add("range", line.info->range())
-            .add("kind", line.kind)
-            .add("source", line.source)
-            .add("meaning", line.info->meaning)
-            .text());
-  return measure::json_list(parameters);
+    parameters.push_back(JsonObject()
+                             .add("name", line.info->name)
+                             .raw("value", line.info->is_number() ? line.value : json_quote(line.value))
+                             .add("unit", line.info->unit)
+                             .add("range", line.info->range())
+                             .add("kind", line.kind)
+                             .add("source", line.source)
+                             .add("meaning", line.info->meaning)
+                             .text());
+  return json_list(parameters);
 }
 
 void list_one(const sim::Machine& machine, bool as_json) {
@@ -72,7 +71,7 @@ void list_machines(const std::string& name, bool as_json) {
       std::printf("%-22s %3d cores, %3d contexts  %s\n", machine.name.c_str(), machine.p.cores,
                   machine.contexts(), machine.summary.c_str());
   }
-  if (as_json) std::puts(measure::json_list(objects).c_str());
+  if (as_json) std::puts(json_list(objects).c_str());
 }
 
 #else

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "phicoll/collectives/nearest.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/support/nearest.hpp"
 
 namespace phicoll {
 namespace bench {

@@ -16,18 +16,16 @@
 #include "phicoll/group/options.hpp"
 #include "phicoll/measure/clock_facts.hpp"
 #include "phicoll/measure/probes.hpp"
-#include "phicoll/measure/random.hpp"
 #include "phicoll/measure/round_probe.hpp"
 #include "phicoll/measure/sample.hpp"
 #include "phicoll/measure/verification.hpp"
 #include "phicoll/os/cpu_lock.hpp"
+#include "phicoll/support/random.hpp"
 
 namespace phicoll {
 namespace bench {
 
 namespace {
-
-using measure::JsonObject;
 
 // The words of a command line behind its first ones: name=value.
 class Options {
@@ -85,7 +83,7 @@ class Peer {
       throw ArgumentError("algorithm", std::to_string(footprint) + " bytes of shared memory",
                           "at most the group's limit of " + std::to_string(limit - first));
     const std::size_t room = std::min(span, limit - first - footprint);
-    return first + static_cast<std::size_t>(measure::Random(seed).below(room / 64 + 1)) * 64;
+    return first + static_cast<std::size_t>(Random(seed).below(room / 64 + 1)) * 64;
   }
 
   JsonObject probe(std::istringstream& words) {
@@ -157,7 +155,7 @@ class Peer {
     if (!point->error.empty()) answer.add("error", point->error);
     std::vector<int> cpus;
     for (int r = 0; r < point->ranks; ++r) cpus.push_back(set_.workers->report(r).cpu);
-    answer.raw("cpus", measure::json_integers(cpus));
+    answer.raw("cpus", json_integers(cpus));
     return answer;
   }
 
@@ -192,7 +190,7 @@ int peer_command(const std::vector<std::string>& words) {
   Peer peer(config, shape, clock);
   answer(JsonObject()
              .add("ok", true)
-             .raw("cpus", measure::json_integers(config.cpus))
+             .raw("cpus", json_integers(config.cpus))
              .add("clock", clock.clock.cycle_counter != 0 ? "tsc" : "clock_gettime")
              .add("overhead_ns", clock.overhead_ns));
   std::string line;

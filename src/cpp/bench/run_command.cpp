@@ -12,16 +12,16 @@
 #include "bench/openmp_libraries.hpp"
 #include "bench/run_simulated.hpp"
 #include "bench/watchers.hpp"
-#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/measure/clock_facts.hpp"
-#include "phicoll/measure/random.hpp"
 #include "phicoll/measure/resume.hpp"
 #include "phicoll/measure/sweep.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_lock.hpp"
+#include "phicoll/support/random.hpp"
+#include "phicoll/support/split.hpp"
 
 namespace phicoll {
 namespace bench {
@@ -77,9 +77,8 @@ measure::Settings parse_settings(const Arguments& arguments, const measure::Work
   if (settings.resume && settings.output == "-")
     throw ArgumentError("resume", "standard output", "a file given with -o");
   // Of 53 bits: a JSON number that every reader keeps.
-  const std::uint64_t drawn = measure::mix_seed(static_cast<std::uint64_t>(std::time(nullptr)),
-                                                static_cast<std::uint64_t>(getpid())) >>
-                              11;
+  const std::uint64_t drawn =
+      mix_seed(static_cast<std::uint64_t>(std::time(nullptr)), static_cast<std::uint64_t>(getpid())) >> 11;
   if (const auto tuning = load_tuning(tuning_source(), TuningMode::threads))
     settings.tuning = tuning->table.name() + " " + tuning->table.digest();
   settings.seed = static_cast<std::uint64_t>(
@@ -102,7 +101,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   measure::check_settings(settings);
 
   std::string run = measure::new_run_id();
-  std::vector<measure::JsonValue> earlier;
+  std::vector<JsonValue> earlier;
   bool continuing = false;
   if (settings.resume && access(settings.output.c_str(), F_OK) == 0) {
     measure::RecordLines file = measure::read_records(settings.output, "resume");
@@ -132,7 +131,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   programs.std_barrier = !extra_references().empty();
   programs.openmp = find_openmp(arguments.text("--libiomp5", ""));
   if (!continuing) {
-    measure::JsonObject context = measure::context_fields(settings, whole_line, build_info(), clock);
+    JsonObject context = measure::context_fields(settings, whole_line, build_info(), clock);
     context.add("openmp_environment", openmp_environment());
     writer.write("context", run, context);
   }

@@ -20,8 +20,8 @@
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #if defined(PHICOLL_HAVE_SIM)
-#include "phicoll/sim/sim_records.hpp"
-#include "phicoll/sim/sim_sweep.hpp"
+#include "phicoll/sim/running/sim_records.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
 #endif
 
 namespace phicoll {
@@ -216,7 +216,7 @@ int run_simulated(const Arguments& arguments, const std::vector<std::string>& wh
     error = failure.what();
     say("failed: " + first_line(error), false);
   }
-  measure::JsonObject end;
+  JsonObject end;
   end.add("reason", reason);
   if (!error.empty()) end.add("error", error);
   end.add("elapsed_s", elapsed_s() + earlier.elapsed_s)

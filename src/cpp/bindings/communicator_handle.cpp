@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
-#include "phicoll/collectives/call_name.hpp"
-#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/contract/call_name.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/os/membarrier.hpp"
 

@@ -7,12 +7,12 @@
 
 #include "bindings/register.hpp"
 #include "phicoll/collectives/barrier/barrier.hpp"
-#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/work.hpp"
-#include "phicoll/sim/count_barrier.hpp"
-#include "phicoll/sim/sim_collectives.hpp"
-#include "phicoll/sim/sim_program.hpp"
+#include "phicoll/sim/counting/count_barrier.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/sim/running/sim_program.hpp"
 
 namespace phicoll {
 namespace bindings {

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "bindings/register.hpp"
-#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/sim/chrome_trace.hpp"
-#include "phicoll/sim/explanation.hpp"
-#include "phicoll/sim/sim_sweep.hpp"
+#include "phicoll/sim/explaining/chrome_trace.hpp"
+#include "phicoll/sim/explaining/explanation.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
 
 namespace phicoll {
 namespace bindings {

@@ -10,7 +10,7 @@
 #include "bindings/register.hpp"
 #include "phicoll/kernels/kernel.hpp"
 #include "phicoll/kernels/run_threads.hpp"
-#include "phicoll/sim/sim_kernels.hpp"
+#include "phicoll/sim/running/sim_kernels.hpp"
 
 namespace phicoll {
 namespace bindings {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "bindings/register.hpp"
-#include "phicoll/sim/machine.hpp"
-#include "phicoll/sim/machine_file.hpp"
-#include "phicoll/sim/machine_listing.hpp"
-#include "phicoll/sim/machine_parameters.hpp"
+#include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/sim/machine/machine_file.hpp"
+#include "phicoll/sim/machine/machine_listing.hpp"
+#include "phicoll/sim/machine/machine_parameters.hpp"
 
 namespace phicoll {
 namespace bindings {

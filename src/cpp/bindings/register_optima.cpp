@@ -14,10 +14,10 @@
 #include "bindings/register.hpp"
 #include "phicoll/collectives/barrier/acknowledged_model.hpp"
 #include "phicoll/collectives/broadcast/tree_model.hpp"
-#include "phicoll/collectives/level_optimum.hpp"
 #include "phicoll/collectives/reduce/tree_model.hpp"
+#include "phicoll/collectives/structure/level_optimum.hpp"
 #include "phicoll/errors.hpp"
-#include "phicoll/sim/machine_model.hpp"
+#include "phicoll/sim/machine/machine_model.hpp"
 
 namespace phicoll {
 namespace bindings {

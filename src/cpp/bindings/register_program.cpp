@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "bindings/register.hpp"
-#include "phicoll/collectives/family.hpp"
 #include "phicoll/collectives/program.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/run_program.hpp"
 #include "phicoll/measure/work.hpp"
-#include "phicoll/sim/sim_program.hpp"
-#include "phicoll/sim/sim_sweep.hpp"
+#include "phicoll/sim/running/sim_program.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
 
 namespace phicoll {
 namespace bindings {

@@ -10,8 +10,8 @@
 #include "bindings/register.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/resume.hpp"
-#include "phicoll/sim/sim_records.hpp"
-#include "phicoll/sim/sim_sweep.hpp"
+#include "phicoll/sim/running/sim_records.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
 #if __has_include("phicoll_build.hpp")
 #include "phicoll_build.hpp"
 #endif

@@ -1,11 +1,11 @@
-// The statistics of phicoll/measure/statistics.hpp: one implementation for both languages.
+// The statistics of phicoll/support/statistics.hpp: one implementation for both languages.
 
 #include <pybind11/stl.h>
 
 #include <vector>
 
 #include "bindings/register.hpp"
-#include "phicoll/measure/statistics.hpp"
+#include "phicoll/support/statistics.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -13,26 +13,26 @@ namespace {
 
 /// (low, high, attained confidence)
 py::tuple median_interval(const std::vector<double>& values, double confidence) {
-  const measure::Interval found = measure::median_interval(values, confidence);
+  const Interval found = median_interval(values, confidence);
   return py::make_tuple(found.low, found.high, found.coverage);
 }
 
 /// Share of the launches in the variance, 0 to 1.
 double launch_share(const std::vector<double>& values, const std::vector<int>& launches) {
-  return measure::variance_components(values, launches).between_share;
+  return variance_components(values, launches).between_share;
 }
 
 }  // namespace
 
 void register_statistics(py::module_& module) {
-  module.def("median", &measure::median, py::arg("values"));
-  module.def("midmean", &measure::midmean, py::arg("values"));
-  module.def("percentile", &measure::percentile, py::arg("values"), py::arg("p"));
-  module.def("geometric_mean", &measure::geometric_mean, py::arg("values"));
+  module.def("median", &median, py::arg("values"));
+  module.def("midmean", &midmean, py::arg("values"));
+  module.def("percentile", &percentile, py::arg("values"), py::arg("p"));
+  module.def("geometric_mean", &geometric_mean, py::arg("values"));
   module.def("median_interval", &median_interval, py::arg("values"), py::arg("confidence"));
-  module.def("least_count", &measure::least_count, py::arg("confidence"));
-  module.def("sign_test", &measure::sign_test, py::arg("values"), py::arg("centre") = 0.0);
-  module.def("holm", &measure::holm, py::arg("p_values"));
+  module.def("least_count", &least_count, py::arg("confidence"));
+  module.def("sign_test", &sign_test, py::arg("values"), py::arg("centre") = 0.0);
+  module.def("holm", &holm, py::arg("p_values"));
   module.def("launch_share", &launch_share, py::arg("values"), py::arg("launches"));
 }
 

@@ -5,20 +5,20 @@
 #include <string>
 
 #include "bindings/register.hpp"
-#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/barrier/barrier.hpp"
-#include "phicoll/collectives/call_name.hpp"
-#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/contract/call_name.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/environment.hpp"
 #include "phicoll/group/options.hpp"
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/measure/work.hpp"
 #include "phicoll/os/cpu_set.hpp"
-#include "phicoll/sim/machine_file.hpp"
-#include "phicoll/sim/sim_barrier.hpp"
-#include "phicoll/sim/sim_records.hpp"
-#include "phicoll/sim/sim_sweep.hpp"
+#include "phicoll/sim/machine/machine_file.hpp"
+#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_records.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
 
 namespace phicoll {
 namespace bindings {

@@ -10,8 +10,8 @@
 #include "bindings/register.hpp"
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/shape.hpp"
-#include "phicoll/sim/machine.hpp"
-#include "phicoll/sim/sim_barrier.hpp"
+#include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/sim/running/sim_barrier.hpp"
 
 namespace phicoll {
 namespace bindings {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "phicoll/collectives/family.hpp"
-#include "phicoll/collectives/split_mix.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/support/split_mix.hpp"
 
 namespace phicoll {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/call.hpp"
-#include "phicoll/collectives/operators.hpp"
-#include "phicoll/collectives/spec.hpp"
+#include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/contract/spec.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
 
 namespace phicoll {
 

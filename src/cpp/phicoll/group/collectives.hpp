@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/collective_set.hpp"
+#include "phicoll/collectives/choosing/collective_set.hpp"
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/region.hpp"
 

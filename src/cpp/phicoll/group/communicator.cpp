@@ -3,8 +3,8 @@
 #include <cstring>
 #include <exception>
 
-#include "phicoll/collectives/automatic.hpp"
-#include "phicoll/collectives/signature.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/environment.hpp"
 

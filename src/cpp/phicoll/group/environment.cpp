@@ -6,10 +6,10 @@
 #include <cstring>
 #include <string>
 
-#include "phicoll/collectives/call_name.hpp"
-#include "phicoll/collectives/family.hpp"
-#include "phicoll/collectives/nearest.hpp"
+#include "phicoll/collectives/contract/call_name.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/support/nearest.hpp"
 
 namespace phicoll {
 

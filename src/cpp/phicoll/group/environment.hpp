@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "phicoll/collectives/operation.hpp"
-#include "phicoll/collectives/spec.hpp"
+#include "phicoll/collectives/contract/operation.hpp"
+#include "phicoll/collectives/contract/spec.hpp"
 
 namespace phicoll {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "phicoll/collectives/make.hpp"
+#include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/memory/native_port.hpp"
 
 namespace phicoll {

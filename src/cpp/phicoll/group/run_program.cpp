@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "phicoll/arch/arch.hpp"
-#include "phicoll/collectives/aligned_vector.hpp"
-#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "phicoll/collectives/signature.hpp"
+#include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/layout.hpp"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "phicoll/collectives/tuning_table.hpp"
+#include "phicoll/collectives/choosing/tuning_table.hpp"
 #include "phicoll/group/options.hpp"
 
 namespace phicoll {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "phicoll/collectives/split_mix.hpp"
+#include "phicoll/support/split_mix.hpp"
 
 namespace phicoll {
 namespace kernels {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/kernels/run_kernel.hpp"
+#include "phicoll/support/split.hpp"
 
 namespace phicoll {
 namespace kernels {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/parameters.hpp"
+#include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/kernels/kernel_run.hpp"
 
 namespace phicoll {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/measure/json.hpp"
 #include "phicoll/measure/settings.hpp"
 #include "phicoll/measure/subjects.hpp"
 #include "phicoll/measure/worker_set.hpp"
 #include "phicoll/memory/shape.hpp"
+#include "phicoll/support/json.hpp"
 
 namespace phicoll {
 namespace measure {

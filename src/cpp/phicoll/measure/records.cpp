@@ -10,11 +10,11 @@
 #include <fstream>
 
 #include "phicoll/errors.hpp"
-#include "phicoll/measure/random.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/facts.hpp"
 #include "phicoll/os/topology.hpp"
+#include "phicoll/support/random.hpp"
 #include "phicoll/version.hpp"
 
 namespace phicoll {

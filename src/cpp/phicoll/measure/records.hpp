@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/measure/json.hpp"
 #include "phicoll/measure/settings.hpp"
 #include "phicoll/measure/stamp.hpp"
+#include "phicoll/support/json.hpp"
 
 namespace phicoll {
 namespace measure {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "phicoll/measure/random.hpp"
-#include "phicoll/measure/statistics.hpp"
+#include "phicoll/support/random.hpp"
+#include "phicoll/support/statistics.hpp"
 
 namespace phicoll {
 namespace measure {

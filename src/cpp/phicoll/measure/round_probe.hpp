@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "phicoll/measure/copy_probe.hpp"
-#include "phicoll/measure/json.hpp"
 #include "phicoll/measure/point.hpp"
+#include "phicoll/support/json.hpp"
 
 namespace phicoll {
 namespace measure {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "phicoll/measure/probes.hpp"
-#include "phicoll/measure/statistics.hpp"
+#include "phicoll/support/statistics.hpp"
 
 namespace phicoll {
 namespace measure {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "phicoll/measure/json.hpp"
 #include "phicoll/measure/point.hpp"
+#include "phicoll/support/json.hpp"
 
 namespace phicoll {
 namespace measure {

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "phicoll/collectives/split.hpp"
+#include "phicoll/support/split.hpp"
 
 namespace phicoll {
 namespace measure {

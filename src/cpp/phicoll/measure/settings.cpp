@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "phicoll/collectives/split.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/options.hpp"
-#include "phicoll/measure/json.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/os/cpu_set.hpp"
+#include "phicoll/support/json.hpp"
+#include "phicoll/support/split.hpp"
 
 namespace phicoll {
 namespace measure {

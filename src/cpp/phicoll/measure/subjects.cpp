@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "phicoll/collectives/automatic.hpp"
-#include "phicoll/collectives/nearest.hpp"
-#include "phicoll/collectives/split.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/tuning.hpp"
+#include "phicoll/support/nearest.hpp"
+#include "phicoll/support/split.hpp"
 
 namespace phicoll {
 namespace measure {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/family.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
 

@@ -5,11 +5,11 @@
 #include <cstdio>
 
 #include "phicoll/group/options.hpp"
-#include "phicoll/measure/random.hpp"
 #include "phicoll/measure/round_probe.hpp"
 #include "phicoll/measure/sample.hpp"
-#include "phicoll/measure/statistics.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/support/random.hpp"
+#include "phicoll/support/statistics.hpp"
 
 namespace phicoll {
 namespace measure {

@@ -5,9 +5,9 @@
 #include "phicoll/group/options.hpp"
 #include "phicoll/measure/hand_loops.hpp"
 #include "phicoll/measure/probes.hpp"
-#include "phicoll/measure/random.hpp"
 #include "phicoll/measure/sweep.hpp"
 #include "phicoll/measure/verification.hpp"
+#include "phicoll/support/random.hpp"
 
 namespace phicoll {
 namespace measure {

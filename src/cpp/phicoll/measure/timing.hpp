@@ -7,8 +7,8 @@
 
 #include <cstdio>
 
-#include "phicoll/measure/random.hpp"
 #include "phicoll/measure/step_board.hpp"
+#include "phicoll/support/random.hpp"
 
 namespace phicoll {
 namespace measure {

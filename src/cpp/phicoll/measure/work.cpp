@@ -4,10 +4,10 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "phicoll/collectives/call_name.hpp"
-#include "phicoll/collectives/nearest.hpp"
-#include "phicoll/collectives/split.hpp"
+#include "phicoll/collectives/contract/call_name.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/support/nearest.hpp"
+#include "phicoll/support/split.hpp"
 
 namespace phicoll {
 namespace measure {

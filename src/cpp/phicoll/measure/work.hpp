@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/call.hpp"
-#include "phicoll/collectives/operation.hpp"
-#include "phicoll/collectives/operators.hpp"
+#include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/contract/operation.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
 
 namespace phicoll {
 namespace measure {

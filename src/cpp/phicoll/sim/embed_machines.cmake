@@ -10,7 +10,7 @@ foreach(file IN LISTS files)
   math(EXPR count "${count} + 1")
 endforeach()
 file(WRITE ${OUTPUT} "// Written by embed_machines.cmake from sim/machines/.
-#include \"phicoll/sim/shipped_machine_files.hpp\"
+#include \"phicoll/sim/machine/shipped_machine_files.hpp\"
 
 namespace phicoll {
 namespace sim {

@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "phicoll/collectives/allgather/one_shot.hpp"
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/exposure.hpp"
-#include "phicoll/collectives/peer_order.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/structure/peer_order.hpp"
+#include "phicoll/collectives/transport/exposure.hpp"
 
 namespace phicoll {
 

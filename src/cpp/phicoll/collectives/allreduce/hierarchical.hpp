@@ -27,11 +27,11 @@
 #include <memory>
 
 #include "phicoll/collectives/allreduce/one_shot.hpp"
-#include "phicoll/collectives/call_pieces.hpp"
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/hierarchy.hpp"
-#include "phicoll/collectives/level_operands.hpp"
-#include "phicoll/collectives/level_rings.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/structure/call_pieces.hpp"
+#include "phicoll/collectives/structure/hierarchy.hpp"
+#include "phicoll/collectives/transport/level_operands.hpp"
+#include "phicoll/collectives/transport/level_rings.hpp"
 
 namespace phicoll {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "phicoll/collectives/spec.hpp"
+#include "phicoll/collectives/contract/spec.hpp"
 
 namespace phicoll {
 

@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/slices.hpp"
+#include "phicoll/collectives/transport/slices.hpp"
 
 namespace phicoll {
 

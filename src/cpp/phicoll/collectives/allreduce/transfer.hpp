@@ -8,13 +8,13 @@
 #include <cstdint>
 
 #include "phicoll/arch/arch.hpp"
-#include "phicoll/collectives/call.hpp"
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/fold.hpp"
-#include "phicoll/collectives/move_some.hpp"
-#include "phicoll/collectives/put_boxes.hpp"
+#include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/structure/fold.hpp"
+#include "phicoll/collectives/transport/move_some.hpp"
+#include "phicoll/collectives/transport/put_boxes.hpp"
 
-#include "phicoll/collectives/shown.hpp"
+#include "phicoll/collectives/transport/shown.hpp"
 
 namespace phicoll {
 

@@ -1,6 +1,6 @@
 #include "phicoll/collectives/barrier/acknowledged_model.hpp"
 
-#include "phicoll/collectives/algorithm.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 
 namespace phicoll {
 

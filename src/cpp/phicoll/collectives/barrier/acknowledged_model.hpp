@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "phicoll/collectives/model_bound.hpp"
+#include "phicoll/collectives/structure/model_bound.hpp"
 #include "phicoll/memory/line_costs.hpp"
 
 namespace phicoll {

@@ -1,9 +1,9 @@
 #include "phicoll/collectives/barrier/barrier.hpp"
 
-#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/barrier/registry.hpp"
 #include "phicoll/collectives/barrier/sets.hpp"
-#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
 
 namespace phicoll {
 

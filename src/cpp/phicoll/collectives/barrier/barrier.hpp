@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/family.hpp"
-#include "phicoll/collectives/spec.hpp"
+#include "phicoll/collectives/contract/spec.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/memory/shape.hpp"
 
 namespace phicoll {

@@ -8,10 +8,10 @@
 // (`release=heap`), or down the same binomial tree, as section V implies (`release=binomial`). Only then may
 // a flag be set and unset as the paper does, see flag_tree.hpp.
 
-#include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/collectives/barrier/flag_tree.hpp"
 #include "phicoll/collectives/barrier/heap_tree.hpp"
 #include "phicoll/collectives/barrier/k_nomial_tree.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {

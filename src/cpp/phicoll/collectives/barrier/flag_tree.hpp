@@ -19,11 +19,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "phicoll/collectives/algorithm.hpp"
-#include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/barrier/heap_tree.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 

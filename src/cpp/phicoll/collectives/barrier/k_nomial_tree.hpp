@@ -13,8 +13,8 @@
 // The papers unset flags (`reset=unset`, see flag_tree.hpp); velamati-2007's 16-byte entry for each sender
 // and receiver is a DMA rule of its machine, here a rank has one line.
 
-#include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/collectives/barrier/flag_tree.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <memory>
 
-#include "phicoll/collectives/aligned_vector.hpp"
-#include "phicoll/collectives/automatic.hpp"
 #include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/barrier/registry.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 

@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/collectives/barrier/flag_rule.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"

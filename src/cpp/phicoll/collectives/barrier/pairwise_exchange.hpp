@@ -14,12 +14,12 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/algorithm.hpp"
-#include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/barrier/reset.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 

@@ -3,7 +3,6 @@
 // Every barrier there is: one line each. The native build, the counting port, the simulator, the command line
 // and the tests expand this list; adding an algorithm is one file and one line here.
 
-#include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/collectives/barrier/all_to_all.hpp"
 #include "phicoll/collectives/barrier/binomial_tree.hpp"
 #include "phicoll/collectives/barrier/centralized_bytes.hpp"
@@ -24,6 +23,7 @@
 #include "phicoll/collectives/barrier/static_tournament.hpp"
 #include "phicoll/collectives/barrier/tournament_tree.hpp"
 #include "phicoll/collectives/barrier/tree.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 
 namespace phicoll {
 

@@ -14,16 +14,16 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/algorithm.hpp"
-#include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/barrier/game_flags.hpp"
 #include "phicoll/collectives/barrier/game_tree.hpp"
 #include "phicoll/collectives/barrier/notify.hpp"
 #include "phicoll/collectives/barrier/reset.hpp"
 #include "phicoll/collectives/barrier/tournament_parameters.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 

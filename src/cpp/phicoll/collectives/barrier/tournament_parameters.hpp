@@ -2,10 +2,10 @@
 
 // What static and dynamic tournaments have in common: a tree of games of `ways` players, flags, releases.
 
-#include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/collectives/barrier/game_flags.hpp"
 #include "phicoll/collectives/barrier/notify.hpp"
 #include "phicoll/collectives/barrier/reset.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {

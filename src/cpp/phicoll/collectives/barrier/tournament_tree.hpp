@@ -9,9 +9,9 @@
 // A loser's flag is set for one rank and released by another, so it may not be unset as the paper's tree does
 // (flag_tree.hpp says why): flags count, as two bits (`reset=sense`) or, by default, as an episode.
 
-#include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/collectives/barrier/flag_tree.hpp"
 #include "phicoll/collectives/barrier/heap_tree.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {

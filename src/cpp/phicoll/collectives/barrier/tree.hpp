@@ -7,9 +7,9 @@
 // "Degree" is the number of children of a rank: about log_k P levels, each passed up and down. The paper
 // found no gain above 6, the default. The paper's way with the flags is `reset=unset`, see flag_tree.hpp.
 
-#include "phicoll/collectives/algorithm.hpp"
 #include "phicoll/collectives/barrier/flag_tree.hpp"
 #include "phicoll/collectives/barrier/heap_tree.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {

@@ -17,9 +17,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/hierarchy.hpp"
-#include "phicoll/collectives/level_rings.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/structure/hierarchy.hpp"
+#include "phicoll/collectives/transport/level_rings.hpp"
 
 namespace phicoll {
 

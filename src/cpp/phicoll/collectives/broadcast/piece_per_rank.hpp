@@ -16,11 +16,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/broadcast/header_line.hpp"
 #include "phicoll/collectives/broadcast/staged_pieces.hpp"
 #include "phicoll/collectives/broadcast/trailing.hpp"
-#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 

@@ -21,7 +21,7 @@
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/broadcast/header_line.hpp"
 #include "phicoll/collectives/broadcast/pieces.hpp"
-#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
 #include "phicoll/memory/condition.hpp"
 
 namespace phicoll {

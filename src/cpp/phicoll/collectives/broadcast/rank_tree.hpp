@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "phicoll/collectives/barrier/k_nomial_tree.hpp"
-#include "phicoll/collectives/level_tree.hpp"
+#include "phicoll/collectives/structure/level_tree.hpp"
 
 namespace phicoll {
 

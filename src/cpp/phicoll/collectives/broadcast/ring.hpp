@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/cells.hpp"
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/rooted_copy.hpp"
-#include "phicoll/collectives/values.hpp"
-#include "phicoll/collectives/words.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/transport/cells.hpp"
+#include "phicoll/collectives/transport/rooted_copy.hpp"
+#include "phicoll/collectives/transport/values.hpp"
+#include "phicoll/collectives/transport/words.hpp"
 
 namespace phicoll {
 

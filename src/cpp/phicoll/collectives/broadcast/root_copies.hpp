@@ -15,13 +15,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/aligned_vector.hpp"
 #include "phicoll/collectives/broadcast/header_line.hpp"
 #include "phicoll/collectives/broadcast/rank_tree.hpp"
 #include "phicoll/collectives/broadcast/staged_pieces.hpp"
 #include "phicoll/collectives/broadcast/trailing.hpp"
-#include "phicoll/collectives/entries.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
 #include "phicoll/memory/control.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 

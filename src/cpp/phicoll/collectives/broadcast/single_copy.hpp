@@ -6,8 +6,8 @@
 // all have their message: its buffer was read in place.
 
 #include "phicoll/collectives/broadcast/ring.hpp"
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/rooted_copy.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/transport/rooted_copy.hpp"
 
 namespace phicoll {
 

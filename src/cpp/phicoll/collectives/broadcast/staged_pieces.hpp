@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/call.hpp"
-#include "phicoll/collectives/cells.hpp"
+#include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/transport/cells.hpp"
 
 namespace phicoll {
 

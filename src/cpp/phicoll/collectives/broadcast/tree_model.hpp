@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "phicoll/collectives/level_optimum.hpp"
-#include "phicoll/collectives/model_bound.hpp"
+#include "phicoll/collectives/structure/level_optimum.hpp"
+#include "phicoll/collectives/structure/model_bound.hpp"
 #include "phicoll/memory/line_costs.hpp"
 
 namespace phicoll {

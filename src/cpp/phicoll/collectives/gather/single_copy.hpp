@@ -3,7 +3,7 @@
 // phicoll's gather for large blocks, see single_copy_blocks.hpp.
 
 #include "phicoll/collectives/gather/mailbox.hpp"
-#include "phicoll/collectives/single_copy_blocks.hpp"
+#include "phicoll/collectives/transport/single_copy_blocks.hpp"
 
 namespace phicoll {
 

@@ -16,10 +16,10 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/call_pieces.hpp"
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/hierarchy.hpp"
-#include "phicoll/collectives/level_operands.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/structure/call_pieces.hpp"
+#include "phicoll/collectives/structure/hierarchy.hpp"
+#include "phicoll/collectives/transport/level_operands.hpp"
 
 namespace phicoll {
 

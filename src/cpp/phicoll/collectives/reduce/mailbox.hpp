@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/mailbox.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/transport/mailbox.hpp"
 
 namespace phicoll {
 

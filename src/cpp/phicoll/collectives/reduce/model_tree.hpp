@@ -32,10 +32,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/level_tree.hpp"
 #include "phicoll/collectives/reduce/layout.hpp"
 #include "phicoll/collectives/reduce/tree_model.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/structure/level_tree.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"

@@ -30,12 +30,12 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/aligned_vector.hpp"
-#include "phicoll/collectives/direct.hpp"
-#include "phicoll/collectives/entries.hpp"
 #include "phicoll/collectives/reduce/layout.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/transport/direct.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 

@@ -19,9 +19,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/mailbox.hpp"
 #include "phicoll/collectives/reduce/layout.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {

@@ -32,7 +32,7 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/slices.hpp"
+#include "phicoll/collectives/transport/slices.hpp"
 
 namespace phicoll {
 

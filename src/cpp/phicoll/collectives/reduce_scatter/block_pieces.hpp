@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "phicoll/collectives/call.hpp"
+#include "phicoll/collectives/contract/call.hpp"
 
 namespace phicoll {
 

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/cells.hpp"
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/peer_order.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/structure/peer_order.hpp"
+#include "phicoll/collectives/transport/cells.hpp"
 
 namespace phicoll {
 

@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/put_boxes.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/transport/put_boxes.hpp"
 
 namespace phicoll {
 

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/entries.hpp"
-#include "phicoll/collectives/mailbox.hpp"
-#include "phicoll/collectives/move_some.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/transport/mailbox.hpp"
+#include "phicoll/collectives/transport/move_some.hpp"
 
 namespace phicoll {
 

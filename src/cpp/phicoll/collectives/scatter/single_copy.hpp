@@ -3,7 +3,7 @@
 // phicoll's scatter for large blocks, see single_copy_blocks.hpp.
 
 #include "phicoll/collectives/scatter/mailbox.hpp"
-#include "phicoll/collectives/single_copy_blocks.hpp"
+#include "phicoll/collectives/transport/single_copy_blocks.hpp"
 
 namespace phicoll {
 

@@ -1,0 +1,263 @@
+// The rules behind `auto` for operations that move data. Measured on processes of two CPUs that share an L3,
+// but those for ranks in several parts of a machine, and that for large reductions of eight ranks or more
+// with CPUs of their own, which simulated machines gave (docs/collectives.md).
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+
+namespace {
+
+/// From so many bytes on, that algorithm, because.
+struct Rule {
+  std::size_t from;
+  const char* spec;
+  const char* why;
+};
+
+AlgorithmChoice by_size(const CallFacts& facts, std::initializer_list<Rule> rules) {
+  AlgorithmChoice choice;
+  for (const Rule& rule : rules) {
+    if (facts.bytes < rule.from) {
+      choice.most = rule.from - 1;
+      break;
+    }
+    choice.spec.name = rule.spec;
+    choice.why = rule.why;
+    choice.least = rule.from;
+  }
+  choice.spec = family(facts.operation).parse(choice.spec.name);
+  return choice;
+}
+
+constexpr const char* single = "from here on the bytes cross between the CPUs only once that way";
+constexpr const char* sliced = "each rank combines a part, all take all parts";
+constexpr const char* root_takes = "each rank combines a part, the root takes all parts";
+constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
+constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
+constexpr const char* by_levels = "operands are combined within each part of the machine before they cross";
+constexpr const char* ahead = "many cells, so that ranks that share a CPU are far ahead before they wait";
+
+/// Whether the ranks are known to be in several parts of the machine, each with an L3, a memory node or a
+/// package of its own and with ranks on two cores at least.
+bool in_several_parts(const Shape& shape) {
+  const std::vector<int> cores = shape.groups(Level::core);
+  for (const Level level : {Level::l3, Level::numa, Level::package}) {
+    const std::vector<int> parts = shape.groups(level);
+    std::vector<int> core_of;  // of the first rank of each part
+    std::vector<bool> has_two;
+    for (std::size_t r = 0; r < parts.size(); ++r) {
+      const auto part = static_cast<std::size_t>(parts[r]);
+      if (part == core_of.size()) {
+        core_of.push_back(cores[r]);
+        has_two.push_back(false);
+      }
+      if (cores[r] != core_of[part]) has_two[part] = true;
+    }
+    if (has_two.size() > 1 && std::find(has_two.begin(), has_two.end(), false) == has_two.end()) return true;
+  }
+  return false;
+}
+
+/// An operator may want its operands in an order that the parts of the machine do not keep.
+bool fits(const AlgorithmChoice& choice, const Shape& shape, const CallFacts& facts) {
+  return family(facts.operation).fits(choice.spec, shape, facts);
+}
+
+/// From how many bytes on, of the message or a block, data that all ranks reach is best read where it lies; 0
+/// for never. Measured between two processes, and four and eight that shared two CPUs, with buffers in the
+/// group's heap that were written anew for each call (docs/collectives.md): it gains about where what a rank
+/// has for the others no longer stays in its second-level cache, which was of 1 MB.
+std::size_t direct_at(const Shape& shape, Operation operation) {
+  constexpr std::size_t mb = std::size_t{1} << 20;
+  const bool sharing = shape.oversubscribed() || shape.crowded();
+  const auto part_of = [&](std::size_t all) {
+    return std::max(std::size_t{64} << 10, all / static_cast<std::size_t>(shape.size()));
+  };
+  switch (operation) {
+    case Operation::allreduce:
+    case Operation::allgather:
+    case Operation::gather:
+      return mb;
+    case Operation::alltoall:
+      return part_of(mb);
+    case Operation::reduce_scatter:
+      return part_of(sharing ? mb : 2 * mb);
+    case Operation::scatter:
+      return part_of(sharing ? mb : 4 * mb);
+    case Operation::broadcast:  // whose root is ahead of its readers otherwise
+      return sharing ? 4 * mb : shape.size() == 2 ? mb : 2 * mb;
+    case Operation::reduce:
+    case Operation::scan:
+    case Operation::barrier:
+      break;
+  }
+  return 0;
+}
+
+AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
+  const bool sharing = shape.oversubscribed() || shape.crowded();
+  // Long rings for the others: among more ranks they would be of few cells.
+  const bool pair = shape.size() == 2 && !sharing;
+  switch (facts.operation) {
+    case Operation::broadcast:
+      if (sharing)
+        return by_size(facts, {{0, "ring:cell=960:cells=2048", ahead},
+                               {3 << 10, "ring", "the root is never held up by a slower rank"},
+                               {32 << 10, "ring:cell=65536:cells=32",
+                                "ranks that share a CPU find a piece in its cache"}});
+      return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
+                             {32 << 10, "ring:cell=65536:cells=64", rotating},
+                             {512 << 10, "ring:cell=262144:cells=16", rotating}});
+    case Operation::reduce:
+      if (sharing)
+        return by_size(
+            facts, {{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", "nobody but the root waits"}});
+      // With 4 to 32 ranks on two simulated packages 0.2 to 0.6 of the mailbox's time from 64 B on. The
+      // slices take 0.4 of its own with 16 and 32 ranks at 1 MB.
+      if (in_several_parts(shape)) {
+        const Rule few = {0, "mailbox", "nobody but the root waits"};
+        const Rule levels = {9, "hierarchical", by_levels};
+        AlgorithmChoice choice = shape.size() < 16
+                                     ? by_size(facts, {few, levels})
+                                     : by_size(facts, {few, levels, {1 << 20, "sliced", root_takes}});
+        if (fits(choice, shape, facts)) return choice;
+      }
+      // Simulated: on packages of 8 to 16 cores and a Xeon Phi 0.1 to 0.4 of the mailbox's time. Between two
+      // ranks, which is all that could be measured, slices take up to 2.7 times as long beside the mailbox as
+      // in a simulation, so what gains less than that is left alone: four ranks, and smaller messages.
+      if (shape.size() >= 8)
+        return by_size(facts, {{0, "mailbox", "nobody but the root waits"},
+                               {std::size_t{shape.size() < 16 ? 8u : 4u} << 10,
+                                "sliced:chunk=16384:cells=128", root_takes}});
+      return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
+    case Operation::allreduce:
+      if (shape.oversubscribed() && shape.size() <= 4)
+        return by_size(facts, {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
+                               {12 << 10, "sliced:chunk=262144:cells=8", sliced}});
+      // Ranks pinned to a few CPUs: with 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4
+      // to 32 KB.
+      if (shape.oversubscribed()) {
+        AlgorithmChoice few = by_size(
+            facts, {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
+                    {2 << 10, "hierarchical:group=cpu", "ranks that share a CPU go through one of them"},
+                    {64 << 10, "sliced:chunk=262144:cells=8", sliced}});
+        if (fits(few, shape, facts)) return few;
+      }
+      // On two simulated packages 0.7 to 1.0 of the better one's time up to 512 B with 8 ranks, 0.6 to 0.8
+      // with 16, 0.4 to 0.5 with 32; with 4 and 6 it loses at 8 B. At 1 KB it is even with the slices.
+      if (!sharing && shape.size() >= 8 && in_several_parts(shape)) {
+        AlgorithmChoice levels = by_size(facts, {{0, "hierarchical", by_levels},
+                                                 {1 << 10, "sliced:chunk=16384:cells=128", sliced},
+                                                 {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
+        if (fits(levels, shape, facts)) return levels;
+      }
+      if (pair)
+        return by_size(facts, {{0, "one-shot", "one exchange"},
+                               {6 << 10, "one-shot:cell=65536:cells=32", rotating},
+                               {96 << 10, "sliced:chunk=262144:cells=8", sliced}});
+      return by_size(facts, {{0, "one-shot", "one exchange"},
+                             {2 << 10, "sliced:chunk=16384:cells=128", sliced},
+                             {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
+    case Operation::gather:
+      if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
+      if (sharing)
+        return by_size(facts, {{0, "mailbox:cell=960:cells=256", ahead},
+                               {961, "mailbox", "nobody but the root waits"},
+                               {32 << 10, "mailbox:cell=65536:cells=8", seldom},
+                               {8 << 20, "single-copy", single}});
+      if (!pair)
+        return by_size(facts,
+                       {{0, "mailbox", "nobody but the root waits"}, {8 << 20, "single-copy", single}});
+      return by_size(facts, {{0, "mailbox", "nobody but the root waits"},
+                             {24 << 10, "mailbox:cell=262144:cells=8", rotating},
+                             {8 << 20, "single-copy", single}});
+    case Operation::scatter:
+      if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
+      // Each rank has a ring, of a cell for each other one at least.
+      if (sharing && shape.size() <= 32)
+        return by_size(facts, {{0, "mailbox:cell=960:cells=1024", ahead},
+                               {961, "mailbox:cell=4096:cells=1024", ahead},
+                               {6 << 10, "mailbox", "the root is never held up by a slower rank"},
+                               {32 << 10, "mailbox:cell=65536:cells=8", seldom},
+                               {(std::size_t{2} << 20) / static_cast<std::size_t>(shape.size()),
+                                "single-copy", single}});
+      if (!pair)
+        return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
+                               {8 << 20, "single-copy", single}});
+      return by_size(facts,
+                     {{0, "mailbox:cell=16384:cells=128", "the root is never held up by a slower rank"},
+                      {24 << 10, "mailbox:cell=65536:cells=32", rotating},
+                      {8 << 20, "single-copy", single}});
+    case Operation::allgather:
+      if (sharing)
+        return by_size(facts,
+                       {{0, "one-shot", "one exchange"}, {16 << 10, "one-shot:cell=262144:cells=2", seldom}});
+      return by_size(facts, {{0, "one-shot", "one exchange"},
+                             {24 << 10, "one-shot:cell=65536:cells=32", rotating},
+                             {128 << 10, "one-shot:cell=262144:cells=4", rotating}});
+    case Operation::alltoall:
+      if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
+      if (sharing)
+        // A rank's cell holds a part of each block, so with many ranks large blocks come in many pieces. The
+        // largest cells of which a few ranks have two each.
+        return by_size(
+            facts,
+            {{0, "one-shot", "one exchange"},
+             {2 << 10, "one-shot:cell=65536:cells=8", seldom},
+             {16 << 10, shape.size() <= 4 ? "one-shot:cell=524288:cells=2" : "one-shot:cell=262144:cells=2",
+              seldom}});
+      return by_size(facts, {{0, "one-shot", "one exchange"},
+                             {24 << 10, "one-shot:cell=65536:cells=32", rotating},
+                             {128 << 10, "one-shot:cell=262144:cells=4", rotating}});
+    case Operation::scan:
+      if (sharing)
+        return by_size(facts, {{0, "one-shot:cell=960:cells=256", ahead},
+                               {961, "one-shot", "no rank waits for a later one"}});
+      if (!pair) return by_size(facts, {{0, "one-shot", "no rank waits for a later one"}});
+      return by_size(facts, {{0, "one-shot", "no rank waits for a later one"},
+                             {24 << 10, "one-shot:cell=65536:cells=32", rotating}});
+    case Operation::reduce_scatter:
+      if (!pair) return by_size(facts, {{0, "one-shot", "one exchange"}});
+      return by_size(
+          facts, {{0, "one-shot", "one exchange"}, {128 << 10, "one-shot:part=65536:cells=32", rotating}});
+    case Operation::barrier:
+      break;
+  }
+  throw ArgumentError("operation", to_string(facts.operation), "one that moves data");
+}
+
+}  // namespace
+
+AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation operation,
+                          const std::string& text) {
+  const std::size_t from = direct_at(shape, operation);
+  if (from == 0 || text.find(":direct=") != std::string::npos) return spec;
+  for (auto& value : spec.values) {
+    if (value.first == "direct") value.second = std::to_string(from);
+    if (value.first == "far") value.second = "copied";
+  }
+  return spec;
+}
+
+AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
+  AlgorithmChoice choice = choose_by_size(shape, facts);
+  const AlgorithmSpec copied = choice.spec;
+  choice.spec = with_direct(copied, shape, facts.operation, "");
+  if (choice.spec == copied) return choice;
+  const std::size_t from = direct_at(shape, facts.operation);
+  if (facts.known && facts.bytes < from) {
+    choice.most = std::min(choice.most, from - 1);
+    return choice;
+  }
+  if (facts.known) choice.least = std::max(choice.least, from);
+  choice.why += "; large data that all ranks reach is read where it lies";
+  return choice;
+}
+
+}  // namespace phicoll

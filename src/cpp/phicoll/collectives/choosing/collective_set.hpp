@@ -1,0 +1,173 @@
+#pragma once
+
+// One rank's algorithms for the operations that move data: which serves a call, made at first use. The same
+// on a native and on a simulated rank; the way to shared memory is the owner's.
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/contract/operation.hpp"
+#include "phicoll/collectives/contract/signature.hpp"
+#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/registry/make.hpp"
+
+namespace phicoll {
+
+template <class Port>
+class CollectiveSet {
+ public:
+  /// An algorithm with the port that it runs on (its wait policy is the spec's or the group's).
+  struct Instance {
+    std::unique_ptr<AnyCollective<Port>> algorithm;
+    Port port;
+    AlgorithmSpec spec;          ///< in effect for the group's shape
+    SignatureWord by = 0;        ///< of it, for the signature of a call
+    std::uint64_t last_use = 0;  ///< the owner's number of the last call that it served
+
+    void operator()(const Call& call) { (*algorithm)(port, call); }
+  };
+  /// Makes an instance in fresh shared memory; all ranks call it in the same order. `spec` is effective.
+  using Make = std::function<std::unique_ptr<Instance>(Operation, const AlgorithmSpec&)>;
+
+  /// What `auto` takes has buffers of at most `most` bytes, as far as its parameters reach.
+  CollectiveSet(const Shape& shape, Make make, std::size_t most = SIZE_MAX)
+      : shape_(&shape), make_(std::move(make)), most_(most) {}
+
+  /// The instance that serves such a call, null where no call has needed it yet.
+  Instance* known(const CallFacts& facts) const {
+    for (const Known& known : known_[static_cast<std::size_t>(facts.operation)])
+      if (facts.bytes >= known.least && facts.bytes <= known.most && known.kind == kind_of(facts))
+        return known.instance;
+    return nullptr;
+  }
+  /// Who will serve a call: an instance, or what is to be made.
+  struct Found {
+    Instance* instance;
+    AlgorithmSpec effective;
+    SignatureWord by;
+    AlgorithmChoice choice;  ///< of the set's own accord; its name is empty where the caller chose
+  };
+  /// Who would serve such a call; by `spec`, this time only, unless that is null. Waits for nobody. Throws
+  /// ArgumentError if what was selected or given cannot serve it.
+  Found find(const CallFacts& facts, const AlgorithmSpec* spec) const {
+    if (spec == nullptr) {
+      AlgorithmChoice choice = chosen(facts);
+      if (choice.why.empty() || selected_[static_cast<std::size_t>(facts.operation)].name == choice.spec.name)
+        family(facts.operation).check_fit(choice.spec, *shape_, facts);
+      Found found = made(facts.operation, choice.spec);
+      found.choice = std::move(choice);
+      return found;
+    }
+    if (spec->name == "auto") return made(facts.operation, automatic(facts).spec);
+    // What was asked for before is found by comparing specs, which takes a tenth of working out what is in
+    // effect.
+    for (const Given& one : given_[static_cast<std::size_t>(facts.operation)])
+      if (one.kind == kind_of(facts) && one.spec == *spec)
+        return Found{one.instance, AlgorithmSpec(), one.instance->by, AlgorithmChoice()};
+    family(facts.operation)
+        .check_fit(*spec, *shape_, facts);  // hangs on the kind of the call, not on its size
+    return made(facts.operation, *spec);
+  }
+  /// The instance, made if need be, and found again for calls like this one.
+  Instance& take(const CallFacts& facts, const AlgorithmSpec* spec, Found& found) {
+    if (found.instance == nullptr) {
+      std::string key = key_of(facts.operation, found.effective);
+      made_.emplace_back(std::move(key), make_(facts.operation, found.effective));
+      found.instance = made_.back().second.get();
+      found.instance->by = found.by;
+    }
+    const auto o = static_cast<std::size_t>(facts.operation);
+    if (!found.choice.spec.name.empty()) {
+      known_[o].push_back(Known{found.choice.least, found.choice.most, kind_of(facts), found.instance});
+    } else if (spec->name != "auto" && !found.effective.name.empty()) {
+      if (given_[o].size() == most_given) given_[o].erase(given_[o].begin());
+      given_[o].push_back(Given{*spec, kind_of(facts), found.instance});
+    }
+    return *found.instance;
+  }
+  /// Those that were made and have not ended: operation, a space, the spec in effect; in the order of making.
+  std::vector<std::string> in_use() const {
+    std::vector<std::string> names;
+    for (const auto& made : made_) names.push_back(made.first);
+    return names;
+  }
+  /// What find takes from now on, `auto` or an algorithm, and by whose choice.
+  void select(Operation operation, AlgorithmSpec spec, std::string why = "selected for the group") {
+    const auto o = static_cast<std::size_t>(operation);
+    known_[o].clear();
+    selected_[o] = std::move(spec);
+    selected_why_[o] = std::move(why);
+  }
+  /// Ends every instance. Its shared memory is the owner's to give back.
+  void clear() {
+    for (auto& known : known_) known.clear();
+    for (auto& given : given_) given.clear();
+    made_.clear();
+  }
+  /// Ends one of them; a later call that it would serve makes another.
+  void end(const Instance& one) {
+    const auto of_this = [&one](const auto& found) { return found.instance == &one; };
+    for (auto& known : known_) known.erase(std::remove_if(known.begin(), known.end(), of_this), known.end());
+    for (auto& given : given_) given.erase(std::remove_if(given.begin(), given.end(), of_this), given.end());
+    made_.erase(std::remove_if(made_.begin(), made_.end(),
+                               [&one](const auto& made) { return made.second.get() == &one; }),
+                made_.end());
+  }
+  /// What would be taken for such a call, and why.
+  AlgorithmChoice chosen(const CallFacts& facts) const {
+    const auto o = static_cast<std::size_t>(facts.operation);
+    if (!selected_[o].name.empty() && selected_[o].name != "auto") return {selected_[o], selected_why_[o]};
+    return automatic(facts);
+  }
+
+ private:
+  AlgorithmChoice automatic(const CallFacts& facts) const { return automatic_choice(*shape_, facts, most_); }
+
+  // Beside the size: what else a choice may hang on.
+  static unsigned kind_of(const CallFacts& f) {
+    return (f.vector ? 1u : 0u) | (f.known ? 2u : 0u) | (f.commutative ? 4u : 0u) | (f.associative ? 8u : 0u);
+  }
+  struct Known {
+    std::size_t least;
+    std::size_t most;
+    unsigned kind;
+    Instance* instance;
+  };
+  // What callers chose themselves.
+  struct Given {
+    AlgorithmSpec spec;
+    unsigned kind;
+    Instance* instance;
+  };
+  static constexpr std::size_t most_given = 16;  // of an operation; a caller has a few
+
+  static std::string key_of(Operation operation, const AlgorithmSpec& effective) {
+    return std::string(to_string(operation)) + " " + effective.text();
+  }
+  Found made(Operation operation, const AlgorithmSpec& spec) const {
+    const Family& known = family(operation);
+    Found found{nullptr, known.effective(spec, *shape_), 0, AlgorithmChoice()};
+    found.by = known.mark(found.effective);
+    const std::string key = key_of(operation, found.effective);
+    for (const auto& made : made_)
+      if (made.first == key) found.instance = made.second.get();
+    return found;
+  }
+
+  const Shape* shape_;
+  Make make_;
+  std::size_t most_;
+  std::array<std::vector<Known>, operations> known_;
+  std::array<std::vector<Given>, operations> given_;
+  std::array<AlgorithmSpec, operations> selected_;
+  std::array<std::string, operations> selected_why_;
+  std::vector<std::pair<std::string, std::unique_ptr<Instance>>> made_;
+};
+
+}  // namespace phicoll

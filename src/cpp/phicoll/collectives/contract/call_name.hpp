@@ -1,0 +1,37 @@
+#pragma once
+
+// Collective calls by the names that programs give them: MPI's, where a vector version, a scan without the
+// rank's own elements and the two reduce-scatters have names of their own.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/contract/operation.hpp"
+
+namespace phicoll {
+
+/// Which call a name means.
+struct CallName {
+  const char* name = "barrier";
+  Operation operation = Operation::barrier;
+  bool vector = false;     ///< a version with counts that differ
+  bool exclusive = false;  ///< of a scan: without the rank's own elements
+
+  /// What all ranks know of such a call of so many bytes of the count argument, as a Communicator has it: the
+  /// mean block where all know the counts of a vector version, else no bytes at all. Of an operator nothing
+  /// is known: one that commutes.
+  CallFacts facts(std::size_t bytes) const;
+};
+
+/// All of them.
+const std::vector<CallName>& call_names();
+/// The operation's plain call (reduce_scatter_block, for reduce_scatter), or its vector version. Throws
+/// ArgumentError("vector") for an operation that has none.
+const CallName& call_of(Operation operation, bool vector = false);
+/// A name as `gatherv` or `Gatherv`; `broadcast` is `bcast` too. reduce_scatter is MPI's, with counts of its
+/// own. Throws ArgumentError("operation") with all names.
+const CallName& parse_call_name(const std::string& name);
+
+}  // namespace phicoll

@@ -1,0 +1,77 @@
+#pragma once
+
+// What must be the same on all ranks in one call of a collective, in 64 bits: the operation, the root, type
+// and operator, the size, the algorithm. Not what may differ: a rank's own counts in gatherv, scatterv and
+// alltoallv, and its type there, where it may have nothing (what goes from one rank to another says its
+// length and type itself, see mailbox.hpp), where buffers lie, "in place".
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/contract/operation.hpp"
+#include "phicoll/memory/call_history.hpp"
+
+namespace phicoll {
+
+/// Bits of the word.
+struct SignatureField {
+  unsigned at;
+  unsigned bits;
+
+  constexpr SignatureWord mask() const { return ((SignatureWord{1} << bits) - 1) << at; }
+  constexpr SignatureWord of(SignatureWord word) const { return (word & mask()) >> at; }
+  /// The next field.
+  constexpr SignatureField then(unsigned width) const { return SignatureField{at + bits, width}; }
+};
+
+/// A barrier is 0.
+class CallSignature {
+ public:
+  static constexpr SignatureField operation{0, 4};
+  static constexpr SignatureField vector = operation.then(1);
+  static constexpr SignatureField exclusive = vector.then(1);
+  static constexpr SignatureField root = exclusive.then(11);  ///< 0: none, else the rank plus one
+  static constexpr SignatureField type = root.then(type_bits);
+  static constexpr SignatureField op = type.then(4);
+  static constexpr SignatureField algorithm = op.then(11);    ///< Family::number
+  static constexpr SignatureField size = algorithm.then(26);  ///< see size_field
+  static_assert(size.at + size.bits == 64, "the word is full");
+
+  /// The operation's number for the splitting of a communicator.
+  static constexpr SignatureWord split = 15;
+
+  /// Of a call between `ranks`; `by`: who serves it, Family::mark.
+  static SignatureWord of(const CallFacts& facts, const Call& call, int ranks, SignatureWord by) {
+    const bool rooted = facts.operation == Operation::broadcast || facts.operation == Operation::reduce ||
+                        facts.operation == Operation::gather || facts.operation == Operation::scatter;
+    SignatureWord word = static_cast<SignatureWord>(facts.operation) | (by & algorithm.mask());
+    word |= static_cast<SignatureWord>(facts.vector) << vector.at;
+    word |= static_cast<SignatureWord>(call.exclusive) << exclusive.at;
+    if (rooted) word |= static_cast<SignatureWord>(call.root + 1) << root.at;
+    if (!facts.known) return word;
+    word |= static_cast<SignatureWord>(call.op.id >> 8) << type.at;
+    word |= static_cast<SignatureWord>(call.op.id & 0xfu) << op.at;
+    word |= (facts.vector ? counts_field(call, ranks) : size_field(facts.bytes)) << size.at;
+    return word;
+  }
+
+  /// "broadcast(root 0, 4096 bytes)"; with the algorithm where that alone is not as in `other`.
+  static std::string in_words(SignatureWord word, SignatureWord other);
+
+ private:
+  // 0: it need not agree; below 2^25 the bytes plus one. Above it is what the highest bits say: `inexact`
+  // alone, an exponent of 5 bits and 19 more, the number itself; or `hashed`, which is also that of all
+  // counts where each block has its own.
+  static constexpr SignatureWord inexact = SignatureWord{1} << 25;
+  static constexpr SignatureWord hashed = inexact | SignatureWord{1} << 24;
+  static SignatureWord size_field(std::size_t bytes) {
+    if (__builtin_expect(bytes < inexact - 1, 1)) return bytes + 1;
+    return large_size_field(bytes);
+  }
+  static SignatureWord large_size_field(std::size_t bytes);
+  static SignatureWord counts_field(const Call& call, int ranks);
+};
+
+}  // namespace phicoll

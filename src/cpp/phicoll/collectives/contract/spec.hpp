@@ -1,0 +1,65 @@
+#pragma once
+
+// An algorithm by name with its parameters: `name:parameter=value:...:wait=policy`, for example
+// `dissemination:ways=3`.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/memory/policies.hpp"
+
+namespace phicoll {
+
+struct AlgorithmInfo {
+  std::string name;
+  Origin origin;
+  std::string source;
+  std::string summary;
+  std::vector<ParameterInfo> parameters;  ///< without `wait`, which every algorithm takes
+};
+
+/// An algorithm with all its parameters given values.
+struct AlgorithmSpec {
+  std::string name;
+  ParameterValues values;  ///< all parameters, in the order of description
+  bool has_wait = false;   ///< else the group's policy
+  WaitPolicy wait;
+
+  /// Waits as `asked` does, if that names a policy: a choice in the place of what was asked for.
+  void wait_as(const AlgorithmSpec& asked) {
+    if (!asked.has_wait) return;
+    has_wait = true;
+    wait = asked.wait;
+  }
+  /// Canonical text: all parameters, `wait` if given.
+  std::string text() const;
+};
+
+inline bool operator==(const AlgorithmSpec& a, const AlgorithmSpec& b) {
+  return a.name == b.name && a.values == b.values && a.has_wait == b.has_wait &&
+         (!a.has_wait || a.wait == b.wait);
+}
+
+/// Adds what is not there yet.
+void add_once(std::vector<AlgorithmSpec>& specs, AlgorithmSpec spec);
+
+/// What `auto` takes, and why in a sentence.
+struct AlgorithmChoice {
+  AlgorithmSpec spec;
+  std::string why;
+  std::size_t least = 0;        ///< of an operation that moves data: the choice holds from so many bytes
+  std::size_t most = SIZE_MAX;  ///< to so many
+  std::string given{};          ///< the spec as a tuning table's row has it; empty: by the rules
+};
+
+/// A name for several algorithms: what a paper tested.
+struct AlgorithmSet {
+  std::string name;                  ///< by the paper's number, `paper-001`
+  std::string key;                   ///< by author and year, `rodchenko-2015`
+  std::vector<std::string> members;  ///< specs
+};
+
+}  // namespace phicoll

@@ -1,0 +1,25 @@
+// The operators' loops for every processor of the architecture, and the choice among what it has beyond.
+
+#include "phicoll/collectives/operators/operator_kernels.hpp"
+
+#include "phicoll/collectives/operators/operator_loops.hpp"
+
+namespace phicoll {
+
+Operator::Kernel find_kernel_baseline(Type type, Op op) {
+  return kernel_here(type, op);
+}
+
+Operator::Kernel find_kernel(Type type, Op op) {
+#if defined(__x86_64__) && !defined(PHICOLL_ARCH_K1OM) && !defined(__k1om__)
+  // The call covers what the system saves of the registers, too.
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (const auto kernel = find_kernel_avx512(type, op)) return kernel;
+  if (__builtin_cpu_supports("avx2"))
+    if (const auto kernel = find_kernel_avx2(type, op)) return kernel;
+#endif
+  return find_kernel_baseline(type, op);
+}
+
+}  // namespace phicoll

@@ -1,0 +1,324 @@
+// The loops of all operators, in an unnamed namespace: each file that includes this is compiled with options
+// of its own (see src/cpp/CMakeLists.txt), and no instance may serve another. Nothing but the smallest
+// standard headers may be included here for the same reason.
+//
+// A kernel's buffers have any alignment, hence memcpy, which gcc vectorises (packed structs it does not);
+// `to` may be `left` or `right`, never overlap one in part, hence the pragma: without it the compiler's
+// overlap check would send calls in place to the scalar loop.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "phicoll/collectives/operators/operators.hpp"
+
+#if defined(__clang__)
+#define PHICOLL_EACH_ALONE _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define PHICOLL_EACH_ALONE _Pragma("GCC ivdep")
+#else
+#define PHICOLL_EACH_ALONE
+#endif
+
+namespace phicoll {
+namespace {
+
+template <class T>
+inline T load(const unsigned char* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+template <class T>
+inline void store(unsigned char* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+/// The unsigned integer of a float's size.
+template <class T>
+using Bits = typename std::conditional<sizeof(T) == 4, std::uint32_t, std::uint64_t>::type;
+
+template <class T>
+inline Bits<T> bits_of(T value) {
+  Bits<T> bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+template <class T>
+inline T from_bits(Bits<T> bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/// At least 32 bits: the narrow unsigned types would be promoted to int, whose product may overflow.
+template <class T>
+using Wide = typename std::conditional<sizeof(T) < 4, std::uint32_t, T>::type;
+
+struct WrappingSum {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(static_cast<Wide<T>>(a) + static_cast<Wide<T>>(b));
+  }
+};
+struct WrappingProd {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b));
+  }
+};
+struct FloatSum {
+  template <class T>
+  static T apply(T a, T b) {
+    return a + b;
+  }
+};
+struct FloatProd {
+  template <class T>
+  static T apply(T a, T b) {
+    return a * b;
+  }
+};
+struct And {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+struct Or {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+struct Xor {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+struct LogicalAnd {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>((a != 0) & (b != 0));
+  }
+};
+struct LogicalOr {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>((a | b) != 0);
+  }
+};
+struct LogicalXor {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>((a != 0) ^ (b != 0));
+  }
+};
+struct IntegerMin {
+  template <class T>
+  static T apply(T a, T b) {
+    return b < a ? b : a;
+  }
+};
+struct IntegerMax {
+  template <class T>
+  static T apply(T a, T b) {
+    return a < b ? b : a;
+  }
+};
+
+template <class T>
+inline T quiet_nan() {
+  return from_bits<T>(sizeof(T) == 4 ? Bits<T>{0x7fc00000u} : static_cast<Bits<T>>(0x7ff8000000000000u));
+}
+// Equal floats differ in bits only as zeros do, in the sign: or makes it negative, and positive. Selections
+// without branches, so that they become masks.
+struct FloatMin {
+  template <class T>
+  static T apply(T a, T b) {
+    const T less = a < b ? a : b;
+    const T ordered = a == b ? from_bits<T>(bits_of(a) | bits_of(b)) : less;
+    const T left = a != a ? quiet_nan<T>() : ordered;
+    return b != b ? quiet_nan<T>() : left;
+  }
+};
+struct FloatMax {
+  template <class T>
+  static T apply(T a, T b) {
+    const T greater = b < a ? a : b;
+    const T ordered = a == b ? from_bits<T>(bits_of(a) & bits_of(b)) : greater;
+    const T left = a != a ? quiet_nan<T>() : ordered;
+    return b != b ? quiet_nan<T>() : left;
+  }
+};
+
+template <class Function, class T>
+void each(void*, void* to, const void* left, const void* right, std::size_t count) {
+  auto* const t = static_cast<unsigned char*>(to);
+  const auto* const l = static_cast<const unsigned char*>(left);
+  const auto* const r = static_cast<const unsigned char*>(right);
+  PHICOLL_EACH_ALONE
+  for (std::size_t i = 0; i < count; ++i)
+    store<T>(t + i * sizeof(T),
+             Function::template apply<T>(load<T>(l + i * sizeof(T)), load<T>(r + i * sizeof(T))));
+}
+
+template <class T>
+void complex_sum(void* context, void* to, const void* left, const void* right, std::size_t count) {
+  each<FloatSum, T>(context, to, left, right, 2 * count);
+}
+
+template <class T>
+void complex_prod(void*, void* to, const void* left, const void* right, std::size_t count) {
+  auto* const t = static_cast<unsigned char*>(to);
+  const auto* const l = static_cast<const unsigned char*>(left);
+  const auto* const r = static_cast<const unsigned char*>(right);
+  PHICOLL_EACH_ALONE
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t real = 2 * i * sizeof(T);
+    const std::size_t imaginary = real + sizeof(T);
+    const T a = load<T>(l + real), b = load<T>(l + imaginary);
+    const T c = load<T>(r + real), d = load<T>(r + imaginary);
+    store<T>(t + real, a * c - b * d);
+    store<T>(t + imaginary, a * d + b * c);
+  }
+}
+
+/// The layouts of the pairs, as a C compiler lays them out.
+template <class T>
+struct Pair {
+  T value;
+  std::int32_t index;
+};
+static_assert(sizeof(Pair<float>) == 8 && sizeof(Pair<double>) == 16 && sizeof(Pair<std::int64_t>) == 16 &&
+                  sizeof(Pair<std::int32_t>) == 8 && sizeof(Pair<std::int16_t>) == 8,
+              "as MPI's pairs");
+
+template <bool least, class T>
+inline bool right_wins(const Pair<T>& a, const Pair<T>& b) {
+  const bool a_nan = a.value != a.value;
+  const bool b_nan = b.value != b.value;
+  if (a_nan != b_nan) return b_nan;
+  if (!a_nan && a.value != b.value) return least ? b.value < a.value : a.value < b.value;
+  if (a.index != b.index) return b.index < a.index;
+  return std::memcmp(&b.value, &a.value, sizeof a.value) <
+         0;  // zeros and NaNs of one index: some fixed order
+}
+
+template <bool least, class T>
+void locate(void*, void* to, const void* left, const void* right, std::size_t count) {
+  auto* const t = static_cast<unsigned char*>(to);
+  const auto* const l = static_cast<const unsigned char*>(left);
+  const auto* const r = static_cast<const unsigned char*>(right);
+  for (std::size_t at = 0; at < count * sizeof(Pair<T>); at += sizeof(Pair<T>)) {
+    Pair<T> a, b;
+    std::memcpy(&a, l + at, sizeof a);
+    std::memcpy(&b, r + at, sizeof b);
+    std::memmove(t + at, right_wins<least>(a, b) ? r + at : l + at, sizeof a);
+  }
+}
+
+template <class Signed>
+Operator::Kernel integer_kernel(Op op) {
+  // What does not depend on the sign has one instance for both.
+  using Plain = typename std::make_unsigned<Signed>::type;
+  switch (op) {
+    case Op::sum:
+      return each<WrappingSum, Plain>;
+    case Op::prod:
+      return each<WrappingProd, Plain>;
+    case Op::min:
+      return each<IntegerMin, Signed>;
+    case Op::max:
+      return each<IntegerMax, Signed>;
+    case Op::land:
+      return each<LogicalAnd, Plain>;
+    case Op::band:
+      return each<And, Plain>;
+    case Op::lor:
+      return each<LogicalOr, Plain>;
+    case Op::bor:
+      return each<Or, Plain>;
+    case Op::lxor:
+      return each<LogicalXor, Plain>;
+    case Op::bxor:
+      return each<Xor, Plain>;
+    default:
+      return nullptr;
+  }
+}
+
+template <class T>
+Operator::Kernel float_kernel(Op op) {
+  switch (op) {
+    case Op::sum:
+      return each<FloatSum, T>;
+    case Op::prod:
+      return each<FloatProd, T>;
+    case Op::min:
+      return each<FloatMin, T>;
+    case Op::max:
+      return each<FloatMax, T>;
+    default:
+      return nullptr;
+  }
+}
+
+template <class T>
+Operator::Kernel complex_kernel(Op op) {
+  return op == Op::sum ? complex_sum<T> : op == Op::prod ? complex_prod<T> : nullptr;
+}
+
+template <class T>
+Operator::Kernel pair_kernel(Op op) {
+  return op == Op::minloc ? locate<true, T> : op == Op::maxloc ? locate<false, T> : nullptr;
+}
+
+Operator::Kernel kernel_here(Type type, Op op) {
+  switch (type) {
+    case Type::int8:
+      return integer_kernel<std::int8_t>(op);
+    case Type::int16:
+      return integer_kernel<std::int16_t>(op);
+    case Type::int32:
+      return integer_kernel<std::int32_t>(op);
+    case Type::int64:
+      return integer_kernel<std::int64_t>(op);
+    case Type::uint8:
+      return integer_kernel<std::uint8_t>(op);
+    case Type::uint16:
+      return integer_kernel<std::uint16_t>(op);
+    case Type::uint32:
+      return integer_kernel<std::uint32_t>(op);
+    case Type::uint64:
+      return integer_kernel<std::uint64_t>(op);
+    case Type::float32:
+      return float_kernel<float>(op);
+    case Type::float64:
+      return float_kernel<double>(op);
+    case Type::complex64:
+      return complex_kernel<float>(op);
+    case Type::complex128:
+      return complex_kernel<double>(op);
+    case Type::bool8:
+      return op == Op::land || op == Op::lor || op == Op::lxor ? integer_kernel<std::uint8_t>(op) : nullptr;
+    case Type::float_int:
+      return pair_kernel<float>(op);
+    case Type::double_int:
+      return pair_kernel<double>(op);
+    case Type::long_int:
+      return pair_kernel<std::int64_t>(op);
+    case Type::two_int:
+      return pair_kernel<std::int32_t>(op);
+    case Type::short_int:
+      return pair_kernel<std::int16_t>(op);
+  }
+  return nullptr;
+}
+
+}  // namespace
+}  // namespace phicoll

@@ -1,0 +1,153 @@
+#include "phicoll/collectives/registry/family.hpp"
+
+#include <algorithm>
+
+#include "phicoll/collectives/contract/signature.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/support/nearest.hpp"
+#include "phicoll/support/split.hpp"
+#include "phicoll/support/text_hash.hpp"
+
+namespace phicoll {
+
+std::string AlgorithmSpec::text() const {
+  std::string result = name;
+  for (const auto& item : values) result += ":" + item.first + "=" + item.second;
+  if (has_wait) result += ":wait=" + to_string(wait);
+  return result;
+}
+
+void add_once(std::vector<AlgorithmSpec>& specs, AlgorithmSpec spec) {
+  if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(std::move(spec));
+}
+
+Family::Family(Operation operation, std::vector<Entry> entries, std::vector<AlgorithmSet> sets)
+    : operation_(operation), entries_(std::move(entries)), sets_(std::move(sets)) {
+  for (const Entry& entry : entries_) infos_.push_back(entry.info);
+  // Families are made of the registries: this is for whoever adds to one.
+  if (operation != Operation::barrier && infos_.size() >= 1u << name_bits)
+    throw Error("the signature of a call has no room for so many algorithms");
+}
+
+const Family::Entry& Family::named(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_) {
+    if (entry.info.name == name) return entry;
+    names.push_back(entry.info.name);
+  }
+  throw ArgumentError("algorithm", "'" + name + "'", nearest_or_all(name, names));
+}
+
+AlgorithmSpec Family::parse(const std::string& text) const {
+  const std::vector<std::string> parts = split(text, ':');
+  const Entry& entry = named(parts[0]);
+  ParameterValues given;
+  bool has_wait = false;
+  WaitPolicy wait;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw ArgumentError(parts[0], "'" + parts[i] + "'", "parameter=value, separated by colons");
+    const std::string key = parts[i].substr(0, equals);
+    const std::string value = parts[i].substr(equals + 1);
+    for (const auto& earlier : given)
+      if (earlier.first == key) throw ArgumentError(parts[0] + ":" + key, "two values", "one");
+    if (key == "wait") {
+      if (has_wait) throw ArgumentError(parts[0] + ":wait", "two values", "one");
+      wait = parse_wait_policy(value);
+      has_wait = true;
+    } else {
+      given.emplace_back(key, value);
+    }
+  }
+  AlgorithmSpec spec = entry.parse(parts[0], given);
+  spec.has_wait = has_wait;
+  spec.wait = wait;
+  return spec;
+}
+
+std::vector<AlgorithmSpec> Family::parse_list(const std::string& text) const {
+  std::vector<AlgorithmSpec> specs;
+  for (const std::string& part : split(text, ',')) {
+    const auto set = std::find_if(sets_.begin(), sets_.end(), [&](const AlgorithmSet& one) {
+      return one.name == part || one.key == part;
+    });
+    if (part == "all") {
+      for (const AlgorithmInfo& info : infos_) add_once(specs, parse(info.name));
+    } else if (set != sets_.end()) {
+      for (const std::string& member : set->members) add_once(specs, parse(member));
+    } else {
+      add_once(specs, parse(part));
+    }
+  }
+  return specs;
+}
+
+std::vector<std::string> Family::set_names() const {
+  std::vector<std::string> names{"all"};
+  for (const AlgorithmSet& set : sets_) names.push_back(set.name);
+  return names;
+}
+
+AlgorithmSpec Family::effective(const AlgorithmSpec& spec, const Shape& shape) const {
+  return named(spec.name).effective(spec, shape);
+}
+
+std::size_t Family::footprint(const AlgorithmSpec& spec, const Shape& shape) const {
+  return named(spec.name).footprint(spec, shape);
+}
+
+AlgorithmSpec Family::fitting(const AlgorithmSpec& spec, const Shape& shape, std::size_t most) const {
+  AlgorithmSpec smaller = effective(spec, shape);
+  // Fewer of them first: a ring that is shorter than the caches is slower, smaller pieces are slower still. A
+  // halving that changes nothing may be followed by one that does, where the algorithm itself takes no more.
+  for (const char* const name : {"cells", "slots", "pieces", "cell", "chunk", "piece", "part"}) {
+    AlgorithmSpec tried = smaller;
+    while (footprint(smaller, shape) > most) {
+      AlgorithmSpec next = tried;
+      const auto found =
+          std::find_if(next.values.begin(), next.values.end(),
+                       [&](const std::pair<std::string, std::string>& value) { return value.first == name; });
+      if (found == next.values.end()) break;
+      found->second = std::to_string(std::stol(found->second) / 2);
+      try {
+        next = effective(parse(next.text()), shape);
+      } catch (const ArgumentError&) {
+        break;  // below what the algorithm takes
+      }
+      if (next == tried) break;
+      tried = std::move(next);
+      if (footprint(tried, shape) < footprint(smaller, shape)) smaller = tried;
+    }
+  }
+  return smaller;
+}
+
+bool Family::fits(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const {
+  return named(spec.name).unfit(spec, shape, facts) == nullptr;
+}
+
+void Family::check_fit(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const {
+  if (const char* const why = named(spec.name).unfit(spec, shape, facts))
+    throw ArgumentError("algorithm", spec.text() + " for this " + to_string(operation_), why);
+}
+
+constexpr unsigned Family::name_bits;
+
+unsigned Family::number(const AlgorithmSpec& effective) const {
+  const auto place = static_cast<unsigned>(&named(effective.name) - entries_.data());
+  return (place + 1) | static_cast<unsigned>(text_hash(effective.text()) >> 58) << name_bits;
+}
+
+std::uint64_t Family::mark(const AlgorithmSpec& effective) const {
+  const SignatureWord place = CallSignature::algorithm.mask();
+  return (text_hash(effective.text()) & ~place) | SignatureWord{number(effective)}
+                                                      << CallSignature::algorithm.at;
+}
+
+std::string Family::name_of(unsigned number) const {
+  const unsigned place = number & ((1u << name_bits) - 1);
+  return place != 0 && place <= infos_.size() ? infos_[place - 1].name : "no algorithm";
+}
+
+}  // namespace phicoll

@@ -1,0 +1,81 @@
+#pragma once
+
+// All algorithms of one operation by name: listing, parsing, validating, without a port. Filled from the
+// operation's registry.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/contract/spec.hpp"
+#include "phicoll/memory/shape.hpp"
+
+namespace phicoll {
+
+class Family {
+ public:
+  /// What one registry line gives without a port.
+  struct Entry {
+    AlgorithmInfo info;
+    AlgorithmSpec (*parse)(const std::string& name, const ParameterValues& given);
+    AlgorithmSpec (*effective)(const AlgorithmSpec& spec, const Shape& shape);
+    std::size_t (*footprint)(const AlgorithmSpec& spec, const Shape& shape);
+    /// Why the algorithm cannot serve a call, or null.
+    const char* (*unfit)(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts);
+  };
+
+  Family(Operation operation, std::vector<Entry> entries, std::vector<AlgorithmSet> sets);
+
+  Operation operation() const { return operation_; }
+  /// Every paper and phicoll algorithm in the registry's order, `auto` last.
+  const std::vector<AlgorithmInfo>& algorithms() const { return infos_; }
+  /// One algorithm. Throws ArgumentError: unknown name (with the nearest ones), a parameter that it does not
+  /// take, a value out of range, a pairing that it refuses.
+  AlgorithmSpec parse(const std::string& text) const;
+  /// Several, separated by commas; `all` and the names and keys of the sets expand to their members.
+  /// Duplicates are dropped.
+  std::vector<AlgorithmSpec> parse_list(const std::string& text) const;
+  /// The names of the sets that parse_list knows, `all` first.
+  std::vector<std::string> set_names() const;
+  /// The values in effect for a shape: larger than useful acts as the largest useful.
+  AlgorithmSpec effective(const AlgorithmSpec& spec, const Shape& shape) const;
+  /// Bytes of shared memory that the algorithm takes for the shape.
+  std::size_t footprint(const AlgorithmSpec& spec, const Shape& shape) const;
+  /// The algorithm with fewer and smaller buffers, so that it takes at most `most` bytes of shared memory, as
+  /// far as its parameters reach.
+  AlgorithmSpec fitting(const AlgorithmSpec& spec, const Shape& shape, std::size_t most) const;
+  /// Throws ArgumentError("algorithm") with the reason if the algorithm cannot serve the call.
+  void check_fit(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const;
+  bool fits(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const;
+  /// The algorithm and its parameters in 11 bits, for the signature of a call: its place in the registry,
+  /// from 1, in the lowest name_bits, and a hash of the parameters, `wait` among them: each value has an
+  /// instance of its own.
+  unsigned number(const AlgorithmSpec& effective) const;
+  /// The number in its place in a call's signature, and all other bits of that hash around it: two whose
+  /// numbers happen to be the same differ there, and then in the tags of the call and of all behind it.
+  std::uint64_t mark(const AlgorithmSpec& effective) const;
+  static constexpr unsigned name_bits = 5;
+  /// Whose number it is; "no algorithm" where it is nobody's.
+  std::string name_of(unsigned number) const;
+
+ private:
+  const Entry& named(const std::string& name) const;
+
+  Operation operation_;
+  std::vector<Entry> entries_;
+  std::vector<AlgorithmSet> sets_;
+  std::vector<AlgorithmInfo> infos_;
+};
+
+/// The family of an operation.
+const Family& family(Operation operation);
+
+/// The rules behind `auto` for a call that moves data; automatic_choice() asks a tuning table first.
+AlgorithmChoice choose(const Shape& shape, const CallFacts& facts);
+/// The algorithm of a text that says nothing of `direct`: with the built-in rules' value, if it takes that
+/// parameter.
+AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation operation,
+                          const std::string& text);
+
+}  // namespace phicoll

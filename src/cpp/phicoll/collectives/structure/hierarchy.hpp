@@ -1,0 +1,118 @@
+#pragma once
+
+// A group of ranks as parts that share a CPU, a core, a cache, a memory node or a package, for algorithms
+// that work within parts and between them.
+//
+// Stages stand on each other: in the first all ranks are in parts, in each further one the leaders of the
+// parts below are, and in the last one, the top, those who are left are together. A rank's chain are the
+// leaders that it reaches from stage to stage: itself, the leader of its part, the leader of that one's part,
+// and so on. The first rank of a part leads it, whoever is a call's root: who shares memory with whom then
+// does not hang on the root, so what rings hold and who has acknowledged what outlives the call.
+
+#include <cstddef>
+#include <vector>
+
+#include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/memory/shape.hpp"
+
+namespace phicoll {
+
+/// The levels by which ranks are grouped: one, or each that splits those who lead at the one within it.
+enum class Grouping : unsigned char { cpu, core, l3, numa, package, nested };
+
+template <class Visitor>
+void describe_grouping(Visitor& visitor, Grouping& group) {
+  visitor.choice("group", group, {"cpu", "core", "l3", "numa", "package", "nested"},
+                 "what the ranks share that form a part; nested: all of these, parts within parts");
+}
+
+class Hierarchy {
+ public:
+  Hierarchy(const Shape& shape, Grouping grouping) {
+    std::vector<int> members;  // of the stage
+    for (int r = 0; r < shape.size(); ++r) members.push_back(r);
+    chain_.push_back(members);
+    for (const Level level : {Level::cpu, Level::core, Level::l3, Level::numa, Level::package}) {
+      if (grouping != Grouping::nested && grouping != static_cast<Grouping>(level)) continue;
+      // Of the members only: parts lie within parts whatever the machine says of its levels.
+      const std::vector<int> groups = part_shape(shape, members).groups(level);
+      Parts parts;
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        if (static_cast<std::size_t>(groups[i]) == parts.size()) parts.emplace_back();
+        parts[static_cast<std::size_t>(groups[i])].push_back(members[i]);
+      }
+      if (parts.size() == 1 || parts.size() == members.size()) continue;  // that is the top, or no part
+      members.clear();
+      for (const std::vector<int>& part : parts) members.push_back(part.front());
+      add(std::move(parts));
+    }
+    add({members});
+  }
+
+  /// Places of some ranks, as a group of their own.
+  static Shape part_shape(const Shape& shape, const std::vector<int>& ranks) {
+    std::vector<Place> places;
+    for (const int r : ranks) places.push_back(shape[r]);
+    Shape part(std::move(places));
+    part.set_costs(shape.costs());
+    return part;
+  }
+
+  using Parts = std::vector<std::vector<int>>;
+  int ranks() const { return static_cast<int>(chain_.front().size()); }
+  int top() const { return static_cast<int>(stages_.size()) - 1; }
+  /// In the order of their leaders; ranks rise within each.
+  const Parts& parts(int stage) const { return stages_[index(stage)].parts; }
+  const std::vector<int>& leaders() const { return parts(top()).front(); }
+  /// The part of a rank's chain at a stage, and its place there.
+  int part_of(int stage, int rank) const { return stages_[index(stage)].of[index(rank)]; }
+  int place_of(int stage, int rank) const { return stages_[index(stage)].place[index(rank)]; }
+  const std::vector<int>& part_around(int stage, int rank) const {
+    return parts(stage)[index(part_of(stage, rank))];
+  }
+  /// The last stage in which a rank is itself: it leads its parts at the stages below.
+  int last_stage(int rank) const {
+    int stage = 0;
+    while (stage < top() && chain_[index(stage) + 1][index(rank)] == rank) ++stage;
+    return stage;
+  }
+  /// Whether the ranks behind each part follow each other: an order of parts is then an order of ranks.
+  bool in_order() const {
+    for (const Stage& stage : stages_)
+      for (std::size_t r = 1; r < stage.of.size(); ++r)
+        if (stage.of[r] < stage.of[r - 1]) return false;
+    return true;
+  }
+
+ private:
+  struct Stage {
+    Parts parts;
+    std::vector<int> of, place;  // for each rank of the group
+  };
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+  void add(Parts parts) {
+    const std::vector<int>& below = chain_.back();
+    std::vector<int> part_of_member(below.size()), place_of_member(below.size());
+    for (std::size_t part = 0; part < parts.size(); ++part)
+      for (std::size_t i = 0; i < parts[part].size(); ++i) {
+        part_of_member[index(parts[part][i])] = static_cast<int>(part);
+        place_of_member[index(parts[part][i])] = static_cast<int>(i);
+      }
+    Stage stage;
+    std::vector<int> above;
+    for (const int member : below) {
+      stage.of.push_back(part_of_member[index(member)]);
+      stage.place.push_back(place_of_member[index(member)]);
+      above.push_back(parts[index(stage.of.back())].front());
+    }
+    stage.parts = std::move(parts);
+    stages_.push_back(std::move(stage));
+    chain_.push_back(std::move(above));
+  }
+
+  std::vector<Stage> stages_;
+  std::vector<std::vector<int>> chain_;  // of each rank, at each stage
+};
+
+}  // namespace phicoll

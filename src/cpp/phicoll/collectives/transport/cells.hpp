@@ -1,0 +1,297 @@
+#pragma once
+
+// Rings of cells through which ranks publish pieces of data in step with each other: a sequence number, a
+// note and the payload behind them, so that one line brings all three of a small message.
+//
+// Steps are counted from 0 alike on all ranks (all make the same calls with the same counts), and step t uses
+// cell t mod `cells` of its writer's ring. What is visible to whom:
+//   * `publish` stores the step's number plus one with release behind tag and payload; who sees it in
+//   `await`
+//     (acquire) sees them. Numbers only grow, so nothing is ever reset.
+//   * A cell is written again `cells` steps later. With credits, `finish` tells the number of steps that a
+//   rank
+//     has read to their end (release), and `open` waits (acquire) until every other rank has finished the
+//     step that used the cell before: its loads are done before the writer's stores. The acknowledgement is
+//     sent every cells/2 steps only, and looked at only when the credit seen last is used up.
+//   * Without credits (`Credit::implied`) the algorithm itself must be such that no rank opens step t before
+//     all have finished step t - cells: true with two cells where every rank awaits every other's piece in
+//     every step.
+//   * A piece may stay where it lies in its writer's memory (direct.hpp): its cell then holds a handle. Who
+//   has read such a piece says at the call's end (`through`) up to which step it has read, by the same word
+//   (release), and its writer waits for all others (`settle`, acquire): their loads are done before anything
+//   that it stores after the call. All of them await all pieces of who leaves one in place, whether or not
+//   they want anything of it.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/transport/direct.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/data.hpp"
+#include "phicoll/memory/word.hpp"
+#include "phicoll/support/aligned_vector.hpp"
+
+namespace phicoll {
+
+enum class Credit : unsigned char { acknowledged, implied };
+
+/// Rings are long, where ranks are few: a rank's does not fit into its own cache, and by the time a cell is
+/// written again its lines have left the caches of those who read it, and taking them back is cheap. Against
+/// rings of 128 KB, two processes on an EPYC took 0.3 to 0.7 of the time for 4 KB to 2 MB.
+///
+/// All rings of an algorithm together take at most this by default, so that a group's region holds a dozen
+/// algorithms beside each other; those used longest ago make room for others.
+constexpr std::size_t rings_bytes = std::size_t{4} << 20;
+/// With the heads of their cells.
+constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
+
+/// Results of at least so many bytes a rank are stored past the caches: nobody finds them there again, and
+/// the lines are not read before they are overwritten.
+constexpr std::size_t streamed_bytes = std::size_t{8} << 20;
+inline Stores result_stores(std::size_t bytes) {
+  return bytes >= streamed_bytes ? Stores::streaming : Stores::cached;
+}
+/// Of an exchange in which every rank gets a block of so many bytes from each: what all ranks get together
+/// has to stay in a cache that they share. Between two ranks 8 MB blocks are the first that do not.
+inline Stores exchanged_stores(int ranks, std::size_t bytes) {
+  const auto p = static_cast<std::size_t>(ranks);
+  return result_stores(bytes / 4 * p * p);
+}
+
+/// Of pieces that go from rank to rank through cells: one on the same CPU finds them in its cache.
+inline Stores piece_stores(const Shape& shape, int from, int to) {
+  return shape.share_cpu(from, to) ? Stores::cached : Stores::handed_over;
+}
+/// Of pieces that all others read.
+inline Stores piece_stores(const Shape& shape, int from) {
+  for (int r = 0; r < shape.size(); ++r)
+    if (!shape.share_cpu(from, r)) return Stores::handed_over;
+  return Stores::cached;
+}
+
+/// In front of every cell's payload.
+struct CellHead {
+  Word<std::uint64_t> sequence;
+  Word<std::uint64_t> tag;  ///< of the call, see Call
+};
+
+/// A cell whose payload stays where it lies.
+struct DirectCell {
+  CellHead head;
+  ExposedWords payload;
+};
+
+/// Payloads of at least so many bytes begin a line of their own, as whole lines can be stored past the
+/// caches. The same on every machine, so that simulated layouts do not depend on the host.
+constexpr std::size_t apart_bytes = 1024;
+
+inline std::size_t cell_stride(std::size_t bytes) {
+  const std::size_t head = bytes >= apart_bytes ? arch::line_bytes : sizeof(CellHead);
+  return arch::whole_strides(head + bytes);
+}
+static_assert(sizeof(DirectCell) <= arch::stride_bytes, "any cell has room for a handle");
+
+/// Where a piece lies in its cell of `bytes`. Pieces that fill only a part of their cells take another part
+/// in each turn of the ring, so that it is as long for them, in bytes, as for whole ones: see rings_bytes.
+inline std::size_t payload_at(std::size_t bytes, std::uint64_t turn, std::size_t piece) {
+  if (piece < apart_bytes) return sizeof(CellHead);
+  const std::size_t room = arch::whole_lines(piece);
+  std::size_t parts = 1;
+  while (parts * room * 2 <= bytes) parts *= 2;
+  return arch::line_bytes + static_cast<std::size_t>(turn & (parts - 1)) * room;
+}
+
+/// Of Cells with `bytes` of payload each; `rings` is 1 (whoever writes a step, one after the other) or the
+/// number of ranks (each its own).
+inline std::size_t cells_footprint(int ranks, int rings, int cells, std::size_t bytes) {
+  return static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>) +
+         static_cast<std::size_t>(rings) * static_cast<std::size_t>(cells) * cell_stride(bytes);
+}
+
+/// As many of `wanted` cells as `most` bytes hold, at least two.
+inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes, std::size_t most = rings_most) {
+  while (wanted > 2 && cells_footprint(ranks, rings, wanted, bytes) > most)
+    wanted = wanted / 2 > 2 ? wanted / 2 : 2;
+  return wanted;
+}
+
+/// The same for a ring a rank, whose cells become smaller too, down to `least` bytes.
+inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
+  cells = cells_within(ranks, ranks, cells, static_cast<std::size_t>(bytes));
+  while (bytes / 2 >= least &&
+         cells_footprint(ranks, ranks, cells, static_cast<std::size_t>(bytes)) > rings_most)
+    bytes /= 2;
+}
+
+/// Which cell of a ring a step uses, and how often the ring has turned before. A division takes as long as
+/// all else of a small message; rings of two, four, eight ... cells need none.
+class Turns {
+ public:
+  explicit Turns(int cells) : cells_(static_cast<std::uint64_t>(cells)) {
+    while ((std::uint64_t{1} << shift_) < cells_) ++shift_;
+    power_of_two_ = (std::uint64_t{1} << shift_) == cells_;
+  }
+  std::uint64_t cells() const { return cells_; }
+  std::uint64_t cell(std::uint64_t step) const {
+    return __builtin_expect(power_of_two_, 1) ? step & (cells_ - 1) : step % cells_;
+  }
+  std::uint64_t turn(std::uint64_t step) const {
+    return __builtin_expect(power_of_two_, 1) ? step >> shift_ : step / cells_;
+  }
+
+ private:
+  std::uint64_t cells_;
+  unsigned shift_ = 0;
+  bool power_of_two_ = true;
+};
+
+template <class Port>
+class Cells {
+ public:
+  /// `direct`: see describe_direct.
+  Cells(const Setup& setup, std::size_t offset, int rings, int cells, std::size_t bytes, Credit credit,
+        const DirectParameters& direct = DirectParameters())
+      : finished_(setup.at<Strided<CounterLine>>(offset)),
+        memory_(setup.memory + offset +
+                static_cast<std::size_t>(setup.size()) * sizeof(Strided<CounterLine>)),
+        ring_bytes_(rings == 1 ? 0 : static_cast<std::size_t>(cells) * cell_stride(bytes)),
+        stride_(cell_stride(bytes)),
+        bytes_(bytes),
+        turns_(cells),
+        half_(cells / 2),
+        ranks_(setup.size()),
+        rank_(setup.rank),
+        members_(setup.members),
+        credit_(credit),
+        direct_(direct),
+        stores_(piece_stores(setup.shape, setup.rank)) {
+    for (int r = 0; r < ranks_; ++r) stores_to_.push_back(piece_stores(setup.shape, rank_, r));
+  }
+
+  std::size_t bytes() const { return bytes_; }
+  /// How pieces that all others read are best stored into cells.
+  Stores stores() const { return stores_; }
+  /// The same of one that a single rank reads.
+  Stores stores(int to) const { return stores_to_[static_cast<std::size_t>(to)]; }
+
+  /// The payload of this rank's next cell, free to be written. `piece`: its bytes, which all who open or
+  /// await it say alike.
+  Data open(Port& port, std::uint64_t step, std::size_t piece) {
+    if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
+    return payload(port, rank_, step, piece);
+  }
+  void publish(Port& port, std::uint64_t step, std::uint64_t tag) {
+    CellHead* const head = head_of(rank_, step);
+    port.store_relaxed(head->tag, tag);
+    port.signal(head->sequence, step + 1);
+  }
+  /// Whether this rank's pieces of a call, in `bytes` from `data` on, stay where they lie: published by
+  /// publish_direct instead of open and publish, and not written over before `settle`.
+  bool direct(Port& port, Data data, std::size_t bytes) const { return direct_(port, data, bytes, bytes); }
+  [[gnu::noinline]] void publish_direct(Port& port, std::uint64_t step, std::uint64_t tag, Data piece) {
+    if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
+    reinterpret_cast<DirectCell*>(cell(rank_, step))->payload.store(port, port.expose(piece));
+    publish(port, step, tag | direct_bit);
+    given_ = true;
+  }
+  /// A piece that all others read, by either way.
+  [[gnu::always_inline]] void offer(Port& port, std::uint64_t step, std::uint64_t tag, Data from,
+                                    std::size_t piece, bool direct) {
+    if (direct) return publish_direct(port, step, tag, from);
+    port.move(open(port, step, piece), from, piece, stores_);
+    publish(port, step, tag);
+  }
+  /// What `writer` has published, from byte `at` of its cell on, or `direct_at` behind where a piece lies
+  /// that stays there. The writer's call has to have the same tag.
+  Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece,
+             std::size_t at = 0, std::size_t direct_at = 0) {
+    CellHead* const head = head_of(writer, step);
+    port.wait(head->sequence, at_least(step + 1), hint(writer));
+    const std::uint64_t theirs = port.load_relaxed(head->tag);
+    if (__builtin_expect(theirs != tag, 0)) {
+      if (theirs == (tag | direct_bit)) return take_direct(port, writer, step, direct_at);
+      port.wait(head->tag, equal(tag));
+    }
+    return payload(port, writer, step, piece) + at;
+  }
+  /// Whether a piece that this rank awaited in this call stays where it lies.
+  bool taken() const { return taken_; }
+  /// At the end of a call, whose last step is `steps` - 1: this rank reads nothing more of it.
+  void through(Port& port, std::uint64_t steps) {
+    if (__builtin_expect(taken_, 0)) port.signal(finished_[rank_].value.word, steps);
+    taken_ = false;
+  }
+  /// The same, and then nobody reads this rank's own memory any more.
+  void settle(Port& port, std::uint64_t steps) {
+    if (__builtin_expect(given_ || taken_, 0)) settle_direct(port, steps);
+  }
+  /// This rank reads nothing more of this step and of those before it.
+  void finish(Port& port, std::uint64_t step) {
+    if (credit_ == Credit::implied || half_.cell(step + 1) != 0) return;
+    port.signal(finished_[rank_].value.word, step + 1);
+  }
+  /// Own cell, published before, to be read by its owner.
+  Data own(Port& port, std::uint64_t step, std::size_t piece) { return payload(port, rank_, step, piece); }
+
+ private:
+  [[gnu::noinline]] Data take_direct(Port& port, int writer, std::uint64_t step, std::size_t at) {
+    taken_ = true;
+    return port.view(reinterpret_cast<DirectCell*>(cell(writer, step))->payload.load(port), at);
+  }
+  [[gnu::noinline]] void settle_direct(Port& port, std::uint64_t steps) {
+    through(port, steps);
+    for (int r = 0; given_ && r < ranks_; ++r)
+      if (r != rank_) port.wait(finished_[r].value.word, at_least(steps), hint(r));
+    given_ = false;
+  }
+  unsigned char* cell(int writer, std::uint64_t step) const {
+    return memory_ + static_cast<std::size_t>(writer) * ring_bytes_ +
+           static_cast<std::size_t>(turns_.cell(step)) * stride_;
+  }
+  Data payload(Port& port, int writer, std::uint64_t step, std::size_t piece) const {
+    return port.shared(cell(writer, step) + payload_at(bytes_, turns_.turn(step), piece));
+  }
+  CellHead* head_of(int writer, std::uint64_t step) const {
+    return reinterpret_cast<CellHead*>(cell(writer, step));
+  }
+
+  int hint(int rank) const { return members_ == nullptr ? rank : members_[rank]; }
+
+  // Steps below cells are free from the start. Acknowledgements come in multiples of cells/2, so the largest
+  // that is certain to come before step t is opened is at least t - cells + 1.
+  void wait_for_credit(Port& port, std::uint64_t step) {
+    if (step < turns_.cells()) {
+      free_until_ = turns_.cells();
+      return;
+    }
+    std::uint64_t least = UINT64_MAX;
+    for (int r = 0; r < ranks_; ++r) {
+      if (r == rank_) continue;
+      const std::uint64_t seen =
+          port.wait(finished_[r].value.word, at_least(step - turns_.cells() + 1), hint(r));
+      if (seen < least) least = seen;
+    }
+    free_until_ = least == UINT64_MAX ? UINT64_MAX : least + turns_.cells();
+  }
+
+  Strided<CounterLine>* finished_;
+  unsigned char* memory_;
+  std::size_t ring_bytes_;
+  std::size_t stride_;
+  std::size_t bytes_;
+  Turns turns_;
+  Turns half_;
+  int ranks_;
+  int rank_;
+  const int* members_;
+  Credit credit_;
+  bool given_ = false;  // a piece of this call stays in this rank's memory
+  bool taken_ = false;  // one was read in another's
+  Direct direct_;
+  Stores stores_;
+  AlignedVector<Stores> stores_to_;
+  std::uint64_t free_until_ = 0;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,92 @@
+#pragma once
+
+// What ranks tell each other of their own buffers, for copies without a way through shared memory: each rank
+// has a line in which it says, for the present call, where its data lies and whether peers can reach it
+// there, and a line that says how many calls it is through with.
+//
+// What is visible to whom: `publish` stores the handles, then the call's number with release; who sees that
+// (acquire) sees them, and what the rank had written to its buffer. `finish` is a release behind all copies
+// of the rank; who awaits it (acquire) may reuse what the rank read, and read what it wrote. A rank publishes
+// the next call only after everyone who reads its line has finished the present one: the algorithms see to
+// that before they return.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/transport/direct.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/data.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct alignas(arch::line_bytes) ExposureLine {
+  Word<std::uint64_t> call;
+  ExposedWords buffers[2];
+  Word<std::uint64_t> tag;    // of the call, see Call
+  Word<std::uint64_t> claim;  // of who copies which piece next, see rooted_copy.hpp
+};
+
+inline std::size_t exposures_footprint(int ranks) {
+  return static_cast<std::size_t>(ranks) * (sizeof(Strided<ExposureLine>) + sizeof(Strided<CounterLine>));
+}
+
+template <class Port>
+class Exposures {
+ public:
+  /// The rank's two buffers, nothing where there is none.
+  struct Seen {
+    Exposed send;
+    Exposed receive;
+  };
+
+  Exposures(const Setup& setup, std::size_t offset)
+      : lines_(setup.at<Strided<ExposureLine>>(offset)),
+        finished_(setup.at<Strided<CounterLine>>(offset + static_cast<std::size_t>(setup.size()) *
+                                                              sizeof(Strided<ExposureLine>))),
+        rank_(setup.rank),
+        ranks_(setup.size()) {}
+
+  /// Begins a call. Whoever is told of a buffer that peers cannot reach sees nothing there.
+  void publish(Port& port, std::uint64_t tag, Data send, std::size_t send_bytes, Data receive,
+               std::size_t receive_bytes) {
+    ++call_;
+    tag_ = tag;
+    ExposureLine& own = lines_[rank_].value;
+    tell(port, own, 0, send, send_bytes);
+    tell(port, own, 1, receive, receive_bytes);
+    port.store_relaxed(own.tag, tag);
+    port.signal(own.call, call_);
+  }
+  Seen await(Port& port, int rank) {
+    ExposureLine& line = lines_[rank].value;
+    port.wait(line.call, at_least(call_), rank);
+    // A call that does not fit could be of another size: nothing of it is touched.
+    if (port.load_relaxed(line.tag) != tag_) port.wait(line.tag, equal(tag_));
+    return Seen{line.buffers[0].load(port), line.buffers[1].load(port)};
+  }
+  /// This rank touches no peer's memory any more in this call.
+  void finish(Port& port) { port.signal(finished_[rank_].value.word, call_); }
+  void await_finish(Port& port, int rank) { port.wait(finished_[rank].value.word, at_least(call_), rank); }
+  void await_finish_of_all(Port& port) {
+    for (int turn = 1; turn < ranks_; ++turn) await_finish(port, (rank_ + turn) % ranks_);
+  }
+  Word<std::uint64_t>& claim(int rank) { return lines_[rank].value.claim; }
+  std::uint64_t call() const { return call_; }
+
+ private:
+  void tell(Port& port, ExposureLine& own, int which, Data data, std::size_t bytes) {
+    own.buffers[which].store(
+        port, bytes != 0 && port.exposable(data, bytes) ? port.expose(data) : Exposed{0, 0, 0});
+  }
+
+  Strided<ExposureLine>* lines_;
+  Strided<CounterLine>* finished_;
+  std::uint64_t call_ = 0;
+  std::uint64_t tag_ = 0;
+  int rank_;
+  int ranks_;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,86 @@
+#pragma once
+
+// Operands on their way up a hierarchy: each leader combines those of its part with its own and sends the
+// result to the leader of its part at the next stage, until those who are together at the top hold one each.
+//
+// A leader's own operand is the left one and the others follow in the order of their ranks, stage by stage:
+// the same brackets on every rank and in every run, whoever is the root. Where the ranks behind each part
+// follow each other it is the order of ranks, as an operator that is not commutative needs it.
+//
+// One Mailbox for all: a rank sends at most one message a piece, wherever it leads. What a leader sends is
+// combined in its cell, so nothing is copied on the way and nobody needs room of its own.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/structure/hierarchy.hpp"
+#include "phicoll/collectives/transport/mailbox.hpp"
+
+namespace phicoll {
+
+/// Why such a call cannot be served, or null.
+inline const char* unfit_for_order(Grouping group, const Shape& shape, const CallFacts& facts) {
+  return facts.commutative || Hierarchy(shape, group).in_order()
+             ? nullptr
+             : "a commutative operator, or parts whose ranks follow each other";
+}
+
+template <class Port>
+class LevelOperands {
+ public:
+  LevelOperands(const Hierarchy& levels, const Setup& setup, std::size_t offset, int cells, std::size_t bytes)
+      : mailbox_(setup, offset, cells, bytes) {
+    const int last = levels.last_stage(setup.rank);
+    for (int stage = 0; stage < last; ++stage)
+      for (const int r : levels.part_around(stage, setup.rank))
+        if (r != setup.rank) below_.push_back(r);
+    ahead_ = std::min(levels.top() - last, cells - 1);
+    if (ahead_ > 0) above_ = levels.part_around(last, setup.rank).front();
+  }
+
+  std::size_t bytes() const { return mailbox_.bytes(); }
+  /// Whether this rank is together with others at the top.
+  bool at_top() const { return ahead_ == 0; }
+  /// The leader of the rank's part, where it does not stand at the top.
+  int above() const { return above_; }
+  /// How many pieces this rank sends up before it awaits the result of the one in front of them: one for each
+  /// stage that a piece has still to go, so that every stage has one to work on, but always a cell fewer than
+  /// there are (allreduce/hierarchical.hpp says why).
+  std::size_t ahead() const { return static_cast<std::size_t>(ahead_); }
+
+  /// What this rank and those below it have of piece m, combined into `result` where there is anyone below;
+  /// returns where it is. `piece.send` may be `result`.
+  Data gather(Port& port, const Call& piece, std::uint64_t m, Data result) {
+    Data left = piece.send;
+    for (const int r : below_) {
+      port.combine(piece.op, result, left, await(port, r, piece, m), piece.count);
+      finish(port, r, m);
+      left = result;
+    }
+    return left;
+  }
+  /// The same, sent to a rank.
+  void send(Port& port, const Call& piece, std::uint64_t m, int to) {
+    const Data cell = mailbox_.open(port, m, piece.bytes());
+    if (gather(port, piece, m, cell) != cell) port.move(cell, piece.send, piece.bytes(), mailbox_.stores(to));
+    mailbox_.send(port, m, piece.tag);
+  }
+  /// What a rank sent to this one, until this one is through with it.
+  Data await(Port& port, int from, const Call& piece, std::uint64_t m) {
+    return mailbox_.await(port, from, m, piece.tag, piece.bytes());
+  }
+  void finish(Port& port, int from, std::uint64_t m) { mailbox_.finish(port, from, m); }
+  /// Behind a call of so many pieces.
+  void next_call(std::size_t pieces) { mailbox_.next_call(pieces); }
+
+ private:
+  Mailbox<Port> mailbox_;
+  std::vector<int> below_;
+  int above_ = -1;
+  int ahead_ = 0;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,75 @@
+#pragma once
+
+// A ring (RingBroadcast) in every part of a hierarchy, through which its ranks get what one of them has:
+// what a piece passes on its way through the levels of a machine. A ring's writer goes on while its readers
+// still read, so the stages work on different pieces at the same time.
+//
+// Every rank takes part in each ring of its own once for every piece, in the order of pieces, so steps are
+// counted alike on all (Cells). A part of one rank has no ring.
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "phicoll/collectives/broadcast/ring.hpp"
+#include "phicoll/collectives/structure/hierarchy.hpp"
+
+namespace phicoll {
+
+inline RingBroadcast::Parameters level_ring(int piece, int pieces) {
+  RingBroadcast::Parameters ring;
+  ring.slots = 64;  // in each part
+  ring.cell = piece;
+  ring.cells = pieces;
+  return ring;
+}
+
+/// Of the rings of the first `stages` stages.
+inline std::size_t level_rings_footprint(const RingBroadcast::Parameters& ring, const Hierarchy& levels,
+                                         int stages) {
+  std::size_t bytes = 0;
+  for (int stage = 0; stage < stages; ++stage)
+    for (const std::vector<int>& part : levels.parts(stage))
+      if (part.size() > 1) bytes += RingBroadcast::footprint(ring, static_cast<int>(part.size()));
+  return bytes;
+}
+
+template <class Port>
+class LevelRings {
+ public:
+  /// `levels` outlives the rings.
+  LevelRings(const RingBroadcast::Parameters& ring, const Hierarchy& levels, int stages, const Setup& setup,
+             std::size_t offset) {
+    const int last = levels.last_stage(setup.rank);
+    for (int stage = 0; stage < stages; ++stage)
+      for (const std::vector<int>& part : levels.parts(stage)) {
+        if (stage <= last && &part == &levels.part_around(stage, setup.rank)) {
+          const Shape own = Hierarchy::part_shape(setup.shape, part);
+          const int place = levels.place_of(stage, setup.rank);
+          rings_.emplace_back();
+          if (part.size() > 1)
+            rings_.back().reset(
+                new RingBroadcast::Rank<Port>(ring, Setup{place, own, setup.memory + offset, part.data()}));
+        }
+        if (part.size() > 1) offset += RingBroadcast::footprint(ring, static_cast<int>(part.size()));
+      }
+  }
+
+  /// Through the rank's part at a stage, from who has the place `piece.root` in it.
+  void pass(Port& port, int stage, const Call& piece) {
+    RingBroadcast::Rank<Port>* const ring = rings_[static_cast<std::size_t>(stage)].get();
+    if (ring != nullptr) (*ring)(port, piece);
+  }
+  /// From above: what comes at the stages below `stages` comes from the leaders, this rank or another.
+  void pass_down(Port& port, int stages, Call piece) {
+    piece.root = 0;
+    for (int stage = stages - 1; stage >= 0; --stage) pass(port, stage, piece);
+  }
+  /// Stages in which this rank is.
+  int stages() const { return static_cast<int>(rings_.size()); }
+
+ private:
+  std::vector<std::unique_ptr<RingBroadcast::Rank<Port>>> rings_;
+};
+
+}  // namespace phicoll

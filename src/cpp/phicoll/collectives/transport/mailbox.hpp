@@ -1,0 +1,253 @@
+#pragma once
+
+// A ring of cells for each rank from which it sends messages, each to one reader. Both sides name a message
+// by the number of the call and an index within it that both can work out, so neither has to know what else
+// its peer sends: message m of call c lies in cell (c * stride + m) mod `cells` of its sender.
+//
+// What is visible to whom: the sender stores tag and payload, then the message's number with release; who
+// sees that number (acquire) sees them. The reader says that it is through by storing the number in the
+// cell's word of acknowledgement (release); the sender waits for that (acquire) before it writes the cell
+// again, and remembers privately which number lies in a cell. Every word has one writer at a time: a cell's
+// reader may change from message to message, but the next message is written only after the last reader's
+// word.
+//
+// In front of a message stands the call's tag and, where the caller says so, of how many bytes and of which
+// type all messages of the call from this sender to this reader are: a reader that expects something else, as
+// ranks' own counts may differ in gatherv, scatterv and alltoallv, sees it before it touches the message. So
+// those send one message at least, an empty one where there is nothing.
+//
+// A message may also stay where it lies in its sender's memory (direct.hpp): its cell then holds a handle,
+// and the sender waits in `settle`, at the call's end, until its readers have acknowledged all such messages.
+//
+// A message of at most 8 bytes may go through a slot instead of its cell, four of which share a line: `post`
+// and `take` instead of `open`, `send` and `await`. Number and tag are one word there. Sender and reader have
+// to decide alike.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/collectives/transport/cells.hpp"
+#include "phicoll/collectives/transport/direct.hpp"
+#include "phicoll/collectives/transport/move_some.hpp"
+#include "phicoll/collectives/transport/values.hpp"
+#include "phicoll/collectives/transport/words.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/data.hpp"
+#include "phicoll/memory/word.hpp"
+#include "phicoll/support/aligned_vector.hpp"
+
+namespace phicoll {
+
+inline std::size_t mailbox_read_words(int cells) {
+  return arch::whole_strides(static_cast<std::size_t>(cells) * sizeof(std::uint64_t));
+}
+inline std::size_t mailbox_slots(int cells) {
+  return arch::whole_strides(static_cast<std::size_t>(cells) * sizeof(NumberedWord));
+}
+inline std::size_t mailbox_footprint(int ranks, int cells, std::size_t bytes) {
+  return static_cast<std::size_t>(ranks) * (mailbox_read_words(cells) + mailbox_slots(cells) +
+                                            static_cast<std::size_t>(cells) * cell_stride(bytes));
+}
+/// Fewer cells, down to `least_cells`, then smaller ones, down to max_element_bytes, until a mailbox takes no
+/// more than `most` bytes.
+inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, std::size_t most) {
+  const auto fits = [&] { return mailbox_footprint(ranks, cells, static_cast<std::size_t>(bytes)) <= most; };
+  while (cells > least_cells && !fits()) cells = cells / 2 > least_cells ? cells / 2 : least_cells;
+  while (bytes > max_element_bytes && !fits())
+    bytes = bytes / 2 < max_element_bytes ? max_element_bytes : bytes / 2;
+}
+
+// The tag's highest bit is direct_bit, so messages of less than 2 TB are told apart by their bytes.
+constexpr unsigned tag_bits = 16;
+/// The tag of a call's messages, of so many bytes together, from one rank to another. Nothing has no type.
+inline std::uint64_t counted(const Call& call, std::size_t bytes) {
+  const std::uint64_t type = bytes != 0 ? call.op.id >> 8 : 0;
+  return (call.tag | type << tag_bits | static_cast<std::uint64_t>(bytes) << (tag_bits + type_bits)) &
+         ~direct_bit;
+}
+/// What it says, without the tag: "16 bytes of float64".
+inline std::string counted_in_words(std::uint64_t tag) {
+  const auto type = static_cast<unsigned>(tag >> tag_bits & ((1u << type_bits) - 1));
+  return std::to_string((tag & ~direct_bit) >> (tag_bits + type_bits)) + " bytes" +
+         (type != 0 ? " of " + type_name(type) : "");
+}
+
+template <class Port>
+class Mailbox {
+ public:
+  /// `direct`: see describe_direct.
+  Mailbox(const Setup& setup, std::size_t offset, int cells, std::size_t bytes,
+          const DirectParameters& direct = DirectParameters())
+      : memory_(setup.memory + offset),
+        rank_bytes_(mailbox_footprint(1, cells, bytes)),
+        slots_(mailbox_read_words(cells)),
+        cells_(slots_ + mailbox_slots(cells)),
+        stride_(cell_stride(bytes)),
+        bytes_(bytes),
+        turns_(cells),
+        direct_(direct),
+        rank_(setup.rank),
+        members_(setup.members),
+        last_(static_cast<std::size_t>(cells), 0),
+        given_(static_cast<std::size_t>(cells), 0) {
+    for (int r = 0; r < setup.size(); ++r) stores_.push_back(piece_stores(setup.shape, setup.rank, r));
+  }
+
+  std::size_t bytes() const { return bytes_; }
+  /// How pieces for a rank are best stored.
+  Stores stores(int to) const { return stores_[static_cast<std::size_t>(to)]; }
+
+  /// Begins the next call, in which `stride` cells are used before the next call's would better follow.
+  void next_call(std::uint64_t stride) {
+    ++call_;
+    first_ += stride;
+  }
+
+  /// The payload of this rank's message m, free to be written. Messages of a call are opened in rising order.
+  /// `piece`: its bytes, which its reader says alike.
+  Data open(Port& port, std::uint64_t m, std::size_t piece) {
+    claim(port, m);
+    return payload(port, rank_, m, piece);
+  }
+  /// `tag`: the call's, or counted(call, bytes).
+  void send(Port& port, std::uint64_t m, std::uint64_t tag) {
+    auto* const head = reinterpret_cast<CellHead*>(cell(rank_, turns_.cell(first_ + m)));
+    port.store_relaxed(head->tag, tag);
+    port.signal(head->sequence, number(m));
+  }
+  /// Whether this rank's messages to a reader, in `bytes` from `data` on, stay where they lie: sent by
+  /// send_direct instead of open and send, and not written over before `settle`. `piece`: of the next one.
+  bool direct(Port& port, Data data, std::size_t bytes, std::size_t piece) const {
+    return direct_(port, data, bytes, piece);
+  }
+  [[gnu::noinline]] void send_direct(Port& port, std::uint64_t m, std::uint64_t tag, Data message) {
+    claim(port, m);
+    reinterpret_cast<DirectCell*>(cell(rank_, turns_.cell(first_ + m)))
+        ->payload.store(port, port.expose(message));
+    send(port, m, tag | direct_bit);
+    given_[static_cast<std::size_t>(turns_.cell(first_ + m))] = 1;
+    any_given_ = true;
+  }
+  /// A message for rank `to`, by either way.
+  [[gnu::always_inline]] void offer(Port& port, int to, std::uint64_t m, std::uint64_t tag, Data from,
+                                    std::size_t bytes, bool direct) {
+    if (direct) return send_direct(port, m, tag, from);
+    const Data cell = open(port, m, bytes);
+    move_some(port, cell, from, bytes, stores(to));
+    send(port, m, tag);
+  }
+  /// At the end of a call, in front of next_call: nobody reads this rank's own memory any more.
+  void settle(Port& port) {
+    if (__builtin_expect(any_given_, 0)) settle_direct(port);
+  }
+  /// The payload of `from`'s message m. The sender has to give the same tag: one who counts otherwise is an
+  /// error, and one in a call that does not fit is waited for until the group finds out why.
+  Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece) {
+    auto* const head = reinterpret_cast<CellHead*>(cell(from, turns_.cell(first_ + m)));
+    port.wait(head->sequence, equal(number(m)), members_ == nullptr ? from : members_[from]);
+    const std::uint64_t theirs = port.load_relaxed(head->tag);
+    if (__builtin_expect(theirs != tag, 0)) {
+      if (theirs == (tag | direct_bit)) return take_direct(port, *head);
+      unlike(port, from, *head, theirs, tag);
+    }
+    return payload(port, from, m, piece);
+  }
+  /// Memory for `piece` bytes that its reader may write to between await and finish: the message itself, but
+  /// for one that stays where it lies.
+  Data room(Port& port, int from, std::uint64_t m, std::size_t piece) const {
+    return payload(port, from, m, piece);
+  }
+  /// Sends this rank's message m of at most 8 bytes, one of the first 65,535 of its call.
+  void post(Port& port, std::uint64_t m, Data from, std::size_t bytes, std::uint64_t tag) {
+    claim(port, m);
+    NumberedWord* const slot = slot_of(rank_, m);
+    port.store_relaxed(slot->value, read_value(port, from, bytes));
+    port.signal(slot->sequence, slot_number(m, tag));
+  }
+  /// The message m that `from` posts, in a call with the same tag.
+  std::uint64_t take(Port& port, int from, std::uint64_t m, std::uint64_t tag) {
+    NumberedWord* const slot = slot_of(from, m);
+    port.wait(slot->sequence, equal(slot_number(m, tag)), members_ == nullptr ? from : members_[from]);
+    return port.load_relaxed(slot->value);
+  }
+  /// This rank, its reader, is through with it.
+  void finish(Port& port, int from, std::uint64_t m) {
+    port.signal(*read_word(from, turns_.cell(first_ + m)), number(m));
+  }
+
+ private:
+  // A cell that was claimed again in the call waited for the reader before.
+  [[gnu::noinline]] void settle_direct(Port& port) {
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+      if (given_[i] != 0) await_reader(port, i);
+      given_[i] = 0;
+    }
+    any_given_ = false;
+  }
+  [[gnu::noinline]] static Data take_direct(Port& port, CellHead& head) {
+    return port.view(reinterpret_cast<DirectCell&>(head).payload.load(port), 0);
+  }
+  void await_reader(Port& port, std::uint64_t i) {
+    const std::uint64_t last = last_[static_cast<std::size_t>(i)];
+    // Equal, as numbers begin again after 2^32 calls.
+    if (last != 0) port.wait(*read_word(rank_, i), equal(last));
+  }
+  [[gnu::noinline, gnu::cold]] void unlike(Port& port, int from, CellHead& head, std::uint64_t theirs,
+                                           std::uint64_t tag) {
+    if (((theirs ^ tag) & ((1u << tag_bits) - 1)) == 0)
+      port.differ(members_ == nullptr ? from : members_[from], counted_in_words(theirs),
+                  counted_in_words(tag));
+    port.wait(head.tag, equal(tag));
+  }
+  // Rises with the calls, and within one with the message.
+  std::uint64_t number(std::uint64_t m) const { return (call_ << 32) + m + 1; }
+  std::uint64_t slot_number(std::uint64_t m, std::uint64_t tag) const {
+    return (call_ << 32) | ((m + 1) << 16) | tag;
+  }
+  // Waits until the last reader of its place is through.
+  void claim(Port& port, std::uint64_t m) {
+    const std::uint64_t i = turns_.cell(first_ + m);
+    await_reader(port, i);
+    last_[static_cast<std::size_t>(i)] = number(m);
+  }
+  Word<std::uint64_t>* read_word(int owner, std::uint64_t i) const {
+    return reinterpret_cast<Word<std::uint64_t>*>(memory_ + static_cast<std::size_t>(owner) * rank_bytes_ +
+                                                  static_cast<std::size_t>(i) * sizeof(std::uint64_t));
+  }
+  unsigned char* cell(int owner, std::uint64_t i) const {
+    return memory_ + static_cast<std::size_t>(owner) * rank_bytes_ + cells_ +
+           static_cast<std::size_t>(i) * stride_;
+  }
+  NumberedWord* slot_of(int owner, std::uint64_t m) const {
+    return reinterpret_cast<NumberedWord*>(memory_ + static_cast<std::size_t>(owner) * rank_bytes_ + slots_) +
+           turns_.cell(first_ + m);
+  }
+
+  Data payload(Port& port, int owner, std::uint64_t m, std::size_t piece) const {
+    return port.shared(cell(owner, turns_.cell(first_ + m)) +
+                       payload_at(bytes_, turns_.turn(first_ + m), piece));
+  }
+
+  unsigned char* memory_;
+  std::size_t rank_bytes_;
+  std::size_t slots_;
+  std::size_t cells_;
+  std::size_t stride_;
+  std::size_t bytes_;
+  Turns turns_;
+  Direct direct_;
+  bool any_given_ = false;
+  std::uint64_t call_ = 0;
+  std::uint64_t first_ = 0;
+  int rank_;
+  const int* members_;
+  AlignedVector<std::uint64_t> last_;   // the number that lies in a cell
+  AlignedVector<unsigned char> given_;  // whether the cell's message of this call stays in this rank's memory
+  AlignedVector<Stores> stores_;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,110 @@
+#pragma once
+
+// Buffers in shared memory that one rank fills and another empties: what put and get copy through.
+//
+// Every rank has the same boxes, each of a few cells: a sequence number and the payload behind it, so that
+// one line brings both of a small message. The n-th message of a box (n from 0, counted alike on all ranks)
+// lies in cell n mod `cells`. What is visible to whom:
+//   * `publish` stores n + 1 with release behind the payload; who sees it in `await` (acquire) sees the
+//     payload. Numbers only grow, so nothing is ever reset.
+//   * A cell is filled again `cells` messages later. With Credit::acknowledged, `taken` tells (release) that
+//     the payload was read, and `open` waits for that (acquire): the reader's loads are done before the
+//     writer's stores.
+//   * With Credit::implied the algorithm itself must be such that nobody opens message n before message
+//     n - cells was read. With two cells that is true of every collective whose n-th piece ends on a rank
+//     only after all ranks have begun it: whoever opens message n has ended piece n - 1, so all have begun
+//     that one, and have ended piece n - 2 before.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "phicoll/collectives/transport/cells.hpp"
+#include "phicoll/support/aligned_vector.hpp"
+
+namespace phicoll {
+
+/// Of `ranks` ranks with a box for each capacity (bytes of payload), `cells` cells each.
+inline std::size_t put_boxes_footprint(int ranks, const std::vector<std::size_t>& capacities, int cells,
+                                       Credit credit) {
+  std::size_t bytes = 0;
+  for (const std::size_t capacity : capacities) {
+    bytes += static_cast<std::size_t>(cells) * cell_stride(capacity);
+    if (credit == Credit::acknowledged) bytes += sizeof(Strided<CounterLine>);
+  }
+  return static_cast<std::size_t>(ranks) * bytes;
+}
+
+template <class Port>
+class PutBoxes {
+ public:
+  PutBoxes(const Setup& setup, std::size_t offset, const std::vector<std::size_t>& capacities, int cells,
+           Credit credit)
+      : memory_(setup.memory + offset),
+        cells_(static_cast<std::uint64_t>(cells)),
+        rank_(setup.rank),
+        credit_(credit) {
+    std::size_t at = 0;
+    for (const std::size_t capacity : capacities) {
+      boxes_.push_back(Box{at, cell_stride(capacity)});
+      at += (credit == Credit::acknowledged ? sizeof(Strided<CounterLine>) : 0) +
+            static_cast<std::size_t>(cells) * cell_stride(capacity);
+    }
+    rank_bytes_ = at;
+  }
+
+  /// The payload of the next message for `owner`'s box, free to be written by this rank.
+  Data open(Port& port, int owner, int box, std::uint64_t n) {
+    if (credit_ == Credit::acknowledged && n >= cells_)
+      port.wait(taken_line(owner, box)->word, at_least(n - cells_ + 1), owner);
+    return port.shared(payload(owner, box, n));
+  }
+  void publish(Port& port, int owner, int box, std::uint64_t n) {
+    port.signal(head(owner, box, n)->sequence, n + 1);
+  }
+  /// Opens, fills and publishes.
+  void put(Port& port, int owner, int box, std::uint64_t n, Data from, std::size_t bytes) {
+    const Data to = open(port, owner, box, n);
+    if (bytes != 0) port.move(to, from, bytes);
+    publish(port, owner, box, n);
+  }
+  /// The payload that `writer` put into `owner`'s box.
+  Data await(Port& port, int owner, int box, std::uint64_t n, int writer) {
+    port.wait(head(owner, box, n)->sequence, at_least(n + 1), writer);
+    return port.shared(payload(owner, box, n));
+  }
+  /// Own box, with Credit::acknowledged: this rank reads nothing more of the message.
+  void taken(Port& port, int box, std::uint64_t n) { port.signal(taken_line(rank_, box)->word, n + 1); }
+
+ private:
+  struct Box {
+    std::size_t at;      // behind the rank's memory: the line of `taken`, if any, and the cells
+    std::size_t stride;  // of a cell
+  };
+
+  unsigned char* box_at(int owner, int box) const {
+    return memory_ + static_cast<std::size_t>(owner) * rank_bytes_ +
+           boxes_.data()[static_cast<std::size_t>(box)].at;
+  }
+  CounterLine* taken_line(int owner, int box) const {
+    return reinterpret_cast<CounterLine*>(box_at(owner, box));
+  }
+  CellHead* head(int owner, int box, std::uint64_t n) const {
+    unsigned char* const cells =
+        box_at(owner, box) + (credit_ == Credit::acknowledged ? sizeof(Strided<CounterLine>) : 0);
+    return reinterpret_cast<CellHead*>(cells + static_cast<std::size_t>(n % cells_) *
+                                                   boxes_.data()[static_cast<std::size_t>(box)].stride);
+  }
+  unsigned char* payload(int owner, int box, std::uint64_t n) const {
+    return reinterpret_cast<unsigned char*>(head(owner, box, n)) + sizeof(CellHead);
+  }
+
+  unsigned char* memory_;
+  AlignedVector<Box> boxes_;
+  std::size_t rank_bytes_ = 0;
+  std::uint64_t cells_;
+  int rank_;
+  Credit credit_;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,93 @@
+#pragma once
+
+// Single copies between a root and each other rank, from both sides at once: the root's and the rank's CPU
+// take pieces of the rank's block in turn, whoever is free the next one, by a counter in the rank's line. The
+// rank sets the counter to the call's number times 2^32 before it publishes, and no one adds to it after the
+// end of the call, as both await each other's end: so it is never set under anyone's hands.
+//
+// Where one side's buffer cannot be reached the other side copies alone; where neither can, the caller has to
+// take another way, which both sides see alike.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/transport/exposure.hpp"
+
+namespace phicoll {
+
+template <class Port>
+class RootedCopy {
+ public:
+  /// `to_root`: blocks go to the root, else from it.
+  RootedCopy(const Setup& setup, std::size_t offset, std::size_t piece, bool to_root)
+      : exposures_(setup, offset),
+        piece_(piece),
+        rank_(setup.rank),
+        ranks_(setup.size()),
+        to_root_(to_root) {}
+
+  /// On the root: its buffer of `bytes` in all. Whether the others can reach it; if not, the call is over
+  /// here for all.
+  bool begin_root(Port& port, std::uint64_t tag, Data buffer, std::size_t bytes) {
+    exposures_.publish(port, tag, to_root_ ? Data() : buffer, to_root_ ? 0 : bytes,
+                       to_root_ ? buffer : Data(), to_root_ ? bytes : 0);
+    return bytes == 0 || port.exposable(buffer, bytes);
+  }
+  /// On the root: rank r's block, `bytes` at `offset` of the buffer.
+  void serve(Port& port, int r, Data buffer, std::size_t offset, std::size_t bytes) {
+    const typename Exposures<Port>::Seen seen = exposures_.await(port, r);
+    const Exposed theirs = to_root_ ? seen.send : seen.receive;
+    if (bytes == 0 || !theirs) return;
+    pieces(port, r, bytes, [&](std::size_t at, std::size_t part) {
+      if (to_root_)
+        port.fetch(buffer + (offset + at), theirs, at, part);
+      else
+        port.put(theirs, at, buffer + (offset + at), part);
+    });
+  }
+  void end_root(Port& port) {
+    exposures_.finish(port);
+    exposures_.await_finish_of_all(port);
+  }
+
+  /// On another rank: its block, which is at `offset` of the root's buffer. False if the root's buffer cannot
+  /// be reached.
+  bool exchange(Port& port, std::uint64_t tag, int root, Data block, std::size_t offset, std::size_t bytes) {
+    port.store_relaxed(exposures_.claim(rank_), (exposures_.call() + 1) << 32);
+    exposures_.publish(port, tag, to_root_ ? block : Data(), to_root_ ? bytes : 0, to_root_ ? Data() : block,
+                       to_root_ ? 0 : bytes);
+    const typename Exposures<Port>::Seen seen = exposures_.await(port, root);
+    const Exposed theirs = to_root_ ? seen.receive : seen.send;
+    if (theirs && bytes != 0) {
+      pieces(port, rank_, bytes, [&](std::size_t at, std::size_t part) {
+        if (to_root_)
+          port.put(theirs, offset + at, block + at, part);
+        else
+          port.fetch(block + at, theirs, offset + at, part);
+      });
+    }
+    exposures_.finish(port);
+    exposures_.await_finish(port, root);
+    return static_cast<bool>(theirs);
+  }
+
+ private:
+  template <class Copy>
+  void pieces(Port& port, int r, std::size_t bytes, Copy copy) {
+    const std::uint64_t first = exposures_.call() << 32;
+    for (;;) {
+      const std::uint64_t claimed = port.fetch_add(exposures_.claim(r), std::uint64_t{1}) - first;
+      if (claimed >= (bytes + piece_ - 1) / piece_) return;
+      const std::size_t at = static_cast<std::size_t>(claimed) * piece_;
+      copy(at, std::min(piece_, bytes - at));
+    }
+  }
+
+  Exposures<Port> exposures_;
+  std::size_t piece_;
+  int rank_;
+  int ranks_;
+  bool to_root_;
+};
+
+}  // namespace phicoll

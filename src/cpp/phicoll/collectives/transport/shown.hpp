@@ -1,0 +1,106 @@
+#pragma once
+
+// Places that a rank shows to a peer, which then loads from them or stores to them directly: shmem_ptr, in
+// the words of OpenSHMEM. The data lies in the rank's own message buffers where the peers' loads and stores
+// reach them, and else in a buffer in shared memory; the owner decides, and its line says where.
+//
+// A slot of a rank has one peer that looks at it. What is visible to whom:
+//   * `show` stores the two handles and a note of the algorithm's, and then the number with release; who sees
+//   the number in `look` (acquire)
+//     sees the handles and what lies at the place to read.
+//   * `done` is the peer's signal (release) that it has read, and stored, all that it wanted there; after
+//     `await_done` (acquire) the owner sees what was stored, and may change or give up the places. A slot is
+//     shown again only after that, so its line is never overwritten early.
+// Numbers count from 1 and only grow, so nothing is ever reset.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/data.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+struct ShownPlaces {
+  Data read;
+  Data write;
+  std::uint64_t note = 0;
+};
+
+struct ShownHandle {
+  Word<std::uint64_t> address;
+  Word<std::uint32_t> owner;
+  Word<std::uint32_t> how;
+};
+struct alignas(arch::line_bytes) ShownLine {
+  Word<std::uint64_t> number;
+  ShownHandle read;
+  ShownHandle write;
+  Word<std::uint64_t> note;
+};
+struct ShownSlot {
+  Strided<ShownLine> shown;   // written by the owner
+  Strided<CounterLine> done;  // written by the peer
+};
+
+inline std::size_t shown_footprint(int ranks, int slots) {
+  return static_cast<std::size_t>(ranks) * static_cast<std::size_t>(slots) * sizeof(ShownSlot);
+}
+
+template <class Port>
+class Shown {
+ public:
+  Shown(const Setup& setup, std::size_t offset, int slots)
+      : slots_(setup.at<ShownSlot>(offset)), slots_a_rank_(slots), rank_(setup.rank) {}
+
+  void show(Port& port, int slot, std::uint64_t number, Data read, Data write, std::uint64_t note = 0) {
+    ShownLine& line = at(rank_, slot).shown.value;
+    store(port, line.read, port.expose(read));
+    store(port, line.write, port.expose(write));
+    port.store_relaxed(line.note, note);
+    port.signal(line.number, number);
+  }
+  ShownPlaces look(Port& port, int owner, int slot, std::uint64_t number) {
+    ShownLine& line = at(owner, slot).shown.value;
+    port.wait(line.number, at_least(number), owner);
+    return ShownPlaces{port.view(load(port, line.read), 0), port.view(load(port, line.write), 0),
+                       port.load_relaxed(line.note)};
+  }
+  void done(Port& port, int owner, int slot, std::uint64_t number) {
+    port.signal(at(owner, slot).done.value.word, number);
+  }
+  void await_done(Port& port, int slot, std::uint64_t number, int by) {
+    port.wait(at(rank_, slot).done.value.word, at_least(number), by);
+  }
+
+  /// For a slot that all ranks look at: instead of `done` each marks in its own line, once, that it is
+  /// through with all ranks' places of that number, and an owner awaits all the others' marks.
+  void count(Port& port, int slot, std::uint64_t number) { done(port, rank_, slot, number); }
+  void await_count(Port& port, int rank, int slot, std::uint64_t number) {
+    port.wait(at(rank, slot).done.value.word, at_least(number), rank);
+  }
+
+ private:
+  ShownSlot& at(int rank, int slot) const {
+    return slots_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(slots_a_rank_) +
+                  static_cast<std::size_t>(slot)];
+  }
+  static void store(Port& port, ShownHandle& handle, const Exposed& exposed) {
+    port.store_relaxed(handle.address, exposed.address);
+    port.store_relaxed(handle.owner, exposed.owner);
+    port.store_relaxed(handle.how, exposed.how);
+  }
+  static Exposed load(Port& port, const ShownHandle& handle) {
+    return Exposed{port.load_relaxed(handle.address), port.load_relaxed(handle.owner),
+                   port.load_relaxed(handle.how)};
+  }
+
+  ShownSlot* slots_;
+  int slots_a_rank_;
+  int rank_;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,172 @@
+#pragma once
+
+// Reductions of middle and large messages in chunks that stay in the caches, the work of each distributed in
+// slices: every rank publishes its operand, without its own slice or where it lies, and combines one slice of
+// all operands in rank order. Who publishes and takes the results of the slices is the operation's
+// (allreduce/sliced.hpp, reduce/sliced.hpp).
+//
+// A chunk takes two steps of Cells, its operands (even) and its results (odd), and each chunk's operands are
+// published before the chunk in front of it is finished. Steps are counted on from call to call.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/structure/peer_order.hpp"
+#include "phicoll/collectives/transport/cells.hpp"
+
+namespace phicoll {
+
+struct SliceParameters {
+  int chunk = 65536;
+  int cells = 32;
+  DirectParameters direct;
+};
+
+/// What the algorithms have in common.
+struct SlicedAlgorithm : DataAlgorithm {
+  using Parameters = SliceParameters;
+
+  template <class Visitor>
+  static void describe(Visitor& visitor, Parameters& p) {
+    visitor.integer("chunk", p.chunk, 1024, 1 << 22, "bytes of a chunk of the message");
+    visitor.integer("cells", p.cells, 4, 4096, "cells of a rank, used in turn: two a chunk");
+    describe_direct(visitor, p.direct);
+  }
+  static void limit(Parameters& p, const Shape& shape) {
+    p.cells = std::max(
+        4, cells_within(shape.size(), shape.size(), p.cells / 2 * 2, static_cast<std::size_t>(p.chunk)));
+    while (p.chunk > 1024 && footprint(p, shape) > rings_most) p.chunk /= 2;
+  }
+  static std::size_t footprint(const Parameters& p, const Shape& shape) {
+    return cells_footprint(shape.size(), shape.size(), p.cells, static_cast<std::size_t>(p.chunk));
+  }
+};
+
+/// Elements [at, at + count) of a call.
+struct SliceChunk {
+  std::size_t at;
+  std::size_t count;
+  std::uint64_t step;  ///< of its operands; of its results the next
+};
+
+template <class Port>
+class Slices {
+ public:
+  Slices(const SliceParameters& p, const Setup& setup, Credit credit)
+      : cells_(setup, 0, setup.size(), p.cells, static_cast<std::size_t>(p.chunk), credit, p.direct),
+        order_(setup),
+        rank_(setup.rank),
+        ranks_(setup.size()) {}
+
+  /// Goes through a call of two ranks or more: publishes the operands, and calls `finish(chunk)` for each
+  /// chunk in turn, whose operands and the next one's are published then.
+  template <class Finish>
+  void each_chunk(Port& port, const Call& call, const Finish& finish) {
+    const std::size_t most = call.elements_within(cells_.bytes());
+    if (call.count == 0) return;
+    const bool direct = call.send != call.receive && cells_.direct(port, call.send, call.bytes());
+    publish(port, call, {0, std::min(most, call.count), steps_}, direct);
+    for (std::size_t at = 0; at < call.count; at += most, steps_ += 2) {
+      const std::size_t next = at + most;
+      if (next < call.count)
+        publish(port, call, {next, std::min(most, call.count - next), steps_ + 2}, direct);
+      finish(SliceChunk{at, std::min(most, call.count - at), steps_});
+    }
+    cells_.settle(port, steps_);
+  }
+
+  /// Bytes of this rank's slice.
+  std::size_t bytes(const Call& call, const SliceChunk& chunk) const {
+    const std::size_t size = call.op.element_bytes;
+    return (begin(rank_ + 1, chunk.count, size) - begin(rank_, chunk.count, size)) * size;
+  }
+  /// Where this rank's slice lies in a buffer of the call.
+  Data in(Data buffer, const Call& call, const SliceChunk& chunk) const {
+    const std::size_t size = call.op.element_bytes;
+    return buffer + (chunk.at + begin(rank_, chunk.count, size)) * size;
+  }
+
+  /// The cell for the result of this rank's slice, opened when it has seen all operands.
+  Data open_result(Port& port, const Call& call, const SliceChunk& chunk) {
+    for (const int r : order_)
+      cells_.await(port, r, chunk.step, call.tag, chunk.count * call.op.element_bytes);
+    return cells_.open(port, chunk.step + 1, chunk.count * call.op.element_bytes);
+  }
+  /// Combines this rank's slice of all operands, in rank order, into `to`; as long as its own operand is
+  /// still to come, into `before_own`.
+  void combine(Port& port, const Call& call, const SliceChunk& chunk, Data to, Data before_own) {
+    const std::size_t size = call.op.element_bytes;
+    const std::size_t first = begin(rank_, chunk.count, size);
+    const std::size_t mine = begin(rank_ + 1, chunk.count, size) - first;
+    if (mine == 0) return;
+    const Data own = call.send + (chunk.at + first) * size;
+    const auto operand = [&](int r) {
+      return r == rank_ ? own
+                        : cells_.await(port, r, chunk.step, call.tag, chunk.count * size) + first * size;
+    };
+    Data left = operand(0);
+    for (int r = 1; r < ranks_; ++r) {
+      const Data result = r < rank_ ? before_own : to;
+      port.combine(call.op, result, left, operand(r), mine);
+      left = result;
+    }
+  }
+  void publish_result(Port& port, const Call& call, const SliceChunk& chunk) {
+    cells_.publish(port, chunk.step + 1, call.tag);
+  }
+  /// The same of one in its place in `receive`, copied to the cell that was opened for it, or left there.
+  void publish_received(Port& port, const Call& call, const SliceChunk& chunk, Data cell) {
+    const std::size_t mine = bytes(call, chunk);
+    const Data result = in(call.receive, call, chunk);
+    if (mine != 0 && cells_.direct(port, call.receive, call.bytes()))
+      return cells_.publish_direct(port, chunk.step + 1, call.tag, result);
+    if (mine != 0) port.move(cell, result, mine, cells_.stores());
+    publish_result(port, call, chunk);
+  }
+  /// Takes the results of all other slices.
+  void take(Port& port, const Call& call, const SliceChunk& chunk) {
+    const std::size_t size = call.op.element_bytes;
+    for (const int r : order_) {
+      const std::size_t first = begin(r, chunk.count, size);
+      const std::size_t theirs = begin(r + 1, chunk.count, size) - first;
+      const Data result = cells_.await(port, r, chunk.step + 1, call.tag, chunk.count * size);
+      if (theirs != 0)
+        port.move(call.receive + (chunk.at + first) * size, result, theirs * size,
+                  result_stores(call.bytes()));
+    }
+  }
+  /// This rank reads nothing more of this step and of those before it.
+  void finish(Port& port, std::uint64_t step) { cells_.finish(port, step); }
+
+ private:
+  // Elements in front of slice r; slices of whole lines as far as that goes.
+  std::size_t begin(int r, std::size_t count, std::size_t size) const {
+    const std::size_t line = std::max<std::size_t>(1, arch::line_bytes / size);
+    const std::size_t lines = (count + line - 1) / line;
+    const std::size_t first = lines * static_cast<std::size_t>(r) / static_cast<std::size_t>(ranks_) * line;
+    return std::min(first, count);
+  }
+
+  void publish(Port& port, const Call& call, const SliceChunk& chunk, bool direct) {
+    const std::size_t size = call.op.element_bytes;
+    if (direct) return cells_.publish_direct(port, chunk.step, call.tag, call.send + chunk.at * size);
+    const Data cell = cells_.open(port, chunk.step, chunk.count * size);
+    const std::size_t before = begin(rank_, chunk.count, size) * size;
+    const std::size_t behind = begin(rank_ + 1, chunk.count, size) * size;
+    const Data from = call.send + chunk.at * size;
+    if (before != 0) port.move(cell, from, before, cells_.stores());
+    if (chunk.count * size != behind)
+      port.move(cell + behind, from + behind, chunk.count * size - behind, cells_.stores());
+    cells_.publish(port, chunk.step, call.tag);
+  }
+
+  Cells<Port> cells_;
+  PeerOrder order_;
+  std::uint64_t steps_ = 0;
+  int rank_;
+  int ranks_;
+};
+
+}  // namespace phicoll

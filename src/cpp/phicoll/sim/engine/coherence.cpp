@@ -1,0 +1,694 @@
+#include "phicoll/sim/engine/coherence.hpp"
+
+#include <algorithm>
+
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+namespace sim {
+
+const char* to_string(Request kind) {
+  constexpr const char* names[] = {"read", "prefetch", "write", "no-read write", "evict"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+char letter(LineState state) {
+  return "ISEML"[static_cast<std::size_t>(state)];
+}
+
+int CoreSet::lowest() const {
+  for (int word = 0; word < max_cores / 64; ++word)
+    if (bits[word] != 0) return word * 64 + __builtin_ctzll(bits[word]);
+  return -1;
+}
+
+Coherence::Coherence(const MachineParameters& parameters, EventWheel& wheel, std::uint64_t seed,
+                     CoherenceListener& listener, Counters& counters)
+    : p_(parameters),
+      ring_(parameters),
+      wheel_(wheel),
+      listener_(listener),
+      counters_(counters),
+      random_(mix_seed(seed, 1)),
+      seed_(seed),
+      cores_(static_cast<std::size_t>(parameters.cores)) {
+  const auto directories = static_cast<std::size_t>(std::max(p_.directories, 1));
+  const auto channels =
+      static_cast<std::size_t>(std::max(p_.memory_controllers * p_.channels_per_controller, 1));
+  counters_.directories.resize(directories);
+  counters_.caches.resize(cores_);
+  counters_.channels.resize(channels);
+  directory_free_.resize(directories);
+  cache_free_.resize(cores_);
+  channel_free_.resize(channels);
+  under_way_.assign(cores_, none);
+  outstanding_count_.resize(cores_);
+  held_back_.resize(cores_);
+  l1_.assign(cores_, CoreTags(p_.l1_kib, p_.l1_ways));
+  l2_.assign(cores_, CoreTags(p_.l2_kib, p_.l2_ways));
+}
+
+void Coherence::add_lines(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Line line;
+    const std::uint64_t hash = mix_seed(seed_, 2, lines_.size());
+    line.home = static_cast<std::uint16_t>((hash & 0xffffffff) % counters_.directories.size());
+    line.channel = static_cast<std::uint16_t>((hash >> 32) % counters_.channels.size());
+    lines_.push_back(line);
+  }
+  states_.resize(lines_.size() * cores_, 0);
+  counters_.lines.resize(lines_.size());
+  // Lines are numbered one after another, so a cache's sets fill evenly and none overflows before all do.
+  capacity_matters_ = lines_.size() > static_cast<std::size_t>(p_.l1_kib) * 1024 / 64;
+}
+
+Cycles Coherence::hit(int core, LineId line) {
+  if (!capacity_matters_ || hold_in_l1(core, line)) {
+    ++counters_.l1_hits;
+    return p_.l1_hit;
+  }
+  ++counters_.l2_hits;
+  return p_.l2_hit;
+}
+
+/// The line is used: it is in the first-level cache from now on. Whether it was there.
+bool Coherence::hold_in_l1(int core, LineId line) {
+  const auto c = static_cast<std::size_t>(core);
+  if (l1_[c].touch(line)) return true;
+  l1_[c].insert(line);
+  l2_[c].touch(line);
+  return false;
+}
+
+void Coherence::set_state(int core, LineId line, LineState to) {
+  std::uint8_t& state = states_[line * cores_ + static_cast<std::size_t>(core)];
+  const auto from = static_cast<LineState>(state);
+  if (from == to) return;
+  state = static_cast<std::uint8_t>(to);
+  if (log_)
+    log_->states.push_back(StateRecord{wheel_.now(), line, static_cast<std::int16_t>(core), from, to});
+  if (checking_) check(line);
+}
+
+Cycles Coherence::jitter() {
+  return p_.jitter == 0 ? 0 : static_cast<Cycles>(random_.below(static_cast<std::uint64_t>(p_.jitter) + 1));
+}
+
+/// When the server takes the request up that reaches it at `from`.
+Cycles Coherence::serve(ServiceCount& count, Cycles& free, Cycles from, Cycles service) {
+  const Cycles start = std::max(from, free);
+  free = start + service;
+  ++count.served;
+  count.busy += service;
+  count.queued += start - from;
+  return start;
+}
+
+// --- the requester ---------------------------------------------------------------------------------------
+
+std::uint32_t Coherence::make(Request kind, int core, int rank, LineId line) {
+  std::uint32_t t = free_;
+  if (t == none) {
+    t = static_cast<std::uint32_t>(transactions_.size());
+    transactions_.emplace_back();
+  } else {
+    free_ = transactions_[t].next;
+  }
+  Transaction& made = transactions_[t];
+  made = Transaction{};
+  made.line = line;
+  made.next = none;
+  made.core = static_cast<std::int16_t>(core);
+  made.responder = -1;
+  made.kind = kind;
+  made.issued = wheel_.now();
+  made.arrived = made.begun = made.answered = made.data = made.go = made.filled = -1;
+  made.acknowledge = 0;
+  if (rank >= 0) made.rank[made.ranks++] = static_cast<std::int16_t>(rank);
+  if (log_) {
+    if (steps_.size() < transactions_.size()) steps_.resize(transactions_.size());
+    steps_[t] = Steps{};
+  }
+  // Nothing joins or waits for an eviction, and a full cache makes many: they are not in the core's list.
+  if (kind != Request::evict) {
+    std::uint32_t& first = under_way_[static_cast<std::size_t>(core)];
+    made.next_at_core = first;
+    first = t;
+  }
+  ++counters_.requests[static_cast<std::size_t>(kind)];
+  return t;
+}
+
+void Coherence::request(Request kind, int core, int rank, LineId line) {
+  for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none && kind != Request::evict;
+       t = at(t).next_at_core) {
+    Transaction& other = at(t);
+    if (other.line != line) continue;
+    // A read joins a prefetch whatever the machine merges: the prefetch waits in the same cache.
+    const bool joins =
+        is_read(kind)
+            ? other.kind == Request::prefetch || (other.kind == Request::read && p_.merge_reads == Switch::on)
+        : is_write(kind) ? (other.kind == kind || (other.kind == Request::write && is_write(kind))) &&
+                               p_.merge_writes == Switch::on
+                         : false;
+    if (!joins || other.filled >= 0) continue;
+    if (rank >= 0) {
+      if (other.ranks == max_contexts_per_core) continue;
+      for (int i = 0; i < other.ranks; ++i)
+        if (other.rank[i] == rank) return;
+      other.rank[other.ranks++] = static_cast<std::int16_t>(rank);
+    }
+    ++counters_.merged;
+    return;
+  }
+  // A line that the core is asking for is not given up: it would come back at once, and the directory would
+  // have to tell the two apart.
+  if (kind == Request::evict && (!readable(core, line) || asked(core, line))) return;
+  const std::uint32_t t = make(kind, core, rank, line);
+  if (kind == Request::evict) {
+    // From now on the core does not have the line; what it was lives in the image until the directory agrees.
+    set_state(core, line, LineState::leaving);
+    forget(core, line);
+    listener_.taken(core, line);
+    launch(t);
+    return;
+  }
+  const auto c = static_cast<std::size_t>(core);
+  if (state(core, line) == LineState::leaving || outstanding_count_[c] >= p_.core_window) {
+    held_back_[c].push_back(t);
+    return;
+  }
+  launch(t);
+}
+
+bool Coherence::asked(int core, LineId line) const {
+  for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none;
+       t = transactions_[t].next_at_core)
+    if (transactions_[t].line == line && transactions_[t].kind != Request::evict) return true;
+  return false;
+}
+
+void Coherence::launch(std::uint32_t t) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  if (log_) steps_[t].sent = wheel_.now();
+  if (x.kind != Request::evict) ++outstanding_count_[static_cast<std::size_t>(x.core)];
+  ++counters_.lines[x.line].requests;
+  if (p_.near_directories == Switch::on && !line.homed) {
+    line.homed = true;
+    line.home = static_cast<std::uint16_t>(static_cast<std::size_t>(x.core) % counters_.directories.size());
+  }
+  if (p_.protocol == Protocol::table) {
+    wheel_.push(wheel_.now() + p_.miss + jitter(), EventKind::start, t);
+    return;
+  }
+  const Cycles trip = ring_.send(counters_.request_ring, ring_.core(x.core), ring_.directory(line.home));
+  wheel_.push(wheel_.now() + p_.miss + jitter() + trip, EventKind::request, t);
+}
+
+/// The transaction is no longer under way at its core; requests that were held back may start.
+void Coherence::leave_core(std::uint32_t t) {
+  const auto c = static_cast<std::size_t>(at(t).core);
+  std::uint32_t* link = &under_way_[c];
+  while (*link != t) link = &at(*link).next_at_core;
+  *link = at(t).next_at_core;
+}
+
+// --- the directory ---------------------------------------------------------------------------------------
+
+void Coherence::handle(const Event& event) {
+  ++counters_.events;
+  switch (event.kind) {
+    case EventKind::request:
+      return arrive(event.subject);
+    case EventKind::start:
+      return take_up(event.subject);
+    case EventKind::forward:
+      return forwarded(event.subject, event.core);
+    case EventKind::answer:
+      return answer(event.subject, event.core);
+    case EventKind::invalidate:
+      return invalidate(event.subject, event.core);
+    case EventKind::give_up:
+      return give_up(event.subject, event.core);
+    case EventKind::acknowledged:
+      return acknowledged(event.subject);
+    case EventKind::fill:
+      return fill(event.subject);
+    case EventKind::released:
+      return released(event.subject);
+    case EventKind::resume:
+      break;
+  }
+}
+
+void Coherence::arrive(std::uint32_t t) {
+  Transaction& x = at(t);
+  const std::size_t home = lines_[x.line].home;
+  x.arrived = wheel_.now();
+  const Cycles start =
+      serve(counters_.directories[home], directory_free_[home], x.arrived, p_.directory_service);
+  if (start > x.arrived)
+    wheel_.push(start, EventKind::start, t);
+  else
+    take_up(t);
+}
+
+void Coherence::take_up(std::uint32_t t) {
+  Transaction& x = at(t);
+  if (x.arrived < 0) x.arrived = wheel_.now();
+  if (log_) steps_[t].taken_up = wheel_.now();
+  x.ahead = lines_[x.line].queued;
+  queue(t);
+  pump(x.line);
+}
+
+void Coherence::queue(std::uint32_t t) {
+  Line& line = lines_[at(t).line];
+  at(t).next = none;
+  (line.waiting == none ? line.waiting : at(line.last).next) = t;
+  line.last = t;
+  ++line.queued;
+}
+
+/// Begins the requests of a line that can begin, in their order.
+void Coherence::pump(LineId id) {
+  Line& line = lines_[id];
+  while (line.waiting != none && !line.busy) {
+    const std::uint32_t t = line.waiting;
+    // A line that is on its way from memory can only be read, and not if its reader got it exclusively.
+    if (line.fetching > 0 && (!is_read(at(t).kind) || line.alone)) return;
+    line.waiting = at(t).next;
+    --line.queued;
+    begin(t);
+  }
+}
+
+void Coherence::begin(std::uint32_t t) {
+  Transaction& x = at(t);
+  if (x.begun < 0) {
+    x.begun = wheel_.now();
+    counters_.lines[x.line].waited += x.begun - x.arrived;
+  }
+  if (p_.protocol == Protocol::table) return begin_table(t);
+  const Cycles from = wheel_.now() + p_.directory_latency;
+  if (is_read(x.kind)) return begin_read(t, from);
+  if (is_write(x.kind)) return begin_write(t, from);
+  begin_evict(t, from);
+}
+
+/// Which cache answers a read by `core`: the owner; or the sharer nearest to the requester.
+int Coherence::responder(const Line& line, int core) const {
+  if (p_.responder == Responder::nearest) {
+    int best = -1;
+    Cycles least = EventWheel::never;
+    RingCount uncounted;
+    line.sharers.each([&](int sharer) {
+      const Cycles trip = ring_.send(uncounted, ring_.core(sharer), ring_.core(core));
+      if (sharer == core || trip >= least) return;
+      least = trip;
+      best = sharer;
+    });
+    if (best >= 0) return best;
+  }
+  if (line.owner >= 0 && line.owner != core) return line.owner;
+  int other = -1;
+  line.sharers.each([&](int sharer) {
+    if (sharer != core && other < 0) other = sharer;
+  });
+  return other >= 0 ? other : core;
+}
+
+void Coherence::fetch(std::uint32_t t, Cycles from) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  const std::size_t channel = line.channel;
+  const int stop = ring_.memory(static_cast<int>(channel) / p_.channels_per_controller);
+  const Cycles there = from + ring_.send(counters_.request_ring, ring_.directory(line.home), stop);
+  const Cycles start = serve(counters_.channels[channel], channel_free_[channel],
+                             std::max(there, line.memory_free), p_.memory_channel);
+  line.memory_free = start + p_.memory_same_line;
+  if (log_) {
+    Steps& s = steps_[t];
+    if (from > x.begun + p_.directory_latency + p_.upgrade) s.resumed = from - p_.directory_latency;
+    s.directed = from;
+    s.asked = there;
+    s.answered = start;
+    s.replied = start + p_.memory_latency;
+  }
+  x.source = Source::memory;
+  x.answered = start;
+  x.data = start + p_.memory_latency + ring_.send(counters_.data_ring, stop, ring_.core(x.core));
+  x.due = fill_time(x, x.data);
+  wheel_.push(x.due, EventKind::fill, t);
+}
+
+void Coherence::begin_read(std::uint32_t t, Cycles from) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  // Once deferred reads are being fetched, whoever comes meanwhile is fetched with them.
+  if (line.sharers.empty() || line.joining ||
+      (p_.responder == Responder::memory && !line.dirty && !line.owned)) {
+    if (line.fetching > 0 && !line.joining && p_.memory_fill == MemoryFill::defer) {
+      x.next = line.deferred;
+      line.deferred = t;
+      return;
+    }
+    ++line.fetching;
+    x.ordered = true;
+    return fetch(t, from);
+  }
+  line.busy = true;
+  const int from_core = responder(line, x.core);
+  x.responder = static_cast<std::int16_t>(from_core);
+  x.source = Source::cache;
+  const Cycles trip = ring_.send(counters_.request_ring, ring_.directory(line.home), ring_.core(from_core));
+  wheel_.push(from + trip, EventKind::forward, t, static_cast<std::uint16_t>(from_core));
+}
+
+void Coherence::begin_write(std::uint32_t t, Cycles from) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  line.busy = true;
+  x.upgrade = line.sharers.has(x.core);
+  const bool needs_data = x.kind == Request::write && !x.upgrade;
+  if (x.upgrade) {
+    ++counters_.upgrades;
+    if (x.kind == Request::write) from += p_.upgrade;
+  }
+  CoreSet others = line.sharers;
+  others.remove(x.core);
+  if (others.empty()) {
+    line.sharers = CoreSet();
+    line.sharers.add(x.core);
+    line.owner = x.core;
+    line.dirty = true;
+    line.owned = true;
+    x.ordered = true;
+    if (needs_data) return fetch(t, from);
+    if (log_) steps_[t].directed = from;
+    x.go = from + ring_.send(counters_.acknowledge_ring, ring_.directory(line.home), ring_.core(x.core));
+    x.due = fill_time(x, x.go);
+    wheel_.push(x.due, EventKind::fill, t);
+    return;
+  }
+  // The cache that sends the data is asked first, then the others, one behind the other.
+  const int first = line.owner >= 0 && others.has(line.owner) ? line.owner : others.lowest();
+  if (needs_data) {
+    x.responder = static_cast<std::int16_t>(first);
+    x.source = Source::cache;
+  }
+  const auto ask = [&](int core) {
+    const Cycles trip = ring_.send(counters_.request_ring, ring_.directory(line.home), ring_.core(core));
+    wheel_.push(from + p_.invalidate_each * x.pending + trip, EventKind::invalidate, t,
+                static_cast<std::uint16_t>(core));
+    ++x.pending;
+  };
+  ask(first);
+  others.remove(first);
+  others.each(ask);
+  x.invalidated = x.pending;
+}
+
+void Coherence::begin_evict(std::uint32_t t, Cycles from) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  if (line.sharers.has(x.core)) {
+    line.sharers.remove(x.core);
+    if (line.owner == x.core) {
+      if (line.dirty) {
+        const std::size_t channel = line.channel;
+        const int stop = ring_.memory(static_cast<int>(channel) / p_.channels_per_controller);
+        const Cycles there = from + ring_.send(counters_.data_ring, ring_.core(x.core), stop);
+        serve(counters_.channels[channel], channel_free_[channel], there, p_.memory_channel);
+        ++counters_.write_backs;
+        line.dirty = false;
+      }
+      line.owned = false;
+      line.owner = static_cast<std::int16_t>(line.sharers.lowest());
+    }
+  }
+  x.go = from + ring_.send(counters_.acknowledge_ring, ring_.directory(line.home), ring_.core(x.core));
+  wheel_.push(x.go, EventKind::fill, t);
+}
+
+// --- the caches that are asked ----------------------------------------------------------------------------
+
+void Coherence::forwarded(std::uint32_t t, int core) {
+  const auto c = static_cast<std::size_t>(core);
+  const Cycles start = serve(counters_.caches[c], cache_free_[c], wheel_.now(), p_.owner_service);
+  if (log_) note_asked(t, core, start);
+  if (start > wheel_.now())
+    wheel_.push(start, EventKind::answer, t, static_cast<std::uint16_t>(core));
+  else
+    answer(t, core);
+}
+
+void Coherence::answer(std::uint32_t t, int core) {
+  if (still_coming(t, core, EventKind::answer)) return;
+  Transaction& x = at(t);
+  const Line& line = lines_[x.line];
+  // From here on the core no longer writes without asking. A core that asks itself keeps what it has.
+  if (core != x.core && writable(core, x.line)) set_state(core, x.line, LineState::shared);
+  if (p_.protocol == Protocol::table) return;
+  x.answered = wheel_.now();
+  const Cycles sent = wheel_.now() + p_.owner_latency;
+  x.data = sent + ring_.send(counters_.data_ring, ring_.core(core), ring_.core(x.core));
+  const Cycles told =
+      sent + ring_.send(counters_.acknowledge_ring, ring_.core(core), ring_.directory(line.home));
+  wheel_.push(told + p_.acknowledge, EventKind::acknowledged, t);
+  if (p_.completion == Completion::data) {
+    x.ordered = true;
+    wheel_.push(x.data + p_.fill, EventKind::fill, t);
+  }
+}
+
+void Coherence::invalidate(std::uint32_t t, int core) {
+  const auto c = static_cast<std::size_t>(core);
+  const Cycles service = core == at(t).responder ? p_.owner_service : p_.invalidate_each;
+  const Cycles start = serve(counters_.caches[c], cache_free_[c], wheel_.now(), service);
+  if (log_) note_asked(t, core, start);
+  if (start > wheel_.now())
+    wheel_.push(start, EventKind::give_up, t, static_cast<std::uint16_t>(core));
+  else
+    give_up(t, core);
+}
+
+/// Where a directory passes a line on before its new owner has it: the owner gives it up once it has come.
+bool Coherence::still_coming(std::uint32_t t, int core, EventKind again) {
+  if (p_.write_unlock == Unlock::requester) return false;
+  for (std::uint32_t own = under_way_[static_cast<std::size_t>(core)]; own != none;
+       own = at(own).next_at_core) {
+    const Transaction& x = at(own);
+    if (x.line != at(t).line || !is_write(x.kind) || !x.ordered || x.filled >= 0 || own == t) continue;
+    wheel_.push(x.due + 1, again, t, static_cast<std::uint16_t>(core));
+    return true;
+  }
+  return false;
+}
+
+/// What a store of a whole line waits for is leave, not data: nothing has to be filled in.
+Cycles Coherence::fill_time(const Transaction& x, Cycles end) const {
+  return end + (x.kind == Request::write_no_read ? 0 : p_.fill);
+}
+
+/// Reads of the core that the directory has counted but that are not there yet will be used once only.
+void Coherence::drop_own_reads(int core, LineId line) {
+  for (std::uint32_t t = under_way_[static_cast<std::size_t>(core)]; t != none; t = at(t).next_at_core)
+    if (at(t).line == line && at(t).ordered && is_read(at(t).kind)) at(t).dropped = true;
+}
+
+void Coherence::give_up(std::uint32_t t, int core) {
+  if (still_coming(t, core, EventKind::give_up)) return;
+  Transaction& x = at(t);
+  const Line& line = lines_[x.line];
+  drop_own_reads(core, x.line);
+  if (readable(core, x.line)) {
+    set_state(core, x.line, LineState::invalid);
+    forget(core, x.line);
+    listener_.taken(core, x.line);
+  }
+  ++counters_.invalidations;
+  ++counters_.lines[x.line].invalidations;
+  x.answered = wheel_.now();
+  if (p_.protocol == Protocol::table) return;
+  const Cycles sent = wheel_.now() + p_.owner_latency;
+  if (core == x.responder)
+    x.data = sent + ring_.send(counters_.data_ring, ring_.core(core), ring_.core(x.core));
+  const Cycles told =
+      sent + ring_.send(counters_.acknowledge_ring, ring_.core(core), ring_.directory(line.home));
+  x.acknowledge = std::max(x.acknowledge, told + p_.acknowledge);
+  if (--x.pending == 0) wheel_.push(x.acknowledge, EventKind::acknowledged, t);
+}
+
+// --- the end ----------------------------------------------------------------------------------------------
+
+void Coherence::acknowledged(std::uint32_t t) {
+  Transaction& x = at(t);
+  Line& line = lines_[x.line];
+  const bool write = is_write(x.kind);
+  if (write) line.sharers = CoreSet();
+  line.sharers.add(x.core);
+  if (write || line.owner < 0) line.owner = x.core;
+  if (write) line.dirty = true;
+  line.owned = write || (line.owned && line.owner == x.core);
+  x.go =
+      wheel_.now() + ring_.send(counters_.acknowledge_ring, ring_.directory(line.home), ring_.core(x.core));
+  // Without the go-ahead in the way a read ended, or will end, when its data came: see answer().
+  if (write || p_.completion == Completion::go) {
+    x.ordered = true;
+    const bool data_ends = write && p_.completion == Completion::data && x.data >= 0;
+    const Cycles end = data_ends ? std::max(x.data, wheel_.now()) : std::max(x.data, x.go);
+    x.due = fill_time(x, end);
+    wheel_.push(x.due, EventKind::fill, t);
+  }
+  // Where the data alone ends a read, its requester may have gone on already: the owner's word is enough.
+  const bool early = !write && p_.completion == Completion::data;
+  const bool over = early && x.filled >= 0;
+  const LineId id = x.line;
+  if (over) {
+    at(t).next = free_;
+    free_ = t;
+  }
+  if (early || (write ? p_.write_unlock : p_.read_unlock) == Unlock::owner) {
+    if (log_) note_freed(t);
+    line.busy = false;
+    pump(id);
+  }
+}
+
+/// The core's caches have room where the line was.
+void Coherence::forget(int core, LineId line) {
+  if (!capacity_matters_) return;
+  const auto c = static_cast<std::size_t>(core);
+  l1_[c].remove(line);
+  l2_[c].remove(line);
+}
+
+void Coherence::insert(int core, LineId line) {
+  if (!capacity_matters_ || !readable(core, line)) return;
+  const auto c = static_cast<std::size_t>(core);
+  if (!l1_[c].touch(line)) l1_[c].insert(line);
+  if (l2_[c].touch(line)) return;
+  const std::uint32_t out = l2_[c].insert(line);
+  if (out == CoreTags::nothing) return;
+  l1_[c].remove(out);
+  if (!readable(core, out)) return;
+  ++counters_.evictions;
+  request(Request::evict, core, -1, out);
+}
+
+void Coherence::fill(std::uint32_t t) {
+  const Transaction& x = at(t);
+  const LineId id = x.line;
+  const int core = x.core;
+  const Request kind = x.kind;
+  Line& line = lines_[id];
+  at(t).filled = wheel_.now();
+  if (kind == Request::evict) {
+    set_state(core, id, LineState::invalid);
+  } else if (is_write(kind)) {
+    set_state(core, id, LineState::modified);
+  } else {
+    const bool memory = x.source == Source::memory;
+    if (memory && p_.protocol == Protocol::directory)
+      line.alone = line.fetching == 1 && line.deferred == none && line.sharers.empty();
+    if (!x.dropped && !readable(core, id))
+      set_state(core, id,
+                memory && (line.alone || (p_.protocol == Protocol::table && line.sharers.empty()))
+                    ? LineState::exclusive
+                    : LineState::shared);
+  }
+  if (x.source == Source::cache) ++counters_.from_caches, ++counters_.lines[id].transfers;
+  if (x.source == Source::memory) ++counters_.from_memory, ++counters_.lines[id].from_memory;
+  record(t);
+  const int transfer = log_ ? static_cast<int>(log_->transfers.size()) - 1 : -1;
+
+  // What is acknowledged to the directory: reads from memory, and what keeps the line busy until then.
+  if (p_.protocol == Protocol::table) {
+    if (is_write(kind)) line.sharers = CoreSet();
+    if (kind != Request::evict) {
+      line.sharers.add(core);
+      if (is_write(kind) || line.owner < 0) line.owner = static_cast<std::int16_t>(core);
+    }
+    wheel_.push(wheel_.now() + p_.table_line_service, EventKind::released, t);
+  } else {
+    const bool fetched = is_read(kind) && x.source == Source::memory;
+    const bool holds_line = is_write(kind) ? p_.write_unlock == Unlock::requester || (x.invalidated == 0)
+                            : is_read(kind) && !fetched
+                                ? p_.read_unlock == Unlock::requester && p_.completion == Completion::go
+                                : false;
+    if (fetched || holds_line) {
+      const Cycles trip =
+          ring_.send(counters_.acknowledge_ring, ring_.core(core), ring_.directory(line.home));
+      wheel_.push(wheel_.now() + trip, EventKind::released, t);
+    } else if (!(is_read(kind) && p_.completion == Completion::data && x.go < 0)) {
+      at(t).next = free_;  // with `data`, acknowledged() is still to come and frees it
+      free_ = t;
+    }
+  }
+
+  const auto c = static_cast<std::size_t>(core);
+  if (kind != Request::evict) {
+    leave_core(t);
+    --outstanding_count_[c];
+  }
+  const int ranks = at(t).ranks;
+  std::int16_t waiting[max_contexts_per_core];
+  std::copy(at(t).rank, at(t).rank + ranks, waiting);
+  if (kind != Request::evict) insert(core, id);
+  for (auto next = held_back_[c].begin();
+       next != held_back_[c].end() && outstanding_count_[c] < p_.core_window;) {
+    if (state(core, at(*next).line) == LineState::leaving) {
+      ++next;
+      continue;
+    }
+    launch(*next);
+    next = held_back_[c].erase(next);
+  }
+  for (int i = 0; i < ranks; ++i) listener_.fulfilled(waiting[i], id, kind, i, transfer);
+}
+
+void Coherence::released(std::uint32_t t) {
+  const Transaction& x = at(t);
+  const LineId id = x.line;
+  Line& line = lines_[id];
+  const bool fetched = p_.protocol == Protocol::directory && is_read(x.kind) && x.source == Source::memory;
+  if (log_) note_freed(t);
+  if (fetched) {
+    --line.fetching;
+    line.sharers.add(x.core);
+    if (line.owner < 0) line.owner = x.core;
+    line.owned = line.alone;
+    if (line.fetching == 0) {
+      line.alone = false;
+      line.joining = false;
+      if (line.deferred != none) {
+        // They came one before the other; the list has the last first.
+        std::uint32_t reversed = none;
+        while (line.deferred != none) {
+          const std::uint32_t next = at(line.deferred).next;
+          at(line.deferred).next = reversed;
+          reversed = line.deferred;
+          line.deferred = next;
+        }
+        line.joining = true;
+        while (reversed != none) {
+          const std::uint32_t next = at(reversed).next;
+          ++line.fetching;
+          at(reversed).ordered = true;
+          fetch(reversed, wheel_.now() + p_.directory_latency);
+          reversed = next;
+        }
+      }
+    }
+  } else {
+    line.busy = false;
+  }
+  at(t).next = free_;
+  free_ = t;
+  pump(id);
+}
+
+}  // namespace sim
+}  // namespace phicoll

@@ -1,0 +1,235 @@
+#pragma once
+
+// How lines travel in a simulated machine: private caches, distributed tag directories, memory, and a ring
+// between them. Values are not here: the simulation keeps one image of memory, which a store changes when its
+// core owns the line, so that no fault of the protocol could give an algorithm a wrong value silently.
+//
+// A read miss asks the line's directory, which asks a cache that has the line; that cache sends the data to
+// the requester and an acknowledgement to the directory, which gives the go-ahead (ramos-hoefler-2013
+// section 1.2.1). While a directory waits for an answer the line is busy and further requests of it queue up,
+// in the order in which they came. A write (a request for ownership) invalidates the other copies first. What
+// the transactions are and what each step costs: docs/simulator.md.
+//
+// Who may hold what (checked after every event by the tests): one core has a line exclusive or modified and
+// nobody else has it, or any number share it. A cache gives a line up when it takes the invalidation up, and
+// a new owner has it only after all acknowledgements, so there is never an overlap. A core that asked to drop
+// a line counts as not having it from then on.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "phicoll/sim/engine/core_tags.hpp"
+#include "phicoll/sim/engine/counters.hpp"
+#include "phicoll/sim/engine/event_wheel.hpp"
+#include "phicoll/sim/engine/log.hpp"
+#include "phicoll/sim/engine/ring.hpp"
+#include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/support/random.hpp"
+
+namespace phicoll {
+namespace sim {
+
+/// A set of cores.
+struct CoreSet {
+  std::uint64_t bits[max_cores / 64] = {};
+  bool has(int core) const { return (bits[core / 64] >> (core % 64) & 1) != 0; }
+  void add(int core) { bits[core / 64] |= std::uint64_t{1} << core % 64; }
+  void remove(int core) { bits[core / 64] &= ~(std::uint64_t{1} << core % 64); }
+  bool empty() const { return (bits[0] | bits[1] | bits[2] | bits[3]) == 0; }
+  int lowest() const;  ///< -1 for none
+  template <class Each>
+  void each(Each each) const {
+    for (int word = 0; word < max_cores / 64; ++word)
+      for (std::uint64_t rest = bits[word]; rest != 0; rest &= rest - 1)
+        each(word * 64 + __builtin_ctzll(rest));
+  }
+};
+
+/// Who is told of what happens to lines.
+class CoherenceListener {
+ public:
+  virtual ~CoherenceListener() = default;
+  /// `rank` waited for this request of its core, which is fulfilled: the line is there, unless it was taken
+  /// away at once. `position`: how many ranks of the request were told before.
+  virtual void fulfilled(int rank, LineId line, Request kind, int position, int transfer) = 0;
+  /// The core has the line no longer.
+  virtual void taken(int core, LineId line) = 0;
+};
+
+class Coherence {
+ public:
+  Coherence(const MachineParameters& parameters, EventWheel& wheel, std::uint64_t seed,
+            CoherenceListener& listener, Counters& counters);
+
+  /// Room for `count` lines, which are nowhere but in memory; their directories and channels come from the
+  /// seed.
+  void add_lines(std::size_t count);
+  std::size_t lines() const { return lines_.size(); }
+  int directory_of(LineId line) const { return lines_[line].home; }
+  void write_log(Log* log) { log_ = log; }
+  /// From now on every change of a line is checked at once.
+  void check_always() { checking_ = true; }
+
+  LineState state(int core, LineId line) const {
+    return static_cast<LineState>(states_[line * cores_ + static_cast<std::size_t>(core)]);
+  }
+  bool readable(int core, LineId line) const {
+    const LineState s = state(core, line);
+    return s != LineState::invalid && s != LineState::leaving;
+  }
+  bool writable(int core, LineId line) const {
+    const LineState s = state(core, line);
+    return s == LineState::exclusive || s == LineState::modified;
+  }
+  /// A write hit of a line that is writable: it is modified from now on.
+  void modify(int core, LineId line) {
+    if (capacity_matters_) hold_in_l1(core, line);
+    if (state(core, line) != LineState::exclusive) return;
+    set_state(core, line, LineState::modified);
+    lines_[line].dirty = true;  // the owner would say so when it answers
+  }
+  /// What a read of a readable line costs.
+  Cycles hit(int core, LineId line);
+
+  /// `rank`, on `core`, asks; fulfilled() tells when. A prefetch by rank -1 tells nobody. Joins a request of
+  /// the core for the same line where the machine merges them.
+  void request(Request kind, int core, int rank, LineId line);
+  /// Whether the core has asked for the line and not got it yet.
+  bool asked(int core, LineId line) const;
+  /// How many requests the core has under way.
+  int outstanding(int core) const { return outstanding_count_[static_cast<std::size_t>(core)]; }
+
+  /// Of the kinds from request to released.
+  void handle(const Event& event);
+
+  /// Throws Error with the line and the cores if two cores hold what only one may hold.
+  void check(LineId line) const;
+  /// Throws Error unless everything has come to rest: nothing busy, nothing under way, all lines sound, and
+  /// the directories know exactly who has what.
+  void check_at_rest() const;
+  /// For a machine that has just been set up: the line as if `cores` had read or written it. Throws
+  /// ArgumentError: a core that the machine has not, several that are to have the line alone.
+  void place(LineId line, LineState state, const std::vector<int>& cores);
+
+ private:
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  struct Line {
+    CoreSet sharers;               // as the directory knows: who has the line, the owner among them
+    std::uint32_t waiting = none;  // requests in the order of their arrival
+    std::uint32_t last = none;
+    std::uint32_t deferred = none;  // reads that found the line being fetched from memory
+    std::int16_t owner = -1;        // who answers
+    std::uint16_t home = 0;
+    std::uint16_t channel = 0;
+    std::int16_t package = -1;   // whose memory holds it: of the core that touched it first
+    std::uint16_t fetching = 0;  // reads from memory that are not acknowledged
+    std::uint16_t queued = 0;
+    bool busy = false;
+    bool dirty = false;    // memory has an older value
+    bool joining = false;  // deferred reads are being fetched
+    bool alone = false;    // a fetch gave the line exclusively
+    bool owned = false;    // its only holder got it exclusively or to write it, and nobody has read it since
+    bool homed = false;
+    Cycles memory_free = 0;
+  };
+
+  struct Transaction {
+    LineId line;
+    std::uint32_t next;          // in the line's queue
+    std::uint32_t next_at_core;  // under way at the core
+    std::int16_t core;
+    std::int16_t responder;
+    Request kind;
+    Source source;
+    bool ordered;  // the directory has counted the requester among the line's holders
+    bool dropped;  // the line was taken away before it came
+    bool upgrade;  // a write of a sharer: no data needed
+    bool had_to_wait;
+    std::uint16_t pending;  // caches that have not answered
+    std::uint16_t invalidated;
+    std::uint16_t ahead;
+    std::uint8_t ranks;  // who waits
+    std::int16_t rank[max_contexts_per_core];
+    Cycles issued, arrived, begun, answered, data, go, acknowledge, filled;
+    Cycles due;  // when it will be filled, once that is known
+  };
+
+  /// What only the log wants to know of a transaction.
+  struct Steps {
+    int record = -1;
+    Cycles sent = -1, taken_up = -1, resumed = -1, freed = -1;
+    Cycles directed = -1, asked = -1, answered = -1,
+           replied = -1;  // of the cache whose acknowledgement is last
+    Cycles data_directed = -1, data_asked = -1, data_answered = -1;  // of the one that sent the data
+    Cycles last_acknowledgement = -1;
+  };
+
+  void set_state(int core, LineId line, LineState to);
+  Transaction& at(std::uint32_t t) { return transactions_[t]; }
+  std::uint32_t make(Request kind, int core, int rank, LineId line);
+  void launch(std::uint32_t t);
+  void leave_core(std::uint32_t t);
+  bool hold_in_l1(int core, LineId line);
+  Cycles serve(ServiceCount& count, Cycles& free, Cycles from, Cycles service);
+  void fetch(std::uint32_t t, Cycles from);
+
+  void arrive(std::uint32_t t);
+  void take_up(std::uint32_t t);
+  void queue(std::uint32_t t);
+  void begin(std::uint32_t t);
+  void begin_read(std::uint32_t t, Cycles at);
+  void begin_write(std::uint32_t t, Cycles at);
+  void begin_evict(std::uint32_t t, Cycles at);
+  void begin_table(std::uint32_t t);
+  int package_of(int core) const {
+    return static_cast<int>(static_cast<long>(core) * p_.packages / p_.cores);
+  }
+  void forwarded(std::uint32_t t, int core);
+  void answer(std::uint32_t t, int core);
+  void invalidate(std::uint32_t t, int core);
+  void give_up(std::uint32_t t, int core);
+  void acknowledged(std::uint32_t t);
+  void fill(std::uint32_t t);
+  void released(std::uint32_t t);
+  void pump(LineId line);
+  void insert(int core, LineId line);
+  void forget(int core, LineId line);
+  int responder(const Line& line, int core) const;
+  void drop_own_reads(int core, LineId line);
+  bool still_coming(std::uint32_t t, int core, EventKind again);
+  Cycles fill_time(const Transaction& t, Cycles end) const;
+  void note_asked(std::uint32_t t, int core, Cycles start);
+  void note_freed(std::uint32_t t);
+  void record(std::uint32_t t);
+  Cycles jitter();
+
+  const MachineParameters p_;
+  Ring ring_;
+  EventWheel& wheel_;
+  CoherenceListener& listener_;
+  Counters& counters_;
+  Log* log_ = nullptr;
+  Random random_;
+  std::uint64_t seed_;
+  std::size_t cores_;
+  bool checking_ = false;
+  bool capacity_matters_ = false;
+  std::vector<Line> lines_;
+  std::vector<std::uint8_t> states_;
+  std::vector<CoreTags> l1_, l2_;
+  std::vector<Cycles> directory_free_, cache_free_, channel_free_;
+  std::vector<Transaction> transactions_;
+  std::vector<Steps> steps_;  // of each transaction, with a log only
+  std::uint32_t free_ = none;
+  std::vector<std::uint32_t> under_way_;  // of each core, a list
+  std::vector<int> outstanding_count_;
+  std::vector<std::deque<std::uint32_t>>
+      held_back_;  // of each core: its window is full, or the line is leaving
+};
+
+}  // namespace sim
+}  // namespace phicoll

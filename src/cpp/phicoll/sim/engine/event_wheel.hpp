@@ -1,0 +1,176 @@
+#pragma once
+
+// The simulator's clock: events in the order of their time and, at one time, in the order in which they were
+// made, so that a run is the same to the last cycle on every host. With `shuffle` a seed picks among the
+// events of one time instead: another interleaving of what the machine leaves open.
+//
+// A wheel of one-cycle buckets holds what is near, a heap what is further away. An event moves from the heap
+// to the wheel as soon as its bucket comes into reach, before anything else can be put there, so both
+// together keep the order of making.
+
+#include <array>
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+#include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/support/random.hpp"
+
+namespace phicoll {
+namespace sim {
+
+enum class EventKind : std::uint8_t {
+  request,       ///< a request reaches its directory
+  start,         ///< the directory takes it up
+  forward,       ///< a read reaches the cache that answers
+  answer,        ///< that cache takes it up
+  invalidate,    ///< an invalidation reaches a cache
+  give_up,       ///< that cache takes it up
+  acknowledged,  ///< all caches that were asked have answered the directory
+  fill,          ///< the requester has what it asked for
+  released,      ///< the requester's acknowledgement reaches the directory
+  resume,        ///< a rank goes on
+};
+
+struct Event {
+  Cycles time;
+  std::uint32_t subject;  ///< a transaction, or a rank
+  std::uint16_t core;
+  EventKind kind;
+};
+
+class EventWheel {
+ public:
+  static constexpr Cycles never = INT64_MAX;
+
+  explicit EventWheel(bool shuffle, std::uint64_t seed) : shuffle_(shuffle), random_(seed) {
+    heads_.fill(none);
+    tails_.fill(none);
+  }
+
+  Cycles now() const { return now_; }
+  /// The time of the earliest event, `never` if there is none.
+  Cycles next_time() const { return next_; }
+  std::uint64_t popped() const { return popped_; }
+
+  /// `time` not before now.
+  void push(Cycles time, EventKind kind, std::uint32_t subject, std::uint16_t core = 0) {
+    const Event event = {time, subject, core, kind};
+    if (time < next_) next_ = time;
+    if (time - now_ >= reach) {
+      far_.push(Far{event, sequence_++});
+      return;
+    }
+    put(event);
+  }
+
+  /// The earliest event; time becomes now. Not when there is none.
+  Event pop() {
+    move_to(next_);
+    const std::size_t bucket = static_cast<std::size_t>(now_) & (reach - 1);
+    std::uint32_t before = none;
+    std::uint32_t node = heads_[bucket];
+    if (shuffle_ && nodes_[node].next != none) {
+      std::uint64_t count = 0;
+      for (std::uint32_t n = node; n != none; n = nodes_[n].next) ++count;
+      for (std::uint64_t skip = random_.below(count); skip != 0; --skip) {
+        before = node;
+        node = nodes_[node].next;
+      }
+    }
+    const Event event = nodes_[node].event;
+    const std::uint32_t after = nodes_[node].next;
+    (before == none ? heads_[bucket] : nodes_[before].next) = after;
+    if (after == none) tails_[bucket] = before;
+    nodes_[node].next = free_;
+    free_ = node;
+    if (heads_[bucket] == none) {
+      used_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
+      find_next();
+    }
+    ++popped_;
+    return event;
+  }
+
+  /// Lets time pass up to `time`, which no event may lie before.
+  void advance(Cycles time) {
+    if (time > now_) move_to(time);
+  }
+
+ private:
+  static constexpr Cycles reach = 2048;
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  struct Node {
+    Event event;
+    std::uint32_t next;
+  };
+  struct Far {
+    Event event;
+    std::uint64_t sequence;
+    bool operator<(const Far& other) const {  // the greatest comes out first
+      return event.time != other.event.time ? event.time > other.event.time : sequence > other.sequence;
+    }
+  };
+
+  void put(const Event& event) {
+    std::uint32_t node = free_;
+    if (node == none) {
+      node = static_cast<std::uint32_t>(nodes_.size());
+      nodes_.push_back(Node{event, none});
+    } else {
+      free_ = nodes_[node].next;
+      nodes_[node] = Node{event, none};
+    }
+    const std::size_t bucket = static_cast<std::size_t>(event.time) & (reach - 1);
+    if (heads_[bucket] == none) {
+      heads_[bucket] = node;
+      used_[bucket / 64] |= std::uint64_t{1} << bucket % 64;
+    } else {
+      nodes_[tails_[bucket]].next = node;
+    }
+    tails_[bucket] = node;
+  }
+
+  void move_to(Cycles time) {
+    now_ = time;
+    while (!far_.empty() && far_.top().event.time - now_ < reach) {
+      put(far_.top().event);
+      far_.pop();
+    }
+  }
+
+  void find_next() {
+    // The wheel holds times from now to now + reach - 1: the first used bucket from now's on, around.
+    const std::size_t start = static_cast<std::size_t>(now_) & (reach - 1);
+    constexpr std::size_t words = reach / 64;
+    std::size_t word = start / 64;
+    std::uint64_t bits = used_[word] & (~std::uint64_t{0} << start % 64);
+    for (std::size_t i = 0; i <= words; ++i) {
+      if (bits != 0) {
+        const std::size_t bucket = word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits));
+        next_ = now_ + static_cast<Cycles>((bucket - start) & (reach - 1));
+        return;
+      }
+      word = (word + 1) % words;
+      bits = used_[word];
+    }
+    next_ = far_.empty() ? never : far_.top().event.time;
+  }
+
+  bool shuffle_;
+  Random random_;
+  Cycles now_ = 0;
+  Cycles next_ = never;
+  std::uint64_t popped_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::uint32_t free_ = none;
+  std::vector<Node> nodes_;
+  std::array<std::uint32_t, reach> heads_;
+  std::array<std::uint32_t, reach> tails_;
+  std::array<std::uint64_t, reach / 64> used_ = {};
+  std::priority_queue<Far> far_;
+};
+
+}  // namespace sim
+}  // namespace phicoll

@@ -1,0 +1,245 @@
+#include "phicoll/sim/engine/fiber.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "phicoll/errors.hpp"
+
+#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
+#include <boost/context/detail/fcontext.hpp>
+#else
+#include <ucontext.h>
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define PHICOLL_FIBER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PHICOLL_FIBER_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define PHICOLL_FIBER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PHICOLL_FIBER_TSAN 1
+#endif
+#endif
+
+#if defined(PHICOLL_FIBER_ASAN)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(PHICOLL_FIBER_TSAN)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace phicoll {
+
+namespace {
+
+/// Memory for a stack with a page below it that nobody may touch: stacks grow down on every machine we run
+/// on.
+class Stack {
+ public:
+  explicit Stack(std::size_t wanted) {
+    page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    bytes_ = (wanted + page_ - 1) / page_ * page_;
+    memory_ = mmap(nullptr, bytes_ + page_, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (memory_ == MAP_FAILED)
+      throw ResourceError("no memory for a fiber's stack of " + std::to_string(bytes_) + " bytes");
+    if (mprotect(memory_, page_, PROT_NONE) != 0) {
+      munmap(memory_, bytes_ + page_);
+      throw ResourceError("no guard page for a fiber's stack");
+    }
+  }
+  ~Stack() {
+#if defined(PHICOLL_FIBER_ASAN)
+    // The frames that were left on it are poisoned, and the next mapping at this address is not theirs.
+    __asan_unpoison_memory_region(bottom(), bytes_);
+#endif
+    munmap(memory_, bytes_ + page_);
+  }
+  Stack(const Stack&) = delete;
+  Stack& operator=(const Stack&) = delete;
+
+  unsigned char* bottom() const {
+    return static_cast<unsigned char*>(memory_) + page_;
+  }
+  unsigned char* top() const {
+    return bottom() + bytes_;
+  }
+  std::size_t bytes() const {
+    return bytes_;
+  }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t page_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace
+
+struct Fiber::State {
+  State(std::function<void()> function, std::size_t stack_bytes)
+      : body(std::move(function)), stack(stack_bytes) {
+#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
+    inside = boost::context::detail::make_fcontext(stack.top(), stack.bytes(), &entry_boost);
+#else
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = stack.bottom();
+    inside.uc_stack.ss_size = stack.bytes();
+    inside.uc_link = nullptr;
+    // makecontext passes ints only: the pointer goes in two.
+    const auto self = reinterpret_cast<std::uintptr_t>(this);
+    makecontext(&inside, reinterpret_cast<void (*)()>(&entry_ucontext), 2,
+                static_cast<unsigned>(self & 0xffffffffu),
+                static_cast<unsigned>(static_cast<std::uint64_t>(self) >> 32));
+#endif
+#if defined(PHICOLL_FIBER_TSAN)
+    tsan_inside = __tsan_create_fiber(0);
+#endif
+  }
+  ~State() {
+#if defined(PHICOLL_FIBER_TSAN)
+    __tsan_destroy_fiber(tsan_inside);
+#endif
+  }
+
+  /// Onto the fiber's stack; returns when the fiber suspends or ends.
+  void enter() {
+#if defined(PHICOLL_FIBER_ASAN)
+    void* own_fake_stack = nullptr;
+    __sanitizer_start_switch_fiber(&own_fake_stack, stack.bottom(), stack.bytes());
+#endif
+#if defined(PHICOLL_FIBER_TSAN)
+    tsan_outside = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(tsan_inside, 0);
+#endif
+#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
+    inside = boost::context::detail::jump_fcontext(inside, this).fctx;
+#else
+    swapcontext(&outside, &inside);
+#endif
+#if defined(PHICOLL_FIBER_ASAN)
+    __sanitizer_finish_switch_fiber(own_fake_stack, nullptr, nullptr);
+#endif
+  }
+
+  /// Back to the resumer. `last`: never to return, so the sanitizer may drop this stack's fake frames.
+  void leave([[maybe_unused]] bool last) {
+#if defined(PHICOLL_FIBER_ASAN)
+    void* fake_stack = nullptr;
+    __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack, resumer_bottom, resumer_bytes);
+#endif
+#if defined(PHICOLL_FIBER_TSAN)
+    __tsan_switch_to_fiber(tsan_outside, 0);
+#endif
+#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
+    outside = boost::context::detail::jump_fcontext(outside, nullptr).fctx;
+#else
+    swapcontext(&inside, &outside);
+#endif
+#if defined(PHICOLL_FIBER_ASAN)
+    __sanitizer_finish_switch_fiber(fake_stack, &resumer_bottom, &resumer_bytes);
+#endif
+  }
+
+  void run() {
+#if defined(PHICOLL_FIBER_ASAN)
+    __sanitizer_finish_switch_fiber(nullptr, &resumer_bottom, &resumer_bytes);
+#endif
+    try {
+      body();
+    } catch (const FiberCancelled&) {
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    body = nullptr;
+    finished = true;
+    leave(true);
+  }
+
+#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
+  static void entry_boost(boost::context::detail::transfer_t from) {
+    auto* const state = static_cast<State*>(from.data);
+    state->outside = from.fctx;
+    state->run();
+  }
+  boost::context::detail::fcontext_t inside = nullptr;
+  boost::context::detail::fcontext_t outside = nullptr;
+#else
+  static void entry_ucontext(unsigned low, unsigned high) {
+    const std::uint64_t self = static_cast<std::uint64_t>(high) << 32 | low;
+    reinterpret_cast<State*>(static_cast<std::uintptr_t>(self))->run();
+  }
+  ucontext_t inside;
+  ucontext_t outside;
+#endif
+
+  std::function<void()> body;
+  Stack stack;
+  std::exception_ptr thrown;
+  bool started = false;
+  bool running = false;
+  bool finished = false;
+  bool cancelled = false;
+  bool resumer_catches =
+      false;  // the resumer itself is inside a catch block: suspend() must not blame the body
+#if defined(PHICOLL_FIBER_ASAN)
+  const void* resumer_bottom = nullptr;
+  std::size_t resumer_bytes = 0;
+#endif
+#if defined(PHICOLL_FIBER_TSAN)
+  void* tsan_inside = nullptr;
+  void* tsan_outside = nullptr;
+#endif
+};
+
+Fiber::Fiber(std::function<void()> body, std::size_t stack_bytes)
+    : state_(new State(std::move(body), stack_bytes)) {}
+
+Fiber::~Fiber() {
+  if (!state_->started || state_->finished) return;
+  state_->cancelled = true;
+  state_->enter();
+}
+
+void Fiber::resume() {
+  if (state_->finished || state_->running)
+    throw std::logic_error("a fiber that runs or has ended was resumed");
+  state_->started = true;
+  state_->running = true;
+  state_->resumer_catches = std::current_exception() != nullptr;
+  state_->enter();
+  state_->running = false;
+  if (state_->thrown) std::rethrow_exception(std::exchange(state_->thrown, nullptr));
+}
+
+void Fiber::suspend() {
+  if (std::current_exception() != nullptr && !state_->resumer_catches)
+    throw std::logic_error("a fiber suspended inside a catch block");
+  state_->leave(false);
+  if (state_->cancelled) throw FiberCancelled();
+}
+
+bool Fiber::finished() const {
+  return state_->finished;
+}
+
+const char* Fiber::switched_by() {
+#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
+  return "boost";
+#else
+  return "ucontext";
+#endif
+}
+
+}  // namespace phicoll

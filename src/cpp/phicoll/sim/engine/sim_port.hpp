@@ -1,0 +1,167 @@
+#pragma once
+
+// SimPort: one rank's way into a simulated machine, by the same contract as NativePort. Every call is one
+// operation of the rank's context: it takes the simulated time that the machine needs for it, and the rank's
+// fiber stands still meanwhile. Total store order as on the Xeon Phi (ramos-hoefler-2013 section 3.1): stores
+// become visible in program order, later than the rank goes on; loads see the rank's own stores at once. So
+// an acquire and a release cost nothing beyond the load and the store.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "phicoll/arch/line_words.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/data.hpp"
+#include "phicoll/memory/policies.hpp"
+#include "phicoll/memory/software.hpp"
+#include "phicoll/memory/word.hpp"
+#include "phicoll/sim/engine/pointer_exposure.hpp"
+#include "phicoll/sim/engine/simulation.hpp"
+
+namespace phicoll {
+namespace sim {
+
+class SimPort : public PointerExposure<SimPort> {
+ public:
+  SimPort(Simulation& simulation, int rank) : simulation_(&simulation), rank_(rank) {}
+
+  int rank() const { return rank_; }
+
+  template <class T>
+  T load_relaxed(const Word<T>& word) const {
+    return static_cast<T>(simulation_->load(rank_, &word, sizeof(T)));
+  }
+  template <class T>
+  T load_acquire(const Word<T>& word) const {
+    return load_relaxed(word);
+  }
+  template <class T>
+  void store_relaxed(Word<T>& word, T value) const {
+    simulation_->store(rank_, &word, &value, sizeof(T), StorePolicy::plain);
+  }
+  template <class T>
+  void store_release(Word<T>& word, T value) const {
+    store_relaxed(word, value);
+  }
+  template <class T>
+  T exchange(Word<T>& word, T value) const {
+    return update(word, Update::exchange, value);
+  }
+  template <class T>
+  bool compare_exchange(Word<T>& word, T& expected, T desired) const {
+    const T before = update(word, Update::compare_exchange, desired, expected);
+    if (before == expected) return true;
+    expected = before;
+    return false;
+  }
+  template <class T>
+  T fetch_add(Word<T>& word, T value) const {
+    return update(word, Update::add, value);
+  }
+  template <class T>
+  T fetch_or(Word<T>& word, T value) const {
+    return update(word, Update::bit_or, value);
+  }
+
+  template <class T>
+  void signal(Word<T>& word, T value) const {
+    software(Software::send);
+    store_relaxed(word, value);
+  }
+  template <class T>
+  T signal_add(Word<T>& word, T value) const {
+    software(Software::send);
+    return fetch_add(word, value);
+  }
+  template <class T>
+  T signal_or(Word<T>& word, T value) const {
+    software(Software::send);
+    return fetch_or(word, value);
+  }
+  template <class T>
+  void signal(SoleWriterLine<T>& line, T value, StorePolicy policy) const {
+    if (policy == StorePolicy::plain) {
+      signal(line.word, value);
+      return;
+    }
+    software(Software::send);
+    unsigned char image[arch::line_bytes] = {};
+    std::memcpy(image, &value, sizeof value);
+    simulation_->store(rank_, &line, image, sizeof image, policy);
+  }
+  void signal_bytes(ByteLine& line, std::uint8_t value) const {
+    software(Software::send);
+    unsigned char image[arch::line_bytes];
+    std::memset(image, value, sizeof image);
+    simulation_->store(rank_, &line, image, sizeof image, StorePolicy::plain);
+  }
+
+  template <class T>
+  T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
+    return static_cast<T>(simulation_->wait(
+        rank_, Awaited{&word, condition.value, condition.mask, from, sizeof(T), condition.kind, false}));
+  }
+  void wait_line(const ByteLine& line, std::uint64_t mask, std::uint8_t value, int from = any_rank) const {
+    simulation_->wait(rank_, Awaited{&line, value, mask, from, 1, ConditionKind::equal, true});
+  }
+
+  void load_line(const void* line, void* destination) const {
+    simulation_->load_bytes(rank_, line, destination, arch::line_bytes);
+  }
+  void store_line(void* line, const void* source, StorePolicy policy) const {
+    simulation_->store(rank_, line, source, arch::line_bytes, policy);
+  }
+  void copy(void* destination, const void* source, std::size_t bytes) const {
+    simulation_->copy(rank_, destination, source, bytes);
+  }
+  void prefetch(const void* line) const { simulation_->prefetch(rank_, line); }
+  void evict(const void* line) const { simulation_->evict(rank_, line); }
+  void fence() const { simulation_->fence(rank_); }
+  void pause() const { simulation_->pause(rank_); }
+  void software(Software what) const { simulation_->software(rank_, what); }
+
+  Data bind(const void* pointer, std::size_t bytes) const {
+    simulation_->check_bound(rank_, pointer, bytes);
+    return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
+  }
+  Data shared(void* pointer) const { return Data{static_cast<unsigned char*>(pointer)}; }
+  void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
+    simulation_->copy(rank_, to.at, from.at, bytes, stores);
+  }
+  void combine(const Operator& op, Data to, Data left, Data right, std::size_t count) const {
+    simulation_->combine(rank_, op, to.at, left.at, right.at, count);
+  }
+  std::uint64_t read_value(Data from, std::size_t bytes) const {
+    return simulation_->read_value(rank_, from.at, bytes);
+  }
+  void write_value(Data to, std::uint64_t value, std::size_t bytes) const {
+    simulation_->write(rank_, to.at, &value, bytes);
+  }
+
+  /// The machine's cycle counter; the same on every core.
+  std::int64_t ticks() const { return simulation_->ticks(rank_); }
+  void wait_until(std::int64_t ticks) const { simulation_->wait_until(rank_, ticks); }
+  std::int64_t now() const { return simulation_->nanoseconds(rank_); }
+
+ private:
+  template <class T>
+  T update(Word<T>& word, Update how, T value, T expected = T{}) const {
+    return static_cast<T>(simulation_->update(rank_, &word, sizeof(T), how, value, expected));
+  }
+
+  Simulation* simulation_;
+  int rank_;
+};
+
+/// As phicoll/collectives/transport/values.hpp has them for ports on the host's memory.
+inline std::uint64_t read_value(SimPort& port, Data from, std::size_t bytes) {
+  return port.read_value(from, bytes);
+}
+inline void write_value(SimPort& port, Data to, std::uint64_t value, std::size_t bytes) {
+  port.write_value(to, value, bytes);
+}
+
+}  // namespace sim
+}  // namespace phicoll

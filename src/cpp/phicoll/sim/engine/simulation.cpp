@@ -1,0 +1,285 @@
+#include "phicoll/sim/engine/simulation.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "phicoll/arch/arch.hpp"
+#include "phicoll/sim/engine/sim_port.hpp"
+#include "phicoll/support/aligned_vector.hpp"
+
+namespace phicoll {
+namespace sim {
+
+Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t bytes,
+                       const SimOptions& options)
+    : machine_(machine),
+      shape_(shape),
+      options_(options),
+      bytes_(arch::whole_strides(std::max<std::size_t>(bytes, 1))),
+      wheel_(options.shuffle, mix_seed(options.seed, 3)),
+      random_(mix_seed(options.seed, 4)),
+      coherence_(machine.p, wheel_, options.seed, *this, counters_),
+      contexts_(static_cast<std::size_t>(shape.size())),
+      core_ranks_(static_cast<std::size_t>(machine.p.cores)),
+      core_load_(static_cast<std::size_t>(machine.p.cores)),
+      next_interruption_(static_cast<std::size_t>(machine.p.cores)) {
+  const MachineParameters& p = machine_.p;
+  const std::string contexts = "1 to " + std::to_string(machine_.contexts()) + " on " + machine_.name;
+  if (shape.size() < 1 || shape.size() > machine_.contexts())
+    throw ArgumentError("ranks", std::to_string(shape.size()), contexts);
+  std::vector<bool> taken(static_cast<std::size_t>(machine_.contexts()));
+  for (int r = 0; r < shape.size(); ++r) {
+    const int cpu = shape[r].cpu;
+    if (cpu < 0 || cpu >= machine_.contexts())
+      throw ArgumentError("placement", "context " + std::to_string(cpu) + " for rank " + std::to_string(r),
+                          "contexts 0 to " + std::to_string(machine_.contexts() - 1));
+    if (taken[static_cast<std::size_t>(cpu)])
+      throw ArgumentError("placement", "two ranks on context " + std::to_string(cpu), "one rank a context");
+    taken[static_cast<std::size_t>(cpu)] = true;
+    Context& c = contexts_[static_cast<std::size_t>(r)];
+    c.rank = r;
+    c.core = cpu / p.contexts_per_core;
+    c.stores.resize(static_cast<std::size_t>(p.store_buffer));
+    core_ranks_[static_cast<std::size_t>(c.core)].push_back(r);
+  }
+  switch (options.wait.kind) {
+    case WaitPolicy::Kind::spin:
+      pause_ = 0;
+      break;
+    case WaitPolicy::Kind::pause:
+      pause_ = static_cast<Cycles>(p.pause) * options.wait.pauses;
+      break;
+    default:
+      pause_ = p.pause;
+  }
+  counters_.issue_busy.resize(core_ranks_.size());
+  if (options.log) {
+    log_ = std::make_unique<Log>();
+    coherence_.write_log(log_.get());
+  }
+  if (options.check) coherence_.check_always();
+  coherence_.add_lines(bytes_ / arch::line_bytes);
+  if (options.ghost_from < bytes_) {
+    void* const mapping =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED)
+      throw ResourceError("simulation: no address space for " + std::to_string(bytes_) + " bytes");
+    memory_ = static_cast<unsigned char*>(mapping);
+    mapped_ = true;
+  } else {
+    memory_ = static_cast<unsigned char*>(allocate_strided(bytes_));
+    std::memset(memory_, 0, bytes_);
+  }
+}
+
+Simulation::~Simulation() {
+  // Fibers that did not finish are unwound before what they look at goes away.
+  for (Context& c : contexts_) c.fiber.reset();
+  if (mapped_)
+    munmap(memory_, bytes_);
+  else
+    std::free(memory_);
+}
+
+LineId Simulation::line_of(const void* place) const {
+  const auto* const byte = static_cast<const unsigned char*>(place);
+  if (byte < memory_ || byte >= memory_ + bytes_)
+    throw Error("simulation: an address outside the " + std::to_string(bytes_) + " bytes of shared memory");
+  return static_cast<LineId>(static_cast<std::size_t>(byte - memory_) / arch::line_bytes);
+}
+
+unsigned Simulation::offset_of(const void* place) const {
+  return static_cast<unsigned>(static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) %
+                               arch::line_bytes);
+}
+
+std::uint64_t Simulation::image(const void* place, unsigned bytes) const {
+  std::uint64_t value = 0;
+  std::memcpy(&value, place, bytes);  // words are little-endian on every host of the simulator
+  return value;
+}
+
+// --- time and fibers
+// ----------------------------------------------------------------------------------------
+
+void Simulation::run(const std::function<void(SimPort&)>& body) {
+  body_ = body;
+  unfinished_ = shape_.size();
+  vain_pauses_ = vain_sleeps_ = 0;
+  for (Context& c : contexts_) {
+    if (!c.fiber) {
+      // The fiber serves all runs: a stack and a start are dearer than a switch.
+      c.fiber.reset(new Fiber([this, &c] {
+        SimPort port(*this, c.rank);
+        for (;;) {
+          body_(port);
+          --unfinished_;
+          note_change();
+          c.mode = Mode::finished;
+          set_weight(c, 0);
+          c.fiber->suspend();
+        }
+      }));
+    }
+    const Cycles skew =
+        options_.start_skew == 0
+            ? 0
+            : static_cast<Cycles>(random_.below(static_cast<std::uint64_t>(options_.start_skew)));
+    wake_at(c, wheel_.now() + skew);
+  }
+  while (wheel_.next_time() != EventWheel::never) {
+    const Event event = wheel_.pop();
+    if (event.kind == EventKind::resume)
+      resume(context(static_cast<int>(event.subject)));
+    else
+      coherence_.handle(event);
+    run_ready();
+  }
+  // The ranks' last instructions end behind the last event.
+  for (const Context& c : contexts_) wheel_.advance(c.time);
+  counters_.events = wheel_.popped();
+  if (unfinished_ != 0) throw_stuck("wait");
+  if (options_.check) coherence_.check_at_rest();
+}
+
+void Simulation::run_ready() {
+  for (std::size_t i = 0; i < ready_.size(); ++i) resume(context(ready_[i]));
+  ready_.clear();
+}
+
+void Simulation::resume(Context& c) {
+  c.mode = Mode::running;
+  c.needs = Needs::nothing;
+  set_weight(c, full_weight);
+  if (c.time < wheel_.now()) c.time = wheel_.now();
+  c.fiber->resume();
+}
+
+void Simulation::suspend(Context& c, Mode mode, int weight) {
+  c.mode = mode;
+  set_weight(c, weight);
+  c.fiber->suspend();
+}
+
+void Simulation::wake_at(Context& c, Cycles time) {
+  c.mode = Mode::waking;
+  c.time = time;
+  wheel_.push(time, EventKind::resume, static_cast<std::uint32_t>(c.rank));
+}
+
+void Simulation::make_ready(Context& c) {
+  c.mode = Mode::waking;
+  ready_.push_back(c.rank);
+}
+
+/// Brings the clock to the rank's time: whatever happens before comes first.
+void Simulation::sync(Context& c) {
+  const MachineParameters& p = machine_.p;
+  if (c.core == p.os_core && p.os_interval > 0 &&
+      c.time >= next_interruption_[static_cast<std::size_t>(c.core)]) {
+    c.time += p.os_duration;
+    next_interruption_[static_cast<std::size_t>(c.core)] =
+        c.time + p.os_interval / 2 +
+        static_cast<Cycles>(random_.below(static_cast<std::uint64_t>(p.os_interval)));
+  }
+  if (c.time <= wheel_.now()) return;
+  if (c.time < wheel_.next_time() && ready_.size() <= 1) {
+    wheel_.advance(c.time);
+    return;
+  }
+  wake_at(c, c.time);
+  c.fiber->suspend();
+}
+
+/// How long the core's issue port needs for a context's instructions: no context issues more often than every
+/// `issue_interval` cycles, and the contexts that issue take turns.
+Cycles Simulation::issue(const Context& c, int instructions) const {
+  const int load = core_load_[static_cast<std::size_t>(c.core)];
+  const int interval = std::max(machine_.p.issue_interval * full_weight, load);
+  return static_cast<Cycles>(instructions) * interval / full_weight;
+}
+
+void Simulation::spend(Context& c, int instructions, Cycles least) {
+  c.time += std::max(least, issue(c, instructions));
+  counters_.issue_busy[static_cast<std::size_t>(c.core)] += instructions;
+}
+
+/// From look to look of a rank that waits for a line of its cache, as the core's contexts issue now: while it
+/// looks it issues itself.
+Cycles Simulation::look_period(const Context& c) const {
+  const int load = core_load_[static_cast<std::size_t>(c.core)] - c.weight + full_weight;
+  const int interval = std::max(machine_.p.issue_interval * full_weight, load);
+  const Cycles instructions = machine_.p.look_instructions;
+  return std::max<Cycles>(machine_.p.l1_hit, instructions * interval / full_weight) + pause_;
+}
+
+/// The share of the issue port that the context's instructions take. Siblings that look at lines in a loop
+/// look more or less often from now on; when they look next stays.
+void Simulation::set_weight(Context& c, int weight) {
+  if (weight == c.weight) return;
+  core_load_[static_cast<std::size_t>(c.core)] += weight - c.weight;
+  c.weight = weight;
+  for (const int rank : core_ranks_[static_cast<std::size_t>(c.core)]) {
+    Context& other = context(rank);
+    if (other.mode != Mode::parked || &other == &c) continue;
+    const Cycles period = look_period(other);
+    if (period == other.look_period) continue;
+    pass_looks(other);
+    other.look_period = period;
+  }
+}
+
+/// The looks of a parked rank up to now, which saw nothing new.
+void Simulation::pass_looks(Context& c) {
+  if (c.next_look >= wheel_.now()) return;
+  const Cycles turns = (wheel_.now() - c.next_look + c.look_period - 1) / c.look_period;
+  c.next_look += turns * c.look_period;
+  counters_.elided_looks += turns;
+  counters_.issue_busy[static_cast<std::size_t>(c.core)] += turns * machine_.p.look_instructions;
+}
+
+// --- what the protocol tells -------------------------------------------------------------------------------
+
+void Simulation::fulfilled(int rank, LineId line, Request kind, int position, int transfer) {
+  Context& c = context(rank);
+  if (kind == Request::write || kind == Request::write_no_read) {
+    for (std::size_t i = 0; i < c.store_count; ++i)
+      if (store_at(c, i).line == line) {
+        store_at(c, i).asked = false;
+        store_at(c, i).came = true;
+        store_at(c, i).transfer = transfer;
+      }
+    pump_stores(c);
+    if (kind == Request::write_no_read) return;
+  }
+  if (c.mode != Mode::blocked || c.needs != Needs::line || c.line != line) return;
+  if ((kind == Request::write) != (c.kind == Request::write)) return;
+  c.transfer = transfer;
+  c.position = position;
+  make_ready(c);
+}
+
+void Simulation::taken(int core, LineId line) {
+  for (const int rank : core_ranks_[static_cast<std::size_t>(core)]) {
+    Context& c = context(rank);
+    for (std::size_t i = 1; i < c.store_count; ++i)
+      if (store_at(c, i).line == line && store_at(c, i).came) ++counters_.stolen;
+  }
+  wake_parked(core, line);
+}
+
+/// Ranks of the core that look at this line see something new at their next look.
+void Simulation::wake_parked(int core, LineId line) {
+  for (const int rank : core_ranks_[static_cast<std::size_t>(core)]) {
+    Context& c = context(rank);
+    if (c.mode != Mode::parked || c.line != line) continue;
+    pass_looks(c);
+    wake_at(c, c.next_look);
+  }
+}
+
+}  // namespace sim
+}  // namespace phicoll

@@ -1,0 +1,239 @@
+#pragma once
+
+// A simulated machine with ranks on it: one fiber a rank, one clock in cycles, one order of all events. The
+// same machine, ranks and seed give the same result to the last cycle on any host. Nothing here is shared
+// between two simulations, so many can run at the same time in different threads.
+//
+// A rank runs ahead of the clock only as far as nothing else can happen: before every operation it compares
+// its own time with the earliest event, and lets that come first. So every operation sees memory as it is at
+// its time. A rank that waits for a word whose line its core holds is parked until the line is taken away or
+// written on its core: it then goes on at the moment of its next look, so waiting costs the host nothing
+// while nothing changes; the instructions of its looks are charged to the core's issue port all the same.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/data.hpp"
+#include "phicoll/memory/policies.hpp"
+#include "phicoll/memory/shape.hpp"
+#include "phicoll/memory/software.hpp"
+#include "phicoll/sim/engine/awaited.hpp"
+#include "phicoll/sim/engine/coherence.hpp"
+#include "phicoll/sim/engine/counters.hpp"
+#include "phicoll/sim/engine/fiber.hpp"
+#include "phicoll/sim/engine/log.hpp"
+#include "phicoll/sim/machine/machine.hpp"
+
+namespace phicoll {
+namespace sim {
+
+struct SimOptions {
+  std::uint64_t seed = 1;  ///< places lines, skews starts, draws noise
+  WaitPolicy wait;         ///< `adaptive` and `yield` mean pause(1): nothing else runs on a simulated core
+  Cycles start_skew = 0;   ///< each run starts the ranks within this time of each other
+  bool shuffle = false;    ///< the seed also chooses the order of events of one time
+  bool check = false;      ///< every change of a line is checked by the protocol's rules; slow
+  bool elide = true;  ///< false: every look of a waiting rank is simulated, what eliding is compared with
+  bool log = false;   ///< keep a Log
+  /// Memory from this byte on is *ghost*: its lines have states and take time, but its bytes do not move.
+  std::size_t ghost_from = SIZE_MAX;
+};
+
+/// No rank can go on. The text says who waits for what.
+class DeadlockError : public Error {
+ public:
+  using Error::Error;
+};
+
+enum class Update : unsigned char { exchange, compare_exchange, add, bit_or };
+
+class SimPort;
+
+class Simulation final : private CoherenceListener {
+ public:
+  /// `shape`'s places are contexts of the machine (Machine::places). `bytes` of zeroed shared memory, in no
+  /// cache. Throws ArgumentError("ranks"): more ranks than contexts, two ranks on one context, a place that
+  /// the machine has not.
+  Simulation(const Machine& machine, const Shape& shape, std::size_t bytes, const SimOptions& options = {});
+  ~Simulation() override;
+
+  unsigned char* memory() { return memory_; }
+  const Machine& machine() const { return machine_; }
+  const Shape& shape() const { return shape_; }
+  Cycles now() const { return wheel_.now(); }
+
+  /// Every rank calls `body` once, all started at the present time; returns when all have returned and
+  /// nothing is under way. Rethrows what a body throws, DeadlockError if ranks wait for ever. After an error
+  /// the simulation can only be destroyed.
+  void run(const std::function<void(SimPort&)>& body);
+
+  const Counters& counters() const { return counters_; }
+  /// Null unless asked for.
+  Log* log() { return log_.get(); }
+  /// The line of an address in the shared memory. Throws Error outside.
+  LineId line_of(const void* place) const;
+  LineState state(int core, LineId line) const { return coherence_.state(core, line); }
+  int core_of(int rank) const { return contexts_[static_cast<std::size_t>(rank)].core; }
+  int directory_of(LineId line) const { return coherence_.directory_of(line); }
+  /// The line at `place` as if `cores` had just read (shared, exclusive) or written (modified) it, or nobody
+  /// had it (invalid). Between runs only.
+  void place(const void* place, LineState state, const std::vector<int>& cores);
+  /// Marks in the log; no simulated time.
+  void mark(int rank, MarkKind kind, int episode);
+
+  // For SimPort: the operations of a rank, called on its fiber.
+  std::uint64_t load(int rank, const void* word, unsigned bytes);
+  void load_bytes(int rank, const void* from, void* destination, std::size_t bytes);
+  void store(int rank, void* place, const void* value, unsigned bytes, StorePolicy policy);
+  std::uint64_t update(int rank, void* word, unsigned bytes, Update how, std::uint64_t value,
+                       std::uint64_t expected);
+  std::uint64_t wait(int rank, const Awaited& awaited);
+  /// `streaming`: whole lines are stored without reading them.
+  void copy(int rank, void* destination, const void* source, std::size_t bytes,
+            Stores stores = Stores::cached);
+  void combine(int rank, const Operator& op, void* to, const void* left, const void* right,
+               std::size_t count);
+  /// A rank's own data lies in the simulated memory too. Throws Error naming the rank for a range outside.
+  void check_bound(int rank, const void* pointer, std::size_t bytes) const;
+  /// Stores to `bytes` of memory, line by line, as a program does that writes its data.
+  void write(int rank, void* to, const void* from, std::size_t bytes);
+  /// At most 8 bytes, wherever they lie.
+  std::uint64_t read_value(int rank, const void* from, std::size_t bytes);
+  /// What the rank would see there now, its own stores included. No simulated time, no change of any line.
+  void peek(int rank, const void* from, void* into, std::size_t bytes);
+  bool ghost(const void* place) const {
+    return static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) >=
+           options_.ghost_from;
+  }
+  void prefetch(int rank, const void* line);
+  void evict(int rank, const void* line);
+  void fence(int rank);
+  void pause(int rank);
+  void software(int rank, Software what);
+  std::int64_t ticks(int rank) const { return contexts_[static_cast<std::size_t>(rank)].time; }
+  void wait_until(int rank, std::int64_t ticks);
+  std::int64_t nanoseconds(int rank) const;
+
+ private:
+  static constexpr int full_weight = 256;  // of a context that issues all the time
+
+  enum class Mode : unsigned char { running, blocked, parked, waking, finished };
+  enum class Needs : unsigned char { nothing, line, buffer_space, buffer_empty };
+
+  struct Store {
+    LineId line;
+    std::uint8_t offset;
+    std::uint8_t bytes;
+    bool no_read;
+    bool asked;
+    bool came;  // the line was the core's once since it was asked for
+    int operation;
+    int transfer;
+    unsigned char data[64];
+  };
+
+  /// Of the prefetcher.
+  struct Stream {
+    LineId last_miss = UINT32_MAX;
+    LineId end = 0;  // lines below have been prefetched
+    int length = 0;  // misses in a row on neighbouring lines
+  };
+
+  struct Context {
+    int rank = 0;
+    int core = 0;
+    Cycles time = 0;
+    Mode mode = Mode::finished;
+    Needs needs = Needs::nothing;
+    LineId line = 0;  // that it needs, or is parked on
+    Request kind = Request::read;
+    int transfer = -1;  // that served it last
+    int position = 0;   // among those served together
+    Cycles next_look = 0;
+    Cycles look_period = 0;
+    int weight = 0;               // of its instructions on the issue port; 256 for one that runs
+    std::int64_t vain_loads = 0;  // since anything changed
+    std::int64_t changes = 0;
+    Stream streams[2];          // the second is a reduction's right operand's
+    std::vector<Store> stores;  // a ring, in program order from first_store
+    std::size_t first_store = 0;
+    std::size_t store_count = 0;
+    const Awaited* awaited = nullptr;
+    int operation = -1;  // under way, in the log
+    std::unique_ptr<Fiber> fiber;
+  };
+
+  // CoherenceListener
+  void fulfilled(int rank, LineId line, Request kind, int position, int transfer) override;
+  void taken(int core, LineId line) override;
+
+  Context& context(int rank) { return contexts_[static_cast<std::size_t>(rank)]; }
+  void sync(Context& c);
+  void suspend(Context& c, Mode mode, int weight);
+  void resume(Context& c);
+  void wake_at(Context& c, Cycles time);
+  void make_ready(Context& c);
+  void set_weight(Context& c, int weight);
+  Cycles issue(const Context& c, int instructions) const;
+  void spend(Context& c, int instructions, Cycles least);
+  void wake_parked(int core, LineId line);
+
+  void read_part(Context& c, const void* from, void* destination, std::size_t bytes, int stream);
+  void read_line(Context& c, LineId line, int stream);
+  void own_line(Context& c, LineId line);
+  void train_prefetcher(Context& c, LineId line, bool missed, int which);
+  void push_store(Context& c, LineId line, unsigned offset, const void* value, unsigned bytes, bool no_read);
+  void pump_stores(Context& c);
+  void commit(Context& c, const Store& store);
+  void drain(Context& c);
+  enum class Own : unsigned char { none, whole, part };
+  Own own_store(Context& c, LineId line, unsigned offset, unsigned bytes, void* value);
+  Store& store_at(Context& c, std::size_t i) { return c.stores[(c.first_store + i) % c.stores.size()]; }
+  std::uint64_t image(const void* place, unsigned bytes) const;
+  unsigned offset_of(const void* place) const;
+  Cycles look_period(const Context& c) const;
+  void pass_looks(Context& c);
+  void look_again(Context& c, LineId line);
+  void note_change();
+  void count_vain(Context& c);
+  void run_ready();
+  [[noreturn]] void throw_stuck(const char* what) const;
+
+  int begin_operation(Context& c, OperationKind kind, LineId line);
+  void end_operation(Context& c, int cause);
+  void drain_as_fence(Context& c);
+  int cause_of(const void* place, unsigned bytes, std::uint64_t mask) const;
+
+  Machine machine_;
+  Shape shape_;
+  SimOptions options_;
+  unsigned char* memory_ = nullptr;
+  std::size_t bytes_;
+  bool mapped_ = false;  // memory_, which has ghost parts that nobody touches
+  EventWheel wheel_;
+  Counters counters_;
+  std::unique_ptr<Log> log_;
+  Random random_;
+  Coherence coherence_;
+  Cycles pause_;
+  std::vector<Context> contexts_;
+  std::vector<std::vector<int>> core_ranks_;  // the ranks of each core
+  std::vector<int> core_load_;                // sum of their weights
+  std::vector<Cycles> next_interruption_;
+  std::vector<int> ready_;
+  std::function<void(SimPort&)> body_;  // a copy: fibers that are unwound late still have it on their stacks
+  int unfinished_ = 0;
+  std::int64_t vain_pauses_ = 0;  // polite turns since a store became visible or a rank returned
+  std::int64_t vain_sleeps_ = 0;  // and waits for a time
+  std::int64_t changes_ = 0;      // how often that happened
+  Cycles sleeping_until_ = 0;     // a rank waits for a time and goes on then, whatever the others do
+};
+
+}  // namespace sim
+}  // namespace phicoll

@@ -1,0 +1,84 @@
+// What a rank's operations leave in the log, and the report of ranks that wait for ever.
+
+#include "phicoll/sim/engine/simulation.hpp"
+
+#include <string>
+
+#include "phicoll/arch/arch.hpp"
+
+namespace phicoll {
+namespace sim {
+
+const char* to_string(OperationKind kind) {
+  constexpr const char* names[] = {"load", "store", "atomic", "wait", "fence", "copy", "evict", "pause"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+int Simulation::begin_operation(Context& c, OperationKind kind, LineId line) {
+  if (!log_) return -1;
+  c.operation = static_cast<int>(log_->operations.size());
+  c.transfer = -1;
+  log_->operations.push_back(OperationRecord{kind, c.rank, line, c.time, -1, -1, -1, -1, Log::none});
+  return c.operation;
+}
+
+void Simulation::end_operation(Context& c, int cause) {
+  if (!log_) return;
+  OperationRecord& operation = log_->operations[static_cast<std::size_t>(c.operation)];
+  operation.ended = c.time;
+  if (operation.transfer < 0) operation.transfer = c.transfer;
+  operation.cause = cause;
+}
+
+/// The operation that wrote what lies there, of several the one whose write became visible last. `bytes` of
+/// 0: the bytes of the line that `mask` names.
+int Simulation::cause_of(const void* place, unsigned bytes, std::uint64_t mask) const {
+  if (!log_) return Log::none;
+  const LineId line = line_of(place);
+  const unsigned offset = offset_of(place);
+  int last = Log::none;
+  for (unsigned b = 0; b < (bytes == 0 ? arch::line_bytes : bytes); ++b) {
+    if (bytes == 0 && (mask >> b & 1) == 0) continue;
+    const int writer = log_->writer(line, bytes == 0 ? b : offset + b, 1);
+    if (writer < 0) continue;
+    if (last < 0 || log_->operations[static_cast<std::size_t>(writer)].visible >
+                        log_->operations[static_cast<std::size_t>(last)].visible)
+      last = writer;
+  }
+  return last;
+}
+
+void Simulation::mark(int rank, MarkKind kind, int episode) {
+  if (log_) log_->marks.push_back(MarkRecord{kind, rank, episode, ticks(rank)});
+}
+
+void Simulation::throw_stuck(const char* what) const {
+  std::string text;
+  int listed = 0;
+  for (const Context& c : contexts_) {
+    if (c.mode == Mode::finished || listed == 8) continue;
+    ++listed;
+    text += (text.empty() ? "" : "; ") + std::string("rank ") + std::to_string(c.rank) + " (core " +
+            std::to_string(c.core) + ")";
+    if (c.awaited == nullptr) {
+      if (c.mode != Mode::blocked)
+        text += " polls";
+      else if (c.needs == Needs::line)
+        text += " needs line " + std::to_string(c.line);
+      else
+        text += " has stores that wait for line " + std::to_string(c.stores[c.first_store].line);
+      continue;
+    }
+    const Awaited& a = *c.awaited;
+    const auto byte = static_cast<const unsigned char*>(a.place) - memory_;
+    text += " waits for line " + std::to_string(line_of(a.place)) + ", byte " + std::to_string(byte);
+    text += a.text();
+  }
+  if (unfinished_ > listed) text += "; and " + std::to_string(unfinished_ - listed) + " more";
+  throw DeadlockError("simulation: " + std::to_string(unfinished_) + " of " + std::to_string(shape_.size()) +
+                      " ranks " + what + " for ever, at cycle " + std::to_string(wheel_.now()) + " on " +
+                      machine_.name + ": " + text);
+}
+
+}  // namespace sim
+}  // namespace phicoll

@@ -1,0 +1,101 @@
+#pragma once
+
+// The critical path of an episode: which steps, one after the other, kept the last rank from leaving. Found
+// by walking backwards from the last departure: what a rank did last, and if it waited, the write it waited
+// for; before that the writer's store, from its instruction to its visibility; and so on until the last
+// arrival.
+//
+// Where a request queued for a busy line, the path goes on through the request that held the line before it:
+// that is what it waited for. Where it waited for a value, the path never goes back beyond the moment at
+// which the value became visible without passing through its writer.
+//
+// Every cycle between the last arrival and the last departure belongs to exactly one link, and within it to
+// exactly one cause.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phicoll/sim/engine/log.hpp"
+
+namespace phicoll {
+namespace sim {
+
+/// What time goes into.
+enum class Cause : std::uint8_t {
+  instructions,       ///< issue of instructions, hits included
+  look,               ///< the value could be read, or the line was taken away, until the waiter's next look
+  polite,             ///< a pause between two looks that the algorithm itself makes
+  store_buffer,       ///< behind the rank's earlier stores
+  turn,               ///< behind other contexts of the core that asked together
+  held_back,          ///< as many lines under way as the core may ask for
+  request_trip,       ///< from the miss to the directory
+  directory_queue,    ///< the directory served other lines' requests
+  line_busy,          ///< behind other requests of the line
+  directory_service,  ///< look-up, and asking one sharer after another
+  forward_trip,       ///< from the directory to the cache or memory
+  cache_queue,        ///< the cache that was asked was busy
+  snoop,              ///< its answer
+  memory,             ///< channel and access
+  answer_trip,        ///< the data's way to the core
+  go_ahead,           ///< acknowledgement to the directory, and its go-ahead to the core
+  fill,               ///< from the answer to the instruction's end
+  release_trip,       ///< the acknowledgement that frees the line for its next request
+  transfer,           ///< of a machine whose transfers cost what a table says
+  unexplained         ///< nothing in the log tells
+};
+constexpr int causes = 20;
+const char* to_string(Cause cause);
+const char* meaning_of(Cause cause);
+
+/// What a link is.
+enum class LinkKind : std::uint8_t {
+  local,   ///< the rank's own instructions
+  store,   ///< a store, from its instruction until others can read it
+  atomic,  ///< an atomic update, the same
+  hear,    ///< a wait or load: the value's way from its writer to the rank
+  queue    ///< another request holds the line that the next link asks for
+};
+const char* to_string(LinkKind kind);
+
+/// A piece of a link that has one cause.
+struct PathPart {
+  Cause cause;
+  Cycles from, to;
+};
+
+/// One step of the path, in the order of time.
+struct PathLink {
+  LinkKind kind = LinkKind::local;
+  int rank = -1;  ///< who did it; of a queue: who held the line, -1 for a core's prefetcher
+  int core = -1;
+  int operation = -1;  ///< in the log, -1 for none
+  int transfer = -1;   ///< in the log, -1 for none
+  LineId line = 0;     ///< of no meaning for local links
+  int directory = -1;  ///< of that line, -1 for none
+  int ahead = 0;       ///< requests of the line in front of it when it reached the directory
+  Cycles from = 0, to = 0;
+  std::vector<PathPart> parts;  ///< from `from` to `to` without a gap
+};
+
+struct CriticalPath {
+  int episode = 0;
+  Cycles from = 0, to = 0;  ///< last arrival, last departure
+  int last_in = -1;         ///< rank that arrived last
+  int last_out = -1;        ///< rank that left last
+  std::vector<PathLink> links;
+
+  /// Cycles by cause. The time of queue links, whatever the holder did, is `line_busy`.
+  std::array<Cycles, causes> by_cause() const;
+  /// What the holders of queue links did, by cause.
+  std::array<Cycles, causes> in_queues() const;
+  /// How often the path goes from one rank to another, queues apart.
+  int hand_overs() const;
+};
+
+/// `cores` is the core of each rank. Throws ArgumentError("episode") if the log has no such episode.
+CriticalPath critical_path(const Log& log, const std::vector<int>& cores, int episode);
+
+}  // namespace sim
+}  // namespace phicoll

@@ -1,0 +1,250 @@
+#include "phicoll/sim/explaining/explanation.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
+
+namespace phicoll {
+namespace sim {
+
+namespace {
+
+ServiceCount less(const ServiceCount& after, const ServiceCount& before) {
+  return ServiceCount{after.served - before.served, after.busy - before.busy, after.queued - before.queued};
+}
+RingCount less(const RingCount& after, const RingCount& before) {
+  return RingCount{after.messages - before.messages, after.hops - before.hops};
+}
+template <class T>
+std::vector<T> less_each(const std::vector<T>& after, const std::vector<T>& before) {
+  std::vector<T> rest;
+  for (std::size_t i = 0; i < after.size(); ++i)
+    rest.push_back(i >= before.size() ? after[i] : less(after[i], before[i]));
+  return rest;
+}
+
+Counters less(const Counters& after, const Counters& before) {
+  Counters rest;
+  std::int64_t Counters::*const numbers[] = {
+      &Counters::l1_hits,       &Counters::l2_hits,   &Counters::from_caches,  &Counters::from_memory,
+      &Counters::upgrades,      &Counters::evictions, &Counters::write_backs,  &Counters::merged,
+      &Counters::invalidations, &Counters::looks,     &Counters::elided_looks, &Counters::stores,
+      &Counters::atomics,       &Counters::stolen};
+  for (std::int64_t Counters::*const number : numbers) rest.*number = after.*number - before.*number;
+  for (std::size_t i = 0; i < request_kinds; ++i) rest.requests[i] = after.requests[i] - before.requests[i];
+  rest.request_ring = less(after.request_ring, before.request_ring);
+  rest.data_ring = less(after.data_ring, before.data_ring);
+  rest.acknowledge_ring = less(after.acknowledge_ring, before.acknowledge_ring);
+  rest.directories = less_each(after.directories, before.directories);
+  rest.caches = less_each(after.caches, before.caches);
+  rest.channels = less_each(after.channels, before.channels);
+  for (std::size_t i = 0; i < after.issue_busy.size(); ++i)
+    rest.issue_busy.push_back(after.issue_busy[i] -
+                              (i < before.issue_busy.size() ? before.issue_busy[i] : 0));
+  return rest;
+}
+
+CentreReport servers(const std::string& name, const std::vector<ServiceCount>& counts, double elapsed) {
+  CentreReport report;
+  report.name = name;
+  report.servers = static_cast<int>(counts.size());
+  Cycles queued = 0;
+  std::int64_t served = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const double utilisation = static_cast<double>(counts[i].busy) / elapsed;
+    report.mean += utilisation / static_cast<double>(counts.size());
+    if (report.which < 0 || utilisation > report.busiest) {
+      report.busiest = utilisation;
+      report.which = static_cast<int>(i);
+    }
+    queued += counts[i].queued;
+    served += counts[i].served;
+  }
+  if (served > 0) report.queued = static_cast<double>(queued) / static_cast<double>(served);
+  return report;
+}
+
+std::vector<CentreReport> centres_of(const Counters& counted, const MachineParameters& p, double elapsed,
+                                     const std::vector<int>& cores) {
+  std::vector<CentreReport> centres;
+  if (p.protocol == Protocol::directory) {
+    centres.push_back(servers("directories", counted.directories, elapsed));
+    centres.push_back(servers("caches, answering", counted.caches, elapsed));
+    centres.push_back(servers("memory channels", counted.channels, elapsed));
+  }
+  // Only cores that ranks are on.
+  const std::set<int> used(cores.begin(), cores.end());
+  CentreReport issue;
+  issue.name = "issue ports";
+  issue.servers = static_cast<int>(used.size());
+  for (const int core : used) {
+    const double utilisation =
+        static_cast<double>(counted.issue_busy[static_cast<std::size_t>(core)]) / elapsed;
+    issue.mean += utilisation / static_cast<double>(used.size());
+    if (issue.which < 0 || utilisation > issue.busiest) {
+      issue.busiest = utilisation;
+      issue.which = core;
+    }
+  }
+  centres.push_back(issue);
+  // A message takes a segment for a cycle; a ring has two directions. The mean alone is known.
+  if (p.protocol == Protocol::directory) {
+    const auto ring = [&](const char* name, const RingCount& count) {
+      CentreReport report;
+      report.name = name;
+      report.servers = 2 * p.ring_stops;
+      report.mean = static_cast<double>(count.hops) / (2.0 * p.ring_stops * elapsed);
+      centres.push_back(report);
+    };
+    ring("segments, request ring", counted.request_ring);
+    ring("segments, data ring", counted.data_ring);
+    ring("segments, acknowledgement ring", counted.acknowledge_ring);
+  }
+  return centres;
+}
+
+int median_episode(const std::vector<Cycles>& times) {
+  std::vector<Cycles> sorted = times;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return static_cast<int>(std::find(times.begin(), times.end(), *middle) - times.begin());
+}
+
+}  // namespace
+
+Explanation explain_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
+                            const ExplainOptions& options) {
+  ExplainOptions barrier = options;
+  barrier.work = measure::Work();
+  return explain_collective(machine, spec, shape, barrier);
+}
+
+Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
+                               const ExplainOptions& options) {
+  const measure::Work& work = options.work;
+  if (options.episodes < 1) throw ArgumentError("episodes", std::to_string(options.episodes), "1 or more");
+  if (options.episode < -1 || options.episode >= options.episodes)
+    throw ArgumentError("episode", std::to_string(options.episode),
+                        "0 to " + std::to_string(options.episodes - 1) +
+                            ", the episodes that are simulated, or -1 for the one of median time");
+  Explanation found;
+  found.machine = machine;
+  found.spec = spec;
+  const AlgorithmSpec effective =
+      work.moves_data() ? effective_collective(spec, shape, work.facts()) : effective_barrier(spec, shape);
+  found.effective = effective.text();
+  found.shared_bytes = work.moves_data() ? family(work.operation).footprint(effective, shape)
+                                         : barrier_footprint(effective, shape);
+  found.shape = shape;
+  found.options = options;
+  for (int r = 0; r < shape.size(); ++r) found.cores.push_back(shape[r].cpu / machine.p.contexts_per_core);
+
+  BarrierOptions settings;
+  settings.episodes = options.episodes;
+  settings.warm_up = options.warm_up;
+  settings.window = options.window;
+  settings.simulation.seed = round_seed(options.seed, 0);  // as the first round of a run has it
+  settings.simulation.wait = options.wait;
+  settings.simulation.start_skew = options.start_skew;
+  settings.simulation.log = true;
+  if (work.moves_data()) {
+    CollectiveRun run =
+        simulate_collective(machine, work.operation, spec, shape, static_cast<std::size_t>(work.bytes),
+                            collective_options(work, settings));
+    found.run = std::move(static_cast<BarrierRun&>(run));
+  } else {
+    found.run = simulate_barrier(machine, spec, shape, settings);
+  }
+  found.times = found.run.times(options.window);
+  if (options.episode < 0) found.options.episode = median_episode(found.times);
+  const int episode = found.options.episode;
+
+  const Log& log = *found.run.log;
+  found.path = critical_path(log, found.cores, episode);
+  found.end = found.path.to;
+  found.begin = found.end - found.times[static_cast<std::size_t>(episode)];
+
+  // The episode's transactions and lines.
+  std::map<std::pair<Request, Source>, TransactionReport> kinds;
+  std::map<LineId, LineReport> lines;
+  std::map<LineId, std::pair<std::set<int>, std::set<int>>> ranks;
+  for (const TransferRecord& x : log.transfers) {
+    if (x.issued < found.begin || x.issued >= found.end) continue;
+    TransactionReport& kind = kinds[{x.kind, x.source}];
+    kind.kind = x.kind;
+    kind.source = x.source;
+    ++kind.count;
+    kind.time += x.filled - x.issued;
+    kind.queued += x.begun - x.arrived;
+    kind.invalidated += x.invalidated;
+    LineReport& line = lines[x.line];
+    line.directory = x.directory;
+    ++line.requests;
+    line.from_caches += x.source == Source::cache;
+    line.from_memory += x.source == Source::memory;
+    line.invalidated += x.invalidated;
+    line.waited += x.begun - x.taken_up;
+    line.time += x.filled - x.issued;
+  }
+  for (const OperationRecord& x : log.operations) {
+    const auto at = lines.find(x.line);
+    if (at == lines.end()) continue;
+    LineReport& line = at->second;
+    const bool writes = x.kind == OperationKind::store || x.kind == OperationKind::atomic;
+    const bool reads = x.kind == OperationKind::load || x.kind == OperationKind::wait;
+    // A store of the episode before may have become visible in this one, a wait may have ended in it.
+    const bool before = reads ? x.ended <= found.begin : std::max(x.begun, x.visible) < found.begin;
+    if (before || x.begun >= found.end) continue;
+    if (writes) {
+      ranks[x.line].first.insert(x.rank);
+      if (line.writer < 0) line.writer = x.rank;
+      line.atomic = line.atomic || x.kind == OperationKind::atomic;
+    } else if (reads) {
+      ranks[x.line].second.insert(x.rank);
+      if (line.reader < 0) line.reader = x.rank;
+    }
+  }
+  for (const auto& kind : kinds) found.transactions.push_back(kind.second);
+  for (auto& at : lines) {
+    at.second.line = at.first;
+    at.second.byte = std::size_t{at.first} * 64;
+    at.second.writers = static_cast<int>(ranks[at.first].first.size());
+    at.second.readers = static_cast<int>(ranks[at.first].second.size());
+    found.lines.push_back(at.second);
+  }
+  std::stable_sort(found.lines.begin(), found.lines.end(), [](const LineReport& a, const LineReport& b) {
+    return std::make_tuple(-a.waited, -a.time) < std::make_tuple(-b.waited, -b.time);
+  });
+
+  // All reported episodes.
+  found.counted = less(found.run.counters, found.run.counted_before);
+  const double elapsed =
+      static_cast<double>(std::max<Cycles>(found.run.counted_to - found.run.counted_from, 1));
+  found.centres = centres_of(found.counted, machine.p, elapsed, found.cores);
+  if (machine.p.protocol == Protocol::directory) {
+    for (std::size_t d = 0; d < found.counted.directories.size(); ++d) {
+      const ServiceCount& count = found.counted.directories[d];
+      DirectoryReport report;
+      report.directory = static_cast<int>(d);
+      report.served = count.served;
+      report.utilisation = static_cast<double>(count.busy) / elapsed;
+      if (count.served > 0)
+        report.queued = static_cast<double>(count.queued) / static_cast<double>(count.served);
+      for (const LineReport& line : found.lines) report.lines += line.directory == report.directory;
+      found.directories.push_back(report);
+    }
+    std::stable_sort(
+        found.directories.begin(), found.directories.end(),
+        [](const DirectoryReport& a, const DirectoryReport& b) { return a.utilisation > b.utilisation; });
+  }
+  return found;
+}
+
+}  // namespace sim
+}  // namespace phicoll

@@ -1,0 +1,113 @@
+#pragma once
+
+// Why a collective takes the time it takes on a simulated machine: what was asked of the protocol, which
+// lines, directories and other servers were busy, and the critical path of one episode.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/measure/work.hpp"
+#include "phicoll/memory/shape.hpp"
+#include "phicoll/sim/explaining/critical_path.hpp"
+#include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/sim/running/sim_barrier.hpp"
+
+namespace phicoll {
+namespace sim {
+
+struct ExplainOptions {
+  std::string placement = "balanced";  ///< that the shape came from; for the reader
+  std::uint64_t seed = 1;
+  int episodes = 20;  ///< simulated, after `warm_up` others
+  int warm_up = 2;
+  int episode = -1;     ///< the one whose path is wanted, from 0; -1 for the one of median time
+  bool window = false;  ///< each episode from rest, its ranks entering within `start_skew`
+  Cycles start_skew = 0;
+  WaitPolicy wait;
+  /// What is called; a loop's episodes then hold the writing of fresh data too.
+  measure::Work work;
+};
+
+/// The episode's transactions of one kind, and where their lines came from.
+struct TransactionReport {
+  Request kind;
+  Source source;
+  std::int64_t count = 0;
+  Cycles time = 0;    ///< from the miss until the context could go on, in sum
+  Cycles queued = 0;  ///< of that: for the directory and for the line
+  std::int64_t invalidated = 0;
+};
+
+/// A line of the algorithm's memory, or behind it of the ranks' buffers, in the episode.
+struct LineReport {
+  LineId line = 0;
+  std::size_t byte = 0;  ///< of that memory
+  int directory = 0;
+  std::int64_t requests = 0;
+  std::int64_t from_caches = 0;
+  std::int64_t from_memory = 0;
+  std::int64_t invalidated = 0;
+  Cycles waited = 0;             ///< requests waited for the line to be free, in sum
+  Cycles time = 0;               ///< its requests took, in sum
+  int writers = 0;               ///< ranks that wrote it
+  int readers = 0;               ///< ranks that looked at it
+  int writer = -1, reader = -1;  ///< one of each
+  bool atomic = false;           ///< written by atomic updates
+};
+
+struct DirectoryReport {
+  int directory = 0;
+  std::int64_t served = 0;  ///< in all reported episodes, as below
+  double utilisation = 0;
+  double queued = 0;       ///< cycles a request waited for the directory, in the mean
+  std::int64_t lines = 0;  ///< lines it keeps that were asked for in the episode
+};
+
+/// Servers of one kind, over all reported episodes.
+struct CentreReport {
+  std::string name;
+  int servers = 0;
+  double mean = 0;     ///< utilisation: share of the time that a server is busy
+  double busiest = 0;  ///< of the busiest
+  int which = -1;      ///< its number
+  double queued = 0;   ///< cycles a request waited, in the mean
+};
+
+struct Explanation {
+  Machine machine;
+  AlgorithmSpec spec;            ///< as asked
+  std::string effective;         ///< in effect
+  std::size_t shared_bytes = 0;  ///< of the algorithm's memory; buffers lie behind it
+  Shape shape;
+  ExplainOptions options;  ///< `episode` is the one that was taken
+  std::vector<int> cores;  ///< of each rank
+  BarrierRun run;
+  std::vector<Cycles> times;  ///< of the episodes
+  Cycles begin = 0, end = 0;  ///< of the episode, from where its time is counted
+  CriticalPath path;
+  std::vector<TransactionReport> transactions;
+  std::vector<LineReport> lines;             ///< those that waited most first
+  std::vector<DirectoryReport> directories;  ///< the busiest first
+  std::vector<CentreReport> centres;
+  Counters counted;  ///< over the reported episodes
+};
+
+/// Simulates and explains. Throws what simulate_barrier throws, ArgumentError("episode").
+Explanation explain_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
+                            const ExplainOptions& options);
+
+/// The same for what `options.work` says: a barrier or an operation that moves data. Throws as
+/// simulate_collective.
+Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
+                               const ExplainOptions& options);
+
+/// For a terminal: counters, servers, lines, directories, and the path with `most_links` of its links.
+std::string explanation_text(const Explanation& found, int most_links = 60);
+/// One JSON object with the same and all links.
+std::string explanation_json(const Explanation& found);
+
+}  // namespace sim
+}  // namespace phicoll

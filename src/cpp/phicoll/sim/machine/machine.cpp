@@ -1,0 +1,78 @@
+#include "phicoll/sim/machine/machine.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/os/text_file.hpp"
+#include "phicoll/sim/machine/machine_changes.hpp"
+#include "phicoll/sim/machine/machine_file.hpp"
+#include "phicoll/sim/machine/shipped_machine_files.hpp"
+#include "phicoll/support/nearest.hpp"
+
+namespace phicoll {
+namespace sim {
+
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::string text;
+  errno = 0;
+  if (!os::read_text(path, &text) || errno == EISDIR)  // a folder can be opened, but not read
+    throw ArgumentError("machine", "'" + path + "' (" + std::strerror(errno != 0 ? errno : EIO) + ")",
+                        "a machine file that can be read, or a shipped machine's name");
+  return text;
+}
+
+Machine load_shipped(const std::string& name) {
+  std::vector<std::string> names;
+  for (int i = 0; i < shipped_machine_file_count; ++i) {
+    const ShippedMachineFile& file = shipped_machine_files[i];
+    if (name == file.name) return parse_machine_file(file.text, name + ".json");
+    names.emplace_back(file.name);
+  }
+  throw ArgumentError("machine", "'" + name + "'",
+                      "a machine file (a path with a slash or .json), or " + nearest_or_all(name, names));
+}
+
+}  // namespace
+
+const Evidence* Machine::evidence_of(const std::string& parameter) const {
+  for (const Evidence& one : evidence)
+    if (one.parameter == parameter) return &one;
+  return nullptr;
+}
+
+std::vector<Place> Machine::places() const {
+  const int cores_per_package = p.cores / p.packages;
+  std::vector<Place> contexts_of_all;
+  for (int core = 0; core < p.cores; ++core)
+    for (int context = 0; context < p.contexts_per_core; ++context) {
+      Place place;
+      place.cpu = core * p.contexts_per_core + context;
+      place.core = core;
+      place.package = core / cores_per_package;
+      place.l3 = place.package;
+      place.numa = place.package;
+      contexts_of_all.push_back(place);
+    }
+  return contexts_of_all;
+}
+
+Machine load_machine(const std::string& text) {
+  const MachineText parts = split_machine_text(text);
+  Machine machine =
+      parts.is_path ? parse_machine_file(read_file(parts.base), parts.base) : load_shipped(parts.base);
+  change_machine(&machine, parts.changes);
+  return machine;
+}
+
+std::vector<Machine> shipped_machines() {
+  std::vector<Machine> machines;
+  for (int i = 0; i < shipped_machine_file_count; ++i)
+    machines.push_back(load_shipped(shipped_machine_files[i].name));
+  return machines;
+}
+
+}  // namespace sim
+}  // namespace phicoll

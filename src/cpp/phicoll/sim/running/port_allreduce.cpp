@@ -1,0 +1,16 @@
+#include "phicoll/collectives/allreduce/registry.hpp"
+#include "phicoll/sim/running/port_collectives.hpp"
+
+namespace phicoll {
+namespace sim {
+
+template <class Port>
+PortCollective<Port> make_port_allreduce(const AlgorithmSpec& spec, const Setup& setup) {
+  return make_data<Port>(AllreduceList{}, spec, setup);
+}
+
+template PortCollective<SimPort> make_port_allreduce(const AlgorithmSpec&, const Setup&);
+template PortCollective<CountPort> make_port_allreduce(const AlgorithmSpec&, const Setup&);
+
+}  // namespace sim
+}  // namespace phicoll

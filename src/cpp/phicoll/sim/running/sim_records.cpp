@@ -1,0 +1,239 @@
+#include "phicoll/sim/running/sim_records.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/measure/point.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/support/statistics.hpp"
+
+namespace phicoll {
+namespace sim {
+
+namespace {
+
+// `auto` as it is for the shape; its choice is stored as any other barrier would be that is named so.
+AlgorithmSpec resolve(const AlgorithmSpec& spec, const Shape& shape) {
+  if (spec.name != "auto") return spec;
+  AlgorithmSpec chosen = simulated_choice(automatic_barrier(shape));
+  chosen.wait_as(spec);
+  return chosen;
+}
+
+double largest_share(const std::vector<ServiceCount>& centres, Cycles elapsed) {
+  Cycles busy = 0;
+  for (const ServiceCount& centre : centres) busy = std::max(busy, centre.busy);
+  return elapsed > 0 ? static_cast<double>(busy) / static_cast<double>(elapsed) : 0;
+}
+
+std::string counters_json(const Counters& counters, Cycles elapsed) {
+  const auto requests = [&](Request kind) { return counters.requests[static_cast<std::size_t>(kind)]; };
+  const Cycles issue = counters.issue_busy.empty()
+                           ? 0
+                           : *std::max_element(counters.issue_busy.begin(), counters.issue_busy.end());
+  return JsonObject()
+      .add("cycles", static_cast<std::int64_t>(elapsed))
+      .add("events", counters.events)
+      .raw("requests", JsonObject()
+                           .add("read", requests(Request::read))
+                           .add("prefetch", requests(Request::prefetch))
+                           .add("write", requests(Request::write))
+                           .add("write_no_read", requests(Request::write_no_read))
+                           .add("evict", requests(Request::evict))
+                           .text())
+      .add("l1_hits", counters.l1_hits)
+      .add("l2_hits", counters.l2_hits)
+      .add("from_caches", counters.from_caches)
+      .add("from_memory", counters.from_memory)
+      .add("upgrades", counters.upgrades)
+      .add("invalidations", counters.invalidations)
+      .add("evictions", counters.evictions)
+      .add("write_backs", counters.write_backs)
+      .add("merged", counters.merged)
+      .add("stolen", counters.stolen)
+      .add("stores", counters.stores)
+      .add("atomics", counters.atomics)
+      .add("looks", counters.looks)
+      .add("elided_looks", counters.elided_looks)
+      .raw("busiest",
+           JsonObject()
+               .add("directory", largest_share(counters.directories, elapsed), 4)
+               .add("cache", largest_share(counters.caches, elapsed), 4)
+               .add("channel", largest_share(counters.channels, elapsed), 4)
+               .add("issue_port",
+                    elapsed > 0 ? static_cast<double>(issue) / static_cast<double>(elapsed) : 0.0, 4)
+               .text())
+      .text();
+}
+
+std::string round_line(const SimulatedSettings& settings, const SimulatedPoint& point, int round,
+                       const std::string& run) {
+  JsonObject fields;
+  fields.add("launch", 0)
+      .add("round", round)
+      .add("mode", "simulated")
+      .add("ranks", point.ranks)
+      .add("point", point.number)
+      .add("seed", round_seed(settings.seed, round))
+      .null("label");
+  return measure::record_line("round", run, fields);
+}
+
+std::string sample_line(const SimulatedSettings& settings, const SimulatedPoint& point,
+                        const SimulatedStep& step, const BarrierRun& ran, const std::vector<Cycles>& times,
+                        const std::string& run) {
+  std::vector<double> cycles(times.begin(), times.end());
+  std::vector<double> ns;
+  std::vector<std::string> whole;
+  for (const Cycles time : times) {
+    ns.push_back(settings.machine.ns(static_cast<double>(time)));
+    whole.push_back(std::to_string(time));
+  }
+  const double value = step.definition == "window" ? midmean(cycles)
+                                                   : std::accumulate(cycles.begin(), cycles.end(), 0.0) /
+                                                         static_cast<double>(cycles.size());
+  const Cycles elapsed = *std::max_element(ran.exit.begin(), ran.exit.end());
+  JsonObject fields;
+  fields.add("point", point.number)
+      .add("launch", 0)
+      .add("round", step.round)
+      .add("order", 0)
+      .add("definition", step.definition)
+      .add("calls", settings.episodes)
+      .add("capped", false)
+      .add("delay_ns", 0)
+      .add("imbalance_ns", 0)
+      .add("value_ns", settings.machine.ns(value), 2)
+      .add("value_cycles", value, 3)
+      .raw("ns", json_numbers(ns, 1))
+      .raw("cycles", json_list(whole))
+      .raw("counters", counters_json(ran.counters, elapsed));
+  return measure::record_line("sample", run, fields);
+}
+
+std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& point, const Shape& shape,
+                       const AlgorithmSpec& resolved, const PointRecords& found, const std::string& run) {
+  const measure::Work& work = point.work;
+  const AlgorithmSpec effective = work.moves_data() ? family(work.operation).effective(resolved, shape)
+                                                    : effective_barrier(resolved, shape);
+  const AlgorithmInfo* info = nullptr;
+  for (const AlgorithmInfo& one : family(work.operation).algorithms())
+    if (one.name == point.spec.name) info = &one;
+  std::string chosen = "null";
+  if (point.spec.name == "auto") {
+    const AlgorithmChoice choice = automatic_choice(shape, work.facts());
+    chosen = JsonObject().add("spec", effective.text()).add("why", choice.why).text();
+  }
+  std::vector<int> contexts;
+  for (const Place& place : shape.places()) contexts.push_back(place.cpu);
+  JsonObject fields;
+  fields.add("point", point.number)
+      .add("operation", to_string(work.operation))
+      .add("algorithm", point.spec.name)
+      .add("spec", point.spec.text())
+      .raw("parameters", measure::values_json(point.spec.values))
+      .raw("effective", measure::values_json(effective.values))
+      .add("origin", to_string(info->origin))
+      .add("source", info->source)
+      .add("wait", effective.has_wait ? to_string(effective.wait) : settings.wait)
+      .add("store", measure::parameter_value(effective.values, "store", "plain"))
+      .add("mode", "simulated")
+      .add("machine", settings.machine.name)
+      .add("machine_digest", settings.machine.digest)
+      .add("clock_mhz", settings.machine.p.clock_mhz)
+      .add("seed", settings.seed)
+      .add("ranks", point.ranks)
+      .raw("cpus", json_integers(contexts))
+      .add("placement", settings.placement)
+      .add("start", settings.start)
+      .raw("observed_cpus", json_integers(contexts))
+      .add("oversubscribed", false)
+      .add("size_bytes", work.bytes)
+      .raw("chosen", chosen);
+  if (work.moves_data()) {
+    fields.add("buffers", work.buffers());
+    if (work.reduces()) fields.add("type", to_string(work.type)).add("op", to_string(work.op));
+    fields.add("moved_bytes", measure::moved_bytes(work, point.ranks)).add("timing_only", found.timing_only);
+    if (found.timing_only) fields.add("twin_bytes", found.twin_bytes);
+  }
+  fields.add("verified", found.verified);
+  JsonObject verification;
+  verification.add("episodes", work.moves_data() ? found.compared : found.samples * settings.episodes);
+  if (found.error.empty())
+    verification.null("error");
+  else
+    verification.add("error", found.error);
+  return measure::record_line("point", run, fields.raw("verification", verification.text()));
+}
+
+}  // namespace
+
+AlgorithmSpec simulated_choice(const AlgorithmChoice& choice) {
+  std::string text = choice.given;  // a row of a tuning table may say how it is stored
+  if (text.empty()) {
+    text = choice.spec.name;
+    for (const auto& value : choice.spec.values)
+      if (value.first != "store") text += ":" + value.first + "=" + value.second;
+  }
+  bool left_out = false;
+  return parse_simulated_barriers(text, &left_out).front();
+}
+
+PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPoint& point,
+                            const std::string& run, const std::atomic<bool>* stop,
+                            const Simulator& simulate) {
+  const Shape shape = place_on_machine(settings.machine, point.ranks, settings.placement, settings.tuning);
+  const measure::Work& work = point.work;
+  const AlgorithmSpec resolved =
+      work.moves_data() ? effective_collective(point.spec, shape, work.facts()) : resolve(point.spec, shape);
+  BarrierOptions options;
+  options.episodes = settings.episodes;
+  options.warm_up = settings.warm_up;
+  options.evicted = settings.start == "evicted";
+  options.simulation.wait = parse_wait_policy(settings.wait);
+  options.simulation.start_skew =
+      static_cast<Cycles>(std::llround(settings.skew_ns * settings.machine.p.clock_mhz / 1000));
+  PointRecords found;
+  int round = -1;
+  for (const SimulatedStep& step : point.steps) {
+    if (stop != nullptr && stop->load(std::memory_order_relaxed)) break;
+    options.window = step.definition == "window";
+    options.simulation.seed = round_seed(settings.seed, step.round);
+    try {
+      const auto note = [&](const BarrierRun& ran, const std::vector<Cycles>& times) {
+        if (step.round != round) found.lines.push_back(round_line(settings, point, step.round, run));
+        round = step.round;
+        found.lines.push_back(sample_line(settings, point, step, ran, times, run));
+      };
+      if (work.moves_data()) {
+        const CollectiveRun ran =
+            simulate_collective(settings.machine, work.operation, resolved, shape,
+                                static_cast<std::size_t>(work.bytes), collective_options(work, options));
+        found.timing_only = ran.timing_only;
+        found.twin_bytes = ran.twin_bytes;
+        found.compared += ran.verified;
+        note(ran, ran.times(options.window));
+      } else {
+        const BarrierRun ran = simulate(settings.machine, resolved, shape, options);
+        note(ran, ran.times(options.window));
+      }
+      ++found.samples;
+    } catch (const ArgumentError&) {
+      throw;
+    } catch (const Error& error) {
+      found.verified = false;
+      found.error = error.what();
+      break;
+    }
+  }
+  if (found.samples > 0 || !found.verified)
+    found.lines.insert(found.lines.begin(), point_line(settings, point, shape, resolved, found, run));
+  return found;
+}
+
+}  // namespace sim
+}  // namespace phicoll

@@ -1,0 +1,42 @@
+#pragma once
+
+// A point of a simulated run as records: what docs/records.md says of mode `simulated`.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_sweep.hpp"
+
+namespace phicoll {
+namespace sim {
+
+struct PointRecords {
+  std::vector<std::string> lines;  ///< `point`, then `round` and `sample`s of each round
+  std::int64_t samples = 0;
+  bool verified = true;
+  bool timing_only = false;  ///< buffers were ghost; a twin of `twin_bytes` was compared instead
+  std::size_t twin_bytes = 0;
+  std::int64_t compared = 0;  ///< calls whose data were compared
+  std::string error;  ///< of the first round that failed: a deadlock, or a barrier that let a rank out early
+};
+
+/// What simulates a step of a barrier: simulate_barrier, unless a test puts another in its place.
+using Simulator =
+    std::function<BarrierRun(const Machine&, const AlgorithmSpec&, const Shape&, const BarrierOptions&)>;
+
+/// The barrier that `auto` chose, stored as any other would be that is named so in a simulation.
+AlgorithmSpec simulated_choice(const AlgorithmChoice& choice);
+
+/// Simulates the steps of a point. The same settings give the same lines on any host. A failure ends the
+/// point and is part of its record; bad input is thrown. `stop`, if given, ends the point after the step in
+/// hand when it turns true; without any step there are no lines.
+PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPoint& point,
+                            const std::string& run, const std::atomic<bool>* stop = nullptr,
+                            const Simulator& simulate = simulate_barrier);
+
+}  // namespace sim
+}  // namespace phicoll

@@ -1,0 +1,380 @@
+#include "phicoll/sim/running/sim_sweep.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/options.hpp"
+#include "phicoll/group/tuning.hpp"
+#include "phicoll/measure/point.hpp"
+#include "phicoll/measure/settings.hpp"
+#include "phicoll/measure/subjects.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/sim/machine/machine_parameters.hpp"
+#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/support/nearest.hpp"
+#include "phicoll/support/random.hpp"
+#include "phicoll/support/split.hpp"
+
+namespace phicoll {
+namespace sim {
+
+namespace {
+
+// The barrier with the store that a simulated machine gives it, where the text did not say.
+AlgorithmSpec with_simulated_store(const AlgorithmSpec& spec) {
+  std::string text = spec.name;
+  for (const auto& value : spec.values)
+    if (value.first != "store") text += ":" + value.first + "=" + value.second;
+  if (spec.has_wait) text += ":wait=" + to_string(spec.wait);
+  return simulated_barrier(text);
+}
+
+std::string costs_json(const LineCosts& costs) {
+  JsonObject object;
+  for (const LineCostField& field : line_cost_fields) object.add(field.name, costs.*field.value);
+  return object.text();
+}
+
+LineCosts parse_costs(const JsonValue& value) {
+  LineCosts costs;
+  for (const LineCostField& field : line_cost_fields)
+    costs.*field.value = static_cast<std::int64_t>(value[field.name].number);
+  return costs;
+}
+
+std::string machine_json(const Machine& machine) {
+  JsonObject parameters;
+  for (const auto& value : machine_values(machine.p)) {
+    if (find_machine_parameter(value.first)->is_number())
+      parameters.raw(value.first, value.second);
+    else
+      parameters.add(value.first, value.second);
+  }
+  return JsonObject()
+      .add("name", machine.name)
+      .add("digest", machine.digest)
+      .add("clock_mhz", machine.p.clock_mhz)
+      .raw("parameters", parameters.text())
+      .raw("costs", costs_json(machine.costs))
+      .text();
+}
+
+Machine parse_machine(const JsonValue& value) {
+  Machine machine;
+  machine.name = value["name"].string;
+  for (const auto& member : value["parameters"].object) {
+    const JsonValue& v = member.second;
+    if (!set_machine_value(&machine.p, member.first, v.type == JsonValue::Type::string ? v.string : v.text()))
+      throw Error("simulation: a task with the parameter " + member.first + " = " + v.text() +
+                  ", which this version of phicoll does not know");
+  }
+  machine.digest = machine_digest(machine.p);
+  if (machine.digest != value["digest"].string)
+    throw Error("simulation: a task for machine " + machine.name + " of digest " + value["digest"].string +
+                ", which this version of phicoll reads as " + machine.digest);
+  machine.costs = parse_costs(value["costs"]);
+  return machine;
+}
+
+}  // namespace
+
+std::string SimulatedSettings::json() const {
+  std::vector<std::string> texts;
+  for (const AlgorithmSpec& algorithm : algorithms) texts.push_back(algorithm.text());
+  JsonObject object;
+  object.add("machine", machine.name)
+      .add("machine_digest", machine.digest)
+      .add("launches", 1)
+      .add("rounds", rounds)
+      .add("calls", episodes)
+      .add("window_calls", episodes)
+      .add("warm_up", warm_up)
+      .raw("definitions", json_strings(definitions))
+      .add("skew_ns", skew_ns)
+      .add("delay_ns", 0)
+      .add("imbalance_ns", 0)
+      .add("start", start)
+      .null("budget_s")
+      .null("target_width")
+      .add("placement", placement)
+      .add("oversubscribe", false)
+      .add("wait", wait)
+      .raw("algorithms", json_strings(texts))
+      .raw("ranks", json_integers(ranks))
+      .raw("modes", json_strings({"simulated"}));
+  if (tuning != nullptr) object.add("tuning", tuning->table.name() + " " + tuning->table.digest());
+  if (!works.empty() && works.front().moves_data()) {
+    const measure::Work& first = works.front();
+    std::vector<std::string> sizes, buffers;
+    for (const measure::Work& work : works) {
+      const std::string size = std::to_string(work.bytes);
+      if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
+      if (std::find(buffers.begin(), buffers.end(), work.buffers()) == buffers.end())
+        buffers.push_back(work.buffers());
+    }
+    object.add("operation", to_string(first.operation)).raw("sizes", json_list(sizes));
+    object.raw("buffers", json_strings(buffers));
+    if (first.reduces()) object.add("type", to_string(first.type)).add("op", to_string(first.op));
+  }
+  return object.text();
+}
+
+std::string SimulatedPoint::title() const {
+  return (work.moves_data() ? work.text() + " by " : "") + spec.text() + " with " + std::to_string(ranks) +
+         " ranks";
+}
+
+std::vector<measure::Work> simulated_works(Operation operation, const std::vector<std::uint64_t>& sizes,
+                                           const std::vector<std::string>& buffers, const std::string& type,
+                                           const std::string& op) {
+  measure::Work work;
+  work.operation = operation;
+  if (!work.moves_data()) return {work};
+  if (work.reduces()) {
+    work.type = parse_type(type);
+    work.op = parse_op(op);
+  }
+  std::vector<measure::Work> works;
+  for (const std::uint64_t size : sizes)
+    for (const std::string& kind : buffers) {
+      if (kind != "fresh" && kind != "reused")
+        throw ArgumentError("buffers", "'" + kind + "'", "fresh, reused");
+      work.bytes = size;
+      work.fresh = kind == "fresh";
+      measure::check_work(work);
+      works.push_back(work);
+    }
+  if (works.empty()) throw ArgumentError("size", "none", "bytes, such as 8,4K");
+  return works;
+}
+
+std::vector<AlgorithmSpec> parse_simulated_algorithms(Operation operation, const std::string& text,
+                                                      bool* left_out) {
+  if (operation == Operation::barrier) return parse_simulated_barriers(text, left_out);
+  const std::string allowed = "algorithms of phicoll: those of other systems have no simulated form";
+  std::string own;
+  *left_out = false;
+  for (const std::string& part : split(text, ',')) {
+    if (part == "references") {
+      *left_out = true;
+      continue;
+    }
+    for (const AlgorithmInfo& info : measure::references(operation))
+      if (info.name == part.substr(0, part.find(':')))
+        throw ArgumentError("algorithm", "'" + info.name + "' with a machine", allowed);
+    own += (own.empty() ? "" : ",") + part;
+  }
+  if (own.empty()) throw ArgumentError("algorithm", "'" + text + "' with a machine", allowed);
+  return family(operation).parse_list(own);
+}
+
+std::vector<AlgorithmSpec> parse_simulated_barriers(const std::string& text, bool* left_out) {
+  std::vector<AlgorithmSpec> specs;
+  *left_out = false;
+  for (const std::string& part : split(text, ',')) {
+    if (part == "references") {
+      *left_out = true;
+      continue;
+    }
+    const std::string name = part.substr(0, part.find(':'));
+    for (const AlgorithmInfo& info : measure::reference_barriers())
+      if (info.name == name)
+        throw ArgumentError("algorithm", "'" + name + "' with a machine",
+                            "barriers of phicoll: those of other systems have no simulated form");
+    for (const AlgorithmSpec& spec : parse_barriers(part))
+      add_once(specs, part.find(":store=") == std::string::npos ? with_simulated_store(spec) : spec);
+  }
+  if (specs.empty())
+    throw ArgumentError("algorithm", "'" + text + "' with a machine",
+                        "barriers of phicoll: those of other systems have no simulated form");
+  return specs;
+}
+
+std::shared_ptr<const Tuning> tuning_of(const Machine& machine) {
+  return load_simulated_tuning(tuning_source(), machine.name, machine.contexts());
+}
+
+namespace {
+
+Shape places_on(const Machine& machine, int ranks, const std::string& placement) {
+  const std::vector<Place> places = machine.places();
+  if (ranks < 1 || ranks > machine.contexts())
+    throw ArgumentError("ranks", std::to_string(ranks),
+                        "1 to " + std::to_string(machine.contexts()) + ", the contexts of " + machine.name);
+  const bool is_list = !placement.empty() && placement[0] >= '0' && placement[0] <= '9';
+  if (!is_list) return place_ranks(ranks, places, parse_placement(placement));
+  std::vector<int> all;
+  for (const Place& place : places) all.push_back(place.cpu);
+  const std::vector<int> chosen = os::parse_cpu_list(placement, all);
+  if (static_cast<std::size_t>(ranks) > chosen.size())
+    throw ArgumentError("ranks", std::to_string(ranks),
+                        "1 to " + std::to_string(chosen.size()) + ", the contexts of placement " + placement);
+  std::vector<Place> taken;
+  for (int r = 0; r < ranks; ++r)
+    for (const Place& place : places)
+      if (place.cpu == chosen[static_cast<std::size_t>(r)]) taken.push_back(place);
+  return Shape(std::move(taken));
+}
+
+}  // namespace
+
+Shape place_on_machine(const Machine& machine, int ranks, const std::string& placement,
+                       const std::shared_ptr<const Tuning>& tuning) {
+  Shape shape = places_on(machine, ranks, placement);
+  shape.set_costs(machine.costs);
+  tune(&shape, tuning);
+  return shape;
+}
+
+std::uint64_t round_seed(std::uint64_t seed, int round) {
+  return mix_seed(seed, static_cast<std::uint64_t>(round)) >> 11;
+}
+
+std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings) {
+  measure::check_start(settings.start, settings.definitions);
+  std::vector<SimulatedPoint> points;
+  for (const int ranks : settings.ranks) {
+    const Shape shape = place_on_machine(settings.machine, ranks, settings.placement, settings.tuning);
+    for (const measure::Work& work : settings.works)
+      for (const AlgorithmSpec& spec : settings.algorithms) {
+        if (!work.moves_data()) {
+          effective_barrier(spec, shape);
+        } else if (spec.name != "auto" && settings.algorithms.size() > 1) {
+          if (!family(work.operation).fits(spec, shape, work.facts())) continue;
+        } else {
+          effective_collective(spec, shape, work.facts());
+        }
+        SimulatedPoint point;
+        point.number = static_cast<int>(points.size());
+        point.spec = spec;
+        point.work = work;
+        point.ranks = ranks;
+        for (int round = 0; round < settings.rounds; ++round)
+          for (const std::string& definition : settings.definitions)
+            point.steps.push_back(SimulatedStep{round, definition});
+        points.push_back(std::move(point));
+      }
+  }
+  if (points.empty())
+    throw ArgumentError("algorithm", std::to_string(settings.algorithms.size()) + " that cannot serve this",
+                        "one that serves the operation, operator and ranks");
+  return points;
+}
+
+EarlierPoints drop_done(std::vector<SimulatedPoint>* points, const std::vector<JsonValue>& records,
+                        const std::string& run) {
+  EarlierPoints earlier;
+  std::map<int, bool> verified;
+  for (const JsonValue& record : records) {
+    if (record["run"].string != run) continue;
+    const auto number = static_cast<int>(record["point"].number);
+    if (record["kind"].string == "point") {
+      verified.emplace(number, true);
+      if (!record["verified"].boolean) verified[number] = false;
+    } else if (record["kind"].string == "end") {
+      earlier.elapsed_s = std::max(earlier.elapsed_s, record["elapsed_s"].number);
+    } else if (record["kind"].string == "sample") {
+      ++earlier.samples;
+      for (SimulatedPoint& point : *points) {
+        if (point.number != number) continue;
+        const auto same = [&](const SimulatedStep& step) {
+          return step.round == static_cast<int>(record["round"].number) &&
+                 step.definition == record["definition"].string;
+        };
+        point.steps.erase(std::remove_if(point.steps.begin(), point.steps.end(), same), point.steps.end());
+      }
+    }
+  }
+  earlier.points = static_cast<int>(verified.size());
+  for (const auto& one : verified) earlier.unverified = earlier.unverified || !one.second;
+  // What failed would fail again: nothing is left to chance here.
+  const auto done = [&](const SimulatedPoint& point) {
+    const auto known = verified.find(point.number);
+    return point.steps.empty() || (known != verified.end() && !known->second);
+  };
+  points->erase(std::remove_if(points->begin(), points->end(), done), points->end());
+  return earlier;
+}
+
+std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& point,
+                      const std::string& run) {
+  std::vector<std::string> steps;
+  for (const SimulatedStep& step : point.steps)
+    steps.push_back(JsonObject().add("round", step.round).add("definition", step.definition).text());
+  JsonObject object;
+  if (point.work.moves_data())
+    object.add("operation", to_string(point.work.operation))
+        .add("bytes", point.work.bytes)
+        .add("fresh", point.work.fresh)
+        .add("type", to_string(point.work.type))
+        .add("op", to_string(point.work.op));
+  if (settings.tuning != nullptr) object.add("tuning", pack_tuning(settings.tuning->table));
+  return object.add("run", run)
+      .raw("machine", machine_json(settings.machine))
+      .add("point", point.number)
+      .add("spec", point.spec.text())
+      .add("ranks", point.ranks)
+      .raw("steps", json_list(steps))
+      .add("placement", settings.placement)
+      .add("episodes", settings.episodes)
+      .add("warm_up", settings.warm_up)
+      .add("skew_ns", settings.skew_ns)
+      .add("wait", settings.wait)
+      .add("seed", settings.seed)
+      .add("start", settings.start)
+      .text();
+}
+
+SimulatedTask parse_task(const std::string& text) {
+  JsonValue value;
+  if (!JsonValue::parse(text, &value)) throw Error("simulation: a task that is not JSON");
+  SimulatedTask task;
+  task.run = value["run"].string;
+  task.settings.machine = parse_machine(value["machine"]);
+  task.settings.placement = value["placement"].string;
+  if (!value["tuning"].is_null())
+    task.settings.tuning =
+        unpack_tuning(value["tuning"].string, task.settings.machine.contexts(), TuningMode::simulated);
+  task.settings.episodes = static_cast<int>(value["episodes"].number);
+  task.settings.warm_up = static_cast<int>(value["warm_up"].number);
+  task.settings.skew_ns = value["skew_ns"].number;
+  task.settings.wait = value["wait"].string;
+  task.settings.start = value["start"].string;
+  task.settings.seed = static_cast<std::uint64_t>(value["seed"].number);
+  task.point.number = static_cast<int>(value["point"].number);
+  if (!value["operation"].is_null()) {
+    task.point.work.operation = measure::parse_operation(value["operation"].string);
+    task.point.work.bytes = static_cast<std::uint64_t>(value["bytes"].number);
+    task.point.work.fresh = value["fresh"].boolean;
+    task.point.work.type = parse_type(value["type"].string);
+    task.point.work.op = parse_op(value["op"].string);
+  }
+  task.point.spec = task.point.work.moves_data()
+                        ? family(task.point.work.operation).parse(value["spec"].string)
+                        : parse_barrier(value["spec"].string);
+  task.point.ranks = static_cast<int>(value["ranks"].number);
+  for (const JsonValue& step : value["steps"].list)
+    task.point.steps.push_back(
+        SimulatedStep{static_cast<int>(step["round"].number), step["definition"].string});
+  return task;
+}
+
+JsonObject simulated_context(const SimulatedSettings& settings, const std::vector<std::string>& command,
+                             const measure::BuildInfo& build) {
+  const std::string clock = JsonObject()
+                                .add("source", "simulated")
+                                .add("resolution_ns", settings.machine.ns(1), 6)
+                                .add("overhead_ns", 0)
+                                .add("invariant", true)
+                                .add("offset_ns", 0)
+                                .text();
+  JsonObject context = measure::context_fields(command, build, clock, settings.seed, settings.json());
+  context.raw("machines", json_list({machine_json(settings.machine)}));
+  return context;
+}
+
+}  // namespace sim
+}  // namespace phicoll

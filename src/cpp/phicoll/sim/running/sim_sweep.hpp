@@ -1,0 +1,122 @@
+#pragma once
+
+// What a simulated run is asked to do, taken apart into points that can be simulated one by one, anywhere and
+// in any order.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/measure/records.hpp"
+#include "phicoll/measure/work.hpp"
+#include "phicoll/memory/shape.hpp"
+#include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/support/json.hpp"
+
+namespace phicoll {
+namespace sim {
+
+constexpr int most_episodes = 100000;
+constexpr int most_rounds = 100000;
+constexpr double most_skew_ns = 1e9;
+
+struct SimulatedSettings {
+  Machine machine;
+  std::vector<AlgorithmSpec> algorithms;  ///< of one operation
+  /// What each is called with: one operation, its sizes, fresh or reused buffers.
+  std::vector<measure::Work> works{measure::Work()};
+  std::vector<int> ranks;
+  std::string placement = "balanced";  ///< or compact, scatter, a list of contexts such as 0,4,8-11
+  std::vector<std::string> definitions{"loop"};
+  int episodes = 20;
+  int warm_up = 2;
+  int rounds = 1;         ///< each another seed
+  double skew_ns = 1000;  ///< ranks start, and enter the episodes of a window, within this time of each other
+  std::string wait = "pause(1)";
+  std::uint64_t seed = 1;
+  std::string start = "warm";  ///< or evicted: flags and slots in memory alone before each call; windows only
+  std::shared_ptr<const Tuning> tuning;  ///< what `auto` asks; null: its rules
+
+  /// The record's `settings`.
+  std::string json() const;
+};
+
+/// Every size with every kind of buffers ("fresh", "reused"); a barrier has neither. Throws ArgumentError as
+/// measure::check_work, and ("size") where there is none.
+std::vector<measure::Work> simulated_works(Operation operation, const std::vector<std::uint64_t>& sizes,
+                                           const std::vector<std::string>& buffers, const std::string& type,
+                                           const std::string& op);
+
+/// The algorithms of any operation that a text means in a simulation; for barriers as
+/// parse_simulated_barriers, and likewise without references.
+std::vector<AlgorithmSpec> parse_simulated_algorithms(Operation operation, const std::string& text,
+                                                      bool* left_out);
+
+/// The barriers that a text means in a simulation: as parse_barriers, stored as simulated_barrier says.
+/// Barriers of other systems have no simulated form: the set `references` is left out (`left_out` becomes
+/// true), one that is named is refused. Throws ArgumentError("algorithm") and those of parse_barrier.
+std::vector<AlgorithmSpec> parse_simulated_barriers(const std::string& text, bool* left_out);
+
+/// The tuning table that the environment has for a simulated machine; null: none. Throws as load_tuning.
+std::shared_ptr<const Tuning> tuning_of(const Machine& machine);
+
+/// Ranks on a machine's contexts. Throws ArgumentError: more ranks than contexts, a bad placement.
+Shape place_on_machine(const Machine& machine, int ranks, const std::string& placement,
+                       const std::shared_ptr<const Tuning>& tuning = nullptr);
+
+/// The seed of a round, of 53 bits: what the round's Simulation gets.
+std::uint64_t round_seed(std::uint64_t seed, int round);
+
+/// One round under one definition: one simulation.
+struct SimulatedStep {
+  int round = 0;
+  std::string definition;
+};
+
+/// One algorithm with one number of ranks, called with one kind of work.
+struct SimulatedPoint {
+  int number = 0;
+  AlgorithmSpec spec;
+  measure::Work work;
+  int ranks = 0;
+  std::vector<SimulatedStep> steps;
+
+  /// For messages: "allreduce 4096 fresh float32 sum by ring with 240 ranks".
+  std::string title() const;
+};
+
+/// Every point of a run, by ranks, then work, then algorithms. Of several algorithms those that cannot serve
+/// the work are left out. Throws ArgumentError for what cannot be simulated.
+std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings);
+
+/// What earlier parts of a resumed run hold.
+struct EarlierPoints {
+  int points = 0;
+  std::int64_t samples = 0;
+  bool unverified = false;
+  double elapsed_s = 0;
+};
+/// Takes from `points` what `records` have of `run`.
+EarlierPoints drop_done(std::vector<SimulatedPoint>* points, const std::vector<JsonValue>& records,
+                        const std::string& run);
+
+/// All that simulating a point takes, as one line of JSON: it can be sent to another process or host.
+std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& point, const std::string& run);
+
+struct SimulatedTask {
+  SimulatedSettings settings;  ///< without algorithms, works, ranks, definitions and rounds
+  SimulatedPoint point;
+  std::string run;
+};
+/// Throws Error for what task_text did not make.
+SimulatedTask parse_task(const std::string& text);
+
+/// The fields of the run's context record: the host's facts and the machine's, with all its parameters.
+JsonObject simulated_context(const SimulatedSettings& settings, const std::vector<std::string>& command,
+                             const measure::BuildInfo& build);
+
+}  // namespace sim
+}  // namespace phicoll

@@ -1,0 +1,74 @@
+#pragma once
+
+// As much JSON as the records and machine files need: writing one object a line, and reading our own lines
+// and files that people edit, with the line of what is wrong. No dependency, so that the card's build can
+// write records too.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace phicoll {
+
+/// Quoted, escaped; bytes above 127 are passed on (UTF-8).
+std::string json_quote(const std::string& text);
+/// Shortest of at most `decimals` decimals; `null` for NaN and infinities.
+std::string json_number(double value, int decimals = 3);
+
+/// Builds `{"a":1,...}`; each `add` is one field. `raw` takes JSON text.
+class JsonObject {
+ public:
+  JsonObject& raw(const std::string& name, const std::string& json);
+  JsonObject& add(const std::string& name, const std::string& text) { return raw(name, json_quote(text)); }
+  JsonObject& add(const std::string& name, const char* text) { return raw(name, json_quote(text)); }
+  JsonObject& add(const std::string& name, bool value) { return raw(name, value ? "true" : "false"); }
+  JsonObject& add(const std::string& name, double value, int decimals = 3) {
+    return raw(name, json_number(value, decimals));
+  }
+  JsonObject& add(const std::string& name, std::int64_t value) { return raw(name, std::to_string(value)); }
+  JsonObject& add(const std::string& name, std::uint64_t value) { return raw(name, std::to_string(value)); }
+  JsonObject& add(const std::string& name, int value) { return raw(name, std::to_string(value)); }
+  JsonObject& null(const std::string& name) { return raw(name, "null"); }
+  std::string text() const { return "{" + fields_ + "}"; }
+
+ private:
+  std::string fields_;
+};
+
+std::string json_list(const std::vector<std::string>& parts);  ///< of JSON texts
+std::string json_strings(const std::vector<std::string>& texts);
+std::string json_integers(const std::vector<int>& values);
+std::string json_numbers(const std::vector<double>& values, int decimals = 3);
+
+/// What is not JSON, and where.
+struct JsonFault {
+  int line = 0;  ///< from 1
+  std::string what;
+};
+
+/// A parsed value. Absent members and wrong types read as null, 0, "" or empty.
+class JsonValue {
+ public:
+  enum class Type { null, boolean, number, string, list, object };
+  Type type = Type::null;
+  bool boolean = false;
+  double number = 0;
+  std::string string;
+  std::vector<JsonValue> list;
+  std::map<std::string, JsonValue> object;
+  int line = 0;  ///< where it begins, from 1; 0 for a value that was not parsed
+
+  bool is_null() const { return type == Type::null; }
+  const JsonValue& operator[](const std::string& name) const;
+  /// Compact text with members in the order of their names: equal values have equal texts.
+  std::string text() const;
+
+  /// Returns false for anything that is not one whole JSON value, or holds a member twice; `fault`, if given,
+  /// says what and where.
+  static bool parse(const std::string& text, JsonValue* value, JsonFault* fault = nullptr);
+};
+
+}  // namespace phicoll

@@ -1,0 +1,43 @@
+#include "phicoll/support/nearest.hpp"
+
+#include <algorithm>
+
+namespace phicoll {
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest_or_all(const std::string& text, const std::vector<std::string>& names) {
+  std::vector<std::pair<std::size_t, std::string>> ranked;
+  for (const std::string& name : names) ranked.emplace_back(edit_distance(text, name), name);
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string result;
+  for (const auto& candidate : ranked)
+    // Near: few changes, and not every character of the text among them.
+    if (candidate.first < text.size() && (candidate.first <= 3 || candidate.first * 2 <= text.size()))
+      result += (result.empty() ? "nearest: " : ", ") + candidate.second;
+  if (!result.empty()) result += "; ";
+  result += "all:";
+  for (const std::string& name : names) result += " " + name;
+  return result;
+}
+
+std::string nearest_of_many(const std::string& text, const std::vector<std::string>& names) {
+  const std::string found = nearest_or_all(text, names);
+  return found.substr(0, found.find("; all:"));
+}
+
+}  // namespace phicoll

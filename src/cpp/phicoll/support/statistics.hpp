@@ -1,0 +1,71 @@
+#pragma once
+
+// The statistics of results, as pure functions: medians with exact intervals, sign tests, Holm's correction,
+// variance components. Nothing here assumes a normal distribution unless it says so.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace phicoll {
+
+/// An estimate with its interval. `valid` is false when there are too few values for any interval of the
+/// level asked for; low and high are then the smallest and the largest value. `coverage` is the probability
+/// that the interval really has, at least the level when valid.
+struct Interval {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+  double coverage = 0;
+  std::size_t count = 0;
+  bool valid = false;
+};
+
+/// The middle value, or the mean of the two middle ones. NaN for none.
+double median(std::vector<double> values);
+/// The arithmetic mean. NaN for none.
+double mean(const std::vector<double>& values);
+/// The largest value, or the smallest. NaN for none.
+double largest(const std::vector<double>& values);
+double smallest(const std::vector<double>& values);
+/// The percentile `p` (0 to 100), linear between the closest ranks (R's type 7). NaN for none.
+double percentile(std::vector<double> values, double p);
+/// The interquartile mean: the mean of the middle half, the values at its ends by their share. As robust as a
+/// median against a quarter of bad values on each side, and not bound to the steps of a coarse clock, to
+/// which the median of a few calls is. NaN for none.
+double midmean(std::vector<double> values);
+/// exp of the mean of the logs; NaN for none or where a value is not positive. For ratios.
+double geometric_mean(const std::vector<double>& values);
+
+/// The median with its exact order-statistic interval, of coverage at least `level` for independent values of
+/// any continuous distribution (the sign test turned round; Conover 1999, section 3.2). Throws
+/// ArgumentError("level") outside 0..1.
+Interval median_interval(std::vector<double> values, double level);
+
+/// The smallest number of values that give an interval of that level at all: 6 for 0.95, 8 for 0.99.
+std::size_t least_count(double level);
+
+/// exp of the median of log(a[i] / b[i]) with its exact interval: how much slower a is than b, in pairs
+/// measured together. Throws ArgumentError when the lengths differ or a value is not positive.
+Interval paired_ratio(const std::vector<double>& a, const std::vector<double>& b, double level);
+
+/// The two-sided sign test's p-value that the median of `values` is `centre`; values equal to it are left
+/// out. 1 for none.
+double sign_test(const std::vector<double>& values, double centre);
+
+/// Holm's step-down correction: the adjusted p-value of each, in the order given (Holm 1979).
+std::vector<double> holm(const std::vector<double>& p_values);
+
+/// How the variance of nested values divides: `values[i]` belongs to group `groups[i]` (a launch).
+/// By the method of moments of a one-way random model with unequal group sizes (Searle 1971); the between
+/// component is not below 0.
+struct VarianceComponents {
+  double between = 0;  ///< of the groups' means
+  double within = 0;
+  double between_share = 0;  ///< of their sum; 0 when both are 0
+  std::size_t groups = 0;
+};
+/// Throws ArgumentError("groups") when the lengths differ.
+VarianceComponents variance_components(const std::vector<double>& values, const std::vector<int>& groups);
+
+}  // namespace phicoll
