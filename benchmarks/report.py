@@ -147,8 +147,8 @@ def states_part(found: list[State], crowded_from: int, points: list[Point] | Non
     near, far = found
     text = [
         f"The machine had two states: a line between the ranks' CPUs took {near.line_ns:.3g} ns (near, "
-        f"{near.share:.0%} of the rounds with a CPU per rank) or {far.line_ns:.3g} ns (far). An interval over both would "
-        "span their distance, so each is judged alone."
+        f"{near.share:.0%} of the rounds with a CPU per rank) or {far.line_ns:.3g} ns (far). An interval over both "
+        "would span their distance, so each is judged alone."
     ]
     for state in found:
         rows = [row for row in rows_of(state.taken, points=points) if row.ratio is not None]
