@@ -111,7 +111,7 @@ def text_of(found: Validation, shown: dict[str, str]) -> str:
         for why in dict.fromkeys(q.why for q in beyond):
             names = "; ".join(f"{q.name} {q.error:+.0%}" for q in beyond if q.why == why)
             lines.append(f"- {names}. {why or 'The cause is not known.'}")
-        lines += [f"- {f.claim.number} (see Statements): {f.claim.statement}" for f in failing]
+        lines += [f"- Statement {f.claim.number}: {f.claim.statement}" for f in failing]
         lines.append("")
     for group in dict.fromkeys(q.group for q in found.quantities):
         lines += [f"## {group}", "", *quantities([q for q in found.quantities if q.group == group]), ""]

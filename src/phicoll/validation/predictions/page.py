@@ -106,7 +106,7 @@ def failures(found: ModelValidation) -> list[str]:
     lines = ["## What does not hold", ""]
     for f in found.findings:
         if f.verdict == FAILS:
-            lines.append(f"- {f.claim.number} (see Statements): {f.claim.statement}")
+            lines.append(f"- Statement {f.claim.number}: {f.claim.statement}")
     groups: dict[tuple[str, str], list[str]] = {}
     for key, rows in by_algorithm(found.compared["published"]["evicted"]).items():
         inside = float(np.mean([r.inside for r in rows]))
