@@ -99,6 +99,8 @@ def text_of(found: Validation, shown: dict[str, str]) -> str:
         "- A statement about order holds, or does not, if so many seeds agree that chance would do it in less than 5 of 100 cases. Words such as "
         '"linear" are given with the bound by which they were judged. Factors over proprietary libraries are not judged, and nothing was tuned on them.',
         "",
+        "Results:",
+        "",
         *(f"- {line}" for line in found.summary()),
         "",
     ]  # fmt: skip

@@ -67,11 +67,14 @@ def text_of(found: ModelValidation, shown: dict[str, str]) -> str:
         f"{' --host HERE.json' if found.host else ''}`; simulated machine {found.machine.name}, digest `{found.machine.digest}`, seeds 1 to "
         f"{effort.seeds} ({effort.few_seeds} for long messages and allreduce), {effort.episodes} calls per seed, each from the last entry to the last exit, all ranks entering at once, one per core.",
         "",
-        "- *Published*: printed in ramos-hoefler-2013. *Simulated*: by phicoll's Xeon Phi 5110P; nothing ran on a card. *Measured*: on the named host.",
-        "- *Modelled* from *published constants*: how far the card's model carries to the simulated card. From *simulated constants*, those of the "
-        "simulated machine's own kernels (`phicoll characterize --machine`): what the form of the equations misses.",
+        "- Numbers are *published* (printed in ramos-hoefler-2013), *simulated* (phicoll's Xeon Phi 5110P; nothing ran on a card), *measured* (on the "
+        "named host) or *modelled*.",
+        "- Models from *published constants* show how far the card's model carries to the simulated card; from *simulated constants*, those of the "
+        "simulated machine's own kernels (`phicoll characterize --machine`), what the form of the equations misses.",
         "- Some machine parameters were calibrated on published single lines; no collective was.",
         "- *Evicted* start: flags and slots are in memory when a call begins, as chapter 4 assumes. *Warm*: where the last call left them, with R_R for R_I in the models.",
+        "",
+        "Results:",
         "",
         *(f"- {line}" for line in found.summary()),
         "",
