@@ -89,22 +89,23 @@ def index_parts(
     done = sum(len(by) for of in taken.ns.values() for by in of.values())
     parts = [
         "# phicoll's collectives beside MPI",
-        "What is measured, and how: `docs/measuring-collectives.md`. Times are medians; ratios are taken within "
-        "rounds, the best other chosen on odd rounds and compared on even ones, intervals corrected after Holm over "
-        "all rows. copy: time of the copy probe between the ranks' own memories over phicoll's; heap: the same with "
-        f"all buffers in shared memory. Seed {settings.seed}, up to {settings.launches} x {settings.rounds} rounds"
+        "`docs/measuring-collectives.md` says what is measured. Times are medians, ratios are within rounds. The best "
+        "other is chosen on odd rounds and compared on even ones; intervals are Holm-corrected over all rows. copy: "
+        "time of the copy probe between the ranks' memories / phicoll's time; heap: the same, all buffers in shared "
+        "memory. "
+        f"Seed {settings.seed}, up to {settings.launches} x {settings.rounds} rounds"
         + (f" in {settings.minutes:g} minutes" if settings.minutes else "")
-        + f", {done} samples. Rounds that were reached, the median over the points: {rounds_reached(taken)}.",
+        + f", {done} samples. Median rounds per point: {rounds_reached(taken)}.",
     ]
     if settings.ended:
-        parts.append(f"**The run was {settings.ended}: this is what it had until then.**")
+        parts.append(f"**The run was {settings.ended}; this is what it had by then.**")
     parts += [
         "Pages: " + ", ".join(f"[{operation}]({operation}.md)" for operation in pages)
         if pages
         else "No samples.",
         "## The machine\n\n" + table(["what", "value"], machine_rows(settings, taken), (0, 1)),
         "## Against the best other\n\n" + summary(rows, at_limits),
-        "Geometric means of (best other's time / phicoll's time):\n\n"
+        "Geometric means of best other's time / phicoll's time:\n\n"
         + geomean_table(rows, len(settings.cpus)),
     ]
     if found := states(taken):
@@ -137,17 +138,17 @@ def summary(rows: list[Row], at_limits: list[Row]) -> str:
     met = {row.point for row in at_limits if at_limit(row).rstrip("?") == "met"}
     excused = sum(row.verdict.rstrip("?") in ("slower", "unresolved") and row.point in met for row in rows)
     return (
-        f"{in_words(row.verdict for row in rows)} Of the slower and unresolved ones {excused} are at the copy limit. "
-        "A word with ? rests on fewer rounds than the intervals' confidence takes: the bounds are those of all rounds."
+        f"{in_words(row.verdict for row in rows)} Of the slower and unresolved, {excused} are at the copy limit. "
+        "?: too few rounds for the intervals' confidence; the bounds are those of all rounds."
     )
 
 
 def states_part(found: list[State], crowded_from: int, points: list[Point] | None = None) -> str:
     near, far = found
     text = [
-        f"The machine was in two states: a line between the ranks' CPUs took {near.line_ns:.3g} ns (near, "
-        f"{near.share:.0%} of the rounds with a CPU a rank) or {far.line_ns:.3g} ns (far). An interval over both is as "
-        "wide as they are apart; here each for itself."
+        f"The machine had two states: a line between the ranks' CPUs took {near.line_ns:.3g} ns (near, "
+        f"{near.share:.0%} of the rounds with a CPU per rank) or {far.line_ns:.3g} ns (far). An interval over both "
+        "would span their distance, so each is judged alone."
     ]
     for state in found:
         rows = [row for row in rows_of(state.taken, points=points) if row.ratio is not None]
@@ -168,14 +169,14 @@ def consistency(taken: Taken) -> str:
     rows = compositions(taken)
     missing = {o for o, _ in COMPOSITIONS} - {row.point.operation for row in rows}
     text = (
-        "## Self-consistency\n\nphicoll's operation over its composition from others (p: number of ranks; "
-        f"the others' sizes in brackets). {in_words(row.verdict for row in rows)}"
+        "## Self-consistency\n\nphicoll's operation against its composition from others (their sizes in "
+        f"brackets; p: ranks). {in_words(row.verdict for row in rows)}"
     )
     if missing and rows:
         text += f" Without samples of all parts: {', '.join(sorted(missing))}."
     if len(rows) > MOST_CONSISTENT:
         rows = [row for row in rows if row.verdict.rstrip("?") != "not slower"]
-        text += " Those that are not slower are left out here."
+        text += " Those not slower are left out."
     return text + ("\n\n" + composition_table(rows) if rows else "")
 
 
@@ -197,12 +198,12 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
     parts = []
     if taken.dropped or taken.failed or taken.wrong:
         parts.append(
-            "## Took no part\n\nWho does not answer in time is out from that size on, with that number of ranks.\n\n"
-            + out_table(taken)
+            "## Took no part\n\nA system that does not answer in time is out from that size on, with that number of "
+            "ranks.\n\n" + out_table(taken)
         )
     if seldom := asked_once(taken):
         parts.append(
-            f"Asked in one round only, as they then took {HOPELESS:g} times the best MPI's time: "
+            f"Run in one round only, after taking {HOPELESS:g} times the best MPI's time: "
             + ", ".join(f"{name} at {count} points" for name, count in seldom.items())
         )
     if compared.dropped or compared.failed or compared.wrong:
@@ -211,7 +212,7 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
         parts.append("\n".join(f"- {note}" for note in notes))
     missing = [point for point in settings.points if point not in taken.ns]
     for title, points in (
-        ("More than 1 GB in all, not measured", settings.large), ("Not reached in the time", missing),
+        ("Over 1 GB in all, not measured", settings.large), ("Not reached in the time", missing),
     ):  # fmt: skip
         if points:
             by_setting: dict[str, list[str]] = {}

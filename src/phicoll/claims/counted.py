@@ -67,7 +67,7 @@ def tree_steps(counter: Counter, ranks: Sequence[int]) -> Finding:
         for r in counter(f"tree:degree={k}", ranks, PHI, "balanced"):
             found.append((f"P = {r['ranks']}, k = {k}", r["rounds"], 2 * ceil_log(k, r["ranks"])))
     remark = (
-        " A heap tree of degree k has a level of k + k^2 + ... ranks below its root, so its depth can be one less than "
+        " A heap tree of degree k holds k + k^2 + ... ranks below its root, so its depth can be one less than "
         "the printed logarithm."
     )
     found.sort(key=lambda one: int(one[0].split(",")[0].split()[-1]))  # the largest P serves as the example
@@ -82,8 +82,8 @@ def tournament_steps(counter: Counter, ranks: Sequence[int]) -> Finding:
         for r in rows
     ]
     remark = (
-        " Rounds are messages in a row: a step in which only others play adds none, and the heap tree down is as "
-        "shallow as in 000-21."
+        " Rounds are messages in a row: a step in which only others take part adds none, and the heap tree down is "
+        "as shallow as in 000-21."
     )
     return agreement(
         "000-22", found, "rounds", f"{span(ranks)}; k = {k}, which the paper does not state", remark
@@ -95,9 +95,9 @@ def binomial_children(counter: Counter, ranks: Sequence[int]) -> Finding:
     found = [(f"P = {r['ranks']}", r["notifications"], 2 * (r["ranks"] - 1)) for r in rows]
     missed = [p for p in range(1, 1025) if sorted(covered(p)) != list(range(1, p))]
     remark = (
-        f" The rule itself, evaluated for every P from 1 to 1,024, names each rank but the root "
+        f" The rule, for every P from 1 to 1,024, names each rank but the root "
         f"{'exactly once' if not missed else f'not exactly once at P = {missed[0]}'}; the counted runs gather and "
-        "release by 2 (P - 1) messages, and no rank left before it had heard of all."
+        "release with 2 (P - 1) messages, and no rank left before it had heard of all."
     )
     finding = agreement("000-23", found, "messages", span(ranks), remark)
     if missed and finding.verdict == HOLDS:
@@ -135,7 +135,7 @@ def all_at_once(counter: Counter, ranks: Sequence[int]) -> Finding:
     rows = counter("dissemination:ways=1023", ranks, PHI, "balanced")
     found = [(f"N = {r['ranks']}", r["notifications"], r["ranks"] * (r["ranks"] - 1)) for r in rows]
     one_round = all(r["rounds"] == 1 for r in rows)
-    remark = " It is one round each time." if one_round else " It is more than one round."
+    remark = " Always one round." if one_round else " More than one round."
     return agreement("001-18", found, "notifications", span(ranks), remark)
 
 
@@ -156,7 +156,7 @@ def edges_between_cores(counter: Counter) -> Finding:
     cores = ranks // contexts
     text = (
         f"Dissemination: {', '.join(map(str, across))} messages between cores in its {len(across)} rounds, {flat:,} "
-        f"in all. Hybrid: {between:,}, which is {cores} cores in {ceil_log(2, cores)} rounds."
+        f"in all. Hybrid: {between:,}, from {cores} cores in {ceil_log(2, cores)} rounds."
     )
     # The arithmetic says in which round an edge lies, the counted total that it is about the same barrier.
     good = all(across) and flat == sum(across) and between == cores * ceil_log(2, cores)
@@ -170,8 +170,8 @@ def edges_between_chips(counter: Counter) -> Finding:
     pair = counter("pairwise-exchange", [ranks], "2x8", "compact")[0]["edges_between_cores"]
     across = rounds_across(ranks, 8)
     text = (
-        f"Dissemination crosses in all {sum(map(bool, across))} of {len(across)} phases ({flat} messages), pairwise "
-        f"exchange sends {pair} messages across: {pair // ranks} phase of {ranks}."
+        f"Dissemination crosses in {sum(map(bool, across))} of {len(across)} phases ({flat} messages), pairwise "
+        f"exchange with {pair} messages: {pair // ranks} phase of {ranks}."
     )
     good = all(across) and flat == sum(across) and pair == ranks
     return Finding(
@@ -185,10 +185,10 @@ def exchange_steps(counter: Counter, ranks: Sequence[int]) -> Finding:
     found = [(f"P = {r['ranks']}", r["rounds"], 2 + ceil_log(2, r["ranks"])) for r in rows]
     floor = sum(r["rounds"] <= 2 + int(math.log2(r["ranks"])) for r in rows)
     remark = (
-        f" With the floor in place of the ceiling, 2 + floor(log2 P) is never exceeded ({floor} of {len(rows)} cases): "
-        "the ranks above the largest power of two fold onto the others."
+        f" 2 + floor(log2 P) is never exceeded ({floor} of {len(rows)} cases): ranks above the largest power of two fold "
+        "onto the others."
     )
-    return agreement("002-12", found, "rounds", f"{len(odd)} counts that are no power of two", remark)
+    return agreement("002-12", found, "rounds", f"{len(odd)} counts, no powers of two", remark)
 
 
 def k_nomial_phases(counter: Counter, ranks: Sequence[int]) -> Finding:
@@ -202,7 +202,7 @@ def k_nomial_phases(counter: Counter, ranks: Sequence[int]) -> Finding:
     text = (
         f"Messages in a row, up and down: equal to 2 ceil(log_k P) in {equal} of {len(found)} cases, "
         f"{'never' if not over else f'in {len(over)} cases'} more. They are fewer where the last phase informs only "
-        "ranks that lie high in the tree."
+        "ranks high in the tree."
     )
     return Finding(claim("002-13"), FAILS if over or not equal else HOLDS, text, "counted",
                    f"{span(ranks)}; k = 2, 3, 4, 8; gather and release both")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Claims that a native run can speak about: who is faster, and whether every barrier is one."""
+"""Claims that a native run can test: which barrier is faster, and whether every barrier is correct."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def nothing(number: str, under: str) -> Finding:
 def order(
     number: str, results: Results, pairs: Sequence[tuple[str, str]], *, ranks: int, mode: str, under: str
 ) -> Finding:
-    """Several comparisons that all have to come out: each pair is (expected faster, expected slower).
+    """Several comparisons that must all come out: each pair is (expected faster, expected slower).
 
     The intervals hold together (Bonferroni over the pairs).
     """
@@ -123,19 +123,19 @@ def correctness(results: Results, counted: Sequence[dict[str, Any]]) -> Finding:
     ranks = sorted({p["ranks"] for p in final.values()})
     specs = {p["spec"] for p in final.values()}
     text = (
-        f"{len(specs)} barriers kept the promise in {episodes:,} checked episodes at {words(ranks)} ranks, threads and "
-        f"processes: nobody left before all had entered."
+        f"{len(specs)} barriers kept their promise in {episodes:,} checked calls at {words(ranks)} ranks, threads and "
+        f"processes: no rank left before all had entered."
     )
     if counted:
         at = sorted({row["ranks"] for row in counted})
         text += (
-            f" On the counting port {len({row['spec'] for row in counted})} more settings, sense reversal among them, "
-            f"at {len(at)} rank counts from {at[0]} to {at[-1]}: every rank had heard of every other, three times in a row."
+            f" Counted, {len({row['spec'] for row in counted})} more settings, sense reversal among them, "
+            f"at {len(at)} rank counts from {at[0]} to {at[-1]}: every rank had heard of every other in three calls in a row."
         )
     if bad:
         text = f"Not verified: {', '.join(bad)}. " + text
     verdict = FAILS if bad else HOLDS
-    return Finding(claim("001-29"), verdict, text, "measured", "a finite check: it can refute, not prove",
+    return Finding(claim("001-29"), verdict, text, "measured", "a finite check, which can refute but not prove",
                    {"unverified": bad, "episodes": episodes})  # fmt: skip
 
 
@@ -184,8 +184,8 @@ def addresses(results: Results, algorithm: str = "sense-reversing", seed: int = 
     differ = Finding(
         claim("001-25"),
         UNRESOLVED if not resolved else HOLDS if spread >= SMALL_EFFECT else FAILS,
-        f"Odd and even visits agree on which places are slow with r = {agreement:.2f} (permutation test, p {format_p(p_value)}). "
-        f"What they share makes the middle nine tenths of the places differ by {spread:.1%}; {SMALL_EFFECT:.0%} would count.",
+        f"Odd and even visits agree on which places are slow: r = {agreement:.2f} (permutation test, p {format_p(p_value)}). "
+        f"By what they share, the middle nine tenths of the places differ by {spread:.1%}; {SMALL_EFFECT:.0%} would count.",
         "measured",
         under,
         values,
@@ -194,10 +194,10 @@ def addresses(results: Results, algorithm: str = "sense-reversing", seed: int = 
     same = Finding(
         claim("001-24"),
         HOLDS if calm else FAILS if within > 2 * SMALL_EFFECT else UNRESOLVED,
-        f"At one place nine tenths of the visits lie within {within:.1%} of the place's median (places differ by "
-        f"{spread:.1%}). Negligible is read as below {SMALL_EFFECT:.0%} or a third of the spread over places.",
+        f"At one place nine tenths of the visits are within {within:.1%} of its median (places differ by "
+        f"{spread:.1%}). Negligible: below {SMALL_EFFECT:.0%} or a third of the spread over places.",
         "measured",
-        under + "; a virtual machine's own jumps are in it",
+        under + "; includes a virtual machine's own jumps",
         values,
     )
     return [same, differ]
@@ -282,7 +282,7 @@ def check_native(
     if repeated is not None and repeated.points:
         findings.append(
             order("001-09", repeated, [("sense-reversing:wait=pause", "sense-reversing:wait=spin")], ranks=2, mode="threads",
-                  under="2 threads, one pause instruction against none; the paper's delay is 64 cycles of another machine")
+                  under="2 threads, one pause instruction or none; the paper's delay is 64 cycles of another machine")
         )  # fmt: skip
         findings += addresses(repeated)
     return findings

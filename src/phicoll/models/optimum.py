@@ -91,6 +91,6 @@ class BoundComparison:
     def __str__(self) -> str:
         total = len(self.alike) + len(self.differ)
         return (
-            f"{self.operation}: best and worst case choose alike for {len(self.alike)} of {total} numbers of ranks; "
-            f"the worst case's choice costs at most {100 * self.regret:.1f} % more in the best case"
+            f"{self.operation}: alike for {len(self.alike)} of {total} numbers of ranks; "
+            f"the worst case's choice costs at most {100 * self.regret:.1f} % more in the best"
         )

@@ -1,4 +1,4 @@
-"""The committed page: every quantity and every statement, failures first in sight."""
+"""The committed page: every quantity and every statement, failures first."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["cell", "statement_cells", "write_page", "write_with_figures"]
 Found = TypeVar("Found")
 
 FIGURES = (
-    ("errors", draw_errors, "Simulated over published, every quantity"),
-    ("curves", draw_curves, "Messages of many lines, and readers of one line, on the printed fits"),
-    ("barriers", draw_barriers, "Barriers by the geometric mean over thread counts"),
-    ("counts", draw_counts, "What statements rest on, against the number of ranks"),
+    ("errors", draw_errors, "Simulated / published, all quantities"),
+    ("curves", draw_curves, "Messages of many lines and readers of one line, with the printed fits"),
+    ("barriers", draw_barriers, "Barriers, geometric means over thread counts"),
+    ("counts", draw_counts, "The statements' measurements by number of ranks"),
 )
 
 
@@ -88,16 +88,18 @@ def text_of(found: Validation, shown: dict[str, str]) -> str:
     lines = [
         f"# Validation of {machine.name}",
         "",
-        f"{machine.summary}. Written by `phicoll validate {machine.name} --page FILE`; machine digest `{machine.digest}`. Latencies "
-        f"are of {effort.samples:,} samples over up to ten seeds; statements about order are judged over seeds 1 to {effort.seeds}, barriers by the "
-        f"median of {effort.episodes} episodes a seed. The same numbers come out on any host.",
+        f"{machine.summary}. Written by `phicoll validate {machine.name} --page FILE`; machine digest `{machine.digest}`. "
+        f"Latencies are over {effort.samples:,} samples and up to ten seeds, statements about order over seeds 1 to {effort.seeds}, with "
+        f"the median of {effort.episodes} calls of a barrier per seed. The numbers are the same on any host. `docs/simulator.md` describes the model.",
         "",
-        "*Calibrated*: a parameter of the machine was set by this number, so agreement (within 5 %) shows only that the model can have it. "
-        "*Held out*: nothing was set by it; agreement is read as within 25 %. Where one parameter decides several published numbers, as "
-        "the ring's length does the deviations at three distances, it was set by one of them and the others are held out. *Not claimed*: published, but the machine says nothing about it. "
-        "A statement holds, or does not, where so many seeds agree that chance would do it in less than 5 of 100 cases; other readings are "
-        "given with the statement. Factors over proprietary libraries are never judged and nothing was tuned on them. `docs/simulator.md` says "
-        "what the model is.",
+        "- *Calibrated*: a parameter was set by this number; agreement (within 5 %) shows only that the model can have it.",
+        "- *Held out*: nothing was set by it; agreement is within 25 %. Where one parameter decides several published numbers, as the "
+        "ring's length decides the deviations at three distances, one of them set it and the others are held out.",
+        "- *Not claimed*: published, but the machine says nothing about it.",
+        "- A statement about order holds, or does not, if so many seeds agree that chance would do it in less than 5 of 100 cases. Words such as "
+        '"linear" are given with the bound by which they were judged. Factors over proprietary libraries are not judged, and nothing was tuned on them.',
+        "",
+        "Results:",
         "",
         *(f"- {line}" for line in found.summary()),
         "",
@@ -111,7 +113,7 @@ def text_of(found: Validation, shown: dict[str, str]) -> str:
         for why in dict.fromkeys(q.why for q in beyond):
             names = "; ".join(f"{q.name} {q.error:+.0%}" for q in beyond if q.why == why)
             lines.append(f"- {names}. {why or 'The cause is not known.'}")
-        lines += [f"- {f.claim.number}, {f.claim.statement} {f.measured}" for f in failing]
+        lines += [f"- Statement {f.claim.number}: {f.claim.statement}" for f in failing]
         lines.append("")
     for group in dict.fromkeys(q.group for q in found.quantities):
         lines += [f"## {group}", "", *quantities([q for q in found.quantities if q.group == group]), ""]

@@ -99,14 +99,14 @@ def figure_2(machine: str, effort: Effort) -> Check:
     freed = geomean(freed, axis=1) / 1000
     dearer = [str(k) for k, v in zip(ARITIES, freed[1:], strict=True) if v > freed[0]]
     what_if = (
-        f" What if a written line were free once its owner has acknowledged (directory.write_unlock = owner): sr {freed[0]:.2f}, ct-gs "
-        f"{', '.join(f'{v:.2f}' for v in freed[1:])} us at {len(some)} counts, dearer than sr for arity {', '.join(dearer) or 'none'}; but a "
-        f"line there and back would cost {float(np.mean(found[-1][0])):.0f} ns, published are 497.1 (004-07)."
+        f" If a written line were free once its owner has acknowledged (directory.write_unlock = owner): sr {freed[0]:.2f}, ct-gs "
+        f"{', '.join(f'{v:.2f}' for v in freed[1:])} us at {len(some)} counts, slower than sr for arity {', '.join(dearer) or 'none'}; but a "
+        f"line there and back would cost {float(np.mean(found[-1][0])):.0f} ns, not the published 497.1 (004-07)."
     )
     mean = {spec: geomean(times[i], axis=0) for i, spec in enumerate(specs)}  # a geomean for each seed
     us = {spec: float(geomean(mean[spec])) / 1000 for spec in specs}
     order = sorted(specs, key=lambda spec: us[spec])
-    under = f"{len(ranks)} thread counts from {ranks[0]} to {ranks[-1]}, balanced, back to back"
+    under = f"{len(ranks)} thread counts, {ranks[0]} to {ranks[-1]}, balanced, back to back"
     local, remote = trees("local"), trees("global")
     fastest = np.min([mean[s] for s in remote], axis=0)
     slowest = np.max([mean[s] for s in local], axis=0)
@@ -116,11 +116,11 @@ def figure_2(machine: str, effort: Effort) -> Check:
                  float(geomean(ratio)), "times", "rodchenko-2015 section 5.3, close to 2", claim="001-02",
                  values={"names": [name(s) for s in order], "us": [us[s] for s in order]}),
         judged("001-02", bool(1.5 <= geomean(ratio) <= 2.5),
-               f"The ratio is {float(geomean(ratio)):.2f} ({ratio.min():.2f} to {ratio.max():.2f} over seeds); close to 2 is "
-               "read as 1.5 to 2.5.", under),
+               f"Ratio {float(geomean(ratio)):.2f} ({ratio.min():.2f} to {ratio.max():.2f} over seeds); close to 2: "
+               "1.5 to 2.5.", under),
         by_rank("001-03", [all(mean[g][s] > mean[x][s] for x, g in zip(local, remote, strict=True))
                            for s in range(effort.seeds)],
-                "Global over local, least and most of the 13 trees: "
+                "Global / local, least and most of the 13 trees: "
                 + " and ".join(f"{r:.2f}" for r in sorted(us[g] / us[x] for x, g in zip(local, remote, strict=True))[::12])
                 + ".", under),
         by_rank("001-04", [all(mean[combining(k, "global")][s] > mean[SENSE][s] for k in ARITIES)
@@ -128,11 +128,11 @@ def figure_2(machine: str, effort: Effort) -> Check:
                 f"sr {us[SENSE]:.2f} us; " + ", ".join(f"{name(combining(k, 'global'))} {us[combining(k, 'global')]:.2f}" for k in ARITIES) + " us." + what_if, under),
         by_rank("001-05", [bool(np.all(np.diff([mean[combining(k, "global")][s] for k in ARITIES]) < 0))
                            for s in range(effort.seeds)],
-                "Arity 2 to 32: " + ", ".join(f"{us[combining(k, 'global')]:.2f}" for k in ARITIES) + " us; the order asked for is "
-                "that each is below the one before.", under),
+                "Arity 2 to 32: " + ", ".join(f"{us[combining(k, 'global')]:.2f}" for k in ARITIES) + " us; each must be "
+                "below the one before.", under),
         by_rank("001-06", [set(sorted(PLAIN, key=lambda x: mean[x][s])[:2]) == {DISSEMINATION, combining(4, "local")}
                            for s in range(effort.seeds)],
-                "The plain barriers in order: " + ", ".join(f"{name(x)} {us[x]:.2f}" for x in order if x != HYBRID)[:160] + " ... us.", under),
+                "Plain barriers in order: " + ", ".join(f"{name(x)} {us[x]:.2f}" for x in order if x != HYBRID)[:160] + " ... us.", under),
         by_rank("001-07", [min(mean, key=lambda x: mean[x][s]) == HYBRID for s in range(effort.seeds)],
                 f"Hybrid {us[HYBRID]:.2f} us, best other {name(next(x for x in order if x != HYBRID))} "
                 f"{us[next(x for x in order if x != HYBRID)]:.2f} us.", under),
@@ -142,13 +142,13 @@ def figure_2(machine: str, effort: Effort) -> Check:
     best = order[0]
     loss = us[best] * 1000 / float(ideal) - 1
     beaten = sum(specs[int(i)] != best for i in middle.argmin(axis=0))
-    rows.append(judged("001-08", loss < 0.10, f"{name(best)} for every count costs {loss:.1%} more than the best of each count, "
-                       f"which is another barrier at {beaten} of {len(ranks)} counts; marginal is read as below 10 %.", under))  # fmt: skip
+    rows.append(judged("001-08", loss < 0.10, f"{name(best)} everywhere costs {loss:.1%} more than the best of each count, "
+                       f"another barrier at {beaten} of {len(ranks)} counts; marginal: below 10 %.", under))  # fmt: skip
     h, d = specs.index(HYBRID), specs.index(DISSEMINATION)
     worse = [n for n, a, b in zip(ranks, middle[h], middle[d], strict=True) if a >= b]
     rows.append(by_rank("001-19", [bool(mean[HYBRID][s] < mean[DISSEMINATION][s]) for s in range(effort.seeds)],
-                        f"Hybrid takes {us[HYBRID] / us[DISSEMINATION]:.2f} times as long as dissemination; at "
-                        f"{len(worse)} of {len(ranks)} counts it is not faster{': ' + ', '.join(map(str, worse)) if worse else ''}.", under,
+                        f"Hybrid / dissemination {us[HYBRID] / us[DISSEMINATION]:.2f}; not faster at "
+                        f"{len(worse)} of {len(ranks)} counts{': ' + ', '.join(map(str, worse)) if worse else ''}.", under,
                         counts=ranks, hybrid=middle[h].tolist(), dissemination=middle[d].tolist()))  # fmt: skip
     return rows
 
@@ -180,8 +180,8 @@ def delays(machine: str, effort: Effort) -> Check:
         by_rank("001-09", [bool(geomean(by_seed[:, cycles.index(64), s] / by_seed[:, 0, s]) < 1) for s in range(len(seeds))],
                 "With a delay of 64 cycles against none: " + ", ".join(f"{name(s)} {g:.2f}" for s, g in zip(specs, gain, strict=True))
                 + " times as long.", under),
-        by_rank("001-10", inner, f"Geometric mean over barriers by the delay in cycles, us: {curve}; in order where the smallest is "
-                "neither at none nor at the longest.", under, cycles=list(cycles),
+        by_rank("001-10", inner, f"Geometric means over barriers by cycles of delay, us: {curve}; the smallest must be "
+                "neither the first nor the last.", under, cycles=list(cycles),
                 us={name(s): (means[i] / 1000).tolist() for i, s in enumerate(specs)}),
     ]  # fmt: skip
 
@@ -204,17 +204,17 @@ def streaming_stores(machine: str, effort: Effort) -> Check:
     plain, whole = (found[at + i * len(ranks)][0]["counters"] for i in range(2))
     return [
         by_rank("001-11", [bool(geomean(by_seed[:, 1, s] / by_seed[:, 0, s]) < 1) for s in range(len(seeds))],
-                "Ordered no-read over plain stores: " + ", ".join(f"{name(s)} {r:.2f}" for s, r in zip(specs, against, strict=True))
+                "Ordered no-read / plain stores: " + ", ".join(f"{name(s)} {r:.2f}" for s, r in zip(specs, against, strict=True))
                 + ".", under),
         by_rank("001-12", [bool(geomean(by_seed[:, 1, s] / by_seed[:, 2, s]) < 1) for s in range(len(seeds))],
-                "Ordered over non-ordered no-read stores: " + ", ".join(f"{name(s)} {r:.2f}" for s, r in zip(specs, unordered, strict=True))
-                + "; the paper: 0.95. (Its authors' later sources prefer the non-ordered one.)", under),
+                "Ordered / non-ordered no-read stores: " + ", ".join(f"{name(s)} {r:.2f}" for s, r in zip(specs, unordered, strict=True))
+                + "; the paper: 0.95. (Its authors' later sources prefer non-ordered.)", under),
         judged(
             "001-13",
             0 < whole["from_caches"] <= whole["no_read"],
             f"Dissemination at {ranks[1]} threads: {whole['no_read']:,} no-read stores, {whole['from_caches']:,} transfers between caches, no "
-            "more than there are flags to be read, so none was for a store; with plain stores "
-            f"{plain['from_caches']:,}, and {plain['from_memory'] - whole['from_memory']:,} lines more from memory.",
+            "more than flags to be read, so none was for a store; plain stores: "
+            f"{plain['from_caches']:,}, and {plain['from_memory'] - whole['from_memory']:,} more lines from memory.",
             under,
         ),
     ]  # fmt: skip
@@ -253,24 +253,24 @@ def addresses(machine: str, effort: Effort) -> Check:
     straight = np.polyval(np.polyfit(at, mean, 1), at)
     r2 = 1 - float(((mean - straight) ** 2).sum() / ((mean - mean.mean()) ** 2).sum())
     far, near = (float(geomean(medians(one))) for one in found[-2:])
-    under = "sense-reversing, one thread a core along the ring, a set of addresses a seed"
+    under = "sense-reversing, one thread per core along the ring, one set of addresses per seed"
     return [
         by_rank("001-24", [bool(w < 0.03) for w in within],
-                f"60 threads, means of 20 episodes at the same addresses: standard deviation {within.mean():.1%} of the mean; negligible "
-                "is read as below 3 %. No noise is simulated.", under),
+                f"60 threads, means of 20 calls at the same addresses: standard deviation {within.mean():.1%} of the mean; negligible: "
+                "below 3 %. No noise is simulated.", under),
         judged("001-25", between > 3 * float(within.mean()) and between > 0.03,
                f"60 threads: standard deviation over {len(seeds)} sets of addresses {between:.1%}, within a set {within.mean():.1%}.", under),
         by_rank("001-26", bends,
-                f"A cubic takes {np.median(gains):.0%} (median) of what a straight line leaves unexplained; S-shaped is read as more than "
+                f"A cubic explains {np.median(gains):.0%} (median) of what a straight line does not; S-shaped: more than "
                 "half.", under, ranks=ranks, us=(sweep / 1000).T[:3].tolist(), mean=(mean / 1000).tolist()),
-        judged("001-27", r2 > 0.99, f"Mean over {len(seeds)} sets of addresses: a straight line explains {r2:.2%}; linear is read as above "
+        judged("001-27", r2 > 0.99, f"Mean over {len(seeds)} sets of addresses: a straight line explains {r2:.2%}; linear: above "
                "99 %.", under),
         judged("001-28", between_still < spread_here / 2,
                f"Without distance (ring.hop = 0) the spread over sets of addresses at {ranks[-1]} threads falls from {spread_here:.1%} to {between_still:.1%}.",
                "what if"),
         judged("001-15", far / near > 1.05,
-               f"A combining tree of arity 4, 240 threads: {far / near:.2f} times as fast with directories at the first user of each "
-               "line (directory.near = on). The paper: 2.85 / 2.41 = 1.18; the factors over Intel's barrier are not judged.",
+               f"Combining tree of arity 4, 240 threads: {far / near:.2f} times as fast with each line's directory at its first user "
+               "(directory.near = on). The paper: 2.85 / 2.41 = 1.18; factors over Intel's barrier are not judged.",
                "what if", ratio=far / near),
     ]  # fmt: skip
 
@@ -287,15 +287,15 @@ def surrogate(machine: str, effort: Effort) -> Check:
     times = np.array([medians(one) for one in found])
     k = len(ranks)
     ratio = geomean(times[:k], axis=0) / geomean(times[k : 2 * k], axis=0)
-    under = "libomp-hyper with gather bits 3, release bits 2 and a delay of 300 cycles stands in for Intel's library; it has none of its code"
+    under = "surrogate of Intel's library, without its code: libomp-hyper with gather bits 3, release bits 2, a delay of 300 cycles"
     equal = times[2 * k + 1] / times[2 * k]
     return [
-        by_rank("001-01", [bool(r > 1) for r in ratio], f"The surrogate takes {float(geomean(ratio)):.2f} times as long as the hybrid; the "
-                "paper's factor of 3 against Intel's own is not judged.", under),
-        judged("001-16", bool(0.75 <= geomean(equal) <= 1.25), f"At 60 threads ramos-hoefler-2013's barrier takes {float(geomean(equal)):.2f} "
-               "times as long as the surrogate; equal is read as within 25 %.", under),
-        by_rank("004-34", [bool(e > 1) for e in equal], f"At 60 threads ramos-hoefler-2013's barrier takes {float(geomean(equal)):.2f} times as "
-                "long as the surrogate.", under),
+        by_rank("001-01", [bool(r > 1) for r in ratio], f"Surrogate / hybrid {float(geomean(ratio)):.2f}; the "
+                "paper's factor of 3 over Intel's own is not judged.", under),
+        judged("001-16", bool(0.75 <= geomean(equal) <= 1.25), f"60 threads, ramos-hoefler-2013's barrier / surrogate: {float(geomean(equal)):.2f}; "
+               "equal: within 25 %.", under),
+        by_rank("004-34", [bool(e > 1) for e in equal], f"60 threads, ramos-hoefler-2013's barrier / surrogate: "
+                f"{float(geomean(equal)):.2f}.", under),
     ]  # fmt: skip
 
 
@@ -313,10 +313,10 @@ def acknowledged(machine: str, effort: Effort) -> Check:
     cold, warm = (medians(one) for one in found[-2:])
     return [
         by_rank("004-38", [bool(c > w) for c, w in zip(cold, warm, strict=True)],
-                f"60 threads: the first episode, all flags in memory, takes {float(geomean(cold / warm)):.2f} times as long as a later one.",
+                f"60 threads, first call (all flags in memory) / a later one: {float(geomean(cold / warm)):.2f}.",
                 "ramos-hoefler-2013's barrier"),
         judged("004-46", 26 <= ranks[largest] <= 28 and steps[largest] > 2 * float(np.median(steps)),
-               f"The largest step from one count to the next is {means[largest + 1] / means[largest] - 1:+.0%}, from {ranks[largest]} to "
+               f"The largest step between counts is {means[largest + 1] / means[largest] - 1:+.0%}, from {ranks[largest]} to "
                f"{ranks[largest] + 1} threads; the median step is {np.median(steps):.1%}.",
                "m by the model with the published constants, rounds as printed", ranks=ranks, ns=means.tolist()),
     ]  # fmt: skip
@@ -355,8 +355,8 @@ def latencies(machine: str, effort: Effort) -> Check:
     return [
         judged("004-03", bool(np.ptp(mean) < 0.1 * mean.mean()),
                "Reads of an exclusive line: " + ", ".join(f"{at} {m:.0f}" for at, m in zip(places, mean, strict=True)) + " ns, means over "
-               "seeds; no difference is read as within 10 %.", "addresses drawn anew for every read"),
-        judged("004-10", widest < 10.3, f"Send lines M, E and S differ by {widest:.1f} ns at most in one seed; the paper's tables by 10.3."),
+               "seeds; no difference: within 10 %.", "new addresses for every read"),
+        judged("004-10", widest < 10.3, f"Send lines M, E and S differ by at most {widest:.1f} ns in a seed; in the paper's tables by 10.3."),
         by_rank("004-11", [bool(a > b > c) for a, b, c in sds],
                 "Deviation of samples: " + ", ".join(f"{at} {d:.0f}" for at, d in zip(places, sds.mean(axis=0), strict=True)) + " ns.",
                 "ping-pong (E, E)"),
@@ -364,8 +364,8 @@ def latencies(machine: str, effort: Effort) -> Check:
                 "Deviation of samples with " + ", ".join(f"{n}: {v:.0f}" for n, v in zip(readers, vary.mean(axis=0), strict=True)) + " readers, ns.",
                 "contention (E, E)"),
         judged("004-21", bool(alone[:, 1].mean() < 1.1 * alone[:, 0].mean()),
-               f"Ranks that each read another line from memory: {alone[:, 0].mean():.0f} ns for 2, {alone[:, 1].mean():.0f} ns for 60; no "
-               "congestion is read as less than 10 % more."),
+               f"Ranks that read different lines from memory: {alone[:, 0].mean():.0f} ns for 2, {alone[:, 1].mean():.0f} ns for 60; no "
+               "congestion: less than 10 % more."),
     ]  # fmt: skip
 
 
@@ -382,32 +382,32 @@ def bandwidth(machine: str, effort: Effort) -> Check:
              for one, lines in zip(found, [large] * 5 + [small] * 3, strict=True)]  # fmt: skip
     near, ring, little = rates[:3], rates[3:5], rates[5:]
     why = (
-        "The paper's card was another one (61 cores, 1.080 GHz); a copy here has as many lines under way as (I, I) in table 3.1 asks "
-        "for, and the messages do not fit the caches."
+        "The paper's card was another (61 cores, 1.080 GHz); here a copy has as many lines under way as (I, I) in table 3.1 needs, "
+        "and the messages do not fit the caches."
     )
     return [
         Quantity("Bandwidth", f"a pair's, messages of {large * 64 // 1024} KiB", HELD_OUT, 0.755, near[0], "GB/s", "section A.3 and A.1: P = 38, F = 5.8",
                  claim="004-39", why=why),
         judged("004-40", spread([*near, *ring]) < 0.1,
                f"A pair's bandwidth with {', '.join(map(str, pairs))} pairs: {', '.join(f'{r:.2f}' for r in near)} GB/s between neighbours; "
-               f"{', '.join(f'{r:.2f}' for r in ring)} with 8 and 30 pairs half a ring apart; independent is read as within 10 %.",
+               f"{', '.join(f'{r:.2f}' for r in ring)} with 8 and 30 pairs half a ring apart; independent: within 10 %.",
                f"messages of {large * 64 // 1024} KiB"),
         judged("004-41", little[2] < 0.95 * little[0],
-               f"Messages of {small * 64 // 1024} KiB: {', '.join(f'{r:.2f}' for r in little)} GB/s a pair with {', '.join(map(str, pairs))} pairs.",
-               "more pairs hurt is read as 5 % less or more"),
+               f"Messages of {small * 64 // 1024} KiB: {', '.join(f'{r:.2f}' for r in little)} GB/s per pair with {', '.join(map(str, pairs))} pairs.",
+               "more pairs hurt: at least 5 % less"),
     ]  # fmt: skip
 
 
 def not_built() -> Check:
     yield []
-    applications = "Arrival skew of applications is not simulated yet."
-    models = "This page has memory and barriers: docs/validation-models.md judges it."
+    applications = "Applications' arrival skew is not simulated yet."
+    models = "See docs/validation-models.md."
     return [
-        cannot("001-14", "Caballero's barrier is compared with Intel's own library, which is proprietary."),
+        cannot("001-14", "Compared with Intel's library, which is proprietary."),
         cannot("001-21", applications),
         cannot("001-22", applications),
-        cannot("004-23", "Interleavings of writers and a reader from memory: no kernel for it yet."),
-        cannot("004-24", "Acknowledgements to one parent: no kernel for it yet."),
+        cannot("004-23", "No kernel yet for interleavings of writers and a reader from memory."),
+        cannot("004-24", "No kernel yet for acknowledgements to one parent."),
         *(cannot(number, models) for number in ("004-25", "004-31", "004-32", "004-36", "004-37")),
         *(
             cannot(number, "Intel's MPI and OpenMP libraries are proprietary.")

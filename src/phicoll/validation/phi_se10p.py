@@ -39,7 +39,7 @@ def one_line(machine: str, effort: Effort) -> Check:
     n = samples(effort)
     free = "directory.latency=0:directory.service=0:directory.acknowledge=0"
     what = {
-        "as it is": "",
+        "unchanged": "",
         "directories that take no time": free,
         "directories and owners that take no time": f"{free}:owner.latency=0:owner.service=0",
         "a ring without distance": "ring.hop=0",
@@ -65,7 +65,7 @@ def one_line(machine: str, effort: Effort) -> Check:
     mean = curve.mean(axis=0)
     r2 = 1 - ((mean - np.polyval(np.polyfit(at, mean, 1), at)) ** 2).sum() / ((mean - mean.mean()) ** 2).sum()
     slopes = {name: (row[2] - row[0]) / (244 - 61) for name, row in zip(what, ablation, strict=True)}
-    base = slopes["as it is"]
+    base = slopes["unchanged"]
     half = at >= 122
     early = [float(np.polyfit(at[~half], c[~half], 1)[0]) for c in curve]
     late = [float(np.polyfit(at[half], c[half], 1)[0]) for c in curve]
@@ -73,22 +73,22 @@ def one_line(machine: str, effort: Effort) -> Check:
     cut = slopes["directories and owners that take no time"]
     return [
         judged("000-02", bool(r2 > 0.99 and np.mean(late) >= np.mean(early)), f"{mean[0]:.0f} ns at 2 processes, {mean[list(ranks).index(61)]:.0f} at 61, {mean[-1]:.0f} at 244; a straight "
-               f"line explains {r2:.2%} (linear is read as above 99 %). The slope beyond 122 is {np.mean(late) / np.mean(early):.2f} times that "
-               f"before. request.merge_reads = off was chosen with this figure in sight; with on the slope beyond 61 is "
-               f"{slopes['contexts of a core sharing a read']:.1f} instead of {base:.1f} ns a process.",
+               f"line explains {r2:.2%} (linear: above 99 %). The slope beyond 122 is {np.mean(late) / np.mean(early):.2f} times that "
+               f"before. request.merge_reads = off was chosen with this figure in sight; with on, the slope beyond 61 is "
+               f"{slopes['contexts of a core sharing a read']:.1f} instead of {base:.1f} ns per process.",
                "mean over readers", ranks=list(ranks), ns=mean.tolist()),
         judged("000-03", slopes["directories that take no time"] < 0.5 * base,
-               f"ns a further process, 61 to 244: {words}. Cause is read as more than half of the slope.", "what if"),
+               f"ns per further process, 61 to 244: {words}. The cause: more than half of the slope.", "what if"),
         judged("000-04", all(sizes[i] < lines[i] * sizes[0] for i in range(1, len(lines))),
                f"244 processes: {', '.join(f'{k} lines {v / 1000:.1f} us' for k, v in zip(lines, sizes, strict=True))}; {lines[-1]} times one line "
-               f"would be {lines[-1] * sizes[0] / 1000:.0f} us."),
+               f"is {lines[-1] * sizes[0] / 1000:.0f} us."),
         judged("000-12", single > 1.1 * hashed, f"61 processes copy 64 lines of a root: {hashed / 1000:.1f} us with lines hashed over 64 directories, "
-               f"{single / 1000:.1f} us with one directory: in the model a line is locked while it is handed on, whichever directory it has, and the "
-               "directory itself (12 cycles a request) is not what readers wait for.", "what if"),
+               f"{single / 1000:.1f} us with one directory. In the model readers wait for lines, which are locked while handed on, not for the directory "
+               "(12 cycles per request).", "what if"),
         judged("000-08", base - slopes["directories that take no time"] > base - slopes["a ring without distance"],
-               f"Of {base:.1f} ns a further process, directories that take no time save {base - slopes['directories that take no time']:.1f}, with the "
-               f"owners {base - cut:.1f}, a ring without distance {base - slopes['a ring without distance']:.1f}. Ring segments are not servers in the model: "
-               "this weighs its latency, not contention on it.", "what if"),
+               f"Of {base:.1f} ns per further process, directories that take no time save {base - slopes['directories that take no time']:.1f}, with the "
+               f"owners {base - cut:.1f}, a ring without distance {base - slopes['a ring without distance']:.1f}. Ring segments have no queues in the model: "
+               "this is its latency, not contention.", "what if"),
     ]  # fmt: skip
 
 
@@ -121,17 +121,17 @@ def distinct_lines(machine: str, effort: Effort) -> Check:
     under = f"{', '.join(map(str, ranks))} processes"
     growth = means[:, 3] / means[:, 1]
     return [
-        judged("000-05", spread(of[:, 0]) < 0.1 and spread(of[:, 1]) < 0.1, f"ns by pattern: {text}. Little is read as below 10 %.", under),
+        judged("000-05", spread(of[:, 0]) < 0.1 and spread(of[:, 1]) < 0.1, f"ns by pattern: {text}. Little: below 10 %.", under),
         by_rank("000-06", [bool(np.all(growth[:, s] > 1.1)) for s in range(len(seeds))],
                 f"From 61 to 244 processes {', '.join(f'{p} {g:.2f}' for p, g in zip(patterns, growth.mean(axis=1), strict=True))} times as long; "
-                "significant is read as more than 10 %.", under),
+                "significant: more than 10 %.", under),
         by_rank("000-07", [bool(np.all(means[:, 3, s] - means[:, 1, s] < 0.25 * (root[3, s] - root[1, s]))) for s in range(len(seeds))],
-                f"From 61 to 244: one line {root[3].mean() - root[1].mean():+.0f} ns, distinct lines {(of[:, 3] - of[:, 1]).max():+.0f} ns; small is "
-                "read as below a quarter.", under),
+                f"From 61 to 244: one line {root[3].mean() - root[1].mean():+.0f} ns, distinct lines {(of[:, 3] - of[:, 1]).max():+.0f} ns; small: "
+                "below a quarter.", under),
         judged("000-10", 2 * rates[2] > 163 and rates[0] < rates[1] < rates[2],
-               f"256 distinct lines each: {', '.join(f'{2 * r:.0f}' for r in rates)} GB/s in sum at 61, 122 and 244 processes, counted as STREAM "
-               f"counts (what is read and what is written; half of it if a byte copied counts once), against 163 from memory.",
-               "holds is read as: more at 244, and growing"),
+               f"256 distinct lines each: {', '.join(f'{2 * r:.0f}' for r in rates)} GB/s in all at 61, 122 and 244 processes, read plus written as STREAM "
+               f"counts (half if a copied byte counts once); from memory 163.",
+               "holds: more at 244, and growing"),
         by_rank("000-11", [bool(np.all(means[:, :, s] < root[None, :, s])) for s in range(len(seeds))],
                 f"One line: {', '.join(f'{v:.0f}' for v in root.mean(axis=1))} ns; distinct lines: {', '.join(f'{v:.0f}' for v in of.mean(axis=0))} ns.", under),
     ]  # fmt: skip
@@ -144,7 +144,7 @@ def distance(machine: str, effort: Effort) -> Check:
     found = yield [Kernel(machine, "read-latency:state=M:owner=other", 2, str(core), max(10, effort.samples // 20), s)
                    for core in cores for s in seeds]  # fmt: skip
     means = np.array([np.mean(one[0]) for one in found]).reshape(len(cores), len(seeds)).mean(axis=1)
-    text = f"ns from core 0 to core {', '.join(map(str, cores))}: {', '.join(f'{m:.0f}' for m in means)}; no effect is read as below 10 %."
+    text = f"ns from core 0 to core {', '.join(map(str, cores))}: {', '.join(f'{m:.0f}' for m in means)}; no effect: below 10 %."
     return [judged(number, spread(means) < 0.1, text, "random addresses") for number in ("000-09",)]
 
 
@@ -178,19 +178,19 @@ def barriers(machine: str, effort: Effort) -> Check:
     rows: list[Finding] = [
         by_rank("000-13", [bool(d <= 6) for d in best_degree],
                 "244 processes by degree, us: " + ", ".join(f"{d}: {v / 1000:.2f}" for d, v in zip(degrees, geomean(by_degree, axis=1), strict=True))
-                + "; in order where the best degree is 6 or less.", "tree"),
+                + "; the best degree must be 6 or less.", "tree"),
         by_rank("000-14", [bool(times[:tree, -1, s].max() < times[tree:, -1, s].min()) for s in range(len(seeds))],
-                f"{text}. In order where all three trees are below all others at 244. Dissemination is what comes too close: its P messages a "
+                f"{text}. All three trees must be below all others at 244. Dissemination comes too close: its P messages per "
                 "round meet no queue here, and panigrahi-2014 and rodchenko-2015 contradict each other about it.", under),
         by_rank("000-15", [bool(times[PAPER.index(BYTES), -1, s] < times[PAPER.index(LINES), -1, s]) for s in range(len(seeds))],
                 f"Centralized-I {us[PAPER.index(BYTES), -1]:.2f} us, Centralized-II {us[PAPER.index(LINES), -1]:.2f} us at 244 processes.",
-                "the root unsets 64 byte flags by one store, as vectorised code would"),
+                "the root unsets 64 byte flags with one store, as vectorised code does"),
         by_rank("000-16", [bool(growth[slow, s].min() > growth[others, s].max()) for s in range(len(seeds))],
-                f"From 61 to 244 processes, times as long: {grown}; dissemination with a line for each round "
-                f"{float(geomean(rounds[1] / rounds[0])):.2f}. In order where both grow more than all others.", "one line a process"),
+                f"244 / 61 processes: {grown}; dissemination with a line per round "
+                f"{float(geomean(rounds[1] / rounds[0])):.2f}. Both must grow more than all others.", "one line per process"),
         judged("000-19", float(geomean(own[-1] / own[1])) < 2,
-               f"The best barrier of each count takes {float(geomean(own[-1] / own[1])):.2f} times as long at 244 processes as at 61; small is read "
-               "as below 2 for four times as many."),
+               f"The best barrier of each count, 244 / 61 processes: {float(geomean(own[-1] / own[1])):.2f}; little: "
+               "below 2 for four times as many."),
     ]  # fmt: skip
     return rows
 
@@ -202,11 +202,11 @@ def dispatch(effort: Effort) -> Check:
                    for spec in ("sense-reversing", "tree:degree=6") for p in (57, 114)]  # fmt: skip
     counter, tree = np.array([float(geomean(medians(one))) for one in found]).reshape(2, 2) / 1000
     why = (
-        "The published times (Lasimeri) are an OpenMP runtime's, with its software around the transfers and a job record a thread; the barriers' "
-        f"own times are {counter[0]:.1f} and {counter[1]:.1f} us with one counter, {tree[0]:.1f} and {tree[1]:.1f} us in a tree."
+        "The published times (Lasimeri) are an OpenMP runtime's, with its software and a job record per thread; the barriers "
+        f"alone take {counter[0]:.1f} and {counter[1]:.1f} us with one counter, {tree[0]:.1f} and {tree[1]:.1f} us in a tree."
     )
     return [
-        Quantity("Dispatch on a 3120A", f"one counter over none, {p} threads", NOT_CLAIMED, published, float(a / b), "times",
+        Quantity("Dispatch on a 3120A", f"one counter / none, {p} threads", NOT_CLAIMED, published, float(a / b), "times",
                  "Lasimeri: 42.5 / 14.5 and 62.8 / 15.1 us", why=why)
         for p, published, a, b in zip((57, 114), (42.5 / 14.5, 62.8 / 15.1), counter, tree, strict=True)
     ]  # fmt: skip
@@ -215,7 +215,7 @@ def dispatch(effort: Effort) -> Check:
 def not_built() -> Check:
     yield []
     return [
-        *(cannot(number, "Simulated in notebooks/panigrahi-2014; this page has memory and barriers.") for number in ("000-27", "000-29", "000-30", "000-31", "000-32")),
+        *(cannot(number, "Simulated in notebooks/panigrahi-2014.") for number in ("000-27", "000-29", "000-30", "000-31", "000-32")),
         *(cannot(number, "Intel's MPI library is proprietary.") for number in ("000-17", "000-18", "000-25", "000-26", "000-28")),
-        cannot("000-33", "A core that serves the operating system is a parameter (noise.os_core), but nothing published says how often and how long."),
+        cannot("000-33", "noise.os_core gives a core to the operating system, but nothing published says how often and how long."),
     ]  # fmt: skip

@@ -121,8 +121,8 @@ def ping_pong(machine: str, effort: Effort) -> Check:
         why = ""
         if send == "I":
             why = (
-                "Reading a send line from memory adds R_I - R_R here; in all four published tables it adds some 75 ns more, "
-                "which nothing in the model explains and nothing was fitted to."
+                "A send line from memory adds R_I - R_R here, and some 75 ns more in all four published tables; nothing in the "
+                "model explains that, and nothing was fitted to it."
             )
         rows.append(
             Quantity(
@@ -145,7 +145,7 @@ def ping_pong(machine: str, effort: Effort) -> Check:
     rows.append(
         Quantity(
             PING_PONG,
-            "what a shared receive line adds, mean of three distances",
+            "a shared receive line adds, mean of three distances",
             CALIBRATED,
             float(np.mean(shared)),
             float(np.mean(added)),
@@ -167,8 +167,8 @@ def ping_pong(machine: str, effort: Effort) -> Check:
                 bound=CALIBRATED_BOUND if at == "middle" else HELD_OUT_BOUND,
                 claim="004-11",
                 values={"simulated without floor": seen},
-                why="One number, hop x stops, sets three deviations: it was set by the middle one. A ring that is not evenly "
-                "filled, or directories that are not spread evenly, would change their ratio."
+                why="One number, hop x stops, set by the middle deviation, decides all three. An uneven ring or unevenly "
+                "spread directories would change their ratio."
                 if at != "middle"
                 else "",
             )
@@ -212,22 +212,22 @@ def multi_line(machine: str, effort: Effort) -> Check:
         name = f"({send}, {receive})"
         calibrated = send == receive
         why = (
-            "The start-up is a fixed cost of some 600 ns from the second line on; here the copy's first lines pipeline at "
-            "once. The kernel stores whole lines, so the poller cannot steal a half-written last line."
+            "The card has a fixed start-up of some 600 ns from the second line on; here the first lines pipeline at once. "
+            "The kernel stores whole lines, so the poller cannot steal a half-written last line."
         )
         curve = {"n": list(LINES), "simulated": here, "published": [o * n + q - p / n for n in LINES]}
         rows += [
-            Quantity(MESSAGES, f"{name} o, a further line", CALIBRATED if calibrated else HELD_OUT, o, slope,
-                     "ns a line", "Table 3.1", CALIBRATED_BOUND if calibrated else HELD_OUT_BOUND, "004-13" if send == "E" == receive else "004-14",
-                     "Stores to a receive buffer in memory read its lines first, three at a time, so a line takes R_I / 3 = 92 ns; on the card a "
-                     "buffer in memory costs no more than one in the other's cache." if (send, receive) == ("E", "I") else "", curve),
+            Quantity(MESSAGES, f"{name} o, per further line", CALIBRATED if calibrated else HELD_OUT, o, slope,
+                     "ns/line", "Table 3.1", CALIBRATED_BOUND if calibrated else HELD_OUT_BOUND, "004-13" if send == "E" == receive else "004-14",
+                     "Stores to a receive buffer in memory read its lines first, three at a time: R_I / 3 = 92 ns per line. On the card it "
+                     "costs no more than a buffer in the other's cache." if (send, receive) == ("E", "I") else "", curve),
             Quantity(MESSAGES, f"{name} q, start-up", HELD_OUT, q, constant, "ns", "Table 3.1", claim="004-13", why=why),
-            Quantity(MESSAGES, f"{name} p, start-up that one line is spared", HELD_OUT, p, inverse, "ns", "Table 3.1",
+            Quantity(MESSAGES, f"{name} p, start-up saved by one line", HELD_OUT, p, inverse, "ns", "Table 3.1",
                      claim="004-13", why=why),
         ]  # fmt: skip
         rows += [
             Quantity(MESSAGES, f"{name} {n} line{'s' if n > 1 else ''}", HELD_OUT, o * n + q - p / n,
-                     here[LINES.index(n)], "ns", "Table 3.1, the printed fit", claim="004-13" if send == "E" == receive else "004-14", why=why)
+                     here[LINES.index(n)], "ns", "Table 3.1, fit", claim="004-13" if send == "E" == receive else "004-14", why=why)
             for n in (1, 2, 8, 32, 128)
         ]  # fmt: skip
     return rows
@@ -258,16 +258,16 @@ def contention(machine: str, effort: Effort) -> Check:
         claim = {"EE": "004-17", "EI": "004-18"}.get(common + private, "004-19")
         why = causes_of_contention(common, private)
         curve = {"n": list(READERS), "simulated": here, "published": [c * n + b - a / n for n in READERS]}
-        rows.append(Quantity(CONTENDED, f"{name} c, a further reader", role, c, slope, "ns a reader", "Table 3.2",
+        rows.append(Quantity(CONTENDED, f"{name} c, per further reader", role, c, slope, "ns/reader", "Table 3.2",
                              bound, claim, why, values=curve))  # fmt: skip
         if role == CALIBRATED:
             rows.append(Quantity(CONTENDED, f"{name} T_C(1) = b + c", role, b + c, here[0], "ns", "Table 3.2", bound, "004-20"))  # fmt: skip
         rows.append(Quantity(CONTENDED, f"{name} b, constant", HELD_OUT, b, constant, "ns", "Table 3.2", claim=claim, why=why))  # fmt: skip
         if a:
-            rows.append(Quantity(CONTENDED, f"{name} a, what one reader is spared", HELD_OUT, a, inverse, "ns", "Table 3.2", claim=claim, why=why))  # fmt: skip
+            rows.append(Quantity(CONTENDED, f"{name} a, saved by one reader", HELD_OUT, a, inverse, "ns", "Table 3.2", claim=claim, why=why))  # fmt: skip
         rows += [
             Quantity(CONTENDED, f"{name} {n} reader{'s' if n > 1 else ''}", HELD_OUT, c * n + b - a / n, here[READERS.index(n)],
-                     "ns", "Table 3.2, the printed fit", claim=claim, why=why)
+                     "ns", "Table 3.2, fit", claim=claim, why=why)
             for n in (1, 2, 8, 16, 32, 59)
         ]  # fmt: skip
     return rows
@@ -276,9 +276,8 @@ def contention(machine: str, effort: Effort) -> Check:
 def causes_of_contention(common: str, private: str) -> str:
     if common == "I":
         return (
-            "A second reader of a line that memory is fetching is deferred until the fetch is done (memory.fill = defer), "
-            "which gives a step after the first reader smaller than the printed one; its size is not fitted. At one reader the printed fit is "
-            "no measurement: for (I, E) it says 220 ns, less than R_I."
+            "A second reader waits until memory has fetched the line (memory.fill = defer); this step is smaller than the printed "
+            "one, and is not fitted. At one reader the printed fit is no measurement: (I, E) has 220 ns, less than R_I."
         )
     return ""
 
@@ -291,7 +290,7 @@ def stream(machine: str, effort: Effort) -> Check:
     ]  # fmt: skip
     plain, no_read = (float(np.median(one[0])) for one in found)
     return [
-        Quantity(MEMORY, "STREAM triad, 61 ranks, lines stored without being read", CALIBRATED, 163.0, no_read, "GB/s",
+        Quantity(MEMORY, "STREAM triad, 61 ranks, no-read stores", CALIBRATED, 163.0, no_read, "GB/s",
                  "panigrahi-2014 section IV", CALIBRATED_BOUND, "000-01", values={"stores that read first": plain})
     ]  # fmt: skip
 
@@ -307,7 +306,7 @@ def sandy_reads(machine: str, effort: Effort) -> Check:
         rows.append(
             Quantity(READS, f"state {state}, {place}", NOT_CLAIMED if near else CALIBRATED, SANDY_READ[state][place], mean,
                      source="Tables 1.7 and 1.8", bound=CALIBRATED_BOUND, claim="004-43",
-                     why="The benchmark's third thread shares the line in the reader's own package, and answers." if near else "")
+                     why="The benchmark's third thread shares the line in the reader's package, and answers." if near else "")
         )  # fmt: skip
     return rows
 
@@ -331,7 +330,7 @@ def sandy_ping_pong(machine: str, effort: Effort) -> Check:
             Quantity(PING_PONG, f"send {send}, receive {receive}, {place}", NOT_CLAIMED,
                      SANDY_PING_PONG[place][send, receive][0], float(pooled(part).mean()), source=f"Table {tables[place]}",
                      claim="004-44",
-                     why="Transfers overlap on this machine (the paper's overheads are negative by up to 98 ns), and invalidating "
-                     "shared lines across packages costs 104 ns; a table of single transfers has neither.")
+                     why="The machine's transfers overlap (the paper's overheads are negative by up to 98 ns), and invalidating shared "
+                     "lines across packages costs 104 ns; a table of single transfers has neither.")
         )  # fmt: skip
     return rows

@@ -1,4 +1,4 @@
-"""The committed page of the models: predictions beside simulation and this host, what does not hold first."""
+"""The committed page of the models: predictions beside simulation and this host, failures first."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["write_page"]
 
 FIGURES = (
-    ("pieces", draw_pieces, "Modelled over simulated, every piece, published and simulated constants"),
-    ("places", draw_orders, "Where the median of each algorithm lies on its band, published constants"),
+    ("pieces", draw_pieces, "Modelled / simulated, all pieces, published and simulated constants"),
+    ("places", draw_orders, "Each algorithm's median on its band, published constants"),
     ("trees", draw_trees, "Broadcast trees, simulated and modelled"),
-    ("bands", draw_runs, "Bands and simulated samples over ranks"),
+    ("bands", draw_runs, "Bands and simulated samples by ranks"),
     ("host", draw_host, "Bands and measured samples of two threads of one host"),
 )
 
@@ -33,23 +33,23 @@ CAUSES = {
     (
         "broadcast",
         "flat-large",
-    ): "The model counts the crowd of readers once for the whole message (4.10); simulated readers meet at the "
-    "directory of each of its lines, so the time grows with ranks times lines",
+    ): "The model counts the crowd of readers once per message (4.10); simulated readers meet at the directory of each "
+    "line, so the time grows with ranks times lines",
     (
         "broadcast",
         "pipelined-slices",
-    ): "Each of n - 1 stages pays the start-up q - p/N of Table 3.1, most of which simulated copies do not "
-    "have (validation-xeon-phi-5110p.md)",
+    ): "Each of n - 1 stages pays the start-up q - p/N of Table 3.1, which simulated copies mostly lack "
+    "(validation-xeon-phi-5110p.md)",
     (
         "broadcast",
         "trees",
-    ): "Levels are added up as if one ended before the next begins; acknowledgements of one level run while the next "
-    "still reads, and readers wait while the parent writes",
+    ): "The model adds levels up; in runs one level's acknowledgements overlap the next one's reads, and readers wait "
+    "while the parent writes",
     (
         "allreduce",
         "",
-    ): "Alpha, beta and gamma are read off line costs: a message is a flag and lines behind it, and no two messages of a "
-    "rank overlap",
+    ): "Alpha, beta and gamma are derived from line costs: a message is a flag and then lines, and a rank's messages do "
+    "not overlap",
 }
 
 
@@ -63,23 +63,25 @@ def text_of(found: ModelValidation, shown: dict[str, str]) -> str:
     lines = [
         "# Validation of the models",
         "",
-        "What `phicoll.models` predicts beside what runs. Written by `phicoll validate models --page FILE"
+        "Predictions of `phicoll.models` beside runs. Written by `phicoll validate models --page FILE"
         f"{' --host HERE.json' if found.host else ''}`; simulated machine {found.machine.name}, digest `{found.machine.digest}`, seeds 1 to "
-        f"{effort.seeds} ({effort.few_seeds} of long messages and allreduce), {effort.episodes} calls a seed, each from the last entry to the last exit, all ranks entering at once, one a core.",
+        f"{effort.seeds} ({effort.few_seeds} for long messages and allreduce), {effort.episodes} calls per seed, each from the last entry to the last exit, all ranks entering at once, one per core.",
         "",
-        "Numbers are *published* (printed in ramos-hoefler-2013), *simulated* (phicoll's simulated Xeon Phi 5110P; nothing here ran on a card), "
-        "*measured* (on the host that is named), or *modelled*: from the *published* constants, or from those that the simulated machine's own "
-        "kernels give (`phicoll characterize --machine`, called *simulated constants*). The first tell how far the card's model carries to the simulated "
-        "card; the second what the form of the equations misses, since then pieces and collectives are the same machine's. Some of the machine's "
-        "parameters were calibrated on the published single lines; no collective was. *Evicted* start: flags and slots are in memory when a call "
-        "begins, as chapter 4 assumes; *warm*: where the last call left them, with R_R for R_I in the models.",
+        "- Numbers are *published* (printed in ramos-hoefler-2013), *simulated* (phicoll's Xeon Phi 5110P; nothing ran on a card), *measured* (on the "
+        "named host) or *modelled*.",
+        "- Models from *published constants* show how far the card's model carries to the simulated card; from *simulated constants*, those of the "
+        "simulated machine's own kernels (`phicoll characterize --machine`), what the form of the equations misses.",
+        "- Some machine parameters were calibrated on published single lines; no collective was.",
+        "- *Evicted* start: flags and slots are in memory when a call begins, as chapter 4 assumes. *Warm*: where the last call left them, with R_R for R_I in the models.",
+        "",
+        "Results:",
         "",
         *(f"- {line}" for line in found.summary()),
         "",
         *failures(found),
         "## Pieces",
         "",
-        "Errors are modelled over simulated, less 1.",
+        "Errors are modelled / simulated - 1.",
         "",
         shown.get("pieces", ""),
         "",
@@ -87,8 +89,8 @@ def text_of(found: ModelValidation, shown: dict[str, str]) -> str:
         "",
         "## Collectives on the simulated machine",
         "",
-        "A row is one algorithm over all rank counts. *Inside*: share of the samples in the band. *On the band*: median over best case, and over "
-        "worst case, least and most over the counts; between them the median is in the band.",
+        "A row is one algorithm, all rank counts. *Inside*: share of samples in the band. The medians are divided by best and worst case, with least and most over "
+        "the counts; a median in the band is above 1 and below 1.",
         "",
         shown.get("places", ""),
         "",
@@ -107,7 +109,7 @@ def failures(found: ModelValidation) -> list[str]:
     lines = ["## What does not hold", ""]
     for f in found.findings:
         if f.verdict == FAILS:
-            lines.append(f"- {f.claim.number}, {f.claim.statement} {f.measured}")
+            lines.append(f"- Statement {f.claim.number}: {f.claim.statement}")
     groups: dict[tuple[str, str], list[str]] = {}
     for key, rows in by_algorithm(found.compared["published"]["evicted"]).items():
         inside = float(np.mean([r.inside for r in rows]))
@@ -119,11 +121,11 @@ def failures(found: ModelValidation) -> list[str]:
             if name == "pipelined-slices" and ratio > 1:  # its cause is about what comes out below
                 cause = (operation, "")
             groups.setdefault(cause, []).append(
-                f"{name}{f' {size_text(size)}' if size else ''} {inside:.0%} inside, {ratio:.2f} of the best case on geometric mean"
+                f"{name}{f' {size_text(size)}' if size else ''} {inside:.0%} inside, {ratio:.2f} of the best case"
             )
     for cause, names in groups.items():
         lines.append(
-            f"- {cause[0]}, published constants, evicted start: {'; '.join(names)}. {CAUSES.get(cause, 'The cause is not known')}."
+            f"- {cause[0]}, published constants, evicted start, geometric means: {'; '.join(names)}. {CAUSES.get(cause, 'The cause is not known')}."
         )
     return [*lines, ""]
 
@@ -189,8 +191,8 @@ def orders(found: ModelValidation, shown: dict[str, str]) -> list[str]:
     lines = [
         "## Orders",
         "",
-        "Algorithms of one operation, number of ranks and size, in the order of best cases (published constants) and of simulated medians. "
-        "*tau*: Kendall's, 1 the same order; *loss*: what the predicted best costs over the best there was.",
+        "The order of algorithms for one operation, number of ranks and size: by best cases (published constants) against by simulated medians. "
+        "*tau*: Kendall's, 1 for the same order. *Loss*: the predicted best over the actual best, less 1.",
         "",
         shown.get("trees", ""),
         "",
@@ -241,15 +243,14 @@ def host(found: ModelValidation, shown: dict[str, str]) -> list[str]:
     return [
         "## Two threads of one host",
         "",
-        f"*Measured* on {part.cpu}, {part.date}, two threads on two CPUs, rounds whose CPUs were one core left out; the model is this host's own, by "
-        f"`phicoll characterize`. Its R_L is {model.value('line.local'):.2f} ns, R_R {rr(model):.1f} ns. Times change from run to run: another run gives other "
-        f"numbers. {len(taken)} of its {len(model.constants)} constants are assumed from another machine: {', '.join(taken) or 'none'}; each row says how many of "
-        "those it needed.",
+        f"*Measured* on {part.cpu}, {part.date}, two threads on two CPUs, without rounds whose CPUs were one core. The model is this host's own, by "
+        f"`phicoll characterize`: R_L is {model.value('line.local'):.2f} ns, R_R {rr(model):.1f} ns. Another run gives other "
+        f"numbers. {len(taken)} of its {len(model.constants)} constants are assumed from another machine: {', '.join(taken) or 'none'}; each row says how many "
+        "it needed.",
         "",
-        "Most calls end before their best case. Two things make that so. A measured window lets ranks enter up to 1 us apart and counts from the last "
-        "entry: what the others did by then, a child's part of a reduction say, is not in it, where the models have all enter at once. And the models let "
-        "each write of a flag take a whole transfer, one after another; this host's cores go on while a store waits for its line. With two ranks nothing "
-        "can be said of contention.",
+        "Most calls end before their best case, for two reasons. In a measured window ranks enter up to 1 us apart and time counts from the last entry, "
+        "so it lacks what others did before (such as a child's part of a reduction); the models have all enter at once. And in the models each write of a flag "
+        "takes a whole transfer, while this host's cores go on as a store waits for its line. Two ranks say nothing about contention.",
         "",
         *pieces_table(part.pieces, [model.name]),
         "",

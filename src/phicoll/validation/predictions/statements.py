@@ -28,7 +28,7 @@ def judged(number: str, good: bool, text: str, how: str = MODELLED, under: str =
 
 def seeds_agree(number: str, holds: Sequence[bool], text: str, under: str = "") -> Finding:
     return Finding(
-        claim(number), verdict_over(holds), f"{text} In order in {sum(holds)} of {len(holds)} seeds.", SIMULATED, under,
+        claim(number), verdict_over(holds), f"{text} In {sum(holds)} of {len(holds)} seeds.", SIMULATED, under,
         {"seeds": len(holds), "holding": int(sum(holds))},
     )  # fmt: skip
 
@@ -51,14 +51,14 @@ def judge_models(model: MachineModel) -> list[Finding]:
                 above.append(f"{send}-{receive} {place} {mean - reads:.0f} against {deviation:.0f} ns")
     rows.append(
         judged("004-12", not above,
-               f"{cases - len(above)} of {cases} printed cases with a cached send line; beyond one deviation: {'; '.join(above) or 'none'}.")
+               f"{cases - len(above)} of {cases} printed cases with a cached send line; beyond: {'; '.join(above) or 'none'}.")
     )  # fmt: skip
     one = {s: multi_line(model, 1, s, s) for s in "EI"}
     printed = PHI_PING_PONG["middle"]["E", "E"][0]
     rows.append(
         judged("004-15", abs(one["E"] / printed - 1) < 0.05,
-               f"q + o - p = {one['E']:.0f} ns for E, E, printed for the single line {printed:.1f} ns; {one['I']:.0f} ns for I, I, where the "
-               f"send line alone in I is printed with {PHI_PING_PONG['middle']['I', 'E'][0]:.0f} ns. Read as within 5 % for E, E.")
+               f"q + o - p = {one['E']:.0f} ns for E, E (printed, single line: {printed:.1f} ns), {one['I']:.0f} ns for I, I (printed with only "
+               f"the send line in I: {PHI_PING_PONG['middle']['I', 'E'][0]:.0f} ns). The same: within 5 % for E, E.")
     )  # fmt: skip
     lines = (2, 3, 4, 6, 8, 10, 12)
     factor = model.value("bandwidth.F")
@@ -73,13 +73,13 @@ def judge_models(model: MachineModel) -> list[Finding]:
     ]
     rows.append(
         judged("004-16", all(max(map(abs, of)) >= 0.25 for of in scaled.values()),
-               f"2 N / P R + R_R,M beside the printed fit o N + q - p / N at 2 to 12 lines: with the factor {factor:g} of long messages (A.1) {spans[0]}, "
-               f"without one {spans[1]}. Badly is read as off by 25 % or more somewhere, with the factor.")
+               f"2 N / P R + R_R,M against the printed fit o N + q - p / N, 2 to 12 lines: with the factor {factor:g} of long messages (A.1) {spans[0]}; "
+               f"without {spans[1]}. Badly: 25 % or more off somewhere, with the factor.")
     )  # fmt: skip
     fitted, sum_of = contention(model, 1), local(model) + remote(model)
     rows.append(
         judged("004-20", abs(fitted / sum_of - 1) < 0.05,
-               f"c + b of Table 3.2 is {fitted:.1f} ns, R_L + R_R is {sum_of:.1f} ns: {fitted - sum_of:.1f} ns apart.")
+               f"c + b of Table 3.2 is {fitted:.1f} ns, R_L + R_R is {sum_of:.1f} ns: {fitted - sum_of:.1f} apart.")
     )  # fmt: skip
     for number, operation, reading, how in (
         ("004-26", "broadcast", {}, "T_C(1) = R_L + R_R, falling k_i"),
@@ -105,7 +105,7 @@ def judge_models(model: MachineModel) -> list[Finding]:
     corrected = optima.compare_bounds("barrier", range(2, 61), model)
     rows.append(
         judged("004-30", all(found.regret < 0.1 for found in alike),
-               "; ".join(map(str, alike)) + f". Similar is read as at most 10 % more. With the rounds that a barrier needs, log_(m+1): {corrected}.")
+               "; ".join(map(str, alike)) + f". Nearly: at most 10 % more. With the rounds that a barrier needs, log_(m+1): {corrected}.")
     )  # fmt: skip
     return rows
 
@@ -153,9 +153,9 @@ def trees(cold: Medians, runs: ComparedRuns) -> Finding:
     tau = np.nanmean([order.tau() for order in orders])
     return seeds_agree(
         "004-31", [bool(own[s] < min(mean[name][s] for name in others)) for s in range(len(own))],
-        f"Geometric means over {len(counts)} counts, as multiples of the model's tree: {ratios}. Faster by 1 % or more: {list_}. Kendall's tau of "
-        f"the predicted order, mean over counts: {tau:.2f}.",
-        "8 bytes, 2 to 60 ranks, one a core, evicted start",
+        f"Times / the model's tree, geometric means over {len(counts)} counts: {ratios}. Faster by 1 % or more: {list_}. Mean Kendall's tau of "
+        f"the predicted order: {tau:.2f}.",
+        "8 bytes, 2 to 60 ranks, one per core, evicted start",
     )  # fmt: skip
 
 
@@ -173,7 +173,7 @@ def coverage(compared: dict[str, ComparedRuns]) -> Finding:
                 parts.append(f"{key[0]} {key[1]}{f' {key[2]} B' if key[2] else ''} {share:.0%}")
     return judged(
         "004-32", min(shares) >= 0.95,
-        f"Share of the samples inside, evicted start: {', '.join(parts)}. Lying between is read as 95 % of each.",
+        f"Samples inside, evicted start: {', '.join(parts)}. Between: 95 % of each.",
         SIMULATED, "bands of the published constants",
     )  # fmt: skip
 
@@ -196,7 +196,7 @@ def large(cold: Medians, runs: ComparedRuns) -> Finding:
     model = ", ".join(f"{n}: {r:.2f}" for n, r in zip(counts, said, strict=True))
     return seeds_agree(
         "004-36", [bool(r > 1) for r in geomean(piped / flat, axis=0)],
-        f"Pipelined over flat by ranks: {ratio}, geometric mean {float(geomean(piped / flat)):.2f}, which decides; by the model's best cases: {model}. The model counts the crowd of readers once for the whole "
+        f"Pipelined / flat by ranks: {ratio}, geometric mean {float(geomean(piped / flat)):.2f}, which decides; by the model's best cases: {model}. The model counts the crowd of readers once per "
         "message; simulated readers meet at the directory of every line.",
         "8 KB, evicted start",
     )  # fmt: skip
@@ -210,8 +210,8 @@ def packets(pieces: Sequence[Piece], constants: str) -> Finding:
     said = 64 * (few.modelled[constants] or 0) / (many.modelled[constants] or 1)
     return judged(
         "004-37", simulated > 1.5,
-        f"64 messages of 2 lines take {simulated:.1f} times as long as one of 128, by equation 3.1 {said:.1f} times (simulated copies start up "
-        "faster than the card's). Paying a start-up is read as 1.5 times or more.",
+        f"64 messages of 2 lines / one of 128: {simulated:.1f}, by equation 3.1 {said:.1f} (simulated copies start up "
+        "faster than the card's). A start-up: 1.5 or more.",
         SIMULATED, "two ranks, E to E",
     )  # fmt: skip
 
@@ -231,9 +231,9 @@ def warmth(medians: dict[str, Medians]) -> Finding:
     return seeds_agree(
         "004-38",
         holds,
-        f"Evicted over warm, geometric means over counts: {', '.join(parts)}. In a barrier all ranks fetch their flags from memory at the same "
-        "time, while they wait anyway.",
-        "dissemination-acknowledged, the paper's barrier, decides; 8 bytes for the others",
+        f"Evicted / warm, geometric means over counts: {', '.join(parts)}. In a barrier all ranks fetch their flags from memory at once, "
+        "while they wait anyway.",
+        "the paper's barrier, dissemination-acknowledged, decides; others: 8 bytes",
     )
 
 
@@ -250,7 +250,7 @@ def notification(found: Medians, model: MachineModel) -> Finding:
     text = ", ".join(f"{n}: {r:.2f}" for n, r in zip(counts, geomean(apart / one, axis=1), strict=True))
     return seeds_agree(
         "004-25", [bool(r > 1) for r in geomean(apart / one, axis=0)],
-        f"A line for each child over one line by ranks: {text}; geometric mean {float(geomean(apart / one)):.2f}, which decides. By the model's best "
+        f"A line per child / one line, by ranks: {text}; geometric mean {float(geomean(apart / one)):.2f}, which decides. By the model's best "
         f"cases {min(said):.2f} to {max(said):.2f}.",
         "flat broadcast of 8 bytes, evicted start",
     )  # fmt: skip
@@ -261,6 +261,6 @@ def pair_bandwidth(pieces: Sequence[Piece]) -> Finding:
     last = [p for p in pieces if p.group == LONG][-1]
     return judged(
         "004-39", abs(last.observed / 0.755 - 1) < 0.25,
-        f"{last.name}: {last.observed:.2f} GB/s simulated. Read as within 25 %; simulated copies have as many lines under way as Table 3.1 "
-        "asks for.", SIMULATED,
+        f"{last.name}: {last.observed:.2f} GB/s simulated; the bound is 25 %. Simulated copies have as many lines under way as Table 3.1 "
+        "needs.", SIMULATED,
     )  # fmt: skip
