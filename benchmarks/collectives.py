@@ -128,7 +128,7 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
 def take_claims(a: argparse.Namespace, cpus: Sequence[int], seconds: float) -> str:
     """What the papers' statements compare: between threads, where a peer's array is reached by plain loads and stores;
     a pair, and twice as many ranks as CPUs, at least four. How it ended, if by an interrupt."""
-    from phicoll.claims import wanted
+    from phicoll.papers.claims import wanted
 
     of: dict[Point, list[str]] = {}
     for operation, ranks, size, spec in wanted((2, max(4, 2 * len(cpus)))):

@@ -181,7 +181,7 @@ def consistency(taken: Taken) -> str:
 
 
 def claims_part(settings: Settings, compared: Taken) -> str:
-    from phicoll.claims import check_data
+    from phicoll.papers.claims import check_data
 
     found = check_data(as_results(compared, "threads", len(settings.cpus)))
     return "## The papers' statements on order\n\n" + table(

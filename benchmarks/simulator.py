@@ -21,7 +21,7 @@ from typing import Any
 import phicoll
 from phicoll import bench
 from phicoll.measuring import plan
-from phicoll.simulating import SimulatedPlan, simulate_point
+from phicoll.measuring.simulating import SimulatedPlan, simulate_point
 
 MACHINE, RANKS, PLACEMENT = "xeon-phi-5110p", 240, "balanced"
 LARGEST = ("xeon-phi-se10p", 244)

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 import phicoll
-from phicoll.claims.versus import Versus, family_ratio
-from phicoll.compare.units import estimate
-from phicoll.observations import Observation
-from phicoll.subject import Subject
+from phicoll.papers.claims.versus import Versus, family_ratio
+from phicoll.results.compare.units import estimate
+from phicoll.results.observations import Observation
+from phicoll.results.subject import Subject
 
 Observed = dict[Subject, list[Observation]]
 LIMITS = ("hand-one-line", "hand-two-lines", "hand-counter-per-cpu", "hand-flat-flags")

@@ -192,8 +192,8 @@ def judge(rows: Sequence[Row]) -> None:
     import numpy as np
 
     from phicoll import _core
-    from phicoll.compare.best import holm_levels
-    from phicoll.compare.units import CONFIDENCE, estimate
+    from phicoll.results.compare.best import holm_levels
+    from phicoll.results.compare.units import CONFIDENCE, estimate
 
     with_logs = [row for row in rows if row.logs]
     levels, _ = holm_levels([float(_core.sign_test(np.array(row.logs))) for row in with_logs], CONFIDENCE)

@@ -36,11 +36,11 @@ from IPython.display import HTML, Markdown, display
 
 import phicoll
 from phicoll import kernels
-from phicoll.claims import HOLDS, counted
+from phicoll.papers.claims import HOLDS, counted
 from phicoll.plots.canvas import new_figure
 from phicoll.plots.style import INK, PALE, SERIES, plain_log_ticks, tidy
 from phicoll.report.evidence import counter
-from phicoll.validation import validate
+from phicoll.papers.validation import validate
 
 QUICK = bool(os.environ.get("PHICOLL_QUICK"))  # a few seconds, for tests
 MACHINE = "xeon-phi-se10p"

@@ -34,12 +34,12 @@ import pandas as pd
 from IPython.display import HTML, Markdown, display
 
 import phicoll
-from phicoll.claims import HOLDS, counted
+from phicoll.papers.claims import HOLDS, counted
 from phicoll.plots.canvas import new_figure
 from phicoll.plots.geomeans import draw_geomeans
 from phicoll.plots.style import INK, PALE, SERIES, tidy
 from phicoll.report.evidence import counter
-from phicoll.validation import validate
+from phicoll.papers.validation import validate
 
 QUICK = bool(os.environ.get("PHICOLL_QUICK"))  # a few seconds, for tests
 MACHINE = "xeon-phi-5110p"

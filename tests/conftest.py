@@ -15,8 +15,8 @@ from made_up import MadeUp
 from phicoll.results import Results, load
 
 if TYPE_CHECKING:
-    from phicoll.validation import Validation
-    from phicoll.validation.predictions import ModelValidation
+    from phicoll.papers.validation import Validation
+    from phicoll.papers.validation.predictions import ModelValidation
 
 pytest_plugins = ["pytester"]
 

@@ -15,16 +15,16 @@ import pytest
 
 import phicoll
 from phicoll import _core
-from phicoll.characterizing import check_host, difference_to_host, is_this_host
-from phicoll.characterizing.characterization import filled, warn_of_fits
-from phicoll.characterizing.constants import derive
-from phicoll.characterizing.observations import Launch, Observations
-from phicoll.characterizing.plan import EFFORTS, PAIRS, Subject, subjects
-from phicoll.characterizing.rounds import observe
-from phicoll.characterizing.targets import Host, Simulated
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.models import CONSTANTS, XEON_PHI_5110P, Constant, machine_model
 from phicoll.models.bandwidth_fit import fit_bandwidth
+from phicoll.models.characterizing import check_host, difference_to_host, is_this_host
+from phicoll.models.characterizing.characterization import filled, warn_of_fits
+from phicoll.models.characterizing.constants import derive
+from phicoll.models.characterizing.observations import Launch, Observations
+from phicoll.models.characterizing.plan import EFFORTS, PAIRS, Subject, subjects
+from phicoll.models.characterizing.rounds import observe
+from phicoll.models.characterizing.targets import Host, Simulated
 
 PHI = "xeon-phi-5110p"
 
@@ -240,7 +240,7 @@ def test_lines_under_way_with_an_error_above_their_number_are_not_taken(monkeypa
     def fitted(n, ns, **given):
         return replace(fit_bandwidth(n, ns, **given), in_flight_error=error, in_flight=197.0)
 
-    monkeypatch.setattr("phicoll.characterizing.constants.fit_bandwidth", fitted)
+    monkeypatch.setattr("phicoll.models.characterizing.constants.fit_bandwidth", fitted)
     messages = {f"bandwidth@{n}": 200.0 + 20 * n for n in (512, 2048, 8192)}
     messages |= {f"multi.II@{n}": 200.0 + 20 * n for n in (1, 2, 4, 8, 16, 32)}
     made = derive(made_up({**HERE, **messages}), "here")

@@ -8,11 +8,20 @@ import numpy as np
 import pytest
 
 from made_up import MadeUpSubject
-from phicoll.claims import CANNOT, CLAIMS, FAILS, HOLDS, UNRESOLVED, WAITING, check_counts, check_native
-from phicoll.claims.counted import RANKS, ceil_log, covered, rounds_across
-from phicoll.claims.native import addresses, correctness, faster, matches, order
-from phicoll.claims.statement import Finding
-from phicoll.claims.statements import claim
+from phicoll.papers.claims import (
+    CANNOT,
+    CLAIMS,
+    FAILS,
+    HOLDS,
+    UNRESOLVED,
+    WAITING,
+    check_counts,
+    check_native,
+)
+from phicoll.papers.claims.counted import RANKS, ceil_log, covered, rounds_across
+from phicoll.papers.claims.native import addresses, correctness, faster, matches, order
+from phicoll.papers.claims.statement import Finding
+from phicoll.papers.claims.statements import claim
 from phicoll.report.evidence import counter
 from phicoll.results import Results
 

@@ -16,8 +16,8 @@ from as_results import as_results
 from points import Point, Taken
 
 from phicoll import _core
-from phicoll.claims import CANNOT, DATA, FAILS, HOLDS, UNRESOLVED, Finding, check_data, wanted
-from phicoll.claims.data import STATED, check
+from phicoll.papers.claims import CANNOT, DATA, FAILS, HOLDS, UNRESOLVED, Finding, check_data, wanted
+from phicoll.papers.claims.data import STATED, check
 from phicoll.registry import expand
 
 RANKS = (2, 8)

@@ -6,7 +6,7 @@ import pytest
 
 from made_up import MadeUp
 from phicoll import _core
-from phicoll.doctor import CHECKS, LEVELS, doctor, gather, read_probes, shares
+from phicoll.measuring.doctor import CHECKS, LEVELS, doctor, gather, read_probes, shares
 from phicoll.results import from_lines
 
 SPOILED = {

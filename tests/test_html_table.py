@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phicoll.html_table import Html, code, html_table
+from phicoll.foundations.html_table import Html, code, html_table
 
 
 def test_cells_are_escaped_unless_they_are_html_already():

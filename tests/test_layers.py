@@ -1,5 +1,9 @@
-"""A folder of the C++ core includes only folders before it, and every header compiles alone."""
+"""Layers: a folder of the C++ core includes only folders before it, a package of Python imports only packages before it.
 
+Every header compiles alone, and no modules of Python import each other in a circle.
+"""
+
+import ast
 import re
 import shutil
 import subprocess
@@ -8,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-CPP = Path(__file__).resolve().parent.parent / "src" / "cpp"
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+CPP = SOURCE / "cpp"
 LAYERS = ["arch", "support", "os", "memory", "collectives", "group", "kernels", "measure", "sim"]
 HEADERS = sorted(CPP.glob("phicoll/**/*.hpp"))
 
@@ -72,3 +77,134 @@ def test_every_header_compiles_alone(tmp_path):
     with ThreadPoolExecutor(max_workers=2) as pool:
         failures = [failure for failure in pool.map(compile_alone, headers) if failure]
     assert failures == []
+
+
+# Python: src/phicoll
+
+#: The packages, lowest first. One inside another stands where it belongs; what is not named is part of its parent.
+PACKAGES = [
+    "foundations",
+    "registry",
+    "comm",
+    "results",
+    "plots",
+    "measuring",
+    "explaining",
+    "models",
+    "models.characterizing",
+    "models.tuning",
+    "papers",
+    "papers.claims",
+    "papers.validation",
+    "report",
+    "cli",
+]
+
+#: Modules in no package, which others reach by these names, and the package that each belongs to.
+LOOSE = {
+    "errors": "foundations",  # raised by the core, caught by users
+    "_core": "foundations",  # the core: C++
+    "_rank": "comm",  # python -m phicoll._rank
+    "launch": "comm",  # python -m phicoll.launch
+    "bench": "measuring",  # the program phicoll-bench
+    "": "cli",  # phicoll itself: public names, loaded at first use
+    "__main__": "cli",  # python -m phicoll
+    "pytest_plugin": "cli",  # loaded by pytest
+}
+
+#: The one place that binds late what imports it: the methods of ``Results``, and ``load`` of a Parquet file.
+LATE = {
+    "results.results": {"results.compare", "results.frames", "results.storage", "plots"},
+}
+
+
+def module_name(path: Path) -> str:
+    """``results.compare`` for ``src/phicoll/results/compare/__init__.py``; empty for phicoll itself."""
+    parts = path.relative_to(SOURCE / "phicoll").with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {
+    module_name(p): p for p in sorted((SOURCE / "phicoll").rglob("*.py*")) if p.suffix in (".py", ".pyi")
+}
+
+
+def package_of(module: str) -> str:
+    if module in LOOSE:
+        return LOOSE[module]
+    return max((p for p in PACKAGES if f"{module}.".startswith(f"{p}.")), key=len)
+
+
+def imports_of(module: str) -> tuple[set[str], set[str]]:
+    """The modules of phicoll that a module imports: when it is loaded, and later or for type checkers alone."""
+    at_once: set[str] = set()
+    later: set[str] = set()
+
+    def visit(node: ast.AST, found: set[str]) -> None:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            found = later
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            found = later
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: a relative import"
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            known = {name for name in inside if name.removeprefix("phicoll.") in MODULES}
+            found |= known | ({node.module or ""} if inside - known else set())
+        for child in ast.iter_child_nodes(node):
+            visit(child, found)
+
+    visit(ast.parse(MODULES[module].read_text()), at_once)
+
+    def ours(names: set[str]) -> set[str]:
+        found = {
+            name.removeprefix("phicoll").lstrip(".") for name in names if f"{name}.".startswith("phicoll.")
+        }
+        assert found <= set(MODULES), f"{module} imports {found - set(MODULES)}"
+        return found - {module}
+
+    return ours(at_once), ours(later)
+
+
+IMPORTS = {module: imports_of(module) for module in MODULES}
+
+
+def held(module: str) -> set[str]:
+    """What a module imports at any time, without what it is allowed to bind late."""
+    at_once, later = IMPORTS[module]
+    return at_once | (later - LATE.get(module, set()))
+
+
+def test_every_module_of_python_is_in_a_package():
+    folders = {
+        p.parent.relative_to(SOURCE / "phicoll").parts[0]
+        for p in MODULES.values()
+        if p.parent.name != "phicoll"
+    }
+    assert folders == {package.split(".")[0] for package in PACKAGES}
+    assert {module for module, path in MODULES.items() if path.parent.name == "phicoll"} == set(LOOSE)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_imports_only_packages_before_it(package):
+    allowed = PACKAGES[: PACKAGES.index(package) + 1]
+    modules = [module for module in MODULES if package_of(module) == package]
+    assert modules
+    wrong = [f"{m} imports {n}" for m in modules for n in held(m) if package_of(n) not in allowed]
+    assert wrong == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    left = {module: held(module) for module in MODULES}
+    # Who imports nothing that is left is in no circle.
+    while free := {module for module, imported in left.items() if not imported & set(left)}:
+        left = {module: imported for module, imported in left.items() if module not in free}
+    assert {module: imported & set(left) for module, imported in left.items()} == {}
+
+
+def test_late_binding_is_where_it_is_named_and_nowhere_hidden():
+    for module, names in LATE.items():
+        assert names <= IMPORTS[module][1]
+    by_name = {m for m, p in MODULES.items() if re.search(r"import_module|__import__", p.read_text())}
+    assert by_name == {""}  # its lazy names

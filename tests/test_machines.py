@@ -11,8 +11,8 @@ import pytest
 
 import phicoll
 from phicoll import _core, bench
-from phicoll.machine import machine_parameters
 from phicoll.models import CONSTANTS
+from phicoll.registry.machines import machine_parameters
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted((ROOT / "src/cpp/phicoll/sim/machines").glob("*.json"))

@@ -47,7 +47,7 @@ def test_the_pair_agrees(name):
 #: What a kernel imports first where both CPUs are to look as if they were one core all the time: virtual ones are, for
 #: minutes, and then there is no line between cores to be measured.
 ONE_CORE = """
-import phicoll.characterizing.targets as targets
+import phicoll.models.characterizing.targets as targets
 import phicoll.models.comparison as comparison
 
 targets.Host.label = lambda self, *arguments: "same-core"

@@ -8,7 +8,7 @@ import pytest
 
 import phicoll
 from made_up import MadeUp
-from phicoll.storage import check_writable
+from phicoll.foundations.files import check_writable
 
 
 @pytest.fixture

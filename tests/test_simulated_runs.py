@@ -16,7 +16,7 @@ import pytest
 import phicoll
 from phicoll import bench
 from phicoll.measuring import plan
-from phicoll.simulating import simulate_point
+from phicoll.measuring.simulating import simulate_point
 
 MACHINE = "xeon-phi-5110p"
 FEW = {"machine": MACHINE, "ranks": [4, 13], "episodes": 3, "progress": False}
@@ -262,7 +262,7 @@ def test_a_barrier_that_fails_is_marked_and_the_others_go_on(monkeypatch, tmp_pa
             return lines, 0, point["verification"]["error"]
         return lines, samples, error
 
-    monkeypatch.setattr("phicoll.simulating.simulate_point", simulate)
+    monkeypatch.setattr("phicoll.measuring.simulating.simulate_point", simulate)
     with pytest.warns(phicoll.PhicollWarning, match="not verified"):
         found = phicoll.sweep(algorithm="tree,dissemination", save=tmp_path / "r.jsonl", **FEW)
     assert found.reason == "complete"
@@ -322,7 +322,7 @@ def fail(task):
 
 def test_an_executor_that_fails_keeps_what_there_was(monkeypatch, tmp_path):
     calls = iter([simulate_point, fail, fail, fail])
-    monkeypatch.setattr("phicoll.simulating.simulate_point", lambda task: next(calls)(task))
+    monkeypatch.setattr("phicoll.measuring.simulating.simulate_point", lambda task: next(calls)(task))
     with pytest.raises(phicoll.ResourceError, match="No space") as caught:
         phicoll.sweep(algorithm="tree,dissemination", jobs=1, save=tmp_path / "r.jsonl", **FEW)
     assert len(caught.value.results) == 1

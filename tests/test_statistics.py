@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from phicoll import _core
-from phicoll.compare.best import holm_levels
-from phicoll.compare.units import estimate, units_of
+from phicoll.results.compare.best import holm_levels
+from phicoll.results.compare.units import estimate, units_of
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80)
 

@@ -13,13 +13,13 @@ from made_up import MadeUpSubject
 from phicoll import _core, tuning
 from phicoll.cli import main
 from phicoll.errors import ArgumentError, PhicollWarning
+from phicoll.models.tuning.decision import Decision, Gain, Point, decide
+from phicoll.models.tuning.prediction import ModelChoice
+from phicoll.models.tuning.result import Tuned, rows_of
+from phicoll.models.tuning.setting import Setting
+from phicoll.models.tuning.table import merged, thresholds
+from phicoll.models.tuning.tune import Run
 from phicoll.registry import OPERATIONS, expand
-from phicoll.tuning.decision import Decision, Gain, Point, decide
-from phicoll.tuning.prediction import ModelChoice
-from phicoll.tuning.result import Tuned, rows_of
-from phicoll.tuning.setting import Setting
-from phicoll.tuning.table import merged, thresholds
-from phicoll.tuning.tune import Run
 
 PHI = "xeon-phi-5110p"
 HEAD = "phicoll tuning 1\n"

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import phicoll
-import phicoll.validation
+import phicoll.papers.validation
 from conftest import page_written_twice
-from phicoll.claims import CLAIMS, FAILS, HOLDS, SIMULATED, UNRESOLVED
 from phicoll.cli import main
 from phicoll.models import published_tables as published
-from phicoll.validation import points
-from phicoll.validation.quantity import CALIBRATED, HELD_OUT, Quantity, number
-from phicoll.validation.ranked import verdict_over
-from phicoll.validation.transfers import fit
+from phicoll.papers.claims import CLAIMS, FAILS, HOLDS, SIMULATED, UNRESOLVED
+from phicoll.papers.validation import points
+from phicoll.papers.validation.quantity import CALIBRATED, HELD_OUT, Quantity, number
+from phicoll.papers.validation.ranked import verdict_over
+from phicoll.papers.validation.transfers import fit
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_points_that_two_checks_want_run_once():
     assert sorted(ran) == ["a", "b", "same"]
 
 
-@pytest.mark.parametrize("name", phicoll.validation.MACHINES)
+@pytest.mark.parametrize("name", phicoll.papers.validation.MACHINES)
 def test_the_committed_page_is_of_the_shipped_machine(name):
     page = Path(__file__).parent.parent / "docs" / f"validation-{name}.md"
     digest = phicoll.load_machine(name).digest

@@ -9,12 +9,12 @@ import pytest
 
 import phicoll
 from conftest import page_written_twice
-from phicoll.claims import CLAIMS, DATA, MODELLED, SIMULATED, UNRESOLVED
 from phicoll.cli import main
 from phicoll.models import machine_model
-from phicoll.validation.predictions import validate_models
-from phicoll.validation.predictions.statements import judge_models
-from phicoll.validation.predictions.validation import model_of_host
+from phicoll.papers.claims import CLAIMS, DATA, MODELLED, SIMULATED, UNRESOLVED
+from phicoll.papers.validation.predictions import validate_models
+from phicoll.papers.validation.predictions.statements import judge_models
+from phicoll.papers.validation.predictions.validation import model_of_host
 
 RUN = {"004-25", "004-31", "004-32", "004-36", "004-37", "004-38", "004-39"}
 

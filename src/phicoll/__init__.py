@@ -30,18 +30,17 @@ from phicoll.errors import (
 from phicoll.results import Results, load
 
 if TYPE_CHECKING:
-    from phicoll.characterizing import Characterization, characterize
     from phicoll.comm import COMM_NULL, COMM_SELF, COMM_WORLD, IN_PLACE, UNDEFINED, Comm, Datatype, Op, world
-    from phicoll.compare import Comparison, compare_with_baseline
-    from phicoll.counting import count
-    from phicoll.doctor import doctor
-    from phicoll.explaining import Explanation, explain
-    from phicoll.machine import Machine, load_machine, machines
+    from phicoll.comm.running import run
+    from phicoll.explaining.counting import count
+    from phicoll.explaining.explanation import Explanation, explain
     from phicoll.measuring import measure, sweep
-    from phicoll.registry import Algorithm, algorithms, expand
-    from phicoll.running import run
-    from phicoll.tuning import tune, why
-    from phicoll.validation import Validation, validate
+    from phicoll.measuring.doctor import doctor
+    from phicoll.models.characterizing import Characterization, characterize
+    from phicoll.models.tuning import tune, why
+    from phicoll.papers.validation import Validation, validate
+    from phicoll.registry import Algorithm, Machine, algorithms, expand, load_machine, machines
+    from phicoll.results.compare import Comparison, compare_with_baseline
 
 __version__: str = _core.__version__
 
@@ -110,39 +109,46 @@ __all__ = [
 # Loaded at first use: the name, and the module that has it.
 _LAZY = {
     "Algorithm": "phicoll.registry",
-    "Comparison": "phicoll.compare",
-    "Machine": "phicoll.machine",
-    "Explanation": "phicoll.explaining",
-    "Characterization": "phicoll.characterizing",
+    "Comparison": "phicoll.results.compare",
+    "Machine": "phicoll.registry",
+    "Explanation": "phicoll.explaining.explanation",
+    "Characterization": "phicoll.models.characterizing",
     "algorithms": "phicoll.registry",
-    "characterize": "phicoll.characterizing",
-    "compare_with_baseline": "phicoll.compare",
-    "count": "phicoll.counting",
-    "doctor": "phicoll.doctor",
+    "characterize": "phicoll.models.characterizing",
+    "compare_with_baseline": "phicoll.results.compare",
+    "count": "phicoll.explaining.counting",
+    "doctor": "phicoll.measuring.doctor",
     "expand": "phicoll.registry",
-    "explain": "phicoll.explaining",
-    "load_machine": "phicoll.machine",
-    "machines": "phicoll.machine",
+    "explain": "phicoll.explaining.explanation",
+    "load_machine": "phicoll.registry",
+    "machines": "phicoll.registry",
     "measure": "phicoll.measuring",
-    "run": "phicoll.running",
+    "run": "phicoll.comm.running",
     "sweep": "phicoll.measuring",
-    "tune": "phicoll.tuning",
-    "why": "phicoll.tuning",
-    "Validation": "phicoll.validation",
-    "validate": "phicoll.validation",
+    "tune": "phicoll.models.tuning",
+    "why": "phicoll.models.tuning",
+    "Validation": "phicoll.papers.validation",
+    "validate": "phicoll.papers.validation",
     "Comm": "phicoll.comm",
     "Datatype": "phicoll.comm",
     "Op": "phicoll.comm",
     "world": "phicoll.comm",
 }
 
-# Packages whose names the documents write out, such as phicoll.tuning.candidates.
-_PACKAGES = ("characterizing", "claims", "kernels", "models", "tuning", "validation")
+# Modules that are written out from here, such as phicoll.tuning.candidates: the name, and where the module is.
+_MODULES = {
+    "characterizing": "phicoll.models.characterizing",
+    "claims": "phicoll.papers.claims",
+    "kernels": "phicoll.explaining.kernels",
+    "models": "phicoll.models",
+    "tuning": "phicoll.models.tuning",
+    "validation": "phicoll.papers.validation",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return import_module(f"phicoll.{name}")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name in _LAZY:
         value = getattr(import_module(_LAZY[name]), name)
         globals()[name] = value
@@ -158,4 +164,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES})
+    return sorted({*globals(), *__all__, *_MODULES})

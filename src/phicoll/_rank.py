@@ -29,9 +29,9 @@ def main() -> None:
     core = _core.join(descriptor, rank, wait)
 
     # The group stands before anything is unpickled: whatever fails from here on, the others learn why.
+    from phicoll.comm.first_cause import describe, traceback_text
+    from phicoll.comm.rank_processes import read_pickle, write_all
     from phicoll.comm.world import as_world
-    from phicoll.rank_processes import read_pickle, write_all
-    from phicoll.running import describe, traceback_text
 
     found: tuple[str, Any, str]
     try:

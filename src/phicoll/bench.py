@@ -22,13 +22,10 @@ from pathlib import Path
 
 from phicoll import _core
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
+from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
 from phicoll.results import Results, load
 
-__all__ = ["EXIT_BAD_INPUT", "EXIT_BROKEN", "EXIT_INTERRUPTED", "Progress", "find", "main", "run"]
-
-EXIT_BAD_INPUT = 2
-EXIT_BROKEN = 3
-EXIT_INTERRUPTED = 130
+__all__ = ["Progress", "find", "main", "run"]
 
 #: Called with (done, total, what is being measured) between rounds.
 Progress = Callable[[int, int, str], None]
@@ -201,19 +198,19 @@ def stop(process: subprocess.Popen[str]) -> None:
 
 def conclude(outcome: Outcome) -> Results:
     """The results, or the error that the exit code and the words mean."""
-    if outcome.exit_code == EXIT_BAD_INPUT:
+    if outcome.exit_code == BAD_INPUT:
         raise parse_refusal(outcome.words)
     failed = outcome.results is not None and outcome.results.reason == "failed"
-    if outcome.results is not None and not failed and outcome.exit_code in (0, EXIT_BROKEN, EXIT_INTERRUPTED):
-        return outcome.results  # EXIT_BROKEN without a failed end: a subject was not verified, and is marked
-    if outcome.interrupted or outcome.exit_code == EXIT_INTERRUPTED:
+    if outcome.results is not None and not failed and outcome.exit_code in (0, BROKEN, INTERRUPTED):
+        return outcome.results  # BROKEN without a failed end: a subject was not verified, and is marked
+    if outcome.interrupted or outcome.exit_code == INTERRUPTED:
         if outcome.results is None:
             raise KeyboardInterrupt
         return outcome.results
     words = outcome.words.strip().removeprefix("phicoll-bench: ")
     said = words or f"exit code {outcome.exit_code}"
     error: Error
-    if outcome.exit_code == EXIT_BROKEN and outcome.results is not None:
+    if outcome.exit_code == BROKEN and outcome.results is not None:
         if outcome.results.ends:
             said = str(outcome.results.ends[-1].get("error") or said)
         error = BrokenGroupError(said)

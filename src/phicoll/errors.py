@@ -7,10 +7,7 @@ anything is started. Everything else that phicoll raises on purpose is another s
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from phicoll.results import Results
+from typing import Any
 
 __all__ = [
     "ArgumentError",
@@ -28,8 +25,8 @@ __all__ = [
 class Error(Exception):
     """Base of every error that phicoll raises."""
 
-    #: What had been measured before the error, or ``None``. Nothing that was measured is lost.
-    results: Results | None = None
+    #: What had been measured before the error (:class:`phicoll.Results`), or ``None``. Nothing measured is lost.
+    results: Any = None
 
 
 class ArgumentError(Error, ValueError):

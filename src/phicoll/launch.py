@@ -16,22 +16,21 @@ from pathlib import Path
 from typing import Any
 
 from phicoll import _core
-from phicoll.arguments import Parser
-from phicoll.bench import EXIT_BAD_INPUT, EXIT_BROKEN, EXIT_INTERRUPTED
-from phicoll.errors import ArgumentError, Error
-from phicoll.running import (
+from phicoll.comm.group_options import (
     HEAP_LIMIT,
     MEMORY_LIMIT,
     MODES,
     MOST_BYTES,
     MOST_RANKS,
     GroupOptions,
-    ThreadedRun,
     checked_placement,
     milliseconds,
-    one_blas_thread,
     whole_number,
 )
+from phicoll.comm.running import ThreadedRun
+from phicoll.errors import ArgumentError, Error
+from phicoll.foundations.arguments import Parser
+from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
 
 __all__ = ["main"]
 
@@ -88,17 +87,17 @@ def main(words: Sequence[str] | None = None) -> int:
         start = launch_threads if given.mode == "threads" else launch_processes
         return start(options, given.program, given.arguments)
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        return INTERRUPTED
     except ArgumentError as error:
         print(f"phicoll.launch: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
+        return BAD_INPUT
     except Error as error:
         print(f"phicoll.launch: {error}", file=sys.stderr)
-        return EXIT_BROKEN
+        return BROKEN
 
 
 def launch_processes(options: GroupOptions, program: str, arguments: list[str]) -> int:
-    from phicoll.rank_processes import RankProcesses, end_with_launcher, executable
+    from phicoll.comm.rank_processes import RankProcesses, end_with_launcher, executable, one_blas_thread
 
     command = [*executable(program), *arguments]
     environment = {**os.environ, "PHICOLL_WAIT": options.wait}
@@ -115,7 +114,7 @@ def launch_processes(options: GroupOptions, program: str, arguments: list[str]) 
         rank, reason = processes.broken
         print(f"phicoll.launch: group broken by rank {rank}: {reason}", file=sys.stderr)
     worst = max(128 - status if status < 0 else status for status in processes.statuses.values())
-    return worst or (EXIT_BROKEN if processes.broken is not None else 0)
+    return worst or (BROKEN if processes.broken is not None else 0)
 
 
 def launch_threads(options: GroupOptions, program: str, arguments: list[str]) -> int:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from phicoll.compare import Regression
     from phicoll.results import Results
+    from phicoll.results.compare import Regression
 
 __all__ = ["Session"]
 
@@ -72,11 +72,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if all(option is None for option in options):
         config.stash[KEY] = Session()
         return
-    from phicoll.compare.regression import THRESHOLD, check_threshold
     from phicoll.errors import ArgumentError
-    from phicoll.measuring import check_rank_list, check_sizes
+    from phicoll.foundations.files import check_writable
+    from phicoll.measuring.sweeps import check_rank_list, check_sizes
     from phicoll.results import load
-    from phicoll.storage import check_writable
+    from phicoll.results.compare.regression import THRESHOLD, check_threshold
 
     ranks, sizes, save, baseline, threshold = options
     try:
@@ -140,11 +140,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     session = config.stash.get(KEY, None)
     if session is None or not session.results:
         return
-    from phicoll.compare.text import to_text
 
     terminalreporter.section("phicoll")
     for results in session.results:
-        terminalreporter.write_line(to_text(results.compare()))
+        terminalreporter.write_line(str(results.compare()))
         terminalreporter.write_line("")
     if session.save is not None:
         terminalreporter.write_line(f"saved: {session.save}")

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Sequence
 
 from phicoll import __version__
-from phicoll.arguments import Parser
 from phicoll.cli import (
     characterize,
     compare,
@@ -25,15 +24,10 @@ from phicoll.cli import (
     why,
 )
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, PhicollWarning, VerificationError
+from phicoll.foundations.arguments import Parser
+from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, FAILED, INTERRUPTED, OK
 
-__all__ = ["BAD_INPUT", "BROKEN", "FAILED", "INTERRUPTED", "OK", "REGRESSED", "main"]
-
-OK = 0
-FAILED = 1  # the machine said no
-BAD_INPUT = 2
-BROKEN = 3  # a group broke, or a subject failed verification
-REGRESSED = 4
-INTERRUPTED = 130
+__all__ = ["main"]
 
 EPILOG = """exit codes: 0 done; 1 the machine says no; 2 bad input, nothing was started; 3 a group broke or a subject
 was not verified; 4 slower than the baseline; 130 interrupted, what was measured is kept"""

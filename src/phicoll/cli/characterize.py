@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from phicoll.characterizing import characterize
 from phicoll.cli.options import option_names, report_written
 from phicoll.cli.output import put
+from phicoll.models.characterizing import characterize
 
 __all__ = ["add"]
 

@@ -8,8 +8,9 @@ from functools import reduce
 from operator import add as join
 
 from phicoll.cli.output import add_json, put, put_json
-from phicoll.compare.regression import THRESHOLD, check_threshold
+from phicoll.foundations.exit_codes import REGRESSED
 from phicoll.results import Results, load
+from phicoll.results.compare.regression import THRESHOLD, check_threshold
 
 __all__ = ["add"]
 
@@ -56,8 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def against_baseline(arguments: argparse.Namespace, results: Results) -> int:
-    from phicoll.cli import REGRESSED
-
     threshold = check_threshold(arguments.threshold)
     found = results.regressions(load(arguments.baseline), threshold)
     if arguments.json:

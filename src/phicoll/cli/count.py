@@ -6,7 +6,7 @@ import argparse
 
 from phicoll.cli.options import add_reduction, check_figure, report_written
 from phicoll.cli.output import add_json, put, put_json
-from phicoll.counting import PAPER_MACHINES, count
+from phicoll.explaining.counting import PAPER_MACHINES, count
 
 __all__ = ["add"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from phicoll.cli.output import add_json, put, put_json
-from phicoll.doctor import doctor
+from phicoll.measuring.doctor import doctor
 
 __all__ = ["add"]
 

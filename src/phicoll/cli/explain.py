@@ -7,8 +7,8 @@ from pathlib import Path
 
 from phicoll.cli.options import add_reduction, check_figure, report_written
 from phicoll.cli.output import add_json, put, put_json
-from phicoll.explaining import explain
-from phicoll.storage import check_writable
+from phicoll.explaining.explanation import explain
+from phicoll.foundations.files import check_writable
 
 __all__ = ["add"]
 

@@ -7,7 +7,7 @@ import argparse
 from phicoll.cli.options import check_figure, report_written
 from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
-from phicoll.latency import LINES, latency_matrix
+from phicoll.explaining.latency import LINES, latency_matrix
 
 __all__ = ["add"]
 

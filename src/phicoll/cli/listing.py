@@ -7,8 +7,8 @@ import textwrap
 
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
-from phicoll.machine import load_machine, machines
 from phicoll.registry import Algorithm, algorithm_sets, algorithms
+from phicoll.registry.machines import load_machine, machines
 
 __all__ = ["add"]
 

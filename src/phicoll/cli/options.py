@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from phicoll.errors import ArgumentError
-from phicoll.storage import check_writable
+from phicoll.foundations.files import check_writable
 
 __all__ = [
     "add_foreign",

@@ -8,6 +8,7 @@ import sys
 from phicoll.cli.options import add_progress, add_reduction, option_names
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
+from phicoll.foundations.exit_codes import BROKEN, INTERRUPTED
 from phicoll.measuring import sweep
 from phicoll.registry import CALLS
 from phicoll.results import Results
@@ -127,8 +128,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from phicoll.cli import BROKEN, INTERRUPTED
-
     if arguments.resume and arguments.output is None:
         raise ArgumentError("resume", "no file", "-o with the file to go on with")
     with option_names(NAMES):

@@ -6,6 +6,7 @@ import argparse
 
 from phicoll.cli.options import add_model, add_progress, model_foreign, option_names
 from phicoll.cli.output import add_json, put, put_found
+from phicoll.foundations.exit_codes import INTERRUPTED
 from phicoll.registry import OPERATIONS
 
 __all__ = ["add"]
@@ -73,8 +74,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from phicoll.cli import INTERRUPTED
-    from phicoll.tuning import tune
+    from phicoll.models.tuning import tune
 
     with option_names(NAMES):
         found = tune(

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from phicoll.cli.options import add_foreign, report_written
 from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
-from phicoll.storage import check_writable
-from phicoll.validation import MACHINES, Validation, validate
+from phicoll.foundations.files import check_writable
+from phicoll.papers.validation import MACHINES, Validation, validate
 
 if TYPE_CHECKING:
-    from phicoll.validation.predictions import ModelValidation
+    from phicoll.papers.validation.predictions import ModelValidation
 
 __all__ = ["add"]
 
@@ -73,7 +73,7 @@ def show(found: Validation | ModelValidation, as_json: bool, page: Path | None) 
 
 
 def run_models(arguments: argparse.Namespace, page: Path | None) -> int:
-    from phicoll.validation.predictions import validate_models
+    from phicoll.papers.validation.predictions import validate_models
 
     if arguments.foreign and not arguments.host:
         raise ArgumentError("foreign", f"{arguments.foreign} without a machine file", "with --host FILE")

@@ -6,9 +6,9 @@ import argparse
 
 from phicoll.cli.options import add_model, add_reduction, model_foreign, option_names
 from phicoll.cli.output import add_json, put_found
+from phicoll.comm.group_options import MEMORY_LIMIT
 from phicoll.errors import ArgumentError
 from phicoll.registry import OPERATIONS
-from phicoll.running import MEMORY_LIMIT
 
 __all__ = ["add", "add_table"]
 
@@ -77,7 +77,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from phicoll.tuning import why
+    from phicoll.models.tuning import why
 
     barrier = arguments.operation in ("barrier", "Barrier")
     if barrier and arguments.size is not None:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.errors import ArgumentError, Error
-from phicoll.html_table import html_table
+from phicoll.foundations.html_table import html_table
 from phicoll.models.checks import check_choice
 from phicoll.models.compared import Compared, Order, kendall_tau
 from phicoll.models.contention import INTERCEPTS
-from phicoll.models.machine_model import MachineModel, machine_model
+from phicoll.models.machine_model import MachineModel
+from phicoll.models.named_model import machine_model
 from phicoll.models.predict import STARTS, modelled, predict
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from phicoll.results import Results
-    from phicoll.subject import Subject
+    from phicoll.results.subject import Subject
 
 __all__ = ["Compared", "ComparedRuns", "Order", "compare_with_runs", "kendall_tau"]
 
@@ -232,7 +233,7 @@ def unfit(
 
 
 def share_cores(subject: Subject, point: Mapping[str, Any]) -> bool:
-    from phicoll.machine import load_machine
+    from phicoll.registry.machines import load_machine
 
     try:
         machine = load_machine(subject.machine)

@@ -14,7 +14,8 @@ from phicoll.models.barriers import acknowledged_barrier
 from phicoll.models.checks import check_choice
 from phicoll.models.contention import INTERCEPTS, intercept
 from phicoll.models.line_costs import Warm, local, remote, shared_start
-from phicoll.models.machine_model import MachineModel, machine_model
+from phicoll.models.machine_model import MachineModel
+from phicoll.models.named_model import machine_model
 from phicoll.models.small_broadcast import small_broadcast
 from phicoll.models.small_reduction import COMBININGS, small_reduction
 

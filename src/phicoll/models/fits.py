@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phicoll.errors import ArgumentError, FitError
-from phicoll.html_table import html_table
+from phicoll.foundations.html_table import html_table
 from phicoll.models.forms import Array, Form, form_of, listed, points_of, sigma_of, times_of
 
 if TYPE_CHECKING:

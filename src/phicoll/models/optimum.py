@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from phicoll.html_table import html_table
+from phicoll.foundations.html_table import html_table
 
 if TYPE_CHECKING:
     import pandas

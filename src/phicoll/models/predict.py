@@ -14,9 +14,10 @@ from phicoll.models.checks import MAX_RANKS, check_choice, check_whole
 from phicoll.models.constant import Constant
 from phicoll.models.large_broadcast import flat_large, pipelined_slices
 from phicoll.models.line_costs import Constants, Warm
-from phicoll.models.machine_model import MachineModel, machine_model
+from phicoll.models.machine_model import MachineModel
 from phicoll.models.message_costs import message_costs
 from phicoll.models.multi_line import lines_of
+from phicoll.models.named_model import machine_model
 from phicoll.models.optima import barrier_ways, table
 from phicoll.models.small_reduction import reduction
 from phicoll.models.tree_broadcast import tree_broadcast, tree_of_levels

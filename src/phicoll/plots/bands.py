@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +11,52 @@ from numpy.typing import NDArray
 from phicoll.errors import ArgumentError
 from phicoll.plots.canvas import new_figure
 from phicoll.plots.style import INK, SERIES, plain_log_ticks, tidy
-from phicoll.subject import size_text
+from phicoll.results.subject import Subject, size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from phicoll.models.comparison import Compared, ComparedRuns
-
-__all__ = ["bands_figure", "draw_bands", "draw_boxes"]
+__all__ = ["Modelled", "ModelledRuns", "bands_figure", "draw_bands", "draw_boxes"]
 
 Over = Literal["ranks", "size_bytes"]
 OVER: tuple[Over, ...] = ("ranks", "size_bytes")
 MOST_TICKS = 12
+
+
+class Predicted(Protocol):
+    """What is drawn of a :class:`phicoll.models.Prediction`: a band."""
+
+    @property
+    def low_ns(self) -> float: ...
+    @property
+    def high_ns(self) -> float: ...
+
+
+class Modelled(Protocol):
+    """What is drawn of a :class:`phicoll.models.comparison.Compared`: samples and the band that a model gives them."""
+
+    @property
+    def subject(self) -> Subject: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def prediction(self) -> Predicted: ...
+    @property
+    def samples(self) -> NDArray[np.float64]: ...
+    @property
+    def median(self) -> float: ...
+    @property
+    def inside(self) -> float: ...
+
+
+class ModelledRuns(Protocol):
+    """What is drawn of :class:`phicoll.models.ComparedRuns`."""
+
+    @property
+    def rows(self) -> Sequence[Modelled]: ...
 
 
 def draw_boxes(
@@ -54,7 +87,7 @@ def whiskers(samples: NDArray[np.float64]) -> tuple[float, float]:
 
 def draw_bands(
     ax: Axes,
-    rows: Sequence[Compared],
+    rows: Sequence[Modelled],
     *,
     over: Over = "ranks",
     colours: Sequence[str] = SERIES,
@@ -130,7 +163,7 @@ def draw_bands(
 
 
 def bands_figure(
-    compared: ComparedRuns, *, over: Over | None = None, log: bool = False, columns: int = 2
+    compared: ModelledRuns, *, over: Over | None = None, log: bool = False, columns: int = 2
 ) -> Figure:
     """A panel for each algorithm, start and setting: band and box plots.
 
@@ -155,7 +188,7 @@ def bands_figure(
             {getattr(row.subject, name) for row in compared.rows} for name in ("size_bytes", "ranks")
         )
         over = "size_bytes" if len(sizes) > len(ranks) else "ranks"
-    panels: dict[tuple[Any, ...], list[Compared]] = {}
+    panels: dict[tuple[Any, ...], list[Modelled]] = {}
     for row in compared.rows:
         panels.setdefault(panel_of(row, over), []).append(row)
     across = min(columns, len(panels))
@@ -171,13 +204,13 @@ def bands_figure(
     return figure
 
 
-def panel_of(row: Compared, over: str) -> tuple[Any, ...]:
+def panel_of(row: Modelled, over: str) -> tuple[Any, ...]:
     s = row.subject
     other = s.ranks if over == "size_bytes" else s.size_bytes
     return (s.operation, row.name, s.machine, s.mode, s.definition, s.start, s.buffers, other)
 
 
-def title_of(rows: Sequence[Compared], over: str) -> str:
+def title_of(rows: Sequence[Modelled], over: str) -> str:
     s = rows[0].subject
     words = [f"{s.operation} {rows[0].name}"]
     if over == "size_bytes":

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from phicoll.compare import Row
-from phicoll.compare.text import number
-from phicoll.compare.units import Estimate
 from phicoll.plots.style import (
     AXIS_LABELS,
     INK,
@@ -19,11 +16,14 @@ from phicoll.plots.style import (
     plain_log_ticks,
     tidy,
 )
+from phicoll.results.compare import Row
+from phicoll.results.compare.text import number
+from phicoll.results.compare.units import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from phicoll.observations import Observations
+    from phicoll.results.observations import Observations
 
 __all__ = ["draw_comparison"]
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phicoll.compare import Row
 from phicoll.plots.style import AXIS_LABELS, SERIES, plain_log_ticks, tidy
+from phicoll.results.compare import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from phicoll.observations import Observation, Observations
+    from phicoll.results.observations import Observation, Observations
 
 __all__ = ["draw_distribution"]
 

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phicoll.plots.canvas import Canvas, new_figure
 from phicoll.plots.style import PALE, SERIES, tidy
 
-if TYPE_CHECKING:
-    from phicoll.models.fits import Fit
+__all__ = ["Fitted", "plot_fit"]
 
-__all__ = ["plot_fit"]
+Array = NDArray[np.float64]
 
 
-def plot_fit(fit: Fit, title: str = "", xlabel: str = "n", level: float = 0.95) -> Canvas:
+class Fitted(Protocol):
+    """What is drawn of a :class:`phicoll.models.fits.Fit`."""
+
+    @property
+    def n(self) -> Array: ...
+    @property
+    def ns(self) -> Array: ...
+    @property
+    def sigma(self) -> Array: ...
+    @property
+    def relative_residuals(self) -> Array: ...
+    def band(self, n: Any, level: float) -> tuple[Array, Array]: ...
+    def predict(self, n: Any) -> Array: ...
+
+
+def plot_fit(fit: Fitted, title: str = "", xlabel: str = "n", level: float = 0.95) -> Canvas:
     """Data, fit with its confidence band, and residuals in percent of the measured time.
 
     Parameters

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phicoll.plots.style import INK, PALE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from phicoll.latency import LatencyMatrix
-
-__all__ = ["draw_latency_matrix", "size_of"]
+__all__ = ["Latencies", "draw_latency_matrix", "size_of"]
 
 #: So many CPUs have their numbers written into the cells, and each its tick.
 WRITTEN = 12
 TICKED = 24
 
 
-def size_of(found: LatencyMatrix) -> tuple[float, float]:
+class Latencies(Protocol):
+    """What is drawn of a :class:`phicoll.explaining.latency.LatencyMatrix`."""
+
+    @property
+    def machine(self) -> str: ...
+    @property
+    def simulated(self) -> bool: ...
+    @property
+    def cpus(self) -> tuple[int, ...]: ...
+    @property
+    def matrix(self) -> NDArray[np.float64]: ...
+    @property
+    def pairs(self) -> NDArray[np.float64]: ...
+
+
+def size_of(found: Latencies) -> tuple[float, float]:
     """Inches of a figure of the matrix."""
     side = min(8.0, max(3.6, 1.6 + 0.42 * len(found.cpus)))
     return side + 1.2, side + 0.4
 
 
-def draw_latency_matrix(ax: Axes, found: LatencyMatrix) -> Axes:
+def draw_latency_matrix(ax: Axes, found: Latencies) -> Axes:
     """Draw one panel: rows and columns are CPUs, colours are ns from the least to the most of all pairs.
 
     Parameters
@@ -34,7 +48,7 @@ def draw_latency_matrix(ax: Axes, found: LatencyMatrix) -> Axes:
     ax:
         Where to draw; returned.
     found:
-        What :func:`phicoll.kernels.latency_matrix` returned.
+        What :func:`phicoll.explaining.kernels.latency_matrix` returned.
     """
     from matplotlib import colormaps
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from phicoll.compare import Row
 from phicoll.errors import ArgumentError
 from phicoll.plots.canvas import new_figure
 from phicoll.plots.comparison import draw_comparison
@@ -15,7 +14,8 @@ from phicoll.plots.probes import draw_probes
 from phicoll.plots.ranks import draw_ranks
 from phicoll.plots.sizes import draw_sizes
 from phicoll.plots.style import MODE_MARKERS, ORIGIN_COLOURS
-from phicoll.subject import size_text
+from phicoll.results.compare import Row
+from phicoll.results.subject import size_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from phicoll.plots.bands import ModelledRuns
 from phicoll.plots.canvas import Canvas, new_figure
 from phicoll.plots.style import SERIES, tidy
-
-if TYPE_CHECKING:
-    from phicoll.models import ComparedRuns
 
 __all__ = ["medians_figure"]
 
 
-def medians_figure(runs: ComparedRuns, constants: str, first: str = "model-tree") -> Canvas:
+def medians_figure(runs: ModelledRuns, constants: str, first: str = "model-tree") -> Canvas:
     """Two panels in us over ranks, as ramos-hoefler-2013 figure 4.4.
 
     Parameters

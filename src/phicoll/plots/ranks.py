@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from phicoll.compare import Row
 from phicoll.plots.comparison import estimate_in
 from phicoll.plots.style import INK, PALE, SERIES, plain_log_ticks, tidy
+from phicoll.results.compare import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

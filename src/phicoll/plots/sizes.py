@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from phicoll.compare import Row
-from phicoll.compare.units import Estimate
 from phicoll.plots.comparison import estimate_in
 from phicoll.plots.ranks import name_ends
 from phicoll.plots.style import PALE, SERIES, plain_log_ticks, tidy
-from phicoll.subject import size_text
+from phicoll.results.compare import Row
+from phicoll.results.compare.units import Estimate
+from phicoll.results.subject import size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from phicoll import bench
-from phicoll.arguments import Parser
 from phicoll.errors import ArgumentError, Error
-from phicoll.progress import display
+from phicoll.foundations.arguments import Parser
+from phicoll.foundations.files import check_writable
+from phicoll.foundations.progress import display
 from phicoll.report.evidence import examine, gather
 from phicoll.report.parts import BUDGET_S, Part, plan_parts
 from phicoll.results import Results, load
-from phicoll.storage import check_writable
 
 __all__ = ["demo", "main", "rebuild"]
 

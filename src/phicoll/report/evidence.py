@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from phicoll import bench
-from phicoll.claims import Finding, check_counts, check_native
-from phicoll.counting import PAPER_MACHINES, count
+from phicoll.explaining.counting import PAPER_MACHINES, count
+from phicoll.papers.claims import Finding, check_counts, check_native
 from phicoll.report.parts import MAIN, PAPERS, PLACES, Part, split_parts
 from phicoll.report.simulated import Simulated
 from phicoll.results import Results
@@ -49,7 +49,7 @@ def examine() -> Doctor:
 def counter(
     spec: str, ranks: Sequence[int], machine: str, placement: str, **work: Any
 ) -> list[dict[str, Any]]:
-    """What the counted claims ask: :class:`phicoll.claims.counting.Counter`."""
+    """What the counted claims ask: :class:`phicoll.papers.claims.counting.Counter`."""
     return [
         row for number in ranks for row in count(spec, machine, ranks=number, placement=placement, **work)
     ]

@@ -11,16 +11,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
-from phicoll.compare import Row
-from phicoll.compare.best import Ratio
 from phicoll.plots import draw_comparison, draw_counts, draw_distribution, draw_probes
 from phicoll.plots.ranks import name_ends
 from phicoll.plots.style import INK, MODE_MARKERS, ORIGIN_COLOURS, PALE, SERIES, plain_log_ticks, tidy
-from phicoll.registry import short_name
 from phicoll.report.evidence import Evidence
 from phicoll.report.parts import PLACES, Part
 from phicoll.report.ratios import is_limit, limit_of
-from phicoll.report.simulated import Simulated
+from phicoll.report.simulated import Simulated, times_of
+from phicoll.results.compare import Row
+from phicoll.results.compare.best import Ratio
+from phicoll.results.names import short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -299,8 +299,6 @@ def draw_counted(counts: Sequence[dict[str, object]]) -> Figure:
 
 def draw_simulated_ranks(simulated: Simulated) -> Figure:
     """Simulated times over the ranks of the machine."""
-    from phicoll.report.sections.simulated import times_of
-
     times = times_of(simulated)
     counts = sorted({ranks for by in times.values() for ranks in by})
     figure = new_figure(4.2)

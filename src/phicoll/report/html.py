@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from phicoll.compare.units import Estimate
+from phicoll.results.compare.units import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from phicoll import _core
-from phicoll.compare import Comparison
 from phicoll.report.ratios import Setting, settings_of
 from phicoll.results import Results
+from phicoll.results.compare import Comparison
 
 __all__ = [
     "BUDGET_S",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phicoll.claims.versus import Versus, family_ratio
-from phicoll.compare import Comparison, Row
-from phicoll.compare.best import Ratio, by_round, choose_best, ratios_to, split
-from phicoll.observations import Observation, Observations
-from phicoll.subject import Subject
+from phicoll.papers.claims.versus import Versus, family_ratio
+from phicoll.results.compare import Comparison, Row
+from phicoll.results.compare.best import Ratio, by_round, choose_best, ratios_to, split
+from phicoll.results.observations import Observation, Observations
+from phicoll.results.subject import Subject
 
 __all__ = ["Limit", "Setting", "is_limit", "is_reference", "limit_of", "settings_of"]
 

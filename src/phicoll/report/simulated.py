@@ -7,11 +7,13 @@ numbers on any host.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from phicoll.explaining import Explanation, explain
+from phicoll.explaining.explanation import Explanation, explain
 from phicoll.measuring import sweep
+from phicoll.registry import short_spec
 from phicoll.results import Results, load
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "reload",
     "simulate",
     "sweep_command",
+    "times_of",
 ]
 
 MACHINE = "xeon-phi-5110p"
@@ -96,3 +99,24 @@ def sweep_command(simulated: Simulated) -> str:
 
 def explain_command() -> str:
     return f"phicoll explain barrier --algorithm {EXPLAINED} --machine {MACHINE} --seed {SEED}"
+
+
+def times_of(simulated: Simulated) -> dict[str, dict[int, list[float]]]:
+    """The value of each placement in ns, by barrier and ranks."""
+    points = {
+        point["point"]: (short_name(point), int(point["ranks"]))
+        for point in simulated.results.points
+        if point.get("verified")
+    }
+    found: dict[str, dict[int, list[float]]] = {}
+    for sample in simulated.results.samples:
+        if sample["point"] in points:
+            name, ranks = points[sample["point"]]
+            found.setdefault(name, {}).setdefault(ranks, []).append(float(sample["value_ns"]))
+    return found
+
+
+def short_name(point: Mapping[str, object]) -> str:
+    """Without the stores and the waiting, which are the same for all here."""
+    spec = short_spec("barrier", str(point["spec"]))
+    return ":".join(part for part in spec.split(":") if not part.startswith(("store=", "wait=")))

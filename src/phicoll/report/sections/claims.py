@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from phicoll.claims import CANNOT, FAILS, HOLDS, UNRESOLVED, WAITING, Finding
+from phicoll.papers.claims import CANNOT, FAILS, HOLDS, UNRESOLVED, WAITING, Finding
 from phicoll.report.evidence import Evidence
 from phicoll.report.html import details, paragraph, table, text
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phicoll.claims.versus import Versus
-from phicoll.compare import Row
-from phicoll.compare.best import Ratio
+from phicoll.papers.claims.versus import Versus
 from phicoll.report.evidence import Evidence, crowded
 from phicoll.report.html import code, interval, number, span, table, text
 from phicoll.report.parts import Part
 from phicoll.report.ratios import Limit, Setting, is_limit, limit_of
+from phicoll.results.compare import Row
+from phicoll.results.compare.best import Ratio
 
 __all__ = ["comparison_table", "made", "names", "place_of", "ratio_cell", "raw", "times", "where"]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from phicoll.registry import short_spec
 from phicoll.report.evidence import Evidence
 from phicoll.report.figures import figures
 from phicoll.report.html import code, duration, figure, number, paragraph, table, text
 from phicoll.report.sections.common import made
-from phicoll.report.simulated import FILE, PATH_FILE, Simulated, explain_command, sweep_command
+from phicoll.report.simulated import FILE, PATH_FILE, Simulated, explain_command, sweep_command, times_of
 
 TITLE = "On a simulated Xeon Phi"
 ANCHOR = "simulated"
@@ -53,27 +52,6 @@ def body(evidence: Evidence) -> str:
         f'<a href="{PATH_FILE}">{PATH_FILE}</a>',
     )
     return intro + order_sentences(times) + drawn + time_table(times) + path_sentences(simulated) + path
-
-
-def times_of(simulated: Simulated) -> dict[str, dict[int, list[float]]]:
-    """The value of each placement in ns, by barrier and ranks."""
-    points = {
-        point["point"]: (short_name(point), int(point["ranks"]))
-        for point in simulated.results.points
-        if point.get("verified")
-    }
-    found: dict[str, dict[int, list[float]]] = {}
-    for sample in simulated.results.samples:
-        if sample["point"] in points:
-            name, ranks = points[sample["point"]]
-            found.setdefault(name, {}).setdefault(ranks, []).append(float(sample["value_ns"]))
-    return found
-
-
-def short_name(point: Mapping[str, object]) -> str:
-    """Without the stores and the waiting, which are the same for all here."""
-    spec = short_spec("barrier", str(point["spec"]))
-    return ":".join(part for part in spec.split(":") if not part.startswith(("store=", "wait=")))
 
 
 def mean(values: list[float]) -> float:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 
-from phicoll.claims import CANNOT, FAILS, HOLDS, UNRESOLVED
-from phicoll.claims.versus import family_ratio
-from phicoll.compare import Row
-from phicoll.compare.units import MIN_UNITS
+from phicoll.papers.claims import CANNOT, FAILS, HOLDS, UNRESOLVED
+from phicoll.papers.claims.versus import family_ratio
 from phicoll.registry import short_spec
 from phicoll.report.evidence import Evidence, crowded
 from phicoll.report.html import code, duration, number, span
 from phicoll.report.parts import Part
 from phicoll.report.ratios import Setting, limit_of
 from phicoll.report.sections.common import names, times, where
+from phicoll.results.compare import Row
+from phicoll.results.compare.units import MIN_UNITS
 
 TITLE = "In short"
 ANCHOR = "short"

@@ -1,0 +1,52 @@
+"""The first cause: what a run raises when ranks raised or their group broke."""
+
+from __future__ import annotations
+
+import contextlib
+
+from phicoll.errors import BrokenGroupError
+
+__all__ = ["RankTraceback", "describe", "first_cause", "traceback_text"]
+
+
+class RankTraceback(Exception):  # noqa: N818 - it is where an error was raised
+    """Where a rank raised, as text: the cause of what :func:`run` raises."""
+
+    def __init__(self, rank: int, text: str) -> None:
+        super().__init__(f"\n\nrank {rank}:\n{text}")
+        self.rank = rank
+
+
+def first_cause(
+    broken: tuple[int, str] | None, raised: dict[int, tuple[BaseException, str]]
+) -> BaseException | None:
+    """What a run raises, of how its group broke and what its ranks raised; None if nothing went wrong."""
+    if broken is not None and broken[0] in raised:
+        rank = broken[0]
+    elif broken is not None:
+        return BrokenGroupError(f"group broken by rank {broken[0]}: {broken[1]}", broken[0])
+    elif raised:
+        rank = min(raised)
+    else:
+        return None
+    error, text = raised[rank]
+    cause = RankTraceback(rank, text)
+    if isinstance(error, SystemExit):  # it is the rank that wanted to exit, not this program
+        error = BrokenGroupError(f"group broken by rank {rank}: it exited with {error.code!r}", rank)
+    error.__cause__ = cause
+    with contextlib.suppress(Exception):  # some have no place for it: the cause still tells
+        error.rank = rank  # type: ignore[attr-defined]
+    if hasattr(error, "add_note"):
+        error.add_note(f"raised on rank {rank}")
+    return error
+
+
+def describe(error: BaseException) -> str:
+    """A rank's exception as the reason that others are told."""
+    return f"raised {type(error).__name__}: {error}"
+
+
+def traceback_text(error: BaseException) -> str:
+    import traceback
+
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))

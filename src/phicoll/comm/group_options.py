@@ -1,0 +1,84 @@
+"""What a group of ranks is made with, and the checks of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+from phicoll import _core
+from phicoll.errors import ArgumentError
+
+__all__ = ["GroupOptions", "checked_placement", "checked_tuning", "milliseconds", "whole_number"]
+
+MEMORY_LIMIT = 64 << 20  # bytes: what a group's collectives may take unless asked otherwise
+HEAP_LIMIT = 1 << 30  # bytes: what a group's arrays and sub-communicators may take, as they are used
+MOST_BYTES = 1 << 47
+ATTACH_TIMEOUT_MS = 30_000  # and more for each rank: interpreters start slowly where ranks outnumber the CPUs
+ATTACH_TIMEOUT_MS_A_RANK = 1_000
+MOST_RANKS = 1024
+MODES = ("processes", "threads")
+
+
+@dataclass
+class GroupOptions:
+    """What a group is made with."""
+
+    ranks: int
+    placement: str
+    memory_limit: int
+    heap_limit: int
+    timeout_ms: int
+    wait: str
+    tuning: str = ""
+    tuning_foreign: str = ""
+
+    def launched_group(self) -> Any:
+        return _core.LaunchedGroup(
+            ranks=self.ranks,
+            placement=self.placement,
+            memory_limit=self.memory_limit,
+            heap_limit=self.heap_limit,
+            timeout_ms=self.timeout_ms,
+            attach_timeout_ms=ATTACH_TIMEOUT_MS + self.ranks * ATTACH_TIMEOUT_MS_A_RANK,
+            tuning=self.tuning,
+            tuning_foreign=self.tuning_foreign,
+        )
+
+
+def whole_number(name: str, value: Any, least: int, most: int) -> int:
+    try:
+        number = index(value)
+    except TypeError:
+        number = least - 1
+    if isinstance(value, bool) or not least <= number <= most:
+        raise ArgumentError(name, repr(value), f"a whole number from {least} to {most}")
+    return number
+
+
+def checked_placement(placement: Any, ranks: int) -> str:
+    """Empty for none. A bad one is refused before anything is started."""
+    if placement is None or placement == "":
+        return ""
+    if not isinstance(placement, str):
+        raise ArgumentError("placement", repr(placement), "compact, scatter, balanced or a list of CPUs")
+    _core.place(ranks, placement)
+    return placement
+
+
+def checked_tuning(tuning: Any) -> str:
+    """A table's path as the core takes it; empty: the environment's. The core reads it when the group is made."""
+    if tuning is None:
+        return ""
+    if not isinstance(tuning, (str, os.PathLike)):
+        raise ArgumentError("tuning", repr(tuning), "a tuning table's path, or 'none'")
+    return os.fspath(tuning)
+
+
+def milliseconds(timeout: float | None) -> int:
+    if timeout is None:
+        return 0
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < 1e9:
+        raise ArgumentError("timeout", repr(timeout), "seconds above 0, or None for no limit")
+    return max(1, round(timeout * 1000))

@@ -1,0 +1,216 @@
+"""A function on every rank of a group: :func:`run`.
+
+Ranks are processes, each an interpreter of its own, or threads of this one. What a rank raises, and what becomes of
+it, is told in one way for both: the first cause, after all have ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from phicoll import _core
+from phicoll.comm.first_cause import describe, first_cause, traceback_text
+from phicoll.comm.group_options import (
+    HEAP_LIMIT,
+    MEMORY_LIMIT,
+    MODES,
+    MOST_BYTES,
+    MOST_RANKS,
+    GroupOptions,
+    checked_placement,
+    checked_tuning,
+    milliseconds,
+    whole_number,
+)
+from phicoll.comm.rank_processes import ProcessesRun
+from phicoll.comm.world import as_world
+from phicoll.errors import ArgumentError, Error
+
+__all__ = ["ThreadedRun", "run"]
+
+
+def run(
+    function: Callable[..., Any],
+    ranks: int = 4,
+    mode: str = "processes",
+    args: Sequence[Any] = (),
+    *,
+    placement: str | None = None,
+    timeout: float | None = None,
+    wait: str = "adaptive",
+    memory_limit: int = MEMORY_LIMIT,
+    heap_limit: int = HEAP_LIMIT,
+    tuning: str | os.PathLike[str] | None = None,
+    tuning_foreign: str = "",
+) -> list[Any]:
+    """Call ``function(comm, *args)`` on every rank of a new group and return what the ranks returned.
+
+    Parameters
+    ----------
+    function:
+        Called with the rank's :class:`phicoll.Comm` and ``args``. Between processes it travels by cloudpickle, and so
+        do ``args`` and the results: a function of a notebook or of the running program will do.
+    ranks:
+        How many, 1 to 1024. More than there are cores need no asking.
+    mode:
+        ``"processes"``: an interpreter for each rank; what ranks print is passed on line by line with the rank in
+        front, and where no number of threads is set in the environment each rank's BLAS has one. ``"threads"``: threads
+        of this interpreter, never the main one. Python threads hold the interpreter's lock in turns: a collective
+        releases it, and has to get it back, so small collectives cost more than between processes (an
+        allreduce of 8 bytes on two CPUs: 22 us between two threads, 3.7 us between two processes).
+    args:
+        Further arguments, the same on all ranks.
+    placement:
+        ``compact``, ``scatter``, ``balanced`` or a list of CPUs such as ``0,2,4-7``: ranks are pinned. Without it they
+        are left alone.
+    timeout:
+        Seconds that a single wait inside a collective may take. Without it a wait ends when it can, or when the group
+        breaks. A rank that computes is not timed.
+    wait:
+        How ranks wait: ``spin``, ``pause``, ``pause(n)``, ``yield``, ``adaptive``.
+    memory_limit:
+        Bytes of shared memory that the group's collectives may take.
+    heap_limit:
+        Bytes of shared memory for :meth:`phicoll.Comm.empty` and sub-communicators, taken as they are used; 0 for none.
+    tuning:
+        A tuning table that ``auto`` asks before its rules (docs/tuning.md), ``"none"`` for none; by default
+        ``PHICOLL_TUNING``.
+    tuning_foreign:
+        What to do with another machine's table: ``"refuse"`` or ``"use"`` it, with a warning; by default
+        ``PHICOLL_TUNING_FOREIGN``, else refuse.
+
+    Returns
+    -------
+    list
+        What each rank returned, by rank.
+
+    Raises
+    ------
+    ArgumentError
+        Bad input; nothing was started.
+    BrokenGroupError
+        A rank died, exited, or returned while others waited for it; ``error.rank`` is the first cause. The other ranks
+        see the same error in the call that they wait in.
+    BaseException
+        What a rank raised first, after all ranks have ended. Its ``rank`` attribute is the rank, its ``__cause__`` the
+        rank's traceback as text.
+
+    Examples
+    --------
+    >>> def total(comm):
+    ...     return comm.allreduce(comm.rank)
+    >>> phicoll.run(total, ranks=4)
+    [6, 6, 6, 6]
+    """
+    if not callable(function):
+        raise ArgumentError("function", repr(function), "what can be called with a communicator")
+    ranks = whole_number("ranks", ranks, 1, MOST_RANKS)
+    if mode not in MODES:
+        raise ArgumentError("mode", repr(mode), ", ".join(MODES))
+    if isinstance(args, (str, bytes)) or not isinstance(args, Sequence):
+        raise ArgumentError("args", repr(args), "a tuple or list of further arguments")
+    options = GroupOptions(
+        ranks,
+        checked_placement(placement, ranks),
+        whole_number("memory_limit", memory_limit, 1, MOST_BYTES),
+        whole_number("heap_limit", heap_limit, 0, MOST_BYTES),
+        milliseconds(timeout),
+        _core.parse_wait(wait),
+        checked_tuning(tuning),
+        tuning_foreign,
+    )
+    if mode == "threads":
+        return ThreadedRun(function, tuple(args), options).results()
+    return ProcessesRun(function, tuple(args), options).results()
+
+
+class ThreadedRun:
+    """One run on threads. The calling thread only waits, so that it sees Ctrl-C."""
+
+    SLICE_S = 0.1  # between two looks for Ctrl-C, where a wait cannot be interrupted
+    PATIENCE_S = 10.0  # how long interrupted ranks may take to end
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], options: GroupOptions) -> None:
+        self.function = function
+        self.args = args
+        self.options = options
+        self.returned: dict[int, Any] = {}
+        self.raised: dict[int, tuple[BaseException, str]] = {}
+        self.broken: tuple[int, str] | None = None
+        self.cores: dict[int, Any] = {}
+        self.threads: dict[int, int] = {}
+        self.failure: BaseException | None = None
+        self.ended = threading.Event()
+
+    def results(self) -> list[Any]:
+        # A daemon: a second Ctrl-C leaves ranks behind that do not end.
+        waiter = threading.Thread(target=self.run_group, name="phicoll-group", daemon=True)
+        waiter.start()
+        try:
+            while not self.ended.wait(self.SLICE_S):  # an interrupted join takes its thread for ended
+                pass
+        except KeyboardInterrupt:
+            self.interrupt()
+            self.ended.wait(self.PATIENCE_S)
+            raise
+        # A rank's own exception tells more than that the group was found broken in the end.
+        if self.failure is not None and not self.raised:
+            raise self.failure
+        error = first_cause(self.broken, self.raised)
+        self.raised.clear()
+        if error is not None:
+            raise error
+        return [self.returned[rank] for rank in range(self.options.ranks)]
+
+    def run_group(self) -> None:
+        options = self.options
+        try:
+            _core.run_threads(
+                ranks=options.ranks,
+                placement=options.placement,
+                memory_limit=options.memory_limit,
+                heap_limit=options.heap_limit,
+                timeout_ms=options.timeout_ms,
+                wait=options.wait,
+                function=self.run_rank,
+                tuning=options.tuning,
+                tuning_foreign=options.tuning_foreign,
+            )
+        except BaseException as error:
+            self.failure = error
+        finally:
+            self.ended.set()
+
+    def run_rank(self, core: Any) -> None:
+        """One rank's thread. Raises nothing."""
+        rank = core.rank
+        self.cores[rank] = core
+        self.threads[rank] = threading.get_ident()
+        try:
+            with as_world(core) as comm:
+                self.returned[rank] = self.function(comm, *self.args)
+        except BaseException as error:
+            core.fail(describe(error))
+            self.raised[rank] = (error, traceback_text(error))
+            error.__traceback__ = None  # its frames would keep the rank's variables
+        finally:
+            self.threads.pop(rank, None)
+            # Whoever ends last has seen every cause.
+            self.broken = core.broken or self.broken
+
+    def interrupt(self) -> None:
+        """Ends all ranks: those that wait see a broken group, those that compute KeyboardInterrupt."""
+        for core in list(self.cores.values()):
+            try:
+                core.fail("interrupted")
+                break
+            except Error:
+                continue
+        for thread in list(self.threads.values()):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
+            )

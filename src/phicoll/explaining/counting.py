@@ -1,0 +1,194 @@
+"""What algorithms do, counted exactly at any scale: no machine of that size is needed, and nothing is measured.
+
+docs/counting.md defines rounds, longest chain, notifications and edges, and of operations that move data transfers,
+bytes and steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from phicoll import _core
+from phicoll.errors import ArgumentError
+from phicoll.foundations.html_table import html_table
+from phicoll.measuring.sweeps import call_arguments
+from phicoll.registry import algorithms, check_operation, expand, short_spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["PAPER_MACHINES", "Counts", "count"]
+
+#: Cores x contexts of the papers' Xeon Phis.
+PAPER_MACHINES = ("60x4", "61x4")
+PLACEMENTS = ("compact", "scatter", "balanced")
+MAX_CONTEXTS = 1024
+COLUMNS = (
+    "name",
+    "machine",
+    "ranks",
+    "rounds",
+    "longest_chain",
+    "notifications",
+    "edges_between_cores",
+    "lines_written",
+)
+DATA_COLUMNS = (
+    "name",
+    "machine",
+    "ranks",
+    "size_bytes",
+    "rounds",
+    "steps",
+    "transfers",
+    "bytes_read",
+    "bytes_between",
+    "notifications",
+)
+
+
+@dataclass
+class Counts(Sequence[dict[str, Any]]):
+    """Rows of exact counts; shows itself as a table."""
+
+    rows: list[dict[str, Any]]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that the table shows."""
+        return DATA_COLUMNS if self.rows and "steps" in self.rows[0] else COLUMNS
+
+    def to_dataframe(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(self.rows)
+
+    def plot(self) -> Figure:
+        """A panel for each quantity, a row for each algorithm, a marker for each machine."""
+        from phicoll.plots import draw_counts
+
+        return draw_counts(self.rows)
+
+    def __str__(self) -> str:
+        table = [[name.replace("_", " ") for name in self.columns]]
+        table += [[str(row[name]) for name in self.columns] for row in self.rows]
+        widths = [max(len(line[column]) for line in table) for column in range(len(self.columns))]
+        return "\n".join(
+            "  ".join(
+                cell.ljust(width) if column == 0 else cell.rjust(width)
+                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in table
+        )
+
+    def _repr_html_(self) -> str:
+        heads = [name.replace("_", " ") for name in self.columns]
+        return html_table(heads, [[row[name] for name in self.columns] for row in self.rows])
+
+
+def count(
+    algorithm: str | Iterable[str] = "all",
+    machine: str | Sequence[str] = PAPER_MACHINES,
+    *,
+    ranks: int | None = None,
+    placement: str = "compact",
+    operation: str = "barrier",
+    size: int | str | None = None,
+    type: str | None = None,
+    op: str | None = None,
+) -> Counts:
+    """Run one episode of each algorithm on the counting port.
+
+    Parameters
+    ----------
+    algorithm:
+        Specs and sets, as :func:`phicoll.sweep` takes them; references can't be counted.
+    machine:
+        ``"cores x contexts"`` such as ``"60x4"``, or several; at most 1,024 contexts.
+    ranks:
+        How many ranks; all contexts by default.
+    placement:
+        ``"compact"``, ``"scatter"`` or ``"balanced"``.
+    operation, size, type, op:
+        What is called, as in :func:`phicoll.sweep`; one size, 4096 bytes by default. Of several algorithms those that
+        cannot serve it are left out.
+
+    Returns
+    -------
+    Counts
+        Rows with ``rounds``, ``longest_chain``, ``notifications``, ``edges``, ``edges_between_cores``,
+        ``lines_written`` and more, of operations that move data ``size_bytes``, ``transfers``, ``bytes_read``,
+        ``bytes_written``, ``bytes_between``, ``combined`` and ``steps``; ``shape`` names machine and ranks for legends.
+
+    Raises
+    ------
+    ArgumentError
+        Bad input, or a reference barrier of another system.
+    """
+    check_operation(operation)
+    work = call_arguments(operation, size, None, type, op)
+    work.pop("operation", None)
+    work.pop("buffers", None)
+    specs = expand(algorithm, operation)
+    origins = {a.name: a.origin for a in algorithms(operation)}
+    outside = [spec for spec in specs if origins.get(spec.split(":")[0]) == "reference"]
+    if outside:
+        raise ArgumentError("algorithm", repr(outside[0]), "barriers of phicoll; references can't be counted")
+    if placement not in PLACEMENTS:
+        raise ArgumentError("placement", repr(placement), ", ".join(PLACEMENTS))
+    machines = [machine] if isinstance(machine, str) else list(machine)
+    sizes = [parse_machine(one) for one in machines]
+    rows = []
+    for one, (cores, contexts) in zip(machines, sizes, strict=True):
+        number = cores * contexts if ranks is None else check_count(ranks)
+        for spec in specs:
+            name = spec.split(":")[0]
+            try:
+                counted = _core.count(operation, spec, cores, contexts, number, placement, **work)
+            except ArgumentError as error:
+                if len(specs) > 1 and error.argument == "algorithm":
+                    continue
+                raise
+            rows.append(
+                {
+                    "operation": operation,
+                    "algorithm": name,
+                    "name": short_spec(operation, spec),
+                    "spec": spec,
+                    "origin": origins[name],
+                    "machine": one,
+                    "ranks": number,
+                    "placement": placement,
+                    "shape": one if ranks is None else f"{one}, {number} ranks",
+                    **({"size_bytes": work["size"]} if work else {}),
+                    **counted,
+                }
+            )
+    return Counts(rows)
+
+
+def parse_machine(text: str) -> tuple[int, int]:
+    cores, _, contexts = str(text).partition("x")
+    if cores.isdigit() and contexts.isdigit() and 1 <= int(cores) * int(contexts) <= MAX_CONTEXTS:
+        return int(cores), int(contexts)
+    raise ArgumentError(
+        "machine", repr(text), f"cores x contexts such as 60x4, at most {MAX_CONTEXTS} in all"
+    )
+
+
+def check_count(ranks: int) -> int:
+    if not isinstance(ranks, int) or not 1 <= ranks <= MAX_CONTEXTS:
+        raise ArgumentError("ranks", repr(ranks), f"1 to {MAX_CONTEXTS}")
+    return ranks

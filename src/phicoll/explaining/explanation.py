@@ -1,0 +1,288 @@
+"""Why a collective takes its time on a simulated machine: counters, busy lines and servers, the critical path."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phicoll import _core
+from phicoll.errors import ArgumentError
+from phicoll.foundations.files import check_writable
+from phicoll.measuring.sweeps import call_arguments, machine_text
+from phicoll.registry import check_operation
+from phicoll.registry.machines import Machine
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Explanation", "explain"]
+
+DEFINITIONS = ("loop", "window")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What :func:`explain` found; prints itself as the text that ``phicoll explain`` prints.
+
+    Times are simulated, in cycles of the machine's clock or in nanoseconds where a column says so.
+    """
+
+    #: Everything, as ``phicoll explain --json`` prints it.
+    data: dict[str, Any]
+    #: The tables as text.
+    text: str = field(repr=False)
+    #: What it was made with; the same again gives the same to the last cycle.
+    request: dict[str, Any] = field(repr=False)
+
+    @property
+    def time_ns(self) -> float:
+        """The explained episode's time."""
+        return self.ns(self.data["episode_cycles"][self.data["episode"]])
+
+    @property
+    def path_ns(self) -> float:
+        """From the last arrival to the last departure."""
+        return self.ns(self.data["path"]["cycles"])
+
+    def ns(self, cycles: float) -> float:
+        return cycles * 1000.0 / float(self.data["clock_mhz"])
+
+    @cached_property
+    def counters(self) -> pd.DataFrame:
+        """A row a counter: ``total`` over all reported episodes, ``per_episode``."""
+        import pandas as pd
+
+        values = {name: value for name, value in self.data["counters"].items() if name != "episodes"}
+        frame = pd.DataFrame({"total": values})
+        frame["per_episode"] = frame["total"] / self.data["counters"]["episodes"]
+        return frame.rename_axis("counter")
+
+    @cached_property
+    def transactions(self) -> pd.DataFrame:
+        """The episode's transactions by kind and by where the line came from, with their mean times."""
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            self.data["transactions"], columns=["kind", "source", "count", "cycles", "queued", "invalidated"]
+        )
+        frame["mean_ns"] = self.ns(1) * frame["cycles"] / frame["count"]
+        frame["mean_queued_ns"] = self.ns(1) * frame["queued"] / frame["count"]
+        return frame
+
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        """The lines that moved in the episode, those that requests waited for longest first.
+
+        ``byte`` is the line's place in the barrier's memory; ``waited`` the cycles that requests waited for the line to
+        be free, in sum; ``cycles`` what its requests took; ``writers`` and ``readers`` count ranks, ``writer`` and
+        ``reader`` are the first of them, -1 for none.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.data["lines"]).set_index("line") if self.data["lines"] else pd.DataFrame()
+
+    @cached_property
+    def directories(self) -> pd.DataFrame:
+        """Tag directories, the busiest first, over all reported episodes; ``queued`` is a mean in cycles."""
+        import pandas as pd
+
+        rows = self.data["directories"]
+        return pd.DataFrame(rows).set_index("directory") if rows else pd.DataFrame()
+
+    @cached_property
+    def servers(self) -> pd.DataFrame:
+        """Utilisation of what requests queue up for: ``mean`` and ``busiest`` are shares of the time, ``which`` the
+        busiest one's number, ``queued`` mean cycles. Of the ring's segments the mean alone is known."""
+        import pandas as pd
+
+        return pd.DataFrame(self.data["servers"]).set_index("name")
+
+    @cached_property
+    def path(self) -> pd.DataFrame:
+        """The links of the critical path in the order of time, with a column of cycles for each cause that occurs.
+
+        ``kind``: ``local``, the rank's own work; ``store`` and ``atomic``, from the instruction until others can read
+        the value; ``hear``, from then until the rank that waits for it goes on; ``queue``, another request of the line
+        goes first, and ``rank`` is who asked for that. ``from_ns`` counts from the last arrival. There are no gaps.
+        """
+        import pandas as pd
+
+        rows = []
+        for link in self.data["path"]["links"]:
+            row = {name: value for name, value in link.items() if name not in ("parts", "from", "to")}
+            row["from_ns"] = self.ns(link["from"])
+            row["ns"] = self.ns(link["to"] - link["from"])
+            row["cycles"] = link["to"] - link["from"]
+            for cause, begin, end in link["parts"]:
+                row[cause] = row.get(cause, 0) + end - begin
+            rows.append(row)
+        frame = pd.DataFrame(rows)
+        found = [cause for cause, _ in self.data["causes"] if cause in frame.columns]
+        frame[found] = frame[found].fillna(0).astype("int64")
+        frame["line"] = frame["line"].astype("Int64")
+        frame["directory"] = frame["directory"].astype("Int64")
+        return frame[[name for name in frame.columns if name not in found] + found]
+
+    @cached_property
+    def causes(self) -> pd.DataFrame:
+        """What the path's time goes into, the largest first: ``cycles``, ``ns``, ``share``, ``meaning``.
+
+        The time of queues is ``line busy``; ``in_queues`` says what the requests in front did meanwhile.
+        """
+        import pandas as pd
+
+        by_cause, queues = self.data["path"]["by_cause"], self.data["path"]["in_queues"]
+        rows = [
+            {
+                "cause": cause,
+                "cycles": by_cause.get(cause, 0),
+                "ns": self.ns(by_cause.get(cause, 0)),
+                "share": by_cause.get(cause, 0) / self.data["path"]["cycles"],
+                "in_queues": queues.get(cause, 0),
+                "meaning": meaning,
+            }
+            for cause, meaning in self.data["causes"]
+            if cause in by_cause or cause in queues
+        ]
+        frame = pd.DataFrame(rows).sort_values("cycles", ascending=False, kind="stable")
+        return frame.set_index("cause")
+
+    def plot(self, ax: Axes | None = None) -> Figure | Axes:
+        """The critical path: a lane for each rank on it, coloured by cause.
+
+        Returns the figure, or ``ax`` if one is given to draw into.
+        """
+        from phicoll.plots.critical_path import critical_path_figure, draw_critical_path
+
+        if ax is None:
+            return critical_path_figure(self.data)
+        draw_critical_path(ax, self.data)
+        return ax
+
+    def save_trace(self, path: str | os.PathLike[str], *, all_episodes: bool = False) -> Path:
+        """Write a timeline that ui.perfetto.dev opens: ranks, lines and directories as tracks.
+
+        The explained episode, or everything that was simulated. The simulation is run again: it is the same.
+
+        Raises
+        ------
+        ArgumentError
+            The file can't be written.
+        """
+        target = check_writable(Path(path), "trace")
+        _core.explain(**self.request, trace=str(target), all_episodes=all_episodes)
+        return target
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        d = self.data
+        return (
+            f"<Explanation of {d['algorithm']}, {d['ranks']} ranks on {d['machine']}: "
+            f"episode {d['episode']}, {self.time_ns:,.0f} ns>"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+
+def explain(
+    algorithm: str | None = None,
+    machine: str | os.PathLike[str] | Machine = "xeon-phi-5110p",
+    *,
+    ranks: int | None = None,
+    placement: str = "balanced",
+    definition: str = "loop",
+    episodes: int = 20,
+    warm_up: int = 2,
+    episode: int | None = None,
+    skew_ns: float = 1000,
+    wait: str = "pause(1)",
+    seed: int = 1,
+    operation: str = "barrier",
+    size: int | str | None = None,
+    buffers: str = "fresh",
+    type: str | None = None,
+    op: str | None = None,
+    most_links: int = 60,
+) -> Explanation:
+    """Simulate a collective and say why it takes its time.
+
+    Parameters
+    ----------
+    algorithm:
+        One algorithm of the operation with its parameters, such as ``"dissemination:ways=3"``;
+        ``"hybrid-dissemination"`` for barriers and ``"auto"`` for the others by default.
+    machine:
+        A shipped machine's name, a machine file or a :class:`Machine`; changes make what-if experiments:
+        ``"xeon-phi-5110p:directory.service=0"``.
+    ranks:
+        How many; all of the machine's contexts by default.
+    placement:
+        ``"compact"``, ``"scatter"``, ``"balanced"``, or contexts such as ``"0,4,8-11"``.
+    definition:
+        ``"loop"``: episodes back to back; ``"window"``: each from rest, its ranks entering within ``skew_ns``.
+    episodes, warm_up:
+        How many are simulated, after how many others.
+    episode:
+        Whose critical path, from 0; the one of median time by default.
+    seed:
+        Places lines on directories and skews starts; the same seed gives the same to the last cycle.
+    operation, size, buffers, type, op:
+        What is called, as in :func:`phicoll.sweep`; one size, 4096 bytes by default. The episodes of a loop hold the
+        writing of fresh buffers too.
+    most_links:
+        How many links of the path the text has; the frames have all.
+
+    Raises
+    ------
+    ArgumentError
+        Bad input; nothing was simulated.
+    """
+    check_operation(operation)
+    work = call_arguments(
+        operation, size, None if operation == "barrier" and buffers == "fresh" else buffers, type, op
+    )
+    if definition not in DEFINITIONS:
+        raise ArgumentError("definition", repr(definition), ", ".join(DEFINITIONS))
+    for name, value, least, most in (
+        ("ranks", 1 if ranks is None else ranks, 1, None),
+        ("episodes", episodes, 1, 1000),
+        ("warm_up", warm_up, 0, 1000),
+        ("seed", seed, 0, 2**53 - 1),
+        ("most_links", most_links, 0, None),
+    ):
+        allowed = (
+            f"a whole number from {least} on" if most is None else f"a whole number from {least} to {most}"
+        )
+        if not isinstance(value, int) or value < least or (most is not None and value > most):
+            raise ArgumentError(name, repr(value), allowed)
+    if episode is not None and (not isinstance(episode, int) or not 0 <= episode < episodes):
+        raise ArgumentError("episode", repr(episode), f"0 to {episodes - 1}, the episodes that are simulated")
+    if not 0 <= skew_ns <= 1e9:
+        raise ArgumentError("skew_ns", repr(skew_ns), "0 to 1e9")
+    request: dict[str, Any] = {
+        "machine": machine_text(machine),
+        "algorithm": algorithm or ("auto" if work else "hybrid-dissemination"),
+        "ranks": ranks or 0,
+        "placement": placement,
+        "definition": definition,
+        "episodes": episodes,
+        "warm_up": warm_up,
+        "episode": -1 if episode is None else episode,
+        "skew_ns": float(skew_ns),
+        "wait": wait,
+        "seed": seed,
+        "most_links": most_links,
+        **work,
+    }
+    text, data = _core.explain(**request)
+    return Explanation(json.loads(data), text, request)

@@ -1,0 +1,113 @@
+"""One run of any kernel, on threads of this machine or on a simulated one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phicoll import _core
+from phicoll.errors import ArgumentError, VerificationError
+
+__all__ = ["KernelSamples", "Samples", "run"]
+
+Samples = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class KernelSamples:
+    """What a run of a kernel gave.
+
+    ``ns`` has an array for each rank, empty for ranks that only help; ``late`` counts samples whose common start a
+    rank came too late for (they are kept).
+    """
+
+    spec: str
+    machine: str  #: ``"host"``, or the simulated machine's name
+    mode: str  #: ``"threads"`` or ``"simulated"``
+    seed: int
+    ns: tuple[Samples, ...]
+    ticks: tuple[NDArray[np.int64], ...]  #: raw, before anything is divided
+    ns_per_tick: float
+    per_sample: (
+        int  #: accesses, or ways of a round trip, in a sample: ``ns = ticks * ns_per_tick / per_sample``
+    )
+    bytes: int  #: that one rank moves in a sample; 0 where none are counted
+    gigabytes_a_second: Samples  #: of all ranks that measured, by the slowest rank's time
+    late: int
+    empty_ns: float  #: two stamps with nothing between them (median): in every sample before it is divided
+
+    @property
+    def measured(self) -> Samples:
+        """The samples of the ranks that measured, a row each; one dimension if it was one rank."""
+        rows = [row for row in self.ns if row.size]
+        return rows[0] if len(rows) == 1 else np.vstack(rows)
+
+
+def run(
+    spec: str,
+    *,
+    machine: str | None = None,
+    ranks: int = 2,
+    where: str | None = None,
+    samples: int = 1000,
+    seed: int = 1,
+    wait: str = "spin",
+) -> KernelSamples:
+    """Run any kernel.
+
+    Parameters
+    ----------
+    spec:
+        ``"ping-pong:state=E:receive=S"``; :func:`kernels` lists names and parameters.
+    machine:
+        A simulated machine's name or file, perhaps with changes (``"xeon-phi-5110p:ring.hop=0"``); ``None`` for
+        threads of this machine.
+    ranks:
+        How many; the kernel says which numbers it takes.
+    where:
+        ``"compact"``, ``"scatter"`` (one rank a core while there are cores), ``"balanced"``, CPUs such as ``"0,4"``,
+        or where the second rank is from the first: ``"same-cpu"``, ``"same-core"``, ``"same-l3"``, ``"other-l3"``,
+        ``"other-package"``, ``"across-packages"`` (half of the ranks in each of two); on a simulated machine
+        ``"same-core"``, ``"adjacent"``, ``"middle"``, ``"maximum"``, ``"same-package"``, ``"other-package"``,
+        ``"across-packages"`` or the second rank's core. By default ``"scatter"``, or what the kernel needs.
+    samples:
+        How many for each rank.
+    seed:
+        Of the addresses, and of where lines live on a simulated machine.
+    wait:
+        How ranks poll; the papers' kernels look again at once.
+
+    Raises
+    ------
+    ArgumentError
+        Bad input, a place that the machine does not have, a state that its protocol does not have, more ranks than
+        CPUs that may be used; nothing was started.
+    VerificationError
+        The data were not what they must be after a sample.
+    """
+    if not isinstance(samples, int) or samples < 1:
+        raise ArgumentError("samples", repr(samples), "a whole number from 1")
+    place = where or ""
+    if machine is None:
+        found: dict[str, Any] = _core.run_kernel(spec, ranks, place, samples, seed, wait)
+    else:
+        found = _core.simulate_kernel(machine, spec, ranks, place, samples, seed, wait)
+    if found["wrong"]:
+        raise VerificationError(f"{found['spec']}: the data were wrong after {found['wrong']} samples")
+    return KernelSamples(
+        spec=found["spec"],
+        machine="host" if machine is None else found["machine"],
+        mode="threads" if machine is None else "simulated",
+        seed=seed,
+        ns=tuple(found["ns"]),
+        ticks=tuple(found["ticks"]),
+        ns_per_tick=found["ns_per_tick"],
+        per_sample=found["per_sample"],
+        bytes=found["bytes"],
+        gigabytes_a_second=found["gigabytes_a_second"],
+        late=found["late"],
+        empty_ns=found["empty_ns"],
+    )

@@ -1,0 +1,1 @@
+"""What every other package uses: argument parsing, files, HTML tables, progress bars, exit statuses."""

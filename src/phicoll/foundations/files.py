@@ -1,0 +1,37 @@
+"""Files that are written when all else is done: what cannot be written is refused before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from phicoll.errors import ArgumentError
+
+__all__ = ["check_writable"]
+
+
+def check_writable(path: str | Path, argument: str = "path") -> Path:
+    """The path, if a file can be written there. Found out before anything is measured.
+
+    Raises
+    ------
+    ArgumentError
+        The folder does not exist, or the file can't be opened for writing.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise ArgumentError(argument, f"{str(path)!r}, a folder", "a file that can be written")
+    if not path.parent.is_dir():
+        raise ArgumentError(
+            argument, repr(str(path)), f"a file in a folder that exists ({path.parent} does not)"
+        )
+    existed = path.exists()
+    try:
+        with path.open("ab"):
+            pass
+    except OSError as error:
+        raise ArgumentError(
+            argument, repr(str(path)), f"a file that can be written ({error.strerror})"
+        ) from error
+    if not existed:
+        path.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,173 @@
+"""Sweeps on a simulated machine: points are simulated one by one, on any executor of ``concurrent.futures``.
+
+The core plans the sweep and simulates a point without the GIL; a point is one text that any process on any host can be
+sent. The same arguments give the same numbers, whatever simulates them and in whatever order.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TextIO
+
+from phicoll import _core, bench
+from phicoll.errors import BrokenGroupError, Error, ResourceError
+from phicoll.results import Results, load
+from phicoll.results.records import Record
+
+__all__ = ["SimulatedPlan", "simulate_point"]
+
+#: What a simulated point returns: record lines, how many of them are samples, and what went wrong or "".
+Point = tuple[list[str], int, str]
+
+
+def simulate_point(task: str) -> Point:
+    """Simulate one point of a sweep. ``task`` is what the core's plan says; see docs/records.md for the lines."""
+    lines, samples, error = _core.simulate_point(task)
+    return lines, samples, error
+
+
+class SimulatedPlan:
+    """A simulated sweep whose arguments were all checked."""
+
+    def __init__(
+        self, planned: dict[str, Any], output: Path | None, executor: Executor | None, jobs: int
+    ) -> None:
+        self.planned = planned
+        self.specs: list[str] = planned["specs"]
+        self.tasks: list[tuple[str, str]] = planned["tasks"]
+        self.output = output
+        self.executor = executor
+        self.jobs = jobs
+
+    def run(self, progress: bench.Progress | None = None) -> Results:
+        """Simulate every point. Ctrl-C keeps the finished ones; what failed is marked, and the others go on."""
+        with Records(self.output, self.planned) as records:
+            own = ThreadPoolExecutor(self.jobs) if self.executor is None else None
+            futures: list[Future[Point]] = []
+            try:
+                executor = own or self.executor
+                assert executor is not None
+                futures = [executor.submit(simulate_point, task) for task, _ in self.tasks]
+                for done, (future, (_, title)) in enumerate(zip(futures, self.tasks, strict=True), start=1):
+                    records.add(future.result())
+                    if progress is not None:
+                        progress(done, len(self.tasks), title)
+                records.end("complete")
+            except KeyboardInterrupt:
+                stop(own, futures)
+                records.keep(futures)
+                records.end("interrupted")
+            except Exception as error:
+                stop(own, futures)
+                records.keep(futures)
+                failure = describe(error)
+                records.end("failed", str(failure))
+                failure.results = records.results()
+                raise failure from error
+            finally:
+                if own is not None:
+                    own.shutdown()
+            return records.results()
+
+
+def stop(own: ThreadPoolExecutor | None, futures: Iterable[Future[Point]]) -> None:
+    """No further point begins; those of our own threads end after the episodes in hand."""
+    for future in futures:
+        future.cancel()
+    if own is not None:
+        _core.stop_simulating(True)
+        try:
+            own.shutdown(cancel_futures=True)
+        finally:
+            _core.stop_simulating(False)
+
+
+def describe(error: Exception) -> Error:
+    """An error of ours for what an executor raised."""
+    if isinstance(error, Error):
+        return error
+    if isinstance(error, OSError):
+        return ResourceError(str(error))
+    return BrokenGroupError(f"a point could not be simulated: {type(error).__name__}: {error}")
+
+
+class Records:
+    """The lines of a run: kept, and written as they come."""
+
+    def __init__(self, output: Path | None, planned: dict[str, Any]) -> None:
+        self.output = output
+        self.run: str = planned["run"]
+        self.resumed = planned["context"] is None
+        self.lines: list[str] = [] if self.resumed else [planned["context"]]
+        self.points: int = planned["points"]
+        self.samples: int = planned["samples"]
+        self.earlier_s: float = planned["elapsed_s"]
+        self.taken = 0
+        self.start = time.monotonic()
+        self.stream: TextIO | None = None
+
+    def __enter__(self) -> Records:
+        if self.output is not None:
+            unfinished = self.output.exists() and not ends_with_line(self.output)
+            self.stream = self.output.open("a", encoding="utf-8")
+            self.write(["", *self.lines] if unfinished else self.lines)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.stream is not None:
+            self.stream.close()
+
+    def write(self, lines: Sequence[str]) -> None:
+        if self.stream is not None and lines:
+            self.stream.write("".join(f"{line}\n" for line in lines))
+            self.stream.flush()
+
+    def add(self, point: Point) -> None:
+        lines, samples, _ = point
+        self.taken += 1
+        self.points += bool(lines)
+        self.samples += samples
+        self.lines += lines
+        self.write(lines)
+
+    def keep(self, futures: Sequence[Future[Point]]) -> None:
+        """The points behind the last one taken that are done all the same."""
+        for future in futures[self.taken :]:
+            if future.done():
+                try:
+                    self.add(future.result())
+                except (Exception, CancelledError):
+                    continue
+
+    def end(self, reason: str, error: str | None = None) -> None:
+        fields: Record = {"schema": 1, "kind": "end", "run": self.run, "reason": reason}
+        if error is not None:
+            fields["error"] = error
+        fields["elapsed_s"] = round(time.monotonic() - self.start + self.earlier_s, 3)
+        fields |= {"points": self.points, "samples": self.samples, "width_reached": None}
+        line = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+        self.lines.append(line)
+        self.write([line])
+
+    def results(self) -> Results:
+        if self.resumed and self.output is not None:
+            whole = load(self.output)
+            mine = [record for record in whole.records if record.get("run") == self.run]
+            return Results(mine, damaged_lines=whole.damaged_lines, source=whole.source)
+        return Results(list(self.parsed()), source=str(self.output or ""))
+
+    def parsed(self) -> Iterator[Record]:
+        for line in self.lines:
+            yield json.loads(line)
+
+
+def ends_with_line(path: Path) -> bool:
+    with path.open("rb") as stream:
+        if stream.seek(0, 2) == 0:
+            return True
+        stream.seek(-1, 2)
+        return stream.read() == b"\n"

@@ -1,0 +1,103 @@
+"""Raw samples of a characterisation as records (docs/records.md), appended round by round."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from phicoll import _core
+from phicoll.models.characterizing.observations import Launch
+from phicoll.results.records import SCHEMA
+
+__all__ = ["Recorder"]
+
+
+class Recorder:
+    """A file of one run: a context, then ``kernel`` and ``kernel-sample`` records of each launch with its round and the
+    round's label, then an end. A run that is killed loses its last round at most. Without a path it writes nothing."""
+
+    def __init__(self, path: Path | None, settings: dict[str, Any]) -> None:
+        self.stream = None if path is None else path.open("w", encoding="utf-8")
+        self.run = secrets.token_hex(8)
+        self.points = 0
+        facts = _core.facts()
+        host = (
+            "cpu_model",
+            "kernel",
+            "virtualisation",
+            "container",
+            "governor",
+            "boost",
+            "huge_pages",
+            "load",
+        )
+        self.put(
+            "context",
+            phicoll="results",
+            created=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            version=_core.__version__,
+            host={name: facts[name] for name in host},
+            topology=_core.topology(),
+            allowed_cpus=_core.allowed_cpus(),
+            cpu_quota=_core.cpu_quota(),
+            settings=settings,
+        )
+
+    def put(self, kind: str, **fields: Any) -> None:
+        if self.stream is not None:
+            record = {"schema": SCHEMA, "kind": kind, "run": self.run, **fields}
+            self.stream.write(json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n")
+
+    def add(self, launches: Sequence[Launch], label: str) -> None:
+        """A round's launches."""
+        for launch in launches:
+            raw = launch.raw
+            if self.stream is None or raw is None:
+                continue
+            self.put(
+                "kernel",
+                point=self.points,
+                kernel=raw.spec.split(":")[0],
+                spec=raw.spec,
+                mode=raw.mode,
+                machine=raw.machine,
+                ranks=launch.subject.ranks,
+                where=launch.where,
+                samples=launch.subject.samples,
+                seed=raw.seed,
+                ns_per_tick=raw.ns_per_tick,
+                per_sample=raw.per_sample,
+                empty_ns=raw.empty_ns,
+                bytes=raw.bytes,
+                late=raw.late,
+                wrong=0,
+                verified=True,
+                round=launch.round,
+                label=label,
+                subject=launch.subject.name,
+                n=launch.subject.n,
+            )
+            for rank, ticks in enumerate(raw.ticks):
+                if ticks.size:
+                    ns = raw.ns[rank].tolist()
+                    self.put("kernel-sample", point=self.points, rank=rank, ticks=ticks.tolist(), ns=ns)
+            self.points += 1
+        if self.stream is not None:
+            self.stream.flush()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.stream is not None:
+            reason = "complete" if kind is None else "interrupted" if kind is KeyboardInterrupt else "failed"
+            failed = {} if reason != "failed" else {"error": str(error)}
+            self.put("end", reason=reason, points=self.points, **failed)
+            self.stream.close()

@@ -1,0 +1,100 @@
+"""A machine's model by name or file: a published set, a shipped machine, or a file that was written here."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from phicoll import _core
+from phicoll.errors import ArgumentError
+from phicoll.models.machine_model import MachineModel
+from phicoll.models.published import PUBLISHED
+
+__all__ = ["machine_model", "read_machine_file"]
+
+
+def machine_model(
+    machine: str | os.PathLike[str] | MachineModel, *, argument: str = "machine"
+) -> MachineModel:
+    """A machine's model by name or file.
+
+    Parameters
+    ----------
+    machine:
+        The name of a shipped machine; ``"xeon-phi-5110p"`` and ``"sandy-bridge-e5-2670"`` have the published constants
+        (ramos-hoefler-2013). Or the path of a machine file (it has a slash or ends in ``.json``). The model is the
+        file's ``model`` section, as the core's algorithms take it; without one nothing is known. With changes behind
+        it (``"xeon-phi-5110p:ring.hop=0"``) every constant is ``assumed``: the unchanged machine's.
+    argument:
+        What errors call ``machine``.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown name, a file that cannot be read or is no machine file, a field of it that is wrong (file and field).
+    """
+    if isinstance(machine, MachineModel):
+        return machine
+    if not isinstance(machine, str | os.PathLike):
+        raise ArgumentError(argument, repr(machine), "a name, a path or a MachineModel")
+    try:
+        return model_named(machine)
+    except ArgumentError as error:
+        if error.argument != "machine":
+            raise
+        raise ArgumentError(argument, error.got, error.allowed) from None
+
+
+def model_named(machine: str | os.PathLike[str]) -> MachineModel:
+    text = os.fspath(machine)
+    colon = text.find(":", text.rfind("/") + 1)
+    if (
+        not isinstance(machine, str)
+        or Path(text).is_file()
+        or (colon < 0 and ("/" in text or text.endswith(".json")))
+    ):
+        return model_of_file(Path(text))
+    if text in PUBLISHED:
+        return PUBLISHED[text]
+    name = _core.load_machine(text)["name"]
+    if colon >= 0:
+        unchanged = model_named(text[:colon])
+        return unchanged if name == unchanged.name else MachineModel(name, {}).with_family(unchanged)
+    return model_of_object(json.loads(_core.machine_file_text(text)), text)
+
+
+def read_machine_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """A machine file's object, nothing in it checked but that it is one.
+
+    Raises
+    ------
+    ArgumentError
+        A file that cannot be read or is no machine file.
+    """
+    try:
+        file = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ArgumentError(
+            "machine", f"{path} ({error.strerror})", "a machine file that can be read"
+        ) from None
+    except ValueError as error:
+        raise ArgumentError("machine", f"{path} ({error})", "a machine file, which is JSON") from None
+    if not isinstance(file, dict) or file.get("phicoll") != "machine":
+        raise ArgumentError("machine", str(path), 'a machine file: an object with "phicoll": "machine"')
+    return file
+
+
+def model_of_file(path: Path) -> MachineModel:
+    return model_of_object(read_machine_file(path), str(path))
+
+
+def model_of_object(file: Mapping[str, Any], where: str) -> MachineModel:
+    name = file.get("name")
+    if not isinstance(name, str) or not name:
+        raise ArgumentError("machine", f"{where}: name {name!r}", "a text")
+    if "model" not in file and not isinstance(file.get("parameters"), dict):
+        raise ArgumentError("machine", f"{where}: no parameters", "a machine file with model or parameters")
+    return MachineModel.from_json(name, file.get("model", {}), f"{where}: model")

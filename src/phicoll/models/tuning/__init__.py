@@ -1,0 +1,27 @@
+"""Choosing algorithms by measurement, by model, or by both: tuning tables, and why ``auto`` takes what it takes.
+
+A table is a small text file that the core reads (docs/tuning.md). :func:`tune` makes one, ``PHICOLL_TUNING`` or
+``tuning=`` of :func:`phicoll.run` uses it, :func:`why` explains a choice.
+"""
+
+from __future__ import annotations
+
+from phicoll.models.tuning.candidates import candidates
+from phicoll.models.tuning.decision import Decision, Gain
+from phicoll.models.tuning.explain import Choice, why
+from phicoll.models.tuning.result import Tuned
+from phicoll.models.tuning.table import Row, Table, load_table
+from phicoll.models.tuning.tune import tune
+
+__all__ = [
+    "Choice",
+    "Decision",
+    "Gain",
+    "Row",
+    "Table",
+    "Tuned",
+    "candidates",
+    "load_table",
+    "tune",
+    "why",
+]

@@ -1,0 +1,241 @@
+"""What ``auto`` takes for a call, and why: :func:`why`."""
+
+from __future__ import annotations
+
+import html
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from phicoll import _core
+from phicoll.comm.group_options import MEMORY_LIMIT, MOST_BYTES
+from phicoll.errors import ArgumentError
+from phicoll.measuring.sweeps import MAX_RANKS, MODES, check_sizes, check_whole, machine_text, placement_text
+from phicoll.models.tuning.prediction import Predicted, model_of, predicted
+from phicoll.models.tuning.table import Table, as_table
+from phicoll.registry import REDUCTIONS, short_spec
+from phicoll.registry.machines import Machine
+from phicoll.results.subject import size_text
+
+if TYPE_CHECKING:
+    from phicoll.models import MachineModel
+
+__all__ = ["Choice", "why"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What ``auto`` takes for a call.
+
+    Attributes
+    ----------
+    operation, call:
+        The operation, and the call by its own name (``"gatherv"``, ``"exscan"``).
+    environment:
+        The variable that decided, such as ``"PHICOLL_BROADCAST"``; empty: none did.
+    spec, parameters:
+        What runs, every parameter as it is in effect.
+    reason:
+        The row of the table, or the rule, and where a row could not serve, why not.
+    tuned:
+        Whether a row of the table was taken.
+    from_bytes, to_bytes:
+        The sizes that the same choice holds for; ``to_bytes`` is None where there is no end.
+    shared_bytes:
+        What it takes of the group's shared memory.
+    rule, rule_reason:
+        What the built-in rules alone take.
+    prediction:
+        What a model expects of it; None where it is not modelled. ``no_prediction`` then says why.
+    """
+
+    operation: str
+    call: str
+    ranks: int
+    size: int
+    mode: str
+    machine: str
+    placement: str
+    cpus: int
+    sharing: bool
+    spec: str
+    parameters: dict[str, str]
+    reason: str
+    environment: str
+    tuned: bool
+    from_bytes: int
+    to_bytes: int | None
+    shared_bytes: int
+    rule: str
+    rule_reason: str
+    table: Table | None
+    prediction: Predicted | None
+    no_prediction: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``phicoll why --json`` prints."""
+        found: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in self.__dataclass_fields__
+            if name not in ("table", "prediction")
+        }
+        found["table"] = (
+            None if self.table is None else {"path": self.table.name, "digest": self.table.digest}
+        )
+        found["prediction"] = None if self.prediction is None else self.prediction.to_dict()
+        return found
+
+    def __str__(self) -> str:
+        where = f"{self.machine}, simulated" if self.mode == "simulated" else self.mode
+        what = self.call if self.operation == "barrier" else f"{self.call} of {size_text(self.size)}"
+        share = "some share one" if self.sharing else "a CPU each"
+        lines = [
+            f"{what}, {self.ranks} ranks ({where}, {self.cpus} CPUs: {share})",
+            f"  takes       {short_spec(self.operation, self.spec)}",
+            f"  because     {self.reason}",
+            "  parameters  " + (", ".join(f"{k}={v}" for k, v in self.parameters.items()) or "none"),
+        ]
+        if self.operation != "barrier":
+            end = "on" if self.to_bytes is None else f"to {self.to_bytes:,}"
+            lines.append(f"  holds       from {self.from_bytes:,} {end} bytes")
+        lines.append(f"  memory      {self.shared_bytes:,} bytes of the group's")
+        if self.table is None:
+            lines.append("  table       none; PHICOLL_TUNING or --tuning names one")
+        else:
+            lines.append(f"  table       {self.table.name}, digest {self.table.digest}")
+        if self.tuned or self.environment:
+            lines.append(f"  rule        {short_spec(self.operation, self.rule)}: {self.rule_reason}")
+        lines.append(f"  model       {self.prediction or self.no_prediction}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def why(
+    operation: str,
+    ranks: int = 2,
+    size: int | str = 0,
+    *,
+    mode: str | None = None,
+    machine: str | os.PathLike[str] | Machine | None = None,
+    placement: str = "",
+    tuning: str | os.PathLike[str] | None = None,
+    foreign: str = "",
+    model: str | os.PathLike[str] | MachineModel | None = None,
+    model_foreign: str = "use",
+    type: str = "float32",
+    op: str = "sum",
+    vector: bool = False,
+    commutative: bool = True,
+    memory_limit: int = MEMORY_LIMIT,
+) -> Choice:
+    """What a communicator takes for a call, and why. Starts nothing.
+
+    That is what the environment chooses (``PHICOLL_BROADCAST``, docs/comm.md), else what ``auto`` takes. No variable
+    decides for a simulated machine.
+
+    Parameters
+    ----------
+    operation, ranks, size:
+        The call, by its operation or as a method of :class:`phicoll.Comm` is called (``"gatherv"``, ``"Exscan"``,
+        ``"bcast"``; ``"reduce_scatter"`` is the one with counts, beside ``"reduce_scatter_block"``). ``size`` is the
+        bytes of the count argument, a number or a text such as ``"64K"``: of the message or a block; of allgatherv and
+        reduce_scatter of the mean block. In gatherv, scatterv and alltoallv ranks do not know each other's counts, and
+        no choice hangs on it.
+    mode:
+        ``"threads"`` or ``"processes"`` (the default); ``"simulated"`` with a machine.
+    machine:
+        A simulated machine; None for this one.
+    placement:
+        As :func:`phicoll.run` takes it; empty: ranks are left alone (simulated: ``balanced``).
+    tuning, foreign:
+        A tuning table, ``"none"`` for none, by default ``PHICOLL_TUNING``; and what to do with one of another machine
+        (``"refuse"``, ``"use"``).
+    model:
+        Whose model predicts the call: a machine file or a name. By default the simulated machine's; of this machine
+        none.
+    model_foreign:
+        What to do with a ``model`` file that was not measured on this host, unless the call is a simulated machine's:
+        ``"refuse"``, or ``"use"`` it with a warning.
+    type, op:
+        Element type and operator of a reduction.
+    vector:
+        A version with counts that differ.
+    commutative:
+        Whether a reduction's operator is; one of the user's own may not be.
+    memory_limit:
+        The group's, in bytes.
+
+    Raises
+    ------
+    ArgumentError
+        Bad input, a table that cannot be read (with its line) or of another machine, a variable of the environment
+        that chooses what does not exist, or what cannot serve this call.
+    """
+    if not isinstance(operation, str):
+        raise ArgumentError("operation", repr(operation), "a name such as 'allreduce' or 'Gatherv'")
+    call, operation, counts_differ = _core.call_name(operation)
+    count = check_whole("ranks", ranks, 1, MAX_RANKS)
+    try:
+        sizes = check_sizes(size)
+    except ArgumentError as error:
+        raise ArgumentError("size", error.got, error.allowed) from None
+    if len(sizes) != 1:
+        raise ArgumentError("size", repr(size), "one")
+    text = "" if machine is None else machine_text(machine)
+    allowed = ("simulated",) if text else MODES
+    mode = ("simulated" if text else "processes") if mode is None else mode
+    if mode not in allowed:
+        raise ArgumentError("mode", repr(mode), ", ".join(allowed) + (" with a machine" if text else ""))
+    if not commutative and operation not in REDUCTIONS:
+        raise ArgumentError("commutative", "False", "only with " + ", ".join(REDUCTIONS))
+    where = placement_text(placement)
+    found = _core.choose(
+        operation=call,
+        size=sizes[0],
+        ranks=count,
+        mode=mode,
+        placement=where,
+        machine=text,
+        tuning="" if tuning is None else os.fspath(tuning),
+        foreign=foreign,
+        type=type,
+        op=op,
+        vector=vector or counts_differ,
+        commutative=commutative,
+        memory_limit=check_whole("memory_limit", memory_limit, 1, MOST_BYTES),
+    )
+    choice, rule = found["choice"], found["rule"]
+    prediction, reason = predicted(
+        operation,
+        choice["spec"],
+        count,
+        sizes[0],
+        model_of(model, text or None, model_foreign),
+        found["sharing"],
+    )
+    return Choice(
+        operation=operation,
+        call=found["call"],
+        ranks=count,
+        size=0 if operation == "barrier" else sizes[0],
+        mode=mode,
+        machine=text or "host",
+        placement=where,
+        cpus=found["cpus"],
+        sharing=found["sharing"],
+        spec=choice["spec"],
+        parameters=dict(choice["parameters"]),
+        reason=choice["why"],
+        environment=found["environment"],
+        tuned=choice["tuned"],
+        from_bytes=choice["from_bytes"],
+        to_bytes=choice["to_bytes"],
+        shared_bytes=choice["shared_bytes"],
+        rule=rule["spec"],
+        rule_reason=rule["why"],
+        table=None if found["table"] is None else as_table(found["table"]),
+        prediction=prediction,
+        no_prediction=reason,
+    )

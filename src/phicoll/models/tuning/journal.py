@@ -1,0 +1,37 @@
+"""The decisions of a tuning run, beside its table, for a run that goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from phicoll.errors import ArgumentError
+from phicoll.models.tuning.decision import Decision
+
+__all__ = ["read_journal"]
+
+
+def read_journal(path: Path, head: dict[str, Any]) -> list[Decision]:
+    """The decisions of an earlier run; none where there is no such file. A last line that was cut off is dropped."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    try:
+        theirs = json.loads(lines[0])
+    except ValueError:
+        theirs = None
+    if theirs != head:
+        raise ArgumentError(
+            "resume", f"'{path}', decisions of another machine or made otherwise", json.dumps(head)
+        )
+    found = []
+    for number, line in enumerate(lines[1:], start=2):
+        if not line:
+            continue
+        try:
+            found.append(Decision.from_dict(json.loads(line)))
+        except (ValueError, TypeError, KeyError):
+            if number < len(lines):
+                raise ArgumentError("resume", f"{path}:{number}: {line[:60]!r}", "a decision") from None
+    return found

@@ -1,0 +1,385 @@
+"""``phicoll tune``: which algorithm and which parameters serve each operation, rank count and size here."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phicoll import _core
+from phicoll.comm.group_options import MEMORY_LIMIT
+from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
+from phicoll.foundations.files import check_writable
+from phicoll.foundations.progress import display
+from phicoll.measuring.sweeps import (
+    check_choices,
+    check_number,
+    check_rank_list,
+    check_whole,
+    machine_text,
+    sweep,
+)
+from phicoll.models.tuning.decision import NO_GAIN, Decision, Gain, Point, decide
+from phicoll.models.tuning.environment import only_costs
+from phicoll.models.tuning.journal import read_journal
+from phicoll.models.tuning.prediction import ModelChoice, model_choice, model_of
+from phicoll.models.tuning.result import Tuned, rows_of
+from phicoll.models.tuning.setting import (
+    Setting,
+    check_candidates,
+    check_definition,
+    check_modes,
+    check_placement,
+    check_sizes,
+    default_ranks,
+    plan,
+)
+from phicoll.models.tuning.table import TableFile, text_of
+from phicoll.registry import OPERATIONS
+from phicoll.registry.machines import Machine, load_machine
+from phicoll.results import Results
+
+if TYPE_CHECKING:
+    from phicoll.models import MachineModel
+
+__all__ = ["BY", "SIZES", "Tuned", "tune"]
+
+BY = ("measure", "model", "model-then-measure")
+SIZES = "8,4K,64K,1M"
+MINUTES = 10.0
+LEAST_POINT_S = 2.0  # in less a sweep of twenty candidates has no rounds to compare
+FEW = 3  # that the model leaves of those that it knows, to be measured
+LAUNCHES = 12
+ROUNDS = 8
+SEEDS = 12  # of a simulated point: six odd and six even rounds, the fewest with an interval at 95 %
+EPISODES = 5
+
+
+def tune(
+    operations: str | Sequence[str] | None = None,
+    *,
+    ranks: int | str | Sequence[int] | None = None,
+    sizes: int | str | Sequence[int | str] | None = None,
+    mode: str | Sequence[str] | None = None,
+    by: str = "measure",
+    minutes: float | None = None,
+    machine: str | os.PathLike[str] | Machine | None = None,
+    model: str | os.PathLike[str] | MachineModel | None = None,
+    model_foreign: str = "use",
+    algorithm: str | Sequence[str] | None = None,
+    placement: str | None = None,
+    definition: str = "loop",
+    launches: int | None = None,
+    rounds: int | None = None,
+    seed: int | None = None,
+    save: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: bool | None = None,
+) -> Tuned:
+    """Choose an algorithm for every operation, rank count and size, and write a tuning table.
+
+    Parameters
+    ----------
+    operations:
+        Of :data:`phicoll.registry.OPERATIONS`; by default all.
+    ranks:
+        Rank counts; by default powers of two to the CPUs that may be used, and twice as many as those. More ranks than
+        CPUs share them, which those of a simulated machine cannot.
+    sizes:
+        Bytes of the count argument; by default 8, 4K, 64K and 1M. Not of barriers.
+    mode:
+        ``"threads"``, ``"processes"`` (the default) or both; not with a machine.
+    by:
+        ``"measure"`` everything; ``"model"``: what the model expects to have the least largest time, nothing is run,
+        and the rule stays where the model does not know it; ``"model-then-measure"``: of those that the model knows
+        only the three best are measured, beside those that it does not know.
+    minutes:
+        How long measuring may take, 10 by default; simulating takes as long as it takes.
+    machine:
+        Tune for this simulated machine, in simulation.
+    model:
+        Whose model predicts: a machine file, a name, or a :class:`phicoll.models.MachineModel`; by default the
+        simulated machine's. Its line costs go into the table; without a model those that the table has stay.
+    model_foreign:
+        What to do with a ``model`` file that was not measured on this host, unless it is a simulated machine that is
+        tuned: ``"refuse"``, or ``"use"`` it with a warning.
+    algorithm:
+        What to try instead of :func:`phicoll.models.tuning.candidates`, for one operation.
+    placement:
+        Where ranks are; by default ``compact``, simulated ``balanced``.
+    definition:
+        Of run time: ``"loop"``, back-to-back calls, in which a root that nobody holds up is ahead of the others; or
+        ``"window"``, each call from rest to its last exit, which is what the models are of.
+    launches, rounds, seed:
+        Of the sweeps, by default 2 to 12 launches, as time allows, of 8 rounds; simulated 12 rounds, which are seeds.
+    save:
+        The table's file. It is written after every decision, and what it has for other groups stays. Decisions also go
+        to a file beside it, its name with ``.jsonl`` behind.
+    resume:
+        Go on from the decisions beside ``save``: what is decided stays, other sizes and groups come to it.
+    progress:
+        Show a progress bar; by default on a terminal and in a notebook.
+
+    Returns
+    -------
+    Tuned
+        The decisions. Ctrl-C ends the run with what was decided (``interrupted`` is then true).
+
+    Raises
+    ------
+    ArgumentError
+        Bad input; nothing was started.
+    Error
+        Nothing could be decided: the first reason.
+    """
+    chosen = list(OPERATIONS) if operations is None else check_choices("operations", operations, OPERATIONS)
+    check_choices("by", by, BY)
+    tried = check_candidates(chosen, algorithm)
+    loaded = None if machine is None else load_machine(machine)
+    setting = Setting(
+        machine="" if machine is None else machine_text(machine),
+        name="host" if loaded is None else loaded.name,
+        host=_core.host_fingerprint() if loaded is None else "",
+        cpus=_core.allowed_cpu_count() if loaded is None else loaded.contexts,
+        placement=check_placement(placement, loaded is not None),
+        definition=check_definition(definition),
+        modes=check_modes(mode, loaded is not None),
+        launches=None if launches is None else check_whole("launches", launches, 1),
+        rounds=None if rounds is None else check_whole("rounds", rounds, 1),
+        seed=None if seed is None else check_whole("seed", seed, 0, 1 << 53),
+        model=model_of(model, None if machine is None else machine_text(machine), model_foreign),
+    )
+    if loaded is not None and launches is not None:
+        raise ArgumentError("launches", repr(launches), "only without a machine: a simulated run has none")
+    if by != "measure" and setting.model is None:
+        raise ArgumentError("model", "none", f"a machine file or name with a model, as by={by!r} needs one")
+    counts = default_ranks(setting.cpus, setting.simulated) if ranks is None else check_rank_list(ranks)
+    if not counts:
+        raise ArgumentError("ranks", "no number", "1 to 1024")
+    if loaded is not None and max(counts) > loaded.contexts:
+        raise ArgumentError(
+            "ranks", str(max(counts)), f"1 to {loaded.contexts}, the contexts of {loaded.name}"
+        )
+    points = plan(chosen, setting, counts, check_sizes(chosen, SIZES if sizes is None else sizes))
+    seconds = 60 * check_number("minutes", MINUTES if minutes is None else minutes, above=0)
+    if resume and save is None:
+        raise ArgumentError("resume", "no output", "with the table's file, which it goes on with")
+    run = Run(setting, by, tried, save, resume)
+    with display(progress) as shown, only_costs(run.costs):
+        run.all(points, seconds, shown.update if shown else None)
+    if not run.decisions and run.failures:
+        raise run.failures[0]
+    return run.tuned()
+
+
+class Run:
+    """One tuning run: its decisions so far, and its files."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        by: str,
+        tried: dict[str, list[str]],
+        save: str | os.PathLike[str] | None,
+        resume: bool,
+    ) -> None:
+        self.setting = setting
+        self.by = by
+        self.tried = tried
+        self.decisions: list[Decision] = []
+        self.undecided: dict[Point, str] = {}
+        self.failures: list[Error] = []
+        self.interrupted = False
+        self.file: TableFile | None = None
+        self.journal: Path | None = None
+        self.text = ""
+        self.costs = setting.costs()
+        if save is None:
+            return
+        path = check_writable(save, "save")
+        self.file = TableFile(path, setting.name, setting.host)
+        self.costs = self.costs or self.file.costs
+        self.journal = path.with_name(path.name + ".jsonl")
+        if resume:
+            self.decisions = read_journal(self.journal, self.head())
+        with self.journal.open("w", encoding="utf-8") as stream:
+            stream.write(json.dumps(self.head()) + "\n")
+            for decision in self.decisions:
+                stream.write(json.dumps(decision.to_dict()) + "\n")
+
+    def head(self) -> dict[str, Any]:
+        """What decisions of two runs must have in common to go into one table."""
+        setting = self.setting
+        where = {"machine": setting.name, "host": setting.host, "placement": setting.placement}
+        return {"tuning": 1, **where, "by": self.by, "definition": setting.definition, "costs": self.costs}
+
+    def all(self, points: Sequence[Point], seconds: float, progress: Any) -> None:
+        known = {decision.point for decision in self.decisions}
+        left = [point for point in points if point not in known]
+        end = time.monotonic() + seconds
+        try:
+            for number, point in enumerate(left):
+                if progress is not None:
+                    progress(len(points) - len(left) + number, len(points), point.title())
+                seconds_left = end - time.monotonic()
+                if self.by != "model" and not self.setting.simulated and seconds_left < LEAST_POINT_S:
+                    self.undecided[point] = "no time was left: more minutes, or resume"
+                    continue
+                share = max(seconds_left / (len(left) - number), LEAST_POINT_S)
+                try:
+                    decision = self.one(point, share)
+                except (BrokenGroupError, ResourceError) as error:
+                    self.failures.append(error)
+                    self.undecided[point] = str(error)
+                    continue
+                if decision is not None:
+                    self.add(decision)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self.write()
+
+    def one(self, point: Point, seconds: float) -> Decision | None:
+        """The decision at a point; None, and said why, where there is none."""
+        rule = self.rule(point)
+        given = self.fitting(point, rule)
+        sharing = point.ranks > point.cpus
+        known = model_choice(
+            point.operation, [rule, *given], point.ranks, point.size, self.setting.model, sharing
+        )
+        if self.by == "model":
+            return self.by_model(point, rule, given, known)
+        if self.by == "model-then-measure" and known is not None:
+            few = set(known.order[:FEW])
+            given = {spec: text for spec, text in given.items() if spec in few or spec not in known.order}
+        if not given:
+            self.undecided[point] = "nothing to try but the rule"
+            return None
+        results = self.measure(point, [rule, *given], seconds)
+        decision = decide(
+            point,
+            rule,
+            results,
+            known,
+            list(given),
+        )
+        if decision is None:
+            self.undecided[point] = (
+                "too few rounds, or none that was verified, with both the rule and another"
+            )
+            return None
+        return decision.written(given)
+
+    def rule(self, point: Point) -> str:
+        """What the built-in rules take, as a spec with every parameter's value in effect."""
+        found = _core.choose(
+            operation=point.operation,
+            size=point.size,
+            ranks=point.ranks,
+            mode=point.mode,
+            placement=self.setting.placement,
+            machine=self.setting.machine,
+            tuning="none",
+            foreign="",
+            type="float32",
+            op="sum",
+            vector=False,
+            commutative=True,
+            memory_limit=MEMORY_LIMIT,
+        )
+        return str(self.candidate(point, found["rule"]["spec"])["spec"])
+
+    def candidate(self, point: Point, spec: str) -> dict[str, str]:
+        return dict(
+            _core.candidate(
+                operation=point.operation,
+                spec=spec,
+                size=point.size,
+                ranks=point.ranks,
+                placement=self.setting.placement,
+                machine=self.setting.machine,
+            )
+        )
+
+    def fitting(self, point: Point, rule: str) -> dict[str, str]:
+        """What can serve the point and differs from the rule and from each other: the text by recorded spec."""
+        seen = {self.candidate(point, rule)["effective"]}
+        found: dict[str, str] = {}
+        for text in self.tried[point.operation]:
+            one = self.candidate(point, text)
+            if not one["unfit"] and one["effective"] not in seen:
+                seen.add(one["effective"])
+                found[one["spec"]] = text
+        return found
+
+    def measure(self, point: Point, specs: Sequence[str], seconds: float) -> Results:
+        setting = self.setting
+        options: dict[str, Any] = {
+            "algorithm": list(specs),
+            "ranks": point.ranks,
+            "definition": setting.definition,
+        }
+        options |= {"placement": setting.placement, "seed": setting.seed, "progress": False}
+        if point.operation != "barrier":
+            options["sizes"] = [point.size]
+        if setting.simulated:
+            options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "episodes": EPISODES}
+        else:
+            options |= {"mode": point.mode, "oversubscribe": point.ranks > point.cpus, "budget_s": seconds}
+            # A launch starts and verifies every candidate, which takes a good part of a second.
+            launches = setting.launches or max(2, min(LAUNCHES, int(seconds)))
+            options |= {"launches": launches, "rounds": setting.rounds or ROUNDS}
+        return sweep(point.operation, on_interrupt="raise", **options)
+
+    def by_model(
+        self, point: Point, rule: str, given: dict[str, str], known: ModelChoice | None
+    ) -> Decision | None:
+        """What the model takes instead of the rule, if it knows both: of another it cannot say that it is faster."""
+        if known is None:
+            self.undecided[point] = "no candidate is modelled for it"
+            return None
+        gain, spec = NO_GAIN, "auto"
+        if rule in known.high_ns and known.spec != rule:
+            spec = known.spec
+            times = known.high_ns[rule] / max(known.high_ns[known.spec], 1e-9)
+            gain = Gain(times, times, times, 0.0, 0, 0)
+        decision = Decision(
+            point=point,
+            rule=rule,
+            rule_ns=known.high_ns.get(rule),
+            spec=spec,
+            gain=gain,
+            best=known.spec,
+            best_gain=gain,
+            model=known.spec,
+            model_gain=gain if rule in known.high_ns else None,
+            alike=known.alike,
+            modelled=known.order,
+            by="model",
+            tried=len(known.order),
+            assumed=len(known.assumed),
+            used=known.used,
+        )
+        return decision.written(given)
+
+    def add(self, decision: Decision) -> None:
+        self.decisions.append(decision)
+        if self.journal is not None:
+            with self.journal.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(decision.to_dict()) + "\n")
+        self.write()
+
+    def write(self) -> None:
+        notes = [f"by phicoll tune, {self.by}, {self.setting.definition}; docs/tuning.md has the format"]
+        rows = rows_of(self.decisions)
+        if self.file is None:
+            self.text = text_of(self.setting.name, self.setting.host, notes, self.costs, rows)
+        else:
+            self.text = self.file.write(rows, notes, self.costs)
+
+    def tuned(self) -> Tuned:
+        path = None if self.file is None else self.file.path
+        undecided = {point.title(): reason for point, reason in self.undecided.items()}
+        return Tuned(self.decisions, undecided, self.text, path, self.by, self.interrupted)

@@ -1,0 +1,30 @@
+"""The papers' statements, and what this machine, exact counting and simulation say about them (docs/claims.md)."""
+
+from __future__ import annotations
+
+from phicoll.papers.claims.counted import check_counts
+from phicoll.papers.claims.data import check_data, wanted
+from phicoll.papers.claims.modelled import MODELLED
+from phicoll.papers.claims.native import check_native
+from phicoll.papers.claims.statement import CANNOT, FAILS, HOLDS, UNRESOLVED, VERDICTS, Claim, Finding
+from phicoll.papers.claims.statements import CLAIMS, DATA, SIMULATED, WAITING, claim
+
+__all__ = [
+    "CANNOT",
+    "CLAIMS",
+    "DATA",
+    "FAILS",
+    "HOLDS",
+    "MODELLED",
+    "SIMULATED",
+    "UNRESOLVED",
+    "VERDICTS",
+    "WAITING",
+    "Claim",
+    "Finding",
+    "check_counts",
+    "check_data",
+    "check_native",
+    "claim",
+    "wanted",
+]

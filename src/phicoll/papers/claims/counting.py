@@ -1,0 +1,44 @@
+"""What findings on exact counts have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from phicoll.papers.claims.statement import FAILS, HOLDS, Finding
+from phicoll.papers.claims.statements import claim
+
+__all__ = ["Counter", "agreement", "span"]
+
+
+class Counter(Protocol):
+    """How the functions get counts, so that a test can give them made-up ones: a dict for each number of ranks, as
+    ``phicoll.count`` gives them. ``work``: its operation, size and type."""
+
+    def __call__(
+        self, spec: str, ranks: Sequence[int], machine: str, placement: str, **work: Any
+    ) -> list[dict[str, Any]]: ...
+
+
+def agreement(
+    number: str, found: Sequence[tuple[str, int, int]], what: str, under: str, remark: str = ""
+) -> Finding:
+    """A finding on a formula: ``found`` holds (case, counted, formula)."""
+    wrong = [(case, counted, formula) for case, counted, formula in found if counted != formula]
+    values: dict[str, object] = {"cases": len(found), "agree": len(found) - len(wrong)}
+    if not wrong:
+        text = f"The counted {what} equal the formula in all {len(found)} cases."
+        return Finding(claim(number), HOLDS, text + remark, "counted", under, values)
+    case, counted, formula = wrong[-1]
+    direction = (
+        "fewer" if all(c < f for _, c, f in wrong) else "more" if all(c > f for _, c, f in wrong) else "other"
+    )
+    text = (
+        f"Equal to the formula in {len(found) - len(wrong)} of {len(found)} cases, {direction} {what} in the rest; "
+        f"{case}: {counted} counted, {formula} by the formula."
+    )
+    return Finding(claim(number), FAILS, text + remark, "counted", under, values)
+
+
+def span(ranks: Sequence[int]) -> str:
+    return f"{min(ranks)} to {max(ranks)} ranks, {len(ranks)} counts"

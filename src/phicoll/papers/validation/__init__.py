@@ -1,0 +1,8 @@
+"""How faithful a simulated machine is: published, simulated, error and verdict, failures included."""
+
+from __future__ import annotations
+
+from phicoll.papers.validation.quantity import Quantity
+from phicoll.papers.validation.validation import MACHINES, Validation, validate
+
+__all__ = ["MACHINES", "Quantity", "Validation", "validate"]

@@ -1,0 +1,72 @@
+"""What a validation found: quantities beside what was published, and statements with their verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from phicoll.papers.claims import HOLDS, VERDICTS, Finding
+from phicoll.papers.validation.points import Effort
+from phicoll.papers.validation.quantity import CALIBRATED, Quantity
+from phicoll.registry import Machine
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Outcome"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Every quantity and every statement, failures included."""
+
+    machine: Machine
+    quantities: tuple[Quantity, ...]
+    findings: tuple[Finding, ...]
+    effort: Effort
+    elapsed_s: float
+
+    @property
+    def calibrated(self) -> list[Quantity]:
+        return [q for q in self.quantities if q.role == CALIBRATED]
+
+    @property
+    def good(self) -> bool:
+        """Whether every calibrated quantity is inside its bound."""
+        return all(q.verdict == HOLDS for q in self.calibrated)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row for each quantity, then one for each statement (``kind`` is ``"claim"``)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [q.to_dict() for q in self.quantities] + [
+            {"kind": "claim", "group": f.claim.paper, "name": f.claim.statement, "claim": f.claim.number,
+             "verdict": f.verdict, "source": f.claim.conditions, "why": f.measured}
+            for f in self.findings
+        ]  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "machine": self.machine.name,
+            "digest": self.machine.digest,
+            "elapsed_s": self.elapsed_s,
+            "effort": vars(self.effort),
+            "quantities": [q.to_dict() for q in self.quantities],
+            "claims": [f.to_dict() for f in self.findings],
+        }
+
+    def summary(self) -> list[str]:
+        """What the rows add up to."""
+        lines = []
+        for role in dict.fromkeys(q.role for q in self.quantities):
+            of = [q for q in self.quantities if q.role == role]
+            good = sum(q.verdict == HOLDS for q in of)
+            lines.append(f"{role}: {good} of {len(of)} quantities within their bounds")
+        if self.findings:
+            counts = [f"{sum(f.verdict == v for f in self.findings)} {v}" for v in VERDICTS]
+            lines.append(f"statements: {', '.join(counts)}")
+        return lines

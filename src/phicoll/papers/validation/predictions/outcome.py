@@ -1,0 +1,86 @@
+"""What a validation of the models found: predictions beside what runs, and statements with their verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from phicoll.models import ComparedRuns, MachineModel
+from phicoll.papers.claims import VERDICTS, Finding
+from phicoll.papers.validation.predictions.pieces import Piece
+from phicoll.papers.validation.predictions.runs import Effort
+from phicoll.registry import Machine
+
+__all__ = ["PUBLISHED", "SIMULATED", "HostPart", "ModelOutcome"]
+
+#: Names of the two sets of constants of the Xeon Phi.
+PUBLISHED, SIMULATED = "published", "simulated"
+
+
+@dataclass(frozen=True)
+class HostPart:
+    """What was measured on this host, on the bands of its own model."""
+
+    model: MachineModel
+    cpu: str
+    date: str
+    pieces: tuple[Piece, ...]
+    compared: ComparedRuns
+
+
+@dataclass(frozen=True)
+class ModelOutcome:
+    """Predictions with the published constants and with those of the simulated machine, beside its runs.
+
+    ``compared``: by constants (``published``, ``simulated``), then by start; ``host`` where a machine file was given.
+    """
+
+    machine: Machine
+    models: dict[str, MachineModel]
+    pieces: tuple[Piece, ...]
+    compared: dict[str, dict[str, ComparedRuns]]
+    findings: tuple[Finding, ...]
+    host: HostPart | None
+    effort: Effort
+    elapsed_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        bands = [
+            {"constants": constants, **row.to_dict()}
+            for constants, of in self.compared.items()
+            for found in of.values()
+            for row in found.rows
+        ]
+        found: dict[str, Any] = {
+            "machine": self.machine.name,
+            "digest": self.machine.digest,
+            "elapsed_s": self.elapsed_s,
+            "effort": vars(self.effort),
+            "models": {name: model.to_json() for name, model in self.models.items()},
+            "pieces": [piece.to_dict() for piece in self.pieces],
+            "bands": bands,
+            "claims": [finding.to_dict() for finding in self.findings],
+        }
+        if self.host is not None:
+            found["host"] = {
+                "cpu": self.host.cpu,
+                "date": self.host.date,
+                "model": self.host.model.to_json(),
+                "pieces": [piece.to_dict() for piece in self.host.pieces],
+                "bands": [row.to_dict() for row in self.host.compared.rows],
+            }
+        return found
+
+    def summary(self) -> list[str]:
+        """What it adds up to."""
+        lines = []
+        for constants, of in self.compared.items():
+            shares = ", ".join(f"{start} start {found.inside:.0%}" for start, found in of.items())
+            lines.append(f"simulated samples inside the bands of the {constants} constants: {shares}")
+        if self.host is not None:
+            lines.append(
+                f"measured samples inside the bands of {self.host.model.name}: {self.host.compared.inside:.0%}"
+            )
+        counts = [f"{sum(f.verdict == v for f in self.findings)} {v}" for v in VERDICTS]
+        lines.append(f"statements: {', '.join(counts)}")
+        return lines

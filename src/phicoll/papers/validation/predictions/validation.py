@@ -1,0 +1,174 @@
+"""The models beside what runs: on the simulated Xeon Phi, and on this host where it was characterised."""
+
+from __future__ import annotations
+
+import html
+import os
+import time
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from phicoll.foundations.progress import display
+from phicoll.models import MachineModel, compare_with_runs, machine_model
+from phicoll.models.characterizing.identity import check_foreign, check_host
+from phicoll.models.checks import check_whole
+from phicoll.papers.validation.points import MOST_SEEDS
+from phicoll.papers.validation.predictions import runs as collectives
+from phicoll.papers.validation.predictions.outcome import PUBLISHED, SIMULATED, HostPart, ModelOutcome
+from phicoll.papers.validation.predictions.pieces import host_pieces, simulated_pieces
+from phicoll.papers.validation.predictions.runs import FULL, MACHINE, QUICK, STARTS, Effort
+from phicoll.papers.validation.predictions.statements import judge_models, judge_runs
+from phicoll.registry.machines import load_machine
+from phicoll.results import Results
+
+__all__ = ["ModelValidation", "validate_models"]
+
+
+class ModelValidation(ModelOutcome):
+    """What :func:`validate_models` found; ``page`` writes it down."""
+
+    def page(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Write a Markdown page and its figures beside it; returns the files."""
+        from phicoll.papers.validation.predictions.page import write_page
+
+        return write_page(self, Path(path))
+
+    def __str__(self) -> str:
+        lines = [f"models beside {self.machine.name} ({self.machine.digest})", ""]
+        for p in self.pieces + (self.host.pieces if self.host else ()):
+            errors = ", ".join(
+                f"{name} {p.error(name):+.0%}" for name in p.modelled if p.error(name) is not None
+            )
+            lines.append(
+                f"  {p.group}, {p.name}: {p.observed:.5g} {p.unit} {p.kind}; model's error: {errors or 'no model'}"
+            )
+        for constants, of in self.compared.items():
+            for found in of.values():
+                lines += ["", f"{constants} constants", str(found)]
+        if self.host is not None:
+            lines += ["", f"{self.host.cpu}, measured", str(self.host.compared)]
+        lines += ["", "Statements"]
+        for f in self.findings:
+            lines += [f"  {f.claim.number}  {f.verdict:<24} {f.claim.statement}", f"          {f.measured}"]
+        return "\n".join([*lines, "", *self.summary(), f"{self.elapsed_s:.0f} s"])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def validate_models(
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    host: str | os.PathLike[str] | None = None,
+    foreign: str = "refuse",
+    executor: Executor | None = None,
+    progress: bool | None = None,
+) -> ModelValidation:
+    """Hold the models' predictions against the simulated Xeon Phi 5110P, and against this host.
+
+    Parameters
+    ----------
+    quick:
+        Few ranks, samples and seeds: some seconds, and hardly any statement is resolved.
+    seeds:
+        Seeds 1 to this (20).
+    host:
+        The machine file that ``phicoll characterize`` wrote here; two threads are then measured, for about a minute.
+        ``None`` measures nothing.
+    foreign:
+        What to do with another machine's file: ``"refuse"``, or ``"use"`` it with a warning, which tells how far that
+        machine's model carries to this host.
+    executor:
+        Where kernels are simulated; by default threads, one a core.
+    progress:
+        Show a bar; by default where someone is watching.
+
+    Raises
+    ------
+    ArgumentError
+        Fewer than one seed; a machine file that is none, has no model, or is another machine's where that is
+        refused.
+    """
+    effort = QUICK if quick else FULL
+    if seeds is not None:
+        check_whole("seeds", seeds, 1, MOST_SEEDS)
+        effort = replace(effort, seeds=seeds, few_seeds=min(seeds, effort.few_seeds))
+    check_foreign(foreign)
+    mine = None if host is None else model_of_host(host, foreign)
+    start = time.monotonic()
+    machine = load_machine(MACHINE)
+    own = None if executor is not None else ThreadPoolExecutor(os.cpu_count() or 1)
+    try:
+        with display(progress) as bar:
+            steps = iter(range(1, 1000))
+
+            def step(what: str) -> None:
+                if bar is not None:
+                    bar.update(next(steps), 20, what)
+
+            step("constants of the simulated machine")
+            models = {PUBLISHED: machine_model(MACHINE), SIMULATED: characterized(quick)}
+            step("kernels")
+            pieces = simulated_pieces(models, effort, executor or own)  # type: ignore[arg-type]
+            found = {at: collectives.simulate(at, effort, step=step) for at in STARTS}
+            step("acknowledgements")
+            acknowledged = collectives.simulate("evicted", effort, runs=collectives.ACKNOWLEDGED)
+            compared = {
+                name: {at: compare_with_runs(results, model) for at, results in found.items()}
+                for name, model in models.items()
+            }
+            step("statements")
+            findings = [
+                *judge_models(models[PUBLISHED]),
+                *judge_runs(
+                    compared[PUBLISHED],
+                    {at: collectives.medians_by_seed(results) for at, results in found.items()},
+                    collectives.medians_by_seed(acknowledged),
+                    pieces,
+                    PUBLISHED,
+                ),
+            ]
+            part = None
+            if mine is not None:
+                step("this host")
+                part = measured(mine, effort)
+    finally:
+        if own is not None:
+            own.shutdown(cancel_futures=True)
+    return ModelValidation(
+        machine,
+        models,
+        tuple(pieces),
+        compared,
+        tuple(sorted(findings, key=lambda f: f.claim.number)),
+        part,
+        effort,
+        time.monotonic() - start,
+    )
+
+
+def characterized(quick: bool) -> MachineModel:
+    """The simulated machine measured by its own kernels, as ``phicoll characterize --machine`` does; nothing assumed."""
+    from phicoll.models.characterizing import characterize
+
+    found = characterize("quick", machine=MACHINE, family=None, rounds=2 if quick else None, progress=False)
+    return MachineModel(f"{MACHINE}, simulated", found.model.constants)
+
+
+def model_of_host(path: str | os.PathLike[str], foreign: str) -> MachineModel:
+    check_host(path, foreign, argument="host")
+    return machine_model(Path(path), argument="host")
+
+
+def measured(model: MachineModel, effort: Effort) -> HostPart:
+    results: Results = collectives.measure_host(effort)
+    host = results.contexts[-1].get("host") or {}
+    return HostPart(
+        model,
+        str(host.get("cpu_model", "unknown CPU")),
+        str(results.contexts[-1].get("created", ""))[:10],
+        tuple(host_pieces({model.name: model}, effort)),
+        compare_with_runs(results, model),
+    )

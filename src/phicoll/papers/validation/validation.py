@@ -1,0 +1,165 @@
+"""A simulated machine beside what its papers print about it."""
+
+from __future__ import annotations
+
+import html
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phicoll.errors import ArgumentError
+from phicoll.foundations.html_table import html_table
+from phicoll.models.checks import check_whole
+from phicoll.papers.claims import HOLDS, Finding
+from phicoll.papers.validation import transfers
+from phicoll.papers.validation.outcome import Outcome
+from phicoll.papers.validation.points import MOST_SEEDS, Check, Effort, work_through
+from phicoll.papers.validation.quantity import Quantity, number
+from phicoll.registry.machines import Machine, load_machine
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FULL", "MACHINES", "QUICK", "Validation", "validate"]
+
+FULL = Effort(samples=2000, seeds=20, rank_step=8, episodes=2, lines=4096)
+QUICK = Effort(samples=400, seeds=2, rank_step=112, episodes=1, lines=2048)
+
+#: The machines that papers measured.
+MACHINES = ("xeon-phi-5110p", "xeon-phi-se10p", "sandy-bridge-e5-2670")
+
+
+class Validation(Outcome):
+    """What :func:`validate` found; ``plot`` draws it, ``page`` writes it down."""
+
+    def plot(self) -> Figure:
+        """Simulated over published for every quantity, with the bounds."""
+        from phicoll.papers.validation.figures import draw_errors
+
+        return draw_errors(self)
+
+    def page(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Write a Markdown page and its figures beside it; returns the files."""
+        from phicoll.papers.validation.page import write_page
+
+        return write_page(self, Path(path))
+
+    def __str__(self) -> str:
+        lines = [f"{self.machine.name} ({self.machine.digest}): {self.machine.summary}"]
+        for group in dict.fromkeys(q.group for q in self.quantities):
+            lines += ["", group]
+            for q in (q for q in self.quantities if q.group == group):
+                lines.append(
+                    f"  {q.name:<56} {number(q.published):>8} {number(q.simulated):>8} {q.unit:<11} {q.error:>+7.1%} "
+                    f"{q.role:<10} {'' if q.verdict == HOLDS else f'beyond {q.bound:.0%}'}"
+                )
+        if self.findings:
+            lines += ["", "Statements"]
+        for f in self.findings:
+            lines.append(f"  {f.claim.number}  {f.verdict:<24} {f.claim.statement}")
+            lines.append(f"          {f.measured}")
+        return "\n".join([*lines, "", *self.summary(), f"{self.elapsed_s:.0f} s"])
+
+    def _repr_html_(self) -> str:
+        quantities = [
+            [
+                f"{q.group}: {q.name}",
+                q.role,
+                number(q.published),
+                f"{number(q.simulated)} {q.unit}",
+                f"{q.error:+.1%}",
+                q.verdict,
+            ]
+            for q in self.quantities
+        ]
+        statements = [
+            [f"{f.claim.number}: {f.claim.statement}", f.measured, f.verdict] for f in self.findings
+        ]
+        heads = ["quantity", "", "published", "simulated", "error", "verdict"]
+        return (
+            f"<p><b>{html.escape(self.machine.name)}</b></p>"
+            + html_table(heads, quantities, left=(0,))
+            + html_table(["statement", "what was simulated", "verdict"], statements, left=(0, 1))
+        )
+
+
+def checks_of(name: str, machine: str, effort: Effort) -> list[Check]:
+    """What the machine's own papers can be compared with."""
+    if name == "xeon-phi-5110p":
+        from phicoll.papers.validation.phi_5110p import claims_5110p
+
+        return [
+            transfers.reads(machine, effort),
+            transfers.ping_pong(machine, effort),
+            transfers.multi_line(machine, effort),
+            transfers.contention(machine, effort),
+            *claims_5110p(machine, effort),
+        ]
+    if name == "xeon-phi-se10p":
+        from phicoll.papers.validation.phi_se10p import claims_se10p
+
+        return [transfers.stream(machine, effort), *claims_se10p(machine, effort)]
+    return [transfers.sandy_reads(machine, effort), transfers.sandy_ping_pong(machine, effort)]
+
+
+def validate(
+    machine: str | os.PathLike[str] | Machine = "xeon-phi-5110p",
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+) -> Validation:
+    """Compare a simulated machine with everything that its papers print and that can be simulated.
+
+    Parameters
+    ----------
+    machine:
+        ``"xeon-phi-5110p"``, ``"xeon-phi-se10p"`` or ``"sandy-bridge-e5-2670"``, perhaps with changes
+        (``"xeon-phi-5110p:memory.fill=join"``): what then is compared is the changed machine.
+    quick:
+        Few samples and seeds: some seconds, and hardly any statement is resolved.
+    seeds:
+        Statements about order are judged over seeds 1 to this (20).
+    executor:
+        Where points are simulated; by default threads, one a core.
+    progress:
+        Show a bar; by default where someone is watching.
+
+    Raises
+    ------
+    ArgumentError
+        A machine that no paper measured, or what :func:`phicoll.load_machine` refuses; fewer than one seed.
+    """
+    loaded = load_machine(machine)
+    name = loaded.name.partition(":")[0]
+    if name not in MACHINES:
+        raise ArgumentError(
+            "machine", repr(loaded.name), f"{', '.join(MACHINES)}: nothing is published about others"
+        )
+    effort = QUICK if quick else FULL
+    if seeds is not None:
+        effort = replace(effort, seeds=check_whole("seeds", seeds, 1, MOST_SEEDS))
+    start = time.monotonic()
+    checks = checks_of(name, loaded.name, effort)
+    own = None if executor is not None else ThreadPoolExecutor(os.cpu_count() or 1)
+    try:
+        from phicoll.foundations.progress import display
+
+        with display(progress) as shown:
+            found = work_through(checks, executor or own, shown.update if shown is not None else None)  # type: ignore[arg-type]
+    finally:
+        if own is not None:
+            own.shutdown(cancel_futures=True)
+    rows: Sequence[Any] = [row for rows in found for row in rows]
+    return Validation(
+        loaded,
+        tuple(r for r in rows if isinstance(r, Quantity)),
+        tuple(sorted((r for r in rows if isinstance(r, Finding)), key=lambda f: f.claim.number)),
+        effort,
+        time.monotonic() - start,
+    )

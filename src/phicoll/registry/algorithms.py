@@ -1,0 +1,176 @@
+"""Which algorithms there are, with their parameters: the core's registry, seen from Python."""
+
+from __future__ import annotations
+
+import functools
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from phicoll import _core
+from phicoll.errors import ArgumentError
+from phicoll.foundations.html_table import Html, code, html_table
+
+__all__ = [
+    "CALLS",
+    "OPERATIONS",
+    "REDUCTIONS",
+    "Algorithm",
+    "AlgorithmList",
+    "Parameter",
+    "algorithm_sets",
+    "algorithms",
+    "as_text",
+    "check_call",
+    "check_operation",
+    "expand",
+    "short_spec",
+]
+
+#: Operations that this version has.
+OPERATIONS: tuple[str, ...] = tuple(_core.operations())
+#: What can be measured, each with the operation that it is a call of: the operations, and ``exscan``, ``gatherv``,
+#: ``scatterv``, ``allgatherv``, ``alltoallv``, ``reduce_scatterv``.
+CALLS: dict[str, str] = dict(_core.measured_calls())
+#: Those that combine elements with an operator.
+REDUCTIONS: tuple[str, ...] = tuple(_core.reductions())
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an algorithm; ``range`` and ``default`` are texts as the command line takes them."""
+
+    name: str
+    range: str
+    default: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One algorithm. ``origin`` is ``paper``, ``phicoll`` or ``reference``; ``source`` says where it is from."""
+
+    name: str
+    origin: str
+    source: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that ``phicoll list --json`` prints."""
+        return {**asdict(self), "parameters": [asdict(parameter) for parameter in self.parameters]}
+
+    def __str__(self) -> str:
+        return ":".join([self.name, *(f"{p.name}={p.default}" for p in self.parameters)])
+
+
+class AlgorithmList(tuple[Algorithm, ...]):
+    """Algorithms in the registry's order; shows itself as a table in a notebook."""
+
+    __slots__ = ()
+
+    @property
+    def names(self) -> list[str]:
+        return [algorithm.name for algorithm in self]
+
+    def _repr_html_(self) -> str:
+        def parameters(a: Algorithm) -> Html:
+            return Html(
+                "<br>".join(
+                    f"{code(p.name)} {html.escape(f'{p.range}, default {p.default}: {p.meaning}')}"
+                    for p in a.parameters
+                )
+            )
+
+        rows = [[code(a.name), a.origin, a.source, a.summary, parameters(a)] for a in self]
+        return html_table(["name", "origin", "source", "what it does", "parameters"], rows, left=(3, 4))
+
+
+def check_call(operation: str) -> str:
+    """One of ``CALLS``."""
+    if operation not in CALLS:
+        raise ArgumentError("operation", repr(operation), ", ".join(CALLS))
+    return operation
+
+
+def check_operation(operation: str) -> str:
+    if operation not in OPERATIONS:
+        raise ArgumentError("operation", repr(operation), ", ".join(OPERATIONS))
+    return operation
+
+
+@functools.cache
+def algorithms(operation: str = "barrier") -> AlgorithmList:
+    """Every algorithm of an operation: the papers', phicoll's own, and the references of other systems.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such operation.
+    """
+    check_operation(operation)
+    return AlgorithmList(
+        Algorithm(
+            name=found["name"],
+            origin=found["origin"],
+            source=found["source"],
+            summary=found["summary"],
+            parameters=tuple(Parameter(**parameter) for parameter in found["parameters"]),
+        )
+        for found in _core.algorithms(operation)
+    )
+
+
+def algorithm_sets(operation: str = "barrier") -> list[str]:
+    """Names of sets that ``algorithm=`` takes, such as ``all``, ``references`` and ``paper-001``."""
+    return list(_core.algorithm_sets(check_operation(operation)))
+
+
+def expand(algorithm: str | Iterable[str] = "all", operation: str = "barrier") -> list[str]:
+    """Canonical specs of what ``algorithm`` names, with every parameter's value.
+
+    Parameters
+    ----------
+    algorithm:
+        ``name:parameter=value:...``, several separated by commas or as a list; sets are expanded.
+    operation:
+        ``"barrier"``, ``"broadcast"``, ``"gatherv"`` and so on, one of ``CALLS``.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown algorithm (with the nearest names), a parameter that it does not take, or a value out of range.
+    """
+    check_call(operation)
+    text = as_text(algorithm)
+    return list(_core.expand(operation, text))
+
+
+def as_text(algorithm: str | Iterable[str]) -> str:
+    """One comma-separated text."""
+    if isinstance(algorithm, str):
+        text = algorithm
+    else:
+        parts = [str(part) if not isinstance(part, Algorithm) else part.name for part in algorithm]
+        text = ",".join(parts)
+    if not text.strip():
+        raise ArgumentError("algorithm", repr(algorithm), "at least one algorithm or set")
+    return text
+
+
+@functools.cache
+def defaults(operation: str, name: str) -> Mapping[str, str]:
+    """Default values of an algorithm's parameters, empty for one that this version does not know."""
+    if operation not in CALLS:
+        return {}
+    found: Sequence[Algorithm] = [a for a in algorithms(CALLS[operation]) if a.name == name]
+    return {p.name: p.default for p in found[0].parameters} if found else {}
+
+
+def short_spec(operation: str, spec: str) -> str:
+    """``spec`` without the parameters that have their default values."""
+    name, *parameters = spec.split(":")
+    usual = defaults(operation, name)
+    kept = [text for text in parameters if usual.get(text.partition("=")[0]) != text.partition("=")[2]]
+    return ":".join([name, *kept])

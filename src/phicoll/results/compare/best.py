@@ -1,0 +1,170 @@
+"""Ratios to the best subject of a setting, within rounds.
+
+An opponent that is "the best of several" is chosen on odd rounds and compared on even ones: chosen and compared on
+the same rounds it would look better than it is. Ratios are medians of log ratios within rounds, with the exact
+interval of the sign test, corrected after Holm over the rows of the setting's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from phicoll import _core
+from phicoll.results.compare.units import CONFIDENCE, Units, estimate, units_of
+from phicoll.results.observations import Observation, Round
+from phicoll.results.subject import Subject
+
+__all__ = ["Ratio", "choose_best", "ratios_to"]
+
+SMALLEST_NS = 1e-3  # an empty loop that was subtracted can leave nothing; its logarithm has to exist
+
+Rounds = dict[Round, float]  # log of the value in ns by round
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Time over the opponent's time in the same rounds; above 1 is slower.
+
+    ``confidence`` is the interval's own, after Holm's correction; ``p_holm`` the corrected p-value of the sign test.
+    ``resolved`` tells whether the interval excludes 1: where it does not, no difference was resolved.
+    """
+
+    opponent: str
+    median: float
+    low: float
+    high: float
+    confidence: float
+    p_holm: float
+    resolved: bool
+    unit: str
+    units: int
+    rounds: int
+    note: str | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "median": self.median,
+            "low": self.low,
+            "high": self.high,
+            "best": self.opponent,
+            "confidence": self.confidence,
+            "p_holm": self.p_holm,
+            "resolved": self.resolved,
+            "unit": self.unit,
+            "units": self.units,
+            "rounds": self.rounds,
+        }
+
+
+def by_round(observations: Sequence[Observation]) -> Rounds:
+    """Log values by round. A round that was measured again after a resume counts with its last value."""
+    return {o.round_key: float(np.log(max(o.ns, SMALLEST_NS))) for o in observations}
+
+
+def split(rounds: Sequence[Round]) -> tuple[set[Round], set[Round]]:
+    """Odd and even rounds by their number; by their position where all numbers have one parity."""
+    odd = {key for key in rounds if key[2] % 2 == 1}
+    even = set(rounds) - odd
+    if not odd or not even:
+        ordered = sorted(rounds)
+        odd, even = set(ordered[1::2]), set(ordered[0::2])
+    return odd, even
+
+
+def choose_best(values: Mapping[Subject, Rounds], rounds: set[Round]) -> Subject | None:
+    """The subject with the lowest median, over ``rounds``, of its log value less the median subject's of the round."""
+    centres: dict[Round, float] = {}
+    for key in rounds:
+        present = [by[key] for by in values.values() if key in by]
+        if present:
+            centres[key] = float(np.median(present))
+    meets = {
+        s: sum(not rounds.isdisjoint(by.keys() & other.keys()) for other in values.values())
+        for s, by in values.items()
+    }
+    best, best_score = None, np.inf
+    for subject, by in values.items():
+        if meets[subject] < max(meets.values()):
+            continue  # several runs in one file: only who met the most others can be everyone's opponent
+        scores = [by[key] - centre for key, centre in centres.items() if key in by]
+        if scores and (score := float(np.median(scores))) < best_score:
+            best, best_score = subject, score
+    return best
+
+
+def ratios_to(
+    observations: Mapping[Subject, Sequence[Observation]], against: Subject | None = None
+) -> dict[Subject, Ratio]:
+    """Ratios of the subjects of one setting to the best of them, or to ``against``.
+
+    Pass verified subjects only. A subject that shares no round with the opponent has no ratio.
+    """
+    values = {subject: by_round(of) for subject, of in observations.items()}
+    rounds = sorted({key for by in values.values() for key in by})
+    if not rounds:
+        return {}
+    note = None
+    if against is not None:
+        opponent, compared = against, set(rounds)
+    else:
+        odd, even = split(rounds)
+        chosen = choose_best(values, odd) if odd else None
+        if chosen is None or not even:
+            chosen, even = choose_best(values, set(rounds)), set(rounds)
+            note = "one round: the best was chosen on the round it is compared on"
+        assert chosen is not None
+        opponent, compared = chosen, even
+    units: dict[Subject, Units] = {}
+    for subject, by in values.items():
+        shared = [key for key in rounds if key in compared and key in by and key in values[opponent]]
+        if subject != opponent and shared:
+            ratios = [float(np.exp(by[key] - values[opponent][key])) for key in shared]
+            units[subject] = units_of(ratios, [key[:2] for key in shared])
+    p_raw = [float(_core.sign_test(np.log(of.values))) for of in units.values()]
+    levels, p_holm = holm_levels(p_raw, CONFIDENCE)
+    ratios_of: dict[Subject, Ratio] = {}
+    if opponent in values:
+        ratios_of[opponent] = Ratio(
+            opponent.spec, 1.0, 1.0, 1.0, 1.0, 1.0, False, "round", 0, len(compared), note
+        )
+    for (subject, of), level, p in zip(units.items(), levels, p_holm, strict=True):
+        found = estimate(np.log(of.values), level)
+        ratios_of[subject] = Ratio(
+            opponent=opponent.spec,
+            median=float(np.exp(found.median)),
+            low=float(np.exp(found.low)),
+            high=float(np.exp(found.high)),
+            confidence=found.confidence,
+            p_holm=p,
+            resolved=found.enough and (found.low > 0 or found.high < 0),
+            unit=of.kind,
+            units=len(of),
+            rounds=sum(1 for key in compared if key in values[subject] and key in values[opponent]),
+            note=note or of.note,
+        )
+    return ratios_of
+
+
+def holm_levels(p_values: Sequence[float], confidence: float) -> tuple[list[float], list[float]]:
+    """The confidence of each row's interval under Holm's step-down procedure, and the corrected p-values.
+
+    The k-th smallest p-value of m is tested at (1 - confidence) / (m - k + 1); from the first that fails on, all keep
+    that one's level. An interval excludes "no difference" exactly where Holm's procedure rejects it.
+    """
+    count = len(p_values)
+    corrected = [float(p) for p in _core.holm(np.asarray(p_values, dtype=float))] if count else []
+    alpha = 1 - confidence
+    levels = [confidence] * count
+    stopped = None
+    for step, index in enumerate(sorted(range(count), key=lambda i: p_values[i])):
+        if stopped is None:
+            level = alpha / (count - step)
+            if p_values[index] > level:
+                stopped = level
+        else:
+            level = stopped
+        levels[index] = 1 - level
+    return levels, corrected

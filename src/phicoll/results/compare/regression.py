@@ -1,0 +1,195 @@
+"""A new run against an older one: is anything slower, beyond what the two runs can resolve?
+
+The two runs share no rounds, so their ratio is of medians in the machine's own unit (lines, or switches where ranks
+share a CPU), which takes out how fast a cache line moved at the time. Its interval joins the two exact intervals, each
+at a confidence of sqrt(level): it assumes nothing of the distributions and is wider than need be, never narrower.
+
+The unit takes out how fast a line moved, but not everything: a virtual machine whose two CPUs came to lie on other
+cores showed lines of 41 and of 161 ns, and the best hand-written loop took 0.6 and 1.0 of them. Where the unit itself
+moved by more than twice, a ratio counts only as far as it exceeds that too.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from phicoll.errors import ArgumentError
+from phicoll.results.compare.units import CONFIDENCE, Estimate, Units, estimate, units_of
+from phicoll.results.observations import Observation
+from phicoll.results.subject import Subject
+
+if TYPE_CHECKING:
+    from phicoll.results import Results
+
+__all__ = ["THRESHOLD", "Regression", "check_threshold", "compare_with_baseline"]
+
+THRESHOLD = 1.10
+MOST_SHIFT = 2.0
+
+
+def check_threshold(value: float, argument: str = "threshold") -> float:
+    """The ratio above which a resolved slowdown is a regression."""
+    if not value > 0:
+        raise ArgumentError(argument, repr(value), "a ratio above 0, such as 1.10")
+    return value
+
+
+@dataclass(frozen=True)
+class Regression:
+    """One subject in both runs. ``ratio`` is new over old, above 1 is slower; in lines, switches or (no probe) ns."""
+
+    subject: Subject
+    unit: str
+    ratio: float
+    low: float
+    high: float
+    threshold: float
+    enough: bool
+    new: float
+    old: float
+    unit_ns: float | None = None
+    old_unit_ns: float | None = None
+
+    @property
+    def shift(self) -> float:
+        """How far the machine's unit moved, up or down; 1 where that is no more than usual or unknown."""
+        if not self.unit_ns or not self.old_unit_ns:
+            return 1.0
+        shift = max(self.unit_ns / self.old_unit_ns, self.old_unit_ns / self.unit_ns)
+        return shift if shift > MOST_SHIFT else 1.0
+
+    @property
+    def regressed(self) -> bool:
+        """Resolved and above the threshold: the whole interval lies above it."""
+        return self.enough and self.low > self.threshold * self.shift
+
+    @property
+    def improved(self) -> bool:
+        return self.enough and self.high < 1 / (self.threshold * self.shift)
+
+    @property
+    def verdict(self) -> str:
+        if self.regressed:
+            return "slower"
+        if self.improved:
+            return "faster"
+        if not self.enough:
+            return "too few units"
+        if self.shift > 1 and not 1 / self.threshold <= self.ratio <= self.threshold:
+            return f"not comparable: one of the {self.unit} took {self.old_unit_ns:.0f} ns, now {self.unit_ns:.0f}"
+        return "no regression resolved"
+
+    def to_dict(self) -> dict[str, Any]:
+        subject = self.subject
+        return {
+            "operation": subject.operation,
+            "algorithm": subject.algorithm,
+            "spec": subject.spec,
+            "mode": subject.mode,
+            "machine": subject.machine,
+            "ranks": subject.ranks,
+            "size_bytes": subject.size_bytes,
+            "buffers": subject.buffers,
+            "definition": subject.definition,
+            "label": subject.label,
+            "unit": self.unit,
+            "ratio": self.ratio,
+            "low": self.low,
+            "high": self.high,
+            "threshold": self.threshold,
+            "verdict": self.verdict,
+            "new": self.new,
+            "old": self.old,
+            "unit_ns": self.unit_ns,
+            "old_unit_ns": self.old_unit_ns,
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"{self.subject.spec} ({self.subject.title()}): {self.ratio:.2f} times the baseline in {self.unit} "
+            f"[{self.low:.2f}, {self.high:.2f}], {self.verdict} (threshold {self.threshold:g})"
+        )
+
+
+def compare_with_baseline(new: Results, old: Results, threshold: float = THRESHOLD) -> list[Regression]:
+    """Compare every subject that both results have, verified.
+
+    Parameters
+    ----------
+    new, old:
+        Results of the two runs.
+    threshold:
+        Ratio above which a resolved difference is a regression; 1.10 by default.
+
+    Returns
+    -------
+    list of Regression
+        In the order of ``new``; the intervals hold together at 95 % (Bonferroni over the list).
+    """
+    pairs = []
+    past = {key_of(s): of for s, of in old.observations.by_subject.items() if all(o.verified for o in of)}
+    for subject, of in new.observations.by_subject.items():
+        before = past.get(key_of(subject))
+        if before is not None and all(o.verified for o in of):
+            pairs.append((subject, of, before))
+    found = []
+    for subject, of, before in pairs:
+        unit = subject.unit
+        units = in_unit(of), in_unit(before)
+        if units[0] is None or units[1] is None:
+            unit = "ns"
+            units = in_ns(of), in_ns(before)
+        level = math.sqrt(1 - (1 - CONFIDENCE) / len(pairs))
+        now, then = (estimate(u.values, level) for u in units if u is not None)
+        unit_ns = None if unit == "ns" else (ns_of_unit(of), ns_of_unit(before))
+        found.append(regression(subject, unit, now, then, threshold, unit_ns))
+    return found
+
+
+def key_of(subject: Subject) -> tuple[Any, ...]:
+    """What has to be equal in both runs: the setting, except for which CPUs it was, and the algorithm."""
+    cpus = subject.setting.index(subject.cpus)
+    setting = subject.setting[:cpus] + subject.setting[cpus + 1 :]
+    return (*setting, subject.spec, subject.wait, subject.store)
+
+
+def in_unit(of: Sequence[Observation]) -> Units | None:
+    pairs = [(value, o.launch_key) for o in of if (value := o.in_units) is not None]
+    return units_of([value for value, _ in pairs], [launch for _, launch in pairs]) if pairs else None
+
+
+def ns_of_unit(of: Sequence[Observation]) -> float:
+    """What a line or a switch took in these rounds, by median."""
+    return statistics.median(o.ns / value for o in of if (value := o.in_units))
+
+
+def in_ns(of: Sequence[Observation]) -> Units:
+    return units_of([o.ns for o in of], [o.launch_key for o in of])
+
+
+def regression(
+    subject: Subject,
+    unit: str,
+    now: Estimate,
+    then: Estimate,
+    threshold: float,
+    unit_ns: tuple[float, float] | None,
+) -> Regression:
+    smallest = 1e-9
+    return Regression(
+        subject=subject,
+        unit=unit,
+        ratio=now.median / max(then.median, smallest),
+        low=now.low / max(then.high, smallest),
+        high=now.high / max(then.low, smallest),
+        threshold=threshold,
+        enough=now.enough and then.enough,
+        new=now.median,
+        old=then.median,
+        unit_ns=unit_ns[0] if unit_ns else None,
+        old_unit_ns=unit_ns[1] if unit_ns else None,
+    )

@@ -1,0 +1,202 @@
+"""The table that ``Results.compare()`` and ``phicoll compare`` show: a row for each subject."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from phicoll.errors import ArgumentError
+from phicoll.foundations.html_table import html_table
+from phicoll.results.compare.best import Ratio, ratios_to
+from phicoll.results.compare.row import Row
+from phicoll.results.compare.text import cells, columns, footer, to_text
+from phicoll.results.compare.units import Estimate, Units, estimate, units_of
+from phicoll.results.observations import Observation, Observations
+from phicoll.results.subject import Subject
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Comparison", "Row", "compare"]
+
+
+@dataclass
+class Comparison(Sequence[Row]):
+    """Rows by setting, each setting's best first. Shows itself as a table in a notebook and in a terminal."""
+
+    rows: list[Row] = field(default_factory=list)
+    damaged_lines: int = 0
+    orphans: int = 0
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def groups(self) -> list[tuple[str, list[Row]]]:
+        """Rows that can be compared with each other, under their setting's title."""
+        found: dict[tuple[Any, ...], list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.subject.setting, []).append(row)
+        return [(rows[0].subject.title(), rows) for rows in found.values()]
+
+    def best(self) -> list[Row]:
+        """The first verified row of each setting."""
+        return [row for _, rows in self.groups() for row in rows[:1] if row.verified]
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Plain objects, as ``phicoll compare --json`` prints them."""
+        return [row.to_dict() for row in self.rows]
+
+    def to_json(self, indent: int | None = 2) -> str:
+        return json.dumps(self.to_list(), indent=indent)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A DataFrame with a row for each subject; the ratio's fields become columns ``ratio_to_best_*``."""
+        import pandas as pd
+
+        flat = []
+        for row in self.to_list():
+            ratio = row.pop("ratio_to_best") or {}
+            for name in ("median", "low", "high", "best", "p_holm", "resolved"):
+                row[f"ratio_to_best_{name}"] = ratio.get(name)
+            flat.append(row)
+        return pd.DataFrame(flat)
+
+    def __str__(self) -> str:
+        return to_text(self.groups(), footer(self.rows, self.damaged_lines))
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for title, rows in self.groups():
+            parts.append(html_table(columns(rows), map(cells, rows), caption=title))
+        parts += [
+            f"<p><small>{html.escape(line)}</small></p>" for line in footer(self.rows, self.damaged_lines)
+        ]
+        return "".join(parts) if self.rows else "<p>no samples</p>"
+
+
+def compare(
+    observations: Observations, points: Sequence[dict[str, Any]] = (), against: str | None = None
+) -> Comparison:
+    """Summarise every subject and compare those that share rounds.
+
+    Parameters
+    ----------
+    observations:
+        What :func:`phicoll.results.observations.observe` made of the records.
+    points:
+        Point records; those that have no sample at all are not shown.
+    against:
+        A fixed opponent (its canonical spec or name) in place of the best one.
+
+    Raises
+    ------
+    ArgumentError
+        ``against`` names no subject of the results.
+    """
+    settings: dict[tuple[Any, ...], dict[Subject, list[Observation]]] = {}
+    for subject, of in observations.by_subject.items():
+        settings.setdefault(subject.setting, {})[subject] = of
+    if against is not None:
+        known = sorted(
+            {s.spec for s in observations.by_subject} | {s.algorithm for s in observations.by_subject}
+        )
+        if against not in known:
+            raise ArgumentError("against", repr(against), ", ".join(known) or "nothing, there are no samples")
+    rows: list[Row] = []
+    for _, members in sorted(settings.items(), key=lambda item: order_of(next(iter(item[1])))):
+        verified = {s: of for s, of in members.items() if all(o.verified for o in of)}
+        opponent = None
+        if against is not None:
+            opponent = next((s for s in verified if against in (s.spec, s.algorithm)), None)
+        ratios = ratios_to(verified, opponent)
+        group = [summarise_subject(s, of, s in verified, ratios.get(s)) for s, of in members.items()]
+        rows += sorted(group, key=rank_in_group)
+    return Comparison(rows, orphans=observations.orphans)
+
+
+def order_of(subject: Subject) -> tuple[Any, ...]:
+    """Where a setting's table stands: by ranks and definition, threads before processes, remote before same-core."""
+    modes = ("threads", "processes", "simulated")
+    place = modes.index(subject.mode) if subject.mode in modes else len(modes)
+    return (
+        subject.operation,
+        subject.machine,
+        subject.ranks,
+        subject.definition,
+        subject.label or "",
+        subject.buffers,
+        subject.size_bytes,
+        place,
+        subject.setting,
+    )
+
+
+def rank_in_group(row: Row) -> tuple[bool, float, str]:
+    """Verified first, then by ratio, then by name."""
+    ratio = row.ratio_to_best.median if row.ratio_to_best else float("inf")
+    return (not row.verified, ratio, row.subject.spec)
+
+
+def summarise_subject(
+    subject: Subject, of: Sequence[Observation], verified: bool, ratio: Ratio | None
+) -> Row:
+    first = of[0].point
+    verification = first.get("verification") or {}
+    counts: dict[str, Any] = {
+        "subject": subject,
+        "verified": verified,
+        "error": verification.get("error"),
+        "samples": len(of),
+        "calls": sum(o.calls for o in of),
+        "launches": len({o.launch_key for o in of}),
+        "capped": sum(o.capped for o in of),
+        "late": sum(o.late for o in of),
+        "chosen": first.get("chosen"),
+    }
+    if not verified:
+        return Row(**counts, notes=("not verified: none of its timings count",))
+    units = units_of([o.ns for o in of], [o.launch_key for o in of])
+    if subject.simulated:  # seeds are the units, and a seed gives the same again
+        units = Units(np.array([o.ns for o in of]), "round", None, counts["launches"])
+    raw = np.array([value for o in of for value in o.call_values()])
+    p95, p99 = np.percentile(raw, [95, 99])
+    notes = [note for note in (units.note, ratio.note if ratio else None) if note and not subject.simulated]
+    if subject.simulated:
+        notes.append(f"simulated with {len({o.round_key for o in of})} seed(s)")
+    if counts["capped"]:
+        notes.append(f"{counts['capped']} of {len(of)} samples cut by a time cap")
+    return Row(
+        **counts,
+        time=estimate(units.values),
+        unit=units.kind,
+        units=len(units),
+        launch_share=units.launch_share,
+        lines=estimate_ratio(of, "lines"),
+        switches=estimate_ratio(of, "switches"),
+        cycles=estimate_ratio(of, "cycles"),
+        mean_ns=float(raw.mean()),
+        p95_ns=float(p95),
+        p99_ns=float(p99),
+        max_ns=float(raw.max()),
+        ratio_to_best=ratio,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def estimate_ratio(of: Sequence[Observation], name: str) -> Estimate | None:
+    """The median of a value in another unit, over the rounds that have it."""
+    pairs = [(value, o.launch_key) for o in of if (value := getattr(o, name)) is not None]
+    if not pairs:
+        return None
+    return estimate(units_of([value for value, _ in pairs], [launch for _, launch in pairs]).values)

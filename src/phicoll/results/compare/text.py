@@ -1,0 +1,142 @@
+"""A comparison as text: the cells that the terminal's and the notebook's tables share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from phicoll.results.compare.row import Row
+from phicoll.results.compare.units import MIN_UNITS, Estimate
+
+__all__ = ["cells", "columns", "footer", "number", "to_text"]
+
+NUMERIC = (1, 2, 3, 4, 5, 6)
+
+
+def columns(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The heads of one setting's table; the unit is lines, or switches where ranks share a CPU.
+
+    Simulated times are in us and cycles.
+    """
+    unit = rows[0].subject.unit
+    if rows[0].subject.simulated:
+        return (
+            "algorithm",
+            "median us [seeds]",
+            "cycles [seeds]",
+            "ratio to best",
+            "p95 us",
+            "max us",
+            "n",
+            "",
+        )
+    return ("algorithm", "median ns [95 %]", f"{unit} [95 %]", "ratio to best", "p95 ns", "max ns", "n", "")
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, with thousands apart."""
+    if value is None:
+        return "-"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def interval(found: Estimate | None, scale: float = 1.0, units: int | None = None) -> str:
+    """Median and interval; the median alone where one unit is all there is to know."""
+    if found is None:
+        return "-"
+    if units == 1:
+        return number(found.median * scale)
+    mark = "" if found.enough else " ?"  # too few units for the confidence
+    median, low, high = (number(value * scale) for value in (found.median, found.low, found.high))
+    return f"{median} [{low}, {high}]{mark}"
+
+
+def scaled(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale
+
+
+def cells(row: Row) -> list[str]:
+    """One row's cells, in the order of :func:`columns`."""
+    if not row.verified:
+        return [row.name, "not verified", "", "", "", "", str(row.samples), row.error or ""]
+    ratio = row.ratio_to_best
+    if ratio is None:
+        ratio_text = "-"
+    elif ratio.opponent == row.subject.spec:
+        ratio_text = "1 (best)"
+    elif row.subject.simulated and row.units == 1:
+        ratio_text = f"{ratio.median:.2f}"
+    else:
+        ratio_text = f"{ratio.median:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]" + (
+            "" if ratio.resolved else " ="
+        )
+    note = f"chose {row.chosen['spec']}" if row.chosen and row.chosen.get("spec") else ""
+    scale = 1e-3 if row.subject.simulated else 1.0
+    units = row.units if row.subject.simulated else None
+    return [
+        row.name,
+        interval(row.time, scale, units),
+        interval(row.in_units, units=units),
+        ratio_text,
+        number(scaled(row.p95_ns, scale)),
+        number(scaled(row.max_ns, scale)),
+        str(row.samples),
+        note,
+    ]
+
+
+def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
+    """What the signs mean, and what a reader has to know; only what occurs."""
+    lines = []
+    verified = [row for row in all_rows if row.verified]
+    rows = [row for row in verified if not row.subject.simulated]
+    seeds = [row for row in verified if row.subject.simulated]
+    if seeds:
+        lines.append(
+            "simulated, not measured: n samples, each with a seed of its own; "
+            + (
+                "intervals are over the seeds"
+                if any(row.units > 1 for row in seeds)
+                else "one seed has no interval"
+            )
+        )
+    shown = rows + [row for row in seeds if row.units > 1]
+    if any(row.ratio_to_best and not row.ratio_to_best.resolved and row.ratio_to_best.units for row in shown):
+        lines.append("= : no difference resolved (sign test within rounds, Holm-corrected over the table)")
+    if any(row.in_units and not row.in_units.enough for row in shown):
+        lines.append("? : too few units for a 95 % interval; the whole range is shown")
+    if any(row.subject.oversubscribed for row in rows):
+        lines.append("switches : of a CPU between two ranks of it that hand a word to each other by yielding")
+    if any(not row.subject.oversubscribed and row.lines for row in rows):
+        lines.append("lines : one-way transfers of one cache line between the same CPUs, in the same round")
+    few = sum(row.units < MIN_UNITS for row in rows)
+    if few:
+        lines.append(
+            f"fewer than {MIN_UNITS} independent units in {few} of {len(rows)} rows: intervals are wide"
+        )
+    capped = sum(row.capped for row in rows)
+    if capped:
+        lines.append(f"{capped} sample(s) were cut by a time cap")
+    if damaged_lines:
+        lines.append(f"{damaged_lines} line(s) of the file were damaged or cut off, and skipped")
+    return lines
+
+
+def to_text(groups: Sequence[tuple[str, Sequence[Row]]], notes: Sequence[str]) -> str:
+    """Plain text tables, one for each setting under its title, columns aligned; the notes stand below."""
+    if not groups:
+        return "no samples"
+    parts = []
+    for title, rows in groups:
+        table = [list(columns(rows)), *(cells(row) for row in rows)]
+        widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+        parts.append(title)
+        for index, line in enumerate(table):
+            text = "  ".join(
+                cell.rjust(size) if column in NUMERIC and index else cell.ljust(size)
+                for column, (cell, size) in enumerate(zip(line, widths, strict=True))
+            )
+            parts.append("  " + text.rstrip())
+        parts.append("")
+    return "\n".join([*parts, *notes]).rstrip()

@@ -1,0 +1,88 @@
+"""The unit of a test, and the median with its exact interval.
+
+Rounds nest in launches, and rounds of one launch resemble each other. The unit of a test is therefore the launch's
+median, or the round where the launch component is below a tenth of the variance; at least 20 units are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phicoll import _core
+from phicoll.results.observations import Launch
+
+__all__ = ["CONFIDENCE", "LAUNCH_SHARE", "MIN_UNITS", "Estimate", "Units", "estimate", "units_of"]
+
+#: Confidence of every interval that stands alone.
+CONFIDENCE = 0.95
+#: The launch component below which rounds are the units.
+LAUNCH_SHARE = 0.1
+#: Fewer units than this are reported with a note.
+MIN_UNITS = 20
+
+
+@dataclass(frozen=True)
+class Units:
+    """Independent values of one test. ``launch_share`` is ``None`` where one launch can't tell."""
+
+    values: NDArray[np.float64]
+    kind: str  # "launch" or "round"
+    launch_share: float | None
+    launches: int
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def note(self) -> str | None:
+        """What a reader has to know about the units, or ``None``."""
+        if len(self) < MIN_UNITS:
+            plural = {"round": "rounds", "launch": "launches"}[self.kind]
+            return f"{len(self)} {plural} as units, {MIN_UNITS} wanted"
+        if self.launch_share is None:
+            return "one launch: how launches differ is unknown"
+        return None
+
+
+def units_of(values: Sequence[float], launches: Sequence[Launch]) -> Units:
+    """Choose the units of a test by the share of the launches in the variance of ``log(value)``.
+
+    ``values`` are positive, one for each round; ``launches`` tells the launch of each.
+    """
+    array = np.asarray(values, dtype=float)
+    numbers: dict[Launch, int] = {}
+    index = np.array([numbers.setdefault(launch, len(numbers)) for launch in launches], dtype=np.int64)
+    if len(numbers) < 2:
+        return Units(array, "round", None, len(numbers))
+    share = float(_core.launch_share(np.log(np.maximum(array, 1e-3)), index))
+    if share < LAUNCH_SHARE:
+        return Units(array, "round", share, len(numbers))
+    medians = np.array([np.median(array[index == launch]) for launch in range(len(numbers))])
+    return Units(medians, "launch", share, len(numbers))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A median with its exact order-statistic interval.
+
+    ``confidence`` is what the interval attains; it is below what was asked for where there are too few units, and
+    the interval is then the whole range.
+    """
+
+    median: float
+    low: float
+    high: float
+    confidence: float
+    enough: bool  # whether the confidence asked for was attained
+
+
+def estimate(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> Estimate:
+    """The median of ``values`` and its interval, with no assumption on the distribution."""
+    low, high, attained = _core.median_interval(values, confidence)
+    return Estimate(
+        float(np.median(values)), float(low), float(high), float(attained), attained >= confidence - 1e-12
+    )

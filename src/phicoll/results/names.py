@@ -1,0 +1,13 @@
+"""What a subject's algorithm is called in tables and figures."""
+
+from __future__ import annotations
+
+from phicoll.registry import short_spec
+from phicoll.results.subject import Subject
+
+__all__ = ["short_name"]
+
+
+def short_name(subject: Subject) -> str:
+    """The spec without the parameters that have their default values."""
+    return short_spec(subject.operation, subject.spec)

@@ -1,0 +1,188 @@
+"""From records to values: one observation for each sample, with the units of its own round beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phicoll import _core
+from phicoll.results.records import Record
+from phicoll.results.subject import Subject
+
+__all__ = ["Observation", "Observations", "observe"]
+
+Launch = tuple[str, int]  # run, number of the launch: launches of two runs are never the same
+Round = tuple[str, int, int]  # run, launch, round
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One sample. ``ns`` is its value: the largest over the ranks of a loop (simulated: the mean over its episodes),
+    the mean of the middle half of a window's calls.
+
+    ``lines`` and ``switches`` are ``ns`` over the ping-pong and the switch time of the same round; ``lines`` is
+    ``None`` where ranks share a CPU, and both are where the round has no such probe. ``cycles`` is the value in
+    cycles of a simulated machine, ``None`` for what was measured.
+    """
+
+    subject: Subject
+    verified: bool
+    run: str
+    launch: int
+    round: int
+    order: int | None
+    ns: float
+    calls: int
+    capped: bool
+    late: int
+    lines: float | None
+    switches: float | None
+    cycles: float | None
+    sample: Record = field(repr=False, compare=False)
+    probes: Record = field(repr=False, compare=False)
+    point: Record = field(repr=False, compare=False)
+
+    @property
+    def launch_key(self) -> Launch:
+        return (self.run, self.launch)
+
+    @property
+    def round_key(self) -> Round:
+        return (self.run, self.launch, self.round)
+
+    @property
+    def in_units(self) -> float | None:
+        """The value in the unit of its subject (``subject.unit``)."""
+        if self.subject.simulated:
+            return self.cycles
+        return self.switches if self.subject.oversubscribed else self.lines
+
+    def call_values(self) -> list[float]:
+        """Every raw value in ns: each call of a window, each simulated episode; a measured loop knows only its mean."""
+        if self.subject.definition == "window" or self.subject.simulated:
+            return [float(ns) for ns in self.sample["ns"]]
+        return [self.ns]
+
+
+@dataclass
+class Observations:
+    """All observations, and those grouped by subject in order of first appearance."""
+
+    all: list[Observation] = field(default_factory=list)
+    by_subject: dict[Subject, list[Observation]] = field(default_factory=dict)
+    #: Samples that name a point that the file does not have, or that hold no value.
+    orphans: int = 0
+
+    def values(self, subject: Subject) -> NDArray[np.float64]:
+        """Values in ns of one subject, in the order of the file."""
+        return np.array([observation.ns for observation in self.by_subject[subject]])
+
+
+def observe(records: Iterable[Record]) -> Observations:
+    """Join samples with their points and rounds."""
+    points: dict[tuple[str, int], Record] = {}
+    probes: dict[tuple[Any, ...], Record] = {}
+    starts: dict[str, str] = {}
+    samples: list[Record] = []
+    for record in records:
+        kind, run = record["kind"], record.get("run", "")
+        if kind == "context":
+            starts[run] = str((record.get("settings") or {}).get("start") or "warm")
+        elif kind == "point":
+            known = points.get((run, record["point"]))
+            if known is not None and not known.get("verified"):  # failed once is failed
+                record = {**record, "verified": False, "verification": known.get("verification")}
+            points[run, record["point"]] = record
+        elif kind == "round":
+            probes[run, record.get("mode"), record.get("ranks"), record["launch"], record["round"]] = record
+        elif kind == "sample":
+            samples.append(record)
+    observations = Observations()
+    subjects: dict[tuple[Any, ...], Subject] = {}
+    for sample in samples:
+        run = sample.get("run", "")
+        point = points.get((run, sample["point"]))
+        if point is None or not sample.get("ns"):
+            observations.orphans += 1
+            continue
+        probe = probes.get(
+            (run, point.get("mode"), point.get("ranks"), sample["launch"], sample["round"]), {}
+        )
+        # Files of before points had it say it in the run's settings, or not at all.
+        start = str(point.get("start") or starts.get(run, "warm"))
+        subject = subject_of(point, sample, probe, start, run, subjects)
+        observation = observe_one(subject, point, sample, probe, run)
+        observations.all.append(observation)
+        observations.by_subject.setdefault(subject, []).append(observation)
+    return observations
+
+
+def subject_of(
+    point: Record, sample: Record, probe: Record, start: str, run: str, known: dict[tuple[Any, ...], Subject]
+) -> Subject:
+    """The subject of a sample. Building one is slow, so each is built once."""
+    label = probe.get("label")
+    definition = sample.get("definition", "loop")
+    delay, imbalance = sample.get("delay_ns") or 0, sample.get("imbalance_ns") or 0
+    key = (run, point["point"], definition, delay, imbalance, label)
+    subject = known.get(key)
+    if subject is None:
+        subject = known[key] = Subject(
+            operation=point.get("operation", "barrier"),
+            mode=point.get("mode", "threads"),
+            machine=point.get("machine", "host"),
+            ranks=int(point.get("ranks", 0)),
+            size_bytes=int(point.get("size_bytes") or 0),
+            placement=str(point.get("placement") or ""),
+            cpus=json.dumps(point.get("cpus") or []),
+            oversubscribed=bool(point.get("oversubscribed")),
+            definition=definition,
+            delay_ns=float(delay),
+            imbalance_ns=float(imbalance),
+            start=start,
+            label=label,
+            algorithm=point.get("algorithm", "?"),
+            spec=point.get("spec") or point.get("algorithm", "?"),
+            parameters=json.dumps(point.get("parameters") or {}, sort_keys=True),
+            wait=str(point.get("wait") or ""),
+            store=str(point.get("store") or ""),
+            origin=str(point.get("origin") or ""),
+            source=str(point.get("source") or ""),
+            machine_digest=str(point.get("machine_digest") or ""),
+            buffers=str(point.get("buffers") or ""),
+            type=str(point.get("type") or ""),
+            op=str(point.get("op") or ""),
+        )
+    return subject
+
+
+def observe_one(subject: Subject, point: Record, sample: Record, probe: Record, run: str) -> Observation:
+    raw = np.asarray(sample["ns"], dtype=float)
+    value = sample.get("value_ns")
+    if value is None:
+        value = _core.midmean(raw) if subject.definition == "window" else raw.max()
+    value = float(value)
+    pingpong, switch = probe.get("pingpong_ns"), probe.get("switch_ns")
+    return Observation(
+        subject=subject,
+        verified=bool(point.get("verified")),
+        run=run,
+        launch=int(sample["launch"]),
+        round=int(sample["round"]),
+        order=sample.get("order"),
+        ns=value,
+        calls=int(sample.get("calls") or raw.size),
+        capped=bool(sample.get("capped")),
+        late=int(sample.get("late") or 0),
+        lines=value / pingpong if pingpong and not subject.oversubscribed else None,
+        switches=value / switch if switch and subject.oversubscribed else None,
+        cycles=sample.get("value_cycles"),
+        sample=sample,
+        probes=probe,
+        point=point,
+    )

@@ -1,0 +1,238 @@
+"""What a measurement returns: the raw records, and views of them."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phicoll.errors import ArgumentError
+from phicoll.results.observations import Observations, observe
+from phicoll.results.records import Record, parse_lines, read_file
+from phicoll.results.subject import Subject
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from phicoll.results.compare import Comparison, Regression, Summary
+
+__all__ = ["Results", "from_lines", "load"]
+
+
+class Results:
+    """Records of one or more runs, in the order in which they were written (docs/records.md).
+
+    Nothing is ever dropped; everything else is a view: :meth:`to_dataframe`, :meth:`compare`, :meth:`summary`,
+    :meth:`plot`. In a notebook the last expression of a cell shows itself as a table.
+    """
+
+    def __init__(self, records: Iterable[Record], *, damaged_lines: int = 0, source: str = "") -> None:
+        self.records: list[Record] = list(records)
+        #: Lines of the source that were cut off; the whole ones were kept.
+        self.damaged_lines = damaged_lines
+        self.source = source
+
+    # What was written
+
+    def of_kind(self, kind: str) -> list[Record]:
+        """The records of one kind: ``context``, ``point``, ``round``, ``sample`` or ``end``."""
+        return [record for record in self.records if record["kind"] == kind]
+
+    @cached_property
+    def contexts(self) -> list[Record]:
+        return self.of_kind("context")
+
+    @cached_property
+    def points(self) -> list[Record]:
+        return self.of_kind("point")
+
+    @cached_property
+    def rounds(self) -> list[Record]:
+        return self.of_kind("round")
+
+    @cached_property
+    def samples(self) -> list[Record]:
+        return self.of_kind("sample")
+
+    @cached_property
+    def ends(self) -> list[Record]:
+        return self.of_kind("end")
+
+    @property
+    def reason(self) -> str:
+        """How the last run ended: ``complete``, ``budget``, ``interrupted``, ``failed``, else ``killed``."""
+        last = next((r for r in reversed(self.records) if r["kind"] in ("context", "end")), None)
+        return str(last.get("reason", "complete")) if last and last["kind"] == "end" else "killed"
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the last run was stopped before it was done; what it had measured is here."""
+        return self.reason in ("interrupted", "killed")
+
+    @property
+    def unverified(self) -> list[Record]:
+        """Points whose subject did not keep the operation's promise. They are never summarised."""
+        return [point for point in self.points if not point.get("verified")]
+
+    @cached_property
+    def observations(self) -> Observations:
+        """One value for each sample, joined with its point and its round."""
+        return observe(self.records)
+
+    @property
+    def subjects(self) -> list[Subject]:
+        return list(self.observations.by_subject)
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return len(self.samples)
+
+    def __add__(self, other: Results) -> Results:
+        """Both results' runs together."""
+        return Results(self.records + other.records, damaged_lines=self.damaged_lines + other.damaged_lines)
+
+    def select(self, **fields: Any) -> Results:
+        """The part of the results whose points and samples have these values.
+
+        ``fields`` are names of fields of points or samples (``mode="threads"``, ``ranks=2``, ``definition="loop"``,
+        ``algorithm=["dissemination", "tree"]``); a list allows several values. Rounds are kept, with their probes.
+
+        Raises
+        ------
+        ArgumentError
+            No point and no sample has a field of that name.
+        """
+        wanted = {
+            name: set(map(freeze, value if isinstance(value, list | tuple | set) else [value]))
+            for name, value in fields.items()
+        }
+        in_points = {name for point in self.points for name in point}
+        in_samples = {name for sample in self.samples for name in sample} - in_points
+        for name in wanted:
+            if name not in in_points | in_samples:
+                raise ArgumentError(
+                    "select", repr(name), ", ".join(sorted(in_points | in_samples)) or "no field"
+                )
+        kept: set[tuple[Any, Any]] = set()
+        records = []
+        for record in self.records:
+            if record["kind"] == "point":
+                if not all(freeze(record.get(n)) in v for n, v in wanted.items() if n in in_points):
+                    continue
+                kept.add((record.get("run"), record["point"]))
+            elif record["kind"] == "sample":
+                if (record.get("run"), record["point"]) not in kept:
+                    continue
+                if not all(freeze(record.get(n)) in v for n, v in wanted.items() if n in in_samples):
+                    continue
+            records.append(record)
+        return Results(records, damaged_lines=self.damaged_lines, source=self.source)
+
+    # Views
+
+    def compare(self, against: str | None = None) -> Comparison:
+        """Medians with exact intervals and ratios to the best subject of each setting, or to ``against``."""
+        from phicoll.results.compare import compare
+
+        comparison = compare(self.observations, self.points, against)
+        comparison.damaged_lines = self.damaged_lines
+        return comparison
+
+    def summary(self, references: bool = True) -> list[Summary]:
+        """Paper 001's summary: geometric means over rank counts and the ideal meta-algorithm."""
+        from phicoll.results.compare import summarise
+
+        return summarise(self.compare(), references)
+
+    def regressions(self, baseline: Results, threshold: float = 1.10) -> list[Regression]:
+        """Every subject that ``baseline`` has too, with the ratio of now over then."""
+        from phicoll.results.compare import compare_with_baseline
+
+        return compare_with_baseline(self, baseline, threshold)
+
+    def to_dataframe(self, what: str = "samples") -> pd.DataFrame:
+        """A DataFrame view.
+
+        Parameters
+        ----------
+        what:
+            ``"samples"``: a row for each sample with its subject, value and probes. ``"calls"``: a row for each call
+            of the window samples, and for each simulated episode. ``"rounds"``: a row for each round with its
+            probes. ``"points"``: a row for each point. Times are in ns.
+        """
+        from phicoll.results.frames import to_dataframe
+
+        return to_dataframe(self, what)
+
+    def plot(self, kind: str = "auto", **options: Any) -> Figure:
+        """A figure of the results; see :func:`phicoll.plots.figure` for the kinds and their options."""
+        from phicoll.plots import figure
+
+        return figure(self, kind, **options)
+
+    def save(self, path: str | Path) -> Path:
+        """Write all records: JSON Lines, or Parquet where the path ends in ``.parquet``. Both load alike."""
+        from phicoll.results.storage import write
+
+        return write(self, path)
+
+    def __repr__(self) -> str:
+        return (
+            f"<phicoll.Results: {len(self.samples)} samples of {len(self.points)} points, "
+            f"{len(self.rounds)} rounds, {self.reason}>"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.caption()}\n{self.compare()}"
+
+    def caption(self) -> str:
+        """One sentence on where the numbers come from."""
+        words = [f"{len(self.samples)} samples of {len(self.points)} points, {self.reason}"]
+        if self.contexts:
+            context = self.contexts[-1]
+            host = context.get("host") or {}
+            machines = context.get("machines") or []
+            where = host.get("cpu_model", "unknown CPU")
+            if machines:
+                names = ", ".join(f"{machine['name']} (digest {machine['digest']})" for machine in machines)
+                where = f"simulated {names}, seed {context.get('seed')}"
+            words.append(f"{where}, {context.get('created', '')}".rstrip(", "))
+        if self.unverified:
+            words.append(f"{len(self.unverified)} point(s) not verified")
+        return "; ".join(words)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.caption())}</p>{self.compare()._repr_html_()}"
+
+
+def freeze(value: Any) -> Any:
+    """A value that can be compared: lists and objects as their JSON text."""
+    return json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else value
+
+
+def load(path: str | Path) -> Results:
+    """Read results that :meth:`Results.save`, ``phicoll run`` or ``phicoll-bench`` wrote.
+
+    A damaged line, or a last one that was cut off, is skipped with a warning and counted in ``damaged_lines``.
+
+    Raises
+    ------
+    ResultsFileError
+        The file can't be read, is not ours, or was written by a newer version.
+    """
+    if Path(path).suffix == ".parquet":
+        from phicoll.results.storage import read_parquet
+
+        return read_parquet(path)
+    found = read_file(path)
+    return Results(found.records, damaged_lines=found.damaged_lines, source=str(path))
+
+
+def from_lines(lines: Iterable[str | bytes], source: str) -> Results:
+    """Results from the lines of a running or finished program."""
+    found = parse_lines(lines, source)
+    return Results(found.records, damaged_lines=found.damaged_lines, source=source)

@@ -1,0 +1,111 @@
+"""Writing results, and reading them back from Parquet.
+
+A Parquet file holds a row for each sample with its raw values; the other records stand in the file's metadata, so that
+nothing is lost and ``load`` gives the same records in the same order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phicoll.errors import ResultsFileError
+from phicoll.foundations.files import check_writable
+from phicoll.results.records import Record, check
+
+if TYPE_CHECKING:
+    from phicoll.results import Results
+
+__all__ = ["read_parquet", "write"]
+
+METADATA = b"phicoll"
+SAMPLE_COLUMNS = ("run", "point", "launch", "round", "order", "definition", "calls", "capped", "ns")
+
+
+def write(results: Results, path: str | Path) -> Path:
+    """Write all records to ``path``, which is replaced at once or not at all."""
+    path = check_writable(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        if path.suffix == ".parquet":
+            write_parquet(results, temporary)
+        else:
+            with temporary.open("w", encoding="utf-8") as stream:
+                for record in results.records:
+                    stream.write(json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n")
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def write_parquet(results: Results, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, list[Any]] = {name: [] for name in (*SAMPLE_COLUMNS, "position", "more")}
+    others: list[list[Any]] = []
+    for position, record in enumerate(results.records):
+        if record["kind"] != "sample":
+            others.append([position, record])
+            continue
+        for name in SAMPLE_COLUMNS:
+            columns[name].append(record.get(name))
+        columns["position"].append(position)
+        rest = {n: v for n, v in record.items() if n not in SAMPLE_COLUMNS or v is None}
+        columns["more"].append(json.dumps(rest))
+    schema = pa.schema(
+        [
+            ("run", pa.string()),
+            ("point", pa.int64()),
+            ("launch", pa.int64()),
+            ("round", pa.int64()),
+            ("order", pa.int64()),
+            ("definition", pa.string()),
+            ("calls", pa.int64()),
+            ("capped", pa.bool_()),
+            ("ns", pa.list_(pa.float64())),
+            ("position", pa.int64()),
+            ("more", pa.string()),
+        ]
+    )
+    head = {"damaged_lines": results.damaged_lines, "records": others}
+    table = pa.table(columns, schema=schema.with_metadata({METADATA: json.dumps(head).encode()}))
+    pq.write_table(table, path, compression="zstd")
+
+
+def read_parquet(path: str | Path) -> Results:
+    """Read what :func:`write` wrote. Raises :class:`ResultsFileError` where it is not ours."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from phicoll.results import Results
+
+    allowed = "a results file of phicoll"
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ResultsFileError(str(path), str(error).splitlines()[0], allowed) from error
+    metadata = (table.schema.metadata or {}).get(METADATA)
+    if metadata is None:
+        raise ResultsFileError(str(path), "a Parquet file without phicoll's metadata", allowed)
+    head = json.loads(metadata)
+    placed: list[tuple[int, Record]] = [(position, record) for position, record in head["records"]]
+    for row in table.to_pylist():
+        position, more = row.pop("position"), json.loads(row.pop("more"))
+        known = {name: value for name, value in row.items() if value is not None}
+        placed.append((position, {**more, **known}))
+    placed.sort(key=lambda pair: pair[0])
+    records = [record for _, record in placed]
+    for number, record in enumerate(records, start=1):
+        check(record, number, str(path), first=number == 1)
+    return Results(records, damaged_lines=head["damaged_lines"], source=str(path))

@@ -1,8 +1,0 @@
-"""How faithful a simulated machine is: published, simulated, error and verdict, failures included."""
-
-from __future__ import annotations
-
-from phicoll.validation.quantity import Quantity
-from phicoll.validation.validation import MACHINES, Validation, validate
-
-__all__ = ["MACHINES", "Quantity", "Validation", "validate"]

@@ -1,7 +1,0 @@
-"""How far to believe the models: their predictions beside what runs (docs/validation-models.md)."""
-
-from __future__ import annotations
-
-from phicoll.validation.predictions.validation import ModelValidation, validate_models
-
-__all__ = ["ModelValidation", "validate_models"]
