@@ -50,6 +50,14 @@ def test_every_public_name_resolves():
     assert set(phicoll.__all__) <= set(dir(phicoll))
 
 
+def test_names_that_a_star_import_leaves_out_are_there_all_the_same():
+    others = {*phicoll._LAZY, *phicoll._MODULES, *phicoll.errors.__all__, "__version__"} - {*phicoll.__all__}
+    assert {"Algorithm", "Comparison", "Machine", "TimeoutError", "compare_with_baseline", "expand"} <= others
+    for name in others:
+        assert getattr(phicoll, name) is not None
+    assert others <= set(dir(phicoll))
+
+
 def test_a_package_that_documents_name_needs_no_import_of_its_own():
     code = "import phicoll; print(phicoll.tuning.candidates('barrier')[0], phicoll.models.optima.broadcast_tree(9).levels)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

@@ -20,12 +20,12 @@ from phicoll.errors import (
     ArgumentError,
     BrokenGroupError,
     Error,
-    FitError,
-    PhicollWarning,
-    ResourceError,
-    ResultsFileError,
-    TimeoutError,
-    VerificationError,
+    FitError as FitError,
+    PhicollWarning as PhicollWarning,
+    ResourceError as ResourceError,
+    ResultsFileError as ResultsFileError,
+    TimeoutError as TimeoutError,
+    VerificationError as VerificationError,
 )
 from phicoll.results import Results, load
 
@@ -33,14 +33,24 @@ if TYPE_CHECKING:
     from phicoll.comm import COMM_NULL, COMM_SELF, COMM_WORLD, IN_PLACE, UNDEFINED, Comm, Datatype, Op, world
     from phicoll.comm.running import run
     from phicoll.explaining.counting import count
-    from phicoll.explaining.explanation import Explanation, explain
+    from phicoll.explaining.explanation import Explanation as Explanation, explain
     from phicoll.measuring import measure, sweep
     from phicoll.measuring.doctor import doctor
-    from phicoll.models.characterizing import Characterization, characterize
+    from phicoll.models.characterizing import Characterization as Characterization, characterize
     from phicoll.models.tuning import tune, why
-    from phicoll.papers.validation import Validation, validate
-    from phicoll.registry import Algorithm, Machine, algorithms, expand, load_machine, machines
-    from phicoll.results.compare import Comparison, compare_with_baseline
+    from phicoll.papers.validation import Validation as Validation, validate
+    from phicoll.registry import (
+        Algorithm as Algorithm,
+        Machine as Machine,
+        algorithms,
+        expand as expand,
+        load_machine,
+        machines,
+    )
+    from phicoll.results.compare import (
+        Comparison as Comparison,
+        compare_with_baseline as compare_with_baseline,
+    )
 
 __version__: str = _core.__version__
 
@@ -59,38 +69,25 @@ _DATATYPES = (
 )
 # fmt: on
 
+# What a user types, and what programs written for mpi4py expect of a star import. The other names, in _LAZY below and
+# in phicoll.errors, are there all the same.
 __all__ = [
     "COMM_NULL",
     "COMM_SELF",
     "COMM_WORLD",
     "IN_PLACE",
     "UNDEFINED",
-    "Algorithm",
     "ArgumentError",
     "BrokenGroupError",
-    "Characterization",
     "Comm",
-    "Comparison",
     "Datatype",
     "Error",
-    "Explanation",
-    "FitError",
-    "Machine",
     "Op",
-    "PhicollWarning",
-    "ResourceError",
     "Results",
-    "ResultsFileError",
-    "TimeoutError",
-    "Validation",
-    "VerificationError",
-    "__version__",
     "algorithms",
     "characterize",
-    "compare_with_baseline",
     "count",
     "doctor",
-    "expand",
     "explain",
     "load",
     "load_machine",
@@ -164,4 +161,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted({*globals(), *__all__, *_LAZY, *_MODULES})
