@@ -112,10 +112,8 @@ LOOSE = {
     "pytest_plugin": "cli",  # loaded by pytest
 }
 
-#: The one place that binds late what imports it: the methods of ``Results``, and ``load`` of a Parquet file.
-LATE = {
-    "results.results": {"results.compare", "results.frames", "results.storage", "plots"},
-}
+#: The one place that binds late what stands above it: ``Results.plot``.
+LATE = {"results.results": {"plots"}}
 
 
 def module_name(path: Path) -> str:

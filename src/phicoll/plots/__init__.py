@@ -15,7 +15,7 @@ from phicoll.plots.sizes import draw_sizes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from phicoll.results import Results
+    from phicoll.results.recorded import Recorded
 
 __all__ = [
     "KINDS",
@@ -31,7 +31,7 @@ __all__ = [
 KINDS = ("auto", "comparison", "ranks", "sizes", "probes", "distributions")
 
 
-def figure(results: Results, kind: str = "auto", **options: Any) -> Figure:
+def figure(results: Recorded, kind: str = "auto", **options: Any) -> Figure:
     """A figure of ``results``; it shows itself in a notebook, ``figure.savefig(path)`` writes it.
 
     Parameters

@@ -14,13 +14,13 @@ from phicoll.plots.probes import draw_probes
 from phicoll.plots.ranks import draw_ranks
 from phicoll.plots.sizes import draw_sizes
 from phicoll.plots.style import MODE_MARKERS, ORIGIN_COLOURS
-from phicoll.results.compare import Row
+from phicoll.results.compare import Row, compare
 from phicoll.results.subject import size_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from phicoll.results import Results
+    from phicoll.results.recorded import Recorded
 
 __all__ = ["LAYOUTS", "check_options"]
 
@@ -49,9 +49,9 @@ def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def chosen_rows(results: Results, label: str | None) -> list[Row]:
+def chosen_rows(results: Recorded, label: str | None) -> list[Row]:
     """Rows with the label; without one, remote rounds where a setting has them, else what it has."""
-    rows = list(results.compare())
+    rows = list(compare(results.observations, results.points))
     if label is not None:
         found = [row for row in rows if row.subject.label == label]
     else:
@@ -107,7 +107,7 @@ def panel_title(row: Row, mode: bool) -> str:
 
 
 def comparison(
-    results: Results, unit: str | None = None, label: str | None = None, most: int | None = None
+    results: Recorded, unit: str | None = None, label: str | None = None, most: int | None = None
 ) -> Figure:
     rows = chosen_rows(results, label)
     found = panels(rows, key)
@@ -164,7 +164,7 @@ def of_one_machine(row: Row) -> tuple[Any, ...]:
     return (s.operation, *where, s.size_bytes, s.buffers, s.type, s.op, s.definition)
 
 
-def ranks(results: Results, unit: str | None = None, label: str | None = None, highlight: int = 6) -> Figure:
+def ranks(results: Recorded, unit: str | None = None, label: str | None = None, highlight: int = 6) -> Figure:
     rows = chosen_rows(results, label)
     counts = {row.subject.ranks for row in rows}
     if len(counts) == 1:
@@ -196,7 +196,7 @@ def of_one_size_axis(row: Row) -> tuple[Any, ...]:
     return (s.operation, s.ranks, *where, s.buffers, s.type, s.op, s.definition, s.label or "")
 
 
-def sizes(results: Results, unit: str | None = None, label: str | None = None, highlight: int = 6) -> Figure:
+def sizes(results: Recorded, unit: str | None = None, label: str | None = None, highlight: int = 6) -> Figure:
     rows = [row for row in chosen_rows(results, label) if row.subject.operation != "barrier"]
     if not rows:
         raise ArgumentError("results", "no operation that moves data", "at least one for kind sizes")
@@ -218,7 +218,7 @@ def sizes(results: Results, unit: str | None = None, label: str | None = None, h
     return figure
 
 
-def probes(results: Results) -> Figure:
+def probes(results: Recorded) -> Figure:
     runs = list(dict.fromkeys(record.get("run", "") for record in results.rounds))
     if not any(record.get("t_s") is not None for record in results.rounds):
         raise ArgumentError("results", "no rounds with probes", "at least one: simulated rounds have none")
@@ -238,7 +238,7 @@ def probes(results: Results) -> Figure:
 
 
 def distributions(
-    results: Results, unit: str | None = None, label: str | None = None, most: int | None = None
+    results: Recorded, unit: str | None = None, label: str | None = None, most: int | None = None
 ) -> Figure:
     rows = chosen_rows(results, label)
     found = panels(rows, lambda row: (*key(row), row.name))

@@ -10,15 +10,15 @@ from phicoll.errors import ArgumentError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from phicoll.results import Results
     from phicoll.results.observations import Observation
+    from phicoll.results.recorded import Recorded
 
 __all__ = ["VIEWS", "to_dataframe"]
 
 VIEWS = ("samples", "calls", "rounds", "points")
 
 
-def to_dataframe(results: Results, what: str = "samples") -> pd.DataFrame:
+def to_dataframe(results: Recorded, what: str = "samples") -> pd.DataFrame:
     """One of the :data:`VIEWS` of ``results``."""
     import pandas as pd
 

@@ -227,8 +227,9 @@ def load(path: str | Path) -> Results:
     if Path(path).suffix == ".parquet":
         from phicoll.results.storage import read_parquet
 
-        return read_parquet(path)
-    found = read_file(path)
+        found = read_parquet(path)
+    else:
+        found = read_file(path)
     return Results(found.records, damaged_lines=found.damaged_lines, source=str(path))
 
 

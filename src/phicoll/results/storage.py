@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ResultsFileError
 from phicoll.foundations.files import check_writable
-from phicoll.results.records import Record, check
+from phicoll.results.records import Record, RecordFile, check
 
 if TYPE_CHECKING:
-    from phicoll.results import Results
+    from phicoll.results.recorded import Recorded
 
 __all__ = ["read_parquet", "write"]
 
@@ -25,7 +25,7 @@ METADATA = b"phicoll"
 SAMPLE_COLUMNS = ("run", "point", "launch", "round", "order", "definition", "calls", "capped", "ns")
 
 
-def write(results: Results, path: str | Path) -> Path:
+def write(results: Recorded, path: str | Path) -> Path:
     """Write all records to ``path``, which is replaced at once or not at all."""
     path = check_writable(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -48,7 +48,7 @@ def write(results: Results, path: str | Path) -> Path:
     return path
 
 
-def write_parquet(results: Results, path: Path) -> None:
+def write_parquet(results: Recorded, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -83,12 +83,10 @@ def write_parquet(results: Results, path: Path) -> None:
     pq.write_table(table, path, compression="zstd")
 
 
-def read_parquet(path: str | Path) -> Results:
+def read_parquet(path: str | Path) -> RecordFile:
     """Read what :func:`write` wrote. Raises :class:`ResultsFileError` where it is not ours."""
     import pyarrow as pa
     import pyarrow.parquet as pq
-
-    from phicoll.results import Results
 
     allowed = "a results file of phicoll"
     try:
@@ -108,4 +106,4 @@ def read_parquet(path: str | Path) -> Results:
     records = [record for _, record in placed]
     for number, record in enumerate(records, start=1):
         check(record, number, str(path), first=number == 1)
-    return Results(records, damaged_lines=head["damaged_lines"], source=str(path))
+    return RecordFile(records, head["damaged_lines"], str(path))

@@ -23,7 +23,7 @@ from phicoll.results.observations import Observation
 from phicoll.results.subject import Subject
 
 if TYPE_CHECKING:
-    from phicoll.results import Results
+    from phicoll.results.recorded import Recorded
 
 __all__ = ["THRESHOLD", "Regression", "check_threshold", "compare_with_baseline"]
 
@@ -115,7 +115,7 @@ class Regression:
         )
 
 
-def compare_with_baseline(new: Results, old: Results, threshold: float = THRESHOLD) -> list[Regression]:
+def compare_with_baseline(new: Recorded, old: Recorded, threshold: float = THRESHOLD) -> list[Regression]:
     """Compare every subject that both results have, verified.
 
     Parameters
