@@ -23,7 +23,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
 
-    from phicoll import _core
+    import phicoll._core as _core
 
     _core.die_with_parent(parent)
     core = _core.join(descriptor, rank, wait)

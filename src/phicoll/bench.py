@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
 from phicoll.results import Results, load

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.comm.group_options import (
     HEAP_LIMIT,
     MEMORY_LIMIT,

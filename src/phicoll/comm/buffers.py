@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.comm.datatypes import Datatype, dtype_of, fixed_size, type_number
 from phicoll.errors import ArgumentError
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError
 
 __all__ = ["DATATYPES", "Datatype", "dtype_of", "layout", "type_name", "type_number"]

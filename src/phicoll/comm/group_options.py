@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError
 
 __all__ = ["GroupOptions", "checked_placement", "checked_tuning", "milliseconds", "whole_number"]

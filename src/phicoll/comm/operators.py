@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.comm.datatypes import DATATYPES, Datatype, type_name, type_number
 from phicoll.errors import ArgumentError
 

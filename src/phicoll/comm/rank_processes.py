@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.comm.first_cause import first_cause
 from phicoll.comm.group_options import GroupOptions
 from phicoll.errors import ArgumentError, BrokenGroupError, ResourceError

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.comm.first_cause import describe, first_cause, traceback_text
 from phicoll.comm.group_options import (
     HEAP_LIMIT,

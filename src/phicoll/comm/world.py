@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.comm.communicator import Comm
 
 __all__ = ["SelfComm", "as_world", "world"]

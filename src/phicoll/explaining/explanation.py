@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.files import check_writable
 from phicoll.measuring.sweeps import call_arguments, machine_text

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError, VerificationError
 
 __all__ = ["KernelSamples", "Samples", "run"]

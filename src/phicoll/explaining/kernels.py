@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.explaining.kernel_runs import KernelSamples, Samples, run
 from phicoll.explaining.latency import LatencyMatrix, latency_matrix

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from phicoll import _core, bench
+import phicoll._core as _core
+from phicoll import bench
 from phicoll.errors import Error
 from phicoll.foundations.html_table import Html, html_table
 from phicoll.results import Results

@@ -13,7 +13,8 @@ from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecu
 from pathlib import Path
 from typing import Any, TextIO
 
-from phicoll import _core, bench
+import phicoll._core as _core
+from phicoll import bench
 from phicoll.errors import BrokenGroupError, Error, ResourceError
 from phicoll.results import Results, load
 from phicoll.results.records import Record

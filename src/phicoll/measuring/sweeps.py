@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phicoll import _core, bench
+import phicoll._core as _core
+from phicoll import bench
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.progress import Display, display

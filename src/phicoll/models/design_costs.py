@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.models.barriers import acknowledged_barrier
 from phicoll.models.checks import check_choice

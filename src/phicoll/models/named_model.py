@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.models.machine_model import MachineModel
 from phicoll.models.published import PUBLISHED

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.models.barriers import ROUNDS
 from phicoll.models.checks import MAX_RANKS, check_choice, check_whole

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.html_table import Html, code, html_table
 

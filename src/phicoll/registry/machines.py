@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.foundations.html_table import code, html_table
 
 __all__ = ["Machine", "MachineList", "MachineParameter", "load_machine", "machine_parameters", "machines"]

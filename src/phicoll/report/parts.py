@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.report.ratios import Setting, settings_of
 from phicoll.results import Results
 from phicoll.results.compare import Comparison

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.results.records import Record
 from phicoll.results.subject import Subject
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.progress import display

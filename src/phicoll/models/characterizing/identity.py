@@ -6,7 +6,7 @@ import os
 import warnings
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.models.named_model import read_machine_file
 

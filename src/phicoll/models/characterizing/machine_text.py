@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.models.characterizing.identity import host_object
 from phicoll.models.characterizing.observations import Observations
 from phicoll.models.constant import Constant

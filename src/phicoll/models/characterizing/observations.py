@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.explaining.kernels import KernelSamples
 from phicoll.models.characterizing.plan import Subject
 from phicoll.models.clusters import Summary

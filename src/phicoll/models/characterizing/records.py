@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.models.characterizing.observations import Launch
 from phicoll.results.records import SCHEMA
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.explaining import kernels
 from phicoll.models.characterizing.observations import Launch

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.comm.group_options import MEMORY_LIMIT, MOST_BYTES
 from phicoll.errors import ArgumentError
 from phicoll.measuring.sweeps import MAX_RANKS, MODES, check_sizes, check_whole, machine_text, placement_text

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.errors import ArgumentError, ResourceError
 
 __all__ = ["Group", "Row", "Table", "load_table"]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.comm.group_options import MEMORY_LIMIT
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations.files import check_writable

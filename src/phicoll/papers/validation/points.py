@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from phicoll import _core
+import phicoll._core as _core
 
 __all__ = ["MOST_SEEDS", "Barrier", "Check", "Effort", "Kernel", "Point", "changed", "work_through"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.results.compare.units import CONFIDENCE, Units, estimate, units_of
 from phicoll.results.observations import Observation, Round
 from phicoll.results.subject import Subject

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phicoll import _core
+import phicoll._core as _core
 from phicoll.results.observations import Launch
 
 __all__ = ["CONFIDENCE", "LAUNCH_SHARE", "MIN_UNITS", "Estimate", "Units", "estimate", "units_of"]
