@@ -100,7 +100,7 @@ PACKAGES = [
     "cli",
 ]
 
-#: Modules in no package, which others reach by these names, and the package that each belongs to.
+#: Modules outside the packages, each with the package whose layer it is in. Their names are what others use.
 LOOSE = {
     "errors": "foundations",  # raised by the core, caught by users
     "_core": "foundations",  # the core: C++
@@ -195,7 +195,7 @@ def test_a_package_imports_only_packages_before_it(package):
 
 def test_no_modules_import_each_other_in_a_circle():
     left = {module: held(module) for module in MODULES}
-    # Who imports nothing that is left is in no circle.
+    # A module that imports nothing which is left is in no circle.
     while free := {module for module, imported in left.items() if not imported & set(left)}:
         left = {module: imported for module, imported in left.items() if module not in free}
     assert {module: imported & set(left) for module, imported in left.items()} == {}

@@ -1,4 +1,4 @@
-"""The first cause: what a run raises when ranks raised or their group broke."""
+"""The first cause of a failed run: what is raised when ranks raised or their group broke."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a group of ranks is made with, and the checks of it."""
+"""Options of a group of ranks, and the checks of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What algorithms and memory do: exact counts, critical paths on simulated machines, kernels, latencies."""
+"""Exact counts of what algorithms do, critical paths on simulated machines, memory kernels and latencies."""
 
 from phicoll.explaining.counting import Counts, count
 from phicoll.explaining.explanation import Explanation, explain

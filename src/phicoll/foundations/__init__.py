@@ -1,1 +1,1 @@
-"""What every other package uses: argument parsing, files, HTML tables, progress bars, exit statuses."""
+"""Argument parsing, exit codes, files, HTML tables and progress bars, which every other package uses."""

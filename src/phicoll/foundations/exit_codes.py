@@ -1,4 +1,4 @@
-"""How every program of phicoll ends: ``phicoll``, ``phicoll-bench`` and ``python -m phicoll.launch``."""
+"""Exit codes of ``phicoll``, ``phicoll-bench`` and ``python -m phicoll.launch``."""
 
 __all__ = ["BAD_INPUT", "BROKEN", "FAILED", "INTERRUPTED", "OK", "REGRESSED"]
 

@@ -1,4 +1,4 @@
-"""Files that are written when all else is done: what cannot be written is refused before."""
+"""A check that a file can be written, made before anything is measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measuring: sweeps on this machine and on simulated ones, and whether this machine is fit to be measured."""
+"""Sweeps on this machine and on simulated ones, and the doctor, which says whether this machine is fit for them."""
 
 from phicoll.measuring.sweeps import DEFINITIONS, MAX_RANKS, MODES, Plan, measure, plan, sweep
 

@@ -1,4 +1,4 @@
-"""A machine's model by name or file: a published set, a shipped machine, or a file that was written here."""
+"""A machine's model by its name or from its file."""
 
 from __future__ import annotations
 

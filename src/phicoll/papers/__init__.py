@@ -1,1 +1,1 @@
-"""What the papers state and printed, and whether it holds: their claims, and the validation of what is simulated and modelled."""
+"""The papers' claims with their verdicts, and the validation of simulator and models against what the papers print."""

@@ -25,7 +25,7 @@ MOST_TICKS = 12
 
 
 class Predicted(Protocol):
-    """What is drawn of a :class:`phicoll.models.Prediction`: a band."""
+    """The part of a :class:`phicoll.models.Prediction` that is drawn: its band."""
 
     @property
     def low_ns(self) -> float: ...
@@ -34,7 +34,7 @@ class Predicted(Protocol):
 
 
 class Modelled(Protocol):
-    """What is drawn of a :class:`phicoll.models.comparison.Compared`: samples and the band that a model gives them."""
+    """The part of a :class:`phicoll.models.comparison.Compared` that is drawn: samples, and the band of their model."""
 
     @property
     def subject(self) -> Subject: ...
@@ -53,7 +53,7 @@ class Modelled(Protocol):
 
 
 class ModelledRuns(Protocol):
-    """What is drawn of :class:`phicoll.models.ComparedRuns`."""
+    """The part of :class:`phicoll.models.ComparedRuns` that is drawn."""
 
     @property
     def rows(self) -> Sequence[Modelled]: ...

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 class Fitted(Protocol):
-    """What is drawn of a :class:`phicoll.models.fits.Fit`."""
+    """The part of a :class:`phicoll.models.fits.Fit` that is drawn."""
 
     @property
     def n(self) -> Array: ...

@@ -20,7 +20,7 @@ TICKED = 24
 
 
 class Latencies(Protocol):
-    """What is drawn of a :class:`phicoll.explaining.latency.LatencyMatrix`."""
+    """The part of a :class:`phicoll.explaining.latency.LatencyMatrix` that is drawn."""
 
     @property
     def machine(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What there is: operations, algorithms with their parameters, and simulated machines."""
+"""Operations, algorithms with their parameters, and simulated machines: what there is to name."""
 
 from phicoll.registry.algorithms import (
     CALLS,

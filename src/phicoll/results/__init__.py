@@ -1,4 +1,4 @@
-"""What a measurement or a simulation returns: records, the values in them, tables and comparisons."""
+"""Records of measurements and simulations, the values in them, tables and comparisons."""
 
 from phicoll.results.results import Results, from_lines, load
 

@@ -1,4 +1,4 @@
-"""What a subject's algorithm is called in tables and figures."""
+"""Names of algorithms in tables and figures."""
 
 from __future__ import annotations
 

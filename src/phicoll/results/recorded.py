@@ -1,4 +1,4 @@
-"""What tables, figures and files take of :class:`phicoll.Results`, which binds them to its methods."""
+"""The part of :class:`phicoll.Results` that tables, figures and files use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a validation found: quantities beside what was published, and statements with their verdicts."""
+"""The outcome of a validation: quantities beside what was published, and statements with their verdicts."""
 
 from __future__ import annotations
 

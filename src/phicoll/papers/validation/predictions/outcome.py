@@ -1,4 +1,4 @@
-"""What a validation of the models found: predictions beside what runs, and statements with their verdicts."""
+"""The outcome of a validation of the models: predictions beside what runs, and statements with their verdicts."""
 
 from __future__ import annotations
 
