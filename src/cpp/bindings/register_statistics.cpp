@@ -12,7 +12,7 @@ namespace bindings {
 namespace {
 
 /// (low, high, attained confidence)
-py::tuple median_interval(const std::vector<double>& values, double confidence) {
+py::tuple interval_tuple(const std::vector<double>& values, double confidence) {
   const Interval found = median_interval(values, confidence);
   return py::make_tuple(found.low, found.high, found.coverage);
 }
@@ -29,7 +29,7 @@ void register_statistics(py::module_& module) {
   module.def("midmean", &midmean, py::arg("values"));
   module.def("percentile", &percentile, py::arg("values"), py::arg("p"));
   module.def("geometric_mean", &geometric_mean, py::arg("values"));
-  module.def("median_interval", &median_interval, py::arg("values"), py::arg("confidence"));
+  module.def("median_interval", &interval_tuple, py::arg("values"), py::arg("confidence"));
   module.def("least_count", &least_count, py::arg("confidence"));
   module.def("sign_test", &sign_test, py::arg("values"), py::arg("centre") = 0.0);
   module.def("holm", &holm, py::arg("p_values"));
