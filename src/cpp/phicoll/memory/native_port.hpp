@@ -20,7 +20,7 @@
 //   fence()                                  sequentially consistent
 //   pause(), now()                           one polite turn; a clock of ns for diagnostics
 //   ticks()                                  the machine's cycle counter, one clock for all ranks: every load
-//                                            before it has its value, and no access after it has begun; stores
+//                                            before it has its value, no access after it has begun; stores
 //                                            before it may still be on their way (put fence() before
 //                                            it where that matters). ns where the counter is no clock
 //   wait_until(ticks)                        until ticks() has reached a value: a start by time stamp
