@@ -8,10 +8,10 @@
 //     template <class Visitor> static void describe(Visitor&, Parameters&);  // collectives/parameters.hpp
 //     static const char* ranks_allowed(const Parameters&, int ranks);        // null if `ranks` will do
 //     static std::size_t footprint(const Parameters&, int ranks);            // bytes of zeroed shared memory
-//     static const char* where(const Parameters&);                           // ranks are, if nobody says it
+//     static const char* where(const Parameters&);                           // default place of the ranks
 //     static int per_sample(const Parameters&, int ranks);                   // what a sample is divided by
-//     static std::size_t bytes(const Parameters&);                           // moved by a rank a sample, or
-//     0 template <class Port> static void run(Port&, const Parameters&, const KernelRun&, RankSamples&);
+//     static std::size_t bytes(const Parameters&);                           // per rank and sample; 0: none
+//     template <class Port> static void run(Port&, const Parameters&, const KernelRun&, RankSamples&);
 //   };
 //
 // All ranks run it at the same time with equal arguments. A kernel touches shared memory through its port

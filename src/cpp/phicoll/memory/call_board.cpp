@@ -26,12 +26,12 @@ void CallBoard::set_describe(Describe describe) {
   describe_signature.store(describe, std::memory_order_release);
 }
 
-/// Whether `rank` has noted its call number `call` and not yet something else in its place.
+/// Whether `rank` has noted its call number `call` and has not yet overwritten that entry.
 bool CallBoard::read(int rank, std::uint64_t call, CallNote* note) const {
   const Entry& entry = calls_of(rank).last[call % remembered];
   const std::uint64_t noted = entry.call.atomic().load(std::memory_order_acquire);
   if (number(noted) != number(call)) return false;
-  // Acquire: where this is already the next call's signature, the number is seen to have changed.
+  // Acquire: if this is already the next call's signature, the reload below sees that the number has changed.
   *note = CallNote{entry.signature.atomic().load(std::memory_order_acquire), tag(noted)};
   return entry.call.atomic().load(std::memory_order_relaxed) << 1 == noted << 1;  // done or not
 }
@@ -48,7 +48,7 @@ bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const Ca
   const auto own_of = [&](std::uint64_t call, CallNote* own) {
     return read(rank, call, own) || (history != nullptr && history->find(call, own));
   };
-  // From a call that differs on, the tags of all later ones do too: what the calls are says more.
+  // After the first call that differs, the tags of all later calls differ too. What the calls are says more.
   bool visible = false;
   std::uint64_t call = 0;
   int other = -1;
@@ -80,8 +80,8 @@ bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const Ca
       like_other += theirs == of_other ? 1 : 0;
       continue;
     }
-    // Gone on, perhaps: with the calls of this rank, or with others, as the tags of a later call tell. Where
-    // both have gone on and none of these is known any more, the two did not wait for each other.
+    // `rank` may have gone on, with these calls or with others; the tags of a later call tell. Where both
+    // ranks have gone on and none of these calls is known any more, the two did not wait for each other.
     for (unsigned slot = 0; slot < remembered; ++slot) {
       const std::uint64_t later =
           number(calls_of(r).last[slot].call.atomic().load(std::memory_order_relaxed));
@@ -93,7 +93,7 @@ bool CallBoard::find_mismatch(int rank, int ranks, CallMismatch* found, const Ca
       break;
     }
   }
-  // Most ranks are right; of two the lower one is.
+  // Most ranks are right. Of two ranks, the lower one is.
   const bool own_is_wrong = alike < like_other || (alike == like_other && rank > other);
   *found = own_is_wrong ? CallMismatch{rank, other, call, own.signature, of_other.signature}
                         : CallMismatch{other, rank, call, of_other.signature, own.signature};

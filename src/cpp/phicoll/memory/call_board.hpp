@@ -1,15 +1,15 @@
 #pragma once
 
-// Which calls the ranks of a group make: so that ranks that wait in different calls, or in the same call with
-// arguments that do not fit together, end with an error that says so instead of waiting for ever.
+// Records which calls the ranks of a group make. Ranks that wait in different calls, or in the same call with
+// arguments that do not fit together, then end with an error that says so instead of waiting for ever.
 //
 // Every rank keeps its last calls in lines of its own. A data collective notes its call when it begins (three
-// stores into a line that nobody reads meanwhile); a barrier is noted only by a rank that waits in it for
+// stores into a line that nobody reads meanwhile). A barrier is noted only by a rank that waits in it for
 // long, and only such a rank reads what the others have noted.
 //
-// A root whose part in a call is done may be thousands of calls ahead of a rank that waits in it for ever.
-// Its lines hold that call no more, but the waiting rank's do: the root finds it when it waits itself, as
-// each rank remembers more of its own calls in memory of its own (CallHistory).
+// A root that has done its part in a call may be thousands of calls ahead of a rank that waits in it for
+// ever. The root's lines no longer hold that call, but the waiting rank's lines do. The root finds it when it
+// waits itself, because each rank remembers more of its own calls in private memory (CallHistory).
 
 #include <cstddef>
 #include <cstdint>
@@ -20,74 +20,76 @@
 
 namespace phicoll {
 
-/// Two ranks whose calls of the same number are not the same, or are but had others in front of them.
+/// Two ranks whose calls with the same number differ, or whose calls agree but follow others that differ.
 struct CallMismatch {
-  int rank;  ///< whose call differs from that of most ranks; the higher one of two
+  int rank;  ///< the rank whose call differs from that of most ranks; the higher one of two
   int other;
   std::uint64_t call;
   SignatureWord of_rank;
-  SignatureWord of_other;  ///< the same: only the calls in front of this one differed
+  SignatureWord of_other;  ///< equal signatures: only the calls before this one differed
 };
 
-/// In shared memory, valid when zeroed: a stride of 128 bytes for each rank.
+/// Lies in shared memory and is valid when zeroed. One stride of 128 bytes per rank.
 class CallBoard {
  public:
   static constexpr unsigned remembered = 8;
   static constexpr unsigned a_line = 4;
   static std::size_t footprint(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(Calls); }
 
-  /// Where a call was noted.
+  /// The place where a call was noted.
   using Noted = Word<std::uint64_t>;
-  /// `rank` begins its call number `call` (1 and up). By the rank itself, before it waits for anyone in it.
+  /// Notes that `rank` begins its call number `call` (1 and up). Called by the rank itself, before it waits
+  /// for any other rank in that call.
   Noted& note(int rank, std::uint64_t call, const CallNote& note) {
     Entry& entry = calls_of(rank).last[call % remembered];
-    // Releases, which are bare stores on x86: a reader that sees the new signature also sees that the entry
-    // is not the old call's any more, and one that sees the new number sees the new signature.
+    // Releases, which are bare stores on x86. A reader that sees the new signature also sees that the entry
+    // no longer holds the old call; a reader that sees the new number also sees the new signature.
     entry.call.atomic().store(0, std::memory_order_relaxed);
     entry.signature.atomic().store(note.signature, std::memory_order_release);
     entry.call.atomic().store(number(call) | note.tag << number_bits, std::memory_order_release);
     return entry.call;
   }
-  /// `rank` is through with its call number `call`, which it has noted: it touches no other rank's memory any
-  /// more in that call.
+  /// Notes that `rank` has finished its call number `call`, which it noted before: in that call it touches no
+  /// other rank's memory any more.
   void done(int rank, std::uint64_t call) { done(calls_of(rank).last[call % remembered].call); }
   static void done(Noted& noted) {
-    // Release: who sees it may free what this rank has read. Nobody else writes here.
+    // Release: a rank that sees it may free what this rank has read. Nobody else writes here.
     noted.atomic().store(noted.atomic().load(std::memory_order_relaxed) | is_done, std::memory_order_release);
   }
-  /// What lies in one of `rank`'s `remembered` entries, of which `a_line` share a line. One read.
+  /// One of `rank`'s `remembered` entries, of which `a_line` share a line. Takes one read.
   std::uint64_t noted(int rank, unsigned entry) const {
     return calls_of(rank).last[entry].call.atomic().load(std::memory_order_relaxed);
   }
-  /// Whether `rank` has noted its call number `call`, no barrier, and is not through with it.
+  /// Whether `rank` has noted its call number `call`, which is no barrier, and has not finished it.
   bool inside(int rank, std::uint64_t call) const {
     const Entry& entry = calls_of(rank).last[call % remembered];
     const std::uint64_t noted = entry.call.atomic().load(std::memory_order_acquire);
     return number(noted) == number(call) && (noted & is_done) == 0 &&
            entry.signature.atomic().load(std::memory_order_relaxed) != 0;
   }
-  /// The number of the call that `rank` is in, if it is one that was noted; else 0.
+  /// The number of the call that `rank` is in, if that call was noted; otherwise 0.
   std::uint64_t inside(int rank) const;
-  /// Notes the call as a barrier unless it was noted already.
+  /// Notes the call as a barrier unless it was already noted.
   void note_barrier(int rank, std::uint64_t call, std::uint64_t tag) {
     if (number(calls_of(rank).last[call % remembered].call.atomic().load(std::memory_order_relaxed)) !=
         number(call))
       note(rank, call, CallNote{0, tag});
   }
-  /// Compares what `rank` has noted, and what its `history` holds, with what all others have noted: the
-  /// earliest call in which they differ; else the earliest in front of which they did.
+  /// Compares what `rank` has noted, and what its `history` holds, with what all others have noted. Finds the
+  /// earliest call in which they differ, or else the earliest one before which they did.
   bool find_mismatch(int rank, int ranks, CallMismatch* found, const CallHistory* history = nullptr) const;
-  /// In words, with the ranks named as `rank` and `other`.
+  /// Describes the mismatch in words; the ranks are named `rank` and `other`.
   static std::string describe(const CallMismatch& mismatch, int rank, int other);
 
-  /// Puts a signature into words, and what of it is not as in another's; by the layer that packs them.
+  /// Puts a signature into words and says what of it differs from another. Supplied by the layer that packs
+  /// signatures.
   using Describe = std::string (*)(SignatureWord signature, SignatureWord other);
   static void set_describe(Describe describe);
 
  private:
   static constexpr std::uint64_t is_done = std::uint64_t{1} << 63;
-  // Numbers begin again after a month of calls of 20 ns; of a history that is longer than that only the last
-  // calls on the boards are compared.
+  // Numbers wrap around after a month of calls of 20 ns. Of a longer history, only the last calls on the
+  // boards are compared.
   static constexpr unsigned number_bits = 47;
   static std::uint64_t number(std::uint64_t call) { return call & ((std::uint64_t{1} << number_bits) - 1); }
   static std::uint64_t tag(std::uint64_t call) { return (call & ~is_done) >> number_bits; }
@@ -104,7 +106,7 @@ class CallBoard {
 
   bool read(int rank, std::uint64_t call, CallNote* note) const;
 
-  // As many lie here as there are ranks.
+  // There are as many of these as ranks.
   Calls& calls_of(int rank) { return reinterpret_cast<Calls*>(this)[rank]; }
   const Calls& calls_of(int rank) const { return reinterpret_cast<const Calls*>(this)[rank]; }
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-// What one rank has called, in its own memory, for itself.
+// The calls that one rank has made, recorded in its own memory for its own use.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace phicoll {
 
-/// What must be the same on all ranks in one call, packed: see CallSignature in collectives/. 0 is a
-/// barrier's.
+/// What must be the same on all ranks in one call, packed: see CallSignature in collectives/. 0 for a
+/// barrier.
 using SignatureWord = std::uint64_t;
 
-/// A call as it is compared between ranks: itself, and 16 bits of all calls up to it.
+/// A call as ranks compare it: the call itself, and 16 bits that stand for all calls up to it.
 struct CallNote {
   SignatureWord signature;
   std::uint64_t tag;
@@ -22,18 +22,18 @@ inline bool operator==(const CallNote& a, const CallNote& b) {
   return a.signature == b.signature && a.tag == b.tag;
 }
 
-/// Runs of calls with one signature, so that a loop of the same call writes one line only. (An entry for each
+/// Runs of calls with one signature, so that a loop of the same call writes only one line. (One entry per
 /// call made a small broadcast a third slower.)
 ///
-/// Beside them the chain: a hash of all calls begun so far and of where barriers were among them. A call
-/// whose ranks do not wait for each other (a broadcast of which each is the root) is not found when it is
-/// made. But every later call then has another tag on each of these ranks, and the first one through which
-/// data goes finds it.
+/// Beside them stands the chain: a hash of all calls begun so far and of where barriers were among them. A
+/// mismatched call whose ranks do not wait for each other (a broadcast of which each rank is the root) is not
+/// found when it is made. But it gives every later call a different tag on each of these ranks, and the first
+/// later call that moves data finds it.
 class CallHistory {
  public:
-  /// Runs, hence calls at least. A ring has 4,096 cells at most, so a rank is no further ahead by calls of
-  /// one algorithm. Calls of several, and such as move nothing, add up: who is further ahead is found out
-  /// when it leaves, if not before.
+  /// Number of runs, so at least this many calls. A ring has at most 4,096 cells, so calls of one algorithm
+  /// cannot put a rank further ahead than that. Calls of several algorithms, and calls that move nothing, add
+  /// up; a rank that is further ahead is found out when it leaves, if not before.
   static constexpr std::uint64_t remembered = 8192;
 
   CallHistory() : runs_(static_cast<Run*>(std::calloc(remembered, sizeof(Run)))) {
@@ -44,23 +44,24 @@ class CallHistory {
   CallHistory(CallHistory&&) = delete;
   CallHistory& operator=(CallHistory&&) = delete;
 
-  /// Collective calls begun so far; they are counted from 1.
+  /// Collective calls begun so far, counted from 1.
   std::uint64_t begun() const { return begun_; }
-  /// Of all calls begun so far but for barriers behind the last of the others.
+  /// The hash of all calls begun so far, except for barriers after the last other call.
   std::uint64_t chain() const { return chain_; }
-  /// 16 bits of it, for the lines through which a call's data goes.
+  /// 16 bits of the chain, for the lines through which a call's data goes.
   std::uint64_t tag() const { return tag_of(chain_); }
 
-  /// Begins a call that is not remembered (a barrier, which nobody leaves ahead of others), or one that is.
+  /// Begins a call: one that is not remembered (a barrier, which no rank leaves ahead of others), or one that
+  /// is.
   std::uint64_t begin() { return ++begun_; }
-  /// `mark`: what must agree, too, and has no place in the signature.
+  /// `mark`: what must agree as well but has no room in the signature.
   std::uint64_t begin(SignatureWord signature, std::uint64_t mark = 0) {
     const std::uint64_t key = signature + mark;
     ++begun_;
     if (newest_->key == key && newest_->last + 1 == begun_) {
       newest_->last = begun_;
     } else {
-      // The number stands for the barriers in front of it.
+      // The number stands for the barriers before it.
       chain_ += begun_ * position;
       newest_ = newest_ + 1 == end_ ? first_ : newest_ + 1;
       *newest_ = Run{begun_, begun_, signature, key, chain_};
@@ -86,17 +87,17 @@ class CallHistory {
     std::uint64_t first;
     std::uint64_t last;
     SignatureWord signature;
-    std::uint64_t key;     // with the mark
-    std::uint64_t before;  // the chain in front of the first call, its number in it
+    std::uint64_t key;     // includes the mark
+    std::uint64_t before;  // the chain before the first call, with that call's number in it
   };
   struct Freed {
     void operator()(Run* memory) const { std::free(memory); }
   };
-  // Odd, so that no bit is lost however long the chain is.
+  // Odd, so that no bit is lost however long the chain gets.
   static constexpr std::uint64_t multiplier = 0x9e3779b97f4a7c15ull;
   static constexpr std::uint64_t position = 0xd1b54a32d192ed03ull;
   static std::uint64_t tag_of(std::uint64_t chain) { return chain >> 48; }
-  /// The chain after so many calls of a run. One step is chain * a + b; steps are doubled.
+  /// The chain after `calls` calls of a run. One step is chain * a + b; the steps are doubled.
   static std::uint64_t after(const Run& run, std::uint64_t calls) {
     std::uint64_t chain = run.before;
     std::uint64_t a = multiplier;
@@ -111,7 +112,7 @@ class CallHistory {
 
   std::uint64_t begun_ = 0;
   std::uint64_t chain_ = 0;
-  std::unique_ptr<Run[], Freed> runs_;  // null where there was no memory: then the last run alone
+  std::unique_ptr<Run[], Freed> runs_;  // null where there was no memory; then only the last run is kept
   Run alone_{0, 0, 0, 0, 0};
   Run* newest_ = &alone_;
   Run* first_ = &alone_;

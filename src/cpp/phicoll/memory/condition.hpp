@@ -1,7 +1,8 @@
 #pragma once
 
-// The closed set of conditions that a rank can wait for. Closed, so that the simulator can park a waiter on
-// it and a futex can sleep on it; a type of its own rather than a lambda for the same reason.
+// The closed set of conditions that a rank can wait for. It is closed so that the simulator can park a waiter
+// on a condition and a futex can sleep on it. For the same reason a condition is a type of its own and not a
+// lambda.
 
 #include <cstdint>
 #include <type_traits>
@@ -16,8 +17,8 @@ struct Condition {
   T value;
   T mask;
 
-  /// With a constant `kind` (every use in an algorithm) this folds to one compare.
-  /// Always inline, so that a wait knows the kind: see NativePort::wait.
+  /// With a constant `kind` (as in every algorithm) this folds to one compare. Always inlined, so that a wait
+  /// knows the kind: see NativePort::wait.
   [[gnu::always_inline]] bool operator()(T seen) const {
     switch (kind) {
       case ConditionKind::equal:
@@ -25,7 +26,7 @@ struct Condition {
       case ConditionKind::not_equal:
         return seen != value;
       case ConditionKind::at_least:
-        // By the sign of the difference, so that a sequence number may wrap.
+        // Compares by the sign of the difference, so that a sequence number may wrap.
         return static_cast<typename std::make_signed<T>::type>(static_cast<T>(seen - value)) >= 0;
       case ConditionKind::masked_equal:
         return static_cast<T>(seen & mask) == value;
@@ -42,7 +43,7 @@ template <class T>
 constexpr Condition<T> not_equal(T value) {
   return Condition<T>{ConditionKind::not_equal, value, 0};
 }
-/// The word, a sequence number, has reached `value`.
+/// True when the word, a sequence number, has reached `value`.
 template <class T>
 constexpr Condition<T> at_least(T value) {
   return Condition<T>{ConditionKind::at_least, value, 0};

@@ -34,7 +34,7 @@ void Control::configure_child(Control& parent, const std::vector<int>& members) 
     root_ranks_[r] = static_cast<std::int16_t>(parent.root_rank(member));
     pids_[r] = parent.pids_[member];
     cpus_[r] = parent.cpus_[member];
-    // Also with ranks that are not of this group, which need the CPU no less.
+    // The CPU may also be shared with ranks outside this group, which need it no less.
     shares_[r] = parent.shares_[member];
   }
 }
@@ -52,10 +52,12 @@ void Control::break_group(int rank, const char* reason, bool timed_out) {
     return;
   }
   std::uint32_t whole = 0;
-  // acq_rel: only the first cause writes the text; the release of 2 below makes it visible to whoever sees 2.
+  // acq_rel: only the first cause writes the text. The release of 2 below makes the text visible to every
+  // rank that sees 2.
   if (!broken_.atomic().compare_exchange_strong(whole, 1, std::memory_order_acq_rel)) {
-    // Another cause is there already, or is being written. Its writer may be killed just then, and a group
-    // that stays between whole and broken would never end its waits: whoever comes next finishes it.
+    // Another cause is already there or is being written. Its writer may be killed at that very moment, and a
+    // group that stayed between whole and broken would never end its waits; so the next rank finishes the
+    // job.
     for (int naps = 0; broken_.atomic().load(std::memory_order_acquire) != 2; ++naps) {
       if (naps == 100) break;
       const timespec nap = {0, 1000000};
@@ -80,21 +82,21 @@ void Control::check_broken(int self) const {
 bool Control::leave(int rank, const CallHistory& calls, bool unwinding) {
   left_chain_[rank] = calls.chain();
   left_after_[rank].atomic().store(2 * (calls.begun() + 1) + (unwinding ? 1 : 0), std::memory_order_release);
-  // acq_rel: the last one sees all that the others did before they left.
+  // acq_rel: the last rank sees all that the others did before they left.
   if (left_.atomic().fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<std::uint32_t>(ranks_))
     return false;
   compare_calls_of_all(rank, calls);
   return true;
 }
 
-// What nobody waited for, and no data went through after it, is found here at the latest.
+// Finds, at the latest here, a mismatch that no rank waited for and that no data followed.
 void Control::compare_calls_of_all(int rank, const CallHistory& calls) {
   if (broken()) return;
   const auto after = [this](int r) { return left_after_[r].atomic().load(std::memory_order_relaxed); };
   const auto alike = [&](int a, int b) { return after(a) == after(b) && left_chain_[a] == left_chain_[b]; };
   int odd = 0;
   for (int r = 0; r < ranks_; ++r) {
-    if ((after(r) & 1) != 0) return;  // an exception's, which tells why by itself
+    if ((after(r) & 1) != 0) return;  // left by an exception, which says why by itself
     if (odd == 0 && !alike(0, r)) odd = r;
   }
   if (odd == 0) return;
@@ -102,7 +104,7 @@ void Control::compare_calls_of_all(int rank, const CallHistory& calls) {
   CallMismatch mismatch;
   if (board() != nullptr && board()->find_mismatch(rank, ranks_, &mismatch, &calls))
     return break_by(mismatch);
-  // Most ranks are right; of two the lower one is.
+  // Most ranks are right. Of two ranks, the lower one is.
   int like_first = 0;
   for (int r = 0; r < ranks_; ++r) like_first += alike(0, r) ? 1 : 0;
   const int wrong = 2 * like_first < ranks_ ? 0 : odd;

@@ -1,7 +1,8 @@
 #pragma once
 
-// The part of a group's shared memory that every rank's port looks at: is the group broken, is anyone asleep,
-// who runs where. Position independent, valid when zeroed, the same in threads and in processes.
+// The part of a group's shared memory that every rank's port looks at: whether the group is broken, whether
+// any rank is asleep, and which CPU each rank runs on. Position independent, valid when zeroed, the same for
+// threads and processes.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,11 +15,11 @@
 namespace phicoll {
 
 constexpr int max_ranks = 1024;
-/// "Whoever comes": the awaited rank is not one known rank.
+/// The awaited rank is not one known rank: any rank may signal.
 constexpr int any_rank = -1;
 
 /// Sleepers do not sleep on the flags (a flag may be a byte, or share its line with other writers) but on one
-/// of these, chosen by a hash of the flag's place. `sequence` is the futex word.
+/// of these slots, chosen by a hash of the flag's place. `sequence` is the futex word.
 struct alignas(arch::stride_bytes) ParkingSlot {
   Word<std::uint32_t> sleepers;
   Word<std::uint32_t> sequence;
@@ -28,15 +29,16 @@ class alignas(arch::stride_bytes) Control {
  public:
   static constexpr unsigned slots = 64;
 
-  /// What the group fixes before any rank waits. `shared` is true between processes; `crowded` when ranks
-  /// outnumber the CPUs that they may use; `timeout_ns` bounds every single wait, 0 for never.
+  /// Fixes what must be known before any rank waits. `shared` is true between processes. `crowded` is true
+  /// when there are more ranks than CPUs that they may use. `timeout_ns` bounds every single wait; 0 means no
+  /// bound.
   void configure(int ranks, bool shared, bool crowded, std::int64_t timeout_ns);
-  /// The same for a group of some of `parent`'s ranks, in this order. Lies in the same memory as `parent`,
+  /// The same for a group of some of `parent`'s ranks, in this order. It lies in the same memory as `parent`,
   /// and the two break together.
   void configure_child(Control& parent, const std::vector<int>& members);
 
-  /// The control of the whole group, which this one's ranks are a part of: itself, unless it is a child. Only
-  /// there is it written whether the group is broken, so that one break ends the waits of all.
+  /// The control of the whole group that this group's ranks belong to; the object itself unless it is a
+  /// child. Only the root records that the group is broken, so that one break ends the waits of all.
   Control& root() {
     return *reinterpret_cast<Control*>(reinterpret_cast<unsigned char*>(this) - behind_root_);
   }
@@ -44,26 +46,27 @@ class alignas(arch::stride_bytes) Control {
     return *reinterpret_cast<const Control*>(reinterpret_cast<const unsigned char*>(this) - behind_root_);
   }
   bool is_root() const { return behind_root_ == 0; }
-  /// A rank's number in the whole group, which messages and errors name it by.
+  /// A rank's number in the whole group, which messages and errors use.
   int root_rank(int rank) const { return is_root() || rank < 0 ? rank : root_ranks_[rank]; }
-  /// The CPU that `rank` is pinned to, or -1 for unknown. Once for each rank, before the ranks start to wait.
+  /// Sets the CPU that `rank` is pinned to; -1 if unknown. Called once per rank, before the ranks start to
+  /// wait.
   void set_cpu(int rank, int cpu);
   int cpu(int rank) const { return cpus_[rank]; }
   bool same_cpu(int a, int b) const { return cpus_[a] >= 0 && cpus_[a] == cpus_[b]; }
   /// Whether another rank is pinned to `rank`'s CPU.
   bool shares_cpu(int rank) const { return shares_[rank] != 0; }
 
-  /// The group's memory goes on to `bytes` behind the start of the root's control, at the same offsets for
-  /// all ranks.
+  /// Sets the extent of the group's memory: `bytes` from the start of the root's control, at the same offsets
+  /// for all ranks.
   void set_memory(std::size_t bytes) { memory_bytes_ = bytes; }
-  /// Whether a range lies in the group's memory, where every rank reaches it. The same memory for a group and
-  /// its children.
+  /// Whether a range lies in the group's memory, where every rank can reach it. A group and its children
+  /// share that memory.
   bool holds(const void* pointer, std::size_t bytes) const {
     const std::uint64_t offset = offset_of(pointer);
     return offset < memory_bytes_ && bytes <= memory_bytes_ - offset;
   }
-  /// From the start of the root's control. Of an address in front of it or behind the memory this is a number
-  /// (modulo 2^64) beyond the memory's size.
+  /// Offset from the start of the root's control. For an address before it or after the memory, the result
+  /// (modulo 2^64) is larger than the memory's size.
   std::uint64_t offset_of(const void* pointer) const {
     return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(&root());
   }
@@ -71,21 +74,21 @@ class alignas(arch::stride_bytes) Control {
     return reinterpret_cast<unsigned char*>(&root()) + static_cast<std::size_t>(offset);
   }
 
-  /// Where the ranks note which calls they make: `bytes` behind the start of this object; 0 for nowhere.
+  /// Sets where the ranks note which calls they make: `bytes` after the start of this object; 0 for nowhere.
   void set_board(std::size_t bytes) { board_ = bytes; }
   CallBoard* board() {
     return board_ == 0 ? nullptr
                        : reinterpret_cast<CallBoard*>(reinterpret_cast<unsigned char*>(this) + board_);
   }
   /// Notes the call that `rank` waits in as a barrier unless it was noted as something else. Then, with
-  /// `compare`, breaks the group if a rank's call is not the same as `rank`'s call of the same number.
+  /// `compare`, breaks the group if another rank's call differs from `rank`'s call of the same number.
   void check_calls(int rank, const CallHistory& calls, bool compare);
 
-  /// The process of a rank, for copies between processes.
+  /// Sets the process of a rank, for copies between processes.
   void set_pid(int rank, std::int32_t pid) { pids_[rank] = pid; }
   std::int32_t pid(int rank) const { return pids_[rank]; }
-  /// Whether every rank can read and write every other's memory by the kernel's help: tried by each ordered
-  /// pair when the group came together.
+  /// Whether every rank can read and write every other rank's memory with the kernel's help. Each ordered
+  /// pair tried it when the group came together.
   void set_cross_copies(bool allowed) { cross_copies_ = allowed ? 1 : 0; }
   bool cross_copies() const { return cross_copies_ != 0; }
 
@@ -94,35 +97,35 @@ class alignas(arch::stride_bytes) Control {
   bool crowded() const { return crowded_ != 0; }
   std::int64_t timeout_ns() const { return timeout_ns_; }
 
-  /// Marks the group broken; the first cause stays. Wakes every sleeper. Async-signal-safe but for the text's
-  /// copy.
+  /// Marks the group broken and wakes every sleeper. The first cause stays. Async-signal-safe except for the
+  /// copy of the text.
   void break_group(int rank, const char* reason, bool timed_out = false);
   bool broken() const { return root().broken_.atomic().load(std::memory_order_acquire) == 2; }
   /// Throws BrokenGroupError (or TimeoutError on the rank that timed out) if the group is broken. The error
   /// names the rank by its number in the whole group.
   void check_broken(int self) const;
-  /// `rank` will make no call after those that it has begun. `unwinding`: it leaves because of an exception,
-  /// which may yet become the reason why the group is broken. Returns whether all ranks have left now, and
-  /// then nobody but the caller uses this control any more; the group is broken if they did not make the same
-  /// calls.
+  /// Notes that `rank` will make no call after those that it has begun. `unwinding`: it leaves because of an
+  /// exception, which may yet become the reason why the group is broken. Returns whether all ranks have left
+  /// now. If so, only the caller still uses this control, and the group is broken if its ranks did not make
+  /// the same calls.
   bool leave(int rank, const CallHistory& calls, bool unwinding = false);
-  /// Whether the group, or a part of it, was found to have made different calls when its last rank left: no
-  /// rank has raised that.
+  /// Whether the group, or a part of it, was found to have made different calls when its last rank left. No
+  /// rank has raised that error.
   bool ended_at_odds() const { return root().at_odds_.atomic().load(std::memory_order_relaxed) != 0; }
-  /// Whether only one rank is left, which asks.
+  /// Whether the calling rank is the only one left.
   bool others_have_left() const {
     return ranks_ > 1 &&
            left_.atomic().load(std::memory_order_acquire) == static_cast<std::uint32_t>(ranks_ - 1);
   }
   bool has_left(int rank) const { return left_after_[rank].atomic().load(std::memory_order_acquire) != 0; }
-  /// Breaks the group if a rank left before the call number `call`, which a rank waits in: that wait would
-  /// never end. `waited_long`: one that left by an exception counts too.
+  /// Breaks the group if a rank left before call number `call`, in which another rank waits: that wait would
+  /// never end. `waited_long`: a rank that left by an exception counts too.
   void check_left(std::uint64_t call, bool waited_long = true);
   int broken_rank() const { return root().broken_rank_; }
   std::string broken_reason() const { return std::string(root().broken_reason_); }
 
-  /// Is any rank asleep, or about to be? Read after every signal: one line that is written only when a rank
-  /// goes to sleep.
+  /// Whether any rank is asleep or about to sleep. Read after every signal: one line, written only when a
+  /// rank goes to sleep.
   bool anyone_parked() const { return parked_.atomic().load(std::memory_order_relaxed) != 0; }
   ParkingSlot& slot_of(const void* place) {
     const auto offset = static_cast<std::uintptr_t>(static_cast<const unsigned char*>(place) -
@@ -150,10 +153,9 @@ class alignas(arch::stride_bytes) Control {
   std::int32_t crowded_;
   std::int64_t timeout_ns_;
   Word<std::uint32_t> left_;  // how many ranks have left
-  // Of a rank that left: the calls that it made plus one, doubled, plus one if it left by an exception. 0
-  // while it is there.
+  // For a rank that left: 2 * (calls made + 1), plus 1 if it left by an exception. 0 while it is there.
   Word<std::uint64_t> left_after_[max_ranks];
-  std::uint64_t left_chain_[max_ranks];  // of its calls, written before the line above
+  std::uint64_t left_chain_[max_ranks];  // a hash of its calls, written before the line above
   std::uint64_t memory_bytes_;
   std::uint64_t behind_root_;  // bytes from the root's control to this one
   std::uint64_t board_;

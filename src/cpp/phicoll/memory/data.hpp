@@ -1,14 +1,15 @@
 #pragma once
 
-// Message data as algorithms see it: never a raw pointer of the host that a port could not account for.
+// Message data as algorithms see it: never a raw host pointer that a port could not account for.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace phicoll {
 
-/// A place in memory that a port may move bytes from and to: shared memory (`port.shared(pointer)`) or a
-/// range of the rank's own that was bound (`port.bind(pointer, bytes)`). Valid on the rank that made it only.
+/// A place in memory that a port may move bytes from and to: either in shared memory (`port.shared(pointer)`)
+/// or in a bound range of the rank's own memory (`port.bind(pointer, bytes)`). Valid only on the rank that
+/// made it.
 struct Data {
   unsigned char* at = nullptr;
 
@@ -18,8 +19,8 @@ struct Data {
   bool operator!=(Data other) const { return at != other.at; }
 };
 
-/// What a rank hands to its peers so that they can reach its data: small, trivially copyable, travels through
-/// shared memory. All-zero means nothing is exposed. Made by `port.expose`.
+/// What a rank hands to its peers so that they can reach its data. Small and trivially copyable; travels
+/// through shared memory. All-zero means that nothing is exposed. Made by `port.expose`.
 struct Exposed {
   std::uint64_t address;  ///< in the owner's address space, or an offset in the group's memory
   std::uint32_t owner;    ///< rank plus one
@@ -36,27 +37,27 @@ enum class ExposedKind : std::uint32_t {
 
 /// How `move` stores.
 enum class Stores : unsigned char {
-  cached,       ///< whoever reads next finds it in a cache
-  handed_over,  ///< for another CPU to read next: the port finds the better way
+  cached,       ///< the next reader finds it in a cache
+  handed_over,  ///< for another CPU to read next: the port picks the better way
   streaming  ///< past the caches: for data written once and larger than they are; ordered by the move itself
 };
 
-/// Of the number of an element type, in Operator::id and wherever a call's type is told.
+/// Bits of an element type's number, in Operator::id and wherever a call's type is given.
 constexpr unsigned type_bits = 6;
 
-/// Elements of reductions are not larger: a piece of any algorithm holds at least one.
+/// The largest element of a reduction, in bytes: a piece of any algorithm holds at least one element.
 constexpr int max_element_bytes = 256;
 
-/// A reduction's operator on one element type. `kernel(context, to, left, right, count)` computes
-/// to[i] = left[i] op right[i]; `left` is of the lower ranks; `to` may be the same place as either.
+/// A reduction's operator on one element type. `kernel(context, to, left, right, count)` computes to[i] =
+/// left[i] op right[i]. `left` comes from the lower ranks; `to` may be the same place as either operand.
 struct Operator {
   using Kernel = void (*)(void* context, void* to, const void* left, const void* right, std::size_t count);
   Kernel kernel = nullptr;
   void* context = nullptr;
   std::uint32_t element_bytes = 0;
   bool commutative = true;
-  /// The result does not depend on how operands are bracketed: true of integers, false of floating-point
-  /// sums and of what users write.
+  /// Whether the result is independent of how operands are bracketed: true for integers, false for
+  /// floating-point sums and for operators that users write.
   bool associative = true;
   std::uint16_t id = 0;  ///< type and operator, for the signature of a call
 };

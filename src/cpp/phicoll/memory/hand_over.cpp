@@ -12,7 +12,8 @@ constexpr std::size_t HandOver::bytes_a_look;
 
 namespace {
 
-/// Cycles of two clock readings with a read between them. Stores are done before it begins.
+/// Clock cycles between two readings of the clock with a read between them. Earlier stores are done before it
+/// begins.
 template <class Read>
 std::uint64_t cycles_with(const Read& read) {
   arch::full_fence();
@@ -24,7 +25,7 @@ std::uint64_t cycles_with(const Read& read) {
   return arch::cycles() - start;
 }
 
-/// Cycles of one read, from where the line is now, less those of a second one, from the nearest cache.
+/// Cycles of one read from where the line is now, minus those of a second read from the nearest cache.
 template <class Read>
 std::uint32_t cycles_of(const Read& read) {
   const std::uint64_t first = cycles_with(read);
@@ -32,7 +33,7 @@ std::uint32_t cycles_of(const Read& read) {
   return first > again ? static_cast<std::uint32_t>(std::min<std::uint64_t>(first - again, UINT32_MAX)) : 0;
 }
 
-/// The least of some reads of an own line that was dropped from all caches.
+/// The shortest of several reads of an own line that was dropped from all caches.
 std::uint32_t cycles_from_memory() {
   struct alignas(arch::stride_bytes) Line {
     volatile std::uint64_t word;
@@ -51,7 +52,7 @@ std::uint32_t middle(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
 
 }  // namespace
 
-/// Ranks begin with the next one each, so that two seldom look at the same line.
+/// Each rank begins with the next rank, so that two ranks seldom look at the same line.
 bool HandOver::next_peer(const Control& control, int rank) {
   const int ranks = control.ranks();
   const int last = peer_ == any_rank ? rank : peer_;
@@ -65,8 +66,8 @@ bool HandOver::next_peer(const Control& control, int rank) {
   return false;
 }
 
-/// Whether the peer has written in the line of its calls that begins with `first` since this rank saw it
-/// last.
+/// Whether the peer has written to the line of its calls that begins with entry `first` since this rank last
+/// saw it.
 bool HandOver::changed(const CallBoard& board, unsigned first) {
   bool any = false;
   for (unsigned i = first; i < first + CallBoard::a_line; ++i) {
@@ -77,9 +78,9 @@ bool HandOver::changed(const CallBoard& board, unsigned first) {
   return any;
 }
 
-// The line is a peer's on the board of calls, which it writes when a call begins and ends, and which nobody
-// reads otherwise. Where it is not as this rank saw it last, it came from the cache of the peer, or from
-// where that has evicted it to; else it was here, and tells nothing.
+// The line is a peer's line on the board of calls. The peer writes it when a call begins and ends; otherwise
+// nobody reads it. If it differs from what this rank last saw, it came from the peer's cache or from where
+// that cache evicted it to. If not, it was already here and tells nothing.
 void HandOver::look(Control& control, int rank, std::uint64_t call) {
   const CallBoard* const board = control.board();
   if (board == nullptr || call == looked_in_call_) return;
@@ -98,7 +99,7 @@ void HandOver::look(Control& control, int rank, std::uint64_t call) {
   judge(from_peer, from_memory_);
 }
 
-// The middle of the last three: an interrupt makes no decision.
+// The median of the last three, so that one interrupt decides nothing.
 void HandOver::judge(std::uint32_t from_peer, std::uint32_t from_memory) {
   if (looks_ == 0) from_peers_[0] = from_peers_[1] = from_peer;
   from_peers_[looks_++ % 3] = from_peer;

@@ -1,15 +1,19 @@
 #pragma once
 
-// Data that another CPU reads next: stored like any other, or past the caches, whichever its readers get
-// sooner.
+// Decides how to store data that another CPU reads next: like any other data, or past the caches, whichever
+// reaches its readers sooner.
 //
-// A ring's lines are still in their readers' caches when they are written again. Between CPUs that share a
-// cache ordinary stores take them back at once, and the readers find the data in that cache; between CPUs
-// that share none a line from another's cache takes longer than one from memory, in both directions, and
-// stores past the caches win. Neither side's cost alone tells which it is, and what a virtual machine says of
-// its caches is not to be relied on: its CPUs move, within seconds. One line's way tells: an EPYC's takes 26
-// ns within a cache, 120 ns from one to the next, 110 ns from memory. So now and then a rank reads a line
-// that another has just written, and compares.
+// A ring's lines are still in their readers' caches when they are written again.
+//
+// - Between CPUs that share a cache, ordinary stores take the lines back at once, and the readers find the
+//   data in that cache.
+// - Between CPUs that share none, a line from another cache takes longer than one from memory, in both
+//   directions, and stores past the caches win.
+//
+// Neither side's cost alone tells which case applies, and what a virtual machine says about its caches cannot
+// be trusted: its CPUs move within seconds. The time that one line takes does tell. On an EPYC it is 26 ns
+// within a cache, 120 ns from one cache to the next and 110 ns from memory. So now and then a rank reads a
+// line that another has just written, and compares.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,12 +24,12 @@
 
 namespace phicoll {
 
-/// What a rank knows of the way from it to its peers, for all that it hands over in a group. The bytes that
-/// arrive do not depend on it.
+/// What a rank knows of the way from itself to its peers, for all that it hands over in a group. It has no
+/// influence on the bytes that arrive.
 class HandOver {
  public:
-  /// Whether the next piece, of so many bytes, is stored past the caches. The rank is in its call number
-  /// `call`, a data collective's.
+  /// Whether the next piece of `bytes` bytes is stored past the caches. The rank is in its call number
+  /// `call`, a data collective.
   bool past_caches(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
     bytes_ += bytes;
     if (__builtin_expect(++pieces_ >= until_look_ || bytes_ >= bytes_a_look, 0)) look(control, rank, call);
@@ -33,10 +37,10 @@ class HandOver {
   }
 
  private:
-  friend struct HandOverProbe;  // a test that says what lines take
+  friend struct HandOverProbe;  // a test that sets what lines take
 
   static constexpr unsigned pieces_a_look = 32;
-  static constexpr unsigned first_looks = 4;  // soon one after the other
+  static constexpr unsigned first_looks = 4;  // in quick succession
   static constexpr unsigned looks_a_peer = 4;
   static constexpr std::size_t bytes_a_look = std::size_t{1} << 20;
 
@@ -47,14 +51,14 @@ class HandOver {
 
   std::size_t bytes_ = 0;
   std::uint64_t looked_in_call_ = 0;
-  std::uint64_t seen_[CallBoard::remembered] = {};  // of the peer's
+  std::uint64_t seen_[CallBoard::remembered] = {};  // the peer's entries
   unsigned pieces_ = 0;
   unsigned until_look_ = 1;
   unsigned looks_ = 0;
   int peer_ = any_rank;
   bool past_caches_ = arch::hand_over_bytes != SIZE_MAX;
   std::uint32_t from_memory_ = 0;     // cycles
-  std::uint32_t from_peers_[3] = {};  // the last of them
+  std::uint32_t from_peers_[3] = {};  // the last three
 };
 
 }  // namespace phicoll

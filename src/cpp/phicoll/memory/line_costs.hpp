@@ -1,23 +1,23 @@
 #pragma once
 
 // What lines cost on the machine that a group runs on, for the algorithms that a model designs. Integers
-// only: the card's part of the library has no floating point, and every rank must come to the same design.
+// only: the card's part of the library has no floating point, and every rank must arrive at the same design.
 
 #include <cstdint>
 
 namespace phicoll {
 
-/// In tenths of a nanosecond. The defaults are those of ramos-hoefler-2013 for the Xeon Phi 5110P: Table 1.5b
-/// and, both buffers exclusive, c of Table 3.2 and o of Table 3.1.
+/// Costs in tenths of a nanosecond. The defaults are those of ramos-hoefler-2013 for the Xeon Phi 5110P:
+/// Table 1.5b and, with both buffers exclusive, c of Table 3.2 and o of Table 3.1.
 struct LineCosts {
-  std::int64_t local = 86;          ///< R_L: a line in the own core's cache
-  std::int64_t remote = 2358;       ///< R_R: in another core's
-  std::int64_t memory = 2777;       ///< R_I: in none
-  std::int64_t contention = 562;    ///< c: for each rank more that reads a line at the same time
-  std::int64_t further_line = 760;  ///< o: for each line more of one transfer
+  std::int64_t local = 86;          ///< R_L: a line in the reader's own cache
+  std::int64_t remote = 2358;       ///< R_R: a line in another core's cache
+  std::int64_t memory = 2777;       ///< R_I: a line in no cache
+  std::int64_t contention = 562;    ///< c: per additional rank that reads a line at the same time
+  std::int64_t further_line = 760;  ///< o: per additional line of one transfer
 };
 
-/// A cost by the name that it has wherever costs are written.
+/// A cost with the name that it has wherever costs are written.
 struct LineCostField {
   const char* name;
   std::int64_t LineCosts::*value;
@@ -37,8 +37,8 @@ inline bool operator!=(const LineCosts& a, const LineCosts& b) {
   return !(a == b);
 }
 
-/// A cost may not be larger than this, 100 microseconds: sums over the levels of any tree stay far from the
-/// end of 64 bits.
+/// The largest cost allowed, 100 microseconds: sums over the levels of any tree stay far below the limit of
+/// 64 bits.
 constexpr std::int64_t most_line_cost = 1000000;
 
 }  // namespace phicoll

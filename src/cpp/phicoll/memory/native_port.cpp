@@ -17,27 +17,28 @@ namespace {
 
 std::atomic<InterruptHook> interrupt_hook{nullptr};
 
-// Between two looks at "is the group broken", in turns: some microseconds of spinning.
+// Looks between two checks whether the group is broken: some microseconds of spinning.
 constexpr unsigned turns_a_check = 4096;
-// The adaptive policy. Bare looks first (an answer that is on its way takes one line transfer), then polite
-// ones: long where the CPU is the rank's own, short where other ranks wait for it.
+// The adaptive policy. Bare looks come first (an answer that is on its way takes one line transfer), then
+// polite ones: many where the rank has its CPU to itself, few where other ranks wait for the CPU.
 constexpr unsigned bare_looks = 512;
 constexpr unsigned polite_looks_alone = 8192;
 constexpr unsigned polite_looks_sharing = 256;
-// Then it gives the CPU away for so long before it sleeps: a sleep and a wake cost some microseconds.
+// Then it gives the CPU away for this long before it sleeps: a sleep and a wake cost some microseconds.
 constexpr std::int64_t yielding_ns = 300 * 1000;
 constexpr unsigned yields_a_check = 16;
-// No sleep is longer: the fallback where membarrier is missing, and how soon a sleeper sees a broken group at
-// the latest.
+// The longest sleep: the fallback where membarrier is missing, and the latest moment at which a sleeper sees
+// a broken group.
 constexpr std::int64_t longest_sleep_ns = 10 * 1000 * 1000;
-// A rank that waits so long looks whether the others make the same calls, and again after as long.
+// A rank that has waited this long checks whether the others make the same calls, and again after each such
+// interval.
 constexpr std::int64_t compare_calls_ns = 30 * 1000 * 1000;
-// A rank that left by an exception is about to break the group with its reason, unless its program catches
-// it.
+// How long others wait for a rank that left by an exception to break the group with its reason. Its program
+// may catch the exception instead.
 constexpr std::int64_t exception_ns = 200 * 1000 * 1000;
 
-/// Looks `turns` times with `pauses` polite turns after each: a loop for each width and kind, as tight as one
-/// written out.
+/// Looks `turns` times, with `pauses` polite turns after each. Instantiated per width and kind, so that each
+/// loop is as tight as one written by hand.
 template <class T, ConditionKind kind>
 bool look_for(const void* place, T value, T mask, unsigned turns, unsigned pauses, std::uint64_t& seen) {
   const Condition<T> condition{kind, value, mask};
@@ -120,16 +121,16 @@ bool NativePort::look_yielding(const Awaited& a, std::uint64_t& seen, unsigned t
   for (unsigned turn = 0; turn < turns; ++turn) {
     sched_yield();
     if (look(a, seen)) return true;
-    // A yield takes nothing, or a time slice of each program that computes on this CPU.
+    // A yield takes no time, or a time slice of each program that computes on this CPU.
     if (control_->broken()) return false;
   }
   return false;
 }
 
-// To a rank on the own CPU only the CPU itself helps: spinning for it cost ten times the barrier (8 ranks on
-// 2 CPUs). Where ranks roam over too few CPUs the awaited one most likely has none, and every look in front
-// of the yield keeps it waiting: 16 threads on 2 CPUs took 250 us a barrier with the looks of a rank alone,
-// 50 to 100 with 16 looks, 26 with none.
+// A rank on the same CPU is helped only by that CPU itself: spinning for it cost ten times the barrier (8
+// ranks on 2 CPUs). Where ranks roam over too few CPUs, the awaited rank most likely has none, and every look
+// before the yield keeps it waiting. 16 threads on 2 CPUs took 250 us per barrier with the looks of a rank
+// that has its CPU to itself, 50 to 100 with 16 looks, and 26 with none.
 inline bool NativePort::awaited_needs_this_cpu(const Awaited& a) const {
   return roaming_ || (a.manner.from == any_rank ? sharing_ : control_->same_cpu(a.manner.from, rank_));
 }
@@ -148,11 +149,16 @@ bool NativePort::spin_then_yield(const Awaited& a, std::uint64_t& seen) const {
   return false;
 }
 
-// A sleeper marks itself (parked, sleepers), then runs a membarrier, then looks at the flag a last time.
-// Either the signaller's store is visible to that look, or the signaller had not yet executed its look at the
-// marks when the barrier ran on its CPU, so it will see the marks, bump `sequence` and wake: futex_wait
-// compares `sequence` with the value read before the last look, so no wake is lost. Where membarrier is
-// missing a wake can be lost; the sleep's bound ends it.
+// Sleeps until a signal, without losing a wake. A sleeper
+//
+// 1. marks itself (parked, sleepers) and reads `sequence`,
+// 2. runs a membarrier,
+// 3. looks at the flag a last time,
+// 4. calls futex_wait, which compares `sequence` with the value read before the last look.
+//
+// Either the signaller's store is visible to that last look, or the signaller had not yet executed its look
+// at the marks when the barrier ran on its CPU. In the second case it will see the marks, bump `sequence` and
+// wake, so no wake is lost. Where membarrier is missing a wake can be lost; the bound on the sleep ends it.
 bool NativePort::sleep_once(const Awaited& a, std::uint64_t& seen) const {
   ParkingSlot& slot = control_->slot_of(a.place);
   control_->parked().atomic().fetch_add(
@@ -183,16 +189,17 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
   if (calls_ != nullptr) {
     const bool long_ago = now - patience.started_ns > exception_ns;
     control_->check_left(calls_->begun(), long_ago);
-    // What others stored came before they left: a look after that was seen has seen all that will ever be.
+    // What the others stored came before they left: a look after seeing that they left sees everything there
+    // will ever be.
     if (patience.alone) {
       const std::string reason = "waits in call " + std::to_string(calls_->begun()) +
                                  " for ranks that have left: their calls did not fit";
       control_->break_group(rank_, reason.c_str());
     }
     patience.alone = in_call && long_ago && control_->others_have_left();
-    // Reading what the others note takes their lines from them: only who waits long does it, now and then.
-    // First it notes a barrier, so that ranks which wait in the same one count as many when calls are
-    // compared.
+    // Reading what the others note takes their lines from them, so a rank does it only after a long wait, and
+    // seldom. It first notes a barrier, so that ranks which wait in the same barrier are counted as many when
+    // calls are compared.
     if (in_call && now - patience.compared_ns > compare_calls_ns) {
       control_->check_calls(rank_, *calls_, patience.compared_ns != patience.started_ns);
       patience.compared_ns = now;
@@ -212,8 +219,8 @@ std::uint64_t NativePort::wait_slow(const Awaited& a) const {
   std::uint64_t seen = 0;
   Patience patience;
   if (wait_.kind == WaitPolicy::Kind::adaptive) {
-    // Where ranks share a CPU most waits end within some yields: here, without a clock and at the least depth
-    // of calls.
+    // Where ranks share a CPU, most waits end within a few yields. They end here, without a clock and at the
+    // least depth of calls.
     if (awaited_needs_this_cpu(a)) {
       for (unsigned turn = 0; turn < yields_a_check; ++turn) {
         sched_yield();
@@ -251,7 +258,7 @@ void NativePort::cross_copy(Data own, const Exposed& peer, std::size_t offset, s
   const int error =
       write ? os::cross_write(pid, own.at, address, bytes) : os::cross_read(pid, own.at, address, bytes);
   if (error == 0) return;
-  // A rank that died says so itself, through its watcher.
+  // A rank that died reports it itself, through its watcher.
   const std::string reason = std::string("its memory could not be ") + (write ? "written" : "read") +
                              " by rank " + std::to_string(rank_) + ": " + std::strerror(error);
   control_->break_group(owner, reason.c_str());
@@ -287,7 +294,7 @@ void NativePort::store_line(void* line, const void* source, StorePolicy policy) 
       arch::store_line_no_read(line, source);
       break;
     case StorePolicy::no_read_unordered:
-      // The line may be a flag: what was stored before it, by ordinary stores too, must be visible first.
+      // The line may be a flag: everything stored before it, by ordinary stores too, must be visible first.
       arch::order_no_read_stores();
       arch::store_line_no_read_unordered(line, source);
       arch::order_no_read_stores();

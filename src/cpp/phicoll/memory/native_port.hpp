@@ -5,51 +5,52 @@
 // out of line.
 //
 // The contract that every port gives an algorithm (SimPort and CountPort give the same):
-//   rank()                                   who I am
+//   rank()                                   this rank's number
 //   load_relaxed, load_acquire               one word
-//   store_relaxed, store_release             one word, nobody sleeps on it
+//   store_relaxed, store_release             one word that no rank sleeps on
 //   exchange, compare_exchange, fetch_add, fetch_or   acquire and release
-//   signal(word, v), signal_add, signal_or   store or update with release, then wake who sleeps on it
+//   signal(word, v), signal_add, signal_or   store or update with release, then wake its sleepers
 //   signal(line, v, policy)                  the same for a line with a sole writer, perhaps stored whole
 //   signal_bytes(line, v)                    all 64 bytes of a line that nobody else writes now
 //   wait(word, condition, from)              until the condition holds, with acquire; `from` is the rank that
-//                                            will signal, any_rank if it is not one known rank (a hint for
-//                                            who to yield to)
+//                                            will signal, any_rank if it is not one known rank (a hint
+//                                            for which rank to yield to)
 //   wait_line(line, mask, value, from)       until every byte of the mask (bit b: byte b) equals value
 //   load_line, store_line, prefetch, evict   a whole line
 //   fence()                                  sequentially consistent
 //   pause(), now()                           one polite turn; a clock of ns for diagnostics
 //   ticks()                                  the machine's cycle counter, one clock for all ranks: every load
 //                                            before it has its value, no access after it has begun; stores
-//                                            before it may still be on their way (fence() in front, where
-//                                            that matters). Where the counter is no clock, ns
+//                                            before it may still be on their way (put fence() before
+//                                            it where that matters). ns where the counter is no clock
 //   wait_until(ticks)                        until ticks() has reached a value: a start by time stamp
 //   copy(destination, source, bytes)         whole lines from shared memory to shared memory, not
 //                                            overlapping. Becomes visible line by line in ascending order,
-//                                            the last word of the last line last: whoever acquires it sees
-//                                            the whole copy and all that was stored before it
-//   bind(pointer, bytes), shared(pointer)    Data: a range of the rank's own memory, a place in shared
-//   memory;
-//                                            a pointer that was not bound is an error where a port can tell
+//                                            the last word of the last line last: a rank that acquires
+//                                            it sees the whole copy and all that was stored before it
+//   bind(pointer, bytes), shared(pointer)    Data: a range of the rank's own memory, or a place in shared
+//                                            memory. A pointer that was not bound is an error where a port
+//                                            can tell
 //   move(to, from, bytes, stores)            any bytes between any Data, not overlapping; a plain copy, made
 //                                            visible by the signal that follows it
 //   combine(op, to, left, right, count)      to[i] = left[i] op right[i]; `to` may be `left` or `right`
 //   reachable(data, bytes)                   whether the loads and stores of all peers reach the data
 //   near(bytes)                              whether peers get what this rank has written sooner from its
-//                                            cache than from memory, as far as it knows; asked ahead of data
-//                                            of so many bytes that they are to read
-//   exposable(data, bytes)                   whether peers can reach the data where it lies, by whichever
-//                                            way. Its owner asks, and tells the others; where it is not,
-//                                            data goes through shared memory
+//                                            cache than from memory, as far as it knows; asked before
+//                                            `bytes` bytes of data that they are to read
+//   exposable(data, bytes)                   whether peers can reach the data where it lies, in any way.
+//                                            Its owner asks and tells the others; if they cannot, the data
+//                                            goes through shared memory
 //   expose(data)                             a handle for peers, see Exposed
-//   direct(exposed), view(exposed, offset)   whether loads and stores reach it, and then where it is
-//   fetch(to, exposed, offset, bytes)        reads a peer's data, whichever way it is reached
+//   direct(exposed), view(exposed, offset)   whether loads and stores reach it; if so, its address
+//   fetch(to, exposed, offset, bytes)        reads a peer's data, in whichever way it can be reached
 //   put(exposed, offset, from, bytes)        writes it
-//   differ(from, sent, expected)             a rank sends something else than this one expects of it, both
-//                                            in words: does not return
+//   differ(from, sent, expected)             reports that a rank sends something other than this rank
+//                                            expects of it, both in words; does not return
 //   software(what)                           the instructions around a transfer, for machines that do not
 //                                            execute them (a simulated one); natively nothing
-// What a rank wrote before it signals is visible to whoever returns from a wait that the signal satisfied.
+// What a rank wrote before it signals is visible to every rank that returns from a wait which the signal
+// satisfied.
 
 #include <cstdint>
 #include <string>
@@ -67,14 +68,15 @@
 
 namespace phicoll {
 
-/// What a thread that waits calls now and then: a plain function that may throw (Python's Ctrl-C), or null.
+/// A function that a waiting thread calls now and then. A plain function that may throw (Python's Ctrl-C), or
+/// null.
 using InterruptHook = void (*)();
 void set_interrupt_hook(InterruptHook hook);
 
 class NativePort {
  public:
-  /// `calls`: the collective calls that this rank has begun; their number tells a wait that cannot end (a
-  /// peer left before this call) from one that will. Without `hand_over`, which takes `calls`, all data is
+  /// `calls`: the collective calls that this rank has begun. Their number tells a wait that cannot end (a
+  /// peer left before this call) from one that will. Without `hand_over`, which needs `calls`, all data is
   /// stored by ordinary stores.
   NativePort(Control& control, int rank, WaitPolicy wait, const CallHistory* calls = nullptr,
              HandOver* hand_over = nullptr)
@@ -152,8 +154,8 @@ class NativePort {
     wake(&line);
   }
 
-  /// What a compiler makes of a loop that stores 64 flags of one byte. Every byte is a release of its own,
-  /// for whoever waits for that byte alone.
+  /// What a compiler makes of a loop that stores 64 one-byte flags. Every byte is a release of its own for
+  /// the rank that waits for that byte alone.
   void signal_bytes(ByteLine& line, std::uint8_t value) const {
 #if defined(__SANITIZE_THREAD__)
     for (Word<std::uint8_t>& byte : line.bytes) byte.atomic().store(value, std::memory_order_release);
@@ -166,15 +168,15 @@ class NativePort {
     wake(&line);
   }
 
-  /// Always inline: as a function it gets its condition through the stack, which takes longer than the line
-  /// that is awaited is late.
+  /// Always inlined: as a function it gets its condition through the stack, which takes longer than the
+  /// awaited line is late.
   template <class T>
   [[gnu::always_inline]] T wait(const Word<T>& word, Condition<T> condition, int from = any_rank) const {
     T seen = word.atomic().load(std::memory_order_acquire);
     if (__builtin_expect(condition(seen), 1)) return seen;
-    // The answer that is on its way is awaited in place. Two ranks whose flags share a line hand the line
-    // over once a barrier if each stores its next flag before the line is taken away again, and twice
-    // otherwise: a call and a return here made 28 ns into 50 to 70.
+    // An answer that is on its way is awaited right here. Two ranks whose flags share a line hand the line
+    // over once per barrier if each stores its next flag before the line is taken away again, and twice
+    // otherwise: a call and a return here turned 28 ns into 50 to 70.
     for (unsigned left = looks_in_place_; left != 0; --left) {
       arch::look_gap();
       seen = word.atomic().load(std::memory_order_acquire);
@@ -206,18 +208,18 @@ class NativePort {
 
   std::int64_t ticks() const {
     if (__builtin_expect(!os::cycle_counter_is_clock(), 0)) return now();
-    // RDTSC may run ahead of a load in front of it and behind one that follows: a gap on both sides.
+    // RDTSC may execute before a load that precedes it and after one that follows it: a gap on both sides.
     arch::look_gap();
     const auto at = static_cast<std::int64_t>(arch::cycles());
     arch::look_gap();
     return at;
   }
-  /// Gives the CPU away meanwhile where another rank needs it, and ends with the group like every wait.
+  /// Gives the CPU away meanwhile where another rank needs it. Ends with the group, like every wait.
   void wait_until(std::int64_t ticks) const;
 
-  /// Each line's last word is a release, so a canary in the last line needs no fence: on x86-64 these are
-  /// ordinary stores, which become visible in program order, on aarch64 an STLR a line, on the card one store
-  /// of 64 bytes a line. `bytes` is a multiple of 64, both addresses are aligned to it.
+  /// Each line's last word is a release, so a canary in the last line needs no fence. On x86-64 these are
+  /// ordinary stores, which become visible in program order; on aarch64, one STLR per line; on the card, one
+  /// store of 64 bytes per line. `bytes` is a multiple of 64, and both addresses are aligned to 64.
   void copy(void* destination, const void* source, std::size_t bytes) const {
     auto* to = static_cast<unsigned char*>(destination);
     const auto* from = static_cast<const unsigned char*>(source);
@@ -270,7 +272,7 @@ class NativePort {
       return Data{control_->at(exposed.address + offset)};
     return Data{reinterpret_cast<unsigned char*>(static_cast<std::uintptr_t>(exposed.address) + offset)};
   }
-  /// Throws BrokenGroupError where the kernel refuses what it allowed when the group came together.
+  /// Throws BrokenGroupError if the kernel refuses what it allowed when the group came together.
   void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
     if (direct(from))
       move(to, view(from, offset), bytes);
@@ -287,20 +289,20 @@ class NativePort {
   /// Breaks the group.
   [[noreturn, gnu::cold]] void differ(int from, const std::string& sent, const std::string& expected) const;
 
-  /// True when every byte that `mask` selects equals `value`; acquire. The whole line in a few vector
-  /// compares.
+  /// Whether every byte that `mask` selects equals `value`; acquire. Compares the whole line in a few vector
+  /// operations.
   static bool line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value);
 
  private:
-  friend struct ParkingProbe;  // a test that sleeps without the looks and yields in front
+  friend struct ParkingProbe;  // a test that sleeps without the looks and yields before
 
-  // Only a policy that spins first looks in place, and not where the awaited rank may need this very CPU.
+  // Looks in place only if the policy spins first and the awaited rank cannot need this very CPU.
   static unsigned in_place(const WaitPolicy& wait, bool sharing) {
     const bool spins_first = wait.kind == WaitPolicy::Kind::spin || wait.kind == WaitPolicy::Kind::adaptive;
     return spins_first && !sharing ? 512 : 0;
   }
 
-  // What is known at compile time of a wait, and who will signal: one register.
+  // What is known of a wait at compile time, and which rank will signal: one register.
   struct Manner {
     std::int32_t from;
     std::uint8_t bytes;
@@ -314,9 +316,9 @@ class NativePort {
     Manner manner;
   };
 
-  // The order "flag first, then look for sleepers" must hold on this side for the compiler only: a processor
-  // may still look before its store is visible, and the sleeper pays for that with a membarrier between its
-  // mark and its last look at the flag (a fence here cost half a line transfer on every signal).
+  // The order "flag first, then look for sleepers" binds only the compiler on this side. A processor may
+  // still look before its store is visible. The sleeper pays for that with a membarrier between its mark and
+  // its last look at the flag (a fence here cost half a line transfer on every signal).
   [[gnu::always_inline]] void wake(const void* place) const {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (__builtin_expect(control_->anyone_parked(), 0)) wake_slow(place);
@@ -329,7 +331,7 @@ class NativePort {
     store_line(&line, image, policy);
   }
 
-  // Out of line and not templates: measured to cost nothing, and one place to get waiting right.
+  // Out of line and not templates: measured to cost nothing, and waiting has to be right in one place only.
   [[gnu::noinline, gnu::cold]] std::uint64_t wait_slow(const Awaited& awaited) const;
   [[gnu::noinline, gnu::cold]] void wake_slow(const void* place) const;
   void cross_copy(Data own, const Exposed& peer, std::size_t offset, std::size_t bytes, bool write) const;
@@ -339,7 +341,7 @@ class NativePort {
   bool awaited_needs_this_cpu(const Awaited& awaited) const;
   bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen) const;
   bool sleep_once(const Awaited& awaited, std::uint64_t& seen) const;
-  // How long a wait has lasted, as far as it was looked at.
+  // How long a wait has lasted, as far as the clock was read.
   struct Patience {
     std::int64_t started_ns = 0;
     std::int64_t compared_ns = 0;  // when calls were compared last
@@ -352,14 +354,14 @@ class NativePort {
   HandOver* hand_over_;
   int rank_;
   WaitPolicy wait_;
-  bool sharing_;  // another rank is pinned to this rank's CPU
-  bool roaming_;  // not pinned, in a group with more ranks than CPUs: who runs where changes all the time
+  bool sharing_;  // another rank is pinned to the same CPU
+  bool roaming_;  // not pinned, in a group with more ranks than CPUs: ranks change CPUs all the time
   unsigned looks_in_place_;
 };
 
 inline bool NativePort::line_holds(const ByteLine& line, std::uint64_t mask, std::uint8_t value) {
 #if defined(__SANITIZE_THREAD__)
-  // ThreadSanitizer pairs a release with an acquire of the same address only: byte by byte here.
+  // ThreadSanitizer pairs a release only with an acquire of the same address, hence byte by byte here.
   for (unsigned b = 0; b < arch::line_bytes; ++b)
     if (((mask >> b) & 1u) != 0 && line.bytes[b].atomic().load(std::memory_order_acquire) != value)
       return false;
@@ -370,7 +372,7 @@ inline bool NativePort::line_holds(const ByteLine& line, std::uint64_t mask, std
   const Vector wanted = zero + static_cast<char>(value);
   std::uint64_t equal_bytes = 0;
   for (unsigned part = 0; part < 4; ++part) {
-    // volatile: read anew at every look. An x86 load is an acquire; bytes are whole within a vector load.
+    // volatile: read again at every look. An x86 load is an acquire; bytes are whole within a vector load.
     const Vector seen = *reinterpret_cast<const volatile Vector*>(line.bytes + 16 * part);
     const auto bits = static_cast<unsigned>(__builtin_ia32_pmovmskb128(seen == wanted));
     equal_bytes |= static_cast<std::uint64_t>(bits) << (16 * part);
@@ -384,7 +386,7 @@ inline bool NativePort::line_holds(const ByteLine& line, std::uint64_t mask, std
   for (unsigned part = 0; part < 8; ++part) {
     const std::uint64_t seen = reinterpret_cast<const std::atomic<std::uint64_t>*>(line.bytes + 8 * part)
                                    ->load(std::memory_order_acquire);
-    // Spread eight mask bits to eight mask bytes: bit b of the part selects byte b.
+    // Spreads eight mask bits to eight mask bytes: bit b of the part selects byte b.
     std::uint64_t bits = (mask >> (8 * part)) & 0xffu;
     std::uint64_t bytes = 0;
     for (unsigned b = 0; b < 8; ++b) bytes |= ((bits >> b) & 1u) * (0xffull << (8 * b));

@@ -1,7 +1,7 @@
 #pragma once
 
-// How a rank waits and how it stores a line that is its alone. Both are data, chosen at run time: templates
-// over the policies cost 12 s of compiling and gained nothing that could be measured.
+// How a rank waits, and how it stores a line that only it writes. Both are data, chosen at run time:
+// templates over the policies cost 12 s of compiling and brought no measurable gain.
 
 #include <string>
 
@@ -33,7 +33,7 @@ std::string to_string(const WaitPolicy& policy);
 enum class StorePolicy : unsigned char {
   plain,              ///< store the word; the line is read for ownership first
   no_read,            ///< store the whole line without reading it, globally ordered
-  no_read_unordered,  ///< the same without waiting for its order; a fence follows
+  no_read_unordered,  ///< the same without waiting for global order; a fence follows
 };
 
 }  // namespace phicoll

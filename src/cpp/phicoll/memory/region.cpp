@@ -8,7 +8,7 @@
 namespace phicoll {
 
 namespace {
-// Nothing takes a place, too.
+// An empty block takes a place, too.
 std::size_t at_least_one(std::size_t bytes) {
   return bytes == 0 ? 1 : bytes;
 }

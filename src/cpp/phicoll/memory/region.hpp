@@ -1,7 +1,8 @@
 #pragma once
 
-// Which parts of a group's shared region are taken. Every rank keeps a Region of its own and makes the same
-// calls in the same order, so offsets agree without a message; that is also why it must stay deterministic.
+// Keeps track of which parts of a group's shared region are taken. Every rank has a Region of its own and
+// makes the same calls in the same order, so offsets agree without a message. A Region must therefore stay
+// deterministic.
 
 #include <cstddef>
 #include <map>
@@ -10,17 +11,18 @@ namespace phicoll {
 
 class Region {
  public:
-  /// The first `used_before` bytes may not be zero.
+  /// The first `used_before` bytes may be non-zero.
   explicit Region(std::size_t bytes, std::size_t used_before = 0);
 
   struct Block {
     std::size_t offset;
     std::size_t bytes;
-    bool used_before;  ///< not zero any more: to be zeroed when every rank has left its former use
+    bool used_before;  ///< may be non-zero: to be zeroed once every rank has finished its former use
   };
-  /// First fit, on strides of 128 bytes. Throws ResourceError with the size asked and the size free.
+  /// Takes the first block that fits, on strides of 128 bytes. Throws ResourceError with the size asked for
+  /// and the size free.
   Block take(std::size_t bytes);
-  /// The same at a given offset (a multiple of 64), for measurements that choose the place. Throws
+  /// Takes a block at a given offset (a multiple of 64), for measurements that choose the place. Throws
   /// ArgumentError("place").
   Block take_at(std::size_t offset, std::size_t bytes);
   void give_back(const Block& block);
@@ -29,7 +31,7 @@ class Region {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  /// The first place with room for `strides` bytes, a whole number of strides.
+  /// Finds the first place with room for `strides` bytes, a whole number of strides.
   bool find(std::size_t strides, std::size_t* start) const;
   [[noreturn]] void refuse(std::size_t wanted, std::size_t largest) const;
 

@@ -77,8 +77,8 @@ const char* to_string(Placement placement) {
 
 Shape place_ranks(int ranks, std::vector<Place> contexts, Placement placement) {
   if (contexts.empty()) throw ArgumentError("contexts", "none", "a place for each context that may be used");
-  // Sort the contexts by package, node, cache, core: a core's contexts stand together, in the order of their
-  // numbers.
+  // Sorts the contexts by package, node, cache and core: a core's contexts stand together, in the order of
+  // their numbers.
   std::stable_sort(contexts.begin(), contexts.end(), [](const Place& a, const Place& b) {
     if (a.package != b.package) return a.package < b.package;
     if (a.numa != b.numa) return a.numa < b.numa;
@@ -96,14 +96,16 @@ Shape place_ranks(int ranks, std::vector<Place> contexts, Placement placement) {
   const int total = static_cast<int>(contexts.size());
   std::vector<Place> places;
   places.reserve(static_cast<std::size_t>(ranks));
-  // Rounds of at most `total` ranks: beyond that, contexts are shared and the layout starts again.
+  // Places the ranks in passes of at most `total`: after each pass, contexts are shared and the layout starts
+  // again.
   for (int first = 0; first < ranks; first += total) {
     const int here = std::min(total, ranks - first);
     if (placement == Placement::compact) {
       places.insert(places.end(), contexts.begin(), contexts.begin() + here);
       continue;
     }
-    // How many ranks each core gets: one more at a time, to the least loaded core that has a context left.
+    // The number of ranks on each core: each further rank goes to the least loaded core that has a context
+    // left.
     std::vector<std::size_t> load(cores.size(), 0);
     std::vector<std::size_t> order;
     for (int given = 0; given < here;) {
@@ -132,7 +134,7 @@ std::vector<Place> uniform_machine(int cores, int contexts_per_core) {
       Place place;
       place.cpu = core * contexts_per_core + i;
       place.core = core;
-      place.l3 = core;  // private caches only: a level shared by nobody beyond the core
+      place.l3 = core;  // private caches only: nothing beyond the core shares a cache
       place.numa = 0;
       place.package = 0;
       contexts.push_back(place);

@@ -1,8 +1,8 @@
 #pragma once
 
-// Where the ranks of a group are: who shares a CPU, a core, a cache, a memory node, and what lines cost
-// between them. Every rank has the same Shape, so algorithms work out who tells whom from it without a
-// message.
+// Where the ranks of a group are: which ranks share a CPU, a core, a cache or a memory node, and what lines
+// cost between them. Every rank has the same Shape, so algorithms derive from it which rank signals which,
+// without a message.
 
 #include <cstddef>
 #include <memory>
@@ -16,7 +16,7 @@ namespace phicoll {
 
 struct Tuning;  // collectives/tuning_table.hpp
 
-/// Ids as the machine numbers them, -1 where unknown. `cpu` is a hardware context; SMT siblings share a
+/// Ids as the machine numbers them; -1 where unknown. `cpu` is a hardware context; SMT siblings share a
 /// `core`.
 struct Place {
   int cpu = -1;
@@ -32,7 +32,8 @@ class Shape {
  public:
   Shape() = default;
   explicit Shape(std::vector<Place> places) : places_(std::move(places)) {}
-  /// `ranks` ranks of which no place is known, perhaps that they are more than the CPUs they may use.
+  /// A shape of `ranks` ranks with no known place. `crowded`: there are more ranks than CPUs that they may
+  /// use.
   static Shape unknown(int ranks, bool crowded = false) {
     Shape shape(std::vector<Place>(static_cast<std::size_t>(ranks)));
     shape.crowded_ = crowded;
@@ -45,20 +46,20 @@ class Shape {
 
   /// Whether two ranks are known to run on one CPU.
   bool share_cpu(int a, int b) const { return (*this)[a].cpu >= 0 && (*this)[a].cpu == (*this)[b].cpu; }
-  /// For each rank the number of its group at `level`, groups numbered by their lowest rank. Unknown CPUs and
-  /// cores are everyone's own; an unknown cache, node or package is taken to be one for all.
+  /// Each rank's group number at `level`; groups are numbered by their lowest rank. An unknown CPU or core is
+  /// taken to be the rank's own; an unknown cache, node or package is taken to be common to all.
   std::vector<int> groups(Level level) const;
   /// Whether two ranks are known to share a CPU.
   bool oversubscribed() const;
-  /// Whether some ranks must share a CPU though the system decides which.
+  /// Whether some ranks must share a CPU, with the system deciding which.
   bool crowded() const { return crowded_; }
 
-  /// What lines cost on the ranks' machine, of which algorithms designed by a model take their parameters:
-  /// those of the machine's model where it is known, else the default. The same on every rank.
+  /// What lines cost on the ranks' machine: those of the machine's model where it is known, otherwise the
+  /// defaults. Algorithms designed by a model take their parameters from these costs. The same on every rank.
   const LineCosts& costs() const { return costs_; }
   void set_costs(const LineCosts& costs) { costs_ = costs; }
 
-  /// What `auto` asks before its rules, null where there is no tuning table. The same on every rank.
+  /// The tuning table that `auto` asks before its rules; null where there is none. The same on every rank.
   const std::shared_ptr<const Tuning>& tuning() const { return tuning_; }
   void set_tuning(std::shared_ptr<const Tuning> tuning) { tuning_ = std::move(tuning); }
 
@@ -69,19 +70,19 @@ class Shape {
   bool crowded_ = false;
 };
 
-/// How ranks are laid out over the contexts of a machine: `compact` fills a core's contexts first, `scatter`
-/// takes a core after another and starts again, `balanced` spreads like scatter but keeps neighbouring ranks
-/// on one core (paper 001, section 5.2). With more ranks than contexts the assignment starts again from the
-/// first context.
+/// How ranks are laid out over the contexts of a machine. `compact` fills a core's contexts first. `scatter`
+/// takes one core after another and then starts again. `balanced` spreads like scatter but keeps neighbouring
+/// ranks on one core (paper 001, section 5.2). With more ranks than contexts, the assignment starts again
+/// from the first context.
 enum class Placement : unsigned char { compact, scatter, balanced };
 /// Throws ArgumentError("placement").
 Placement parse_placement(const std::string& text);
 const char* to_string(Placement placement);
 
-/// Ranks placed over `contexts` (one Place for each context that may be used).
+/// Places ranks over `contexts`, one Place for each context that may be used.
 Shape place_ranks(int ranks, std::vector<Place> contexts, Placement placement);
 
-/// The contexts of a machine such as the Xeon Phi: `cores` cores with `contexts_per_core` contexts each, one
+/// The contexts of a machine like the Xeon Phi: `cores` cores with `contexts_per_core` contexts each, and one
 /// memory node.
 std::vector<Place> uniform_machine(int cores, int contexts_per_core);
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The instructions around a transfer: what a real machine executes anyway and a simulated machine, which runs
-// the algorithm natively between two accesses, has to be told of.
+// The instructions around a transfer. A real machine executes them anyway. A simulated machine, which runs
+// the algorithm natively between two accesses, has to be told of them.
 
 namespace phicoll {
 

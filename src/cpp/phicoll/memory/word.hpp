@@ -1,7 +1,7 @@
 #pragma once
 
-// What lies in shared memory. An algorithm holds references to these and touches them only through its port,
-// so that the same source runs on real memory, on a simulated machine and on a counting one.
+// The types that lie in shared memory. An algorithm holds references to them and touches them only through
+// its port, so that the same source runs on real memory, on a simulated machine and on a counting one.
 
 #include <atomic>
 #include <cstddef>
@@ -13,16 +13,16 @@
 namespace phicoll {
 
 /// One naturally aligned word of 1, 2, 4 or 8 bytes. All-zero bytes are its initial value, so a zeroed arena
-/// needs no constructor calls. Words of different sizes may lie in one line but never overlap; what reads
-/// several of them at once
-/// (`load_line`, `wait_line`) sees each word whole and says nothing about their order.
+/// needs no constructor calls. Words of different sizes may lie in one line but never overlap. An operation
+/// that reads several of them at once (`load_line`, `wait_line`) sees each word whole and says nothing about
+/// their order.
 template <class T>
 class Word {
   static_assert(std::is_unsigned<T>::value && sizeof(T) <= 8,
                 "a word is an unsigned integer of 1, 2, 4 or 8 bytes");
 
  public:
-  /// For ports only: the atomic behind the word.
+  /// For ports only: the underlying atomic.
   std::atomic<T>& atomic() { return value_; }
   const std::atomic<T>& atomic() const { return value_; }
 
@@ -32,8 +32,8 @@ class Word {
 
 static_assert(sizeof(Word<std::uint8_t>) == 1 && sizeof(Word<std::uint64_t>) == 8, "words are bare");
 
-/// A line whose only writer ever is one rank (per phase of the algorithm): it may be stored whole without
-/// being read first (StorePolicy), which destroys whatever else lies in it. Its one word is at the front.
+/// A line that only one rank ever writes (per phase of the algorithm). It may be stored whole without being
+/// read first (StorePolicy), which destroys whatever else lies in it. Its one word is at the front.
 template <class T>
 struct alignas(arch::line_bytes) SoleWriterLine {
   Word<T> word;
@@ -45,7 +45,7 @@ struct alignas(arch::line_bytes) ByteLine {
   Word<std::uint8_t> bytes[arch::line_bytes];
 };
 
-/// A line with an 8-byte word at its front and nothing else: for words with several writers (counters).
+/// A line with an 8-byte word at its front and nothing else, for words with several writers (counters).
 struct alignas(arch::line_bytes) CounterLine {
   Word<std::uint64_t> word;
   unsigned char rest[arch::line_bytes - sizeof(std::uint64_t)];
@@ -55,8 +55,8 @@ static_assert(sizeof(SoleWriterLine<std::uint64_t>) == arch::line_bytes, "one li
 static_assert(sizeof(ByteLine) == arch::line_bytes, "one line");
 static_assert(sizeof(CounterLine) == arch::line_bytes, "one line");
 
-/// One object a stride of 128 bytes: adjacent-line prefetchers fetch pairs of lines, and a pair with two
-/// writers is a shared line again.
+/// One object per stride of 128 bytes: adjacent-line prefetchers fetch pairs of lines, and a pair with two
+/// writers behaves like one shared line.
 template <class T>
 struct alignas(arch::stride_bytes) Strided {
   T value;
