@@ -14,7 +14,7 @@
 #include "phicoll/collectives/barrier/sets.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
-#include "phicoll/sim/counting/count_barrier.hpp"
+#include "phicoll/sim/counting/counts.hpp"
 #include "phicoll/sim/counting/count_port.hpp"
 
 namespace phicoll {

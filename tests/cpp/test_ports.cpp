@@ -14,7 +14,7 @@
 #include "phicoll/collectives/barrier/make.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/memory/native_port.hpp"
-#include "phicoll/sim/counting/count_barrier.hpp"
+#include "phicoll/sim/counting/counts.hpp"
 #include "phicoll/sim/counting/count_machine.hpp"
 #include "phicoll/sim/counting/count_port.hpp"
 #include "phicoll/sim/engine/sim_port.hpp"

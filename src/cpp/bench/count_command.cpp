@@ -10,9 +10,9 @@
 #include "phicoll/measure/settings.hpp"
 #include "phicoll/support/json.hpp"
 #if defined(PHICOLL_HAVE_SIM)
+#include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/measure/work.hpp"
-#include "phicoll/sim/counting/count_barrier.hpp"
-#include "phicoll/sim/running/sim_collectives.hpp"
 #include "phicoll/sim/running/sim_program.hpp"
 #endif
 
@@ -38,16 +38,6 @@ std::pair<int, int> parse_machine(const std::string& text) {
 struct Subject {
   measure::Work work;
   AlgorithmSpec spec;
-
-  AlgorithmSpec effective(const Shape& shape) const {
-    return work.moves_data() ? sim::effective_collective(spec, shape, work.facts())
-                             : effective_barrier(spec, shape);
-  }
-  Counts count(const Shape& shape) const {
-    return work.moves_data()
-               ? sim::count_collective(work.operation, spec, shape, work.bytes, work.type, work.op)
-               : count_barrier(spec, shape);
-  }
 };
 
 // Sizes by algorithms; a barrier has no size.
@@ -62,7 +52,8 @@ std::vector<Subject> subjects_of(const Arguments& arguments) {
   if (!work.moves_data()) {
     for (const char* const option : {"--size", "--type", "--op"})
       if (arguments.has(option)) throw ArgumentError(option + 2, "a value", "none for a barrier");
-    for (const AlgorithmSpec& spec : parse_barriers(names)) subjects.push_back(Subject{work, spec});
+    for (const AlgorithmSpec& spec : family(work.operation).parse_list(names))
+      subjects.push_back(Subject{work, spec});
     return subjects;
   }
   if (work.reduces()) {
@@ -145,8 +136,8 @@ int count_command(const std::vector<std::string>& words) {
       print_head(subjects.front());
     }
     for (const Subject& subject : subjects) try {
-        const std::string effective = subject.effective(shape).text();
-        const Counts counts = subject.count(shape);
+        const std::string effective = in_effect(subject.spec, shape, subject.work.facts()).text();
+        const Counts counts = sim::count_collective(subject.work, subject.spec, shape);
         if (!json) print_row(subject, effective, counts);
         objects.push_back(record(subject, effective, counts)
                               .add("machine", machine)

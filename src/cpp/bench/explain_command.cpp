@@ -9,6 +9,7 @@
 #if defined(PHICOLL_HAVE_SIM)
 #include "phicoll/sim/explaining/chrome_trace.hpp"
 #include "phicoll/sim/explaining/explanation.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
 #endif
 
@@ -23,12 +24,11 @@ int explain_command(const std::vector<std::string>& words) {
     throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
   const Operation operation =
       measure::parse_operation(arguments.alone().empty() ? "" : arguments.alone().front());
-  const bool moves_data = operation != Operation::barrier;
-  if (!moves_data)
+  const bool has_data = moves_data(operation);
+  if (!has_data)
     refuse_options(arguments, {"--size", "--buffers", "--type", "--op"}, "only where data moves");
-  const std::string algorithm = arguments.text("--algorithm", moves_data ? "auto" : "hybrid-dissemination");
-  const AlgorithmSpec spec =
-      moves_data ? family(operation).parse(algorithm) : sim::simulated_barrier(algorithm);
+  const std::string algorithm = arguments.text("--algorithm", has_data ? "auto" : "hybrid-dissemination");
+  const AlgorithmSpec spec = sim::simulated_algorithm(operation, algorithm);
   const sim::Machine machine = sim::load_machine(arguments.text("--machine", "xeon-phi-5110p"));
   sim::ExplainOptions options;
   options.work = sim::simulated_works(operation, measure::parse_sizes(arguments.text("--size", "4K")),

@@ -20,6 +20,7 @@
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #if defined(PHICOLL_HAVE_SIM)
+#include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_records.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
 #endif
@@ -55,9 +56,9 @@ sim::SimulatedSettings parse_settings(const Arguments& arguments) {
   const Operation operation =
       measure::parse_operation(arguments.alone().empty() ? "barrier" : arguments.alone().front());
   settings.algorithms =
-      sim::parse_simulated_algorithms(operation, arguments.text("--algorithm", "all"), &left_out);
+      sim::simulated_algorithms(operation, arguments.text("--algorithm", "all"), &left_out);
   if (left_out) say("references are left out: those of other systems have no simulated form", false);
-  if (operation == Operation::barrier)
+  if (!moves_data(operation))
     refuse_options(arguments, {"--size", "--buffers", "--type", "--op"}, "only where data moves");
   settings.works = sim::simulated_works(operation, measure::parse_sizes(arguments.text("--size", "8,4K,1M")),
                                         arguments.choices("--buffers", "fresh", {"fresh", "reused"}),

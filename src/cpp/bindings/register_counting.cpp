@@ -6,12 +6,10 @@
 #include <vector>
 
 #include "bindings/register.hpp"
-#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/work.hpp"
-#include "phicoll/sim/counting/count_barrier.hpp"
-#include "phicoll/sim/running/sim_collectives.hpp"
 #include "phicoll/sim/running/sim_program.hpp"
 
 namespace phicoll {
@@ -23,21 +21,15 @@ py::dict count(const std::string& operation, const std::string& spec, int cores,
                const std::string& placement, std::uint64_t size, const std::string& type,
                const std::string& op) {
   const measure::Work work = measure::parse_work(operation, size, type, op);
-  const AlgorithmSpec parsed = work.moves_data() ? family(work.operation).parse(spec) : parse_barrier(spec);
+  const AlgorithmSpec parsed = family(work.operation).parse(spec);
   const Placement laid_out = parse_placement(placement);
   Counts counts;
   AlgorithmSpec effective;
   {
     py::gil_scoped_release released;
     const Shape shape = place_ranks(ranks, uniform_machine(cores, contexts), laid_out);
-    if (work.moves_data()) {
-      effective = sim::effective_collective(parsed, shape, work.facts());
-      counts = sim::count_collective(work.operation, parsed, shape, static_cast<std::size_t>(size), work.type,
-                                     work.op);
-    } else {
-      effective = effective_barrier(parsed, shape);
-      counts = count_barrier(parsed, shape);
-    }
+    effective = in_effect(parsed, shape, work.facts());
+    counts = sim::count_collective(work, parsed, shape);
   }
   py::dict found;
   found["effective"] = effective.text();

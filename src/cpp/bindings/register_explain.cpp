@@ -10,6 +10,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/sim/explaining/chrome_trace.hpp"
 #include "phicoll/sim/explaining/explanation.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
 
 namespace phicoll {
@@ -28,8 +29,7 @@ py::tuple explain(const std::string& machine, const std::string& algorithm, int 
     py::gil_scoped_release released;
     const sim::Machine loaded = sim::load_machine(machine);
     const Operation what = measure::parse_operation(operation);
-    const AlgorithmSpec spec =
-        what == Operation::barrier ? sim::simulated_barrier(algorithm) : family(what).parse(algorithm);
+    const AlgorithmSpec spec = sim::simulated_algorithm(what, algorithm);
     const Shape shape = sim::place_on_machine(loaded, ranks == 0 ? loaded.contexts() : ranks, placement,
                                               sim::tuning_of(loaded));
     sim::ExplainOptions options;

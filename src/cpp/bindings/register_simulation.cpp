@@ -10,6 +10,7 @@
 #include "bindings/register.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/resume.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_records.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
 #if __has_include("phicoll_build.hpp")
@@ -46,7 +47,7 @@ py::dict plan_simulation(const std::string& operation, const std::string& machin
   sim::SimulatedSettings settings;
   settings.machine = sim::load_machine(machine);
   bool left_out = false;
-  settings.algorithms = sim::parse_simulated_algorithms(what, algorithm, &left_out);
+  settings.algorithms = sim::simulated_algorithms(what, algorithm, &left_out);
   settings.works = sim::simulated_works(what, sizes, buffers, type, op);
   settings.tuning = sim::tuning_of(settings.machine);
   settings.ranks = ranks;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bindings/register.hpp"
-#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/contract/call_name.hpp"
 #include "phicoll/collectives/registry/family.hpp"
@@ -16,7 +16,7 @@
 #include "phicoll/measure/work.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/sim/machine/machine_file.hpp"
-#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_records.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
 
@@ -58,9 +58,8 @@ std::shared_ptr<const Tuning> tuning_for(const TuningSource& source, const std::
 py::dict choice_dict(const AlgorithmChoice& choice, const Shape& shape, const CallFacts& facts,
                      bool simulated) {
   const Family& known = family(facts.operation);
-  const AlgorithmSpec effective = simulated && facts.operation == Operation::barrier
-                                      ? effective_barrier(sim::simulated_choice(choice), shape)
-                                      : known.effective(choice.spec, shape);
+  const AlgorithmSpec effective =
+      known.effective(simulated ? sim::simulated_choice(facts.operation, choice) : choice.spec, shape);
   py::dict found;
   found["spec"] = effective.text();
   found["algorithm"] = effective.name;
@@ -143,18 +142,17 @@ py::dict candidate(const std::string& operation, const std::string& spec, std::u
   const bool simulated = !machine.empty();
   const Shape shape = simulated ? sim::place_on_machine(sim::load_machine(machine), ranks, placement)
                                 : shape_on_host(ranks, placement);
-  const AlgorithmSpec parsed = simulated && !work.moves_data()
-                                   ? sim::simulated_barrier(spec)
-                                   : with_direct(known.parse(spec), shape, work.operation, spec);
+  const AlgorithmSpec parsed = with_direct(
+      simulated ? sim::simulated_algorithm(work.operation, spec) : known.parse(spec), shape, work.operation, spec);
   py::dict found;
   found["spec"] = parsed.text();
   found["effective"] = known.effective(parsed, shape).text();
   found["unfit"] = "";
-  if (work.moves_data()) try {
-      known.check_fit(parsed, shape, work.facts());
-    } catch (const ArgumentError& error) {
-      found["unfit"] = error.what();
-    }
+  try {
+    known.check_fit(parsed, shape, work.facts());
+  } catch (const ArgumentError& error) {
+    found["unfit"] = error.what();
+  }
   return found;
 }
 

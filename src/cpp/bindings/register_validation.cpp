@@ -11,7 +11,8 @@
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/sim/machine/machine.hpp"
-#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -21,12 +22,12 @@ namespace {
 py::dict barrier_times(const std::string& machine, const std::string& spec, const std::string& placement,
                        int ranks, int episodes, int warm_up, bool window, double skew_ns,
                        const std::string& wait, std::uint64_t seed) {
-  sim::BarrierRun run;
+  sim::CollectiveRun run;
   std::vector<double> times;
   {
     py::gil_scoped_release released;
     const sim::Machine loaded = sim::load_machine(machine);
-    sim::BarrierOptions options;
+    sim::CollectiveOptions options;
     options.episodes = episodes;
     options.warm_up = warm_up;
     options.window = window;
@@ -35,7 +36,8 @@ py::dict barrier_times(const std::string& machine, const std::string& spec, cons
     options.simulation.start_skew = static_cast<sim::Cycles>(skew_ns * loaded.p.clock_mhz / 1000.0);
     Shape shape = place_ranks(ranks, loaded.places(), parse_placement(placement));
     shape.set_costs(loaded.costs);
-    run = sim::simulate_barrier(loaded, sim::simulated_barrier(spec), shape, options);
+    run = sim::simulate_collective(loaded, measure::Work(), sim::simulated_algorithm(Operation::barrier, spec), shape,
+                                   options);
     for (const sim::Cycles time : run.times(window)) times.push_back(loaded.ns(static_cast<double>(time)));
   }
   const sim::Counters& c = run.counters;

@@ -129,11 +129,6 @@ std::vector<std::size_t> block_places(const std::vector<std::size_t>& counts, st
   return at;
 }
 
-bool reduces(Operation operation) {
-  return operation == Operation::reduce || operation == Operation::allreduce ||
-         operation == Operation::scan || operation == Operation::reduce_scatter;
-}
-
 Operator Program::operator_of(const ProgramCall& call) const {
   return reduces(call.operation) ? find_operator(call.type, call.op) : Operator();
 }
@@ -269,7 +264,7 @@ CallFacts Program::facts(const ProgramCall& call) const {
   }
   if (call.counts.empty()) return facts;
   facts.vector = true;
-  facts.known = call.operation == Operation::allgather || call.operation == Operation::reduce_scatter;
+  facts.known = row_of(call.operation).counts_known;
   facts.bytes = 0;
   if (facts.known)
     facts.bytes = sum(call.counts) * (reduces(call.operation) ? bytes_of(call.type) : 1) /
@@ -290,7 +285,7 @@ void Program::check() const {
       refuse("root", std::to_string(call.root), "0.." + std::to_string(ranks - 1));
     if (!call.delays.empty() && call.delays.size() != n)
       refuse("delays", std::to_string(call.delays.size()), "none, or one for each rank");
-    if (call.operation == Operation::barrier) continue;
+    if (!moves_data(call.operation)) continue;
     family(call.operation).parse(call.algorithm);
     if (reduces(call.operation)) {
       find_operator(call.type, call.op);
@@ -301,9 +296,7 @@ void Program::check() const {
       refuse("in_place", "a broadcast", "an operation with a send and a receive buffer");
     if (!call.counts.empty()) {
       const bool pairs = call.operation == Operation::alltoall;
-      const bool has = pairs || call.operation == Operation::gather || call.operation == Operation::scatter ||
-                       call.operation == Operation::allgather || call.operation == Operation::reduce_scatter;
-      if (!has) refuse("counts", "some", "none: this operation has no vector version");
+      if (row_of(call.operation).vector_name == nullptr) refuse("counts", "some", "none: this operation has no vector version");
       if (call.counts.size() != (pairs ? n * n : n))
         refuse("counts", std::to_string(call.counts.size()), std::to_string(pairs ? n * n : n));
       if (pairs && call.in_place)
@@ -422,7 +415,7 @@ void Program::outcome(const ProgramCall& call, const std::vector<std::vector<uns
 std::vector<Buffers> Program::expected() const {
   std::vector<Buffers> all = initial();
   for (const ProgramCall& call : calls) {
-    if (call.operation == Operation::barrier) continue;
+    if (!moves_data(call.operation)) continue;
     std::vector<std::vector<unsigned char>> given(all.size());  // what each rank contributes
     for (std::size_t r = 0; r < all.size(); ++r) {
       const Contribution part = contribution(call, static_cast<int>(r));

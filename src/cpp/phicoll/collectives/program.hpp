@@ -88,9 +88,6 @@ struct Program {
 /// Where blocks of these sizes begin that lie `gap` apart.
 std::vector<std::size_t> block_places(const std::vector<std::size_t>& counts, std::size_t gap);
 
-/// Whether the operation has an operator.
-bool reduces(Operation operation);
-
 /// Where a rank's buffers lie in one piece of memory: each between guard zones, at a multiple of 128 bytes;
 /// the last part is for data of alltoalls in place.
 class ProgramLayout {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <exception>
 
+#include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/environment.hpp"
-#include "phicoll/group/native_collectives.hpp"
 #include "phicoll/os/membarrier.hpp"
 
 namespace phicoll {
@@ -98,7 +98,7 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
   try {
     const Setup setup{owner_->rank(), owner_->shape(), owner_->region() + block.offset};
     std::unique_ptr<Set::Instance> instance(
-        new Set::Instance{make_native(operation, spec, setup),
+        new Set::Instance{make_collective<NativePort>(operation, spec, setup),
                           owner_->make_port(spec.has_wait ? spec.wait : owner_->wait_policy()), spec});
     placed_at_.back().instance = instance.get();
     return instance;

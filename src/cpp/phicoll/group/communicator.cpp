@@ -5,27 +5,21 @@
 
 #include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/contract/signature.hpp"
+#include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/environment.hpp"
+#include "phicoll/group/layout.hpp"
 
 namespace phicoll {
-
-std::unique_ptr<AnyBarrier<NativePort>> make_native_barrier(const AlgorithmSpec& spec, const Setup& setup);
 
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
 
-SenseReversing::Parameters sync_parameters() {
-  SenseReversing::Parameters p;
-  p.reset = Reset::episode;
-  return p;
-}
-
 /// What was asked for, `auto` resolved; the rules' reason if it was `auto`.
 AlgorithmChoice resolved(const AlgorithmSpec& asked, const Shape& shape, std::size_t region_bytes) {
   if (asked.name != "auto") return {asked, std::string()};
-  AlgorithmChoice choice = automatic_barrier(shape, region_bytes);
+  AlgorithmChoice choice = automatic_choice(shape, CallFacts(), region_bytes);
   choice.spec.wait_as(asked);
   return choice;
 }
@@ -36,11 +30,11 @@ Barrier::Barrier(Communicator& owner, const AlgorithmSpec& spec, const std::size
     : calls_(&owner.calls_),
       port_(*owner.memory_.control, owner.rank_, spec.has_wait ? spec.wait : owner.wait_, &owner.calls_),
       owner_(&owner),
-      spec_(effective_barrier(spec, owner.shape_)) {
-  block_ = owner.take_zeroed(barrier_footprint(spec_, owner.shape_), place);
+      spec_(in_effect(spec, owner.shape_, CallFacts())) {
+  block_ = owner.take_zeroed(family(Operation::barrier).footprint(spec_, owner.shape_), place);
   try {
-    algorithm_ =
-        make_native_barrier(spec_, Setup{owner.rank_, owner.shape_, owner.memory_.region + block_.offset});
+    algorithm_ = make_collective<NativePort>(
+        Operation::barrier, spec_, Setup{owner.rank_, owner.shape_, owner.memory_.region + block_.offset});
   } catch (const std::exception& error) {
     // This rank's own trouble (its heap is full): the others have the barrier and would wait in it.
     owner.memory_.control->break_group(owner.rank_, error.what());
@@ -80,7 +74,8 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       wait_(wait),
       region_(memory.region_bytes, memory.used_before),
       port_(*memory.control, rank, WaitPolicy{}, &calls_),
-      sync_(sync_parameters(), Setup{rank, shape_, reinterpret_cast<unsigned char*>(memory.sync)}),
+      sync_(make_collective<NativePort>(Operation::barrier, family(Operation::barrier).parse(sync_algorithm),
+                                        Setup{rank, shape_, memory.sync})),
       heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {
   CallBoard::set_describe(&CallSignature::in_words);
 }
@@ -105,7 +100,7 @@ Communicator::~Communicator() {
 
 void Communicator::sync() {
   calls_.begin();
-  sync_(port_);
+  sync_->bare()(*sync_, port_);
 }
 
 // Algorithms stay when they were used once, as the next call may need them again. Where one more has no room
@@ -162,7 +157,7 @@ void Communicator::select_barrier(const AlgorithmSpec& spec) {
 AlgorithmChoice Communicator::first_barrier() const {
   check_environment();
   const EnvironmentChoice given = environment_choice(Operation::barrier);
-  AlgorithmChoice choice = resolved(given ? given.spec : parse_barrier("auto"), shape_, region_.bytes());
+  AlgorithmChoice choice = resolved(given ? given.spec : family(Operation::barrier).parse("auto"), shape_, region_.bytes());
   if (given && given.spec.name != "auto") choice.why = given.why();
   return choice;
 }
@@ -181,7 +176,8 @@ void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* pl
   AlgorithmChoice choice = resolved(asked, shape_, region_.bytes());
   const AlgorithmSpec& spec = choice.spec;
   // Whether it fits is seen before the former one goes, and by all ranks alike: a refusal is without effect.
-  const std::size_t bytes = barrier_footprint(effective_barrier(spec, shape_), shape_);
+  const Family& barriers = family(Operation::barrier);
+  const std::size_t bytes = barriers.footprint(barriers.effective(spec, shape_), shape_);
   Region trial = region_;
   if (barrier_) trial.give_back(barrier_->block_);
   if (place == nullptr && collectives_) collectives_->give_back_to(trial);  // see make_room
@@ -195,7 +191,7 @@ void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* pl
   reason_ = std::move(choice.why);
   barrier_port_ = barrier_->port_;
   entered_ = barrier_->algorithm_.get();
-  enter_ = entered_->enter();
+  enter_ = entered_->bare();
 }
 
 const AlgorithmSpec& Communicator::barrier_spec() {
@@ -209,7 +205,7 @@ std::string Communicator::barrier_reason() {
 }
 
 Barrier Communicator::make_barrier(const std::string& spec) {
-  return Barrier(*this, parse_barrier(spec), nullptr);
+  return Barrier(*this, family(Operation::barrier).parse(spec), nullptr);
 }
 
 }  // namespace phicoll

@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/barrier/barrier.hpp"
-#include "phicoll/collectives/barrier/make.hpp"
-#include "phicoll/collectives/barrier/sense_reversing.hpp"
+#include "phicoll/collectives/contract/any_collective.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/collectives.hpp"
 #include "phicoll/group/heap.hpp"
 #include "phicoll/group/split_slot.hpp"
@@ -23,8 +22,8 @@ namespace phicoll {
 /// What all ranks of a group share, as this process sees it.
 struct GroupMemory {
   Control* control;
-  SenseReversing::Shared* sync;  ///< for the group's own bookkeeping, zeroed
-  unsigned char* region;         ///< zeroed
+  unsigned char* sync;    ///< of the group's own barrier, zeroed
+  unsigned char* region;  ///< zeroed
   std::size_t region_bytes;
   /// Takes the pages of a part of the region now (ResourceError if there are none), or null where a first
   /// touch will do.
@@ -51,7 +50,7 @@ class Barrier {
   /// TimeoutError.
   void wait() {
     calls_->begin();
-    (*algorithm_)(port_);
+    algorithm_->bare()(*algorithm_, port_);
   }
   const AlgorithmSpec& spec() const { return spec_; }
 
@@ -61,7 +60,7 @@ class Barrier {
   void release();
 
   CallHistory* calls_ = nullptr;
-  std::unique_ptr<AnyBarrier<NativePort>> algorithm_;
+  std::unique_ptr<AnyCollective<NativePort>> algorithm_;
   NativePort port_;
   Communicator* owner_ = nullptr;
   Region::Block block_{0, 0, false};
@@ -92,9 +91,11 @@ class alignas(arch::stride_bytes) Communicator {
     calls_.begin();
     enter_(*entered_, barrier_port_);
   }
-  /// What barrier() uses from now on. Collective. Throws as parse_barrier, and ResourceError over the memory
+  /// What barrier() uses from now on. Collective. Throws as Family::parse, and ResourceError over the memory
   /// limit.
-  void select_barrier(const std::string& spec) { select_barrier(parse_barrier(spec)); }
+  void select_barrier(const std::string& spec) {
+    select_barrier(family(Operation::barrier).parse(spec));
+  }
   void select_barrier(const AlgorithmSpec& spec);
   /// The same with its shared memory at byte `place` of the region (a multiple of 64): measurements move it.
   void select_barrier_at(const AlgorithmSpec& spec, std::size_t place);
@@ -245,8 +246,8 @@ class alignas(arch::stride_bytes) Communicator {
   void reserve_own_part(const Region::Block& block);
 
   // What barrier() touches, side by side.
-  AnyBarrier<NativePort>::Enter enter_ = nullptr;
-  AnyBarrier<NativePort>* entered_ = nullptr;
+  AnyCollective<NativePort>::Bare enter_ = nullptr;
+  AnyCollective<NativePort>* entered_ = nullptr;
   CallHistory calls_;
   NativePort barrier_port_;
   CallBoard* board_;  // null: calls are not noted
@@ -258,7 +259,7 @@ class alignas(arch::stride_bytes) Communicator {
   WaitPolicy wait_;
   Region region_;
   NativePort port_;
-  SenseReversing::Rank<NativePort> sync_;
+  std::unique_ptr<AnyCollective<NativePort>> sync_;
   std::unique_ptr<Barrier> barrier_;
   std::unique_ptr<Collectives> collectives_;
   std::string reason_;

@@ -37,7 +37,7 @@ AlgorithmChoice Communicator::why(const CallFacts& facts) {
     // What is there, or would be: this is no collective call, and makes nothing.
     if (barrier_) return {barrier_->spec(), reason_};
     AlgorithmChoice choice = first_barrier();
-    choice.spec = effective_barrier(choice.spec, shape_);
+    choice.spec = family(Operation::barrier).effective(choice.spec, shape_);
     return choice;
   }
   return collectives().why(facts);

@@ -5,11 +5,16 @@
 // same in threads, where the processes' header is never touched, and, without header and heap, for a
 // sub-communicator.
 
+#include "phicoll/collectives/barrier/sense_reversing.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/heap.hpp"
 #include "phicoll/group/process_header.hpp"
 
 namespace phicoll {
+
+/// The group's own barrier, and the bytes that it takes.
+constexpr const char* sync_algorithm = "sense-reversing:reset=episode";
+constexpr std::size_t sync_bytes = sizeof(SenseReversing::Shared);
 
 struct GroupLayout {
   static constexpr std::size_t page = 4096;
@@ -18,7 +23,7 @@ struct GroupLayout {
   static std::size_t board_offset() { return round_up(header_offset() + sizeof(ProcessHeader)); }
   static std::size_t slots_offset() { return board_offset() + CallBoard::footprint(max_ranks); }
   static std::size_t sync_offset() { return round_up(slots_offset() + max_ranks * sizeof(SplitSlot)); }
-  static std::size_t region_offset() { return round_up(sync_offset() + sizeof(SenseReversing::Shared)); }
+  static std::size_t region_offset() { return round_up(sync_offset() + sync_bytes); }
   static std::size_t heap_offset(std::size_t region_bytes) {
     return region_offset() + round_up(region_bytes);
   }
@@ -30,7 +35,7 @@ struct GroupLayout {
     auto* bytes = static_cast<unsigned char*>(base);
     GroupMemory memory;
     memory.control = reinterpret_cast<Control*>(bytes);
-    memory.sync = reinterpret_cast<SenseReversing::Shared*>(bytes + sync_offset());
+    memory.sync = bytes + sync_offset();
     memory.region = bytes + region_offset();
     memory.region_bytes = round_up(region_bytes);
     memory.slots = reinterpret_cast<SplitSlot*>(bytes + slots_offset());
@@ -58,7 +63,7 @@ struct ChildLayout {
     return slots_offset(ranks) + static_cast<std::size_t>(ranks) * sizeof(SplitSlot);
   }
   static std::size_t region_offset(int ranks) {
-    return GroupLayout::round_up(sync_offset(ranks) + sizeof(SenseReversing::Shared));
+    return GroupLayout::round_up(sync_offset(ranks) + sync_bytes);
   }
 };
 

@@ -118,7 +118,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
   memory.block = memory_.control->at(slot.block);
   memory.control = reinterpret_cast<Control*>(memory.block);
   memory.slots = reinterpret_cast<SplitSlot*>(memory.block + ChildLayout::slots_offset(ranks));
-  memory.sync = reinterpret_cast<SenseReversing::Shared*>(memory.block + ChildLayout::sync_offset(ranks));
+  memory.sync = memory.block + ChildLayout::sync_offset(ranks);
   memory.region = memory.block + ChildLayout::region_offset(ranks);
   memory.region_bytes = slot.region_bytes;
   memory.used_before = slot.used_before;

@@ -3,7 +3,7 @@
 // Every kernel there is, a line each: threads, the simulated machine, the command line and the tests expand
 // this list. docs/kernels.md says how to add one.
 
-#include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/kernels/contention.hpp"
 #include "phicoll/kernels/multi_line.hpp"
 #include "phicoll/kernels/pair_bandwidth.hpp"

@@ -32,7 +32,7 @@ class RankWorker {
         seat_{board, communicator.rank(), communicator.size(),
               communicator.control().shares_cpu(communicator.rank()), nullptr},
         // At the region's front, where no place of a round lies; adaptive whatever the group's policy is.
-        meeting_(parse_barrier("sense-reversing:wait=adaptive")),
+        meeting_(family(Operation::barrier).parse("sense-reversing:wait=adaptive")),
         buffers_(communicator.rank(), communicator.size(), &communicator) {}
 
   void run(const Step& step, RankReport& report) {

@@ -12,18 +12,6 @@
 namespace phicoll {
 namespace measure {
 
-bool Work::reduces() const {
-  switch (operation) {
-    case Operation::reduce:
-    case Operation::allreduce:
-    case Operation::scan:
-    case Operation::reduce_scatter:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::string Work::name() const {
   return exclusive ? "exscan" : std::string(to_string(operation)) + (vector ? "v" : "");
 }
@@ -53,65 +41,48 @@ void Work::set_buffers(const std::string& kind) {
   heap = kind == "heap";
 }
 
-std::uint64_t send_bytes_of(const Work& work, int rank, int ranks) {
-  const auto all = work.bytes * static_cast<std::uint64_t>(ranks);
-  switch (work.operation) {
-    case Operation::barrier:
+namespace {
+
+std::uint64_t bytes_of_part(Part part, std::uint64_t block, int rank, int ranks) {
+  const bool root = rank == 0;
+  const std::uint64_t blocks = block * static_cast<std::uint64_t>(ranks);
+  switch (part) {
+    case Part::none:
       return 0;
-    case Operation::broadcast:
-      return rank == 0 ? work.bytes : 0;
-    case Operation::scatter:
-      return rank == 0 ? all : 0;
-    case Operation::alltoall:
-    case Operation::reduce_scatter:
-      return all;
-    default:
-      return work.bytes;
+    case Part::block:
+      return block;
+    case Part::blocks:
+      return blocks;
+    case Part::root_block:
+      return root ? block : 0;
+    case Part::root_blocks:
+      return root ? blocks : 0;
+    case Part::others_block:
+      return root ? 0 : block;
   }
+  return 0;
+}
+
+}  // namespace
+
+std::uint64_t send_bytes_of(const Work& work, int rank, int ranks) {
+  return bytes_of_part(row_of(work.operation).sends, work.bytes, rank, ranks);
 }
 
 std::uint64_t receive_bytes_of(const Work& work, int rank, int ranks) {
-  const auto all = work.bytes * static_cast<std::uint64_t>(ranks);
-  switch (work.operation) {
-    case Operation::barrier:
-      return 0;
-    case Operation::broadcast:
-      return rank == 0 ? 0 : work.bytes;  // the root's buffer is what it sends
-    case Operation::reduce:
-      return rank == 0 ? work.bytes : 0;
-    case Operation::gather:
-      return rank == 0 ? all : 0;
-    case Operation::scan:
-      return work.exclusive && rank == 0 ? 0 : work.bytes;
-    case Operation::allgather:
-    case Operation::alltoall:
-      return all;
-    default:
-      return work.bytes;
-  }
+  if (work.exclusive && rank == 0) return 0;
+  return bytes_of_part(row_of(work.operation).receives, work.bytes, rank, ranks);
 }
 
 std::uint64_t moved_bytes(const Work& work, int ranks) {
   const auto p = static_cast<std::uint64_t>(ranks);
-  switch (work.operation) {
-    case Operation::barrier:
-      return 0;
-    case Operation::broadcast:
-    case Operation::reduce:
-    case Operation::scan:
-      return (p - 1) * work.bytes;
-    case Operation::allreduce:
-      return 2 * (p - 1) * work.bytes;
-    case Operation::gather:
-    case Operation::scatter:
-      return p * work.bytes;
-    case Operation::allgather:
-    case Operation::alltoall:
-      return p * p * work.bytes;
-    case Operation::reduce_scatter:
-      return p * (p - 1) * work.bytes;
-  }
-  return 0;
+  // What a rank contributes to a reduction reaches the others once; allreduce's result goes back to them.
+  if (work.operation == Operation::reduce_scatter) return p * (p - 1) * work.bytes;
+  if (work.operation == Operation::allreduce) return 2 * (p - 1) * work.bytes;
+  if (work.reduces()) return (p - 1) * work.bytes;
+  std::uint64_t received = 0;
+  for (int rank = 0; rank < ranks; ++rank) received += receive_bytes_of(work, rank, ranks);
+  return received;
 }
 
 Operation parse_operation(const std::string& name) {

@@ -27,8 +27,8 @@ struct Work {
   /// reduce_scatter.
   std::uint64_t bytes = 0;
 
-  bool moves_data() const { return operation != Operation::barrier; }
-  bool reduces() const;
+  bool moves_data() const { return phicoll::moves_data(operation); }
+  bool reduces() const { return phicoll::reduces(operation); }
   /// Elements of reductions, bytes of the others.
   std::uint64_t count() const { return reduces() ? bytes / bytes_of(type) : bytes; }
   /// The operation, or the call's own name: exscan, gatherv, scatterv, allgatherv, alltoallv,

@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
 #include "phicoll/collectives/transport/words.hpp"
 
 namespace phicoll {
 
-struct OneShotAllgather : DataAlgorithm {
+struct OneShotAllgather : AlgorithmDefaults {
   struct Parameters {
     int cell = 16384;
     int cells = 128;

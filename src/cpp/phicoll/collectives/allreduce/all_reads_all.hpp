@@ -17,7 +17,7 @@
 
 namespace phicoll {
 
-struct AllReadsAll : DataAlgorithm {
+struct AllReadsAll : AlgorithmDefaults {
   struct Parameters {
     Transfer transfer = Transfer::put_get;
     int buffer = default_piece_bytes;

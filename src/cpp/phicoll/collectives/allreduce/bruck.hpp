@@ -14,7 +14,7 @@
 
 namespace phicoll {
 
-struct BruckAllreduce : DataAlgorithm {
+struct BruckAllreduce : AlgorithmDefaults {
   struct Parameters {
     Transfer transfer = Transfer::load_store;
     int buffer = default_piece_bytes;

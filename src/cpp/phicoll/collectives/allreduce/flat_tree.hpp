@@ -18,7 +18,7 @@
 
 namespace phicoll {
 
-struct FlatTreeAllreduce : DataAlgorithm {
+struct FlatTreeAllreduce : AlgorithmDefaults {
   struct Parameters {
     Transfer transfer = Transfer::load_store;
     int buffer = default_piece_bytes;

@@ -27,7 +27,7 @@
 #include <memory>
 
 #include "phicoll/collectives/allreduce/one_shot.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/call_pieces.hpp"
 #include "phicoll/collectives/structure/hierarchy.hpp"
 #include "phicoll/collectives/transport/level_operands.hpp"
@@ -35,7 +35,7 @@
 
 namespace phicoll {
 
-struct HierarchicalAllreduce : DataAlgorithm {
+struct HierarchicalAllreduce : AlgorithmDefaults {
   struct Parameters {
     Grouping group = Grouping::nested;
     int piece = 16384;

@@ -8,14 +8,14 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
 #include "phicoll/collectives/transport/words.hpp"
 
 namespace phicoll {
 
-struct OneShotAllreduce : DataAlgorithm {
+struct OneShotAllreduce : AlgorithmDefaults {
   struct Parameters {
     int cell = 8192;
     int cells = 128;

@@ -11,7 +11,7 @@
 
 namespace phicoll {
 
-struct Paper003Allreduce : DataAlgorithm {
+struct Paper003Allreduce : AlgorithmDefaults {
   struct Parameters {
     int threshold = 4096;
     Transfer transfer = Transfer::load_store;

@@ -29,7 +29,7 @@
 
 namespace phicoll {
 
-struct Rabenseifner : DataAlgorithm {
+struct Rabenseifner : AlgorithmDefaults {
   struct Parameters {
     Transfer transfer = Transfer::load_store;
     YesNo merge_middle = YesNo::yes;

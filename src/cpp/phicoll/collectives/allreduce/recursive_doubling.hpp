@@ -17,7 +17,7 @@
 
 namespace phicoll {
 
-struct RecursiveDoubling : DataAlgorithm {
+struct RecursiveDoubling : AlgorithmDefaults {
   struct Parameters {
     Transfer transfer = Transfer::load_store;
     YesNo left_computes = YesNo::no;

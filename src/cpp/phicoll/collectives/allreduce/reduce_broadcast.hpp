@@ -13,7 +13,7 @@
 
 namespace phicoll {
 
-struct ReduceBroadcast : DataAlgorithm {
+struct ReduceBroadcast : AlgorithmDefaults {
   enum class Up : unsigned char { local_store_tree, mailbox };
 
   struct Parameters {

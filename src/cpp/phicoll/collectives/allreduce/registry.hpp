@@ -12,10 +12,13 @@
 #include "phicoll/collectives/allreduce/recursive_doubling.hpp"
 #include "phicoll/collectives/allreduce/reduce_broadcast.hpp"
 #include "phicoll/collectives/allreduce/sliced.hpp"
+#include "phicoll/collectives/contract/algorithm_list.hpp"
 
 namespace phicoll {
 
-using AllreduceList = AlgorithmList<FlatTreeAllreduce,  //
+template <>
+struct Registry<Operation::allreduce> {
+  using List = AlgorithmList<FlatTreeAllreduce,  //
                                     RecursiveDoubling,  //
                                     BruckAllreduce,     //
                                     Rabenseifner,       //
@@ -24,5 +27,6 @@ using AllreduceList = AlgorithmList<FlatTreeAllreduce,  //
                                     ReduceBroadcast,    //
                                     OneShotAllreduce,   //
                                     SlicedAllreduce, HierarchicalAllreduce>;
+};
 
 }  // namespace phicoll

@@ -1,4 +1,4 @@
-#include "phicoll/collectives/allreduce/sets.hpp"
+#include "phicoll/collectives/contract/algorithm_list.hpp"
 
 namespace phicoll {
 
@@ -26,11 +26,11 @@ std::vector<std::string> paper_003() {
 
 }  // namespace
 
-const std::vector<AlgorithmSet>& allreduce_sets() {
-  static const std::vector<AlgorithmSet> sets = {
+template <>
+std::vector<AlgorithmSet> sets_of<Operation::allreduce>() {
+  return {
       {"paper-003", "namashivayam-2014", paper_003()},
   };
-  return sets;
 }
 
 }  // namespace phicoll

@@ -9,7 +9,7 @@
 
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/contract/call.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/fold.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
 #include "phicoll/collectives/transport/put_boxes.hpp"

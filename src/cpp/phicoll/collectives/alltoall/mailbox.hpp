@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
 
 namespace phicoll {
 
-struct MailboxAlltoall : DataAlgorithm {
+struct MailboxAlltoall : AlgorithmDefaults {
   struct Parameters {
     int cell = 16384;
     int cells = 64;

@@ -7,13 +7,13 @@
 #include <algorithm>
 
 #include "phicoll/collectives/alltoall/mailbox.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/exposure.hpp"
 
 namespace phicoll {
 
-struct SingleCopyAlltoall : DataAlgorithm {
+struct SingleCopyAlltoall : AlgorithmDefaults {
   struct Parameters {
     int piece = 1 << 20;
     int cells = 64;

@@ -16,7 +16,7 @@
 
 namespace phicoll {
 
-struct AllToAll {
+struct AllToAll : AlgorithmDefaults {
   struct Parameters {};
 
   static AlgorithmFacts facts() {
@@ -26,8 +26,6 @@ struct AllToAll {
 
   template <class Visitor>
   static void describe(Visitor&, Parameters&) {}
-  static void limit(Parameters&, const Shape&) {}
-  static const char* refuse(const Parameters&) { return nullptr; }
 
   /// Bytes of one receiver's flags: no two receivers share a line.
   static std::size_t row_bytes(int size) { return arch::whole_strides(static_cast<std::size_t>(size) * 8); }

@@ -16,7 +16,7 @@
 
 namespace phicoll {
 
-struct BinomialTree {
+struct BinomialTree : AlgorithmDefaults {
   enum class Release : unsigned char { heap, binomial };
 
   struct Parameters {

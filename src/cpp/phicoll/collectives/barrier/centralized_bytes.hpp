@@ -18,7 +18,7 @@
 
 namespace phicoll {
 
-struct CentralizedBytes {
+struct CentralizedBytes : AlgorithmDefaults {
   enum class Release : unsigned char { lines, bytes };
 
   struct Parameters {
@@ -35,8 +35,6 @@ struct CentralizedBytes {
     visitor.choice("release", p.release, {"lines", "bytes"},
                    "how the root unsets the flags: 64 bytes at a time, or one after another");
   }
-  static void limit(Parameters&, const Shape&) {}
-  static const char* refuse(const Parameters&) { return nullptr; }
 
   static std::size_t footprint(const Parameters&, const Shape& shape) {
     return arch::whole_lines(static_cast<std::size_t>(shape.size()));

@@ -15,7 +15,7 @@
 
 namespace phicoll {
 
-struct CentralizedLines {
+struct CentralizedLines : AlgorithmDefaults {
   struct Parameters {
     StorePolicy store = StorePolicy::plain;
   };
@@ -29,8 +29,6 @@ struct CentralizedLines {
   static void describe(Visitor& visitor, Parameters& p) {
     describe_store(visitor, p.store);
   }
-  static void limit(Parameters&, const Shape&) {}
-  static const char* refuse(const Parameters&) { return nullptr; }
 
   using Flag = Strided<SoleWriterLine<std::uint64_t>>;
   static std::size_t footprint(const Parameters&, const Shape& shape) {

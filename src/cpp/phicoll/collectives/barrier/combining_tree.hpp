@@ -24,7 +24,7 @@
 
 namespace phicoll {
 
-struct CombiningTree {
+struct CombiningTree : AlgorithmDefaults {
   struct Parameters {
     int arity = 4;
     Notify notify = Notify::local;
@@ -48,7 +48,6 @@ struct CombiningTree {
     const int useful = shape.size() > 2 ? shape.size() : 2;
     if (p.arity > useful) p.arity = useful;
   }
-  static const char* refuse(const Parameters&) { return nullptr; }
 
   struct Node {
     Strided<CounterLine> count;

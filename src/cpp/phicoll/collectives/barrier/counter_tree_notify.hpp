@@ -19,7 +19,7 @@
 
 namespace phicoll {
 
-struct CounterTreeNotify {
+struct CounterTreeNotify : AlgorithmDefaults {
   struct Parameters {
     int arity = 4;
     Reset reset = Reset::episode;
@@ -38,7 +38,6 @@ struct CounterTreeNotify {
     describe_store(visitor, p.store);
   }
   static void limit(Parameters& p, const Shape& shape) { limit_heap_degree(p.arity, shape.size()); }
-  static const char* refuse(const Parameters&) { return nullptr; }
 
   using ReleaseLine = SoleWriterLine<std::uint64_t>;
 

@@ -18,7 +18,7 @@
 
 namespace phicoll {
 
-struct Dissemination {
+struct Dissemination : AlgorithmDefaults {
   enum class Layout : unsigned char { line_per_round, line_per_rank, packed };
 
   struct Parameters {

@@ -24,7 +24,7 @@
 
 namespace phicoll {
 
-struct DisseminationAcknowledged {
+struct DisseminationAcknowledged : AlgorithmDefaults {
   enum class Acknowledgement : unsigned char { counter, line_per_sender };
 
   struct Parameters {

@@ -28,7 +28,7 @@
 
 namespace phicoll {
 
-struct HybridDissemination {
+struct HybridDissemination : AlgorithmDefaults {
   enum class Leaders : unsigned char { last, fixed };
 
   struct Parameters {

@@ -36,7 +36,7 @@ inline int k_nomial_parent(int degree, int rank) {
   return rank % reach;
 }
 
-struct KNomialTree {
+struct KNomialTree : AlgorithmDefaults {
   struct Parameters {
     int degree = 4;
     FlagTreeParameters flags;
@@ -57,7 +57,6 @@ struct KNomialTree {
     const int useful = shape.size() > 2 ? shape.size() : 2;
     if (p.degree > useful) p.degree = useful;
   }
-  static const char* refuse(const Parameters&) { return nullptr; }
   static std::size_t footprint(const Parameters&, const Shape& shape) {
     return flag_tree_footprint(shape.size());
   }

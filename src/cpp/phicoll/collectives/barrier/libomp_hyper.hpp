@@ -18,7 +18,7 @@
 
 namespace phicoll {
 
-struct LibompHyper {
+struct LibompHyper : AlgorithmDefaults {
   static constexpr int most_bits = 10;  // 2^10 ranks
 
   struct Parameters {
@@ -46,7 +46,6 @@ struct LibompHyper {
     if (p.gather_bits > useful) p.gather_bits = useful;
     if (p.release_bits > useful) p.release_bits = useful;
   }
-  static const char* refuse(const Parameters&) { return nullptr; }
 
   using Line = Strided<SoleWriterLine<std::uint64_t>>;
   static std::size_t footprint(const Parameters&, const Shape& shape) {

@@ -17,7 +17,7 @@
 
 namespace phicoll {
 
-struct OneToAll {
+struct OneToAll : AlgorithmDefaults {
   enum class Layout : unsigned char { packed, lines };
 
   struct Parameters {
@@ -38,7 +38,6 @@ struct OneToAll {
     describe_flag_rule(visitor, p.reset);
     describe_store(visitor, p.store);
   }
-  static void limit(Parameters&, const Shape&) {}
 
   /// Whole-line stores destroy a line's other entries.
   static const char* refuse(const Parameters& p) {

@@ -23,7 +23,7 @@
 
 namespace phicoll {
 
-struct PairwiseExchange {
+struct PairwiseExchange : AlgorithmDefaults {
   enum class Layout : unsigned char { line_per_round, packed };
 
   struct Parameters {
@@ -44,7 +44,6 @@ struct PairwiseExchange {
     describe_reset(visitor, p.reset);
     describe_store(visitor, p.store);
   }
-  static void limit(Parameters&, const Shape&) {}
 
   static const char* refuse(const Parameters& p) {
     return p.store != StorePolicy::plain && p.layout == Layout::packed

@@ -23,11 +23,13 @@
 #include "phicoll/collectives/barrier/static_tournament.hpp"
 #include "phicoll/collectives/barrier/tournament_tree.hpp"
 #include "phicoll/collectives/barrier/tree.hpp"
-#include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/algorithm_list.hpp"
 
 namespace phicoll {
 
-using BarrierList = AlgorithmList<SenseReversing,             //
+template <>
+struct Registry<Operation::barrier> {
+  using List = AlgorithmList<SenseReversing,             //
                                   CombiningTree,              //
                                   StaticTournament,           //
                                   DynamicTournament,          //
@@ -47,5 +49,6 @@ using BarrierList = AlgorithmList<SenseReversing,             //
                                   DisseminationAcknowledged,  //
                                   SimdFlags,                  //
                                   LibompHyper>;
+};
 
 }  // namespace phicoll

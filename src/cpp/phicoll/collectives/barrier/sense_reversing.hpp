@@ -16,7 +16,7 @@
 
 namespace phicoll {
 
-struct SenseReversing {
+struct SenseReversing : AlgorithmDefaults {
   struct Parameters {
     Reset reset = Reset::sense;
     StorePolicy store = StorePolicy::plain;
@@ -32,8 +32,6 @@ struct SenseReversing {
     describe_reset(visitor, p.reset);
     describe_store(visitor, p.store);
   }
-  static void limit(Parameters&, const Shape&) {}
-  static const char* refuse(const Parameters&) { return nullptr; }
 
   struct Shared {
     Strided<CounterLine> count;

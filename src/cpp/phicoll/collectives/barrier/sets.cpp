@@ -1,4 +1,4 @@
-#include "phicoll/collectives/barrier/sets.hpp"
+#include "phicoll/collectives/contract/algorithm_list.hpp"
 
 namespace phicoll {
 
@@ -60,14 +60,14 @@ std::vector<std::string> paper_004() {
 
 }  // namespace
 
-const std::vector<AlgorithmSet>& all_barrier_sets() {
-  static const std::vector<AlgorithmSet> sets = {
+template <>
+std::vector<AlgorithmSet> sets_of<Operation::barrier>() {
+  return {
       {"paper-000", "panigrahi-2014", paper_000()},
       {"paper-001", "rodchenko-2015", paper_001()},
       {"paper-002", "velamati-2007", paper_002()},
       {"paper-004", "ramos-hoefler-2013", paper_004()},
   };
-  return sets;
 }
 
 }  // namespace phicoll

@@ -15,7 +15,7 @@
 
 namespace phicoll {
 
-struct SignalRegister {
+struct SignalRegister : AlgorithmDefaults {
   enum class Release : unsigned char { line, flags };
 
   struct Parameters {
@@ -34,8 +34,6 @@ struct SignalRegister {
                    "one release line that all poll on, or a flag at each rank");
     describe_store(visitor, p.store);
   }
-  static void limit(Parameters&, const Shape&) {}
-  static const char* refuse(const Parameters&) { return nullptr; }
 
   static constexpr int bits = 64;
   using Register = Strided<CounterLine>;

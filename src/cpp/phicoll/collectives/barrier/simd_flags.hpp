@@ -18,7 +18,7 @@
 
 namespace phicoll {
 
-struct SimdFlags {
+struct SimdFlags : AlgorithmDefaults {
   struct Parameters {
     StorePolicy store = StorePolicy::plain;
   };
@@ -32,8 +32,6 @@ struct SimdFlags {
   static void describe(Visitor& visitor, Parameters& p) {
     describe_store(visitor, p.store);
   }
-  static void limit(Parameters&, const Shape&) {}
-  static const char* refuse(const Parameters&) { return nullptr; }
 
   static constexpr int group_ranks = 64;
   static_assert(max_ranks <= group_ranks * group_ranks, "the masters' bytes fit in one line");

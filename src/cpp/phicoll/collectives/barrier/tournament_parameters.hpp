@@ -19,7 +19,7 @@ struct TournamentParameters {
 };
 
 /// The part of a tournament's description that is the same for both; to be inherited.
-struct TournamentDescription {
+struct TournamentDescription : AlgorithmDefaults {
   using Parameters = TournamentParameters;
 
   template <class Visitor>
@@ -34,7 +34,6 @@ struct TournamentDescription {
     const int useful = shape.size() > 2 ? shape.size() : 2;
     if (p.ways > useful) p.ways = useful;
   }
-  static const char* refuse(const Parameters&) { return nullptr; }
 };
 
 }  // namespace phicoll

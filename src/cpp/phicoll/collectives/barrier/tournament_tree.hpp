@@ -16,7 +16,7 @@
 
 namespace phicoll {
 
-struct TournamentTree {
+struct TournamentTree : AlgorithmDefaults {
   struct Parameters {
     int release_degree = 6;
     FlagTreeParameters flags;

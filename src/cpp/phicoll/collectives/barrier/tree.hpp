@@ -14,7 +14,7 @@
 
 namespace phicoll {
 
-struct Tree {
+struct Tree : AlgorithmDefaults {
   struct Parameters {
     int degree = 6;
     FlagTreeParameters flags;
@@ -32,7 +32,6 @@ struct Tree {
     describe_store(visitor, p.flags.store);
   }
   static void limit(Parameters& p, const Shape& shape) { limit_heap_degree(p.degree, shape.size()); }
-  static const char* refuse(const Parameters&) { return nullptr; }
   static std::size_t footprint(const Parameters&, const Shape& shape) {
     return flag_tree_footprint(shape.size());
   }

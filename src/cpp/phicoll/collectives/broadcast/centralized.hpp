@@ -9,7 +9,7 @@
 
 namespace phicoll {
 
-struct CentralizedBroadcast : DataAlgorithm {
+struct CentralizedBroadcast : AlgorithmDefaults {
   using Parameters = SharedRegionParameters;
 
   static AlgorithmFacts facts() {

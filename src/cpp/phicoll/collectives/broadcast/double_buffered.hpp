@@ -9,7 +9,7 @@
 
 namespace phicoll {
 
-struct DoubleBufferedBroadcast : DataAlgorithm {
+struct DoubleBufferedBroadcast : AlgorithmDefaults {
   using Parameters = SharedRegionParameters;
 
   static AlgorithmFacts facts() {

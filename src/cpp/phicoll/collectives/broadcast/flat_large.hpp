@@ -13,7 +13,7 @@
 
 namespace phicoll {
 
-struct FlatLargeBroadcast : DataAlgorithm {
+struct FlatLargeBroadcast : AlgorithmDefaults {
   struct Parameters {
     Acknowledgement ack = Acknowledgement::counter;
     int piece = 16384;

@@ -17,13 +17,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/hierarchy.hpp"
 #include "phicoll/collectives/transport/level_rings.hpp"
 
 namespace phicoll {
 
-struct HierarchicalBroadcast : DataAlgorithm {
+struct HierarchicalBroadcast : AlgorithmDefaults {
   struct Parameters {
     Grouping group = Grouping::l3;  // a stage more is a copy more on the way down: docs/collectives.md
     int piece = 16384;

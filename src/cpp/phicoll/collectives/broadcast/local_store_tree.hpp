@@ -17,7 +17,7 @@
 
 namespace phicoll {
 
-struct LocalStoreTreeBroadcast : DataAlgorithm {
+struct LocalStoreTreeBroadcast : AlgorithmDefaults {
   enum class Small : unsigned char { buffer, header };
 
   struct Parameters {

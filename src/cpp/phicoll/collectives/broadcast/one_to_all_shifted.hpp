@@ -18,13 +18,13 @@
 #include "phicoll/collectives/broadcast/rank_tree.hpp"
 #include "phicoll/collectives/broadcast/staged_pieces.hpp"
 #include "phicoll/collectives/broadcast/trailing.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 
-struct OneToAllShiftedBroadcast : DataAlgorithm {
+struct OneToAllShiftedBroadcast : AlgorithmDefaults {
   struct Parameters {
     int shift = 4096;
     int degree = 4;

@@ -14,7 +14,7 @@
 
 namespace phicoll {
 
-struct Paper002Broadcast : DataAlgorithm {
+struct Paper002Broadcast : AlgorithmDefaults {
   struct Parameters {
     int large = 8192;
     int few = 4;

@@ -19,12 +19,12 @@
 #include "phicoll/collectives/broadcast/header_line.hpp"
 #include "phicoll/collectives/broadcast/staged_pieces.hpp"
 #include "phicoll/collectives/broadcast/trailing.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 
-struct PiecePerRankBroadcast : DataAlgorithm {
+struct PiecePerRankBroadcast : AlgorithmDefaults {
   struct Parameters {
     int minimum = 4096;
     int chunk = 16384;

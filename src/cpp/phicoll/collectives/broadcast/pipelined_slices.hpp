@@ -21,12 +21,12 @@
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/broadcast/header_line.hpp"
 #include "phicoll/collectives/broadcast/pieces.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 
 namespace phicoll {
 
-struct PipelinedSlicesBroadcast : DataAlgorithm {
+struct PipelinedSlicesBroadcast : AlgorithmDefaults {
   struct Parameters {
     int slice = 65536;
   };

@@ -61,7 +61,7 @@ struct ReceiverTree {
 
 /// An algorithm that is nothing but the tree that `Algorithm::tree(parameters, ranks)` gives.
 template <class Algorithm>
-struct ReceiverTreeAlgorithm : DataAlgorithm {
+struct ReceiverTreeAlgorithm : AlgorithmDefaults {
   template <class P>
   static void limit(P& p, const Shape& shape) {
     p.tree.limit(shape);

@@ -20,10 +20,13 @@
 #include "phicoll/collectives/broadcast/root_copies.hpp"
 #include "phicoll/collectives/broadcast/single_copy.hpp"
 #include "phicoll/collectives/broadcast/tree_copy.hpp"
+#include "phicoll/collectives/contract/algorithm_list.hpp"
 
 namespace phicoll {
 
-using BroadcastList = AlgorithmList<CentralizedBroadcast,      //
+template <>
+struct Registry<Operation::broadcast> {
+  using List = AlgorithmList<CentralizedBroadcast,      //
                                     DoubleBufferedBroadcast,   //
                                     TreeCopyBroadcast,         //
                                     OneToAllShiftedBroadcast,  //
@@ -39,5 +42,6 @@ using BroadcastList = AlgorithmList<CentralizedBroadcast,      //
                                     PipelinedSlicesBroadcast,  //
                                     FlatLargeBroadcast,        //
                                     RingBroadcast, SingleCopyBroadcast, HierarchicalBroadcast>;
+};
 
 }  // namespace phicoll

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
 #include "phicoll/collectives/transport/rooted_copy.hpp"
 #include "phicoll/collectives/transport/values.hpp"
@@ -18,7 +18,7 @@
 
 namespace phicoll {
 
-struct RingBroadcast : DataAlgorithm {
+struct RingBroadcast : AlgorithmDefaults {
   /// Bytes that one side copies at a time.
   static constexpr std::size_t direct_piece = std::size_t{1} << 18;
 

@@ -19,13 +19,13 @@
 #include "phicoll/collectives/broadcast/rank_tree.hpp"
 #include "phicoll/collectives/broadcast/staged_pieces.hpp"
 #include "phicoll/collectives/broadcast/trailing.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 
-struct RootCopiesBroadcast : DataAlgorithm {
+struct RootCopiesBroadcast : AlgorithmDefaults {
   struct Parameters {
     int chunk = 16384;
     int degree = 4;

@@ -19,7 +19,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/barrier/flag_rule.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
 

@@ -6,12 +6,12 @@
 // all have their message: its buffer was read in place.
 
 #include "phicoll/collectives/broadcast/ring.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/rooted_copy.hpp"
 
 namespace phicoll {
 
-struct SingleCopyBroadcast : DataAlgorithm {
+struct SingleCopyBroadcast : AlgorithmDefaults {
   struct Parameters {
     int piece = 262144;
     int cells = 64;

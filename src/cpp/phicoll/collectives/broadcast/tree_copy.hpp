@@ -15,7 +15,7 @@
 
 namespace phicoll {
 
-struct TreeCopyBroadcast : DataAlgorithm {
+struct TreeCopyBroadcast : AlgorithmDefaults {
   struct Parameters {
     int degree = 3;
     int piece = 16384;

@@ -38,7 +38,7 @@
 #include "phicoll/collectives/broadcast/pieces.hpp"
 #include "phicoll/collectives/broadcast/rank_tree.hpp"
 #include "phicoll/collectives/broadcast/trailing.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 

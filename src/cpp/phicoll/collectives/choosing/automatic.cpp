@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/choosing/tuning_table.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
@@ -14,9 +14,8 @@ namespace phicoll {
 namespace {
 
 AlgorithmChoice by_rules(const Shape& shape, const CallFacts& facts, std::size_t most) {
-  if (facts.operation == Operation::barrier) return choose_barrier(shape);
   AlgorithmChoice choice = choose(shape, facts);
-  if (most != SIZE_MAX) choice.spec = family(facts.operation).fitting(choice.spec, shape, most);
+  if (most != SIZE_MAX && moves_data(facts.operation)) choice.spec = family(facts.operation).fitting(choice.spec, shape, most);
   return choice;
 }
 
@@ -93,7 +92,7 @@ AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std
     return rules_within(shape, facts, most, found,
                         "by rule: " + row.spec.name + " of " + where +
                             " groups ranks by CPU, and which ranks share one is not known");
-  if (most != SIZE_MAX && facts.operation != Operation::barrier)
+  if (most != SIZE_MAX && moves_data(facts.operation))
     choice.spec = known.fitting(choice.spec, shape, most);
   if (known.footprint(known.effective(choice.spec, shape), shape) > most)
     return rules_within(shape, facts, most, found,
@@ -103,10 +102,16 @@ AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std
   return choice;
 }
 
-AlgorithmChoice automatic_barrier(const Shape& shape, std::size_t most) {
-  CallFacts facts;
-  facts.operation = Operation::barrier;
-  return automatic_choice(shape, facts, most);
+AlgorithmSpec in_effect(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts,
+                        std::size_t most) {
+  const Family& known = family(facts.operation);
+  AlgorithmSpec chosen = spec;
+  if (spec.name == "auto") {
+    chosen = automatic_choice(shape, facts, most).spec;
+    chosen.wait_as(spec);
+  }
+  known.check_fit(chosen, shape, facts);
+  return known.effective(chosen, shape);
 }
 
 }  // namespace phicoll

@@ -11,10 +11,14 @@
 
 namespace phicoll {
 
-/// For a call of any operation; a barrier's hangs on the shape alone. What it takes has buffers of at most
-/// `most` bytes, as far as its parameters reach. A row whose algorithm cannot serve the call leaves it to the
-/// rules, and `why` says so.
+/// For a call of any operation; for a barrier (the facts as they are by default) it depends on the shape alone. The
+/// algorithm's buffers take at most `most` bytes, as far as its parameters reach. Where the table's algorithm cannot
+/// serve the call the rules decide, and `why` says so.
 AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std::size_t most = SIZE_MAX);
-AlgorithmChoice automatic_barrier(const Shape& shape, std::size_t most = SIZE_MAX);
+
+/// What serves such a call: `auto` resolved, the values in effect for the shape. Throws ArgumentError("algorithm")
+/// if the algorithm cannot serve it.
+AlgorithmSpec in_effect(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts,
+                        std::size_t most = SIZE_MAX);
 
 }  // namespace phicoll

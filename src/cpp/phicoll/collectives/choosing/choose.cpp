@@ -2,6 +2,8 @@
 // but those for ranks in several parts of a machine, and that for large reductions of eight ranks or more
 // with CPUs of their own, which simulated machines gave (docs/collectives.md).
 
+#include "phicoll/collectives/choosing/choose.hpp"
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -246,6 +248,7 @@ AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation oper
 }
 
 AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
+  if (!moves_data(facts.operation)) return choose_barrier(shape);
   AlgorithmChoice choice = choose_by_size(shape, facts);
   const AlgorithmSpec copied = choice.spec;
   choice.spec = with_direct(copied, shape, facts.operation, "");

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/contract/any_collective.hpp"
 #include "phicoll/collectives/contract/operation.hpp"
 #include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/collectives/registry/family.hpp"
-#include "phicoll/collectives/registry/make.hpp"
 
 namespace phicoll {
 

@@ -1,28 +1,37 @@
 #pragma once
 
-// What every algorithm file gives, and what it is given.
+// What every algorithm's file gives, and what it is given.
 //
-//   struct Dissemination {
-//     static AlgorithmFacts facts();                              // name, origin, source, one sentence
+//   struct Dissemination : AlgorithmDefaults {
+//     static AlgorithmFacts facts();                       // name, origin, source, one sentence
 //     struct Parameters { ... };
-//     template <class Visitor> static void describe(Visitor&, Parameters&);
-//     static void limit(Parameters&, const Shape&);               // to the largest useful values: what is in
-//     effect static std::size_t footprint(const Parameters&, const Shape&);   // bytes of shared memory,
-//     zeroed, line-aligned template <class Port> class Rank {                          // one rank's side
+//     template <class Visitor>
+//     static void describe(Visitor&, Parameters&);         // see parameters.hpp
+//     // Bytes of shared memory: zeroed, aligned to a line.
+//     static std::size_t footprint(const Parameters& in_effect, const Shape&);
+//
+//     template <class Port>
+//     class Rank {                                         // one rank's side
 //      public:
-//       Rank(const Parameters& effective, const Setup& setup);    // works out who tells whom; no message, no
-//       store void operator()(Port& port);                              // one barrier
+//       // Works out who tells whom. Sends no message, stores nothing.
+//       Rank(const Parameters& in_effect, const Setup&);
+//       void operator()(Port&);                            // of a barrier
+//       void operator()(Port&, const Call&);               // of an operation that moves data
 //     };
 //   };
 //
-// All ranks construct with equal parameters and shapes. A peer may already have run ahead into the first
-// operation while this rank still constructs, so a constructor never stores to shared memory.
+// AlgorithmDefaults has three more functions, which an algorithm redefines where it needs them: limit, refuse and
+// unfit.
+//
+// All ranks construct with equal parameters and shapes. A peer may have begun the first operation while this rank
+// still constructs, so a constructor never stores to shared memory.
 
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/memory/shape.hpp"
 
@@ -40,8 +49,8 @@ struct AlgorithmFacts {
   const char* summary;  ///< one sentence
 };
 
-/// What a rank's side is built from. `memory` is `footprint` bytes, zeroed, aligned to 128 bytes; its
-/// position differs between ranks that are processes, its content does not.
+/// What a rank's side is built from. `memory` is `footprint` bytes, zeroed, aligned to 128 bytes. Ranks that are
+/// processes may see it at different addresses.
 struct Setup {
   int rank;
   const Shape& shape;
@@ -58,9 +67,22 @@ struct Setup {
   }
 };
 
-/// An explicit list of algorithm types: a line an algorithm, expanded by every port and by the tests.
-template <class... Algorithms>
-struct AlgorithmList {};
+/// What an algorithm need not say itself.
+struct AlgorithmDefaults {
+  /// Lowers parameters to the largest useful values for the shape: those are in effect.
+  template <class Parameters>
+  static void limit(Parameters&, const Shape&) {}
+  /// Which values are allowed where these parameters do not go together, or null.
+  template <class Parameters>
+  static const char* refuse(const Parameters&) {
+    return nullptr;
+  }
+  /// Why the algorithm cannot serve such a call, or null.
+  template <class Parameters>
+  static const char* unfit(const Parameters&, const Shape&, const CallFacts&) {
+    return nullptr;
+  }
+};
 
 /// ceil(log_base(n)) for base >= 2, n >= 1, in integers.
 constexpr int ceil_log(int base, int n) {

@@ -5,26 +5,36 @@
 
 namespace phicoll {
 
+namespace {
+
+/// The plain call's own name: reduce_scatter is the call with counts.
+const char* plain_name(const OperationRow& row) {
+  return row.vector_name == std::string(row.name) ? row.mpi_name : row.name;
+}
+
+}  // namespace
+
+const char* name_of_call(Operation operation, bool vector, bool exclusive) {
+  const OperationRow& row = row_of(operation);
+  if (vector && row.vector_name != nullptr) return row.vector_name;
+  if (exclusive && row.exclusive_name != nullptr) return row.exclusive_name;
+  return plain_name(row);
+}
+
 const std::vector<CallName>& call_names() {
-  static const std::vector<CallName> calls = {
-      {"barrier", Operation::barrier, false, false},
-      {"broadcast", Operation::broadcast, false, false},
-      {"bcast", Operation::broadcast, false, false},
-      {"reduce", Operation::reduce, false, false},
-      {"allreduce", Operation::allreduce, false, false},
-      {"gather", Operation::gather, false, false},
-      {"gatherv", Operation::gather, true, false},
-      {"scatter", Operation::scatter, false, false},
-      {"scatterv", Operation::scatter, true, false},
-      {"allgather", Operation::allgather, false, false},
-      {"allgatherv", Operation::allgather, true, false},
-      {"alltoall", Operation::alltoall, false, false},
-      {"alltoallv", Operation::alltoall, true, false},
-      {"scan", Operation::scan, false, false},
-      {"exscan", Operation::scan, false, true},
-      {"reduce_scatter_block", Operation::reduce_scatter, false, false},
-      {"reduce_scatter", Operation::reduce_scatter, true, false},
-  };
+  static const std::vector<CallName> calls = [] {
+    std::vector<CallName> names;
+    for (int o = 0; o < operations; ++o) {
+      const auto operation = static_cast<Operation>(o);
+      const OperationRow& row = row_of(operation);
+      const std::string plain = plain_name(row);
+      names.push_back({plain_name(row), operation, false, false});
+      if (plain != row.mpi_name) names.push_back({row.mpi_name, operation, false, false});
+      if (row.vector_name != nullptr) names.push_back({row.vector_name, operation, true, false});
+      if (row.exclusive_name != nullptr) names.push_back({row.exclusive_name, operation, false, true});
+    }
+    return names;
+  }();
   return calls;
 }
 
@@ -32,7 +42,7 @@ CallFacts CallName::facts(std::size_t bytes) const {
   CallFacts facts;
   facts.operation = operation;
   facts.vector = vector;
-  facts.known = !vector || operation == Operation::allgather || operation == Operation::reduce_scatter;
+  facts.known = !vector || row_of(operation).counts_known;
   facts.bytes = facts.known ? bytes : 0;
   return facts;
 }
@@ -50,7 +60,7 @@ const CallName& parse_call_name(const std::string& name) {
     lower[0] = static_cast<char>(lower[0] - 'A' + 'a');
   std::vector<std::string> names;
   for (const CallName& call : call_names()) {
-    if (lower == call.name) return call.operation == Operation::broadcast ? call_of(call.operation) : call;
+    if (lower == call.name) return call.vector || call.exclusive ? call : call_of(call.operation);
     names.emplace_back(call.name);
   }
   throw ArgumentError("operation", name.empty() ? "none" : "'" + name + "'", nearest_or_all(lower, names));

@@ -25,6 +25,8 @@ struct CallName {
   CallFacts facts(std::size_t bytes) const;
 };
 
+/// The name of a call: MPI's, but `broadcast`. An operation without such a version keeps its plain name.
+const char* name_of_call(Operation operation, bool vector, bool exclusive);
 /// All of them.
 const std::vector<CallName>& call_names();
 /// The operation's plain call (reduce_scatter_block, for reduce_scatter), or its vector version. Throws

@@ -1,6 +1,6 @@
 #pragma once
 
-// The collective operations. A vector version (gatherv and so on) is its operation with counts that differ.
+// The collective operations as data: a row each. Names, signatures, buffers and sizes of calls follow from it.
 
 #include <cstdint>
 
@@ -21,11 +21,48 @@ enum class Operation : std::uint8_t {
 
 constexpr int operations = 10;
 
-inline const char* to_string(Operation operation) {
-  static const char* const names[operations] = {"barrier", "broadcast",     "reduce",    "allreduce",
-                                                "gather",  "scatter",       "allgather", "alltoall",
-                                                "scan",    "reduce_scatter"};
-  return names[static_cast<int>(operation)];
+/// How much of a call's data a rank sends or receives. `block` is what the count argument says: a message or
+/// one block; `blocks` is one block for each rank.
+enum class Part : std::uint8_t { none, block, blocks, root_block, root_blocks, others_block };
+
+/// One operation. A vector version is its operation with counts that differ.
+struct OperationRow {
+  const char* name;
+  const char* mpi_name;        ///< of the plain call
+  const char* vector_name;     ///< of the call with counts; null: there is none
+  const char* exclusive_name;  ///< of the call without the rank's own elements; null: there is none
+  bool counts_known;           ///< whether every rank knows all counts of the vector version
+  bool rooted;
+  bool reduces;  ///< combines elements by an operator
+  Part sends;
+  Part receives;
+};
+
+constexpr OperationRow operation_rows[operations] = {
+    {"barrier", "barrier", nullptr, nullptr, true, false, false, Part::none, Part::none},
+    {"broadcast", "bcast", nullptr, nullptr, true, true, false, Part::root_block, Part::others_block},
+    {"reduce", "reduce", nullptr, nullptr, true, true, true, Part::block, Part::root_block},
+    {"allreduce", "allreduce", nullptr, nullptr, true, false, true, Part::block, Part::block},
+    {"gather", "gather", "gatherv", nullptr, false, true, false, Part::block, Part::root_blocks},
+    {"scatter", "scatter", "scatterv", nullptr, false, true, false, Part::root_blocks, Part::block},
+    {"allgather", "allgather", "allgatherv", nullptr, true, false, false, Part::block, Part::blocks},
+    {"alltoall", "alltoall", "alltoallv", nullptr, false, false, false, Part::blocks, Part::blocks},
+    {"scan", "scan", nullptr, "exscan", true, false, true, Part::block, Part::block},
+    {"reduce_scatter", "reduce_scatter_block", "reduce_scatter", nullptr, true, false, true, Part::blocks,
+     Part::block},
+};
+
+constexpr const OperationRow& row_of(Operation operation) {
+  return operation_rows[static_cast<int>(operation)];
+}
+constexpr const char* to_string(Operation operation) {
+  return row_of(operation).name;
+}
+constexpr bool moves_data(Operation operation) {
+  return row_of(operation).receives != Part::none;
+}
+constexpr bool reduces(Operation operation) {
+  return row_of(operation).reduces;
 }
 
 }  // namespace phicoll

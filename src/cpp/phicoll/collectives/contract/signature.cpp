@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "phicoll/collectives/contract/call_name.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
-#include "phicoll/collectives/registry/make.hpp"
 
 namespace phicoll {
 
@@ -52,21 +52,14 @@ std::string CallSignature::in_words(SignatureWord word, SignatureWord other) {
   const SignatureWord from = root.of(word);
   const SignatureWord of_type = type.of(word);
   const SignatureWord bytes = size.of(word);
-  std::string text = to_string(called);
-  if (called == Operation::barrier) return text;
-  if (called == Operation::reduce_scatter)
-    text += counts ? "" : "_block";
-  else if (counts)
-    text += "v";
-  if (exclusive.of(word) != 0) text = "exscan";
+  std::string text = name_of_call(called, counts, exclusive.of(word) != 0);
+  if (!moves_data(called)) return text;
 
   std::string arguments;
   const auto add = [&](const std::string& argument) {
     arguments += (arguments.empty() ? "" : ", ") + argument;
   };
-  const bool reduces = called == Operation::reduce || called == Operation::allreduce ||
-                       called == Operation::scan || called == Operation::reduce_scatter;
-  if (reduces) {
+  if (reduces(called)) {
     Operator one;
     one.id = static_cast<std::uint16_t>(of_type << 8 | op.of(word));
     add(operator_name(one));

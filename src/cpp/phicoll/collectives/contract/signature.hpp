@@ -44,12 +44,10 @@ class CallSignature {
 
   /// Of a call between `ranks`; `by`: who serves it, Family::mark.
   static SignatureWord of(const CallFacts& facts, const Call& call, int ranks, SignatureWord by) {
-    const bool rooted = facts.operation == Operation::broadcast || facts.operation == Operation::reduce ||
-                        facts.operation == Operation::gather || facts.operation == Operation::scatter;
     SignatureWord word = static_cast<SignatureWord>(facts.operation) | (by & algorithm.mask());
     word |= static_cast<SignatureWord>(facts.vector) << vector.at;
     word |= static_cast<SignatureWord>(call.exclusive) << exclusive.at;
-    if (rooted) word |= static_cast<SignatureWord>(call.root + 1) << root.at;
+    if (row_of(facts.operation).rooted) word |= static_cast<SignatureWord>(call.root + 1) << root.at;
     if (!facts.known) return word;
     word |= static_cast<SignatureWord>(call.op.id >> 8) << type.at;
     word |= static_cast<SignatureWord>(call.op.id & 0xfu) << op.at;

@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
 
 namespace phicoll {
 
-struct MailboxGather : DataAlgorithm {
+struct MailboxGather : AlgorithmDefaults {
   struct Parameters {
     int cell = 16384;
     int cells = 128;

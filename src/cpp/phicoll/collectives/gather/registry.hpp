@@ -2,11 +2,15 @@
 
 // Every gather there is, one line each.
 
+#include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/gather/mailbox.hpp"
 #include "phicoll/collectives/gather/single_copy.hpp"
 
 namespace phicoll {
 
-using GatherList = AlgorithmList<MailboxGather, SingleCopyGather>;
+template <>
+struct Registry<Operation::gather> {
+  using List = AlgorithmList<MailboxGather, SingleCopyGather>;
+};
 
 }  // namespace phicoll

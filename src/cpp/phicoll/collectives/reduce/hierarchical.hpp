@@ -16,14 +16,14 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/call_pieces.hpp"
 #include "phicoll/collectives/structure/hierarchy.hpp"
 #include "phicoll/collectives/transport/level_operands.hpp"
 
 namespace phicoll {
 
-struct HierarchicalReduce : DataAlgorithm {
+struct HierarchicalReduce : AlgorithmDefaults {
   struct Parameters {
     Grouping group = Grouping::nested;
     int piece = 8192;

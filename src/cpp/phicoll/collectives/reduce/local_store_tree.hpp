@@ -32,13 +32,13 @@
 #include "phicoll/collectives/broadcast/rank_tree.hpp"
 #include "phicoll/collectives/broadcast/trailing.hpp"
 #include "phicoll/collectives/reduce/layout.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
 
 namespace phicoll {
 
-struct LocalStoreTreeReduce : DataAlgorithm {
+struct LocalStoreTreeReduce : AlgorithmDefaults {
   enum class Operand : unsigned char { copied, direct };
 
   struct Parameters {

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
 
 namespace phicoll {
 
-struct MailboxReduce : DataAlgorithm {
+struct MailboxReduce : AlgorithmDefaults {
   struct Parameters {
     int cell = 8192;
     int cells = 256;

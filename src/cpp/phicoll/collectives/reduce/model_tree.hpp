@@ -34,7 +34,7 @@
 
 #include "phicoll/collectives/reduce/layout.hpp"
 #include "phicoll/collectives/reduce/tree_model.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/level_tree.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
@@ -42,7 +42,7 @@
 
 namespace phicoll {
 
-struct ModelTreeReduce : DataAlgorithm {
+struct ModelTreeReduce : AlgorithmDefaults {
   enum class Into : unsigned char { parents, common };
   enum class Ack : unsigned char { counter, line_per_child };
   static constexpr int levels = 6;

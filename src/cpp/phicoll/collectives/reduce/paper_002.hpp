@@ -15,7 +15,7 @@
 
 namespace phicoll {
 
-struct Paper002Reduce : DataAlgorithm {
+struct Paper002Reduce : AlgorithmDefaults {
   struct Parameters {
     int pieces_from = 8192;
     int pipeline_from = 1 << 20;

@@ -31,7 +31,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/reduce/layout.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/direct.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
@@ -39,7 +39,7 @@
 
 namespace phicoll {
 
-struct PiecePerRankReduce : DataAlgorithm {
+struct PiecePerRankReduce : AlgorithmDefaults {
   enum class Order : unsigned char { rotated, ranks };
 
   struct Parameters {

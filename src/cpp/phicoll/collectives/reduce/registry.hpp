@@ -2,6 +2,7 @@
 
 // Every reduce there is, one line each.
 
+#include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/reduce/hierarchical.hpp"
 #include "phicoll/collectives/reduce/local_store_tree.hpp"
 #include "phicoll/collectives/reduce/mailbox.hpp"
@@ -14,8 +15,10 @@
 
 namespace phicoll {
 
-using ReduceList =
-    AlgorithmList<LocalStoreTreeReduce, PiecePerRankReduce, SendReceiveTreeReduce, ModelTreeReduce,
+template <>
+struct Registry<Operation::reduce> {
+  using List = AlgorithmList<LocalStoreTreeReduce, PiecePerRankReduce, SendReceiveTreeReduce, ModelTreeReduce,
                   TreeReconstructedReduce, Paper002Reduce, MailboxReduce, SlicedReduce, HierarchicalReduce>;
+};
 
 }  // namespace phicoll

@@ -20,13 +20,13 @@
 #include <vector>
 
 #include "phicoll/collectives/reduce/layout.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {
 
-struct SendReceiveTreeReduce : DataAlgorithm {
+struct SendReceiveTreeReduce : AlgorithmDefaults {
   struct Parameters {
     int degree = 2;
     int cell = 8192;

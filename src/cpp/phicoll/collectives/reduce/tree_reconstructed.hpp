@@ -22,14 +22,14 @@
 
 #include "phicoll/collectives/barrier/heap_tree.hpp"
 #include "phicoll/collectives/reduce/layout.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"
 
 namespace phicoll {
 
-struct TreeReconstructedReduce : DataAlgorithm {
+struct TreeReconstructedReduce : AlgorithmDefaults {
   struct Parameters {
     int degree = 6;
     int region = 32768;

@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
 
 namespace phicoll {
 
-struct OneShotReduceScatter : DataAlgorithm {
+struct OneShotReduceScatter : AlgorithmDefaults {
   struct Parameters {
     int part = 8192;
     int cells = 128;

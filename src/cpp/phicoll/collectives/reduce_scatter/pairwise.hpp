@@ -17,7 +17,7 @@
 
 namespace phicoll {
 
-struct PairwiseReduceScatter : DataAlgorithm {
+struct PairwiseReduceScatter : AlgorithmDefaults {
   struct Parameters {
     Transfer transfer = Transfer::load_store;
     int buffer = default_piece_bytes;

@@ -24,7 +24,7 @@
 
 namespace phicoll {
 
-struct RecursiveHalvingReduceScatter : DataAlgorithm {
+struct RecursiveHalvingReduceScatter : AlgorithmDefaults {
   struct Parameters {
     int buffer = default_piece_bytes;
   };

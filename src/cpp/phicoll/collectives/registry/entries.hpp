@@ -1,30 +1,15 @@
 #pragma once
 
-// From a registry's list of algorithm types to the entries of its Family. Included once for each operation.
+// From a registry's list of algorithm types to its Family. Included only by the unit of an operation.
 
 #include <utility>
 #include <vector>
 
-#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/contract/algorithm_list.hpp"
+#include "phicoll/collectives/registry/families.hpp"
 #include "phicoll/errors.hpp"
 
 namespace phicoll {
-
-/// What an algorithm that moves data need not say itself.
-struct DataAlgorithm {
-  /// Why these parameters do not go together, or null.
-  template <class Parameters>
-  static const char* refuse(const Parameters&) {
-    return nullptr;
-  }
-  /// Why the algorithm cannot serve such a call, or null.
-  template <class Parameters>
-  static const char* unfit(const Parameters&, const Shape&, const CallFacts&) {
-    return nullptr;
-  }
-  template <class Parameters>
-  static void limit(Parameters&, const Shape&) {}
-};
 
 namespace entries {
 
@@ -92,34 +77,20 @@ AlgorithmInfo info_of() {
   return AlgorithmInfo{facts.name, facts.origin, facts.source, facts.summary, std::move(lister.infos)};
 }
 
-template <class Algorithm>
-Family::Entry data_entry_of() {
-  return Family::Entry{info_of<Algorithm>(), parse_as<Algorithm>, effective_as<Algorithm>,
-                       footprint_as<Algorithm>, unfit_as<Algorithm>};
-}
-
-/// `auto` of an operation that moves data: chosen for each call, so it has no memory and no parameters.
-inline Family::Entry auto_entry() {
-  return Family::Entry{
-      AlgorithmInfo{
-          "auto", Origin::phicoll, "phicoll", "for each call the one that a tuning table or rules take", {}},
-      [](const std::string& name, const ParameterValues& given) {
-        ParameterParser(name, given).refuse_unknown();
-        AlgorithmSpec spec;
-        spec.name = name;
-        return spec;
-      },
-      [](const AlgorithmSpec& spec, const Shape&) { return spec; },
-      [](const AlgorithmSpec&, const Shape&) { return std::size_t{0}; },
-      [](const AlgorithmSpec&, const Shape&, const CallFacts&) -> const char* { return nullptr; }};
+template <class... Algorithms>
+std::vector<Family::Entry> of(AlgorithmList<Algorithms...>) {
+  return {Family::Entry{info_of<Algorithms>(), parse_as<Algorithms>, effective_as<Algorithms>,
+                        footprint_as<Algorithms>, unfit_as<Algorithms>}...,
+          auto_entry()};
 }
 
 }  // namespace entries
 
-/// The entries of a list of algorithms that move data, `auto` last.
-template <class... Algorithms>
-std::vector<Family::Entry> data_entries(AlgorithmList<Algorithms...>) {
-  return {entries::data_entry_of<Algorithms>()..., entries::auto_entry()};
+template <Operation operation>
+const Family& family_of() {
+  static const Family known(operation, entries::of(typename Registry<operation>::List{}),
+                            sets_of<operation>());
+  return known;
 }
 
 }  // namespace phicoll

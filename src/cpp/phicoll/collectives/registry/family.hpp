@@ -71,11 +71,4 @@ class Family {
 /// The family of an operation.
 const Family& family(Operation operation);
 
-/// The rules behind `auto` for a call that moves data; automatic_choice() asks a tuning table first.
-AlgorithmChoice choose(const Shape& shape, const CallFacts& facts);
-/// The algorithm of a text that says nothing of `direct`: with the built-in rules' value, if it takes that
-/// parameter.
-AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation operation,
-                          const std::string& text);
-
 }  // namespace phicoll

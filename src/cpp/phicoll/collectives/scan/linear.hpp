@@ -14,12 +14,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/put_boxes.hpp"
 
 namespace phicoll {
 
-struct LinearScan : DataAlgorithm {
+struct LinearScan : AlgorithmDefaults {
   struct Parameters {
     int buffer = 16384;
     int cells = 4;

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
 
 namespace phicoll {
 
-struct OneShotScan : DataAlgorithm {
+struct OneShotScan : AlgorithmDefaults {
   struct Parameters {
     int cell = 8192;
     int cells = 128;

@@ -2,14 +2,18 @@
 
 // Every scan there is, one line each.
 
+#include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/scan/linear.hpp"
 #include "phicoll/collectives/scan/one_shot.hpp"
 #include "phicoll/collectives/scan/recursive_doubling.hpp"
 
 namespace phicoll {
 
-using ScanList = AlgorithmList<LinearScan,             //
+template <>
+struct Registry<Operation::scan> {
+  using List = AlgorithmList<LinearScan,             //
                                RecursiveDoublingScan,  //
                                OneShotScan>;
+};
 
 }  // namespace phicoll

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
 
 namespace phicoll {
 
-struct MailboxScatter : DataAlgorithm {
+struct MailboxScatter : AlgorithmDefaults {
   struct Parameters {
     int cell = 16384;
     int cells = 64;

@@ -2,11 +2,15 @@
 
 // Every scatter there is, one line each.
 
+#include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/scatter/mailbox.hpp"
 #include "phicoll/collectives/scatter/single_copy.hpp"
 
 namespace phicoll {
 
-using ScatterList = AlgorithmList<MailboxScatter, SingleCopyScatter>;
+template <>
+struct Registry<Operation::scatter> {
+  using List = AlgorithmList<MailboxScatter, SingleCopyScatter>;
+};
 
 }  // namespace phicoll

@@ -6,14 +6,14 @@
 
 #include <cstddef>
 
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/rooted_copy.hpp"
 
 namespace phicoll {
 
 /// `Other` is the algorithm through the mailbox; `to_root`: a gather.
 template <class Other, bool to_root>
-struct SingleCopyBlocks : DataAlgorithm {
+struct SingleCopyBlocks : AlgorithmDefaults {
   struct Parameters {
     int piece = 262144;
     int cells = 64;

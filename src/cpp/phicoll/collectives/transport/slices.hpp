@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/contract/call.hpp"
-#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
 
@@ -25,7 +25,7 @@ struct SliceParameters {
 };
 
 /// What the algorithms have in common.
-struct SlicedAlgorithm : DataAlgorithm {
+struct SlicedAlgorithm : AlgorithmDefaults {
   using Parameters = SliceParameters;
 
   template <class Visitor>

@@ -13,7 +13,7 @@
 
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/memory/word.hpp"
-#include "phicoll/sim/counting/count_barrier.hpp"
+#include "phicoll/sim/counting/counts.hpp"
 #include "phicoll/sim/engine/awaited.hpp"
 #include "phicoll/sim/engine/fiber.hpp"
 

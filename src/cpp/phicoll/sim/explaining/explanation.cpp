@@ -7,6 +7,7 @@
 
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_collectives.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
 
@@ -118,13 +119,6 @@ int median_episode(const std::vector<Cycles>& times) {
 
 }  // namespace
 
-Explanation explain_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
-                            const ExplainOptions& options) {
-  ExplainOptions barrier = options;
-  barrier.work = measure::Work();
-  return explain_collective(machine, spec, shape, barrier);
-}
-
 Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                                const ExplainOptions& options) {
   const measure::Work& work = options.work;
@@ -136,16 +130,14 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
   Explanation found;
   found.machine = machine;
   found.spec = spec;
-  const AlgorithmSpec effective =
-      work.moves_data() ? effective_collective(spec, shape, work.facts()) : effective_barrier(spec, shape);
+  const AlgorithmSpec effective = simulated_in_effect(spec, shape, work.facts());
   found.effective = effective.text();
-  found.shared_bytes = work.moves_data() ? family(work.operation).footprint(effective, shape)
-                                         : barrier_footprint(effective, shape);
+  found.shared_bytes = family(work.operation).footprint(effective, shape);
   found.shape = shape;
   found.options = options;
   for (int r = 0; r < shape.size(); ++r) found.cores.push_back(shape[r].cpu / machine.p.contexts_per_core);
 
-  BarrierOptions settings;
+  CollectiveOptions settings;
   settings.episodes = options.episodes;
   settings.warm_up = options.warm_up;
   settings.window = options.window;
@@ -153,14 +145,7 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
   settings.simulation.wait = options.wait;
   settings.simulation.start_skew = options.start_skew;
   settings.simulation.log = true;
-  if (work.moves_data()) {
-    CollectiveRun run =
-        simulate_collective(machine, work.operation, spec, shape, static_cast<std::size_t>(work.bytes),
-                            collective_options(work, settings));
-    found.run = std::move(static_cast<BarrierRun&>(run));
-  } else {
-    found.run = simulate_barrier(machine, spec, shape, settings);
-  }
+  found.run = simulate_collective(machine, work, effective, shape, settings);
   found.times = found.run.times(options.window);
   if (options.episode < 0) found.options.episode = median_episode(found.times);
   const int episode = found.options.episode;

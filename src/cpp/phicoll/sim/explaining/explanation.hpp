@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/contract/spec.hpp"
 #include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/sim/explaining/critical_path.hpp"
 #include "phicoll/sim/machine/machine.hpp"
-#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -84,7 +84,7 @@ struct Explanation {
   Shape shape;
   ExplainOptions options;  ///< `episode` is the one that was taken
   std::vector<int> cores;  ///< of each rank
-  BarrierRun run;
+  CollectiveRun run;
   std::vector<Cycles> times;  ///< of the episodes
   Cycles begin = 0, end = 0;  ///< of the episode, from where its time is counted
   CriticalPath path;
@@ -95,12 +95,8 @@ struct Explanation {
   Counters counted;  ///< over the reported episodes
 };
 
-/// Simulates and explains. Throws what simulate_barrier throws, ArgumentError("episode").
-Explanation explain_barrier(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
-                            const ExplainOptions& options);
-
-/// The same for what `options.work` says: a barrier or an operation that moves data. Throws as
-/// simulate_collective.
+/// Simulates `options.work` and explains an episode of it. Throws as simulate_collective, and
+/// ArgumentError("episode").
 Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                                const ExplainOptions& options);
 

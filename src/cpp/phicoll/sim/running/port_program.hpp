@@ -8,14 +8,31 @@
 #include <utility>
 #include <vector>
 
-#include "phicoll/collectives/barrier/make.hpp"
+#include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/program.hpp"
 #include "phicoll/collectives/registry/family.hpp"
-#include "phicoll/sim/running/port_collectives.hpp"
-#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/collectives/registry/make.hpp"
+#include "phicoll/measure/work.hpp"
 
 namespace phicoll {
 namespace sim {
+
+/// The call of such work with blocks that are all alike. Throws ArgumentError("size") for a part of an element.
+inline ProgramCall program_call(const measure::Work& work, int ranks, int root) {
+  measure::check_work(work);
+  ProgramCall call;
+  call.operation = work.operation;
+  call.root = root;
+  call.exclusive = work.exclusive;
+  call.type = work.type;
+  call.op = work.op;
+  call.count = static_cast<std::size_t>(work.count());
+  if (work.vector) {
+    const auto n = static_cast<std::size_t>(ranks);
+    call.counts.assign(work.operation == Operation::alltoall ? n * n : n, call.count);
+  }
+  return call;
+}
 
 /// Which algorithm serves each call of a program, and where in shared memory it lies.
 class ProgramPlan {
@@ -28,10 +45,8 @@ class ProgramPlan {
 
   ProgramPlan(const Program& program, const Shape& shape) {
     for (const ProgramCall& call : program.calls) {
-      const bool barrier = call.operation == Operation::barrier;
-      const AlgorithmSpec spec = barrier ? effective_barrier(parse_barrier(call.algorithm), shape)
-                                         : effective_collective(family(call.operation).parse(call.algorithm),
-                                                                shape, program.facts(call));
+      const Family& known = family(call.operation);
+      const AlgorithmSpec spec = in_effect(known.parse(call.algorithm), shape, program.facts(call));
       std::string key = std::string(to_string(call.operation)) + " " + spec.text();
       std::size_t i = 0;
       while (i < keys_.size() && keys_[i] != key) ++i;
@@ -39,9 +54,7 @@ class ProgramPlan {
       if (i < keys_.size()) continue;
       keys_.push_back(std::move(key));
       parts_.push_back(Part{call.operation, spec, bytes_});
-      const std::size_t bytes =
-          barrier ? barrier_footprint(spec, shape) : family(call.operation).footprint(spec, shape);
-      bytes_ += arch::whole_strides(bytes);
+      bytes_ += arch::whole_strides(known.footprint(spec, shape));
     }
   }
 
@@ -61,38 +74,23 @@ template <class Port>
 class ProgramRank {
  public:
   ProgramRank(const ProgramPlan& plan, int rank, const Shape& shape, unsigned char* shared) {
-    for (const ProgramPlan::Part& part : plan.parts()) {
-      const Setup setup{rank, shape, shared + part.at};
-      made_.emplace_back();
-      if (part.operation == Operation::barrier)
-        made_.back().barrier = make_barrier<Port>(part.spec, setup);
-      else
-        made_.back().data = make_port_collective<Port>(part.operation, part.spec, setup);
-    }
+    for (const ProgramPlan::Part& part : plan.parts())
+      made_.push_back(make_collective<Port>(part.operation, part.spec, Setup{rank, shape, shared + part.at}));
   }
 
   /// The call's filling and delay are the caller's.
   void call(Port& port, const Program& program, const ProgramPlan& plan, const ProgramLayout& layout,
             std::size_t number, unsigned char* memory) {
     const ProgramCall& made = program.calls[number];
-    Made& by = made_[plan.part_of(number)];
-    if (by.barrier) {
-      (*by.barrier)(port);
-      return;
-    }
     const BoundCall bound(program, made, port.rank(), layout.place(memory, made.send, made.send_at),
                           layout.place(memory, made.receive, made.receive_at),
                           Data{memory + layout.scratch()});
     if (bound.saved != 0) port.move(bound.call.send, bound.call.receive, bound.saved);
-    (*by.data)(port, bound.call);
+    (*made_[plan.part_of(number)])(port, bound.call);
   }
 
  private:
-  struct Made {
-    std::unique_ptr<AnyBarrier<Port>> barrier;
-    PortCollective<Port> data;
-  };
-  std::vector<Made> made_;
+  std::vector<std::unique_ptr<AnyCollective<Port>>> made_;
 };
 
 }  // namespace sim

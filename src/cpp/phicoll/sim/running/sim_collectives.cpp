@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
-#include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/collectives/program.hpp"
 #include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/settings.hpp"
 #include "phicoll/sim/engine/cold_start.hpp"
-#include "phicoll/sim/running/port_collectives.hpp"
+#include "phicoll/sim/engine/sim_port.hpp"
+#include "phicoll/sim/running/port_program.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -18,26 +20,13 @@ namespace {
 /// The call, its buffers and what comes out of it for two different fillings.
 class Subject {
  public:
-  Subject(Operation operation, int ranks, std::size_t bytes, const CollectiveOptions& options) {
-    if (operation == Operation::barrier)
-      throw ArgumentError("operation", "barrier", "an operation that moves data");
+  Subject(const measure::Work& work, int ranks, int root) {
     program_.ranks = ranks;
-    if (options.root < 0 || options.root >= ranks)
-      throw ArgumentError("root", std::to_string(options.root), "0.." + std::to_string(ranks - 1));
+    if (root < 0 || root >= ranks)
+      throw ArgumentError("root", std::to_string(root), "0.." + std::to_string(ranks - 1));
     for (int variant = 0; variant < 2; ++variant) {
-      ProgramCall& call = calls_[variant];
-      call.operation = operation;
-      call.root = options.root;
-      call.exclusive = options.exclusive;
-      call.type = options.type;
-      call.op = options.op;
-      const std::size_t element = reduces(operation) ? program_.operator_of(call).element_bytes : 1;
-      if (bytes % element != 0)
-        throw ArgumentError(
-            "size", std::to_string(bytes),
-            "a multiple of " + std::to_string(element) + ", the bytes of " + to_string(options.type));
-      call.count = bytes / element;
-      call.fill = static_cast<std::uint64_t>(variant) + 1;
+      calls_[variant] = program_call(work, ranks, root);
+      calls_[variant].fill = static_cast<std::uint64_t>(variant) + 1;
     }
     for (int r = 0; r < ranks; ++r) {
       const CallExtents used = program_.extents(calls_[0], r);
@@ -113,32 +102,41 @@ class Subject {
 
 }  // namespace
 
-CollectiveOptions collective_options(const measure::Work& work, const BarrierOptions& options) {
-  CollectiveOptions found;
-  found.episodes = options.episodes;
-  found.warm_up = options.warm_up;
-  found.window = options.window;
-  found.evicted = options.evicted;
-  found.simulation = options.simulation;
-  found.fresh = work.fresh;
-  found.type = work.type;
-  found.op = work.op;
-  return found;
+namespace {
+
+// Of each reported episode, over its ranks.
+Cycles last_of(const std::vector<Cycles>& times, int ranks, int episode) {
+  const auto first = times.begin() + static_cast<std::ptrdiff_t>(episode) * ranks;
+  return *std::max_element(first, first + ranks);
 }
 
-AlgorithmSpec effective_collective(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) {
-  const Family& known = family(facts.operation);
-  AlgorithmSpec chosen = spec;
-  if (spec.name == "auto") {
-    chosen = automatic_choice(shape, facts).spec;
-    chosen.wait_as(spec);
+// The barrier's promise: no rank leaves an episode before all have entered it.
+void check_barriers(const CollectiveRun& run) {
+  for (int e = 0; e < run.episodes; ++e) {
+    const auto in = run.entry.begin() + static_cast<std::ptrdiff_t>(e) * run.ranks;
+    const auto out = run.exit.begin() + static_cast<std::ptrdiff_t>(e) * run.ranks;
+    const auto last = std::max_element(in, in + run.ranks);
+    const auto first = std::min_element(out, out + run.ranks);
+    if (*first < *last)
+      throw Error("simulation: " + run.effective.text() + ": in episode " + std::to_string(e) + " rank " +
+                  std::to_string(first - out) + " left at cycle " + std::to_string(*first) +
+                  ", before rank " + std::to_string(last - in) + " entered at " + std::to_string(*last));
   }
-  known.check_fit(chosen, shape, facts);
-  return known.effective(chosen, shape);
 }
+
+}  // namespace
 
 std::vector<Cycles> CollectiveRun::times(bool window) const {
-  if (window) return BarrierRun::times(true);
+  std::vector<Cycles> found;
+  if (window || !work.moves_data()) {
+    Cycles before = *std::max_element(started.begin(), started.end());
+    for (int e = 0; e < episodes; ++e) {
+      const Cycles out = last_of(exit, ranks, e);
+      found.push_back(out - (window ? last_of(entry, ranks, e) : before));
+      before = out;
+    }
+    return found;
+  }
   const auto at = [this](int episode, int rank) {
     return static_cast<std::size_t>(episode) * static_cast<std::size_t>(ranks) +
            static_cast<std::size_t>(rank);
@@ -152,28 +150,29 @@ std::vector<Cycles> CollectiveRun::times(bool window) const {
     if (episodes > 0)
       whole = std::max(whole, exit[at(episodes - 1, r)] - started[static_cast<std::size_t>(r)]);
   }
-  std::vector<Cycles> found;
   for (Cycles e = 0; e < episodes; ++e)
     found.push_back((whole - writing) * (e + 1) / episodes - (whole - writing) * e / episodes);
   return found;
 }
 
-CollectiveRun simulate_collective(const Machine& machine, Operation operation, const AlgorithmSpec& spec,
-                                  const Shape& shape, std::size_t bytes, const CollectiveOptions& options) {
+CollectiveRun simulate_collective(const Machine& machine, const measure::Work& work, const AlgorithmSpec& spec,
+                                  const Shape& shape, const CollectiveOptions& options) {
   measure::check_evicted(options.evicted, options.window);
   const auto ranks = static_cast<std::size_t>(shape.size());
-  Subject subject(operation, shape.size(), bytes, options);
+  const Operation operation = work.operation;
+  const auto bytes = static_cast<std::size_t>(work.bytes);
+  Subject subject(work, shape.size(), options.root);
   const Program& program = subject.program();
 
   CollectiveRun run;
+  run.work = work;
   run.ranks = shape.size();
   run.episodes = options.episodes;
-  run.bytes = bytes;
   run.buffers = subject.bytes();
-  run.fresh = options.fresh;
-  run.effective = effective_collective(spec, shape, program.facts(subject.call(0)));
+  run.effective = simulated_in_effect(spec, shape, program.facts(subject.call(0)));
   run.timing_only = subject.bytes() > options.ghost_above;
-  const std::size_t footprint = arch::whole_strides(family(operation).footprint(run.effective, shape));
+  std::size_t footprint = family(operation).footprint(run.effective, shape);
+  if (work.moves_data()) footprint = arch::whole_strides(footprint);  // buffers lie after it
   if (footprint + subject.bytes() > most_simulated_bytes)
     throw ArgumentError("size",
                         std::to_string(bytes) + " with " + std::to_string(ranks) + " ranks, which is " +
@@ -188,41 +187,46 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
     twin.simulation.log = false;
     const std::size_t unit = 64;
     std::size_t smaller = bytes;
-    while (smaller > unit && Subject(operation, shape.size(), smaller / unit * unit, options).bytes() >
-                                 std::min(options.ghost_above, most_backed_bytes / 4))
-      smaller /= 2;
+    measure::Work twin_work = work;
+    const auto buffers_of = [&](std::size_t size) {
+      twin_work.bytes = size / unit * unit;
+      return Subject(twin_work, shape.size(), options.root).bytes();
+    };
+    while (smaller > unit && buffers_of(smaller) > std::min(options.ghost_above, most_backed_bytes / 4)) smaller /= 2;
     run.twin_bytes = smaller / unit * unit;
+    twin_work.bytes = run.twin_bytes;
     AlgorithmSpec same_way = run.effective;  // where the data lies, if that is the way of the larger one
     for (auto& value : same_way.values)
       if (value.first == "direct" && value.second != "0" && std::stoul(value.second) <= bytes)
         value.second = std::to_string(std::min<std::size_t>(std::stoul(value.second), run.twin_bytes));
-    simulate_collective(machine, operation, same_way, shape, run.twin_bytes, twin);
-  } else {
+    simulate_collective(machine, twin_work, same_way, shape, twin);
+  } else if (work.moves_data()) {
     subject.compute();
   }
 
   SimOptions settings = options.simulation;
   if (run.effective.has_wait) settings.wait = run.effective.wait;
   if (run.timing_only) settings.ghost_from = footprint;
-  std::vector<PortCollective<SimPort>> algorithms;
+  std::vector<std::unique_ptr<AnyCollective<SimPort>>> algorithms;
   // Goes first, and unwinds the fibers that still are inside an algorithm after an error.
   Simulation simulation(machine, shape, footprint + subject.bytes(), settings);
   unsigned char* const buffers = simulation.memory() + footprint;
   for (int r = 0; r < shape.size(); ++r)
     algorithms.push_back(
-        make_port_collective<SimPort>(operation, run.effective, Setup{r, shape, simulation.memory()}));
+        make_collective<SimPort>(operation, run.effective, Setup{r, shape, simulation.memory()}));
 
   const int total = options.warm_up + options.episodes;
   run.entry.resize(ranks * static_cast<std::size_t>(options.episodes));
   run.exit.resize(run.entry.size());
   run.prepared.resize(run.entry.size());
   run.started.resize(ranks);
-  const auto variant_of = [&](int episode) { return options.fresh ? episode % 2 : 0; };
+  const auto writes_before = [&](int episode) { return work.moves_data() && (episode == 0 || work.fresh); };
+  const auto variant_of = [&](int episode) { return work.fresh ? episode % 2 : 0; };
   const auto index_of = [&](int episode, std::size_t r) {
     return static_cast<std::size_t>(episode - options.warm_up) * ranks + r;
   };
   const auto prepare = [&](SimPort& port, int episode) {
-    if (episode > 0 && !options.fresh) return;
+    if (!writes_before(episode)) return;
     const int rank = port.rank();
     const std::size_t size = program.contribution(subject.call(0), rank).bytes;
     const Cycles before = port.ticks();
@@ -240,7 +244,10 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
     const BoundCall bound(program, subject.call(0), rank, subject.send(buffers, rank),
                           subject.receive(buffers, rank), Data());
     const Cycles in = port.ticks();
-    if (episode == options.warm_up) run.begin_counting(simulation, in);
+    if (episode == options.warm_up && simulation.log() != nullptr && run.counted_from == 0) {
+      run.counted_before = simulation.counters();
+      run.counted_from = in;
+    }
     simulation.mark(rank, MarkKind::enter, episode - options.warm_up);
     (*algorithms[r])(port, bound.call);
     port.software(Software::call);
@@ -260,13 +267,12 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
       run.entry[index_of(episode, r)] = in;
       run.exit[index_of(episode, r)] = out;
     } else {
-      run.start = std::max(run.start, out);
       run.started[r] = out;
     }
   };
   if (options.window) {
     for (int e = 0; e < total; ++e) {
-      if (e == 0 || options.fresh) simulation.run([&](SimPort& port) { prepare(port, e); });
+      if (writes_before(e)) simulation.run([&](SimPort& port) { prepare(port, e); });
       if (options.evicted) evict_all(simulation, footprint);
       simulation.run([&](SimPort& port) { one(port, e); });
     }
@@ -279,7 +285,13 @@ CollectiveRun simulate_collective(const Machine& machine, Operation operation, c
     });
   }
   for (const int checked : done) run.verified += checked == run.ranks;
-  run.finish(simulation);
+  if (!work.moves_data()) {
+    check_barriers(run);
+    run.verified = run.episodes;
+  }
+  run.counters = simulation.counters();
+  run.counted_to = simulation.now();
+  if (simulation.log() != nullptr) run.log = std::make_unique<Log>(std::move(*simulation.log()));
   return run;
 }
 

@@ -1,18 +1,17 @@
 #pragma once
 
-// A collective that moves data, on a simulated machine: the ranks' buffers lie in the simulated memory behind
-// the algorithm's own, so that every byte that is copied or combined takes its line's time.
+// A collective on a simulated machine. The ranks' buffers lie in the simulated memory after the algorithm's own, so
+// that every byte which is copied or combined takes its line's time.
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "phicoll/collectives/contract/spec.hpp"
-#include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/sim/engine/simulation.hpp"
-#include "phicoll/sim/running/sim_barrier.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -23,52 +22,57 @@ constexpr std::size_t most_backed_bytes = std::size_t{64} << 20;
 constexpr std::size_t most_simulated_bytes = std::size_t{512} << 20;
 
 struct CollectiveOptions {
-  int episodes = 5;  ///< that are reported
-  int warm_up = 1;   ///< before them
+  int episodes = 20;  ///< that are reported
+  int warm_up = 2;    ///< before them, for the lines to be where they always are
+  /// Back to back (`loop`), or each episode from rest with the ranks' entries drawn within
+  /// `SimOptions::start_skew` cycles of each other (`window`).
   bool window = false;
-  /// Before each call (windows only), behind the writing of the data, the algorithm's flags and slots are
-  /// dropped from all caches.
+  /// Before each episode (windows only), after the writing of the data, the algorithm's flags and slots are dropped
+  /// from all caches, outside of the time.
   bool evicted = false;
-  /// Each rank writes what it contributes before each call, other bytes each time; else once at the start.
-  bool fresh = true;
   int root = 0;
-  Type type = Type::float32;
-  Op op = Op::sum;
-  bool exclusive = false;
   std::size_t ghost_above = most_backed_bytes;
   SimOptions simulation;  ///< its `wait` applies unless the spec names one
 };
 
-/// A run of `work` as barriers are run by `options`.
-CollectiveOptions collective_options(const measure::Work& work, const BarrierOptions& options);
-
-struct CollectiveRun : BarrierRun {
+struct CollectiveRun {
+  measure::Work work;
   AlgorithmSpec effective;  ///< `auto` resolved
-  std::size_t bytes = 0;    ///< of the count argument
+  int ranks = 0;
+  int episodes = 0;
   std::size_t buffers = 0;  ///< bytes of all ranks' buffers
-  bool fresh = true;
-  /// How long each rank took to write its data before each reported episode: [episode * ranks + rank].
+  /// When each rank entered and left each reported episode, in cycles: [episode * ranks + rank].
+  std::vector<Cycles> entry, exit;
+  /// How long each rank took to write its data before each reported episode: likewise.
   std::vector<Cycles> prepared;
-  bool timing_only = false;    ///< buffers were ghost; `twin_bytes` verified instead
-  std::size_t twin_bytes = 0;  ///< the count argument of the backed twin that ran too
-  int verified = 0;            ///< episodes whose results were compared on every rank, warm-up included
-
   std::vector<Cycles> started;  ///< when each rank left its last call before the reported ones
-  /// Window: as BarrierRun's. Loop: the slowest rank's time for its reported calls and for writing its data
-  /// before each, less the slowest rank's time for the writing alone, which the loop without the calls would
-  /// take too. Ranks go through a loop each at its own pace (the root of a ring is calls ahead while its
-  /// cells last), so that only the whole loop has a time; each call is given its share.
+  bool timing_only = false;     ///< buffers were ghost; `twin_bytes` verified instead
+  std::size_t twin_bytes = 0;   ///< the count argument of the backed twin that ran too
+  /// Episodes whose results were compared on every rank, warm-up included; of a barrier the reported ones, in which
+  /// no rank left before all had entered.
+  int verified = 0;
+  Counters counters;  ///< of the whole run, warm-up included
+  std::unique_ptr<Log> log;
+  /// With a log: what had been counted when the first rank entered the first reported episode, then and at
+  /// the end.
+  Counters counted_before;
+  Cycles counted_from = 0, counted_to = 0;
+
+  /// The time of each reported episode in cycles.
+  /// Window: from the last entry to the last exit.
+  /// Loop of barriers: from the last rank's exit of one episode to that of the next.
+  /// Loop of calls that move data: the slowest rank's time for its reported calls and for writing its data before
+  /// each, less the slowest rank's time for the writing alone, which the loop without the calls would take too. Ranks
+  /// go through a loop each at its own pace (the root of a ring is calls ahead while its cells last), so that only the
+  /// whole loop has a time; each call is given its share.
   std::vector<Cycles> times(bool window) const;
 };
 
-/// Runs a collective of `bytes` in its count argument (a message or a block). Throws Error naming rank and
-/// byte if a result is wrong, DeadlockError, ArgumentError ("ranks", "size", "root", "algorithm").
-CollectiveRun simulate_collective(const Machine& machine, Operation operation, const AlgorithmSpec& spec,
-                                  const Shape& shape, std::size_t bytes, const CollectiveOptions& options);
-
-/// What runs such a call: `auto` resolved, the values in effect for the shape. Throws ArgumentError if the
-/// algorithm cannot serve it.
-AlgorithmSpec effective_collective(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts);
+/// Runs `work` by `spec`; `auto` is resolved as simulated_in_effect says. Throws Error naming rank and byte if a result
+/// is wrong, naming ranks and cycles if one left a barrier before all had entered it; DeadlockError; ArgumentError
+/// ("ranks", "size", "root", "algorithm").
+CollectiveRun simulate_collective(const Machine& machine, const measure::Work& work, const AlgorithmSpec& spec,
+                                  const Shape& shape, const CollectiveOptions& options);
 
 }  // namespace sim
 }  // namespace phicoll

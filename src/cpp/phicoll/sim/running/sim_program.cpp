@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/sim/counting/count_port.hpp"
+#include "phicoll/sim/engine/sim_port.hpp"
 #include "phicoll/sim/running/port_program.hpp"
 
 namespace phicoll {
@@ -93,26 +95,42 @@ CountedProgram run_program_counted(const Program& program, const Shape& shape) {
           const auto i = static_cast<std::size_t>(r);
           made[i].call(ports[i], program, plan, layout, c, memory_of(r));
         },
-        {}, call.operation == Operation::barrier));
+        {}, !moves_data(call.operation)));
   }
   for (int r = 0; r < program.ranks; ++r) found.buffers.push_back(layout.take(program, r, memory_of(r)));
   return found;
 }
 
-Counts count_collective(Operation operation, const AlgorithmSpec& spec, const Shape& shape, std::size_t bytes,
-                        Type type, Op op, int root) {
+// Alone, so that its memory ends where its footprint does.
+std::vector<Counts> count_barrier_episodes(const AlgorithmSpec& spec, const Shape& shape, int episodes,
+                                           const std::vector<int>& order) {
+  if (shape.size() < 1 || shape.size() > max_ranks)
+    throw ArgumentError("ranks", std::to_string(shape.size()), "1 to " + std::to_string(max_ranks));
+  const AlgorithmSpec effective = in_effect(spec, shape, CallFacts());
+  std::vector<CountPort> ports;
+  std::vector<std::unique_ptr<AnyCollective<CountPort>>> barriers;
+  // Goes first, and unwinds the fibers that still are inside a barrier after an error.
+  CountMachine machine(shape, family(Operation::barrier).footprint(effective, shape));
+  for (int r = 0; r < shape.size(); ++r) {
+    ports.emplace_back(machine, r);
+    barriers.push_back(
+        make_collective<CountPort>(Operation::barrier, effective, Setup{r, shape, machine.memory()}));
+  }
+  const auto one_call = [&](int r) {
+    const auto i = static_cast<std::size_t>(r);
+    (*barriers[i])(ports[i], Call());
+  };
+  std::vector<Counts> counts;
+  for (int e = 0; e < episodes; ++e) counts.push_back(machine.run_episode(one_call, order));
+  return counts;
+}
+
+Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, const Shape& shape, int root) {
+  if (!work.moves_data()) return count_barrier_episodes(spec, shape, 3).back();
   Program program;
   program.ranks = shape.size();
-  ProgramCall call;
-  call.operation = operation;
+  ProgramCall call = program_call(work, shape.size(), root);
   call.algorithm = spec.text();
-  call.root = root;
-  call.type = type;
-  call.op = op;
-  const std::size_t element = reduces(operation) ? bytes_of(type) : 1;
-  if (bytes % element != 0)
-    throw ArgumentError("size", std::to_string(bytes), "a multiple of " + std::to_string(element));
-  call.count = bytes / element;
   std::size_t send = 0, receive = 0;
   for (int r = 0; r < shape.size(); ++r) {
     send = std::max(send, program.extents(call, r).send);
@@ -120,7 +138,7 @@ Counts count_collective(Operation operation, const AlgorithmSpec& spec, const Sh
   }
   const auto ranks = static_cast<std::size_t>(shape.size());
   if ((send + receive) > most_counted_bytes / ranks)
-    throw ArgumentError("size", std::to_string(bytes) + " with " + std::to_string(ranks) + " ranks",
+    throw ArgumentError("size", std::to_string(work.bytes) + " with " + std::to_string(ranks) + " ranks",
                         "buffers of up to " + std::to_string(most_counted_bytes >> 20) + " MB in all");
   program.buffers = {send, receive};
   for (std::uint64_t fill = 1; fill <= 3; ++fill) {

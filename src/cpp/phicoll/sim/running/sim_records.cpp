@@ -8,21 +8,13 @@
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/point.hpp"
-#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/support/statistics.hpp"
 
 namespace phicoll {
 namespace sim {
 
 namespace {
-
-// `auto` as it is for the shape; its choice is stored as any other barrier would be that is named so.
-AlgorithmSpec resolve(const AlgorithmSpec& spec, const Shape& shape) {
-  if (spec.name != "auto") return spec;
-  AlgorithmSpec chosen = simulated_choice(automatic_barrier(shape));
-  chosen.wait_as(spec);
-  return chosen;
-}
 
 double largest_share(const std::vector<ServiceCount>& centres, Cycles elapsed) {
   Cycles busy = 0;
@@ -84,7 +76,7 @@ std::string round_line(const SimulatedSettings& settings, const SimulatedPoint& 
 }
 
 std::string sample_line(const SimulatedSettings& settings, const SimulatedPoint& point,
-                        const SimulatedStep& step, const BarrierRun& ran, const std::vector<Cycles>& times,
+                        const SimulatedStep& step, const CollectiveRun& ran, const std::vector<Cycles>& times,
                         const std::string& run) {
   std::vector<double> cycles(times.begin(), times.end());
   std::vector<double> ns;
@@ -116,10 +108,8 @@ std::string sample_line(const SimulatedSettings& settings, const SimulatedPoint&
 }
 
 std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& point, const Shape& shape,
-                       const AlgorithmSpec& resolved, const PointRecords& found, const std::string& run) {
+                       const AlgorithmSpec& effective, const PointRecords& found, const std::string& run) {
   const measure::Work& work = point.work;
-  const AlgorithmSpec effective = work.moves_data() ? family(work.operation).effective(resolved, shape)
-                                                    : effective_barrier(resolved, shape);
   const AlgorithmInfo* info = nullptr;
   for (const AlgorithmInfo& one : family(work.operation).algorithms())
     if (one.name == point.spec.name) info = &one;
@@ -162,7 +152,7 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
   }
   fields.add("verified", found.verified);
   JsonObject verification;
-  verification.add("episodes", work.moves_data() ? found.compared : found.samples * settings.episodes);
+  verification.add("episodes", found.compared);
   if (found.error.empty())
     verification.null("error");
   else
@@ -172,25 +162,13 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
 
 }  // namespace
 
-AlgorithmSpec simulated_choice(const AlgorithmChoice& choice) {
-  std::string text = choice.given;  // a row of a tuning table may say how it is stored
-  if (text.empty()) {
-    text = choice.spec.name;
-    for (const auto& value : choice.spec.values)
-      if (value.first != "store") text += ":" + value.first + "=" + value.second;
-  }
-  bool left_out = false;
-  return parse_simulated_barriers(text, &left_out).front();
-}
-
 PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPoint& point,
                             const std::string& run, const std::atomic<bool>* stop,
                             const Simulator& simulate) {
   const Shape shape = place_on_machine(settings.machine, point.ranks, settings.placement, settings.tuning);
   const measure::Work& work = point.work;
-  const AlgorithmSpec resolved =
-      work.moves_data() ? effective_collective(point.spec, shape, work.facts()) : resolve(point.spec, shape);
-  BarrierOptions options;
+  const AlgorithmSpec effective = simulated_in_effect(point.spec, shape, work.facts());
+  CollectiveOptions options;
   options.episodes = settings.episodes;
   options.warm_up = settings.warm_up;
   options.evicted = settings.start == "evicted";
@@ -204,23 +182,13 @@ PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPo
     options.window = step.definition == "window";
     options.simulation.seed = round_seed(settings.seed, step.round);
     try {
-      const auto note = [&](const BarrierRun& ran, const std::vector<Cycles>& times) {
-        if (step.round != round) found.lines.push_back(round_line(settings, point, step.round, run));
-        round = step.round;
-        found.lines.push_back(sample_line(settings, point, step, ran, times, run));
-      };
-      if (work.moves_data()) {
-        const CollectiveRun ran =
-            simulate_collective(settings.machine, work.operation, resolved, shape,
-                                static_cast<std::size_t>(work.bytes), collective_options(work, options));
-        found.timing_only = ran.timing_only;
-        found.twin_bytes = ran.twin_bytes;
-        found.compared += ran.verified;
-        note(ran, ran.times(options.window));
-      } else {
-        const BarrierRun ran = simulate(settings.machine, resolved, shape, options);
-        note(ran, ran.times(options.window));
-      }
+      const CollectiveRun ran = simulate(settings.machine, work, effective, shape, options);
+      found.timing_only = ran.timing_only;
+      found.twin_bytes = ran.twin_bytes;
+      found.compared += ran.verified;
+      if (step.round != round) found.lines.push_back(round_line(settings, point, step.round, run));
+      round = step.round;
+      found.lines.push_back(sample_line(settings, point, step, ran, ran.times(options.window), run));
       ++found.samples;
     } catch (const ArgumentError&) {
       throw;
@@ -231,7 +199,7 @@ PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPo
     }
   }
   if (found.samples > 0 || !found.verified)
-    found.lines.insert(found.lines.begin(), point_line(settings, point, shape, resolved, found, run));
+    found.lines.insert(found.lines.begin(), point_line(settings, point, shape, effective, found, run));
   return found;
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
 
 namespace phicoll {
@@ -20,23 +20,20 @@ struct PointRecords {
   bool verified = true;
   bool timing_only = false;  ///< buffers were ghost; a twin of `twin_bytes` was compared instead
   std::size_t twin_bytes = 0;
-  std::int64_t compared = 0;  ///< calls whose data were compared
+  std::int64_t compared = 0;  ///< calls whose results were compared
   std::string error;  ///< of the first round that failed: a deadlock, or a barrier that let a rank out early
 };
 
-/// What simulates a step of a barrier: simulate_barrier, unless a test puts another in its place.
-using Simulator =
-    std::function<BarrierRun(const Machine&, const AlgorithmSpec&, const Shape&, const BarrierOptions&)>;
-
-/// The barrier that `auto` chose, stored as any other would be that is named so in a simulation.
-AlgorithmSpec simulated_choice(const AlgorithmChoice& choice);
+/// What simulates a step: simulate_collective, unless a test puts another in its place.
+using Simulator = std::function<CollectiveRun(const Machine&, const measure::Work&, const AlgorithmSpec&, const Shape&,
+                                              const CollectiveOptions&)>;
 
 /// Simulates the steps of a point. The same settings give the same lines on any host. A failure ends the
 /// point and is part of its record; bad input is thrown. `stop`, if given, ends the point after the step in
 /// hand when it turns true; without any step there are no lines.
 PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPoint& point,
                             const std::string& run, const std::atomic<bool>* stop = nullptr,
-                            const Simulator& simulate = simulate_barrier);
+                            const Simulator& simulate = simulate_collective);
 
 }  // namespace sim
 }  // namespace phicoll

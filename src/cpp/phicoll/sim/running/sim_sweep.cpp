@@ -9,11 +9,9 @@
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/measure/point.hpp"
 #include "phicoll/measure/settings.hpp"
-#include "phicoll/measure/subjects.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/sim/machine/machine_parameters.hpp"
-#include "phicoll/sim/running/sim_barrier.hpp"
-#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/support/nearest.hpp"
 #include "phicoll/support/random.hpp"
 #include "phicoll/support/split.hpp"
@@ -22,15 +20,6 @@ namespace phicoll {
 namespace sim {
 
 namespace {
-
-// The barrier with the store that a simulated machine gives it, where the text did not say.
-AlgorithmSpec with_simulated_store(const AlgorithmSpec& spec) {
-  std::string text = spec.name;
-  for (const auto& value : spec.values)
-    if (value.first != "store") text += ":" + value.first + "=" + value.second;
-  if (spec.has_wait) text += ":wait=" + to_string(spec.wait);
-  return simulated_barrier(text);
-}
 
 std::string costs_json(const LineCosts& costs) {
   JsonObject object;
@@ -151,48 +140,6 @@ std::vector<measure::Work> simulated_works(Operation operation, const std::vecto
   return works;
 }
 
-std::vector<AlgorithmSpec> parse_simulated_algorithms(Operation operation, const std::string& text,
-                                                      bool* left_out) {
-  if (operation == Operation::barrier) return parse_simulated_barriers(text, left_out);
-  const std::string allowed = "algorithms of phicoll: those of other systems have no simulated form";
-  std::string own;
-  *left_out = false;
-  for (const std::string& part : split(text, ',')) {
-    if (part == "references") {
-      *left_out = true;
-      continue;
-    }
-    for (const AlgorithmInfo& info : measure::references(operation))
-      if (info.name == part.substr(0, part.find(':')))
-        throw ArgumentError("algorithm", "'" + info.name + "' with a machine", allowed);
-    own += (own.empty() ? "" : ",") + part;
-  }
-  if (own.empty()) throw ArgumentError("algorithm", "'" + text + "' with a machine", allowed);
-  return family(operation).parse_list(own);
-}
-
-std::vector<AlgorithmSpec> parse_simulated_barriers(const std::string& text, bool* left_out) {
-  std::vector<AlgorithmSpec> specs;
-  *left_out = false;
-  for (const std::string& part : split(text, ',')) {
-    if (part == "references") {
-      *left_out = true;
-      continue;
-    }
-    const std::string name = part.substr(0, part.find(':'));
-    for (const AlgorithmInfo& info : measure::reference_barriers())
-      if (info.name == name)
-        throw ArgumentError("algorithm", "'" + name + "' with a machine",
-                            "barriers of phicoll: those of other systems have no simulated form");
-    for (const AlgorithmSpec& spec : parse_barriers(part))
-      add_once(specs, part.find(":store=") == std::string::npos ? with_simulated_store(spec) : spec);
-  }
-  if (specs.empty())
-    throw ArgumentError("algorithm", "'" + text + "' with a machine",
-                        "barriers of phicoll: those of other systems have no simulated form");
-  return specs;
-}
-
 std::shared_ptr<const Tuning> tuning_of(const Machine& machine) {
   return load_simulated_tuning(tuning_source(), machine.name, machine.contexts());
 }
@@ -240,12 +187,10 @@ std::vector<SimulatedPoint> plan_points(const SimulatedSettings& settings) {
     const Shape shape = place_on_machine(settings.machine, ranks, settings.placement, settings.tuning);
     for (const measure::Work& work : settings.works)
       for (const AlgorithmSpec& spec : settings.algorithms) {
-        if (!work.moves_data()) {
-          effective_barrier(spec, shape);
-        } else if (spec.name != "auto" && settings.algorithms.size() > 1) {
+        if (spec.name != "auto" && settings.algorithms.size() > 1) {
           if (!family(work.operation).fits(spec, shape, work.facts())) continue;
         } else {
-          effective_collective(spec, shape, work.facts());
+          simulated_in_effect(spec, shape, work.facts());
         }
         SimulatedPoint point;
         point.number = static_cast<int>(points.size());
@@ -352,9 +297,7 @@ SimulatedTask parse_task(const std::string& text) {
     task.point.work.type = parse_type(value["type"].string);
     task.point.work.op = parse_op(value["op"].string);
   }
-  task.point.spec = task.point.work.moves_data()
-                        ? family(task.point.work.operation).parse(value["spec"].string)
-                        : parse_barrier(value["spec"].string);
+  task.point.spec = family(task.point.work.operation).parse(value["spec"].string);
   task.point.ranks = static_cast<int>(value["ranks"].number);
   for (const JsonValue& step : value["steps"].list)
     task.point.steps.push_back(

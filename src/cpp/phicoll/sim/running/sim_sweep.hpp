@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/contract/spec.hpp"
 #include "phicoll/measure/records.hpp"
 #include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
@@ -49,16 +49,6 @@ struct SimulatedSettings {
 std::vector<measure::Work> simulated_works(Operation operation, const std::vector<std::uint64_t>& sizes,
                                            const std::vector<std::string>& buffers, const std::string& type,
                                            const std::string& op);
-
-/// The algorithms of any operation that a text means in a simulation; for barriers as
-/// parse_simulated_barriers, and likewise without references.
-std::vector<AlgorithmSpec> parse_simulated_algorithms(Operation operation, const std::string& text,
-                                                      bool* left_out);
-
-/// The barriers that a text means in a simulation: as parse_barriers, stored as simulated_barrier says.
-/// Barriers of other systems have no simulated form: the set `references` is left out (`left_out` becomes
-/// true), one that is named is refused. Throws ArgumentError("algorithm") and those of parse_barrier.
-std::vector<AlgorithmSpec> parse_simulated_barriers(const std::string& text, bool* left_out);
 
 /// The tuning table that the environment has for a simulated machine; null: none. Throws as load_tuning.
 std::shared_ptr<const Tuning> tuning_of(const Machine& machine);

@@ -1,33 +1,42 @@
 #include <set>
 
-#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/choosing/choose.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 
 namespace phicoll {
 
+namespace {
+
+AlgorithmSpec barrier(const char* text) {
+  return family(Operation::barrier).parse(text);
+}
+
+}  // namespace
+
 AlgorithmChoice choose_barrier(const Shape& shape) {
   const int ranks = shape.size();
-  if (ranks == 1) return {parse_barrier("dissemination"), "one rank waits for nobody"};
+  if (ranks == 1) return {barrier("dissemination"), "one rank waits for nobody"};
   // Where ranks share CPUs the switches decide: count the own CPU's ranks in, then let one rank of each CPU
   // meet.
   if (shape.oversubscribed())
-    return {parse_barrier("hybrid-dissemination:group=cpu"),
+    return {barrier("hybrid-dissemination:group=cpu"),
             "ranks share CPUs: one counter a CPU and the last arrivers meet, so each CPU switches the fewest "
             "times"};
   if (ranks == 2)
-    return {parse_barrier("dissemination:layout=packed"),
+    return {barrier("dissemination:layout=packed"),
             "two ranks tell each other in one line, which one transfer hands over with both flags"};
   // Nobody knows which ranks share a CPU, only that some do: each of several rounds may wait for a rank that
   // is not running. Against dissemination, unplaced threads on 2 CPUs: 0.66 of its time with 3 ranks, 0.57
   // with 8, 0.48 with 16, 0.24 with 64; the other flat barriers came close up to 16 ranks and no further.
   if (shape.crowded())
-    return {parse_barrier("sense-reversing"),
+    return {barrier("sense-reversing"),
             "more ranks than CPUs, placed by the system: one counter, so that each rank waits only once"};
   // Paper 001's hybrid: every round of a dissemination between all ranks would have an edge between cores.
   const std::vector<int> cores = shape.groups(Level::core);
   if (static_cast<int>(std::set<int>(cores.begin(), cores.end()).size()) < ranks)
-    return {parse_barrier("hybrid-dissemination"),
+    return {barrier("hybrid-dissemination"),
             "cores hold several ranks: they meet on their core, then one rank of each core disseminates"};
-  return {parse_barrier("dissemination"), "the fewest rounds, and no line that all ranks wait for"};
+  return {barrier("dissemination"), "the fewest rounds, and no line that all ranks wait for"};
 }
 
 }  // namespace phicoll

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a barrier does, counted: the same algorithm source runs on a port that counts instead of measuring.
+// What a collective does, counted: the same algorithm source runs on a port which counts instead of measuring.
 // Exact, deterministic, independent of the machine it runs on; docs/counting.md has a worked example.
 //
 // All ranks enter an episode together, in rank order; each runs until it waits for something that is not yet
@@ -24,14 +24,10 @@
 // behind the other, and read-modify-writes of one word queue up behind each other.
 
 #include <cstdint>
-#include <vector>
-
-#include "phicoll/collectives/barrier/barrier.hpp"
-#include "phicoll/memory/shape.hpp"
 
 namespace phicoll {
 
-/// One episode of a barrier.
+/// One episode: each rank makes the call once.
 struct Counts {
   std::int64_t rounds = 0;
   std::int64_t longest_chain = 0;
@@ -66,15 +62,5 @@ struct Counts {
            a.wrong_hints == b.wrong_hints;
   }
 };
-
-/// Counts the third episode of `spec` (from parse_barrier; `auto` is resolved) for the ranks of `shape`.
-/// Throws phicoll::Error when the ranks wait for each other for ever (naming them), when one leaves before
-/// all have entered, or when an algorithm writes outside its memory.
-Counts count_barrier(const AlgorithmSpec& spec, const Shape& shape);
-
-/// The counts of each of the first `episodes`. The ranks enter in the order of `order`, in rank order if it
-/// is empty.
-std::vector<Counts> count_barrier_episodes(const AlgorithmSpec& spec, const Shape& shape, int episodes,
-                                           const std::vector<int>& order = {});
 
 }  // namespace phicoll
