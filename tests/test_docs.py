@@ -16,19 +16,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # What a family's registry line does with the example: both ports, the description, the footprint.
 USE = """
-#include "phicoll/collectives/barrier/make.hpp"
+#include "phicoll/collectives/registry/entries.hpp"
+#include "phicoll/collectives/registry/make_from.hpp"
 #include "phicoll/memory/native_port.hpp"
 #include "example.hpp"
 
 namespace phicoll {
-using Example = BarrierOf<MyBarrier, NativePort>;
-AnyBarrier<NativePort>* example(const Setup& setup) {
-  MyBarrier::Parameters parameters;
-  ParameterParser parser(MyBarrier::facts().name, ParameterValues{});
-  MyBarrier::describe(parser, parameters);
-  MyBarrier::limit(parameters, setup.shape);
-  if (MyBarrier::refuse(parameters) != nullptr || MyBarrier::footprint(parameters, setup.shape) == 0) return nullptr;
-  return new Example(parameters, setup);
+std::vector<Family::Entry> example_entries() {
+  return entries::of(Operation::barrier, AlgorithmList<MyBarrier>{});
+}
+std::unique_ptr<AnyCollective<NativePort>> example(const AlgorithmSpec& spec, const Setup& setup) {
+  return make_from<NativePort>(AlgorithmList<MyBarrier>{}, spec, setup);
 }
 }  // namespace phicoll
 """

@@ -10,7 +10,7 @@
 
 #include "k1om_emulator.hpp"
 #include "phicoll/arch/arch.hpp"
-#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/thread_group.hpp"
 
 namespace {
@@ -21,7 +21,7 @@ using namespace phicoll;
 /// Each barrier with its defaults, and with each way to store a line where it has one and accepts it.
 std::vector<std::string> every_spec() {
   std::vector<std::string> specs;
-  for (const AlgorithmInfo& algorithm : barrier_algorithms()) {
+  for (const AlgorithmInfo& algorithm : family(Operation::barrier).algorithms()) {
     if (algorithm.name == "auto") continue;
     specs.push_back(algorithm.name);
     for (const ParameterInfo& parameter : algorithm.parameters) {
@@ -29,7 +29,7 @@ std::vector<std::string> every_spec() {
       for (const std::string& choice : parameter.choices) {
         const std::string spec = algorithm.name + ":store=" + choice;
         try {
-          parse_barrier(spec);
+          family(Operation::barrier).parse(spec);
           specs.push_back(spec);
         } catch (const ArgumentError&) {  // not with the default layout
         }

@@ -1,12 +1,14 @@
 // What k1om_audit reads: every arch function for the card and every barrier on the native port, compiled with
 // a host compiler that may not use SSE or MMX. Never run.
 
-#include "phicoll/collectives/barrier/make.hpp"
+#include "phicoll/collectives/barrier/registry.hpp"
+#include "phicoll/collectives/registry/make_from.hpp"
 #include "phicoll/memory/native_port.hpp"
 
 namespace phicoll {
 
-template std::unique_ptr<AnyBarrier<NativePort>> make_barrier<NativePort>(const AlgorithmSpec&, const Setup&);
+template std::unique_ptr<AnyCollective<NativePort>> make_of<NativePort, Operation::barrier>(
+    const AlgorithmSpec&, const Setup&);
 
 std::uint64_t probe_arch(void* line, const void* source) {
   arch::store_line_plain(line, source);

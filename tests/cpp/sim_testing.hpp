@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/sim/engine/sim_port.hpp"
 #include "phicoll/sim/engine/simulation.hpp"
 #include "phicoll/sim/machine/machine.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
 #include "phicoll/support/random.hpp"
 
 namespace phicoll {
@@ -38,6 +40,21 @@ constexpr int draws(int usual) {
 #else
   return usual;
 #endif
+}
+
+/// A call with so many bytes in its count argument.
+inline measure::Work work_of(Operation operation, std::size_t bytes) {
+  measure::Work work;
+  work.operation = operation;
+  work.bytes = bytes;
+  return work;
+}
+/// Few calls, for what moves data.
+inline CollectiveOptions few_calls() {
+  CollectiveOptions options;
+  options.episodes = 5;
+  options.warm_up = 1;
+  return options;
 }
 
 /// A chip like the Xeon Phi 5110P, with fixed numbers.

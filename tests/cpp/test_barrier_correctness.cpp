@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "pairwise.hpp"
-#include "phicoll/collectives/barrier/barrier.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/process_group.hpp"
@@ -315,7 +315,7 @@ std::vector<std::string> values_of(const ParameterInfo& parameter) {
 
 bool accepted(const std::string& barrier) {
   try {
-    parse_barrier(barrier);
+    family(Operation::barrier).parse(barrier);
     return true;
   } catch (const ArgumentError&) {
     return false;
@@ -354,7 +354,7 @@ std::vector<std::string> with_parameters(const AlgorithmInfo& algorithm) {
 const std::vector<Case>& pairwise_cases(int& dropped) {
   static int refused = 0;
   static const std::vector<Case> cases = [] {
-    const std::vector<AlgorithmInfo>& algorithms = barrier_algorithms();
+    const std::vector<AlgorithmInfo>& algorithms = family(Operation::barrier).algorithms();
     constexpr int counts = 18;
     const auto to_case = [&](const Row& row) {
       Case test;
@@ -446,7 +446,7 @@ class EveryBarrier : public ::testing::TestWithParam<AlgorithmInfo> {
   Cases cases_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryBarrier, ::testing::ValuesIn(barrier_algorithms()),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryBarrier, ::testing::ValuesIn(family(Operation::barrier).algorithms()),
                          [](const auto& algorithm) {
                            std::string name = algorithm.param.name;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -530,7 +530,7 @@ std::vector<Case> matrix_of(const AlgorithmInfo& algorithm, Random& random) {
 std::vector<Case> full_matrix() {
   Random random(seed());
   std::vector<std::pair<double, Case>> dealt;
-  for (const AlgorithmInfo& algorithm : barrier_algorithms()) {
+  for (const AlgorithmInfo& algorithm : family(Operation::barrier).algorithms()) {
     const std::vector<Case> cases = matrix_of(algorithm, random);
     for (std::size_t i = 0; i < cases.size(); ++i)
       dealt.emplace_back(static_cast<double>(i) / static_cast<double>(cases.size()), cases[i]);
@@ -549,7 +549,9 @@ TEST(Registry, HoldsBackEveryRankInTheFullMatrix) {
   Cases cases;
   double said = 0;
   for (const Case& test : matrix) {
-    if (budget_s > 0 && cases.seconds() >= budget_s && cases.count() >= barrier_algorithms().size()) break;
+    if (budget_s > 0 && cases.seconds() >= budget_s &&
+        cases.count() >= family(Operation::barrier).algorithms().size())
+      break;
     cases.run(test);
     if (cases.seconds() - said >= 60) {
       said = cases.seconds();
@@ -561,9 +563,10 @@ TEST(Registry, HoldsBackEveryRankInTheFullMatrix) {
 
 TEST_P(EveryBarrier, FitsInTheDefaultMemoryAtTheMostRanks) {
   const std::size_t limit = GroupOptions().memory_limit;
-  const AlgorithmSpec spec = parse_barrier(GetParam().name);
-  EXPECT_LE(barrier_footprint(spec, Shape::unknown(max_ranks)), limit);
-  EXPECT_LE(barrier_footprint(spec, place_ranks(max_ranks, uniform_machine(61, 4), Placement::balanced)),
+  const AlgorithmSpec spec = family(Operation::barrier).parse(GetParam().name);
+  EXPECT_LE(family(Operation::barrier).footprint(spec, Shape::unknown(max_ranks)), limit);
+  EXPECT_LE(family(Operation::barrier)
+                .footprint(spec, place_ranks(max_ranks, uniform_machine(61, 4), Placement::balanced)),
             limit);
 }
 

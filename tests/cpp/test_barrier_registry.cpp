@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/barrier/barrier.hpp"
-#include "phicoll/collectives/barrier/make.hpp"
-#include "phicoll/collectives/barrier/sets.hpp"
+#include "phicoll/collectives/choosing/choose.hpp"
+#include "phicoll/collectives/contract/algorithm_list.hpp"
+#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/native_port.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 std::string error_of(const std::string& text) {
   try {
-    parse_barriers(text);
+    family(Operation::barrier).parse_list(text);
   } catch (const ArgumentError& error) {
     return error.what();
   }
@@ -58,7 +59,7 @@ TEST(BarrierRegistry, HasTheNamesThatArePromised) {
                                              "libomp-hyper",
                                              "auto"};
   std::set<std::string> names;
-  for (const AlgorithmInfo& info : barrier_algorithms()) {
+  for (const AlgorithmInfo& info : family(Operation::barrier).algorithms()) {
     EXPECT_TRUE(names.insert(info.name).second) << info.name << " twice";
     EXPECT_FALSE(info.source.empty()) << info.name;
     EXPECT_FALSE(info.summary.empty()) << info.name;
@@ -67,7 +68,8 @@ TEST(BarrierRegistry, HasTheNamesThatArePromised) {
       EXPECT_NE(parameter.name, "wait") << "goes with every barrier";
       EXPECT_FALSE(parameter.meaning.empty()) << info.name << ":" << parameter.name;
       // The default is in range.
-      EXPECT_NO_THROW(parse_barrier(info.name + ":" + parameter.name + "=" + parameter.default_value));
+      EXPECT_NO_THROW(
+          family(Operation::barrier).parse(info.name + ":" + parameter.name + "=" + parameter.default_value));
     }
   }
   for (const std::string& name : promised) EXPECT_EQ(names.count(name), 1u) << name;
@@ -116,40 +118,45 @@ TEST(BarrierRegistry, RefusesWholeLineStoresIntoSharedLines) {
 }
 
 TEST(BarrierRegistry, TextIsCanonicalAndParsesToItself) {
-  EXPECT_EQ(parse_barrier("dissemination:ways=3").text(),
+  EXPECT_EQ(family(Operation::barrier).parse("dissemination:ways=3").text(),
             "dissemination:ways=3:layout=line-per-round:reset=episode:store=plain");
-  EXPECT_EQ(parse_barrier("dissemination:store=no-read:ways=3:wait=spin").text(),
+  EXPECT_EQ(family(Operation::barrier).parse("dissemination:store=no-read:ways=3:wait=spin").text(),
             "dissemination:ways=3:layout=line-per-round:reset=episode:store=no-read:wait=spin");
-  for (const std::string& set : barrier_sets())
-    for (const AlgorithmSpec& spec : parse_barriers(set))
-      EXPECT_EQ(parse_barrier(spec.text()).text(), spec.text());
+  for (const std::string& set : family(Operation::barrier).set_names())
+    for (const AlgorithmSpec& spec : family(Operation::barrier).parse_list(set))
+      EXPECT_EQ(family(Operation::barrier).parse(spec.text()).text(), spec.text());
 }
 
 TEST(BarrierRegistry, SetsExpand) {
-  EXPECT_EQ(parse_barriers("all").size(), barrier_algorithms().size())
+  EXPECT_EQ(family(Operation::barrier).parse_list("all").size(),
+            family(Operation::barrier).algorithms().size())
       << "every one with its defaults, auto too";
-  EXPECT_EQ(parse_barriers("paper-000").size(), 6u);
+  EXPECT_EQ(family(Operation::barrier).parse_list("paper-000").size(), 6u);
   // sr, dsmn, dsmnH; six, four and three values of the trees with local and global flags; pause and spin.
-  EXPECT_EQ(parse_barriers("paper-001").size(), 2u * (3 + 2 * (6 + 4 + 3)));
-  EXPECT_EQ(parse_barriers("paper-002").size(), 2u + 4 + 2);
-  EXPECT_EQ(parse_barriers("paper-004").size(), 2u);
-  for (const AlgorithmSet& set : all_barrier_sets()) {
+  EXPECT_EQ(family(Operation::barrier).parse_list("paper-001").size(), 2u * (3 + 2 * (6 + 4 + 3)));
+  EXPECT_EQ(family(Operation::barrier).parse_list("paper-002").size(), 2u + 4 + 2);
+  EXPECT_EQ(family(Operation::barrier).parse_list("paper-004").size(), 2u);
+  for (const AlgorithmSet& set : sets_of<Operation::barrier>()) {
     const auto texts = [](const std::string& name) {
       std::vector<std::string> list;
-      for (const AlgorithmSpec& spec : parse_barriers(name)) list.push_back(spec.text());
+      for (const AlgorithmSpec& spec : family(Operation::barrier).parse_list(name))
+        list.push_back(spec.text());
       return list;
     };
     EXPECT_EQ(texts(set.name), texts(set.key)) << "one set by two names";
   }
-  EXPECT_EQ(parse_barriers("rodchenko-2015,paper-001").size(), parse_barriers("paper-001").size());
-  const std::vector<AlgorithmSpec> mixed = parse_barriers("tree,all,tree:degree=3");
-  EXPECT_EQ(mixed.size(), barrier_algorithms().size() + 1) << "duplicates are dropped";
+  EXPECT_EQ(family(Operation::barrier).parse_list("rodchenko-2015,paper-001").size(),
+            family(Operation::barrier).parse_list("paper-001").size());
+  const std::vector<AlgorithmSpec> mixed = family(Operation::barrier).parse_list("tree,all,tree:degree=3");
+  EXPECT_EQ(mixed.size(), family(Operation::barrier).algorithms().size() + 1) << "duplicates are dropped";
   EXPECT_EQ(mixed.front().name, "tree") << "in the order of mention";
 }
 
 TEST(BarrierRegistry, ValuesBeyondUseActAsTheLargestUseful) {
   const auto effective = [](const std::string& text, int ranks) {
-    return effective_barrier(parse_barrier(text), Shape::unknown(ranks)).text();
+    return family(Operation::barrier)
+        .effective(family(Operation::barrier).parse(text), Shape::unknown(ranks))
+        .text();
   };
   EXPECT_EQ(effective("dissemination:ways=1024", 5), effective("dissemination:ways=4", 5));
   EXPECT_EQ(effective("libomp-hyper:gather_bits=10", 5), effective("libomp-hyper:gather_bits=3", 5));
@@ -180,23 +187,26 @@ TEST(BarrierRegistry, AutoGoesByWhatRanksShare) {
 TEST(BarrierRegistry, EveryDefaultFitsAtEveryRankCount) {
   constexpr std::size_t limit = 64u << 20;
   for (const int ranks : {1, 2, 3, 7, 64, 65, 240, 244, 1000, max_ranks})
-    for (const AlgorithmSpec& spec : parse_barriers("all")) {
-      const std::size_t bytes = barrier_footprint(spec, Shape::unknown(ranks));
+    for (const AlgorithmSpec& spec : family(Operation::barrier).parse_list("all")) {
+      const std::size_t bytes = family(Operation::barrier).footprint(spec, Shape::unknown(ranks));
       EXPECT_GT(bytes, 0u) << spec.text();
       EXPECT_LE(bytes, limit) << spec.text() << " at " << ranks << " ranks";
     }
-  EXPECT_EQ(barrier_footprint(parse_barrier("all-to-all"), Shape::unknown(1024)), 8u << 20);
+  EXPECT_EQ(family(Operation::barrier)
+                .footprint(family(Operation::barrier).parse("all-to-all"), Shape::unknown(1024)),
+            8u << 20);
 }
 
 TEST(BarrierRegistry, EveryAlgorithmExistsOnEveryPort) {
   const Shape shape = place_ranks(7, uniform_machine(2, 4), Placement::compact);
-  for (const AlgorithmSpec& spec : parse_barriers("all")) {
-    const std::size_t bytes = barrier_footprint(spec, shape);
+  for (const AlgorithmSpec& spec : family(Operation::barrier).parse_list("all")) {
+    const AlgorithmSpec effective = family(Operation::barrier).effective(spec, shape);
+    const std::size_t bytes = family(Operation::barrier).footprint(effective, shape);
     AlignedVector<unsigned char> memory(bytes);
     for (int rank = 0; rank < shape.size(); ++rank) {
       const phicoll::Setup setup{rank, shape, memory.data()};
-      EXPECT_NE(make_barrier<NativePort>(spec, setup), nullptr) << spec.text();
-      EXPECT_NE(make_barrier<CountPort>(spec, setup), nullptr) << spec.text();
+      EXPECT_NE(make_collective<NativePort>(Operation::barrier, effective, setup), nullptr) << spec.text();
+      EXPECT_NE(make_collective<CountPort>(Operation::barrier, effective, setup), nullptr) << spec.text();
     }
     // A peer may run ahead into the first operation while a rank still constructs.
     EXPECT_TRUE(std::all_of(memory.begin(), memory.end(), [](unsigned char b) { return b == 0; }))

@@ -12,7 +12,7 @@
 
 #include "delay_port.hpp"
 #include "phicoll/collectives/broadcast/registry.hpp"
-#include "phicoll/collectives/registry/make.hpp"
+#include "phicoll/collectives/registry/make_from.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/support/aligned_vector.hpp"
@@ -39,8 +39,8 @@ void run(ThreadGroup& group, const AlgorithmSpec& spec, unsigned exposable) {
     const int rank = comm.rank();
     DelayPort port(comm.control(), rank, 4711u + 31u * static_cast<unsigned>(rank),
                    (exposable >> rank & 1u) != 0);
-    const auto broadcast =
-        make_data<DelayPort>(BroadcastList{}, effective, Setup{rank, comm.shape(), memory.get()});
+    const auto broadcast = make_from<DelayPort>(Registry<Operation::broadcast>::List{}, effective,
+                                                Setup{rank, comm.shape(), memory.get()});
     const std::size_t counts[] = {1, 48, 49, 100, 130, 200, 250, 256, 257, 300, 700};
     std::vector<unsigned char> buffer(700);
     for (unsigned turn = 0; turn < 240; ++turn) {

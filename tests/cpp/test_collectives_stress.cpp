@@ -21,7 +21,7 @@
 #include "phicoll/collectives/reduce/mailbox.hpp"
 #include "phicoll/collectives/reduce/sliced.hpp"
 #include "phicoll/collectives/reduce_scatter/one_shot.hpp"
-#include "phicoll/collectives/registry/make.hpp"
+#include "phicoll/collectives/registry/make_from.hpp"
 #include "phicoll/collectives/scan/one_shot.hpp"
 #include "phicoll/collectives/scatter/registry.hpp"
 #include "phicoll/errors.hpp"
@@ -70,23 +70,23 @@ std::unique_ptr<AnyCollective<DelayPort>> make(Operation operation, const Algori
                                                const Setup& setup) {
   switch (operation) {
     case Operation::broadcast:
-      return make_data<DelayPort>(AlgorithmList<RingBroadcast, SingleCopyBroadcast>{}, spec, setup);
+      return make_from<DelayPort>(AlgorithmList<RingBroadcast, SingleCopyBroadcast>{}, spec, setup);
     case Operation::reduce:
-      return make_data<DelayPort>(AlgorithmList<MailboxReduce, SlicedReduce>{}, spec, setup);
+      return make_from<DelayPort>(AlgorithmList<MailboxReduce, SlicedReduce>{}, spec, setup);
     case Operation::allreduce:
-      return make_data<DelayPort>(AlgorithmList<OneShotAllreduce, SlicedAllreduce>{}, spec, setup);
+      return make_from<DelayPort>(AlgorithmList<OneShotAllreduce, SlicedAllreduce>{}, spec, setup);
     case Operation::gather:
-      return make_data<DelayPort>(GatherList{}, spec, setup);
+      return make_from<DelayPort>(Registry<Operation::gather>::List{}, spec, setup);
     case Operation::scatter:
-      return make_data<DelayPort>(ScatterList{}, spec, setup);
+      return make_from<DelayPort>(Registry<Operation::scatter>::List{}, spec, setup);
     case Operation::allgather:
-      return make_data<DelayPort>(AllgatherList{}, spec, setup);
+      return make_from<DelayPort>(Registry<Operation::allgather>::List{}, spec, setup);
     case Operation::alltoall:
-      return make_data<DelayPort>(AlltoallList{}, spec, setup);
+      return make_from<DelayPort>(Registry<Operation::alltoall>::List{}, spec, setup);
     case Operation::scan:
-      return make_data<DelayPort>(AlgorithmList<OneShotScan>{}, spec, setup);
+      return make_from<DelayPort>(AlgorithmList<OneShotScan>{}, spec, setup);
     case Operation::reduce_scatter:
-      return make_data<DelayPort>(AlgorithmList<OneShotReduceScatter>{}, spec, setup);
+      return make_from<DelayPort>(AlgorithmList<OneShotReduceScatter>{}, spec, setup);
     case Operation::barrier:
       break;
   }

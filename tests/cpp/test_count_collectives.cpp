@@ -6,14 +6,15 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/sim/counting/count_port.hpp"
 #include "phicoll/sim/running/sim_program.hpp"
+#include "sim_testing.hpp"
 
 namespace phicoll {
 namespace sim {
 namespace {
 
 Counts count(Operation operation, const std::string& spec, int ranks, std::size_t bytes, int root = 0) {
-  return count_collective(operation, family(operation).parse(spec), Shape::unknown(ranks), bytes,
-                          Type::float32, Op::sum, root);
+  return count_collective(testing::work_of(operation, bytes), family(operation).parse(spec),
+                          Shape::unknown(ranks), root);
 }
 
 constexpr std::size_t kib = 1024;
@@ -106,7 +107,7 @@ TEST(CountCollectives, EveryAlgorithmMovesWhatItMust) {
         if (spec.name != "auto" && !family(operation).fits(spec, shape, facts)) continue;
         SCOPED_TRACE(std::string(to_string(operation)) + " " + spec.text() + " ranks " +
                      std::to_string(ranks));
-        const Counts c = count_collective(operation, spec, shape, 8 * kib);
+        const Counts c = count_collective(testing::work_of(operation, 8 * kib), spec, shape);
         // Lower bounds: each rank but the root receives or gives a block; where all give to all, each gets
         // all blocks of the others or a whole reduction.
         const auto block = static_cast<std::int64_t>(8 * kib);

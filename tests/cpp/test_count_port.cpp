@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "phicoll/collectives/barrier/acknowledged_model.hpp"
-#include "phicoll/collectives/barrier/barrier.hpp"
-#include "phicoll/collectives/barrier/sets.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
-#include "phicoll/sim/counting/counts.hpp"
 #include "phicoll/sim/counting/count_port.hpp"
+#include "phicoll/sim/counting/counts.hpp"
+#include "phicoll/sim/running/sim_program.hpp"
 
 namespace phicoll {
 namespace {
@@ -27,10 +27,11 @@ const int some_sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 32, 33, 60,
 #endif
 
 Counts count(const std::string& spec, int ranks) {
-  return count_barrier(parse_barrier(spec), Shape::unknown(ranks));
+  return sim::count_collective(measure::Work(), family(Operation::barrier).parse(spec),
+                               Shape::unknown(ranks));
 }
 Counts count(const std::string& spec, const Shape& shape) {
-  return count_barrier(parse_barrier(spec), shape);
+  return sim::count_collective(measure::Work(), family(Operation::barrier).parse(spec), shape);
 }
 Shape xeon_phi(int cores) {
   return place_ranks(4 * cores, uniform_machine(cores, 4), Placement::balanced);
@@ -228,12 +229,14 @@ TEST(CountPort, ScatterAndBalancedDifferInEdgesOnly) {
 TEST(CountPort, AcknowledgedWaitsTwiceARound) {
   for (const int n : {2, 3, 8, 30, 60, 240})
     for (const char* const ack : {"counter", "line-per-sender"}) {
-      const AlgorithmSpec spec = parse_barrier(std::string("dissemination-acknowledged:ack=") + ack);
+      const AlgorithmSpec spec =
+          family(Operation::barrier).parse(std::string("dissemination-acknowledged:ack=") + ack);
       const AcknowledgedOptimum model = best_acknowledged(n, AcknowledgedRounds::corrected);
-      const Counts c = count_barrier(spec, Shape::unknown(n));
+      const Counts c = sim::count_collective(measure::Work(), spec, Shape::unknown(n));
       EXPECT_EQ(c.rounds, 2 * model.rounds)
           << n << " ranks, " << ack << ": the flag, then its acknowledgement";
-      EXPECT_EQ(effective_barrier(spec, Shape::unknown(n)).values[0].second, std::to_string(model.ways));
+      EXPECT_EQ(family(Operation::barrier).effective(spec, Shape::unknown(n)).values[0].second,
+                std::to_string(model.ways));
     }
 }
 
@@ -274,18 +277,18 @@ TEST(AcknowledgedModel, MinimisesOverAllWays) {
 std::vector<std::string> every_spec() {
   std::vector<std::string> specs;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  for (const AlgorithmSpec& spec : parse_barriers("all")) specs.push_back(spec.text());
+  for (const AlgorithmSpec& spec : family(Operation::barrier).parse_list("all")) specs.push_back(spec.text());
   return specs;
 #endif
-  for (const std::string& set : barrier_sets())
-    for (const AlgorithmSpec& spec : parse_barriers(set)) specs.push_back(spec.text());
+  for (const std::string& set : family(Operation::barrier).set_names())
+    for (const AlgorithmSpec& spec : family(Operation::barrier).parse_list(set)) specs.push_back(spec.text());
   // And each single value of each choice.
-  for (const AlgorithmInfo& info : barrier_algorithms())
+  for (const AlgorithmInfo& info : family(Operation::barrier).algorithms())
     for (const ParameterInfo& parameter : info.parameters)
       for (const std::string& choice : parameter.choices) {
         const std::string text = info.name + ":" + parameter.name + "=" + choice;
         try {
-          specs.push_back(parse_barrier(text).text());
+          specs.push_back(family(Operation::barrier).parse(text).text());
         } catch (const ArgumentError&) {
           // refused beside the defaults
         }
@@ -323,7 +326,8 @@ TEST(CountPort, EveryBarrierHearsOfAllInAnyOrder) {
       const Shape shape = place_ranks(n, uniform_machine((n + 3) / 4, 4), Placement::compact);
       for (const std::vector<int>& order : orders(n)) {
         std::vector<Counts> episodes;
-        ASSERT_NO_THROW(episodes = count_barrier_episodes(parse_barrier(spec), shape, 6, order))
+        ASSERT_NO_THROW(
+            episodes = sim::count_barrier_episodes(family(Operation::barrier).parse(spec), shape, 6, order))
             << spec << " with " << n << " ranks";
         // Steady: what is counted once holds for every episode (two sets of flags, two senses).
         for (std::size_t e = 3; e < episodes.size(); ++e)
@@ -338,7 +342,8 @@ TEST(CountPort, EveryBarrierHearsOfAllInAnyOrder) {
           EXPECT_EQ(episodes[2].rounds, 0) << spec;
         }
         // Who speaks for a core is known only where it is static.
-        if (effective_barrier(parse_barrier(spec), shape).name != "hybrid-dissemination") {
+        if (family(Operation::barrier).effective(family(Operation::barrier).parse(spec), shape).name !=
+            "hybrid-dissemination") {
           EXPECT_EQ(episodes[2].wrong_hints, 0) << spec << " with " << n << " ranks";
         }
       }
@@ -347,9 +352,9 @@ TEST(CountPort, EveryBarrierHearsOfAllInAnyOrder) {
 
 TEST(CountPort, EveryBarrierRunsAtThePapersScale) {
   for (const int cores : {60, 61})
-    for (const AlgorithmSpec& spec : parse_barriers("all")) {
+    for (const AlgorithmSpec& spec : family(Operation::barrier).parse_list("all")) {
       Counts c;
-      ASSERT_NO_THROW(c = count_barrier(spec, xeon_phi(cores))) << spec.text();
+      ASSERT_NO_THROW(c = sim::count_collective(measure::Work(), spec, xeon_phi(cores))) << spec.text();
       EXPECT_GE(c.edges, 4 * cores) << spec.text();
       EXPECT_GT(c.rounds, 0) << spec.text();
       EXPECT_GE(c.longest_chain, c.rounds) << spec.text();

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/sim/engine/sim_port.hpp"
@@ -21,6 +20,7 @@
 #include "phicoll/sim/explaining/chrome_trace.hpp"
 #include "phicoll/sim/explaining/critical_path.hpp"
 #include "phicoll/sim/explaining/explanation.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
 #include "phicoll/support/json.hpp"
 #include "phicoll/support/split.hpp"
@@ -231,8 +231,8 @@ TEST(CriticalPath, SenseReversingOfTwoRanksOnAFlatChip) {
   ExplainOptions options;
   options.episodes = 4;
   options.wait.kind = WaitPolicy::Kind::spin;
-  const Explanation found =
-      explain_barrier(machine, simulated_barrier("sense-reversing"), one_a_core(machine, 2), options);
+  const Explanation found = explain_collective(
+      machine, simulated_algorithm(Operation::barrier, "sense-reversing"), one_a_core(machine, 2), options);
   ASSERT_TRUE(tiles(found.path));
   const std::vector<PathLink>& links = found.path.links;
   // Who was released last arrives last; its update takes the counter from the other, it resets the counter,
@@ -295,7 +295,7 @@ class EveryBarrier : public ::testing::TestWithParam<Setting> {};
 TEST_P(EveryBarrier, HasAPathWithoutAGap) {
   const Setting& setting = GetParam();
   const Machine machine = load_machine(setting.machine);
-  for (const AlgorithmInfo& info : barrier_algorithms()) {
+  for (const AlgorithmInfo& info : family(Operation::barrier).algorithms()) {
     for (const int ranks : setting.ranks) {
       ExplainOptions options;
       options.episodes = 3;
@@ -304,8 +304,9 @@ TEST_P(EveryBarrier, HasAPathWithoutAGap) {
       options.wait.kind = WaitPolicy::Kind::pause;
       options.wait.pauses = 1;
       options.seed = static_cast<std::uint64_t>(ranks);
-      const Explanation found = explain_barrier(machine, simulated_barrier(info.name),
-                                                place_on_machine(machine, ranks, "balanced"), options);
+      const Explanation found =
+          explain_collective(machine, simulated_algorithm(Operation::barrier, info.name),
+                             place_on_machine(machine, ranks, "balanced"), options);
       for (int episode = 0; episode < options.episodes; ++episode) {
         const CriticalPath path = critical_path(*found.run.log, found.cores, episode);
         ASSERT_TRUE(tiles(path)) << info.name << ", " << ranks << " ranks, episode " << episode;
@@ -328,7 +329,7 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{"sandy-bridge-e5-2670", {2, 16}, false}));
 
 TEST(CriticalPath, HasNoGapOnMachinesOfAnyNumbers) {
-  const std::vector<AlgorithmInfo> all = barrier_algorithms();
+  const std::vector<AlgorithmInfo> all = family(Operation::barrier).algorithms();
   const int machines = testing::long_run() ? 2000 : 100;
   for (int i = 0; i < machines; ++i) {
     Random random(static_cast<std::uint64_t>(i) + 1);
@@ -342,8 +343,8 @@ TEST(CriticalPath, HasNoGapOnMachinesOfAnyNumbers) {
     options.seed = random.below(1000);
     options.wait.kind = random.below(2) == 0 ? WaitPolicy::Kind::spin : WaitPolicy::Kind::pause;
     options.wait.pauses = 1;
-    const Explanation found = explain_barrier(machine, simulated_barrier(info.name),
-                                              testing::anywhere(machine, ranks, random), options);
+    const Explanation found = explain_collective(machine, simulated_algorithm(Operation::barrier, info.name),
+                                                 testing::anywhere(machine, ranks, random), options);
     for (int episode = 0; episode < options.episodes; ++episode)
       ASSERT_TRUE(tiles(critical_path(*found.run.log, found.cores, episode)))
           << "machine " << i << ", " << info.name << ", " << ranks << " ranks, episode " << episode;
@@ -383,8 +384,9 @@ TEST(CriticalPath, OfDataHasNoGapAndNamesCopies) {
 TEST(Explanation, CountsWhatTheEpisodeDid) {
   const Machine machine = load_machine("xeon-phi-5110p");
   ExplainOptions options;
-  const Explanation found = explain_barrier(machine, simulated_barrier("dissemination"),
-                                            place_on_machine(machine, 60, "balanced"), options);
+  const Explanation found =
+      explain_collective(machine, simulated_algorithm(Operation::barrier, "dissemination"),
+                         place_on_machine(machine, 60, "balanced"), options);
   // Six rounds of 60 signals: each takes the line from who waits, who then reads it.
   std::int64_t writes = 0, reads = 0;
   for (const TransactionReport& t : found.transactions)
@@ -416,8 +418,9 @@ TEST(Explanation, CountsWhatTheEpisodeDid) {
 TEST(Explanation, IsTheSameEveryTime) {
   const Machine machine = load_machine("xeon-phi-5110p");
   const auto text = [&] {
-    return explanation_json(explain_barrier(machine, simulated_barrier("combining-tree"),
-                                            place_on_machine(machine, 61, "balanced"), ExplainOptions{}));
+    return explanation_json(explain_collective(machine,
+                                               simulated_algorithm(Operation::barrier, "combining-tree"),
+                                               place_on_machine(machine, 61, "balanced"), ExplainOptions{}));
   };
   EXPECT_EQ(text(), text());
 }
@@ -427,7 +430,8 @@ TEST(Explanation, AnEpisodeThatIsNotThereIsRefused) {
   ExplainOptions options;
   options.episodes = 3;
   options.episode = 3;
-  EXPECT_THROW(explain_barrier(machine, simulated_barrier("dissemination"), one_a_core(machine, 2), options),
+  EXPECT_THROW(explain_collective(machine, simulated_algorithm(Operation::barrier, "dissemination"),
+                                  one_a_core(machine, 2), options),
                ArgumentError);
 }
 
@@ -499,12 +503,12 @@ void expect_a_sound_trace(const Explanation& found, bool all) {
 
 TEST(ChromeTrace, IsSoundForEveryBarrier) {
   const Machine machine = load_machine("xeon-phi-5110p");
-  for (const AlgorithmInfo& info : barrier_algorithms()) {
+  for (const AlgorithmInfo& info : family(Operation::barrier).algorithms()) {
     SCOPED_TRACE(info.name);
     ExplainOptions options;
     options.episodes = 3;
-    const Explanation found = explain_barrier(machine, simulated_barrier(info.name),
-                                              place_on_machine(machine, 17, "balanced"), options);
+    const Explanation found = explain_collective(machine, simulated_algorithm(Operation::barrier, info.name),
+                                                 place_on_machine(machine, 17, "balanced"), options);
     expect_a_sound_trace(found, false);
     expect_a_sound_trace(found, true);
   }
@@ -515,8 +519,8 @@ TEST(ChromeTrace, IsOfASaneSizeAt240Ranks) {
   ExplainOptions options;
   options.episodes = 3;
   for (const char* name : {"hybrid-dissemination", "dissemination"}) {
-    const Explanation found = explain_barrier(machine, simulated_barrier(name),
-                                              place_on_machine(machine, 240, "balanced"), options);
+    const Explanation found = explain_collective(machine, simulated_algorithm(Operation::barrier, name),
+                                                 place_on_machine(machine, 240, "balanced"), options);
     expect_a_sound_trace(found, false);
     EXPECT_LT(chrome_trace(found).size(), std::size_t{10} << 20) << name;
   }
@@ -529,8 +533,9 @@ TEST(ChromeTrace, APathThatCannotBeWrittenIsRefusedAndNothingIsLeftBehind) {
   check_trace_path(path);
   EXPECT_NE(::access(path.c_str(), F_OK), 0);
   const Machine machine = load_machine("xeon-phi-5110p");
-  const Explanation found = explain_barrier(machine, simulated_barrier("dissemination"),
-                                            place_on_machine(machine, 4, "balanced"), ExplainOptions{});
+  const Explanation found =
+      explain_collective(machine, simulated_algorithm(Operation::barrier, "dissemination"),
+                         place_on_machine(machine, 4, "balanced"), ExplainOptions{});
   EXPECT_EQ(write_chrome_trace(path, found), chrome_trace(found).size());
   std::remove(path.c_str());
 }

@@ -112,7 +112,8 @@ TEST(ThreadGroup, ABarrierThatDoesNotFitIsRefusedWithoutEffect) {
     communicator.barrier();
     EXPECT_THROW(communicator.select_barrier("dissemination:reset=sense"), ResourceError);
     EXPECT_EQ(communicator.barrier_spec().name, "sense-reversing");
-    EXPECT_THROW(communicator.select_barrier_at(parse_barrier("dissemination"), 1 << 20), ArgumentError);
+    EXPECT_THROW(communicator.select_barrier_at(family(Operation::barrier).parse("dissemination"), 1 << 20),
+                 ArgumentError);
     EXPECT_EQ(communicator.barrier_spec().name, "sense-reversing");
     for (int i = 0; i < 10; ++i) communicator.barrier();
   });

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/broadcast/tree_model.hpp"
 #include "phicoll/collectives/reduce/tree_model.hpp"
 #include "phicoll/collectives/registry/family.hpp"
@@ -149,7 +148,11 @@ TEST(LineCosts, AreWhatTheDesignedAlgorithmsTakeTheirParametersFrom) {
   };
   expect(Operation::broadcast, "model-tree", {4, 4, 3});
   expect(Operation::reduce, "model-tree", {4, 4, 3});
-  EXPECT_EQ(effective_barrier(parse_barrier("dissemination-acknowledged"), shape).values[0].second, "3");
+  EXPECT_EQ(family(Operation::barrier)
+                .effective(family(Operation::barrier).parse("dissemination-acknowledged"), shape)
+                .values[0]
+                .second,
+            "3");
   shape.set_costs(slow_memory());
   expect(Operation::broadcast, "model-tree", {8, 7});
   expect(Operation::reduce, "model-tree", {8, 7});
@@ -159,8 +162,16 @@ TEST(LineCosts, AreWhatTheDesignedAlgorithmsTakeTheirParametersFrom) {
   near.local = 3000;  // a round costs much beside a partner
   near.remote = 10;
   shape.set_costs(near);
-  EXPECT_EQ(effective_barrier(parse_barrier("dissemination-acknowledged"), shape).values[0].second, "59");
-  EXPECT_EQ(effective_barrier(parse_barrier("dissemination-acknowledged:m=5"), shape).values[0].second, "5");
+  EXPECT_EQ(family(Operation::barrier)
+                .effective(family(Operation::barrier).parse("dissemination-acknowledged"), shape)
+                .values[0]
+                .second,
+            "59");
+  EXPECT_EQ(family(Operation::barrier)
+                .effective(family(Operation::barrier).parse("dissemination-acknowledged:m=5"), shape)
+                .values[0]
+                .second,
+            "5");
 }
 
 TEST(LineCosts, GoWithTheRanksIntoThePartsOfAGroup) {

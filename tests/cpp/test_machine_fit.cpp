@@ -13,7 +13,8 @@
 #include "phicoll/sim/machine/host_costs.hpp"
 #include "phicoll/sim/machine/machine_file.hpp"
 #include "phicoll/sim/machine/machine_listing.hpp"
-#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -139,8 +140,9 @@ TEST(FitMachine, AssumesEverythingOnOneCpu) {
 TEST(FitMachine, IsAMachineLikeAnyOther) {
   const Machine machine = fit_machine(two_cores(), "mine");
   EXPECT_EQ(parse_machine_file(machine_file_text(machine), "mine.json").digest, machine.digest);
-  const BarrierRun run =
-      simulate_barrier(machine, simulated_barrier("dissemination"), Shape(machine.places()), {});
+  const CollectiveRun run =
+      simulate_collective(machine, measure::Work(), simulated_algorithm(Operation::barrier, "dissemination"),
+                          Shape(machine.places()), {});
   EXPECT_EQ(run.ranks, 2);
   for (const Cycles cycles : run.times(false)) {
     EXPECT_GT(machine.ns(static_cast<double>(cycles)), 30.0);

@@ -212,7 +212,7 @@ TEST(Subjects, ReferencesStandBesideTheRegistry) {
   ASSERT_EQ(mixed.size(), 2u);
   EXPECT_EQ(mixed[0].spec.name, "dissemination");
   EXPECT_TRUE(mixed[1].reference);
-  EXPECT_EQ(parse_subjects("all").size(), barrier_algorithms().size());
+  EXPECT_EQ(parse_subjects("all").size(), family(Operation::barrier).algorithms().size());
 }
 
 TEST(Subjects, BadNamesAreRefusedWithTheNearest) {

@@ -11,14 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/barrier/make.hpp"
+#include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/memory/native_port.hpp"
-#include "phicoll/sim/counting/counts.hpp"
 #include "phicoll/sim/counting/count_machine.hpp"
 #include "phicoll/sim/counting/count_port.hpp"
+#include "phicoll/sim/counting/counts.hpp"
 #include "phicoll/sim/engine/sim_port.hpp"
-#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
+#include "phicoll/sim/running/sim_program.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
@@ -40,7 +41,7 @@ std::vector<std::string> variants(const AlgorithmInfo& algorithm) {
     for (const std::string& value : values) {
       const std::string text = algorithm.name + ":" + parameter.name + "=" + value;
       try {
-        parse_barrier(text);
+        family(Operation::barrier).parse(text);
         texts.push_back(text);
       } catch (const ArgumentError&) {
       }
@@ -57,15 +58,15 @@ TEST_P(EveryBarrier, RunsOnEveryPort) {
   const Shape shape = place_ranks(ranks, machine.places(), Placement::balanced);
   for (const std::string& text : variants(GetParam())) {
     SCOPED_TRACE(text);
-    const AlgorithmSpec spec = parse_barrier(text);
+    const AlgorithmSpec spec = family(Operation::barrier).parse(text);
 
-    const Counts counts = count_barrier(spec, shape);
+    const Counts counts = sim::count_collective(measure::Work(), spec, shape);
     EXPECT_GE(counts.rounds, 1);
 
-    sim::BarrierOptions options;
+    sim::CollectiveOptions options;
     options.episodes = episodes;
     options.simulation.check = true;
-    const sim::BarrierRun run = sim::simulate_barrier(machine, spec, shape, options);
+    const sim::CollectiveRun run = sim::simulate_collective(machine, measure::Work(), spec, shape, options);
     EXPECT_EQ(run.exit.size(), static_cast<std::size_t>(ranks * episodes));
     // Every notification is a store or an atomic update; not all of those are notifications.
     EXPECT_GE(run.counters.stores + run.counters.atomics,
@@ -86,7 +87,7 @@ TEST_P(EveryBarrier, RunsOnEveryPort) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ports, EveryBarrier, ::testing::ValuesIn(barrier_algorithms()),
+INSTANTIATE_TEST_SUITE_P(Ports, EveryBarrier, ::testing::ValuesIn(family(Operation::barrier).algorithms()),
                          [](const ::testing::TestParamInfo<AlgorithmInfo>& one) {
                            std::string name = one.param.name;
                            for (char& c : name)

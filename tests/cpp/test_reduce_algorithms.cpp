@@ -13,10 +13,10 @@
 #include <tuple>
 #include <vector>
 
+#include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/reduce/model_tree.hpp"
 #include "phicoll/collectives/reduce/piece_per_rank.hpp"
-#include "phicoll/collectives/reduce/sets.hpp"
 #include "phicoll/collectives/structure/level_tree.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/thread_group.hpp"
@@ -290,7 +290,7 @@ TEST(Reduce, AlgorithmsTakeTurnsWithoutBarriers) {
 }
 
 TEST(Reduce, TheMembersOfThePapersSetsExist) {
-  for (const AlgorithmSet& set : reduce_sets())
+  for (const AlgorithmSet& set : sets_of<Operation::reduce>())
     for (const std::string& member : set.members)
       EXPECT_NO_THROW(family(Operation::reduce).parse(member)) << set.name << ": " << member;
 }

@@ -18,11 +18,13 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/collectives/barrier/make.hpp"
+#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/sim/engine/sim_port.hpp"
 #include "phicoll/sim/engine/simulation.hpp"
-#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
@@ -108,7 +110,7 @@ AlgorithmSpec draw_spec(const AlgorithmInfo& algorithm, int ranks, Random& rando
       }
     }
     try {
-      return parse_barrier(text);
+      return family(Operation::barrier).parse(text);
     } catch (const ArgumentError&) {
     }
   }
@@ -138,18 +140,18 @@ void interleave(const AlgorithmInfo& algorithm, std::uint64_t seed, int ranks, b
   Course course;
   course.cells = ranks <= 9;
   if (ranks > 9) course.episodes = 2;
-  const AlgorithmSpec effective = effective_barrier(spec, shape);
+  const AlgorithmSpec effective = family(Operation::barrier).effective(spec, shape);
   const std::string what =
       effective.text() + ", " + std::to_string(ranks) + " ranks, seed " + std::to_string(seed);
   SCOPED_TRACE(what);
-  std::vector<std::unique_ptr<AnyBarrier<SimPort>>> barriers;
+  std::vector<std::unique_ptr<AnyCollective<SimPort>>> barriers;
   try {
     watch(
-        machine, shape, barrier_footprint(effective, shape),
+        machine, shape, family(Operation::barrier).footprint(effective, shape),
         [&](const Setup& setup) -> Barrier {
-          barriers.push_back(make_barrier<SimPort>(effective, setup));
-          AnyBarrier<SimPort>* const own = barriers.back().get();
-          return [own](SimPort& port) { (*own)(port); };
+          barriers.push_back(make_collective<SimPort>(Operation::barrier, effective, setup));
+          AnyCollective<SimPort>* const own = barriers.back().get();
+          return [own](SimPort& port) { (*own)(port, Call()); };
         },
         options, course);
   } catch (const std::exception& error) {
@@ -181,12 +183,13 @@ TEST(SimBarriersLong, AreSafeInManyMore) {
   for (; !HasFailure(); ++i) {
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > seconds) break;
     const int ranks = i % 50 == 0 ? 61 : i % 50 == 25 ? 240 : 2 + static_cast<int>(i % 8);
-    for (const AlgorithmInfo& algorithm : barrier_algorithms()) interleave(algorithm, i, ranks, i % 3 != 0);
+    for (const AlgorithmInfo& algorithm : family(Operation::barrier).algorithms())
+      interleave(algorithm, i, ranks, i % 3 != 0);
   }
   std::printf("%llu interleavings of each barrier\n", static_cast<unsigned long long>(i - first));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SimBarriers, ::testing::ValuesIn(barrier_algorithms()),
+INSTANTIATE_TEST_SUITE_P(All, SimBarriers, ::testing::ValuesIn(family(Operation::barrier).algorithms()),
                          [](const ::testing::TestParamInfo<AlgorithmInfo>& one) {
                            std::string name = one.param.name;
                            for (char& c : name)
@@ -384,13 +387,14 @@ TEST(BrokenBarriers, TheirSoundTwinsPass) {
 TEST(BrokenBarriers, SimulateBarrierChecksEachEpisodeToo) {
   // simulate_barrier runs registered barriers only, and all of these are sound: what it reports is looked at.
   const Machine machine = chip(16);
-  BarrierOptions options;
+  CollectiveOptions options;
   options.episodes = 5;
   const Shape shape = place_ranks(24, machine.places(), Placement::balanced);
   for (const bool window : {false, true}) {
     options.window = window;
     options.simulation.start_skew = window ? 500 : 0;
-    const BarrierRun run = simulate_barrier(machine, simulated_barrier("dissemination"), shape, options);
+    const CollectiveRun run = simulate_collective(
+        machine, measure::Work(), simulated_algorithm(Operation::barrier, "dissemination"), shape, options);
     ASSERT_EQ(run.entry.size(), 24u * 5u);
     for (const Cycles time : run.times(window)) EXPECT_GT(time, 0);
     for (std::size_t e = 0; e < 5; ++e)

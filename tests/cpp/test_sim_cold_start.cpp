@@ -8,11 +8,12 @@
 
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/sim/engine/cold_start.hpp"
-#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_collectives.hpp"
 #include "phicoll/sim/running/sim_kernels.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
 #include "refusals.hpp"
+#include "sim_testing.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -28,27 +29,30 @@ double mean(const std::vector<Cycles>& values) {
 constexpr std::uint64_t seeds = 8;
 
 double barrier_ns(const Machine& machine, const std::string& text, int ranks, bool evicted) {
-  BarrierOptions options;
+  CollectiveOptions options;
   options.window = true;
   options.evicted = evicted;
   options.simulation.start_skew = 500;  // ranks that enter at the very same time collide in every episode
   const Shape shape = place_on_machine(machine, ranks, "scatter");
   double sum = 0;
   for (options.simulation.seed = 1; options.simulation.seed <= seeds; ++options.simulation.seed)
-    sum += mean(simulate_barrier(machine, simulated_barrier(text), shape, options).times(true));
+    sum += mean(simulate_collective(machine, measure::Work(), simulated_algorithm(Operation::barrier, text),
+                                    shape, options)
+                    .times(true));
   return sum / seeds * machine.ns(1);
 }
 
 double collective_ns(const Machine& machine, Operation operation, const std::string& text, int ranks,
                      std::size_t bytes, bool evicted) {
-  CollectiveOptions options;
+  CollectiveOptions options = testing::few_calls();
   options.window = true;
   options.evicted = evicted;
   const Shape shape = place_on_machine(machine, ranks, "scatter");
   const AlgorithmSpec spec = family(operation).parse(text);
   double sum = 0;
   for (options.simulation.seed = 1; options.simulation.seed <= seeds; ++options.simulation.seed) {
-    const CollectiveRun run = simulate_collective(machine, operation, spec, shape, bytes, options);
+    const CollectiveRun run =
+        simulate_collective(machine, testing::work_of(operation, bytes), spec, shape, options);
     EXPECT_EQ(run.verified, options.warm_up + options.episodes) << text;
     sum += mean(run.times(true));
   }
@@ -144,19 +148,23 @@ TEST(ColdStart, NeedsWindows) {
   const std::string alone =
       "start: got 'evicted' with definition loop; allowed: evicted with definition window alone: "
       "back-to-back calls leave no time to evict";
-  BarrierOptions barrier;
+  CollectiveOptions barrier;
   barrier.evicted = true;
-  EXPECT_EQ(refusal_of([&] { simulate_barrier(machine, simulated_barrier("tree"), shape, barrier); }), alone);
+  EXPECT_EQ(refusal_of([&] {
+              simulate_collective(machine, measure::Work(), simulated_algorithm(Operation::barrier, "tree"),
+                                  shape, barrier);
+            }),
+            alone);
   CollectiveOptions data;
   data.evicted = true;
   EXPECT_EQ(refusal_of([&] {
-              simulate_collective(machine, Operation::broadcast, family(Operation::broadcast).parse("flat"),
-                                  shape, 64, data);
+              simulate_collective(machine, testing::work_of(Operation::broadcast, 64),
+                                  family(Operation::broadcast).parse("flat"), shape, data);
             }),
             alone);
   SimulatedSettings settings;
   settings.machine = machine;
-  settings.algorithms = {simulated_barrier("tree")};
+  settings.algorithms = {simulated_algorithm(Operation::barrier, "tree")};
   settings.ranks = {2};
   settings.start = "evicted";
   settings.definitions = {"loop", "window"};
@@ -170,7 +178,7 @@ TEST(ColdStart, NeedsWindows) {
 TEST(ColdStart, ATaskKeepsIt) {
   SimulatedSettings settings;
   settings.machine = load_machine(phi);
-  settings.algorithms = {simulated_barrier("tree")};
+  settings.algorithms = {simulated_algorithm(Operation::barrier, "tree")};
   settings.ranks = {2};
   settings.start = "evicted";
   settings.definitions = {"window"};

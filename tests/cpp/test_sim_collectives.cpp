@@ -52,16 +52,17 @@ TEST(SimCollectives, EveryAlgorithmGivesTheRightBytesLoopAndWindowFreshAndReused
           const Shape shape = one_a_core(machine, ranks);
           if (!serves(operation, spec, shape, bytes)) continue;
           ++drawn;
-          CollectiveOptions options;
+          CollectiveOptions options = testing::few_calls();
           options.episodes = 3;
           options.window = (drawn & 1) != 0;
-          options.fresh = (drawn & 2) == 0;
+          measure::Work work = testing::work_of(operation, bytes);
+          work.fresh = (drawn & 2) == 0;
           options.root = (ranks - 1) / 2;
           options.simulation.start_skew = 500;
           options.simulation.seed = static_cast<std::uint64_t>(drawn);
           SCOPED_TRACE(std::string(to_string(operation)) + " " + spec.text() + " ranks " +
                        std::to_string(ranks) + " bytes " + std::to_string(bytes));
-          const CollectiveRun run = simulate_collective(machine, operation, spec, shape, bytes, options);
+          const CollectiveRun run = simulate_collective(machine, work, spec, shape, options);
           EXPECT_EQ(run.verified, 4);
           EXPECT_FALSE(run.timing_only);
           // Nothing to say to others may cost nothing; all else costs something, every time.
@@ -79,13 +80,13 @@ TEST(SimCollectives, FirstCallsOfALoopInWhichTheRootRunsAheadAreNotFree) {
     for (const std::size_t bytes : {8u, 4096u, 32768u})
       for (const int warm_up : {0, 1}) {
         SCOPED_TRACE(std::string(text) + " bytes " + std::to_string(bytes));
-        CollectiveOptions options;
+        CollectiveOptions options = testing::few_calls();
         options.warm_up = warm_up;
         options.episodes = 7;
         const int ranks = 4;
-        const CollectiveRun run =
-            simulate_collective(machine, Operation::broadcast, family(Operation::broadcast).parse(text),
-                                one_a_core(machine, ranks), bytes, options);
+        const CollectiveRun run = simulate_collective(machine, testing::work_of(Operation::broadcast, bytes),
+                                                      family(Operation::broadcast).parse(text),
+                                                      one_a_core(machine, ranks), options);
         Cycles whole = 0;
         Cycles writing = 0;
         for (std::size_t r = 0; r < 4; ++r) {
@@ -107,9 +108,10 @@ TEST(SimCollectives, TheSameSeedGivesTheSameCycles) {
   const Machine machine = chip(12);
   const AlgorithmSpec spec = family(Operation::allreduce).parse("auto");
   const auto times = [&](std::uint64_t seed) {
-    CollectiveOptions options;
+    CollectiveOptions options = testing::few_calls();
     options.simulation.seed = seed;
-    return simulate_collective(machine, Operation::allreduce, spec, one_a_core(machine, 7), 4096, options)
+    return simulate_collective(machine, testing::work_of(Operation::allreduce, 4096), spec,
+                               one_a_core(machine, 7), options)
         .times(false);
   };
   EXPECT_EQ(times(3), times(3));
@@ -119,10 +121,10 @@ TEST(SimCollectives, TheSameSeedGivesTheSameCycles) {
 TEST(SimCollectives, AboveTheLimitBytesDoNotMoveAndTimesAreTheSame) {
   const Machine machine = chip(12);
   for (const Operation operation : {Operation::broadcast, Operation::allreduce}) {
-    CollectiveOptions options;
+    CollectiveOptions options = testing::few_calls();
     const auto run = [&] {
-      return simulate_collective(machine, operation, family(operation).parse("auto"), one_a_core(machine, 6),
-                                 65536, options);
+      return simulate_collective(machine, testing::work_of(operation, 65536), family(operation).parse("auto"),
+                                 one_a_core(machine, 6), options);
     };
     const CollectiveRun backed = run();
     options.ghost_above = 100000;
@@ -137,14 +139,14 @@ TEST(SimCollectives, AboveTheLimitBytesDoNotMoveAndTimesAreTheSame) {
 }
 
 TEST(SimCollectives, CombiningTakesItsInstructions) {
-  CollectiveOptions options;
+  CollectiveOptions options = testing::few_calls();
   options.window = true;
   const auto median = [&](int instructions) {
     Machine machine = flat_chip();
     machine.p.combine_instructions = instructions;
     const auto times =
-        simulate_collective(machine, Operation::allreduce, family(Operation::allreduce).parse("one-shot"),
-                            one_a_core(machine, 2), 8192, options)
+        simulate_collective(machine, testing::work_of(Operation::allreduce, 8192),
+                            family(Operation::allreduce).parse("one-shot"), one_a_core(machine, 2), options)
             .times(true);
     return times[times.size() / 2];
   };
@@ -160,16 +162,15 @@ TEST(SimCollectives, BadArgumentsAreNamed) {
   const Shape shape = one_a_core(machine, 2);
   const auto allreduce = family(Operation::allreduce).parse("auto");
   const auto refused = [&](Operation operation, std::size_t bytes, int root) -> std::string {
-    CollectiveOptions options;
+    CollectiveOptions options = testing::few_calls();
     options.root = root;
     try {
-      simulate_collective(machine, operation, allreduce, shape, bytes, options);
+      simulate_collective(machine, testing::work_of(operation, bytes), allreduce, shape, options);
     } catch (const ArgumentError& error) {
       return error.argument();
     }
     return "";
   };
-  EXPECT_EQ(refused(Operation::barrier, 8, 0), "operation");
   EXPECT_EQ(refused(Operation::allreduce, 7, 0), "size");
   EXPECT_EQ(refused(Operation::allreduce, 8, 2), "root");
   EXPECT_EQ(refused(Operation::allreduce, std::size_t{1} << 30, 0), "size");

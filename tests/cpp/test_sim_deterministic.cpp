@@ -16,7 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "phicoll/sim/running/sim_barrier.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
 #include "sim_testing.hpp"
 
 namespace phicoll {
@@ -73,14 +74,15 @@ std::string name_of(const Point& p) {
 /// The cycles of all episodes, a checksum over when every rank entered and left, and the events.
 std::string result_of(const Point& p) {
   const Machine machine = machine_of(p.machine);
-  BarrierOptions options;
+  CollectiveOptions options;
   options.episodes = 5;
   options.window = p.window;
   options.simulation.seed = p.seed;
   options.simulation.wait.kind = WaitPolicy::Kind::spin;
   options.simulation.start_skew = p.window ? 500 : 0;
   const Shape shape = place_ranks(p.ranks, machine.places(), p.placement);
-  const BarrierRun run = simulate_barrier(machine, simulated_barrier(p.barrier), shape, options);
+  const CollectiveRun run = simulate_collective(
+      machine, measure::Work(), simulated_algorithm(Operation::barrier, p.barrier), shape, options);
   std::uint64_t sum = 0;
   for (const auto* times : {&run.entry, &run.exit})
     for (const Cycles time : *times) sum = mix_seed(sum, static_cast<std::uint64_t>(time));
@@ -138,12 +140,14 @@ TEST(SimDeterministic, ASeedPlacesLinesAndTheLogChangesNothing) {
   const Machine machine = testing::chip(61);
   const Shape shape = place_ranks(61, machine.places(), Placement::balanced);
   const auto run = [&](std::uint64_t seed, bool log, bool check) {
-    BarrierOptions options;
+    CollectiveOptions options;
     options.episodes = 5;
     options.simulation.seed = seed;
     options.simulation.log = log;
     options.simulation.check = check;
-    return simulate_barrier(machine, simulated_barrier("dissemination"), shape, options).exit;
+    return simulate_collective(machine, measure::Work(),
+                               simulated_algorithm(Operation::barrier, "dissemination"), shape, options)
+        .exit;
   };
   EXPECT_NE(run(1, false, false), run(2, false, false));
   EXPECT_EQ(run(1, false, false), run(1, true, false)) << "a log only looks";

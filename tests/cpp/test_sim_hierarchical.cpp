@@ -84,7 +84,8 @@ TEST(SimHierarchical, PackagesAndCoresOfASimulatedMachine) {
 TEST(SimHierarchical, ABroadcastCrossesOnceBetweenThePartsOfALevel) {
   const Shape shape = place_ranks(16, machine(2, 2, 1, 4, 1), Placement::compact);
   const auto crossing = [&](const char* spec) {
-    return count_collective(Operation::broadcast, family(Operation::broadcast).parse(spec), shape, 32768);
+    return count_collective(testing::work_of(Operation::broadcast, 32768),
+                            family(Operation::broadcast).parse(spec), shape);
   };
   // Each of the 15 gets it from another rank, whatever the way; the way is longer by the levels.
   EXPECT_EQ(crossing("ring").bytes_between, 15 * 32768);
@@ -98,8 +99,8 @@ TEST(SimHierarchical, AReduceLetsTheRootCombineOnlyWhatComesFromTheTop) {
   const Shape shape = place_ranks(16, machine(2, 2, 1, 4, 1), Placement::compact);
   for (const int root : {0, 4, 8, 15}) {
     const auto counts =
-        count_collective(Operation::reduce, family(Operation::reduce).parse("hierarchical:group=nested"),
-                         shape, 4096, Type::float32, Op::sum, root);
+        count_collective(testing::work_of(Operation::reduce, 4096),
+                         family(Operation::reduce).parse("hierarchical:group=nested"), shape, root);
     // 15 combinations of 1024 elements, and every operand crosses once; a root of which nothing comes to the
     // top itself gets one more.
     EXPECT_EQ(counts.combined, 15 * 1024) << root;

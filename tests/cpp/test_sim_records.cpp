@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/sim/running/sim_algorithms.hpp"
+#include "phicoll/sim/running/sim_collectives.hpp"
 #include "phicoll/sim/running/sim_records.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
 #include "refusals.hpp"
@@ -20,7 +22,7 @@ SimulatedSettings small_settings(const std::string& algorithm = "dissemination")
   SimulatedSettings settings;
   settings.machine = load_machine("xeon-phi-5110p");
   bool left_out = false;
-  settings.algorithms = parse_simulated_barriers(algorithm, &left_out);
+  settings.algorithms = simulated_algorithms(Operation::barrier, algorithm, &left_out);
   settings.ranks = {8};
   settings.episodes = 3;
   return settings;
@@ -145,10 +147,10 @@ TEST(SimRecords, AFailureIsPartOfThePointAndEndsIt) {
   int round = 0;
   const PointRecords found =
       simulate_point(settings, plan_points(settings).at(0), "r", nullptr,
-                     [&](const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
-                         const BarrierOptions& options) {
+                     [&](const Machine& machine, const measure::Work& work, const AlgorithmSpec& spec,
+                         const Shape& shape, const CollectiveOptions& options) {
                        if (round++ == 1) throw DeadlockError("simulation: rank 3 waits for ever\nfor rank 2");
-                       return simulate_barrier(machine, spec, shape, options);
+                       return simulate_collective(machine, work, spec, shape, options);
                      });
   EXPECT_EQ(round, 2);
   EXPECT_FALSE(found.verified);
@@ -170,11 +172,15 @@ TEST(SimRecords, StopsBetweenSteps) {
 
 TEST(SimRecords, RefusesByName) {
   bool left_out = false;
-  EXPECT_NE(refusal_of([&] { parse_simulated_barriers("std-barrier", &left_out); }).find("simulated form"),
+  EXPECT_NE(refusal_of([&] {
+              simulated_algorithms(Operation::barrier, "std-barrier", &left_out);
+            }).find("simulated form"),
             std::string::npos);
-  EXPECT_NE(refusal_of([&] { parse_simulated_barriers("references", &left_out); }).find("algorithm: got"),
+  EXPECT_NE(refusal_of([&] {
+              simulated_algorithms(Operation::barrier, "references", &left_out);
+            }).find("algorithm: got"),
             std::string::npos);
-  EXPECT_EQ(parse_simulated_barriers("tree,references", &left_out).size(), 1u);
+  EXPECT_EQ(simulated_algorithms(Operation::barrier, "tree,references", &left_out).size(), 1u);
   EXPECT_TRUE(left_out);
   SimulatedSettings settings = small_settings();
   settings.ranks = {241};
@@ -207,7 +213,7 @@ SimulatedSettings data_settings(Operation operation, const std::string& algorith
                                 const std::vector<std::uint64_t>& sizes) {
   SimulatedSettings settings = small_settings();
   bool left_out = false;
-  settings.algorithms = parse_simulated_algorithms(operation, algorithm, &left_out);
+  settings.algorithms = simulated_algorithms(operation, algorithm, &left_out);
   settings.works = simulated_works(operation, sizes, {"fresh", "reused"}, "float64", "sum");
   return settings;
 }

@@ -25,15 +25,16 @@ void every_spec(Operation operation, bool exclusive) {
         facts.operation = operation;
         facts.bytes = bytes;
         if (spec.name != "auto" && !family(operation).fits(spec, shape, facts)) continue;
-        CollectiveOptions options;
-        options.type = Type::int32;
-        options.exclusive = exclusive;
+        CollectiveOptions options = testing::few_calls();
+        measure::Work work = testing::work_of(operation, bytes);
+        work.type = Type::int32;
+        work.exclusive = exclusive;
+        work.fresh = ++seed % 2 == 0;
         options.episodes = 3;
-        options.fresh = ++seed % 2 == 0;
         options.simulation.start_skew = 700;
         options.simulation.seed = seed;
         SCOPED_TRACE(spec.text() + " ranks " + std::to_string(ranks) + " bytes " + std::to_string(bytes));
-        EXPECT_EQ(simulate_collective(machine, operation, spec, shape, bytes, options).verified, 4);
+        EXPECT_EQ(simulate_collective(machine, work, spec, shape, options).verified, 4);
       }
     }
 }
@@ -51,12 +52,13 @@ TEST(SimReductions, EveryReduceScatterWithEveryChoice) {
 
 double mean_cycles(const std::string& spec, int ranks, std::size_t bytes) {
   const Machine machine = chip(60);
-  CollectiveOptions options;
-  options.type = Type::int32;
+  CollectiveOptions options = testing::few_calls();
   options.window = true;
+  measure::Work work = testing::work_of(Operation::allreduce, bytes);
+  work.type = Type::int32;
   const std::vector<Cycles> times =
-      simulate_collective(machine, Operation::allreduce, family(Operation::allreduce).parse(spec),
-                          one_a_core(machine, ranks), bytes, options)
+      simulate_collective(machine, work, family(Operation::allreduce).parse(spec), one_a_core(machine, ranks),
+                          options)
           .times(true);
   double sum = 0;
   for (const Cycles time : times) sum += static_cast<double>(time);

@@ -12,8 +12,8 @@
 #include <numeric>
 #include <thread>
 
-#include "phicoll/collectives/barrier/barrier.hpp"
 #include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/choosing/tuning_table.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
@@ -170,8 +170,9 @@ TEST(Automatic, TakesTheRowAndSaysSo) {
   EXPECT_EQ(large.spec.text(), choose(shape, allreduce(8192)).spec.text());
   EXPECT_NE(large.why.find("by rule, as t.tuning, line 3 says"), std::string::npos) << large.why;
   EXPECT_GE(large.least, 4096u);
-  EXPECT_EQ(automatic_barrier(shape).spec.name, "tree");
-  EXPECT_EQ(effective_barrier(parse_barrier("auto"), shape).name, "tree");
+  EXPECT_EQ(automatic_choice(shape, CallFacts()).spec.name, "tree");
+  EXPECT_EQ(family(Operation::barrier).effective(family(Operation::barrier).parse("auto"), shape).name,
+            "tree");
 
   const AlgorithmChoice near = automatic_choice(tuned(Shape::unknown(3), text), allreduce(8));
   EXPECT_EQ(near.spec.name, "sliced");
@@ -196,7 +197,8 @@ TEST(Automatic, ARowThatIsSilentIsServedAsByTheRules) {
             "one-shot:cell=4096:cells=128:direct=1048576:far=copied");
   facts.bytes = 65536;
   EXPECT_EQ(automatic_choice(shape, facts).spec.text(), "one-shot:cell=4096:cells=128:direct=0:far=direct");
-  EXPECT_EQ(automatic_barrier(shape).spec.text(), parse_barrier("tree:degree=3").text());
+  EXPECT_EQ(automatic_choice(shape, CallFacts()).spec.text(),
+            family(Operation::barrier).parse("tree:degree=3").text());
 }
 
 TEST(Automatic, WhereDataIsReadDependsOnWhatARankHasForTheOthers) {
@@ -258,10 +260,10 @@ TEST(Automatic, LeavesItToTheRulesWhereTheRowCannotServe) {
   const Shape crowded =
       tuned(Shape::unknown(4, true), head + "barrier threads 4/2 0 hybrid-dissemination:group=cpu\n",
             TuningMode::threads, 2);
-  const AlgorithmChoice unplaced = automatic_barrier(crowded);
+  const AlgorithmChoice unplaced = automatic_choice(crowded, CallFacts());
   EXPECT_EQ(unplaced.spec.text(), choose_barrier(crowded).spec.text());
   EXPECT_NE(unplaced.why.find("which ranks share one is not known"), std::string::npos) << unplaced.why;
-  const AlgorithmChoice narrow = automatic_barrier(shape, 64);
+  const AlgorithmChoice narrow = automatic_choice(shape, CallFacts(), 64);
   EXPECT_EQ(narrow.spec.text(), choose_barrier(shape).spec.text());
   EXPECT_NE(narrow.why.find("tree of t.tuning, line 4 has no room in 64 bytes"), std::string::npos)
       << narrow.why;
@@ -431,7 +433,7 @@ TEST(Tuning, ChangesWhatAutoDoesOnASimulatedMachine) {
   settings.machine = machine;
   settings.tuning = shape.tuning();
   settings.ranks = {4};
-  settings.algorithms = {parse_barrier("auto")};
+  settings.algorithms = {family(Operation::barrier).parse("auto")};
   settings.episodes = 3;
   const std::vector<sim::SimulatedPoint> points = sim::plan_points(settings);
   ASSERT_EQ(points.size(), 1u);

@@ -55,8 +55,7 @@ sim::SimulatedSettings parse_settings(const Arguments& arguments) {
   bool left_out = false;
   const Operation operation =
       measure::parse_operation(arguments.alone().empty() ? "barrier" : arguments.alone().front());
-  settings.algorithms =
-      sim::simulated_algorithms(operation, arguments.text("--algorithm", "all"), &left_out);
+  settings.algorithms = sim::simulated_algorithms(operation, arguments.text("--algorithm", "all"), &left_out);
   if (left_out) say("references are left out: those of other systems have no simulated form", false);
   if (!moves_data(operation))
     refuse_options(arguments, {"--size", "--buffers", "--type", "--op"}, "only where data moves");

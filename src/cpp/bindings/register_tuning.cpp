@@ -5,8 +5,8 @@
 #include <string>
 
 #include "bindings/register.hpp"
-#include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/contract/call_name.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
@@ -142,8 +142,9 @@ py::dict candidate(const std::string& operation, const std::string& spec, std::u
   const bool simulated = !machine.empty();
   const Shape shape = simulated ? sim::place_on_machine(sim::load_machine(machine), ranks, placement)
                                 : shape_on_host(ranks, placement);
-  const AlgorithmSpec parsed = with_direct(
-      simulated ? sim::simulated_algorithm(work.operation, spec) : known.parse(spec), shape, work.operation, spec);
+  const AlgorithmSpec parsed =
+      with_direct(simulated ? sim::simulated_algorithm(work.operation, spec) : known.parse(spec), shape,
+                  work.operation, spec);
   py::dict found;
   found["spec"] = parsed.text();
   found["effective"] = known.effective(parsed, shape).text();

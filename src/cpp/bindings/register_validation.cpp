@@ -36,8 +36,8 @@ py::dict barrier_times(const std::string& machine, const std::string& spec, cons
     options.simulation.start_skew = static_cast<sim::Cycles>(skew_ns * loaded.p.clock_mhz / 1000.0);
     Shape shape = place_ranks(ranks, loaded.places(), parse_placement(placement));
     shape.set_costs(loaded.costs);
-    run = sim::simulate_collective(loaded, measure::Work(), sim::simulated_algorithm(Operation::barrier, spec), shape,
-                                   options);
+    run = sim::simulate_collective(loaded, measure::Work(),
+                                   sim::simulated_algorithm(Operation::barrier, spec), shape, options);
     for (const sim::Cycles time : run.times(window)) times.push_back(loaded.ns(static_cast<double>(time)));
   }
   const sim::Counters& c = run.counters;

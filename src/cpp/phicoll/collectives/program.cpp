@@ -296,7 +296,8 @@ void Program::check() const {
       refuse("in_place", "a broadcast", "an operation with a send and a receive buffer");
     if (!call.counts.empty()) {
       const bool pairs = call.operation == Operation::alltoall;
-      if (row_of(call.operation).vector_name == nullptr) refuse("counts", "some", "none: this operation has no vector version");
+      if (row_of(call.operation).vector_name == nullptr)
+        refuse("counts", "some", "none: this operation has no vector version");
       if (call.counts.size() != (pairs ? n * n : n))
         refuse("counts", std::to_string(call.counts.size()), std::to_string(pairs ? n * n : n));
       if (pairs && call.in_place)

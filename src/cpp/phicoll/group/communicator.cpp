@@ -157,7 +157,8 @@ void Communicator::select_barrier(const AlgorithmSpec& spec) {
 AlgorithmChoice Communicator::first_barrier() const {
   check_environment();
   const EnvironmentChoice given = environment_choice(Operation::barrier);
-  AlgorithmChoice choice = resolved(given ? given.spec : family(Operation::barrier).parse("auto"), shape_, region_.bytes());
+  AlgorithmChoice choice =
+      resolved(given ? given.spec : family(Operation::barrier).parse("auto"), shape_, region_.bytes());
   if (given && given.spec.name != "auto") choice.why = given.why();
   return choice;
 }

@@ -93,9 +93,7 @@ class alignas(arch::stride_bytes) Communicator {
   }
   /// What barrier() uses from now on. Collective. Throws as Family::parse, and ResourceError over the memory
   /// limit.
-  void select_barrier(const std::string& spec) {
-    select_barrier(family(Operation::barrier).parse(spec));
-  }
+  void select_barrier(const std::string& spec) { select_barrier(family(Operation::barrier).parse(spec)); }
   void select_barrier(const AlgorithmSpec& spec);
   /// The same with its shared memory at byte `place` of the region (a multiple of 64): measurements move it.
   void select_barrier_at(const AlgorithmSpec& spec, std::size_t place);

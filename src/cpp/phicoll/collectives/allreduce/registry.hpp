@@ -19,14 +19,14 @@ namespace phicoll {
 template <>
 struct Registry<Operation::allreduce> {
   using List = AlgorithmList<FlatTreeAllreduce,  //
-                                    RecursiveDoubling,  //
-                                    BruckAllreduce,     //
-                                    Rabenseifner,       //
-                                    AllReadsAll,        //
-                                    Paper003Allreduce,  //
-                                    ReduceBroadcast,    //
-                                    OneShotAllreduce,   //
-                                    SlicedAllreduce, HierarchicalAllreduce>;
+                             RecursiveDoubling,  //
+                             BruckAllreduce,     //
+                             Rabenseifner,       //
+                             AllReadsAll,        //
+                             Paper003Allreduce,  //
+                             ReduceBroadcast,    //
+                             OneShotAllreduce,   //
+                             SlicedAllreduce, HierarchicalAllreduce>;
 };
 
 }  // namespace phicoll

@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "phicoll/arch/arch.hpp"
-#include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/collectives/structure/fold.hpp"
 #include "phicoll/collectives/transport/move_some.hpp"
 #include "phicoll/collectives/transport/put_boxes.hpp"

@@ -12,7 +12,7 @@ namespace phicoll {
 template <>
 struct Registry<Operation::alltoall> {
   using List = AlgorithmList<OneShotAlltoall,  //
-                                   MailboxAlltoall, SingleCopyAlltoall>;
+                             MailboxAlltoall, SingleCopyAlltoall>;
 };
 
 }  // namespace phicoll

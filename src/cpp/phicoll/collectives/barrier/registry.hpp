@@ -30,25 +30,25 @@ namespace phicoll {
 template <>
 struct Registry<Operation::barrier> {
   using List = AlgorithmList<SenseReversing,             //
-                                  CombiningTree,              //
-                                  StaticTournament,           //
-                                  DynamicTournament,          //
-                                  Dissemination,              //
-                                  HybridDissemination,        //
-                                  CounterTreeNotify,          //
-                                  CentralizedBytes,           //
-                                  CentralizedLines,           //
-                                  Tree,                       //
-                                  KNomialTree,                //
-                                  TournamentTree,             //
-                                  BinomialTree,               //
-                                  OneToAll,                   //
-                                  SignalRegister,             //
-                                  PairwiseExchange,           //
-                                  AllToAll,                   //
-                                  DisseminationAcknowledged,  //
-                                  SimdFlags,                  //
-                                  LibompHyper>;
+                             CombiningTree,              //
+                             StaticTournament,           //
+                             DynamicTournament,          //
+                             Dissemination,              //
+                             HybridDissemination,        //
+                             CounterTreeNotify,          //
+                             CentralizedBytes,           //
+                             CentralizedLines,           //
+                             Tree,                       //
+                             KNomialTree,                //
+                             TournamentTree,             //
+                             BinomialTree,               //
+                             OneToAll,                   //
+                             SignalRegister,             //
+                             PairwiseExchange,           //
+                             AllToAll,                   //
+                             DisseminationAcknowledged,  //
+                             SimdFlags,                  //
+                             LibompHyper>;
 };
 
 }  // namespace phicoll

@@ -27,21 +27,21 @@ namespace phicoll {
 template <>
 struct Registry<Operation::broadcast> {
   using List = AlgorithmList<CentralizedBroadcast,      //
-                                    DoubleBufferedBroadcast,   //
-                                    TreeCopyBroadcast,         //
-                                    OneToAllShiftedBroadcast,  //
-                                    RootCopiesBroadcast,       //
-                                    PiecePerRankBroadcast,     //
-                                    LocalStoreTreeBroadcast,   //
-                                    Paper002Broadcast,         //
-                                    FlatBroadcast,             //
-                                    BinomialBroadcast,         //
-                                    KNomialBroadcast,          //
-                                    FibonacciBroadcast,        //
-                                    ModelTreeBroadcast,        //
-                                    PipelinedSlicesBroadcast,  //
-                                    FlatLargeBroadcast,        //
-                                    RingBroadcast, SingleCopyBroadcast, HierarchicalBroadcast>;
+                             DoubleBufferedBroadcast,   //
+                             TreeCopyBroadcast,         //
+                             OneToAllShiftedBroadcast,  //
+                             RootCopiesBroadcast,       //
+                             PiecePerRankBroadcast,     //
+                             LocalStoreTreeBroadcast,   //
+                             Paper002Broadcast,         //
+                             FlatBroadcast,             //
+                             BinomialBroadcast,         //
+                             KNomialBroadcast,          //
+                             FibonacciBroadcast,        //
+                             ModelTreeBroadcast,        //
+                             PipelinedSlicesBroadcast,  //
+                             FlatLargeBroadcast,        //
+                             RingBroadcast, SingleCopyBroadcast, HierarchicalBroadcast>;
 };
 
 }  // namespace phicoll

@@ -15,7 +15,8 @@ namespace {
 
 AlgorithmChoice by_rules(const Shape& shape, const CallFacts& facts, std::size_t most) {
   AlgorithmChoice choice = choose(shape, facts);
-  if (most != SIZE_MAX && moves_data(facts.operation)) choice.spec = family(facts.operation).fitting(choice.spec, shape, most);
+  if (most != SIZE_MAX && moves_data(facts.operation))
+    choice.spec = family(facts.operation).fitting(choice.spec, shape, most);
   return choice;
 }
 
@@ -92,8 +93,7 @@ AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std
     return rules_within(shape, facts, most, found,
                         "by rule: " + row.spec.name + " of " + where +
                             " groups ranks by CPU, and which ranks share one is not known");
-  if (most != SIZE_MAX && moves_data(facts.operation))
-    choice.spec = known.fitting(choice.spec, shape, most);
+  if (most != SIZE_MAX && moves_data(facts.operation)) choice.spec = known.fitting(choice.spec, shape, most);
   if (known.footprint(known.effective(choice.spec, shape), shape) > most)
     return rules_within(shape, facts, most, found,
                         "by rule: " + row.spec.name + " of " + where + " has no room in " +

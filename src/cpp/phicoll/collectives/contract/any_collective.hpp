@@ -45,9 +45,8 @@ class CollectiveOf final : public AnyCollective<Port> {
   template <class R, class = void>
   struct TakesCall : std::false_type {};
   template <class R>
-  struct TakesCall<R,
-                   decltype(static_cast<void>(std::declval<R&>()(std::declval<Port&>(), std::declval<const Call&>())))>
-      : std::true_type {};
+  struct TakesCall<R, decltype(static_cast<void>(std::declval<R&>()(
+                          std::declval<Port&>(), std::declval<const Call&>())))> : std::true_type {};
 
  public:
   CollectiveOf(const typename Algorithm::Parameters& p, const Setup& setup)
@@ -55,7 +54,8 @@ class CollectiveOf final : public AnyCollective<Port> {
 
  private:
   CollectiveOf(const typename Algorithm::Parameters& p, const Setup& setup, std::true_type)
-      : Any([](Any& self, Port& port, const Call& call) { static_cast<CollectiveOf&>(self).rank_(port, call); },
+      : Any([](Any& self, Port& port,
+               const Call& call) { static_cast<CollectiveOf&>(self).rank_(port, call); },
             nullptr),
         rank_(p, setup) {}
   CollectiveOf(const typename Algorithm::Parameters& p, const Setup& setup, std::false_type)

@@ -9,7 +9,8 @@ namespace {
 
 /// The plain call's own name: reduce_scatter is the call with counts.
 const char* plain_name(const OperationRow& row) {
-  return row.vector_name == std::string(row.name) ? row.mpi_name : row.name;
+  const bool taken = row.vector_name != nullptr && std::string(row.name) == row.vector_name;
+  return taken ? row.mpi_name : row.name;
 }
 
 }  // namespace

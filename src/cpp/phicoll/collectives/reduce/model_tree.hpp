@@ -32,9 +32,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/reduce/layout.hpp"
 #include "phicoll/collectives/reduce/tree_model.hpp"
-#include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/level_tree.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"

@@ -17,8 +17,9 @@ namespace phicoll {
 
 template <>
 struct Registry<Operation::reduce> {
-  using List = AlgorithmList<LocalStoreTreeReduce, PiecePerRankReduce, SendReceiveTreeReduce, ModelTreeReduce,
-                  TreeReconstructedReduce, Paper002Reduce, MailboxReduce, SlicedReduce, HierarchicalReduce>;
+  using List =
+      AlgorithmList<LocalStoreTreeReduce, PiecePerRankReduce, SendReceiveTreeReduce, ModelTreeReduce,
+                    TreeReconstructedReduce, Paper002Reduce, MailboxReduce, SlicedReduce, HierarchicalReduce>;
 };
 
 }  // namespace phicoll

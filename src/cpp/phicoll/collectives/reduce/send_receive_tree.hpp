@@ -19,8 +19,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "phicoll/collectives/reduce/layout.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/reduce/layout.hpp"
 #include "phicoll/collectives/transport/mailbox.hpp"
 #include "phicoll/memory/control.hpp"
 

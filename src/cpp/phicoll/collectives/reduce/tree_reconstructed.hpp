@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "phicoll/collectives/barrier/heap_tree.hpp"
-#include "phicoll/collectives/reduce/layout.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/reduce/layout.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"

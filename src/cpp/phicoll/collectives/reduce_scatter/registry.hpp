@@ -12,8 +12,8 @@ namespace phicoll {
 template <>
 struct Registry<Operation::reduce_scatter> {
   using List = AlgorithmList<PairwiseReduceScatter,          //
-                                        RecursiveHalvingReduceScatter,  //
-                                        OneShotReduceScatter>;
+                             RecursiveHalvingReduceScatter,  //
+                             OneShotReduceScatter>;
 };
 
 }  // namespace phicoll

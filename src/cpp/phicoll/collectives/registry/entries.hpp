@@ -78,17 +78,17 @@ AlgorithmInfo info_of() {
 }
 
 template <class... Algorithms>
-std::vector<Family::Entry> of(AlgorithmList<Algorithms...>) {
+std::vector<Family::Entry> of(Operation operation, AlgorithmList<Algorithms...>) {
   return {Family::Entry{info_of<Algorithms>(), parse_as<Algorithms>, effective_as<Algorithms>,
                         footprint_as<Algorithms>, unfit_as<Algorithms>}...,
-          auto_entry()};
+          auto_entry(operation)};
 }
 
 }  // namespace entries
 
 template <Operation operation>
 const Family& family_of() {
-  static const Family known(operation, entries::of(typename Registry<operation>::List{}),
+  static const Family known(operation, entries::of(operation, typename Registry<operation>::List{}),
                             sets_of<operation>());
   return known;
 }

@@ -11,7 +11,8 @@ namespace phicoll {
 template <Operation operation>
 const Family& family_of();
 
-/// `auto`: without parameters and without memory of its own. automatic.hpp says which algorithm it takes.
-Family::Entry auto_entry();
+/// `auto`: without parameters and, where data moves, without memory of its own, as each call may take another
+/// algorithm. A barrier's depends on the shape alone: effective and footprint are those of what it takes.
+Family::Entry auto_entry(Operation operation);
 
 }  // namespace phicoll

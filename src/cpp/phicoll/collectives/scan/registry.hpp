@@ -12,8 +12,8 @@ namespace phicoll {
 template <>
 struct Registry<Operation::scan> {
   using List = AlgorithmList<LinearScan,             //
-                               RecursiveDoublingScan,  //
-                               OneShotScan>;
+                             RecursiveDoublingScan,  //
+                             OneShotScan>;
 };
 
 }  // namespace phicoll

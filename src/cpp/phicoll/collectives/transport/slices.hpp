@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
 

@@ -18,7 +18,9 @@ bool says_store(const std::string& text) {
 }
 
 AlgorithmSpec stored_without_reading(Operation operation, const AlgorithmSpec& spec) {
-  const auto is_store = [](const std::pair<std::string, std::string>& value) { return value.first == "store"; };
+  const auto is_store = [](const std::pair<std::string, std::string>& value) {
+    return value.first == "store";
+  };
   AlgorithmSpec stored = spec;
   const auto store = std::find_if(stored.values.begin(), stored.values.end(), is_store);
   if (store == stored.values.end()) return spec;
@@ -37,7 +39,8 @@ AlgorithmSpec simulated_algorithm(Operation operation, const std::string& text) 
   return says_store(text) ? spec : stored_without_reading(operation, spec);
 }
 
-std::vector<AlgorithmSpec> simulated_algorithms(Operation operation, const std::string& text, bool* left_out) {
+std::vector<AlgorithmSpec> simulated_algorithms(Operation operation, const std::string& text,
+                                                bool* left_out) {
   const std::string allowed = "algorithms of phicoll: those of other systems have no simulated form";
   std::vector<AlgorithmSpec> specs;
   *left_out = false;

@@ -155,8 +155,9 @@ std::vector<Cycles> CollectiveRun::times(bool window) const {
   return found;
 }
 
-CollectiveRun simulate_collective(const Machine& machine, const measure::Work& work, const AlgorithmSpec& spec,
-                                  const Shape& shape, const CollectiveOptions& options) {
+CollectiveRun simulate_collective(const Machine& machine, const measure::Work& work,
+                                  const AlgorithmSpec& spec, const Shape& shape,
+                                  const CollectiveOptions& options) {
   measure::check_evicted(options.evicted, options.window);
   const auto ranks = static_cast<std::size_t>(shape.size());
   const Operation operation = work.operation;
@@ -192,7 +193,8 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
       twin_work.bytes = size / unit * unit;
       return Subject(twin_work, shape.size(), options.root).bytes();
     };
-    while (smaller > unit && buffers_of(smaller) > std::min(options.ghost_above, most_backed_bytes / 4)) smaller /= 2;
+    while (smaller > unit && buffers_of(smaller) > std::min(options.ghost_above, most_backed_bytes / 4))
+      smaller /= 2;
     run.twin_bytes = smaller / unit * unit;
     twin_work.bytes = run.twin_bytes;
     AlgorithmSpec same_way = run.effective;  // where the data lies, if that is the way of the larger one

@@ -39,7 +39,8 @@ constexpr std::size_t most_counted_bytes = std::size_t{64} << 20;
 /// What a call does in its steady state: the third of three equal ones; `auto` is resolved. Throws ArgumentError
 /// ("ranks", "size", "root", "algorithm"); Error if a result is wrong, if the ranks wait for each other for ever (naming
 /// them), if an algorithm writes outside its memory, or if a rank leaves a barrier before all have entered it.
-Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, const Shape& shape, int root = 0);
+Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, const Shape& shape,
+                        int root = 0);
 
 /// The counts of each of the first `episodes` of a barrier, which ranks enter in the order of `order`, in rank order if
 /// it is empty.

@@ -25,8 +25,8 @@ struct PointRecords {
 };
 
 /// What simulates a step: simulate_collective, unless a test puts another in its place.
-using Simulator = std::function<CollectiveRun(const Machine&, const measure::Work&, const AlgorithmSpec&, const Shape&,
-                                              const CollectiveOptions&)>;
+using Simulator = std::function<CollectiveRun(const Machine&, const measure::Work&, const AlgorithmSpec&,
+                                              const Shape&, const CollectiveOptions&)>;
 
 /// Simulates the steps of a point. The same settings give the same lines on any host. A failure ends the
 /// point and is part of its record; bad input is thrown. `stop`, if given, ends the point after the step in
