@@ -122,10 +122,10 @@ TEST(GameTree, LeavesOneChampionAndNoGameWithoutPlayers) {
 TEST(FlagTrees, RefuseToUnsetFlagsThatAnotherRankAwaits) {
   TournamentTree::Parameters tournament;
   EXPECT_EQ(TournamentTree::refuse(tournament), nullptr);
-  tournament.flags.reset = FlagReset::unset;
+  tournament.flags.reset = Reset::unset;
   EXPECT_NE(TournamentTree::refuse(tournament), nullptr);
   BinomialTree::Parameters binomial;
-  binomial.flags.reset = FlagReset::unset;
+  binomial.flags.reset = Reset::unset;
   EXPECT_NE(BinomialTree::refuse(binomial), nullptr);
   binomial.release = BinomialTree::Release::binomial;
   EXPECT_EQ(BinomialTree::refuse(binomial), nullptr);

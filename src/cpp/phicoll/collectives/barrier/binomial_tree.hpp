@@ -35,12 +35,12 @@ struct BinomialTree : AlgorithmDefaults {
     visitor.integer("release_degree", p.release_degree, 2, max_ranks,
                     "children of a rank in the heap tree that releases; without effect for release=binomial");
     visitor.choice("release", p.release, {"heap", "binomial"}, "down which tree ranks are released");
-    describe_flag_reset(visitor, p.flags.reset);
+    describe_tree_reset(visitor, p.flags.reset);
     describe_store(visitor, p.flags.store);
   }
   static void limit(Parameters& p, const Shape& shape) { limit_heap_degree(p.release_degree, shape.size()); }
   static const char* refuse(const Parameters& p) {
-    return p.flags.reset == FlagReset::unset && p.release == Release::heap
+    return p.flags.reset == Reset::unset && p.release == Release::heap
                ? "reset=episode or sense unless release=binomial: who awaits a flag must be who unsets it"
                : nullptr;
   }

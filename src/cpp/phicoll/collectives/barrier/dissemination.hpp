@@ -101,7 +101,7 @@ struct Dissemination : AlgorithmDefaults {
             const int step = static_cast<int>(distance * (way + 1));
             Peer peer;
             peer.to = (setup.rank + step) % n;
-            peer.from = (setup.rank - step + n) % n;
+            peer.from = setup.hint()((setup.rank - step + n) % n);
             peer.tell = setup.at<Flag>(flag_offset(p, n, peer.to, round, way, set));
             peer.hear = setup.at<Flag>(flag_offset(p, n, setup.rank, round, way, set));
             peers_.push_back(peer);
@@ -111,8 +111,11 @@ struct Dissemination : AlgorithmDefaults {
       if (peers_.size() == 1 && store_ == StorePolicy::plain) only_ = peers_.front();
     }
 
-    void operator()(Port& port) {
-      const std::uint64_t episode = ++episode_;
+    void operator()(Port& port) { run_episode(port, ++episode_); }
+
+    /// The barrier's n-th episode, by whichever thread speaks for this rank in it. Each speaker has acquired what the
+    /// one before it wrote, so a flag has one writer at a time.
+    void run_episode(Port& port, std::uint64_t episode) {
       if (only_.tell != nullptr) {
         // Two ranks: the next store follows the flag that was awaited as closely as in a loop written out.
         // When both flags share a line, that decides whether it is handed over once or twice a barrier.
@@ -120,7 +123,7 @@ struct Dissemination : AlgorithmDefaults {
         port.wait(*only_.hear, at_least(episode), only_.from);
         return;
       }
-      all_rounds(port);
+      all_rounds(port, episode);
     }
 
    private:
@@ -135,13 +138,13 @@ struct Dissemination : AlgorithmDefaults {
     };
 
     // A function of its own, so that two ranks save no registers for it.
-    [[gnu::noinline]] void all_rounds(Port& port) {
+    [[gnu::noinline]] void all_rounds(Port& port, std::uint64_t episode) {
       if (__builtin_expect(reset_ == Reset::episode, 1)) {
-        run<ConditionKind::at_least>(port, peers_.data(), episode_);
+        run<ConditionKind::at_least>(port, peers_.data(), episode);
       } else {
         // Sets in turn; a set's sense flips each time it is used again.
-        const std::uint64_t sense = 1 - ((episode_ - 1) >> 1 & 1);
-        run<ConditionKind::equal>(port, peers_.data() + ((episode_ - 1) & 1) * peers_a_set_, sense);
+        const std::uint64_t sense = 1 - ((episode - 1) >> 1 & 1);
+        run<ConditionKind::equal>(port, peers_.data() + ((episode - 1) & 1) * peers_a_set_, sense);
       }
     }
 

@@ -20,20 +20,13 @@
 #include <vector>
 
 #include "phicoll/collectives/barrier/heap_tree.hpp"
+#include "phicoll/collectives/barrier/reset.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
-
-enum class FlagReset : unsigned char { episode, sense, unset };
-
-template <class Visitor>
-void describe_flag_reset(Visitor& visitor, FlagReset& reset) {
-  visitor.choice("reset", reset, {"episode", "sense", "unset"},
-                 "a flag that only grows, two bits that count its changes, or a flag set and unset");
-}
 
 /// Who is gathered from and who is released by a rank. `gather` in the order of waiting, `release` in the
 /// order of telling; the root's parents are -1.
@@ -49,7 +42,7 @@ inline FlagTreeNeighbours with_heap_release(const std::vector<int>& gather, int 
 }
 
 struct FlagTreeParameters {
-  FlagReset reset = FlagReset::episode;
+  Reset reset = Reset::episode;
   StorePolicy store = StorePolicy::plain;
 };
 
@@ -73,13 +66,13 @@ class FlagTreeRank {
   void operator()(Port& port) {
     ++episode_;
     switch (reset_) {
-      case FlagReset::episode:
+      case Reset::episode:
         run(port, at_least(2 * episode_ - 1), at_least(2 * episode_));
         break;
-      case FlagReset::sense:
+      case Reset::sense:
         run(port, equal<std::uint64_t>((2 * episode_ - 1) & 3), equal<std::uint64_t>((2 * episode_) & 3));
         break;
-      case FlagReset::unset:
+      case Reset::unset:
         run(port, equal<std::uint64_t>(1), equal<std::uint64_t>(0));
         break;
     }
@@ -116,7 +109,7 @@ class FlagTreeRank {
   Line* own_;
   std::size_t gather_count_;
   int release_parent_;
-  FlagReset reset_;
+  Reset reset_;
   StorePolicy store_;
 };
 

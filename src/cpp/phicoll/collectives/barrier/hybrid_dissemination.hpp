@@ -17,6 +17,7 @@
 // Reset: sense in the paper (the counter refilled, the release flag flipped, the dissemination's flags in two
 // sets), a monotone episode by default.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "phicoll/collectives/barrier/dissemination.hpp"
@@ -24,7 +25,6 @@
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/word.hpp"
-#include "phicoll/support/aligned_vector.hpp"
 
 namespace phicoll {
 
@@ -71,68 +71,43 @@ struct HybridDissemination : AlgorithmDefaults {
   template <class Port>
   class Rank {
    public:
-    Rank(const Parameters& p, const Setup& setup)
-        : ways_(p.between.ways), leaders_(p.leaders), reset_(p.between.reset), store_(p.between.store) {
-      const std::vector<int> group_of = setup.shape.groups(p.group);
-      const int self = group_of[static_cast<std::size_t>(setup.rank)];
-      // Groups are numbered by their lowest ranks, so a new number is the next one.
-      std::vector<int> lowest;
-      for (int r = 0; r < setup.size(); ++r) {
-        const int group = group_of[static_cast<std::size_t>(r)];
-        if (group == static_cast<int>(lowest.size())) lowest.push_back(r);
-        if (group == self) ++members_;
-      }
-      leader_ = lowest[static_cast<std::size_t>(self)];
-      group_ = setup.at<Group>(static_cast<std::size_t>(self) * sizeof(Group));
-
-      const int n = static_cast<int>(lowest.size());
-      const std::size_t flags = static_cast<std::size_t>(n) * sizeof(Group);
-      const Dissemination::Parameters& b = p.between;
-      const int rounds = ceil_log(b.ways + 1, n);
-      for (std::size_t set = 0; set < Dissemination::sets(b); ++set) {
-        long distance = 1;
-        for (int round = 0; round < rounds; ++round, distance *= b.ways + 1)
-          for (int way = 0; way < b.ways; ++way) {
-            if (distance * (way + 1) >= n) break;  // heard of already
-            const int step = static_cast<int>(distance * (way + 1));
-            Peer peer;
-            peer.tell =
-                setup.at<Flag>(flags + Dissemination::flag_offset(b, n, (self + step) % n, round, way, set));
-            peer.hear = setup.at<Flag>(flags + Dissemination::flag_offset(b, n, self, round, way, set));
-            // Where the sender runs, if not who it is: any member of that group would do.
-            peer.from = lowest[static_cast<std::size_t>((self - step + n) % n)];
-            peers_.push_back(peer);
-          }
-      }
-      peers_a_set_ = peers_.size() / Dissemination::sets(b);
-      self_ = setup.rank;
-    }
+    Rank(const Parameters& p, const Setup& setup) : Rank(p, setup, setup.shape.groups(p.group)) {}
 
     void operator()(Port& port) {
       ++episode_;
-      if (reset_ == Reset::episode) {
-        run<true>(port, at_least(episode_), peers_.data(), at_least(episode_));
-      } else {
-        // The dissemination's flags: two sets in turn, a set's sense flips each time it is used again.
-        const std::uint64_t sense = 1 - ((episode_ - 1) >> 1 & 1);
-        run<false>(port, equal<std::uint64_t>(episode_ & 1),
-                   peers_.data() + ((episode_ - 1) & 1) * peers_a_set_, equal<std::uint64_t>(sense));
-      }
+      if (reset_ == Reset::episode)
+        run<true>(port, at_least(episode_));
+      else
+        run<false>(port, equal<std::uint64_t>(episode_ & 1));
     }
 
    private:
-    using Flag = Word<std::uint64_t>;
-    struct Peer {
-      Flag* tell;
-      Flag* hear;
-      int from;
-    };
+    Rank(const Parameters& p, const Setup& setup, const std::vector<int>& group_of)
+        : Rank(p, setup, group_of, lowest_of(group_of), group_of[static_cast<std::size_t>(setup.rank)]) {}
+    Rank(const Parameters& p, const Setup& setup, const std::vector<int>& group_of,
+         const std::vector<int>& lowest, int self)
+        : group_(setup.at<Group>(static_cast<std::size_t>(self) * sizeof(Group))),
+          between_(p.between, Setup{self, Shape::unknown(static_cast<int>(lowest.size())),
+                                    setup.memory + lowest.size() * sizeof(Group), lowest.data()}),
+          members_(static_cast<std::uint64_t>(std::count(group_of.begin(), group_of.end(), self))),
+          leader_(lowest[static_cast<std::size_t>(self)]),
+          self_(setup.rank),
+          leaders_(p.leaders),
+          reset_(p.between.reset),
+          store_(p.between.store) {}
+
+    // Groups are numbered by their lowest ranks, so a new number is the next one.
+    static std::vector<int> lowest_of(const std::vector<int>& group_of) {
+      std::vector<int> lowest;
+      for (std::size_t r = 0; r < group_of.size(); ++r)
+        if (group_of[r] == static_cast<int>(lowest.size())) lowest.push_back(static_cast<int>(r));
+      return lowest;
+    }
 
     template <bool monotone>
-    void run(Port& port, Condition<std::uint64_t> released, const Peer* peers,
-             Condition<std::uint64_t> heard) {
+    void run(Port& port, Condition<std::uint64_t> released) {
       if (members_ == 1) {
-        disseminate(port, peers, heard);
+        between_.run_episode(port, episode_);
         return;
       }
       CounterLine& count = group_->count.value;
@@ -153,35 +128,19 @@ struct HybridDissemination : AlgorithmDefaults {
       }
       // Nobody comes again before the release, so a relaxed reset is enough.
       if (!monotone) port.store_relaxed(count.word, std::uint64_t{0});
-      disseminate(port, peers, heard);
+      // The group's flags have one writer at a time: the next to speak for the group does so after the release.
+      between_.run_episode(port, episode_);
       port.signal(group_->release.value, released.value, store_);
-    }
-
-    // A group's flags have one writer at a time: the next to speak for the group does so after the release.
-    void disseminate(Port& port, const Peer* round, Condition<std::uint64_t> heard) {
-      const Peer* const end = round + peers_a_set_;
-      while (round != end) {
-        const Peer* const next = end - round > ways_ ? round + ways_ : end;
-        for (const Peer* peer = round; peer != next; ++peer) {
-          if (__builtin_expect(store_ == StorePolicy::plain, 1)) {
-            port.signal(*peer->tell, heard.value);
-          } else {
-            port.signal(*reinterpret_cast<SoleWriterLine<std::uint64_t>*>(peer->tell), heard.value, store_);
-          }
-        }
-        for (const Peer* peer = round; peer != next; ++peer) port.wait(*peer->hear, heard, peer->from);
-        round = next;
-      }
     }
 
     std::uint64_t episode_ = 0;
     Group* group_;
-    AlignedVector<Peer> peers_;
-    std::size_t peers_a_set_;
-    std::uint64_t members_ = 0;
+    /// The group as one rank among groups. A wait's hint is the lowest rank of the group that tells: where it runs, if
+    /// not who it is.
+    typename Dissemination::template Rank<Port> between_;
+    std::uint64_t members_;
     int leader_;
     int self_;
-    int ways_;
     Leaders leaders_;
     Reset reset_;
     StorePolicy store_;

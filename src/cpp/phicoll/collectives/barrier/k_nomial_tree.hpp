@@ -50,7 +50,7 @@ struct KNomialTree : AlgorithmDefaults {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("degree", p.degree, 2, max_ranks, "factor by which the informed ranks grow in a phase");
-    describe_flag_reset(visitor, p.flags.reset);
+    describe_tree_reset(visitor, p.flags.reset);
     describe_store(visitor, p.flags.store);
   }
   static void limit(Parameters& p, const Shape& shape) {

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "phicoll/collectives/barrier/flag_rule.hpp"
+#include "phicoll/collectives/barrier/reset.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
@@ -22,7 +22,7 @@ struct OneToAll : AlgorithmDefaults {
 
   struct Parameters {
     Layout layout = Layout::packed;
-    FlagRule reset = FlagRule::episode;
+    Reset reset = Reset::episode;
     StorePolicy store = StorePolicy::plain;
   };
 
@@ -35,7 +35,7 @@ struct OneToAll : AlgorithmDefaults {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.choice("layout", p.layout, {"packed", "lines"},
                    "entries of 16 bytes in the root's array, or a line for each");
-    describe_flag_rule(visitor, p.reset);
+    describe_unset(visitor, p.reset);
     describe_store(visitor, p.store);
   }
 
@@ -73,7 +73,7 @@ struct OneToAll : AlgorithmDefaults {
 
     void operator()(Port& port) {
       ++episode_;
-      if (reset_ == FlagRule::episode) {
+      if (reset_ == Reset::episode) {
         run(port, at_least(episode_));
       } else {
         run(port, equal(std::uint64_t{1}));
@@ -97,12 +97,12 @@ struct OneToAll : AlgorithmDefaults {
         }
         port.wait(flag.word, set, 0);
         // Relaxed: the root sets this flag again only after it has acquired this rank's next arrival.
-        if (reset_ == FlagRule::unset) port.store_relaxed(flag.word, std::uint64_t{0});
+        if (reset_ == Reset::unset) port.store_relaxed(flag.word, std::uint64_t{0});
         return;
       }
       for (int r = 1; r < size_; ++r) port.wait(entry(r), set, r);
       // Relaxed: the releases below make it visible to each rank before that rank can set its entry again.
-      if (reset_ == FlagRule::unset)
+      if (reset_ == Reset::unset)
         for (int r = 1; r < size_; ++r) port.store_relaxed(entry(r), std::uint64_t{0});
       for (int r = 1; r < size_; ++r) port.signal(flags_[r].value, set.value, store_);
     }
@@ -113,7 +113,7 @@ struct OneToAll : AlgorithmDefaults {
     std::uint64_t episode_ = 0;
     int rank_;
     int size_;
-    FlagRule reset_;
+    Reset reset_;
     StorePolicy store_;
   };
 };

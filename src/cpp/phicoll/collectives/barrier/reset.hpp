@@ -1,18 +1,36 @@
 #pragma once
 
-// How a barrier's flags become fit for the next episode.
+// How flags become fit for the next episode.
 
 namespace phicoll {
 
 enum class Reset : unsigned char {
-  episode,  ///< flags are episode numbers that only grow: nothing is ever reset
-  sense,    ///< one-bit flags whose meaning flips (Mellor-Crummey and Scott; paper 001)
+  episode,  ///< numbers that only grow: nothing is ever reset
+  sense,  ///< one-bit flags whose meaning flips (Mellor-Crummey and Scott; paper 001); of a flag tree two bits
+  unset,  ///< set by the rank that tells and unset by the rank that was told (papers 000 and 002)
 };
 
+/// The `reset` parameter of algorithms that have the first two.
 template <class Visitor>
 void describe_reset(Visitor& visitor, Reset& reset) {
   visitor.choice("reset", reset, {"episode", "sense"},
                  "flags that only grow, or one-bit flags whose sense flips");
+}
+
+/// The same of those that have the first and the last.
+template <class Visitor>
+void describe_unset(Visitor& visitor, Reset& reset) {
+  bool unset = reset == Reset::unset;
+  visitor.choice("reset", unset, {"episode", "unset"},
+                 "flags that only grow, or flags that the told rank unsets again");
+  reset = unset ? Reset::unset : Reset::episode;
+}
+
+/// The same of flag trees, which have all three.
+template <class Visitor>
+void describe_tree_reset(Visitor& visitor, Reset& reset) {
+  visitor.choice("reset", reset, {"episode", "sense", "unset"},
+                 "a flag that only grows, two bits that count its changes, or a flag set and unset");
 }
 
 }  // namespace phicoll

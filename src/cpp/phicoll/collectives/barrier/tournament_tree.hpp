@@ -31,14 +31,14 @@ struct TournamentTree : AlgorithmDefaults {
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("release_degree", p.release_degree, 2, max_ranks,
                     "children of a rank in the heap tree that releases");
-    describe_flag_reset(visitor, p.flags.reset);
+    describe_tree_reset(visitor, p.flags.reset);
     describe_store(visitor, p.flags.store);
   }
   static void limit(Parameters& p, const Shape& shape) { limit_heap_degree(p.release_degree, shape.size()); }
   static const char* refuse(const Parameters& p) {
-    return p.flags.reset == FlagReset::unset ? "reset=episode or sense: who awaits a flag is not who would "
-                                               "unset it, and could meet it again"
-                                             : nullptr;
+    return p.flags.reset == Reset::unset ? "reset=episode or sense: who awaits a flag is not who would "
+                                           "unset it, and could meet it again"
+                                         : nullptr;
   }
   static std::size_t footprint(const Parameters&, const Shape& shape) {
     return flag_tree_footprint(shape.size());

@@ -28,7 +28,7 @@ struct Tree : AlgorithmDefaults {
   template <class Visitor>
   static void describe(Visitor& visitor, Parameters& p) {
     visitor.integer("degree", p.degree, 2, max_ranks, "children of a rank in the heap tree");
-    describe_flag_reset(visitor, p.flags.reset);
+    describe_tree_reset(visitor, p.flags.reset);
     describe_store(visitor, p.flags.store);
   }
   static void limit(Parameters& p, const Shape& shape) { limit_heap_degree(p.degree, shape.size()); }

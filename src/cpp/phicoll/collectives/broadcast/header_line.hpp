@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "phicoll/collectives/transport/exposed_words.hpp"
 #include "phicoll/memory/data.hpp"
 #include "phicoll/memory/word.hpp"
 
@@ -15,7 +16,10 @@ namespace phicoll {
 struct alignas(arch::line_bytes) HeaderLine {
   Word<std::uint64_t> sequence;
   Word<std::uint64_t> exposed;  ///< 1: the payload is a handle of the owner's own buffer; 0: staged
-  Word<std::uint64_t> payload[6];
+  union {
+    Word<std::uint64_t> payload[6];
+    ExposedWords handle;
+  };
 };
 static_assert(sizeof(HeaderLine) == arch::line_bytes, "one line");
 
@@ -29,23 +33,13 @@ inline std::size_t counters_footprint(int ranks) {
   return static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>);
 }
 
-/// Where the data lies; all-zero is "staged": it will go through shared memory. Made visible by the signal to
-/// `sequence` that follows.
 template <class Port>
 void store_handle(Port& port, HeaderLine& line, const Exposed& handle) {
-  port.store_relaxed(line.exposed, std::uint64_t{handle ? 1u : 0u});
-  if (!handle) return;
-  port.store_relaxed(line.payload[0], handle.address);
-  port.store_relaxed(line.payload[1], std::uint64_t{handle.owner} << 32 | handle.how);
+  store_handle(port, line.exposed, line.handle, handle);
 }
-
-/// What store_handle stored, for who has seen the signal.
 template <class Port>
 Exposed load_handle(Port& port, const HeaderLine& line) {
-  if (port.load_relaxed(line.exposed) == 0) return Exposed{0, 0, 0};
-  const std::uint64_t address = port.load_relaxed(line.payload[0]);
-  const std::uint64_t rest = port.load_relaxed(line.payload[1]);
-  return Exposed{address, static_cast<std::uint32_t>(rest >> 32), static_cast<std::uint32_t>(rest)};
+  return load_handle(port, line.exposed, line.handle);
 }
 
 /// The owner's decision: a handle of its data if peers can reach it where it lies, else "staged".

@@ -19,9 +19,9 @@
 #include <cstdint>
 
 #include "phicoll/arch/arch.hpp"
-#include "phicoll/collectives/broadcast/header_line.hpp"
 #include "phicoll/collectives/broadcast/pieces.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/transport/exposed_words.hpp"
 #include "phicoll/memory/condition.hpp"
 
 namespace phicoll {
@@ -48,7 +48,7 @@ struct PipelinedSlicesBroadcast : AlgorithmDefaults {
   struct alignas(arch::stride_bytes) Lines {
     alignas(arch::line_bytes) Word<std::uint64_t> flag;  // blocks of which the rank's slice is there
     Word<std::uint64_t> exposed;
-    Word<std::uint64_t> handle[2];
+    ExposedWords handle;
     Word<std::uint64_t> notified[2];  // who have read, in blocks of even and of odd number
     // Of a receiver whose root stages: blocks for which its cell is free, and filled.
     alignas(arch::line_bytes) Word<std::uint64_t> free;
@@ -79,7 +79,8 @@ struct PipelinedSlicesBroadcast : AlgorithmDefaults {
       await_notified(port, 0);
       await_notified(port, 1);
       exposed_ = port.exposable(call.receive, call.count);
-      store(port, exposed_ ? port.expose(call.receive) : Exposed{0, 0, 0});
+      store_handle(port, lines_[rank_].exposed, lines_[rank_].handle,
+                   exposed_ ? port.expose(call.receive) : Exposed{0, 0, 0});
       for (std::size_t at = 0; at < call.count;) {
         const std::size_t bytes = std::min(whole, call.count - at);
         const std::size_t even = (bytes - 1) / receivers + 1;
@@ -109,18 +110,8 @@ struct PipelinedSlicesBroadcast : AlgorithmDefaults {
       std::size_t slices() const { return (bytes - 1) / slice + 1; }
     };
 
-    void store(Port& port, const Exposed& handle) {
-      Lines& own = lines_[rank_];
-      port.store_relaxed(own.exposed, std::uint64_t{handle ? 1u : 0u});
-      port.store_relaxed(own.handle[0], handle.address);
-      port.store_relaxed(own.handle[1], std::uint64_t{handle.owner} << 32 | handle.how);
-    }
     Exposed handle_of(Port& port, int rank) const {
-      const Lines& line = lines_[rank];
-      if (port.load_relaxed(line.exposed) == 0) return Exposed{0, 0, 0};
-      const std::uint64_t address = port.load_relaxed(line.handle[0]);
-      const std::uint64_t rest = port.load_relaxed(line.handle[1]);
-      return Exposed{address, static_cast<std::uint32_t>(rest >> 32), static_cast<std::uint32_t>(rest)};
+      return load_handle(port, lines_[rank].exposed, lines_[rank].handle);
     }
     std::size_t parity() const { return static_cast<std::size_t>(step_ & 1); }
     Data cell(Port& port, int rank) const {

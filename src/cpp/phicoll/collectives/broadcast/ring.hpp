@@ -69,7 +69,7 @@ struct RingBroadcast : AlgorithmDefaults {
           half_(p.slots / 2),
           rank_(setup.rank),
           ranks_(setup.size()),
-          members_(setup.members),
+          hint_(setup.hint()),
           cells_(setup, cells_at(p, setup.size()), 1, p.cells, static_cast<std::size_t>(p.cell),
                  Credit::acknowledged, p.direct),
           copy_(setup, copies_at(p, setup.size()), direct_piece, false) {}
@@ -83,8 +83,6 @@ struct RingBroadcast : AlgorithmDefaults {
     }
 
    private:
-    int hint(int rank) const { return members_ == nullptr ? rank : members_[rank]; }
-
     // A slot is one message: its value, then the message's number plus one and the call's tag with release in
     // the same line. It is written again `slots` messages later, when all ranks have said (release, acquired
     // by who writes) that they are past it; they say so every slots/2 messages.
@@ -98,7 +96,7 @@ struct RingBroadcast : AlgorithmDefaults {
         port.store_relaxed(slot.value, value);
         port.signal(slot.sequence, number);
       } else {
-        port.wait(slot.sequence, equal(number), hint(call.root));
+        port.wait(slot.sequence, equal(number), hint_(call.root));
         const std::uint64_t value = port.load_relaxed(slot.value);
         write_value(port, call.receive, value, call.count);
       }
@@ -113,7 +111,7 @@ struct RingBroadcast : AlgorithmDefaults {
         for (int r = 0; r < ranks_; ++r)
           if (r != rank_)
             least = std::min(
-                least, port.wait(finished_[r].value.word, at_least(message - slots + 1), hint(r)) + slots);
+                least, port.wait(finished_[r].value.word, at_least(message - slots + 1), hint_(r)) + slots);
       }
       free_until_ = least;
     }
@@ -160,7 +158,7 @@ struct RingBroadcast : AlgorithmDefaults {
     std::uint64_t free_until_ = 0;
     int rank_;
     int ranks_;
-    const int* members_;
+    Hint hint_;
 
     Cells<Port> cells_;
     RootedCopy<Port> copy_;

@@ -18,7 +18,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "phicoll/collectives/barrier/flag_rule.hpp"
+#include "phicoll/collectives/barrier/reset.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
@@ -27,12 +27,12 @@ namespace phicoll {
 
 struct SharedRegionParameters {
   int region = 32768;
-  FlagRule reset = FlagRule::episode;
+  Reset reset = Reset::episode;
 
   template <class Visitor>
   void describe(Visitor& visitor) {
     visitor.integer("region", region, 128, 1 << 24, "bytes of the data region");
-    describe_flag_rule(visitor, reset);
+    describe_unset(visitor, reset);
   }
 };
 
@@ -61,7 +61,7 @@ class SharedRegionRank {
 
   void operator()(Port& port, const Call& call) {
     if (call.count == 0 || ranks_ == 1) return;
-    if (reset_ == FlagRule::unset && root_ >= 0 && call.root != root_) hand_over(port, call.root);
+    if (reset_ == Reset::unset && root_ >= 0 && call.root != root_) hand_over(port, call.root);
     root_ = call.root;
     if (call.count <= region_) {
       // One chunk, announced by the flags of the first buffer whatever it covers; a message in halves begins
@@ -87,7 +87,7 @@ class SharedRegionRank {
     if (rank_ == root_) await_free(port, b);
     ++buffer.uses;
     buffer.root = root_;
-    const bool numbers = reset_ == FlagRule::episode;
+    const bool numbers = reset_ == Reset::episode;
     const std::uint64_t set = numbers ? 2 * buffer.uses - 1 : 1;
     const std::uint64_t unset = numbers ? 2 * buffer.uses : 0;
     if (rank_ == root_) {
@@ -108,7 +108,7 @@ class SharedRegionRank {
     buffer.freed = buffer.uses;
     for (int r = 0; r < ranks_; ++r) {
       if (r == rank_ || r == buffer.root) continue;
-      if (reset_ == FlagRule::episode)
+      if (reset_ == Reset::episode)
         port.wait(flag(r, b), at_least(2 * buffer.uses), r);
       else
         port.wait(flag(r, b), equal<std::uint64_t>(0), r);
@@ -138,7 +138,7 @@ class SharedRegionRank {
   std::size_t chunk_;
   Buffer buffer_[2];
   std::uint64_t handovers_ = 0;
-  FlagRule reset_;
+  Reset reset_;
   int buffers_;
   int rank_;
   int ranks_;

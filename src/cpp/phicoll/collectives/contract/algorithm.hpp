@@ -49,6 +49,16 @@ struct AlgorithmFacts {
   const char* summary;  ///< one sentence
 };
 
+/// The number by which a wait names the rank that it waits for: the group's, where the ranks are a part of one.
+class Hint {
+ public:
+  explicit Hint(const int* members) : members_(members) {}
+  int operator()(int rank) const { return members_ == nullptr ? rank : members_[rank]; }
+
+ private:
+  const int* members_;
+};
+
 /// What a rank's side is built from. `memory` is `footprint` bytes, zeroed, aligned to 128 bytes. Ranks that are
 /// processes may see it at different addresses.
 struct Setup {
@@ -56,10 +66,11 @@ struct Setup {
   const Shape& shape;
   unsigned char* memory;
   /// Where `shape` is a part of a group: the group's numbers of its ranks, for the hints in waits. Outlives
-  /// what is built from it.
+  /// what is built from it, unless that asks for hints in its constructor alone.
   const int* members = nullptr;
 
   int size() const { return shape.size(); }
+  Hint hint() const { return Hint(members); }
   /// The object of type T at byte `offset` of the memory.
   template <class T>
   T* at(std::size_t offset) const {

@@ -162,7 +162,7 @@ class Cells {
         half_(cells / 2),
         ranks_(setup.size()),
         rank_(setup.rank),
-        members_(setup.members),
+        hint_(setup.hint()),
         credit_(credit),
         direct_(direct),
         stores_(piece_stores(setup.shape, setup.rank)) {
@@ -207,7 +207,7 @@ class Cells {
   Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece,
              std::size_t at = 0, std::size_t direct_at = 0) {
     CellHead* const head = head_of(writer, step);
-    port.wait(head->sequence, at_least(step + 1), hint(writer));
+    port.wait(head->sequence, at_least(step + 1), hint_(writer));
     const std::uint64_t theirs = port.load_relaxed(head->tag);
     if (__builtin_expect(theirs != tag, 0)) {
       if (theirs == (tag | direct_bit)) return take_direct(port, writer, step, direct_at);
@@ -242,7 +242,7 @@ class Cells {
   [[gnu::noinline]] void settle_direct(Port& port, std::uint64_t steps) {
     through(port, steps);
     for (int r = 0; given_ && r < ranks_; ++r)
-      if (r != rank_) port.wait(finished_[r].value.word, at_least(steps), hint(r));
+      if (r != rank_) port.wait(finished_[r].value.word, at_least(steps), hint_(r));
     given_ = false;
   }
   unsigned char* cell(int writer, std::uint64_t step) const {
@@ -256,8 +256,6 @@ class Cells {
     return reinterpret_cast<CellHead*>(cell(writer, step));
   }
 
-  int hint(int rank) const { return members_ == nullptr ? rank : members_[rank]; }
-
   // Steps below cells are free from the start. Acknowledgements come in multiples of cells/2, so the largest
   // that is certain to come before step t is opened is at least t - cells + 1.
   void wait_for_credit(Port& port, std::uint64_t step) {
@@ -269,7 +267,7 @@ class Cells {
     for (int r = 0; r < ranks_; ++r) {
       if (r == rank_) continue;
       const std::uint64_t seen =
-          port.wait(finished_[r].value.word, at_least(step - turns_.cells() + 1), hint(r));
+          port.wait(finished_[r].value.word, at_least(step - turns_.cells() + 1), hint_(r));
       if (seen < least) least = seen;
     }
     free_until_ = least == UINT64_MAX ? UINT64_MAX : least + turns_.cells();
@@ -284,7 +282,7 @@ class Cells {
   Turns half_;
   int ranks_;
   int rank_;
-  const int* members_;
+  Hint hint_;
   Credit credit_;
   bool given_ = false;  // a piece of this call stays in this rank's memory
   bool taken_ = false;  // one was read in another's

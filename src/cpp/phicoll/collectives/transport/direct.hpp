@@ -15,31 +15,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "phicoll/collectives/transport/exposed_words.hpp"
 #include "phicoll/memory/data.hpp"
-#include "phicoll/memory/word.hpp"
 
 namespace phicoll {
 
 /// In the tag of a piece that is read where it lies.
 constexpr std::uint64_t direct_bit = std::uint64_t{1} << 63;
-
-/// A handle in shared memory. Whoever stores it makes it visible by a signal that follows.
-struct ExposedWords {
-  Word<std::uint64_t> address;
-  Word<std::uint64_t> kind;
-
-  template <class Port>
-  void store(Port& port, const Exposed& exposed) {
-    port.store_relaxed(address, exposed.address);
-    port.store_relaxed(kind, (static_cast<std::uint64_t>(exposed.owner) << 32) | exposed.how);
-  }
-  template <class Port>
-  Exposed load(Port& port) const {
-    const std::uint64_t both = port.load_relaxed(kind);
-    return Exposed{port.load_relaxed(address), static_cast<std::uint32_t>(both >> 32),
-                   static_cast<std::uint32_t>(both)};
-  }
-};
 
 /// What an owner does whose CPU shares no cache with a peer's.
 enum class Far : unsigned char { direct, copied };

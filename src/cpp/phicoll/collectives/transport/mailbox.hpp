@@ -91,7 +91,7 @@ class Mailbox {
         turns_(cells),
         direct_(direct),
         rank_(setup.rank),
-        members_(setup.members),
+        hint_(setup.hint()),
         last_(static_cast<std::size_t>(cells), 0),
         given_(static_cast<std::size_t>(cells), 0) {
     for (int r = 0; r < setup.size(); ++r) stores_.push_back(piece_stores(setup.shape, setup.rank, r));
@@ -148,7 +148,7 @@ class Mailbox {
   /// error, and one in a call that does not fit is waited for until the group finds out why.
   Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece) {
     auto* const head = reinterpret_cast<CellHead*>(cell(from, turns_.cell(first_ + m)));
-    port.wait(head->sequence, equal(number(m)), members_ == nullptr ? from : members_[from]);
+    port.wait(head->sequence, equal(number(m)), hint_(from));
     const std::uint64_t theirs = port.load_relaxed(head->tag);
     if (__builtin_expect(theirs != tag, 0)) {
       if (theirs == (tag | direct_bit)) return take_direct(port, *head);
@@ -171,7 +171,7 @@ class Mailbox {
   /// The message m that `from` posts, in a call with the same tag.
   std::uint64_t take(Port& port, int from, std::uint64_t m, std::uint64_t tag) {
     NumberedWord* const slot = slot_of(from, m);
-    port.wait(slot->sequence, equal(slot_number(m, tag)), members_ == nullptr ? from : members_[from]);
+    port.wait(slot->sequence, equal(slot_number(m, tag)), hint_(from));
     return port.load_relaxed(slot->value);
   }
   /// This rank, its reader, is through with it.
@@ -199,8 +199,7 @@ class Mailbox {
   [[gnu::noinline, gnu::cold]] void unlike(Port& port, int from, CellHead& head, std::uint64_t theirs,
                                            std::uint64_t tag) {
     if (((theirs ^ tag) & ((1u << tag_bits) - 1)) == 0)
-      port.differ(members_ == nullptr ? from : members_[from], counted_in_words(theirs),
-                  counted_in_words(tag));
+      port.differ(hint_(from), counted_in_words(theirs), counted_in_words(tag));
     port.wait(head.tag, equal(tag));
   }
   // Rises with the calls, and within one with the message.
@@ -244,7 +243,7 @@ class Mailbox {
   std::uint64_t call_ = 0;
   std::uint64_t first_ = 0;
   int rank_;
-  const int* members_;
+  Hint hint_;
   AlignedVector<std::uint64_t> last_;   // the number that lies in a cell
   AlignedVector<unsigned char> given_;  // whether the cell's message of this call stays in this rank's memory
   AlignedVector<Stores> stores_;

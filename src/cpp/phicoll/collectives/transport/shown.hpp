@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/transport/exposed_words.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/memory/data.hpp"
@@ -30,15 +31,10 @@ struct ShownPlaces {
   std::uint64_t note = 0;
 };
 
-struct ShownHandle {
-  Word<std::uint64_t> address;
-  Word<std::uint32_t> owner;
-  Word<std::uint32_t> how;
-};
 struct alignas(arch::line_bytes) ShownLine {
   Word<std::uint64_t> number;
-  ShownHandle read;
-  ShownHandle write;
+  ExposedWords read;
+  ExposedWords write;
   Word<std::uint64_t> note;
 };
 struct ShownSlot {
@@ -58,15 +54,15 @@ class Shown {
 
   void show(Port& port, int slot, std::uint64_t number, Data read, Data write, std::uint64_t note = 0) {
     ShownLine& line = at(rank_, slot).shown.value;
-    store(port, line.read, port.expose(read));
-    store(port, line.write, port.expose(write));
+    line.read.store(port, port.expose(read));
+    line.write.store(port, port.expose(write));
     port.store_relaxed(line.note, note);
     port.signal(line.number, number);
   }
   ShownPlaces look(Port& port, int owner, int slot, std::uint64_t number) {
     ShownLine& line = at(owner, slot).shown.value;
     port.wait(line.number, at_least(number), owner);
-    return ShownPlaces{port.view(load(port, line.read), 0), port.view(load(port, line.write), 0),
+    return ShownPlaces{port.view(line.read.load(port), 0), port.view(line.write.load(port), 0),
                        port.load_relaxed(line.note)};
   }
   void done(Port& port, int owner, int slot, std::uint64_t number) {
@@ -88,16 +84,6 @@ class Shown {
     return slots_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(slots_a_rank_) +
                   static_cast<std::size_t>(slot)];
   }
-  static void store(Port& port, ShownHandle& handle, const Exposed& exposed) {
-    port.store_relaxed(handle.address, exposed.address);
-    port.store_relaxed(handle.owner, exposed.owner);
-    port.store_relaxed(handle.how, exposed.how);
-  }
-  static Exposed load(Port& port, const ShownHandle& handle) {
-    return Exposed{port.load_relaxed(handle.address), port.load_relaxed(handle.owner),
-                   port.load_relaxed(handle.how)};
-  }
-
   ShownSlot* slots_;
   int slots_a_rank_;
   int rank_;

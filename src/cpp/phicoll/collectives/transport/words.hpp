@@ -55,7 +55,7 @@ class Words {
         set_(setup.size() <= 2 ? 2 * stride_
                                : static_cast<std::size_t>(setup.size()) * sizeof(Strided<NumberedWord>)),
         rank_(setup.rank),
-        members_(setup.members) {}
+        hint_(setup.hint()) {}
 
   /// Returns the word: who loads its own from the line again takes that away from a peer that stores there.
   std::uint64_t publish(Port& port, Data from, std::size_t bytes, std::uint64_t tag) {
@@ -69,7 +69,7 @@ class Words {
   /// Of the exchange that this rank published last, if the peer's call has the same tag.
   std::uint64_t take(Port& port, int rank, std::uint64_t tag) {
     NumberedWord* const theirs = word(rank);
-    port.wait(theirs->sequence, equal((sequence_ << 16) | tag), members_ == nullptr ? rank : members_[rank]);
+    port.wait(theirs->sequence, equal((sequence_ << 16) | tag), hint_(rank));
     return port.load_relaxed(theirs->value);
   }
 
@@ -83,7 +83,7 @@ class Words {
   std::size_t stride_;
   std::size_t set_;
   int rank_;
-  const int* members_;
+  Hint hint_;
   std::uint64_t sequence_ = 0;
 };
 
