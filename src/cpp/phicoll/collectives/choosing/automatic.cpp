@@ -31,7 +31,7 @@ bool groups_by_cpu(const AlgorithmSpec& spec) {
   return false;
 }
 
-/// The rules' choice where the table has a word in it too: it holds no further than that word.
+/// The rules' choice, limited to the sizes for which the table leaves it to them.
 AlgorithmChoice rules_within(const Shape& shape, const CallFacts& facts, std::size_t most,
                              const TuningTable::Found& found, const std::string& because) {
   AlgorithmChoice choice = by_rules(shape, facts, most);
@@ -88,7 +88,7 @@ AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std
                         "by rule: " + row.spec.name + " of " + where + " cannot serve this: " +
                             (allowed == std::string::npos ? text : text.substr(allowed + 11)));
   }
-  // Tuned with pinned ranks, used where the system places them: a group for each CPU would be one rank's.
+  // The table was tuned with pinned ranks, but here the system places them: a group for each CPU would hold one rank.
   if (shape.crowded() && !shape.oversubscribed() && groups_by_cpu(row.spec))
     return rules_within(shape, facts, most, found,
                         "by rule: " + row.spec.name + " of " + where +

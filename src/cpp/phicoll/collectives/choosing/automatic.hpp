@@ -1,6 +1,6 @@
 #pragma once
 
-// What `auto` takes: what the group's tuning table says, else what the built-in rules say.
+// What `auto` takes: by the group's tuning table, or else by the built-in rules.
 
 #include <cstddef>
 #include <cstdint>

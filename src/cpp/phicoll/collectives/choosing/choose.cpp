@@ -1,6 +1,6 @@
-// The rules behind `auto` for operations that move data. Measured on processes of two CPUs that share an L3,
-// but those for ranks in several parts of a machine, and that for large reductions of eight ranks or more
-// with CPUs of their own, which simulated machines gave (docs/collectives.md).
+// The rules of `auto` for operations that move data. They were measured with processes on two CPUs that share an L3. Two
+// were simulated instead (docs/collectives.md): those for ranks in several parts of a machine, and that for large
+// reductions of eight ranks or more with a CPU each.
 
 #include "phicoll/collectives/choosing/choose.hpp"
 
@@ -15,7 +15,7 @@ namespace phicoll {
 
 namespace {
 
-/// From so many bytes on, that algorithm, because.
+/// From so many bytes on, this algorithm, for this reason.
 struct Rule {
   std::size_t from;
   const char* spec;
@@ -45,8 +45,8 @@ constexpr const char* seldom = "large pieces, so that ranks that share a CPU are
 constexpr const char* by_levels = "operands are combined within each part of the machine before they cross";
 constexpr const char* ahead = "many cells, so that ranks that share a CPU are far ahead before they wait";
 
-/// Whether the ranks are known to be in several parts of the machine, each with an L3, a memory node or a
-/// package of its own and with ranks on two cores at least.
+/// Whether the ranks are known to be in several parts of the machine, each of which is an L3, a memory node or a package
+/// and holds ranks on at least two cores.
 bool in_several_parts(const Shape& shape) {
   const std::vector<int> cores = shape.groups(Level::core);
   for (const Level level : {Level::l3, Level::numa, Level::package}) {
@@ -66,15 +66,15 @@ bool in_several_parts(const Shape& shape) {
   return false;
 }
 
-/// An operator may want its operands in an order that the parts of the machine do not keep.
+/// Whether the algorithm can serve the call: an operator may need an order that the parts of the machine do not keep.
 bool fits(const AlgorithmChoice& choice, const Shape& shape, const CallFacts& facts) {
   return family(facts.operation).fits(choice.spec, shape, facts);
 }
 
-/// From how many bytes on, of the message or a block, data that all ranks reach is best read where it lies; 0
-/// for never. Measured between two processes, and four and eight that shared two CPUs, with buffers in the
-/// group's heap that were written anew for each call (docs/collectives.md): it gains about where what a rank
-/// has for the others no longer stays in its second-level cache, which was of 1 MB.
+/// From how many bytes of the message or a block on, data that all ranks reach is best read in place; 0: never. Measured
+/// between two processes, and four and eight that shared two CPUs, with buffers in the group's heap that were written anew
+/// for each call (docs/collectives.md). It gains about where what a rank has for the others no longer stays in its L2,
+/// which had 1 MB.
 std::size_t direct_at(const Shape& shape, Operation operation) {
   constexpr std::size_t mb = std::size_t{1} << 20;
   const bool sharing = shape.oversubscribed() || shape.crowded();
@@ -104,7 +104,7 @@ std::size_t direct_at(const Shape& shape, Operation operation) {
 
 AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
   const bool sharing = shape.oversubscribed() || shape.crowded();
-  // Long rings for the others: among more ranks they would be of few cells.
+  // Two ranks with a CPU each have long rings; among more, such rings would have few cells.
   const bool pair = shape.size() == 2 && !sharing;
   switch (facts.operation) {
     case Operation::broadcast:
@@ -206,7 +206,7 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
     case Operation::alltoall:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
       if (sharing)
-        // A rank's cell holds a part of each block, so with many ranks large blocks come in many pieces. The
+        // A rank's cell holds a part of each block, so with many ranks large blocks come in many pieces. These are the
         // largest cells of which a few ranks have two each.
         return by_size(
             facts,

@@ -16,8 +16,7 @@ AlgorithmSpec barrier(const char* text) {
 AlgorithmChoice choose_barrier(const Shape& shape) {
   const int ranks = shape.size();
   if (ranks == 1) return {barrier("dissemination"), "one rank waits for nobody"};
-  // Where ranks share CPUs the switches decide: count the own CPU's ranks in, then let one rank of each CPU
-  // meet.
+  // Where ranks share CPUs, switches decide: the ranks of a CPU meet at a counter, then one rank of each CPU goes on.
   if (shape.oversubscribed())
     return {barrier("hybrid-dissemination:group=cpu"),
             "ranks share CPUs: one counter a CPU and the last arrivers meet, so each CPU switches the fewest "
@@ -25,8 +24,8 @@ AlgorithmChoice choose_barrier(const Shape& shape) {
   if (ranks == 2)
     return {barrier("dissemination:layout=packed"),
             "two ranks tell each other in one line, which one transfer hands over with both flags"};
-  // Nobody knows which ranks share a CPU, only that some do: each of several rounds may wait for a rank that
-  // is not running. Against dissemination, unplaced threads on 2 CPUs: 0.66 of its time with 3 ranks, 0.57
+  // Some ranks share a CPU, but it is not known which: in each of several rounds a rank may wait for one that is not
+  // running. Against dissemination, unplaced threads on 2 CPUs: 0.66 of its time with 3 ranks, 0.57
   // with 8, 0.48 with 16, 0.24 with 64; the other flat barriers came close up to 16 ranks and no further.
   if (shape.crowded())
     return {barrier("sense-reversing"),

@@ -1,7 +1,7 @@
 #pragma once
 
-// One rank's algorithms for the operations that move data: which serves a call, made at first use. The same
-// on a native and on a simulated rank; the way to shared memory is the owner's.
+// One rank's algorithms for the operations that move data: finds the one that serves a call, and makes it at first use.
+// The owner provides the shared memory.
 
 #include <algorithm>
 #include <array>
@@ -27,7 +27,7 @@ class CollectiveSet {
     std::unique_ptr<AnyCollective<Port>> algorithm;
     Port port;
     AlgorithmSpec spec;          ///< in effect for the group's shape
-    SignatureWord by = 0;        ///< of it, for the signature of a call
+    SignatureWord by = 0;        ///< its Family::mark, for the signature of a call
     std::uint64_t last_use = 0;  ///< the owner's number of the last call that it served
 
     void operator()(const Call& call) { (*algorithm)(port, call); }
@@ -35,26 +35,26 @@ class CollectiveSet {
   /// Makes an instance in fresh shared memory; all ranks call it in the same order. `spec` is effective.
   using Make = std::function<std::unique_ptr<Instance>(Operation, const AlgorithmSpec&)>;
 
-  /// What `auto` takes has buffers of at most `most` bytes, as far as its parameters reach.
+  /// The buffers of what `auto` takes have at most `most` bytes, as far as its parameters allow.
   CollectiveSet(const Shape& shape, Make make, std::size_t most = SIZE_MAX)
       : shape_(&shape), make_(std::move(make)), most_(most) {}
 
-  /// The instance that serves such a call, null where no call has needed it yet.
+  /// The instance that serves such a call; null if no call has needed it yet.
   Instance* known(const CallFacts& facts) const {
     for (const Known& known : known_[static_cast<std::size_t>(facts.operation)])
       if (facts.bytes >= known.least && facts.bytes <= known.most && known.kind == kind_of(facts))
         return known.instance;
     return nullptr;
   }
-  /// Who will serve a call: an instance, or what is to be made.
+  /// What will serve a call: an instance, or what is to be made.
   struct Found {
     Instance* instance;
     AlgorithmSpec effective;
     SignatureWord by;
-    AlgorithmChoice choice;  ///< of the set's own accord; its name is empty where the caller chose
+    AlgorithmChoice choice;  ///< the set's own; its name is empty if the caller chose
   };
-  /// Who would serve such a call; by `spec`, this time only, unless that is null. Waits for nobody. Throws
-  /// ArgumentError if what was selected or given cannot serve it.
+  /// What would serve such a call: `spec`, for this call only, unless that is null. Does not wait for other ranks. Throws
+  /// ArgumentError if what was selected or given cannot serve the call.
   Found find(const CallFacts& facts, const AlgorithmSpec* spec) const {
     if (spec == nullptr) {
       AlgorithmChoice choice = chosen(facts);
@@ -65,16 +65,16 @@ class CollectiveSet {
       return found;
     }
     if (spec->name == "auto") return made(facts.operation, automatic(facts).spec);
-    // What was asked for before is found by comparing specs, which takes a tenth of working out what is in
+    // A spec that was given before is found by comparison, which takes a tenth of the time of working out what is in
     // effect.
     for (const Given& one : given_[static_cast<std::size_t>(facts.operation)])
       if (one.kind == kind_of(facts) && one.spec == *spec)
         return Found{one.instance, AlgorithmSpec(), one.instance->by, AlgorithmChoice()};
     family(facts.operation)
-        .check_fit(*spec, *shape_, facts);  // hangs on the kind of the call, not on its size
+        .check_fit(*spec, *shape_, facts);  // depends on the kind of the call, not on its size
     return made(facts.operation, *spec);
   }
-  /// The instance, made if need be, and found again for calls like this one.
+  /// The instance, made if need be, and remembered for calls like this one.
   Instance& take(const CallFacts& facts, const AlgorithmSpec* spec, Found& found) {
     if (found.instance == nullptr) {
       std::string key = key_of(facts.operation, found.effective);
@@ -91,26 +91,26 @@ class CollectiveSet {
     }
     return *found.instance;
   }
-  /// Those that were made and have not ended: operation, a space, the spec in effect; in the order of making.
+  /// The instances in the order of making, each as the operation, a space and the spec in effect.
   std::vector<std::string> in_use() const {
     std::vector<std::string> names;
     for (const auto& made : made_) names.push_back(made.first);
     return names;
   }
-  /// What find takes from now on, `auto` or an algorithm, and by whose choice.
+  /// Sets what find takes from now on, `auto` or an algorithm, and the reason.
   void select(Operation operation, AlgorithmSpec spec, std::string why = "selected for the group") {
     const auto o = static_cast<std::size_t>(operation);
     known_[o].clear();
     selected_[o] = std::move(spec);
     selected_why_[o] = std::move(why);
   }
-  /// Ends every instance. Its shared memory is the owner's to give back.
+  /// Ends every instance. The owner gives their shared memory back.
   void clear() {
     for (auto& known : known_) known.clear();
     for (auto& given : given_) given.clear();
     made_.clear();
   }
-  /// Ends one of them; a later call that it would serve makes another.
+  /// Ends one instance; a later call that it would serve makes another.
   void end(const Instance& one) {
     const auto of_this = [&one](const auto& found) { return found.instance == &one; };
     for (auto& known : known_) known.erase(std::remove_if(known.begin(), known.end(), of_this), known.end());
@@ -129,7 +129,7 @@ class CollectiveSet {
  private:
   AlgorithmChoice automatic(const CallFacts& facts) const { return automatic_choice(*shape_, facts, most_); }
 
-  // Beside the size: what else a choice may hang on.
+  // What a choice may depend on besides the size.
   static unsigned kind_of(const CallFacts& f) {
     return (f.vector ? 1u : 0u) | (f.known ? 2u : 0u) | (f.commutative ? 4u : 0u) | (f.associative ? 8u : 0u);
   }
@@ -139,7 +139,7 @@ class CollectiveSet {
     unsigned kind;
     Instance* instance;
   };
-  // What callers chose themselves.
+  // An instance that a caller chose.
   struct Given {
     AlgorithmSpec spec;
     unsigned kind;

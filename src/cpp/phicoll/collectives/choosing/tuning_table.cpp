@@ -57,7 +57,7 @@ long long whole(const std::string& text, long long most) {
   return value <= most ? value : -1;
 }
 
-/// Where a table goes wrong, as its errors begin.
+/// How the errors of a table begin: where it is wrong.
 class Line {
  public:
   Line(const std::string& table, int number) : where_(table + ":" + std::to_string(number) + ": ") {}
@@ -108,7 +108,7 @@ TuningRow row_of(const std::vector<std::string>& words, int number, const Line& 
   try {
     row.spec = family(row.operation).parse(row.given);
   } catch (const ArgumentError& error) {
-    // "argument: got X; allowed: Y" of the spec becomes this line's.
+    // The spec's "argument: got X; allowed: Y" becomes this line's.
     const std::string text = error.what();
     const std::size_t got = text.find("got ");
     const std::size_t allowed = text.find("; allowed: ");
@@ -120,7 +120,7 @@ TuningRow row_of(const std::vector<std::string>& words, int number, const Line& 
   return row;
 }
 
-/// As a table's line has it: `further-line`.
+/// A cost's name in a table: `further-line`.
 std::string cost_name(const LineCostField& field) {
   std::string name = field.name;
   std::replace(name.begin(), name.end(), '_', '-');
@@ -163,7 +163,7 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
   TuningTable table;
   table.name_ = name;
   table.source_ = text;
-  // Of the rows, by the calls that they are for.
+  // Rows by the calls that they are for.
   std::map<std::tuple<Operation, TuningMode, int, int, std::size_t>, int> lines;
   bool begun = false;
   int number = 0;
@@ -259,7 +259,7 @@ TuningTable::Found TuningTable::find(Operation operation, TuningMode mode, int r
       const auto best = near(found.ranks, ranks), own = near(row.ranks, ranks);
       if (nearer(best.first, best.second, own.first, own.second)) continue;
       if (!nearer(own.first, own.second, best.first, best.second)) {
-        if (row.ranks > found.ranks) continue;  // as far up as the other down: fewer ranks
+        if (row.ranks > found.ranks) continue;  // equally near: fewer ranks win
         const auto best_cpus = near(found.cpus, cpus), own_cpus = near(row.cpus, cpus);
         if (row.ranks == found.ranks &&
             (row.cpus == found.cpus ||

@@ -1,7 +1,7 @@
 #pragma once
 
-// Collective calls by the names that programs give them: MPI's, where a vector version, a scan without the
-// rank's own elements and the two reduce-scatters have names of their own.
+// Collective calls by the names that programs use: MPI's, in which a vector version, a scan without the rank's own
+// elements and the two reduce-scatters have names of their own.
 
 #include <cstddef>
 #include <string>
@@ -12,28 +12,27 @@
 
 namespace phicoll {
 
-/// Which call a name means.
+/// A name and the call that it means.
 struct CallName {
   const char* name = "barrier";
   Operation operation = Operation::barrier;
   bool vector = false;     ///< a version with counts that differ
   bool exclusive = false;  ///< of a scan: without the rank's own elements
 
-  /// What all ranks know of such a call of so many bytes of the count argument, as a Communicator has it: the
-  /// mean block where all know the counts of a vector version, else no bytes at all. Of an operator nothing
-  /// is known: one that commutes.
+  /// What all ranks know of such a call whose count argument is so many bytes. Where ranks do not know all counts of a
+  /// vector version that is no bytes at all. An operator is taken to commute.
   CallFacts facts(std::size_t bytes) const;
 };
 
 /// The name of a call: MPI's, but `broadcast`. An operation without such a version keeps its plain name.
 const char* name_of_call(Operation operation, bool vector, bool exclusive);
-/// All of them.
+/// All names, aliases included.
 const std::vector<CallName>& call_names();
 /// The operation's plain call (reduce_scatter_block, for reduce_scatter), or its vector version. Throws
 /// ArgumentError("vector") for an operation that has none.
 const CallName& call_of(Operation operation, bool vector = false);
-/// A name as `gatherv` or `Gatherv`; `broadcast` is `bcast` too. reduce_scatter is MPI's, with counts of its
-/// own. Throws ArgumentError("operation") with all names.
+/// The call of a name such as `gatherv` or `Gatherv`; `bcast` is `broadcast`, and reduce_scatter is MPI's, with counts.
+/// Throws ArgumentError("operation") with all names.
 const CallName& parse_call_name(const std::string& name);
 
 }  // namespace phicoll

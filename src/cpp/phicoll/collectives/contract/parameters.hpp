@@ -1,13 +1,14 @@
 #pragma once
 
 // An algorithm's parameters describe themselves, once: a Parameters struct and one function
+//
 //     template <class Visitor> static void describe(Visitor& visitor, Parameters& p) {
 //       visitor.integer("ways", p.ways, 1, max_ranks, "ranks told in each round");
-//       visitor.choice("layout", p.layout, {"line-per-round", "line-per-rank", "packed"}, "where a flag
-//       lies");
+//       visitor.choice("layout", p.layout, {"line-per-round", "line-per-rank", "packed"}, "where a flag lies");
 //     }
-// A choice's enumerators count from 0 in the order of the names; the default is what Parameters{} holds.
-// Ranges do not depend on the number of ranks. Listing, parsing and printing are visitors.
+//
+// A choice's enumerators count from 0 in the order of the names. The default is what Parameters{} holds. Ranges do not
+// depend on the number of ranks. Listing, parsing and printing are visitors.
 
 #include <initializer_list>
 #include <string>
@@ -23,8 +24,8 @@ struct ParameterInfo {
   std::string name;
   std::string meaning;
   std::string default_value;
-  std::vector<std::string> choices;  ///< of a choice; empty for an integer
-  long least = 0;                    ///< of an integer
+  std::vector<std::string> choices;  ///< empty for an integer
+  long least = 0;                    ///< of an integer, as `most`
   long most = 0;
   std::string range() const;
 };
@@ -58,7 +59,7 @@ class ParameterParser {
     const int index = choice_index(name, names);
     if (index >= 0) value = static_cast<Enum>(index);
   }
-  /// Throws ArgumentError for a given parameter that was not described (the algorithm does not take it).
+  /// Throws ArgumentError for a given parameter that the algorithm does not take.
   void refuse_unknown() const;
 
  private:
@@ -69,8 +70,7 @@ class ParameterParser {
   std::vector<std::string> known_;
 };
 
-/// The `store` parameter of algorithms whose flags are lines with a sole writer (paper 001, sections 2 and
-/// 4).
+/// The `store` parameter of algorithms whose flags are lines with a sole writer (paper 001, sections 2 and 4).
 template <class Visitor>
 void describe_store(Visitor& visitor, StorePolicy& store) {
   visitor.choice(

@@ -1,9 +1,8 @@
 #pragma once
 
-// What must be the same on all ranks in one call of a collective, in 64 bits: the operation, the root, type
-// and operator, the size, the algorithm. Not what may differ: a rank's own counts in gatherv, scatterv and
-// alltoallv, and its type there, where it may have nothing (what goes from one rank to another says its
-// length and type itself, see mailbox.hpp), where buffers lie, "in place".
+// What must be the same on all ranks in one call of a collective, in 64 bits: operation, root, type and operator, size,
+// algorithm. It leaves out what may differ: where buffers lie, "in place", and in gatherv, scatterv and alltoallv a rank's
+// own counts and type, which may be those of no data. There each message says its length and type itself (mailbox.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +14,7 @@
 
 namespace phicoll {
 
-/// Bits of the word.
+/// Some bits of the word.
 struct SignatureField {
   unsigned at;
   unsigned bits;
@@ -26,7 +25,7 @@ struct SignatureField {
   constexpr SignatureField then(unsigned width) const { return SignatureField{at + bits, width}; }
 };
 
-/// A barrier is 0.
+/// The signature of a call. A barrier's is 0.
 class CallSignature {
  public:
   static constexpr SignatureField operation{0, 4};
@@ -39,10 +38,10 @@ class CallSignature {
   static constexpr SignatureField size = algorithm.then(26);  ///< see size_field
   static_assert(size.at + size.bits == 64, "the word is full");
 
-  /// The operation's number for the splitting of a communicator.
+  /// The number in place of an operation's when a communicator is split.
   static constexpr SignatureWord split = 15;
 
-  /// Of a call between `ranks`; `by`: who serves it, Family::mark.
+  /// The signature of a call among `ranks`. `by` is the Family::mark of the algorithm that serves it.
   static SignatureWord of(const CallFacts& facts, const Call& call, int ranks, SignatureWord by) {
     SignatureWord word = static_cast<SignatureWord>(facts.operation) | (by & algorithm.mask());
     word |= static_cast<SignatureWord>(facts.vector) << vector.at;
@@ -55,13 +54,12 @@ class CallSignature {
     return word;
   }
 
-  /// "broadcast(root 0, 4096 bytes)"; with the algorithm where that alone is not as in `other`.
+  /// A text such as "broadcast(root 0, 4096 bytes)". It names the algorithm if nothing else differs from `other`.
   static std::string in_words(SignatureWord word, SignatureWord other);
 
  private:
-  // 0: it need not agree; below 2^25 the bytes plus one. Above it is what the highest bits say: `inexact`
-  // alone, an exponent of 5 bits and 19 more, the number itself; or `hashed`, which is also that of all
-  // counts where each block has its own.
+  // The size field: 0 if sizes need not agree; below 2^25 the bytes plus one; with `inexact` alone an exponent of 5 bits
+  // and a mantissa of 19; with `hashed` a hash of the bytes, or of all counts where each block has its own.
   static constexpr SignatureWord inexact = SignatureWord{1} << 25;
   static constexpr SignatureWord hashed = inexact | SignatureWord{1} << 24;
   static SignatureWord size_field(std::size_t bytes) {

@@ -18,23 +18,23 @@ struct AlgorithmInfo {
   Origin origin;
   std::string source;
   std::string summary;
-  std::vector<ParameterInfo> parameters;  ///< without `wait`, which every algorithm takes
+  std::vector<ParameterInfo> parameters;  ///< all but `wait`, which every algorithm takes
 };
 
-/// An algorithm with all its parameters given values.
+/// An algorithm with a value for each of its parameters.
 struct AlgorithmSpec {
   std::string name;
   ParameterValues values;  ///< all parameters, in the order of description
-  bool has_wait = false;   ///< else the group's policy
+  bool has_wait = false;   ///< false: the group's policy holds
   WaitPolicy wait;
 
-  /// Waits as `asked` does, if that names a policy: a choice in the place of what was asked for.
+  /// Takes over the wait policy of `asked`, if it names one: for an algorithm chosen in its place.
   void wait_as(const AlgorithmSpec& asked) {
     if (!asked.has_wait) return;
     has_wait = true;
     wait = asked.wait;
   }
-  /// Canonical text: all parameters, `wait` if given.
+  /// The canonical text: all parameters, and `wait` if given.
   std::string text() const;
 };
 
@@ -43,16 +43,16 @@ inline bool operator==(const AlgorithmSpec& a, const AlgorithmSpec& b) {
          (!a.has_wait || a.wait == b.wait);
 }
 
-/// Adds what is not there yet.
+/// Adds a spec which is not there yet.
 void add_once(std::vector<AlgorithmSpec>& specs, AlgorithmSpec spec);
 
 /// What `auto` takes, and why in a sentence.
 struct AlgorithmChoice {
   AlgorithmSpec spec;
   std::string why;
-  std::size_t least = 0;        ///< of an operation that moves data: the choice holds from so many bytes
+  std::size_t least = 0;        ///< the choice holds from so many bytes
   std::size_t most = SIZE_MAX;  ///< to so many
-  std::string given{};          ///< the spec as a tuning table's row has it; empty: by the rules
+  std::string given{};          ///< the spec as written in a tuning table; empty if the rules chose
 };
 
 /// A name for several algorithms: what a paper tested.

@@ -24,7 +24,7 @@ void add_once(std::vector<AlgorithmSpec>& specs, AlgorithmSpec spec) {
 Family::Family(Operation operation, std::vector<Entry> entries, std::vector<AlgorithmSet> sets)
     : operation_(operation), entries_(std::move(entries)), sets_(std::move(sets)) {
   for (const Entry& entry : entries_) infos_.push_back(entry.info);
-  // Families are made of the registries: this is for whoever adds to one.
+  // Families are made from the registries: whoever adds the 32nd algorithm sees this.
   if (operation != Operation::barrier && infos_.size() >= 1u << name_bits)
     throw Error("the signature of a call has no room for so many algorithms");
 }
@@ -99,8 +99,8 @@ std::size_t Family::footprint(const AlgorithmSpec& spec, const Shape& shape) con
 
 AlgorithmSpec Family::fitting(const AlgorithmSpec& spec, const Shape& shape, std::size_t most) const {
   AlgorithmSpec smaller = effective(spec, shape);
-  // Fewer of them first: a ring that is shorter than the caches is slower, smaller pieces are slower still. A
-  // halving that changes nothing may be followed by one that does, where the algorithm itself takes no more.
+  // Fewer cells come first: a ring shorter than the caches is slower, but smaller pieces are slower still. A halving that
+  // changes nothing may be followed by one that does, where the algorithm itself has an upper limit.
   for (const char* const name : {"cells", "slots", "pieces", "cell", "chunk", "piece", "part"}) {
     AlgorithmSpec tried = smaller;
     while (footprint(smaller, shape) > most) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// All algorithms of one operation by name: listing, parsing, validating, without a port. Filled from the
+// All algorithms of one operation by name: listing, parsing and validating them, without a port. Filled from the
 // operation's registry.
 
 #include <cstddef>
@@ -42,21 +42,20 @@ class Family {
   AlgorithmSpec effective(const AlgorithmSpec& spec, const Shape& shape) const;
   /// Bytes of shared memory that the algorithm takes for the shape.
   std::size_t footprint(const AlgorithmSpec& spec, const Shape& shape) const;
-  /// The algorithm with fewer and smaller buffers, so that it takes at most `most` bytes of shared memory, as
-  /// far as its parameters reach.
+  /// The algorithm with fewer and smaller buffers, so that it takes at most `most` bytes of shared memory as far as its
+  /// parameters allow.
   AlgorithmSpec fitting(const AlgorithmSpec& spec, const Shape& shape, std::size_t most) const;
   /// Throws ArgumentError("algorithm") with the reason if the algorithm cannot serve the call.
   void check_fit(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const;
   bool fits(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const;
-  /// The algorithm and its parameters in 11 bits, for the signature of a call: its place in the registry,
-  /// from 1, in the lowest name_bits, and a hash of the parameters, `wait` among them: each value has an
-  /// instance of its own.
+  /// The algorithm and its parameters in 11 bits, for the signature of a call: in the lowest name_bits its place in the
+  /// registry, from 1, and above them a hash of the parameters, `wait` included.
   unsigned number(const AlgorithmSpec& effective) const;
-  /// The number in its place in a call's signature, and all other bits of that hash around it: two whose
-  /// numbers happen to be the same differ there, and then in the tags of the call and of all behind it.
+  /// The number at its place in a call's signature, with the other bits of that hash around it. Two algorithms whose
+  /// numbers are the same by chance differ there, and then so do the tags of the call and of all later ones.
   std::uint64_t mark(const AlgorithmSpec& effective) const;
   static constexpr unsigned name_bits = 5;
-  /// Whose number it is; "no algorithm" where it is nobody's.
+  /// The algorithm's name by its number; "no algorithm" if there is none.
   std::string name_of(unsigned number) const;
 
  private:

@@ -1,26 +1,23 @@
 #pragma once
 
-// Rings of cells through which ranks publish pieces of data in step with each other: a sequence number, a
-// note and the payload behind them, so that one line brings all three of a small message.
+// Rings of cells through which ranks publish pieces of data in step with each other. A cell holds a sequence number,
+// the call's tag and the payload, so that one line carries a small message whole.
 //
-// Steps are counted from 0 alike on all ranks (all make the same calls with the same counts), and step t uses
-// cell t mod `cells` of its writer's ring. What is visible to whom:
-//   * `publish` stores the step's number plus one with release behind tag and payload; who sees it in
-//   `await`
-//     (acquire) sees them. Numbers only grow, so nothing is ever reset.
-//   * A cell is written again `cells` steps later. With credits, `finish` tells the number of steps that a
-//   rank
-//     has read to their end (release), and `open` waits (acquire) until every other rank has finished the
-//     step that used the cell before: its loads are done before the writer's stores. The acknowledgement is
-//     sent every cells/2 steps only, and looked at only when the credit seen last is used up.
-//   * Without credits (`Credit::implied`) the algorithm itself must be such that no rank opens step t before
-//     all have finished step t - cells: true with two cells where every rank awaits every other's piece in
-//     every step.
-//   * A piece may stay where it lies in its writer's memory (direct.hpp): its cell then holds a handle. Who
-//   has read such a piece says at the call's end (`through`) up to which step it has read, by the same word
-//   (release), and its writer waits for all others (`settle`, acquire): their loads are done before anything
-//   that it stores after the call. All of them await all pieces of who leaves one in place, whether or not
-//   they want anything of it.
+// Steps count from 0, alike on all ranks: all make the same calls with the same counts. Step t uses cell t mod `cells`
+// of its writer's ring. Which store makes what visible to whom:
+//
+//  1. `publish` stores t + 1 with release after the tag and the payload. A rank that acquires it in `await` sees both.
+//     Numbers only grow, so nothing is ever reset.
+//  2. A cell is written again `cells` steps later. With credits (`Credit::acknowledged`), `finish` stores with release
+//     how many steps a rank has read to their end, and `open` acquires that from every other rank before it hands out
+//     the cell: their loads come before the writer's stores. A rank acknowledges every cells/2 steps only; a writer
+//     looks only when the last credit that it has seen is used up.
+//  3. Without credits (`Credit::implied`) the algorithm itself ensures that no rank opens step t before all have
+//     finished step t - cells. With two cells that holds where every rank awaits every other's piece in every step.
+//  4. A piece may stay in its writer's memory (direct.hpp); its cell then holds a handle. At the call's end a rank that
+//     has read such a piece stores with release up to which step it has read (`through`, in the word of 2), and the
+//     piece's writer acquires that from all others (`settle`): their loads come before whatever it stores after the
+//     call. So every rank awaits all pieces of a rank that leaves one in place, wanted or not.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,54 +33,54 @@ namespace phicoll {
 
 enum class Credit : unsigned char { acknowledged, implied };
 
-/// Rings are long, where ranks are few: a rank's does not fit into its own cache, and by the time a cell is
-/// written again its lines have left the caches of those who read it, and taking them back is cheap. Against
-/// rings of 128 KB, two processes on an EPYC took 0.3 to 0.7 of the time for 4 KB to 2 MB.
+/// The most that all rings of an algorithm take together by default. A group's region then holds a dozen algorithms;
+/// the least recently used make room for others.
 ///
-/// All rings of an algorithm together take at most this by default, so that a group's region holds a dozen
-/// algorithms beside each other; those used longest ago make room for others.
+/// Few ranks have long rings, which do not fit into a rank's cache: by the time a cell is written again its lines have
+/// left its readers' caches, and taking them back is cheap. Against rings of 128 KB, two processes on an EPYC took 0.3 to
+/// 0.7 of the time for 4 KB to 2 MB.
 constexpr std::size_t rings_bytes = std::size_t{4} << 20;
-/// With the heads of their cells.
+/// The same with the heads of the cells.
 constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
 
-/// Results of at least so many bytes a rank are stored past the caches: nobody finds them there again, and
-/// the lines are not read before they are overwritten.
+/// Results of at least so many bytes a rank are stored past the caches: they would not stay there, and their lines need
+/// not be read before they are overwritten.
 constexpr std::size_t streamed_bytes = std::size_t{8} << 20;
 inline Stores result_stores(std::size_t bytes) {
   return bytes >= streamed_bytes ? Stores::streaming : Stores::cached;
 }
-/// Of an exchange in which every rank gets a block of so many bytes from each: what all ranks get together
-/// has to stay in a cache that they share. Between two ranks 8 MB blocks are the first that do not.
+/// The same for an exchange in which every rank gets a block of so many bytes from each. What all ranks get together has
+/// to stay in a cache that they share; between two ranks, blocks of 8 MB are the first that do not.
 inline Stores exchanged_stores(int ranks, std::size_t bytes) {
   const auto p = static_cast<std::size_t>(ranks);
   return result_stores(bytes / 4 * p * p);
 }
 
-/// Of pieces that go from rank to rank through cells: one on the same CPU finds them in its cache.
+/// How a piece for one reader is stored into a cell: a reader on the same CPU finds it in the cache.
 inline Stores piece_stores(const Shape& shape, int from, int to) {
   return shape.share_cpu(from, to) ? Stores::cached : Stores::handed_over;
 }
-/// Of pieces that all others read.
+/// The same for a piece that all others read.
 inline Stores piece_stores(const Shape& shape, int from) {
   for (int r = 0; r < shape.size(); ++r)
     if (!shape.share_cpu(from, r)) return Stores::handed_over;
   return Stores::cached;
 }
 
-/// In front of every cell's payload.
+/// What precedes every cell's payload.
 struct CellHead {
   Word<std::uint64_t> sequence;
   Word<std::uint64_t> tag;  ///< of the call, see Call
 };
 
-/// A cell whose payload stays where it lies.
+/// A cell whose piece stays in its writer's memory.
 struct DirectCell {
   CellHead head;
   ExposedWords payload;
 };
 
-/// Payloads of at least so many bytes begin a line of their own, as whole lines can be stored past the
-/// caches. The same on every machine, so that simulated layouts do not depend on the host.
+/// Payloads of at least so many bytes begin at a line, because only whole lines can be stored past the caches. The same
+/// on every machine, so that simulated layouts do not depend on the host.
 constexpr std::size_t apart_bytes = 1024;
 
 inline std::size_t cell_stride(std::size_t bytes) {
@@ -92,8 +89,8 @@ inline std::size_t cell_stride(std::size_t bytes) {
 }
 static_assert(sizeof(DirectCell) <= arch::stride_bytes, "any cell has room for a handle");
 
-/// Where a piece lies in its cell of `bytes`. Pieces that fill only a part of their cells take another part
-/// in each turn of the ring, so that it is as long for them, in bytes, as for whole ones: see rings_bytes.
+/// Where a piece lies in its cell of `bytes`. A piece that fills only a part of its cell takes another part in each turn
+/// of the ring, so that the ring is as long for it, in bytes, as for whole pieces (see rings_bytes).
 inline std::size_t payload_at(std::size_t bytes, std::uint64_t turn, std::size_t piece) {
   if (piece < apart_bytes) return sizeof(CellHead);
   const std::size_t room = arch::whole_lines(piece);
@@ -102,21 +99,21 @@ inline std::size_t payload_at(std::size_t bytes, std::uint64_t turn, std::size_t
   return arch::line_bytes + static_cast<std::size_t>(turn & (parts - 1)) * room;
 }
 
-/// Of Cells with `bytes` of payload each; `rings` is 1 (whoever writes a step, one after the other) or the
-/// number of ranks (each its own).
+/// Bytes of Cells with `bytes` of payload each. `rings` is 1 (ranks write the steps of one ring in turn) or the number of
+/// ranks (each has its own).
 inline std::size_t cells_footprint(int ranks, int rings, int cells, std::size_t bytes) {
   return static_cast<std::size_t>(ranks) * sizeof(Strided<CounterLine>) +
          static_cast<std::size_t>(rings) * static_cast<std::size_t>(cells) * cell_stride(bytes);
 }
 
-/// As many of `wanted` cells as `most` bytes hold, at least two.
+/// As many of the `wanted` cells as `most` bytes hold, but at least two.
 inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes, std::size_t most = rings_most) {
   while (wanted > 2 && cells_footprint(ranks, rings, wanted, bytes) > most)
     wanted = wanted / 2 > 2 ? wanted / 2 : 2;
   return wanted;
 }
 
-/// The same for a ring a rank, whose cells become smaller too, down to `least` bytes.
+/// The same where each rank has a ring; then cells become smaller too, down to `least` bytes.
 inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
   cells = cells_within(ranks, ranks, cells, static_cast<std::size_t>(bytes));
   while (bytes / 2 >= least &&
@@ -124,8 +121,8 @@ inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
     bytes /= 2;
 }
 
-/// Which cell of a ring a step uses, and how often the ring has turned before. A division takes as long as
-/// all else of a small message; rings of two, four, eight ... cells need none.
+/// Which cell of a ring a step uses, and how often the ring has turned before it. A division takes as long as the rest of
+/// a small message; rings of 2^k cells need none.
 class Turns {
  public:
   explicit Turns(int cells) : cells_(static_cast<std::uint64_t>(cells)) {
@@ -175,8 +172,8 @@ class Cells {
   /// The same of one that a single rank reads.
   Stores stores(int to) const { return stores_to_[static_cast<std::size_t>(to)]; }
 
-  /// The payload of this rank's next cell, free to be written. `piece`: its bytes, which all who open or
-  /// await it say alike.
+  /// The payload of this rank's next cell, free to be written. `piece` is its size in bytes, the same for all that open or
+  /// await it.
   Data open(Port& port, std::uint64_t step, std::size_t piece) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
     return payload(port, rank_, step, piece);
@@ -186,8 +183,8 @@ class Cells {
     port.store_relaxed(head->tag, tag);
     port.signal(head->sequence, step + 1);
   }
-  /// Whether this rank's pieces of a call, in `bytes` from `data` on, stay where they lie: published by
-  /// publish_direct instead of open and publish, and not written over before `settle`.
+  /// Whether this rank's pieces of a call, the `bytes` at `data`, stay in place. They are then published by
+  /// publish_direct instead of open and publish, and not overwritten before `settle`.
   bool direct(Port& port, Data data, std::size_t bytes) const { return direct_(port, data, bytes, bytes); }
   [[gnu::noinline]] void publish_direct(Port& port, std::uint64_t step, std::uint64_t tag, Data piece) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
@@ -195,15 +192,15 @@ class Cells {
     publish(port, step, tag | direct_bit);
     given_ = true;
   }
-  /// A piece that all others read, by either way.
+  /// Publishes a piece that all others read, either way.
   [[gnu::always_inline]] void offer(Port& port, std::uint64_t step, std::uint64_t tag, Data from,
                                     std::size_t piece, bool direct) {
     if (direct) return publish_direct(port, step, tag, from);
     port.move(open(port, step, piece), from, piece, stores_);
     publish(port, step, tag);
   }
-  /// What `writer` has published, from byte `at` of its cell on, or `direct_at` behind where a piece lies
-  /// that stays there. The writer's call has to have the same tag.
+  /// What `writer` has published: its cell from byte `at` on, or a piece that stays in place from byte `direct_at` on.
+  /// Waits for ever, until the group finds out why, if the writer's call has another tag.
   Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece,
              std::size_t at = 0, std::size_t direct_at = 0) {
     CellHead* const head = head_of(writer, step);
@@ -215,14 +212,14 @@ class Cells {
     }
     return payload(port, writer, step, piece) + at;
   }
-  /// Whether a piece that this rank awaited in this call stays where it lies.
+  /// Whether this rank has awaited, in this call, a piece that stays in place.
   bool taken() const { return taken_; }
-  /// At the end of a call, whose last step is `steps` - 1: this rank reads nothing more of it.
+  /// Ends a call whose last step is `steps` - 1: this rank reads nothing more of it.
   void through(Port& port, std::uint64_t steps) {
     if (__builtin_expect(taken_, 0)) port.signal(finished_[rank_].value.word, steps);
     taken_ = false;
   }
-  /// The same, and then nobody reads this rank's own memory any more.
+  /// The same, and waits until no other rank reads this rank's memory any more.
   void settle(Port& port, std::uint64_t steps) {
     if (__builtin_expect(given_ || taken_, 0)) settle_direct(port, steps);
   }
@@ -231,7 +228,7 @@ class Cells {
     if (credit_ == Credit::implied || half_.cell(step + 1) != 0) return;
     port.signal(finished_[rank_].value.word, step + 1);
   }
-  /// Own cell, published before, to be read by its owner.
+  /// This rank's own cell, which it has published, to be read by itself.
   Data own(Port& port, std::uint64_t step, std::size_t piece) { return payload(port, rank_, step, piece); }
 
  private:
@@ -256,8 +253,8 @@ class Cells {
     return reinterpret_cast<CellHead*>(cell(writer, step));
   }
 
-  // Steps below cells are free from the start. Acknowledgements come in multiples of cells/2, so the largest
-  // that is certain to come before step t is opened is at least t - cells + 1.
+  // Steps below `cells` are free from the start. Acknowledgements are multiples of cells/2, so the largest that is
+  // certain to come before step t is opened is at least t - cells + 1.
   void wait_for_credit(Port& port, std::uint64_t step) {
     if (step < turns_.cells()) {
       free_until_ = turns_.cells();
@@ -284,8 +281,8 @@ class Cells {
   int rank_;
   Hint hint_;
   Credit credit_;
-  bool given_ = false;  // a piece of this call stays in this rank's memory
-  bool taken_ = false;  // one was read in another's
+  bool given_ = false;  // whether a piece of this call stays in this rank's memory
+  bool taken_ = false;  // whether one was read in another rank's
   Direct direct_;
   Stores stores_;
   AlignedVector<Stores> stores_to_;

@@ -1,16 +1,16 @@
 #pragma once
 
-// Data that is read where it lies: its owner writes a handle into shared memory instead of the data. Only
-// where the loads of all peers reach it, between threads or in memory of the group's own heap; a copy by the
-// kernel's help takes longer to begin (exposure.hpp is for those).
+// Data that is read in place: its owner writes a handle into shared memory instead of the data. Only where the loads of
+// all peers reach it, that is between threads or in memory of the group's own heap. A copy with the kernel's help takes
+// longer to begin; exposure.hpp is for those.
 //
-// The owner decides call by call, and says so beside each piece, in the highest bit of its tag. It may not
-// write over the data before all who read it have said that they are through: cells.hpp and mailbox.hpp.
+// The owner decides call by call, and says so beside each piece, in the highest bit of its tag. It must not overwrite the
+// data before all its readers have said that they are through (cells.hpp, mailbox.hpp).
 //
-// A copy is saved, but not for nothing: what its readers have in their caches the owner has to take back when
-// it writes there again, while the lines of a long ring have left those caches by then. Data that fits into
-// the owner's cache and is written anew for each call is better copied, and so is any between CPUs that share
-// no cache: docs/collectives.md, "Read where it lies".
+// A copy is saved, at a price. When the owner writes there again it has to take the lines back from its readers' caches,
+// while the lines of a long ring have left those caches by then. So data that fits into the owner's cache and is written
+// anew for each call is better copied, and so is data between CPUs that share no cache (docs/collectives.md, "Read where
+// it lies").
 
 #include <cstddef>
 #include <cstdint>
@@ -20,13 +20,13 @@
 
 namespace phicoll {
 
-/// In the tag of a piece that is read where it lies.
+/// Set in the tag of a piece that is read in place.
 constexpr std::uint64_t direct_bit = std::uint64_t{1} << 63;
 
-/// What an owner does whose CPU shares no cache with a peer's.
+/// What an owner does if its CPU shares no cache with a peer's.
 enum class Far : unsigned char { direct, copied };
 
-/// The parameters of algorithms that can do so.
+/// The parameters of algorithms whose data may be read in place.
 struct DirectParameters {
   int from = 0;  ///< bytes, 0 for never
   Far far = Far::direct;
@@ -39,12 +39,12 @@ void describe_direct(Visitor& visitor, DirectParameters& direct) {
                  "whether that is so, too, where CPUs share no cache, as far as a rank knows");
 }
 
-/// What an owner goes by.
+/// Decides whether data is read in place.
 class Direct {
  public:
   explicit Direct(const DirectParameters& p)
       : from_(p.from == 0 ? SIZE_MAX : static_cast<std::size_t>(p.from)), far_(p.far) {}
-  /// Of `bytes` from `data` on, of which `piece` are published next.
+  /// Whether the `bytes` at `data` are, of which `piece` are published next.
   template <class Port>
   bool operator()(Port& port, Data data, std::size_t bytes, std::size_t piece) const {
     return bytes >= from_ && port.reachable(data, bytes) && (far_ == Far::direct || port.near(piece));

@@ -1,14 +1,17 @@
 #pragma once
 
-// What ranks tell each other of their own buffers, for copies without a way through shared memory: each rank
-// has a line in which it says, for the present call, where its data lies and whether peers can reach it
-// there, and a line that says how many calls it is through with.
+// What ranks tell each other of their own buffers, for copies that do not go through shared memory. Each rank has a line
+// which says, for the present call, where its data lies and whether peers can reach it there, and a line which says how
+// many calls it is through with.
 //
-// What is visible to whom: `publish` stores the handles, then the call's number with release; who sees that
-// (acquire) sees them, and what the rank had written to its buffer. `finish` is a release behind all copies
-// of the rank; who awaits it (acquire) may reuse what the rank read, and read what it wrote. A rank publishes
-// the next call only after everyone who reads its line has finished the present one: the algorithms see to
-// that before they return.
+// Which store makes what visible to whom:
+//
+//  1. `publish` stores the handles, then the call's number with release. A rank that acquires the number sees the handles
+//     and what the owner had written to its buffers.
+//  2. `finish` is a release after all copies of the rank. A rank that acquires it may reuse what the other read, and read
+//     what it wrote.
+//  3. A rank publishes the next call only after everyone who reads its line has finished the present one. The algorithms
+//     ensure that before they return.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +38,7 @@ inline std::size_t exposures_footprint(int ranks) {
 template <class Port>
 class Exposures {
  public:
-  /// The rank's two buffers, nothing where there is none.
+  /// The rank's two buffers; nothing for one that it does not have.
   struct Seen {
     Exposed send;
     Exposed receive;
@@ -48,7 +51,7 @@ class Exposures {
         rank_(setup.rank),
         ranks_(setup.size()) {}
 
-  /// Begins a call. Whoever is told of a buffer that peers cannot reach sees nothing there.
+  /// Begins a call. A buffer that peers cannot reach is published as nothing.
   void publish(Port& port, std::uint64_t tag, Data send, std::size_t send_bytes, Data receive,
                std::size_t receive_bytes) {
     ++call_;
@@ -62,7 +65,7 @@ class Exposures {
   Seen await(Port& port, int rank) {
     ExposureLine& line = lines_[rank].value;
     port.wait(line.call, at_least(call_), rank);
-    // A call that does not fit could be of another size: nothing of it is touched.
+    // A call that does not fit may have another size: nothing of it is touched.
     if (port.load_relaxed(line.tag) != tag_) port.wait(line.tag, equal(tag_));
     return Seen{line.buffers[0].load(port), line.buffers[1].load(port)};
   }

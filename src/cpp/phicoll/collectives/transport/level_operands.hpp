@@ -1,14 +1,14 @@
 #pragma once
 
-// Operands on their way up a hierarchy: each leader combines those of its part with its own and sends the
-// result to the leader of its part at the next stage, until those who are together at the top hold one each.
+// Operands on their way up a hierarchy. Each leader combines those of its part with its own and sends the result to the
+// leader of its part at the next stage, until the ranks at the top hold one each.
 //
-// A leader's own operand is the left one and the others follow in the order of their ranks, stage by stage:
-// the same brackets on every rank and in every run, whoever is the root. Where the ranks behind each part
-// follow each other it is the order of ranks, as an operator that is not commutative needs it.
+// A leader's own operand is the left one; the others follow in the order of their ranks, stage by stage. So the brackets
+// are the same on every rank and in every run, whatever the root. Where the ranks below each part follow each other that
+// is the order of ranks, which an operator that does not commute needs.
 //
-// One Mailbox for all: a rank sends at most one message a piece, wherever it leads. What a leader sends is
-// combined in its cell, so nothing is copied on the way and nobody needs room of its own.
+// One Mailbox serves all stages: a rank sends at most one message a piece, wherever it leads. What a leader sends is
+// combined in its cell, so nothing is copied on the way and no rank needs memory of its own.
 
 #include <algorithm>
 #include <cstddef>
@@ -42,17 +42,17 @@ class LevelOperands {
   }
 
   std::size_t bytes() const { return mailbox_.bytes(); }
-  /// Whether this rank is together with others at the top.
+  /// Whether this rank is one of those at the top.
   bool at_top() const { return ahead_ == 0; }
-  /// The leader of the rank's part, where it does not stand at the top.
+  /// The leader of the rank's part, unless the rank is at the top.
   int above() const { return above_; }
-  /// How many pieces this rank sends up before it awaits the result of the one in front of them: one for each
-  /// stage that a piece has still to go, so that every stage has one to work on, but always a cell fewer than
-  /// there are (allreduce/hierarchical.hpp says why).
+  /// How many pieces this rank sends up before it awaits the result of the first of them: one for each stage that a piece
+  /// has still to go, so that every stage has one to work on, but always fewer than there are cells
+  /// (allreduce/hierarchical.hpp says why).
   std::size_t ahead() const { return static_cast<std::size_t>(ahead_); }
 
-  /// What this rank and those below it have of piece m, combined into `result` where there is anyone below;
-  /// returns where it is. `piece.send` may be `result`.
+  /// Combines what this rank and those below it have of piece m, into `result` if there are any below, and returns where
+  /// it lies. `piece.send` may be `result`.
   Data gather(Port& port, const Call& piece, std::uint64_t m, Data result) {
     Data left = piece.send;
     for (const int r : below_) {
@@ -62,18 +62,18 @@ class LevelOperands {
     }
     return left;
   }
-  /// The same, sent to a rank.
+  /// The same, sent to rank `to`.
   void send(Port& port, const Call& piece, std::uint64_t m, int to) {
     const Data cell = mailbox_.open(port, m, piece.bytes());
     if (gather(port, piece, m, cell) != cell) port.move(cell, piece.send, piece.bytes(), mailbox_.stores(to));
     mailbox_.send(port, m, piece.tag);
   }
-  /// What a rank sent to this one, until this one is through with it.
+  /// What a rank sent to this one, valid until this one is through with it.
   Data await(Port& port, int from, const Call& piece, std::uint64_t m) {
     return mailbox_.await(port, from, m, piece.tag, piece.bytes());
   }
   void finish(Port& port, int from, std::uint64_t m) { mailbox_.finish(port, from, m); }
-  /// Behind a call of so many pieces.
+  /// Ends a call of so many pieces.
   void next_call(std::size_t pieces) { mailbox_.next_call(pieces); }
 
  private:

@@ -1,11 +1,11 @@
 #pragma once
 
-// A ring (RingBroadcast) in every part of a hierarchy, through which its ranks get what one of them has:
-// what a piece passes on its way through the levels of a machine. A ring's writer goes on while its readers
-// still read, so the stages work on different pieces at the same time.
+// A ring (RingBroadcast) in every part of a hierarchy, through which its ranks get what one of them has: the way of a
+// piece down the levels of a machine. A ring's writer goes on while its readers still read, so the stages work on
+// different pieces at the same time.
 //
-// Every rank takes part in each ring of its own once for every piece, in the order of pieces, so steps are
-// counted alike on all (Cells). A part of one rank has no ring.
+// Every rank takes part in each of its rings once a piece, in the order of pieces, so all count steps alike (Cells). A
+// part of one rank has no ring.
 
 #include <cstddef>
 #include <memory>
@@ -24,7 +24,7 @@ inline RingBroadcast::Parameters level_ring(int piece, int pieces) {
   return ring;
 }
 
-/// Of the rings of the first `stages` stages.
+/// Bytes of the rings of the first `stages` stages.
 inline std::size_t level_rings_footprint(const RingBroadcast::Parameters& ring, const Hierarchy& levels,
                                          int stages) {
   std::size_t bytes = 0;
@@ -37,7 +37,7 @@ inline std::size_t level_rings_footprint(const RingBroadcast::Parameters& ring, 
 template <class Port>
 class LevelRings {
  public:
-  /// `levels` outlives the rings.
+  /// `levels` must outlive the rings.
   LevelRings(const RingBroadcast::Parameters& ring, const Hierarchy& levels, int stages, const Setup& setup,
              std::size_t offset) {
     const int last = levels.last_stage(setup.rank);
@@ -55,17 +55,17 @@ class LevelRings {
       }
   }
 
-  /// Through the rank's part at a stage, from who has the place `piece.root` in it.
+  /// Broadcasts through the rank's part at a stage, from the rank at place `piece.root` in it.
   void pass(Port& port, int stage, const Call& piece) {
     RingBroadcast::Rank<Port>* const ring = rings_[static_cast<std::size_t>(stage)].get();
     if (ring != nullptr) (*ring)(port, piece);
   }
-  /// From above: what comes at the stages below `stages` comes from the leaders, this rank or another.
+  /// Broadcasts down the stages below `stages`, from their leaders, of which this rank may be one.
   void pass_down(Port& port, int stages, Call piece) {
     piece.root = 0;
     for (int stage = stages - 1; stage >= 0; --stage) pass(port, stage, piece);
   }
-  /// Stages in which this rank is.
+  /// The number of stages that this rank is in.
   int stages() const { return static_cast<int>(rings_.size()); }
 
  private:

@@ -1,27 +1,28 @@
 #pragma once
 
-// A ring of cells for each rank from which it sends messages, each to one reader. Both sides name a message
-// by the number of the call and an index within it that both can work out, so neither has to know what else
-// its peer sends: message m of call c lies in cell (c * stride + m) mod `cells` of its sender.
+// A ring of cells for each rank, from which it sends messages to one reader each. Both sides name a message by the
+// number of its call and an index within it which both can work out, so neither has to know what else its peer sends:
+// message m of call c lies in cell (c * stride + m) mod `cells` of its sender.
 //
-// What is visible to whom: the sender stores tag and payload, then the message's number with release; who
-// sees that number (acquire) sees them. The reader says that it is through by storing the number in the
-// cell's word of acknowledgement (release); the sender waits for that (acquire) before it writes the cell
-// again, and remembers privately which number lies in a cell. Every word has one writer at a time: a cell's
-// reader may change from message to message, but the next message is written only after the last reader's
-// word.
+// Which store makes what visible to whom:
 //
-// In front of a message stands the call's tag and, where the caller says so, of how many bytes and of which
-// type all messages of the call from this sender to this reader are: a reader that expects something else, as
-// ranks' own counts may differ in gatherv, scatterv and alltoallv, sees it before it touches the message. So
-// those send one message at least, an empty one where there is nothing.
+//  1. The sender stores the tag and the payload, then the message's number with release. The reader acquires the number
+//     and sees both.
+//  2. The reader stores the same number into the cell's word of acknowledgement, with release, when it is through. The
+//     sender, which remembers what number lies in which cell, acquires it before it writes the cell again.
+//  3. So each word has one writer at a time. A cell's reader may change from message to message, but the next message is
+//     written only after the last reader's word.
 //
-// A message may also stay where it lies in its sender's memory (direct.hpp): its cell then holds a handle,
-// and the sender waits in `settle`, at the call's end, until its readers have acknowledged all such messages.
+// A message may stay in its sender's memory (direct.hpp). Its cell then holds a handle, and at the call's end the sender
+// waits in `settle` until its readers have acknowledged all such messages.
 //
-// A message of at most 8 bytes may go through a slot instead of its cell, four of which share a line: `post`
-// and `take` instead of `open`, `send` and `await`. Number and tag are one word there. Sender and reader have
-// to decide alike.
+// The tag of a message is the call's and, where the caller asks for it (`counted`), the size and type of all that the
+// call sends from this sender to this reader. A reader whose counts differ, as they may in gatherv, scatterv and
+// alltoallv, sees that before it touches the message. So these calls send at least one message, an empty one where there
+// is no data.
+//
+// A message of at most 8 bytes may go through a slot instead of its cell (`post` and `take` instead of `open`, `send` and
+// `await`). Four slots share a line, and a slot's number and tag are one word. Sender and reader must decide alike.
 
 #include <cstddef>
 #include <cstdint>
@@ -63,13 +64,13 @@ inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, st
 
 // The tag's highest bit is direct_bit, so messages of less than 2 TB are told apart by their bytes.
 constexpr unsigned tag_bits = 16;
-/// The tag of a call's messages, of so many bytes together, from one rank to another. Nothing has no type.
+/// The tag of a call's messages from one rank to another, which have so many bytes together. No bytes have no type.
 inline std::uint64_t counted(const Call& call, std::size_t bytes) {
   const std::uint64_t type = bytes != 0 ? call.op.id >> 8 : 0;
   return (call.tag | type << tag_bits | static_cast<std::uint64_t>(bytes) << (tag_bits + type_bits)) &
          ~direct_bit;
 }
-/// What it says, without the tag: "16 bytes of float64".
+/// Its counts in words: "16 bytes of float64".
 inline std::string counted_in_words(std::uint64_t tag) {
   const auto type = static_cast<unsigned>(tag >> tag_bits & ((1u << type_bits) - 1));
   return std::to_string((tag & ~direct_bit) >> (tag_bits + type_bits)) + " bytes" +
@@ -101,26 +102,26 @@ class Mailbox {
   /// How pieces for a rank are best stored.
   Stores stores(int to) const { return stores_[static_cast<std::size_t>(to)]; }
 
-  /// Begins the next call, in which `stride` cells are used before the next call's would better follow.
+  /// Begins the next call, which uses `stride` cells.
   void next_call(std::uint64_t stride) {
     ++call_;
     first_ += stride;
   }
 
-  /// The payload of this rank's message m, free to be written. Messages of a call are opened in rising order.
-  /// `piece`: its bytes, which its reader says alike.
+  /// The payload of this rank's message m, free to be written. A call opens its messages in rising order. `piece` is the
+  /// message's size in bytes, the same for its reader.
   Data open(Port& port, std::uint64_t m, std::size_t piece) {
     claim(port, m);
     return payload(port, rank_, m, piece);
   }
-  /// `tag`: the call's, or counted(call, bytes).
+  /// `tag` is the call's, or counted(call, bytes).
   void send(Port& port, std::uint64_t m, std::uint64_t tag) {
     auto* const head = reinterpret_cast<CellHead*>(cell(rank_, turns_.cell(first_ + m)));
     port.store_relaxed(head->tag, tag);
     port.signal(head->sequence, number(m));
   }
-  /// Whether this rank's messages to a reader, in `bytes` from `data` on, stay where they lie: sent by
-  /// send_direct instead of open and send, and not written over before `settle`. `piece`: of the next one.
+  /// Whether this rank's messages to a reader, the `bytes` at `data`, stay in place. They are then sent by send_direct
+  /// instead of open and send, and not overwritten before `settle`. `piece` is the size of the next message.
   bool direct(Port& port, Data data, std::size_t bytes, std::size_t piece) const {
     return direct_(port, data, bytes, piece);
   }
@@ -132,7 +133,7 @@ class Mailbox {
     given_[static_cast<std::size_t>(turns_.cell(first_ + m))] = 1;
     any_given_ = true;
   }
-  /// A message for rank `to`, by either way.
+  /// Sends a message to rank `to`, either way.
   [[gnu::always_inline]] void offer(Port& port, int to, std::uint64_t m, std::uint64_t tag, Data from,
                                     std::size_t bytes, bool direct) {
     if (direct) return send_direct(port, m, tag, from);
@@ -140,12 +141,12 @@ class Mailbox {
     move_some(port, cell, from, bytes, stores(to));
     send(port, m, tag);
   }
-  /// At the end of a call, in front of next_call: nobody reads this rank's own memory any more.
+  /// Ends a call, before next_call: waits until no other rank reads this rank's memory any more.
   void settle(Port& port) {
     if (__builtin_expect(any_given_, 0)) settle_direct(port);
   }
-  /// The payload of `from`'s message m. The sender has to give the same tag: one who counts otherwise is an
-  /// error, and one in a call that does not fit is waited for until the group finds out why.
+  /// The payload of message m of rank `from`. Other counts in the sender's tag are an error. If the calls do not fit, this
+  /// waits until the group finds out why.
   Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece) {
     auto* const head = reinterpret_cast<CellHead*>(cell(from, turns_.cell(first_ + m)));
     port.wait(head->sequence, equal(number(m)), hint_(from));
@@ -156,8 +157,8 @@ class Mailbox {
     }
     return payload(port, from, m, piece);
   }
-  /// Memory for `piece` bytes that its reader may write to between await and finish: the message itself, but
-  /// for one that stays where it lies.
+  /// Memory for `piece` bytes which the reader may write to between await and finish: the message itself, unless that
+  /// stays in place.
   Data room(Port& port, int from, std::uint64_t m, std::size_t piece) const {
     return payload(port, from, m, piece);
   }
@@ -168,19 +169,19 @@ class Mailbox {
     port.store_relaxed(slot->value, read_value(port, from, bytes));
     port.signal(slot->sequence, slot_number(m, tag));
   }
-  /// The message m that `from` posts, in a call with the same tag.
+  /// Message m which `from` posts in a call with the same tag.
   std::uint64_t take(Port& port, int from, std::uint64_t m, std::uint64_t tag) {
     NumberedWord* const slot = slot_of(from, m);
     port.wait(slot->sequence, equal(slot_number(m, tag)), hint_(from));
     return port.load_relaxed(slot->value);
   }
-  /// This rank, its reader, is through with it.
+  /// Acknowledges message m of `from`: this rank, its reader, is through with it.
   void finish(Port& port, int from, std::uint64_t m) {
     port.signal(*read_word(from, turns_.cell(first_ + m)), number(m));
   }
 
  private:
-  // A cell that was claimed again in the call waited for the reader before.
+  // A cell that the call claimed twice has already waited for its first reader.
   [[gnu::noinline]] void settle_direct(Port& port) {
     for (std::size_t i = 0; i < given_.size(); ++i) {
       if (given_[i] != 0) await_reader(port, i);
@@ -193,7 +194,7 @@ class Mailbox {
   }
   void await_reader(Port& port, std::uint64_t i) {
     const std::uint64_t last = last_[static_cast<std::size_t>(i)];
-    // Equal, as numbers begin again after 2^32 calls.
+    // Equality, because numbers begin again after 2^32 calls.
     if (last != 0) port.wait(*read_word(rank_, i), equal(last));
   }
   [[gnu::noinline, gnu::cold]] void unlike(Port& port, int from, CellHead& head, std::uint64_t theirs,
@@ -202,12 +203,12 @@ class Mailbox {
       port.differ(hint_(from), counted_in_words(theirs), counted_in_words(tag));
     port.wait(head.tag, equal(tag));
   }
-  // Rises with the calls, and within one with the message.
+  // Grows from call to call, and within a call from message to message.
   std::uint64_t number(std::uint64_t m) const { return (call_ << 32) + m + 1; }
   std::uint64_t slot_number(std::uint64_t m, std::uint64_t tag) const {
     return (call_ << 32) | ((m + 1) << 16) | tag;
   }
-  // Waits until the last reader of its place is through.
+  // Waits until the last reader of the message's cell is through.
   void claim(Port& port, std::uint64_t m) {
     const std::uint64_t i = turns_.cell(first_ + m);
     await_reader(port, i);
@@ -244,7 +245,7 @@ class Mailbox {
   std::uint64_t first_ = 0;
   int rank_;
   Hint hint_;
-  AlignedVector<std::uint64_t> last_;   // the number that lies in a cell
+  AlignedVector<std::uint64_t> last_;   // the number of the message in each cell
   AlignedVector<unsigned char> given_;  // whether the cell's message of this call stays in this rank's memory
   AlignedVector<Stores> stores_;
 };

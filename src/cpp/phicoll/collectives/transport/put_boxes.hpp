@@ -2,18 +2,17 @@
 
 // Buffers in shared memory that one rank fills and another empties: what put and get copy through.
 //
-// Every rank has the same boxes, each of a few cells: a sequence number and the payload behind it, so that
-// one line brings both of a small message. The n-th message of a box (n from 0, counted alike on all ranks)
-// lies in cell n mod `cells`. What is visible to whom:
-//   * `publish` stores n + 1 with release behind the payload; who sees it in `await` (acquire) sees the
-//     payload. Numbers only grow, so nothing is ever reset.
-//   * A cell is filled again `cells` messages later. With Credit::acknowledged, `taken` tells (release) that
-//     the payload was read, and `open` waits for that (acquire): the reader's loads are done before the
-//     writer's stores.
-//   * With Credit::implied the algorithm itself must be such that nobody opens message n before message
-//     n - cells was read. With two cells that is true of every collective whose n-th piece ends on a rank
-//     only after all ranks have begun it: whoever opens message n has ended piece n - 1, so all have begun
-//     that one, and have ended piece n - 2 before.
+// Every rank has the same boxes, each of a few cells. A cell is a sequence number and the payload, so that one line carries
+// a small message whole. The n-th message of a box (n from 0, counted alike on all ranks) lies in cell n mod `cells`. Which
+// store makes what visible to whom:
+//
+//  1. `publish` stores n + 1 with release after the payload. A rank that acquires it in `await` sees the payload. Numbers
+//     only grow, so nothing is ever reset.
+//  2. A cell is filled again `cells` messages later. With Credit::acknowledged, `taken` releases that the payload was read
+//     and `open` acquires it: the reader's loads come before the writer's stores.
+//  3. With Credit::implied the algorithm itself ensures that no rank opens message n before message n - cells was read.
+//     With two cells that holds for every collective whose n-th piece ends on a rank only after all ranks have begun it: a
+//     rank that opens message n has ended piece n - 1; so all have begun that one, and have ended piece n - 2 before.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +23,7 @@
 
 namespace phicoll {
 
-/// Of `ranks` ranks with a box for each capacity (bytes of payload), `cells` cells each.
+/// Bytes for `ranks` ranks with a box of `cells` cells for each capacity (bytes of payload).
 inline std::size_t put_boxes_footprint(int ranks, const std::vector<std::size_t>& capacities, int cells,
                                        Credit credit) {
   std::size_t bytes = 0;
@@ -62,7 +61,7 @@ class PutBoxes {
   void publish(Port& port, int owner, int box, std::uint64_t n) {
     port.signal(head(owner, box, n)->sequence, n + 1);
   }
-  /// Opens, fills and publishes.
+  /// Opens, fills and publishes the next message.
   void put(Port& port, int owner, int box, std::uint64_t n, Data from, std::size_t bytes) {
     const Data to = open(port, owner, box, n);
     if (bytes != 0) port.move(to, from, bytes);
@@ -73,7 +72,7 @@ class PutBoxes {
     port.wait(head(owner, box, n)->sequence, at_least(n + 1), writer);
     return port.shared(payload(owner, box, n));
   }
-  /// Own box, with Credit::acknowledged: this rank reads nothing more of the message.
+  /// With Credit::acknowledged: this rank reads nothing more of the message in its own box.
   void taken(Port& port, int box, std::uint64_t n) { port.signal(taken_line(rank_, box)->word, n + 1); }
 
  private:

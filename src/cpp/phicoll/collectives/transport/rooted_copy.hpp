@@ -1,12 +1,12 @@
 #pragma once
 
-// Single copies between a root and each other rank, from both sides at once: the root's and the rank's CPU
-// take pieces of the rank's block in turn, whoever is free the next one, by a counter in the rank's line. The
-// rank sets the counter to the call's number times 2^32 before it publishes, and no one adds to it after the
-// end of the call, as both await each other's end: so it is never set under anyone's hands.
+// Single copies between a root and each other rank, made from both sides at once: the CPUs of the root and of the rank
+// take pieces of the rank's block as they become free, by a counter in the rank's line. The rank sets the counter to the
+// call's number times 2^32 before it publishes. Nobody adds to it after the end of the call, because both await each
+// other's end, so it is never set while somebody uses it.
 //
-// Where one side's buffer cannot be reached the other side copies alone; where neither can, the caller has to
-// take another way, which both sides see alike.
+// Where one side's buffer cannot be reached the other side copies alone. Where neither can be, the caller has to take
+// another way, which both sides see alike.
 
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace phicoll {
 template <class Port>
 class RootedCopy {
  public:
-  /// `to_root`: blocks go to the root, else from it.
+  /// `to_root`: whether blocks go to the root or from it.
   RootedCopy(const Setup& setup, std::size_t offset, std::size_t piece, bool to_root)
       : exposures_(setup, offset),
         piece_(piece),
@@ -26,14 +26,14 @@ class RootedCopy {
         ranks_(setup.size()),
         to_root_(to_root) {}
 
-  /// On the root: its buffer of `bytes` in all. Whether the others can reach it; if not, the call is over
+  /// On the root: publishes its buffer of `bytes` in all. Returns whether the others can reach it; if not, the call ends
   /// here for all.
   bool begin_root(Port& port, std::uint64_t tag, Data buffer, std::size_t bytes) {
     exposures_.publish(port, tag, to_root_ ? Data() : buffer, to_root_ ? 0 : bytes,
                        to_root_ ? buffer : Data(), to_root_ ? bytes : 0);
     return bytes == 0 || port.exposable(buffer, bytes);
   }
-  /// On the root: rank r's block, `bytes` at `offset` of the buffer.
+  /// On the root: copies rank r's block, `bytes` at `offset` of the buffer.
   void serve(Port& port, int r, Data buffer, std::size_t offset, std::size_t bytes) {
     const typename Exposures<Port>::Seen seen = exposures_.await(port, r);
     const Exposed theirs = to_root_ ? seen.send : seen.receive;
@@ -50,8 +50,8 @@ class RootedCopy {
     exposures_.await_finish_of_all(port);
   }
 
-  /// On another rank: its block, which is at `offset` of the root's buffer. False if the root's buffer cannot
-  /// be reached.
+  /// On another rank: copies its block, which is at `offset` of the root's buffer. Returns false if the root's buffer
+  /// cannot be reached.
   bool exchange(Port& port, std::uint64_t tag, int root, Data block, std::size_t offset, std::size_t bytes) {
     port.store_relaxed(exposures_.claim(rank_), (exposures_.call() + 1) << 32);
     exposures_.publish(port, tag, to_root_ ? block : Data(), to_root_ ? bytes : 0, to_root_ ? Data() : block,

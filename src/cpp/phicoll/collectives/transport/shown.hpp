@@ -1,16 +1,17 @@
 #pragma once
 
-// Places that a rank shows to a peer, which then loads from them or stores to them directly: shmem_ptr, in
-// the words of OpenSHMEM. The data lies in the rank's own message buffers where the peers' loads and stores
-// reach them, and else in a buffer in shared memory; the owner decides, and its line says where.
+// Places that a rank shows to a peer, which then loads from them or stores to them directly: shmem_ptr, in OpenSHMEM's
+// words. The data lies in the rank's own message buffers where the peers' loads and stores reach these, and else in a
+// buffer in shared memory. The owner decides, and its line says where.
 //
-// A slot of a rank has one peer that looks at it. What is visible to whom:
-//   * `show` stores the two handles and a note of the algorithm's, and then the number with release; who sees
-//   the number in `look` (acquire)
-//     sees the handles and what lies at the place to read.
-//   * `done` is the peer's signal (release) that it has read, and stored, all that it wanted there; after
-//     `await_done` (acquire) the owner sees what was stored, and may change or give up the places. A slot is
-//     shown again only after that, so its line is never overwritten early.
+// One peer looks at a slot of a rank. Which store makes what visible to whom:
+//
+//  1. `show` stores the two handles and a note of the algorithm's, then the number with release. A rank that acquires the
+//     number in `look` sees the handles and what lies at the place to read.
+//  2. `done` is the peer's release that it has read and stored all that it wanted there. The owner acquires it in
+//     `await_done`; it then sees what was stored, and may change or give up the places. A slot is shown again only after
+//     that, so its line is never overwritten early.
+//
 // Numbers count from 1 and only grow, so nothing is ever reset.
 
 #include <cstddef>
@@ -72,8 +73,8 @@ class Shown {
     port.wait(at(rank_, slot).done.value.word, at_least(number), by);
   }
 
-  /// For a slot that all ranks look at: instead of `done` each marks in its own line, once, that it is
-  /// through with all ranks' places of that number, and an owner awaits all the others' marks.
+  /// Instead of `done`, for a slot that all ranks look at: each rank marks once, in its own line, that it is through with
+  /// all ranks' places of that number, and an owner awaits all the others' marks.
   void count(Port& port, int slot, std::uint64_t number) { done(port, rank_, slot, number); }
   void await_count(Port& port, int rank, int slot, std::uint64_t number) {
     port.wait(at(rank, slot).done.value.word, at_least(number), rank);

@@ -1,8 +1,7 @@
 #pragma once
 
-// What the gather and the scatter for large blocks have in common: one copy between each rank's block and its
-// place in the root's buffer, made from both sides at once. Where the root's buffer cannot be reached, the
-// blocks go through the mailbox.
+// What gather and scatter of large blocks have in common: one copy between each rank's block and its place in the root's
+// buffer, made from both sides at once. Where the root's buffer cannot be reached the blocks go through the mailbox.
 
 #include <cstddef>
 
@@ -11,7 +10,7 @@
 
 namespace phicoll {
 
-/// `Other` is the algorithm through the mailbox; `to_root`: a gather.
+/// `Other` is the algorithm through the mailbox; `to_root` is true for a gather.
 template <class Other, bool to_root>
 struct SingleCopyBlocks : AlgorithmDefaults {
   struct Parameters {

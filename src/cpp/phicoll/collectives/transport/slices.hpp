@@ -1,12 +1,11 @@
 #pragma once
 
-// Reductions of middle and large messages in chunks that stay in the caches, the work of each distributed in
-// slices: every rank publishes its operand, without its own slice or where it lies, and combines one slice of
-// all operands in rank order. Who publishes and takes the results of the slices is the operation's
-// (allreduce/sliced.hpp, reduce/sliced.hpp).
+// Reductions of middle and large messages, in chunks that stay in the caches and slices that share the work. Every rank
+// publishes its operand, all but its own slice or in place, and combines one slice of all operands in rank order. The
+// operation decides which ranks publish and take the slices' results (allreduce/sliced.hpp, reduce/sliced.hpp).
 //
-// A chunk takes two steps of Cells, its operands (even) and its results (odd), and each chunk's operands are
-// published before the chunk in front of it is finished. Steps are counted on from call to call.
+// A chunk takes two steps of Cells: its operands (even) and its results (odd). Each chunk's operands are published before
+// the chunk ahead of it is finished. Steps count on from call to call.
 
 #include <algorithm>
 #include <cstdint>
@@ -60,8 +59,8 @@ class Slices {
         rank_(setup.rank),
         ranks_(setup.size()) {}
 
-  /// Goes through a call of two ranks or more: publishes the operands, and calls `finish(chunk)` for each
-  /// chunk in turn, whose operands and the next one's are published then.
+  /// Goes through a call of two ranks or more: publishes the operands, and calls `finish(chunk)` for each chunk in turn
+  /// once its operands and the next chunk's are published.
   template <class Finish>
   void each_chunk(Port& port, const Call& call, const Finish& finish) {
     const std::size_t most = call.elements_within(cells_.bytes());
@@ -88,14 +87,14 @@ class Slices {
     return buffer + (chunk.at + begin(rank_, chunk.count, size)) * size;
   }
 
-  /// The cell for the result of this rank's slice, opened when it has seen all operands.
+  /// The cell for the result of this rank's slice; call it when this rank has seen all operands.
   Data open_result(Port& port, const Call& call, const SliceChunk& chunk) {
     for (const int r : order_)
       cells_.await(port, r, chunk.step, call.tag, chunk.count * call.op.element_bytes);
     return cells_.open(port, chunk.step + 1, chunk.count * call.op.element_bytes);
   }
-  /// Combines this rank's slice of all operands, in rank order, into `to`; as long as its own operand is
-  /// still to come, into `before_own`.
+  /// Combines this rank's slice of all operands, in rank order, into `to`; until its own operand's turn comes, into
+  /// `before_own`.
   void combine(Port& port, const Call& call, const SliceChunk& chunk, Data to, Data before_own) {
     const std::size_t size = call.op.element_bytes;
     const std::size_t first = begin(rank_, chunk.count, size);
@@ -116,7 +115,7 @@ class Slices {
   void publish_result(Port& port, const Call& call, const SliceChunk& chunk) {
     cells_.publish(port, chunk.step + 1, call.tag);
   }
-  /// The same of one in its place in `receive`, copied to the cell that was opened for it, or left there.
+  /// The same for a result in its place in `receive`: copied to the cell that was opened for it, or left in place.
   void publish_received(Port& port, const Call& call, const SliceChunk& chunk, Data cell) {
     const std::size_t mine = bytes(call, chunk);
     const Data result = in(call.receive, call, chunk);
@@ -137,11 +136,11 @@ class Slices {
                   result_stores(call.bytes()));
     }
   }
-  /// This rank reads nothing more of this step and of those before it.
+  /// This rank reads nothing more of this step and those before it.
   void finish(Port& port, std::uint64_t step) { cells_.finish(port, step); }
 
  private:
-  // Elements in front of slice r; slices of whole lines as far as that goes.
+  // Elements before slice r. Slices are whole lines where the chunk is long enough.
   std::size_t begin(int r, std::size_t count, std::size_t size) const {
     const std::size_t line = std::max<std::size_t>(1, arch::line_bytes / size);
     const std::size_t lines = (count + line - 1) / line;

@@ -1,8 +1,8 @@
 #pragma once
 
-// A few bytes of message data as one value: what algorithms read from a buffer to hand it on in a word, and
-// write into one from a word. A port whose memory is not the host's has functions of its own beside it, found
-// by its type: a rank's earlier stores may not be in memory yet there.
+// A few bytes of message data as one value, which algorithms read from a buffer to pass on in a word, and write into a
+// buffer from a word. A port whose memory is not the host's has functions of its own beside it, found by its type: there a
+// rank's earlier stores may not be in memory yet.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace phicoll {
 
-/// The first `bytes` of the value (at most 8), the others 0. Of eight and four bytes by one load and one
-/// store: a call of memcpy takes as long as all else of a small collective that is not waiting.
+/// The first `bytes` (at most 8) of the data, the rest 0. Eight and four bytes take one load and one store: a call of
+/// memcpy takes as long as all that a small collective does besides waiting.
 template <class Port>
 inline std::uint64_t read_value(Port&, Data from, std::size_t bytes) {
   std::uint64_t value = 0;

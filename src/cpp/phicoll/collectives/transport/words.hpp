@@ -1,14 +1,13 @@
 #pragma once
 
-// An exchange of one word of up to 8 bytes among all ranks: each publishes its own with a sequence number
-// beside it, in 16 bytes, and takes everyone's. Up to four ranks, and ranks that share CPUs, have their words
-// side by side in a line: one transfer then brings what several have published. Others have lines of their
-// own.
+// An exchange of one word of up to 8 bytes among all ranks. Each publishes its own with a sequence number beside it, in 16
+// bytes, and takes everyone's. The words of up to four ranks, and of ranks that share CPUs, lie side by side in a line, so
+// that one transfer may bring several. Other ranks' words have lines of their own.
 //
-// Two alternating sets of words suffice without acknowledgements: who writes in exchange n + 2 has seen
-// everyone's word of exchange n + 1, which each published after it had taken all words of exchange n. The
-// word is stored before its number, which has the call's tag in its lowest 16 bits (release), and read after
-// the number was seen (acquire).
+//  1. The word is stored before its number, whose lowest 16 bits are the call's tag (release). It is read after the number
+//     was seen (acquire).
+//  2. Two sets of words in turn need no acknowledgements. A rank that writes in exchange n + 2 has seen everyone's word of
+//     exchange n + 1, and each rank published that after it had taken all words of exchange n.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +27,7 @@ struct NumberedWord {
   Word<std::uint64_t> value;
 };
 
-/// `word_of(r)` of all ranks combined in rank order, as the call's operator says.
+/// Combines `word_of(r)` of all ranks in rank order, by the call's operator.
 template <class WordOf>
 inline std::uint64_t combined_words(const Call& call, int ranks, const WordOf& word_of) {
   std::uint64_t result = word_of(0);
@@ -51,13 +50,14 @@ class Words {
         stride_(setup.size() <= 4 || setup.shape.oversubscribed() || setup.shape.crowded()
                     ? sizeof(NumberedWord)
                     : sizeof(Strided<NumberedWord>)),
-        // Both sets of two ranks lie in one line; more have a stride between the sets.
+        // Both sets of two ranks lie in one line; more ranks have a stride between the sets.
         set_(setup.size() <= 2 ? 2 * stride_
                                : static_cast<std::size_t>(setup.size()) * sizeof(Strided<NumberedWord>)),
         rank_(setup.rank),
         hint_(setup.hint()) {}
 
-  /// Returns the word: who loads its own from the line again takes that away from a peer that stores there.
+  /// Publishes and returns this rank's word. Loading it from the line again would take the line from a peer that stores
+  /// there.
   std::uint64_t publish(Port& port, Data from, std::size_t bytes, std::uint64_t tag) {
     ++sequence_;
     const std::uint64_t value = read_value(port, from, bytes);
@@ -66,7 +66,7 @@ class Words {
     port.signal(own->sequence, (sequence_ << 16) | tag);
     return value;
   }
-  /// Of the exchange that this rank published last, if the peer's call has the same tag.
+  /// A rank's word in the exchange that this rank published last. Waits if the peer's call has another tag.
   std::uint64_t take(Port& port, int rank, std::uint64_t tag) {
     NumberedWord* const theirs = word(rank);
     port.wait(theirs->sequence, equal((sequence_ << 16) | tag), hint_(rank));
