@@ -1,7 +1,7 @@
 #pragma once
 
-// How a data call of a Communicator checks its arguments, and begins. Inline, as every call goes through it:
-// included by the files that define the calls.
+// How a data call of a Communicator checks its arguments and begins. Inline, because every call goes through it; included
+// by the files that define the calls.
 
 #include <atomic>
 #include <cstddef>
@@ -21,8 +21,8 @@ inline Data data_at(const void* pointer) {
   return Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(pointer))};
 }
 
-/// Whether `each` times `times` (below 2^31) fits into memory. A division takes as long as all else of a
-/// small call that is not waiting, so it is left to large ones.
+/// Whether `each` times `times` (below 2^31) fits into memory. Only large numbers are divided: a division takes as long as
+/// all that a small call does besides waiting.
 inline bool fits_in_memory(std::size_t each, std::size_t times) {
   return __builtin_expect(each <= UINT32_MAX, 1) || each <= SIZE_MAX / 2 / times;
 }
@@ -40,14 +40,14 @@ inline std::size_t bytes_of(std::size_t count, const Operator& op) {
   return count * op.element_bytes;
 }
 
-/// Of a block for each rank.
+/// The bytes of a block for each rank.
 inline std::size_t blocks_of(std::size_t bytes, int ranks) {
   if (__builtin_expect(!fits_in_memory(bytes, static_cast<std::size_t>(ranks)), 0))
     throw ArgumentError("bytes", std::to_string(bytes), "blocks that fit into memory together");
   return bytes * static_cast<std::size_t>(ranks);
 }
 
-/// Of a call that only moves data: its type, where a reduction's operator has it.
+/// The id of a call that only moves data: its type, at the bits where a reduction's operator has it.
 inline std::uint16_t id_of(unsigned type) {
   if (__builtin_expect(type > most_types, 0))
     throw ArgumentError("type", std::to_string(type), "0.." + std::to_string(most_types));
@@ -68,7 +68,7 @@ inline CallFacts facts_of(Operation operation, std::size_t bytes, const Operator
   return facts;
 }
 
-// While it lives its rank is in a call.
+// While it lives, its rank is in a call.
 struct Inside {
   Inside(CallBoard::Noted* note, std::uint64_t call) : noted(note), number(call) {}
   Inside(const Inside&) = delete;
@@ -83,7 +83,7 @@ struct Inside {
 
 }  // namespace data_call
 
-/// Begins the call, which `by` serves.
+/// Begins a call that the algorithm with the mark `by` serves.
 [[gnu::always_inline]] inline data_call::Inside Communicator::begin(const CallFacts& facts, Call& call,
                                                                     SignatureWord by) {
   call.vector = facts.vector;
@@ -93,14 +93,14 @@ struct Inside {
   return {board_ != nullptr ? &board_->note(rank_, number, CallNote{signature, call.tag}) : nullptr, number};
 }
 
-// A rank that only tells others may never wait, and would go on in a broken group. Looked at behind the note:
-// see Collectives::wait_for_readers.
+// A rank that only tells others may never wait, and would go on in a broken group. It looks after it has noted its call
+// (see Collectives::wait_for_readers).
 [[gnu::always_inline]] inline void Communicator::check_whole() const {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
 }
 
-// Always inline: what of it hangs on the operation alone is then done by the compiler.
+// Always inline, so that the compiler works out what depends on the operation alone.
 [[gnu::always_inline]] inline void Communicator::run(const CallFacts& facts, Call& call,
                                                      const AlgorithmSpec* algorithm) {
   Collectives::Set::Instance* const known =

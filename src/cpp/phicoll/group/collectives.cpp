@@ -18,7 +18,7 @@ Collectives::Collectives(Communicator& owner)
       set_(
           owner.shape(),
           [this](Operation operation, const AlgorithmSpec& spec) { return make(operation, spec); },
-          // Several operations' algorithms have room beside each other.
+          // So that the algorithms of several operations have room.
           owner.region_bytes() / 4) {
   check_environment();
   for (int o = 1; o < operations; ++o) {
@@ -42,11 +42,15 @@ void Collectives::give_back_to(Region& region) const {
   for (const Placed& placed : placed_at_) region.give_back(placed.block);
 }
 
-// Ranks agree on who ends without a word. What they compare are numbers of calls: each rank counts the
-// collective calls of the communicator that it has begun (Communicator::calls), all make the same calls in
-// the same order, and all find the same algorithm for each of them (CallFacts are what all know alike). So
-// when they come here, in the same call, the same algorithms are in use with the same numbers, made in the
-// same order, in the same places. Clocks, or what only one rank sees, would not do.
+// Ranks agree on which algorithms end without exchanging a word:
+//
+//  1. Each rank counts the collective calls of the communicator that it has begun (Communicator::calls). All make the same
+//     calls in the same order.
+//  2. All find the same algorithm for each call, because CallFacts are what all know alike.
+//  3. So when they come here, in the same call, the same algorithms are in use, with the same numbers of last use, made in
+//     the same order, at the same places.
+//
+// Clocks, or what only one rank sees, would not do.
 void Collectives::make_room(const Region& region, std::size_t bytes) {
   Region trial = region;
   if (trial.fits(bytes)) return;
@@ -59,8 +63,8 @@ void Collectives::make_room(const Region& region, std::size_t bytes) {
   std::size_t enough = 0;
   while (enough < oldest.size() && !trial.fits(bytes)) trial.give_back(oldest[enough++].block);
   oldest.resize(enough);
-  // Throws where there is no room even so. What is free has to be in one piece: whose memory is not where
-  // that piece will be may stay.
+  // Throws if there is no room even so. The bytes have to be in one piece: an algorithm whose memory lies elsewhere may
+  // stay.
   const Region::Block place = trial.take(bytes);
   const auto elsewhere = [&](const Placed& placed) {
     return placed.block.offset + placed.block.bytes <= place.offset ||
@@ -103,26 +107,28 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
     placed_at_.back().instance = instance.get();
     return instance;
   } catch (const std::exception& error) {
-    // This rank's own trouble (its heap is full): the others have the algorithm and would wait in it.
+    // Only this rank failed (its heap is full, say): the others have the algorithm and would wait in it.
     owner_->control().break_group(owner_->rank(), error.what());
     throw;
   }
 }
 
-// An exception takes this rank out of a call whose peers have its buffers' addresses. The caller frees them
-// as it unwinds, so it must not get the exception before nobody reads or writes them any more; the others
-// must not do so to this rank's, either, which is why it says first that it touches nobody's.
+// An exception takes this rank out of a call in which its peers have its buffers' addresses. The caller frees the buffers
+// as it unwinds, so it must not get the exception while a peer may still read or write them. Nor may this rank touch the
+// peers' buffers; so it says first that it touches none.
 //
-// The group is broken by now. A peer that is in this call leaves it: it finishes the copy that it is at, sees
-// the break where it waits next, and says that it is done (release; seen here with acquire, so that its reads
-// come before the free). A peer that is not yet in it notes the call and then looks whether the group is
-// broken, without a fence between the two (it would cost every call some 20 ns); the barrier that this rank
-// issues on all CPUs stands in for it: either the note is seen here, or the peer sees the break and touches
-// nothing. A peer that has left the call, or is at another one, has no use for these buffers.
+// The group is broken by now. Each peer is in one of three states:
 //
-// The wait has an end, as the peer may be killed, stopped or in an operator that never returns. Between
-// processes it is short: a killed rank never says that it is done, and what others read and write through the
-// kernel or in the group's own memory faults nobody.
+//  1. In this call. It finishes the copy that it is making, sees the break where it waits next, and says that it is done
+//     (release). This rank acquires that, so the peer's reads come before the free.
+//  2. Not yet in this call. It will note the call and then look whether the group is broken, without a fence between the
+//     two, which would cost every call some 20 ns. The barrier that this rank issues on all CPUs replaces that fence: either
+//     the note is seen here, or the peer sees the break and touches nothing.
+//  3. Past this call, or in another one. It does not use these buffers.
+//
+// The wait ends in any case, because the peer may be killed, stopped, or in an operator that never returns. Between
+// processes it is short: a killed rank never says that it is done, and copies through the kernel or in the group's own
+// memory cannot fault.
 void Collectives::wait_for_readers(std::uint64_t call) {
   CallBoard* const board = owner_->board_;
   if (board == nullptr) return;
@@ -133,7 +139,7 @@ void Collectives::wait_for_readers(std::uint64_t call) {
     const timespec time = {0, static_cast<long>(ns)};
     nanosleep(&time, nullptr);
   };
-  // Where there is no such barrier a store is seen long before this.
+  // Without such a barrier: any store is seen long before this.
   if (!os::membarrier_all(control.shared())) nap(1000000);
   constexpr std::int64_t step_ns = 100000;
   std::int64_t left_ns = control.shared() ? std::int64_t{200000000} : std::int64_t{10000000000};
@@ -148,13 +154,13 @@ void Collectives::leave_half_done(std::uint64_t call) {
     wait_for_readers(call);
     throw;
   } catch (const std::exception& error) {
-    // The operator's, or the interrupt hook's. This rank leaves in the middle of the call.
+    // From the operator or the interrupt hook: this rank leaves in the middle of the call.
     const std::string text = error.what();
     owner_->fail("raised " + text.substr(0, text.find('\n')));
     wait_for_readers(call);
     throw;
   } catch (...) {
-    // Thrown on from here: a thread that ends itself unwinds so, and must not be caught without.
+    // A thread that ends itself unwinds this way, which must not be stopped: it is thrown again.
     owner_->fail("raised something that is not an exception");
     wait_for_readers(call);
     throw;

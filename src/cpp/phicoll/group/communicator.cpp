@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 
-/// What was asked for, `auto` resolved; the rules' reason if it was `auto`.
+/// What was asked for, with `auto` resolved; then with the reason.
 AlgorithmChoice resolved(const AlgorithmSpec& asked, const Shape& shape, std::size_t region_bytes) {
   if (asked.name != "auto") return {asked, std::string()};
   AlgorithmChoice choice = automatic_choice(shape, CallFacts(), region_bytes);
@@ -36,7 +36,7 @@ Barrier::Barrier(Communicator& owner, const AlgorithmSpec& spec, const std::size
     algorithm_ = make_collective<NativePort>(
         Operation::barrier, spec_, Setup{owner.rank_, owner.shape_, owner.memory_.region + block_.offset});
   } catch (const std::exception& error) {
-    // This rank's own trouble (its heap is full): the others have the barrier and would wait in it.
+    // Only this rank failed (its heap is full, say): the others have the barrier and would wait in it.
     owner.memory_.control->break_group(owner.rank_, error.what());
     throw;
   }
@@ -85,15 +85,14 @@ Communicator::~Communicator() {
   barrier_.reset();
   const bool unwinding = std::uncaught_exception() || abandoned_;
   if (memory_.block != nullptr) {
-    // The last one gives the memory back: the others do not look at it any more.
+    // The last rank gives the memory back: the others do not use it any more.
     if (memory_.control->leave(rank_, calls_, unwinding)) try {
         heap_.give_back(memory_.block);
       } catch (const Error&) {
-        // The group is broken, and somebody died with the heap in its hands: nobody will use it again.
+        // The group is broken, and a rank died while it held the heap's lock: nobody will use the heap again.
       }
   } else if (!unwinding) {
-    // A rank that unwinds breaks the group with the reason that its exception gives; only an orderly end is a
-    // leave.
+    // A rank that unwinds breaks the group, with its exception's reason. Only an orderly end is a leave.
     memory_.control->leave(rank_, calls_);
   }
 }
@@ -103,23 +102,23 @@ void Communicator::sync() {
   sync_->bare()(*sync_, port_);
 }
 
-// Algorithms stay when they were used once, as the next call may need them again. Where one more has no room
-// those used longest ago go; who is called again is made again. What is taken is known to all ranks alike, so
-// all do the same, and take_zeroed waits until nobody is in a former use.
+// Algorithms stay after a call, because the next one may need them. If one more has no room, the least recently used end;
+// they are made again when they are called. All ranks know alike what memory is taken, so all do the same, and take_zeroed
+// waits until no rank is in a former use.
 void Communicator::make_room(std::size_t bytes) {
   if (collectives_) collectives_->make_room(region_, bytes);
 }
 
-// Memory that was never used is zero already, and peers that come first may write into it before this rank is
-// here. Memory that was used is zeroed by rank 0 between two barriers: after the first no rank is in its
-// former use, and none is in its next use before the second.
+// Memory that was never used is zero already, and peers that come first may write to it before this rank is here. Memory
+// that was used is zeroed by rank 0 between two barriers: after the first, no rank is in its former use; before the second,
+// none is in its next.
 Region::Block Communicator::take_zeroed(std::size_t bytes, const std::size_t* place) {
   if (place == nullptr) make_room(bytes);
   const Region::Block block = place != nullptr ? region_.take_at(*place, bytes) : region_.take(bytes);
   if (memory_.reserve) try {
       reserve_own_part(block);
     } catch (const std::exception& error) {
-      // No memory left for this rank's part; the others know nothing of it.
+      // No memory is left for this rank's part, which the others cannot know.
       memory_.control->break_group(rank_, error.what());
       throw;
     }
@@ -131,7 +130,7 @@ Region::Block Communicator::take_zeroed(std::size_t bytes, const std::size_t* pl
   return block;
 }
 
-// Every rank marks all pages of the block and takes its own share of those that nobody took before.
+// Each rank marks all pages of the block, and takes its own share of those that were not taken before.
 void Communicator::reserve_own_part(const Region::Block& block) {
   const std::size_t first = block.offset / page_bytes;
   const std::size_t pages = (block.offset + block.bytes - 1) / page_bytes - first + 1;
@@ -176,7 +175,7 @@ void Communicator::select_barrier_at(const AlgorithmSpec& spec, std::size_t plac
 void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* place) {
   AlgorithmChoice choice = resolved(asked, shape_, region_.bytes());
   const AlgorithmSpec& spec = choice.spec;
-  // Whether it fits is seen before the former one goes, and by all ranks alike: a refusal is without effect.
+  // Whether it fits is found before the former barrier ends, by all ranks alike, so that a refusal has no effect.
   const Family& barriers = family(Operation::barrier);
   const std::size_t bytes = barriers.footprint(barriers.effective(spec, shape_), shape_);
   Region trial = region_;

@@ -22,17 +22,16 @@ namespace phicoll {
 /// What all ranks of a group share, as this process sees it.
 struct GroupMemory {
   Control* control;
-  unsigned char* sync;    ///< of the group's own barrier, zeroed
+  unsigned char* sync;    ///< the memory of the group's own barrier, zeroed
   unsigned char* region;  ///< zeroed
   std::size_t region_bytes;
-  /// Takes the pages of a part of the region now (ResourceError if there are none), or null where a first
-  /// touch will do.
+  /// Takes the pages of a part of the region now (ResourceError if there are none). Null: a first touch takes them.
   std::function<void(std::size_t offset, std::size_t bytes)> reserve;
   SplitSlot* slots = nullptr;      ///< one for each rank
-  unsigned char* heap = nullptr;   ///< of the whole group; null: there is none
+  unsigned char* heap = nullptr;   ///< the whole group's; null: there is none
   Heap::Reserve reserve_heap;      ///< as Heap takes it
   std::size_t used_before = 0;     ///< the region's first bytes that may not be zero
-  unsigned char* block = nullptr;  ///< of a sub-communicator: what is given back to the heap in the end
+  unsigned char* block = nullptr;  ///< a sub-communicator's, given back to the heap at its end
 };
 
 class Communicator;
@@ -40,7 +39,7 @@ namespace data_call {
 struct Inside;
 }
 
-/// One rank's side of one barrier of a group. Made by all ranks in the same order, destroyed likewise.
+/// One rank's side of one barrier of a group. All ranks make their barriers in the same order, and destroy them likewise.
 class Barrier {
  public:
   Barrier(Barrier&&) = default;
@@ -67,10 +66,11 @@ class Barrier {
   AlgorithmSpec spec_;
 };
 
-/// Not to be copied or moved: barriers refer to it. Used by its own rank's thread only.
+/// A rank's handle on its group. Cannot be copied or moved, because barriers refer to it. Only its own rank's thread may use
+/// it.
 class alignas(arch::stride_bytes) Communicator {
  public:
-  // C++14's new does not over-align.
+  // C++14's operator new does not align to strides.
   static void* operator new(std::size_t bytes) { return allocate_strided(bytes); }
   static void operator delete(void* memory) { std::free(memory); }
 
@@ -85,54 +85,56 @@ class alignas(arch::stride_bytes) Communicator {
   const Shape& shape() const { return shape_; }
   const WaitPolicy& wait_policy() const { return wait_; }
 
-  /// Blocks until every rank of the group has called it; by `auto` unless select_barrier chose. Collective.
+  /// Blocks until every rank of the group has called it. Uses `auto` unless select_barrier chose. Collective.
   void barrier() {
     if (__builtin_expect(enter_ == nullptr, 0)) begin_with_barrier();
     calls_.begin();
     enter_(*entered_, barrier_port_);
   }
-  /// What barrier() uses from now on. Collective. Throws as Family::parse, and ResourceError over the memory
-  /// limit.
+  /// Sets what barrier() uses from now on. Collective. Throws as Family::parse, and ResourceError above the memory limit.
   void select_barrier(const std::string& spec) { select_barrier(family(Operation::barrier).parse(spec)); }
   void select_barrier(const AlgorithmSpec& spec);
-  /// The same with its shared memory at byte `place` of the region (a multiple of 64): measurements move it.
+  /// The same, with the barrier's shared memory at byte `place` of the region (a multiple of 64): measurements move it.
   void select_barrier_at(const AlgorithmSpec& spec, std::size_t place);
-  /// What barrier() runs, `auto` resolved; the rules' reason if it was `auto`.
+  /// What barrier() runs, with `auto` resolved, and the reason if it was `auto`.
   const AlgorithmSpec& barrier_spec();
   std::string barrier_reason();
 
-  // --- data. Every function is collective: all ranks call the same ones in the same order with the same
-  // root, counts and operator. Sizes are in bytes, `count` in elements of the operator's type; any alignment.
-  // A null `send` means "in place" as in MPI: the rank's data is where its result will be; so does, in
-  // gather, scatter and allgather, a buffer that is exactly the rank's own block in the other one.
-  // `type`: what the bytes are, as type_number or the caller numbers it up to most_types, on all ranks alike;
-  // 0 for nothing but bytes. `algorithm`: this call by that one (Family::parse), on all ranks alike, instead
-  // of what is selected. What all ranks see alike (root, operator) is refused with ArgumentError and without
-  // effect; what one rank sees (its buffers) raises there and breaks the group. BrokenGroupError,
-  // TimeoutError as barrier(). As in MPI a rank may return before others have come, or wait for them: which
-  // may depend on the algorithm, the size, and where its buffers lie.
+  // --- Data. Every function is collective: all ranks call the same functions in the same order, with the same root,
+  // counts and operator. As in MPI a rank may return before others have come, or wait for them, depending on the
+  // algorithm, the size and where buffers lie.
+  //
+  // Sizes are in bytes; `count` is in elements of the operator's type. Buffers may have any alignment.
+  // In place: a null `send` means, as in MPI, that the rank's data is where its result will be. So does, in gather,
+  // scatter and allgather, a buffer that is exactly the rank's own block in the other one.
+  // `type`: what the bytes are, by type_number or by a number of the caller's up to most_types; 0 for plain bytes. The same
+  // on all ranks.
+  // `algorithm`: what serves this call (Family::parse) instead of what is selected. The same on all ranks.
+  //
+  // Throws BrokenGroupError and TimeoutError as barrier() does. What all ranks see alike (root, operator) is refused with
+  // ArgumentError, without effect. What only one rank sees (its buffers) throws there and breaks the group.
 
-  /// The root's `bytes` at `buffer` to every rank's buffer.
+  /// Copies the root's `bytes` at `buffer` to every rank's buffer.
   void broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm = nullptr,
                  unsigned type = 0);
-  /// receive[i] on the root = send[i] of rank 0 op send[i] of rank 1 ...; `receive` is not looked at
-  /// elsewhere. In place on the root only.
+  /// receive[i] on the root = send[i] of rank 0 op send[i] of rank 1 ... The others' `receive` is ignored. In place on the
+  /// root only.
   void reduce(const void* send, void* receive, std::size_t count, const Operator& op, int root,
               const AlgorithmSpec* algorithm = nullptr);
   void allreduce(const void* send, void* receive, std::size_t count, const Operator& op,
                  const AlgorithmSpec* algorithm = nullptr);
-  /// Over ranks 0 to this one.
+  /// Reduces over ranks 0 to this one.
   void scan(const void* send, void* receive, std::size_t count, const Operator& op,
             const AlgorithmSpec* algorithm = nullptr);
-  /// Over ranks 0 to the one before this; rank 0's `receive` stays as it was.
+  /// Reduces over ranks 0 to the one before this; rank 0's `receive` stays as it was.
   void exscan(const void* send, void* receive, std::size_t count, const Operator& op,
               const AlgorithmSpec* algorithm = nullptr);
-  /// Block i of `send` (of `count` elements; counts[i] in reduce_scatter) reduced over all ranks to rank i.
+  /// Reduces block i of `send` (of `count` elements, or counts[i] in reduce_scatter) over all ranks to rank i.
   void reduce_scatter_block(const void* send, void* receive, std::size_t count, const Operator& op,
                             const AlgorithmSpec* algorithm = nullptr);
   void reduce_scatter(const void* send, void* receive, const std::size_t* counts, const Operator& op,
                       const AlgorithmSpec* algorithm = nullptr);
-  /// Blocks of `bytes` in rank order at the root's `receive`. In place on the root only, as with scatter.
+  /// Gathers blocks of `bytes`, in rank order, at the root's `receive`. In place on the root only, as in scatter.
   void gather(const void* send, void* receive, std::size_t bytes, int root,
               const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
   void scatter(const void* send, void* receive, std::size_t bytes, int root,
@@ -141,7 +143,7 @@ class alignas(arch::stride_bytes) Communicator {
                  unsigned type = 0);
   void alltoall(const void* send, void* receive, std::size_t bytes, const AlgorithmSpec* algorithm = nullptr,
                 unsigned type = 0);
-  /// The vector versions: block i has counts[i] bytes and begins displacements[i] bytes behind the buffer.
+  /// The vector versions: block i has counts[i] bytes and begins at byte displacements[i] of the buffer.
   void gatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
                const std::size_t* displacements, int root, const AlgorithmSpec* algorithm = nullptr,
                unsigned type = 0);
@@ -155,38 +157,37 @@ class alignas(arch::stride_bytes) Communicator {
                  void* receive, const std::size_t* counts, const std::size_t* displacements,
                  const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
 
-  /// What the operation uses from now on: `auto` (the default; PHICOLL_BROADCAST and so on in the environment
-  /// change it) or an algorithm. Collective.
+  /// Sets what the operation uses from now on: `auto` or an algorithm. The default is `auto`, unless the environment has
+  /// PHICOLL_BROADCAST or the like. Collective.
   void select(Operation operation, const std::string& spec);
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts);
   Collectives& collectives();
 
-  /// A barrier of its own, beside barrier(). Collective.
+  /// Makes a barrier of its own, beside barrier(). Collective.
   Barrier make_barrier(const std::string& spec);
   // --- sub-communicators (group/split.cpp)
 
-  /// Ranks that give the same `color` form a communicator, ordered by `key` and where keys are equal by their
-  /// rank here; null for a rank whose color is negative. Its memory is from the group's heap: `memory_limit`
-  /// bytes for its collectives, what its first rank gives; 0: an eighth of what this communicator has for as
-  /// many ranks, and 4 MB at least unless all parts together then take more than a quarter of the heap.
-  /// Collective; so is destroying the result (nobody waits then, and the last one gives the memory back),
-  /// which must be done before this rank's group ends. Whatever breaks it breaks the whole group, and errors
-  /// name ranks by their number there. Throws ResourceError, on all ranks of one color alike and without
-  /// effect, when the heap has no room.
+  /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are equal, by their rank
+  /// here. Returns null to a rank whose color is negative.
+  /// Memory comes from the group's heap: `memory_limit` bytes for its collectives, as its first rank says. 0 means an eighth
+  /// of what this communicator has for as many ranks, but at least 4 MB unless all parts together then take more than a
+  /// quarter of the heap.
+  /// Collective. Destroying the result is collective too, and must be done before this rank's group ends; nobody waits then,
+  /// and the last rank gives the memory back. Whatever breaks it breaks the whole group, and errors name ranks by their
+  /// number there. Throws ResourceError, on all ranks of one color alike and without effect, if the heap has no room.
   std::unique_ptr<Communicator> split(int color, int key, std::size_t memory_limit = 0);
-  /// One with the same ranks.
+  /// Makes a communicator with the same ranks.
   std::unique_ptr<Communicator> dup(std::size_t memory_limit = 0) { return split(0, rank_, memory_limit); }
   /// This rank's number in the group that it began in.
   int root_rank() const { return memory_.control->root_rank(rank_); }
 
-  // --- shared memory for data (group/heap.hpp). Not collective; one heap for a group and all that split from
-  // it.
+  // --- Shared memory for data (group/heap.hpp). Not collective; a group and all that split from it have one heap.
 
-  /// Memory that all ranks of the group reach, not zeroed, aligned to 128 bytes at least. Throws
-  /// ResourceError with what was asked and what is free.
+  /// Allocates memory that all ranks of the group reach, not zeroed, aligned to at least 128 bytes. Throws ResourceError
+  /// with what was asked for and what is free.
   void* allocate(std::size_t bytes) { return heap_.take(bytes).at; }
-  /// Gives back what any rank of the group got from allocate. Throws ArgumentError("pointer").
+  /// Frees what any rank of the group got from allocate. Throws ArgumentError("pointer").
   void release(void* pointer) { heap_.give_back(pointer); }
   /// Whether all of the range is in memory that every rank of the group reaches.
   bool in_shared_memory(const void* pointer, std::size_t bytes) const {
@@ -200,16 +201,15 @@ class alignas(arch::stride_bytes) Communicator {
   void fail(const std::string& reason) { memory_.control->break_group(rank_, reason.c_str()); }
 
   std::size_t region_bytes() const { return region_.bytes(); }
-  /// The region's memory, for measurements that put something of their own where a barrier would lie. They
-  /// leave it zeroed.
+  /// The region's memory, for measurements that put something of their own where a barrier would lie; they leave it zeroed.
   unsigned char* region() const { return memory_.region; }
   Control& control() { return *memory_.control; }
 
-  /// When it ends, this rank's calls are not compared with the others': the program has lost it, by an
-  /// exception perhaps, and not ended it.
+  /// Keeps this rank's calls from being compared with the others' when it ends: the program did not end it in order but lost
+  /// it, by an exception perhaps.
   void abandon() { abandoned_ = true; }
 
-  /// Collective calls that this rank has begun.
+  /// How many collective calls this rank has begun.
   std::uint64_t calls() const { return calls_.begun(); }
 
  private:
@@ -243,7 +243,7 @@ class alignas(arch::stride_bytes) Communicator {
   Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);
   void reserve_own_part(const Region::Block& block);
 
-  // What barrier() touches, side by side.
+  // What barrier() touches lies side by side.
   AnyCollective<NativePort>::Bare enter_ = nullptr;
   AnyCollective<NativePort>* entered_ = nullptr;
   CallHistory calls_;
