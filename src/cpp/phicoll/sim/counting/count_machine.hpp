@@ -1,7 +1,7 @@
 #pragma once
 
-// The memory and the scheduler behind CountPort: all ranks of a shape as fibers of the calling thread, and
-// the books on who wrote and who obtained what. The definitions are in count_barrier.hpp.
+// The memory and the scheduler of CountPort: all ranks of a shape as fibers of the calling thread, and the books on which
+// rank wrote and which obtained what. counts.hpp has the definitions.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,27 +1,27 @@
 #pragma once
 
-// What a collective does, counted: the same algorithm source runs on a port which counts instead of measuring.
-// Exact, deterministic, independent of the machine it runs on; docs/counting.md has a worked example.
+// What a collective does, counted: the same algorithm source runs on a port which counts instead of measuring. Counts are
+// exact, deterministic and independent of the machine; docs/counting.md has a worked example.
 //
-// All ranks enter an episode together, in rank order; each runs until it waits for something that is not yet
-// so, and goes on, in the order in which that became so. An episode begins when all have left the last one.
-// The flags are in their steady state: two episodes pass before the counted one.
+// All ranks enter an episode together, in rank order. Each runs until it waits for a condition that does not hold yet;
+// ranks go on in the order in which their conditions came to hold. An episode begins when all have left the last one. Flags
+// are in their steady state: two episodes pass before the counted one.
 //
-// A *notification* is a store for others: every signal, signal_add and signal_or that is executed, and every
-// other store or read-modify-write whose value another rank obtained in the same episode (a counter's
-// arrivals: the last one's is for nobody). A whole-line store is one, however many flags lie in the line.
+// A *notification* is a store for others: every executed signal, signal_add and signal_or, and every other store or
+// read-modify-write whose value another rank obtained in the same episode (of a counter's arrivals, all but the last). A
+// whole-line store is one notification, however many flags lie in the line.
 //
-// An *edge* leads from a rank that wrote a word to a rank that obtained it in the same episode, by a wait
-// that it ended, a load or a read-modify-write. The same value of the same word obtained twice by one rank is
-// one edge. What only lets time pass (a look of a wait that has to go on) is none.
+// An *edge* leads from a rank that wrote a word to a rank that obtained it in the same episode, by a wait that it ended, a
+// load or a read-modify-write. The same value of the same word, obtained twice by one rank, is one edge. A look of a wait
+// that has to go on is none.
 //
-// *Rounds* is the number of edges on the longest path through ranks in time: a rank's writes come after what
-// it obtained before. Read-modify-writes of one word are arrivals side by side: whoever obtains the word
-// comes one edge behind each of them, and they are not behind each other. The result of a read-modify-write
-// that the algorithm throws away tells the rank nothing and adds no edge to its path.
+// *Rounds* is the number of edges on the longest path through ranks in time: a rank's writes come after what it obtained
+// before. Read-modify-writes of one word are simultaneous arrivals: a rank that obtains the word is one edge after each of
+// them, and none of them is after another. A read-modify-write whose result the algorithm discards tells the rank nothing
+// and adds no edge to its path.
 //
-// *Longest chain* is the longest path on which every notification counts one: a rank's signals stand one
-// behind the other, and read-modify-writes of one word queue up behind each other.
+// *Longest chain* is the longest path on which every notification counts one: a rank's signals follow one another, and
+// read-modify-writes of one word queue.
 
 #include <cstdint>
 

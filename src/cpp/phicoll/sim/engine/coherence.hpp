@@ -1,19 +1,17 @@
 #pragma once
 
-// How lines travel in a simulated machine: private caches, distributed tag directories, memory, and a ring
-// between them. Values are not here: the simulation keeps one image of memory, which a store changes when its
-// core owns the line, so that no fault of the protocol could give an algorithm a wrong value silently.
+// How lines travel in a simulated machine: private caches, distributed tag directories, memory, and a ring between them.
+// Values are not here. The simulation keeps one image of memory, which a store changes when its core owns the line, so that
+// no fault of the protocol could silently give an algorithm a wrong value.
 //
-// A read miss asks the line's directory, which asks a cache that has the line; that cache sends the data to
-// the requester and an acknowledgement to the directory, which gives the go-ahead (ramos-hoefler-2013
-// section 1.2.1). While a directory waits for an answer the line is busy and further requests of it queue up,
-// in the order in which they came. A write (a request for ownership) invalidates the other copies first. What
-// the transactions are and what each step costs: docs/simulator.md.
+// A read miss asks the line's directory, which asks a cache that has the line. That cache sends the data to the requester
+// and an acknowledgement to the directory, which gives the go-ahead (ramos-hoefler-2013 section 1.2.1). While a directory
+// waits for an answer the line is busy, and further requests for it queue in the order of their arrival. A write (a request
+// for ownership) invalidates the other copies first. docs/simulator.md has all transactions and what each step costs.
 //
-// Who may hold what (checked after every event by the tests): one core has a line exclusive or modified and
-// nobody else has it, or any number share it. A cache gives a line up when it takes the invalidation up, and
-// a new owner has it only after all acknowledgements, so there is never an overlap. A core that asked to drop
-// a line counts as not having it from then on.
+// Which cores may hold a line (the tests check this after every event): one core exclusively or modified and no other, or
+// any number shared. A cache gives a line up when it takes up the invalidation, and a new owner has it only after all
+// acknowledgements, so holders never overlap. A core that has asked to drop a line counts as not having it.
 
 #include <cstddef>
 #include <cstdint>
@@ -48,14 +46,14 @@ struct CoreSet {
   }
 };
 
-/// Who is told of what happens to lines.
+/// Is told of what happens to lines.
 class CoherenceListener {
  public:
   virtual ~CoherenceListener() = default;
-  /// `rank` waited for this request of its core, which is fulfilled: the line is there, unless it was taken
-  /// away at once. `position`: how many ranks of the request were told before.
+  /// The request that `rank` waited for is fulfilled: its core has the line, unless it was taken away at once. `position` is
+  /// how many ranks of the request were told before.
   virtual void fulfilled(int rank, LineId line, Request kind, int position, int transfer) = 0;
-  /// The core has the line no longer.
+  /// The core does not have the line any more.
   virtual void taken(int core, LineId line) = 0;
 };
 
@@ -64,8 +62,7 @@ class Coherence {
   Coherence(const MachineParameters& parameters, EventWheel& wheel, std::uint64_t seed,
             CoherenceListener& listener, Counters& counters);
 
-  /// Room for `count` lines, which are nowhere but in memory; their directories and channels come from the
-  /// seed.
+  /// Makes `count` lines, which are in memory alone. The seed gives them their directories and channels.
   void add_lines(std::size_t count);
   std::size_t lines() const { return lines_.size(); }
   int directory_of(LineId line) const { return lines_[line].home; }
@@ -94,8 +91,8 @@ class Coherence {
   /// What a read of a readable line costs.
   Cycles hit(int core, LineId line);
 
-  /// `rank`, on `core`, asks; fulfilled() tells when. A prefetch by rank -1 tells nobody. Joins a request of
-  /// the core for the same line where the machine merges them.
+  /// Makes a request of `rank` on `core`; fulfilled() tells when it has been served. A prefetch by rank -1 tells nobody. Joins
+  /// a request of the core for the same line if the machine merges them.
   void request(Request kind, int core, int rank, LineId line);
   /// Whether the core has asked for the line and not got it yet.
   bool asked(int core, LineId line) const;
@@ -107,11 +104,11 @@ class Coherence {
 
   /// Throws Error with the line and the cores if two cores hold what only one may hold.
   void check(LineId line) const;
-  /// Throws Error unless everything has come to rest: nothing busy, nothing under way, all lines sound, and
-  /// the directories know exactly who has what.
+  /// Throws Error unless all has come to rest: nothing is busy or under way, all lines are sound, and the directories know
+  /// exactly which core has what.
   void check_at_rest() const;
-  /// For a machine that has just been set up: the line as if `cores` had read or written it. Throws
-  /// ArgumentError: a core that the machine has not, several that are to have the line alone.
+  /// Sets a line up as if `cores` had read or written it, in a machine that is at rest. Throws ArgumentError for a core that
+  /// the machine does not have, and for several that are to have the line alone.
   void place(LineId line, LineState state, const std::vector<int>& cores);
 
  private:

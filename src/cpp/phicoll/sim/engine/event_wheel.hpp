@@ -1,12 +1,11 @@
 #pragma once
 
-// The simulator's clock: events in the order of their time and, at one time, in the order in which they were
-// made, so that a run is the same to the last cycle on every host. With `shuffle` a seed picks among the
-// events of one time instead: another interleaving of what the machine leaves open.
+// The simulator's clock: events in the order of their time and, at the same time, in the order in which they were made, so
+// that a run is the same to the cycle on every host. With `shuffle` a seed picks among the events of the same time instead:
+// another interleaving of what the machine leaves open.
 //
-// A wheel of one-cycle buckets holds what is near, a heap what is further away. An event moves from the heap
-// to the wheel as soon as its bucket comes into reach, before anything else can be put there, so both
-// together keep the order of making.
+// A wheel of one-cycle buckets holds what is near, a heap what is further away. An event moves from the heap to the wheel
+// as soon as its bucket is in reach, before anything else can be put there, so both together keep the order of making.
 
 #include <array>
 #include <cstdint>

@@ -1,13 +1,12 @@
 #pragma once
 
-// A fiber: a function with a stack of its own that can stop in the middle and go on later, always on the
-// thread that made it. Boost.Context switches where it is installed, ucontext elsewhere; AddressSanitizer and
-// ThreadSanitizer are told of every switch. A guard page ends the stack: running over it is a fault, not
-// silence.
+// A fiber: a function with a stack of its own that can stop in the middle and go on later, always on the thread that made
+// it. Boost.Context switches where it is installed, ucontext elsewhere. AddressSanitizer and ThreadSanitizer are told of
+// every switch. A guard page ends the stack, so that running over it is a fault.
 //
-// Rules. A fiber never suspends inside a catch block or while an exception unwinds it: the C++ runtime keeps
-// caught exceptions in one list a thread, and two fibers' exceptions were seen swapped; suspend() checks it.
-// A body lets FiberCancelled pass. There are no globals: whoever suspends has the fiber at hand.
+// Rules. A fiber never suspends inside a catch block or while an exception unwinds it: the C++ runtime keeps caught
+// exceptions in one list per thread, and two fibers' exceptions were seen swapped. suspend() checks that. A body lets
+// FiberCancelled pass. There are no globals: whatever suspends a fiber has it at hand.
 
 #include <cstddef>
 #include <exception>

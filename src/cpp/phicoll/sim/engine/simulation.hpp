@@ -1,14 +1,15 @@
 #pragma once
 
-// A simulated machine with ranks on it: one fiber a rank, one clock in cycles, one order of all events. The
-// same machine, ranks and seed give the same result to the last cycle on any host. Nothing here is shared
-// between two simulations, so many can run at the same time in different threads.
+// A simulated machine with ranks on it: one fiber a rank, one clock in cycles, one order of all events. The same machine,
+// ranks and seed give the same result to the cycle on any host. Simulations share nothing, so many can run at the same time
+// in different threads.
 //
-// A rank runs ahead of the clock only as far as nothing else can happen: before every operation it compares
-// its own time with the earliest event, and lets that come first. So every operation sees memory as it is at
-// its time. A rank that waits for a word whose line its core holds is parked until the line is taken away or
-// written on its core: it then goes on at the moment of its next look, so waiting costs the host nothing
-// while nothing changes; the instructions of its looks are charged to the core's issue port all the same.
+// A rank runs ahead of the clock only while nothing else can happen: before every operation it compares its own time with
+// that of the earliest event, and lets an earlier one happen first. So every operation sees memory as it is at its time.
+//
+// A rank that waits for a word whose line its core holds is parked until the line is taken away, or written on its core. It
+// goes on at the moment of its next look. So waiting costs the host nothing while nothing changes; the instructions of the
+// looks are charged to the core's issue port all the same.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,16 +37,16 @@ namespace sim {
 struct SimOptions {
   std::uint64_t seed = 1;  ///< places lines, skews starts, draws noise
   WaitPolicy wait;         ///< `adaptive` and `yield` mean pause(1): nothing else runs on a simulated core
-  Cycles start_skew = 0;   ///< each run starts the ranks within this time of each other
+  Cycles start_skew = 0;   ///< the ranks of a run start within this time of each other
   bool shuffle = false;    ///< the seed also chooses the order of events of one time
   bool check = false;      ///< every change of a line is checked by the protocol's rules; slow
-  bool elide = true;  ///< false: every look of a waiting rank is simulated, what eliding is compared with
+  bool elide = true;  ///< false: every look of a waiting rank is simulated, for comparison
   bool log = false;   ///< keep a Log
   /// Memory from this byte on is *ghost*: its lines have states and take time, but its bytes do not move.
   std::size_t ghost_from = SIZE_MAX;
 };
 
-/// No rank can go on. The text says who waits for what.
+/// No rank can go on. The text says which ranks wait for what.
 class DeadlockError : public Error {
  public:
   using Error::Error;
@@ -57,9 +58,9 @@ class SimPort;
 
 class Simulation final : private CoherenceListener {
  public:
-  /// `shape`'s places are contexts of the machine (Machine::places). `bytes` of zeroed shared memory, in no
-  /// cache. Throws ArgumentError("ranks"): more ranks than contexts, two ranks on one context, a place that
-  /// the machine has not.
+  /// The places of `shape` are contexts of the machine (Machine::places). The shared memory has `bytes` zeroed bytes, which
+  /// are in no cache. Throws ArgumentError("ranks"): more ranks than contexts, two ranks on one context, a place that the
+  /// machine does not have.
   Simulation(const Machine& machine, const Shape& shape, std::size_t bytes, const SimOptions& options = {});
   ~Simulation() override;
 
@@ -68,9 +69,9 @@ class Simulation final : private CoherenceListener {
   const Shape& shape() const { return shape_; }
   Cycles now() const { return wheel_.now(); }
 
-  /// Every rank calls `body` once, all started at the present time; returns when all have returned and
-  /// nothing is under way. Rethrows what a body throws, DeadlockError if ranks wait for ever. After an error
-  /// the simulation can only be destroyed.
+  /// Lets every rank call `body` once, starting at the present time. Returns when all have returned and nothing is under
+  /// way. Throws what a body throws, and DeadlockError if ranks wait for ever. After an error the simulation can only be
+  /// destroyed.
   void run(const std::function<void(SimPort&)>& body);
 
   const Counters& counters() const { return counters_; }
@@ -81,10 +82,10 @@ class Simulation final : private CoherenceListener {
   LineState state(int core, LineId line) const { return coherence_.state(core, line); }
   int core_of(int rank) const { return contexts_[static_cast<std::size_t>(rank)].core; }
   int directory_of(LineId line) const { return coherence_.directory_of(line); }
-  /// The line at `place` as if `cores` had just read (shared, exclusive) or written (modified) it, or nobody
-  /// had it (invalid). Between runs only.
+  /// Sets the line at `place` up as if `cores` had just read it (shared, exclusive) or written it (modified), or as held by
+  /// no core (invalid). Between runs only.
   void place(const void* place, LineState state, const std::vector<int>& cores);
-  /// Marks in the log; no simulated time.
+  /// Puts a mark into the log. Takes no simulated time.
   void mark(int rank, MarkKind kind, int episode);
 
   // For SimPort: the operations of a rank, called on its fiber.
@@ -99,13 +100,14 @@ class Simulation final : private CoherenceListener {
             Stores stores = Stores::cached);
   void combine(int rank, const Operator& op, void* to, const void* left, const void* right,
                std::size_t count);
-  /// A rank's own data lies in the simulated memory too. Throws Error naming the rank for a range outside.
+  /// Moves and combinations; a rank's own data lies in the simulated memory too. Throws Error naming the rank for a range
+  /// outside.
   void check_bound(int rank, const void* pointer, std::size_t bytes) const;
-  /// Stores to `bytes` of memory, line by line, as a program does that writes its data.
+  /// Stores `bytes` line by line, as a program writes its data.
   void write(int rank, void* to, const void* from, std::size_t bytes);
-  /// At most 8 bytes, wherever they lie.
+  /// At most 8 bytes, at any alignment.
   std::uint64_t read_value(int rank, const void* from, std::size_t bytes);
-  /// What the rank would see there now, its own stores included. No simulated time, no change of any line.
+  /// What the rank would see there now, its own stores included. Takes no simulated time and changes no line.
   void peek(int rank, const void* from, void* into, std::size_t bytes);
   bool ghost(const void* place) const {
     return static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) >=
