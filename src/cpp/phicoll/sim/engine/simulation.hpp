@@ -40,8 +40,8 @@ struct SimOptions {
   Cycles start_skew = 0;   ///< the ranks of a run start within this time of each other
   bool shuffle = false;    ///< the seed also chooses the order of events of one time
   bool check = false;      ///< every change of a line is checked by the protocol's rules; slow
-  bool elide = true;  ///< false: every look of a waiting rank is simulated, for comparison
-  bool log = false;   ///< keep a Log
+  bool elide = true;       ///< false: every look of a waiting rank is simulated, for comparison
+  bool log = false;        ///< keep a Log
   /// Memory from this byte on is *ghost*: its lines have states and take time, but its bytes do not move.
   std::size_t ghost_from = SIZE_MAX;
 };
