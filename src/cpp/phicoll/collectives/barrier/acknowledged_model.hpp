@@ -39,7 +39,7 @@ std::int64_t acknowledged_cost(int ways, int rounds, const LineCosts& costs,
 AcknowledgedOptimum best_acknowledged(int ranks, AcknowledgedRounds rule,
                                       const LineCosts& costs = LineCosts(),
                                       ModelBound bound = ModelBound::minimum);
-/// All of equal cost, by rising m.
+/// All values of m with that cost, in rising order.
 std::vector<AcknowledgedOptimum> all_best_acknowledged(int ranks, AcknowledgedRounds rule,
                                                        const LineCosts& costs, ModelBound bound);
 

@@ -3,13 +3,13 @@
 // Combining-tree barrier. Source: rodchenko-2015 section 3 ("ct", notification "ls" or "gs"), after Yew,
 // Tzeng and Lawrie.
 //
-// A counter at each node of a tree of `arity`: whoever comes last to a node goes on to its parent, the others
-// wait there. The last at the root tells all: `local`, each winner releases the nodes it won, from the top
-// down; `global`, it stores one word that all watch. The paper tested arities 2, 3, 4, 8, 16 and 32; 4 is the
-// default, the best there and the number of contexts in a core.
+// A tree of `arity` has a counter at each node. The last rank to come to a node goes on to its parent; the others wait
+// there. The last at the root tells all: `local`, each winner releases the nodes that it won, from the top down; `global`,
+// it stores one word that all watch. The paper tested arities 2, 3, 4, 8, 16 and 32. The default is 4, the best there and
+// the number of contexts in a core.
 //
-// Reset: the paper's counters count down from the arity and are refilled, its flags flip (`reset=sense`; ours
-// count up from the zeroed arena, with the same stores). The default is a monotone episode: no refill.
+// Reset: the paper's counters count down from the arity and are refilled, and its flags flip (`reset=sense`; here they
+// count up from zero, with the same stores). By default numbers only grow, without a refill.
 
 #include <cstdint>
 
@@ -103,8 +103,7 @@ struct CombiningTree : AlgorithmDefaults {
           port.wait(global_ != nullptr ? global_->word : step->release->word, released);
           break;
         }
-        // Nobody can come here for the next episode before this one's release: a relaxed refill in front of
-        // it is enough.
+        // No rank can come here for the next episode before this one's release, so a relaxed refill before it is enough.
         if (!monotone) port.store_relaxed(step->count->word, std::uint64_t{0});
       }
       if (global_ == nullptr) {

@@ -1,11 +1,11 @@
 #pragma once
 
-// One check-in counter, tree notification: the mix that rodchenko-2015 suggests in section 5.3, having found
-// that a global flag costs more than the counter. Whoever arrives last releases the root of a heap tree of
-// `arity`; each rank that is released releases its children.
+// One check-in counter and a tree of releases: the mix that rodchenko-2015 suggests in section 5.3, having found that a
+// global flag costs more than the counter. The last arriver releases the root of a heap tree of `arity`; each released rank
+// releases its children.
 //
-// The last arriver too waits for its place in the tree: with one-bit flags, a release that came after it had
-// gone on would be taken for the one after next. The check-in counter is the only line with many writers.
+// The last arriver, too, waits for its own release: with one-bit flags, a release that came after it had gone on would be
+// taken for that of the episode after next. The check-in counter is the only line with many writers.
 
 #include <cstdint>
 
@@ -79,7 +79,7 @@ struct CounterTreeNotify : AlgorithmDefaults {
       // Acquire and release: the last arriver has seen what all others wrote before they came, and the
       // releases hand it on down the tree.
       if (port.fetch_add(count_->word, std::uint64_t{1}) == last) {
-        // Nobody comes for the next episode before the release: a relaxed reset in front of it is enough.
+        // No rank comes for the next episode before the release, so a relaxed reset before it is enough.
         if (!monotone) port.store_relaxed(count_->word, std::uint64_t{0});
         port.signal(*root_, released.value, store_);
       }

@@ -4,8 +4,8 @@
 // reversal), panigrahi-2014 section V (one line a rank for all rounds), velamati-2007 section 3.2 (16-byte
 // entries, "DIS").
 //
-// In round k each rank tells the f ranks at distances i*(f+1)^k, i = 1..f, and waits for the f behind it;
-// after ceil(log_{f+1} P) rounds it has heard, through others, of all.
+// In round k rank r signals the f ranks (r + i (f+1)^k) mod P, i = 1..f, and waits for the f ranks (r - i (f+1)^k) mod P.
+// After ceil(log_{f+1} P) rounds it has heard of all, through others.
 
 #include <cstdint>
 
@@ -81,7 +81,7 @@ struct Dissemination : AlgorithmDefaults {
   }
 
   static std::size_t footprint(const Parameters& p, const Shape& shape) {
-    // The first byte behind the last rank's flags.
+    // The first byte after the last rank's flags.
     return flag_offset(p, shape.size(), shape.size(), 0, 0, 0) + arch::stride_bytes;
   }
 
@@ -113,12 +113,12 @@ struct Dissemination : AlgorithmDefaults {
 
     void operator()(Port& port) { run_episode(port, ++episode_); }
 
-    /// The barrier's n-th episode, by whichever thread speaks for this rank in it. Each speaker has acquired what the
-    /// one before it wrote, so a flag has one writer at a time.
+    /// Episode number `episode`, counted by the caller, for ranks that are groups: several threads may speak for one, each in
+    /// its own episodes. A speaker has acquired what the one before it wrote, so a flag has one writer at a time.
     void run_episode(Port& port, std::uint64_t episode) {
       if (only_.tell != nullptr) {
-        // Two ranks: the next store follows the flag that was awaited as closely as in a loop written out.
-        // When both flags share a line, that decides whether it is handed over once or twice a barrier.
+        // Two ranks: the next store follows the awaited flag as closely as in a hand-written loop. If both flags share a
+        // line, that decides whether the line is handed over once or twice a barrier.
         port.signal(*only_.tell, episode);
         port.wait(*only_.hear, at_least(episode), only_.from);
         return;

@@ -1,10 +1,9 @@
 #pragma once
 
 // m-way dissemination barrier with acknowledgement. Source: ramos-hoefler-2013 section 4.2 and figure 4.3:
-// each rank sets a flag in a line of its own and waits until m others have acknowledged that they have read
-// it; itself it waits for the flags of the m ranks behind it, at distances i (m+1)^k in round k, and
-// acknowledges each. So here the reader goes to the writer's line, where plain dissemination writes into the
-// reader's.
+// in round k rank r sets a flag in its own line, waits for the flags of the m ranks (r - i (m+1)^k) mod P, i = 1..m,
+// acknowledges each, and waits until m others have acknowledged its own. So here the reader goes to the writer's line, while
+// plain dissemination writes to the reader's.
 //
 // Figure 4.3 cannot be run as printed: the flag of the last episode passes at once, two acknowledgers'
 // increments can be lost, and the loop does one round too few or too many. Here a flag holds episode x rounds
@@ -90,10 +89,10 @@ struct DisseminationAcknowledged : AlgorithmDefaults {
       long distance = 1;  // (m+1)^k, modulo n once it has passed n: the printed rule goes on to such rounds
       for (int k = 0; k < rounds; ++k) {
         for (int i = 1; i <= p.m; ++i) {
-          // By the corrected rule who is n or more behind has been heard of already.
+          // By the corrected rule, ranks at a distance of n or more have been heard of already.
           if (p.rounds == AcknowledgedRounds::corrected && distance * i >= n) break;
           const int step = static_cast<int>(distance * i % n);
-          if (step == 0) continue;  // oneself: only the printed rule comes to this
+          if (step == 0) continue;  // the rank itself, by the printed rule only
           Partner partner;
           partner.behind = (setup.rank - step + n) % n;
           partner.ahead = (setup.rank + step) % n;

@@ -2,24 +2,27 @@
 
 // Dynamic f-way tournament barrier. Source: rodchenko-2015 section 3 ("dtn"), after Grunwald and Vajracharya.
 //
-// Games of `ways` players, as in the static tournament, but who comes last wins: each sets its flag and looks
-// at the flags beside it; whoever finds all set goes on to the next game, the others wait to be released. So
-// nobody waits early for flags that are yet to come, and no atomic read-modify-write is needed. The paper
-// tested 2 to 4 ways.
+// Games of `ways` players, as in the static tournament, but the last to come wins. Each player sets its flag and looks at
+// the flags beside it; one that finds all set goes on to the next game, and the others wait to be released. So no rank waits
+// for flags that are yet to come, and no atomic read-modify-write is needed. The paper tested 2 to 4 ways.
 //
-// Somebody wins every game: between setting its flag and looking stands a full fence, and of the fences of
-// one game the last in their common order is followed by a look that finds every flag. Without it both of two
-// players could read the other's flag before their own was visible, and all would wait for ever.
+// Every game has a winner:
 //
-// Two may win a game: of two late players both can find all flags set (and with monotone flags also one who
-// looks so late that the others are already in the next episode). That is harmless. What a winner stores from
-// then on, its flags further up and the releases of the games it won, it stores with the same values into the
-// same words as the other winner. Nor can such a store come late and undo one of the next episode: whatever
-// word it is, it belongs to a game above this rank, and nobody passes such a game in the next episode before
-// this rank has come to it again. So all of its words are still the present episode's. Whole-line stores of
-// the release lines too: both winners store equal lines.
+//  1. Each player sets its flag, then makes a full fence, then looks.
+//  2. After the last of a game's fences, in their common order, comes a look that finds every flag.
+//  3. Without fences both of two players could read the other's flag before their own was visible, and all would wait for
+//     ever.
 //
-// Reset: sense in the paper, a monotone episode by default.
+// Two winners of one game are harmless:
+//
+//  1. Of two late players both can find all flags set, and with growing numbers also one that looks when the others are
+//     already in the next episode.
+//  2. What a winner stores from then on, its flags further up and the releases of the games it won, are the same values in
+//     the same words as the other winner's. Whole-line stores of the release lines are equal lines.
+//  3. Such a store cannot come late and undo one of the next episode. Its word belongs to a game above this rank, and no
+//     rank passes that game in the next episode before this rank has come to it again.
+//
+// Reset: sense in the paper, numbers that only grow by default.
 
 #include <cstdint>
 
@@ -80,8 +83,8 @@ struct DynamicTournament : TournamentDescription {
       if (reset_ == Reset::episode) {
         run(port, at_least(episode_));
       } else {
-        // One set of flags will do: who looks so late that another's flag has flipped again has lost, and its
-        // release is already there and stays until this rank comes again.
+        // One set of flags is enough: a rank that looks so late that another's flag has flipped again has lost, and its
+        // release is there already and stays until the rank comes again.
         run(port, equal<std::uint64_t>(episode_ & 1));
       }
     }

@@ -4,17 +4,18 @@
 // rank for both, its "flag": the rank sets it when its subtree has arrived, its parent in the release tree
 // changes it back. Source: panigrahi-2014 section V; velamati-2007 section 3.2 ("TREE").
 //
-// The line has two writers, one at a time, handed on by the flag itself: the rank writes it, then leaves it
-// alone until it has read the release; who releases it has been released, or is the root, so the rank's
-// arrival has been read by then. That is why a no-read store of the whole line is allowed to both.
+// The line has two writers, one at a time, and the flag itself hands it over. The rank writes it and then leaves it alone
+// until it has read the release. The rank that releases it has itself been released, or is the root, so the arrival has been
+// read by then. That is why both may store the whole line without reading it.
 //
-// How the flag is made fit for the next episode:
-//   unset    the papers' way: 1 for arrived, 0 for released. Only where one tree serves both ways: the rank
-//            that reads the 1 also writes the 0, so it cannot meet an old 1 again. Where the trees differ, a
-//            fast rank could read in the next episode the 1 of this one, which a third has yet to unset.
-//   sense    two bits that count the changes, 1 2 3 0 1 ...: an old value is never the awaited one, since no
-//            rank is ahead of another by more than an episode.
-//   episode  a number that only grows, 2e-1 for arrived and 2e for released; the default.
+// How the flag becomes fit for the next episode:
+//
+//   unset    The papers' way: 1 for arrived, 0 for released. Only if one tree serves both ways: the rank that reads the 1
+//            also writes the 0, so it cannot meet an old 1 again. With two trees a fast rank could read, in the next episode,
+//            the 1 of this one, which a third has yet to unset.
+//   sense    Two bits that count the changes, 1 2 3 0 1 ... An old value is never the awaited one, because no rank is ahead
+//            of another by more than an episode.
+//   episode  A number that only grows, 2e - 1 for arrived and 2e for released. The default.
 
 #include <cstdint>
 #include <vector>
@@ -28,8 +29,8 @@
 
 namespace phicoll {
 
-/// Who is gathered from and who is released by a rank. `gather` in the order of waiting, `release` in the
-/// order of telling; the root's parents are -1.
+/// The ranks that a rank waits for, in this order (`gather`), and those that it releases, in this order (`release`). The
+/// root's parent is -1.
 struct FlagTreeNeighbours {
   std::vector<int> gather;
   std::vector<int> release;
@@ -113,7 +114,7 @@ class FlagTreeRank {
   StorePolicy store_;
 };
 
-/// ... for an algorithm whose `neighbours(parameters, size, rank)` names the trees.
+/// The same for an algorithm whose `neighbours(parameters, size, rank)` gives the trees.
 template <class Algorithm, class Port>
 class FlagTreeRankOf : public FlagTreeRank<Port> {
  public:

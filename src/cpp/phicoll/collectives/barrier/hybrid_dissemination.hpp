@@ -4,18 +4,16 @@
 // sense-reversing among the ranks of a core, dissemination between the cores, so that no round of the
 // dissemination is spent inside a core and each core takes part once.
 //
-// `group` says what takes the core's place. `core` is the paper's. `cpu` serves ranks that outnumber the
-// CPUs: the ranks pinned to one CPU share a counter that never leaves its cache, and only the last of them
-// talks to the other CPUs, by when nobody on its CPU is left to wait for; every other rank gives the CPU away
-// once and finds the barrier done. Ranks whose place is unknown are groups of their own on the levels cpu and
-// core, one group on the others: then this is plain dissemination, or one counter.
+// `group` replaces the core. `core` is the paper's. `cpu` is for more ranks than CPUs: the ranks pinned to a CPU share a
+// counter that never leaves its cache, and only the last of them signals other CPUs, when no rank of its own CPU is still
+// missing. Every other rank gives the CPU away once and finds the barrier done. Ranks at unknown places are groups of their
+// own on the levels cpu and core (plain dissemination), and one group on the others (one counter).
 //
-// `leaders=last` is the paper's: the group's last arriver disseminates, whoever it is. With `static` the
-// group's lowest rank waits for the others and disseminates: who awaits whom is known, at the price of one
-// more hand-over if it comes early.
+// `leaders=last` is the paper's: the group's last arriver disseminates. With `static` the group's lowest rank waits for the
+// others and disseminates: it is known which rank waits for which, at the price of one more hand-over if it comes early.
 //
-// Reset: sense in the paper (the counter refilled, the release flag flipped, the dissemination's flags in two
-// sets), a monotone episode by default.
+// Reset: sense in the paper (the counter is refilled, the release flag flips, the dissemination has two sets of flags),
+// numbers that only grow by default.
 
 #include <algorithm>
 #include <cstdint>
@@ -58,7 +56,7 @@ struct HybridDissemination : AlgorithmDefaults {
 
   struct Group {
     Strided<CounterLine> count;
-    // Stored by who speaks for the group: one writer at a time, handed on by the counter.
+    // Stored by the rank that speaks for the group: one writer at a time, handed on by the counter.
     Strided<SoleWriterLine<std::uint64_t>> release;
   };
 
@@ -126,7 +124,7 @@ struct HybridDissemination : AlgorithmDefaults {
         const std::uint64_t others = members_ - 1;
         port.wait(count.word, monotone ? at_least(episode_ * others) : equal(others));
       }
-      // Nobody comes again before the release, so a relaxed reset is enough.
+      // No rank comes again before the release, so a relaxed reset is enough.
       if (!monotone) port.store_relaxed(count.word, std::uint64_t{0});
       // The group's flags have one writer at a time: the next to speak for the group does so after the release.
       between_.run_episode(port, episode_);

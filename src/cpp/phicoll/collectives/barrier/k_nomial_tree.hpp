@@ -29,7 +29,7 @@ inline std::vector<int> k_nomial_children(int ranks, int degree, int rank) {
   return children;
 }
 
-/// For rank > 0: who informs it, in the phase in which the informed grow beyond it.
+/// The rank that informs rank > 0, in the phase in which the informed grow beyond it.
 inline int k_nomial_parent(int degree, int rank) {
   int reach = 1;
   while (reach * degree <= rank) reach *= degree;
@@ -63,7 +63,7 @@ struct KNomialTree : AlgorithmDefaults {
 
   static FlagTreeNeighbours neighbours(const Parameters& p, int size, int rank) {
     const std::vector<int> children = k_nomial_children(size, p.degree, rank);
-    // Gathered in the reverse order: who is informed last has the smallest subtree and arrives first.
+    // Gathered in the reverse order: the rank that is informed last has the smallest subtree and arrives first.
     return {std::vector<int>(children.rbegin(), children.rend()), children,
             rank == 0 ? -1 : k_nomial_parent(p.degree, rank)};
   }

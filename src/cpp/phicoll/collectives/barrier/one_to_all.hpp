@@ -50,7 +50,7 @@ struct OneToAll : AlgorithmDefaults {
   static std::size_t entry_bytes(const Parameters& p) {
     return p.layout == Layout::packed ? 16 : sizeof(Strided<Line>);
   }
-  /// The ranks' flags lie behind the root's array.
+  /// The ranks' flags follow the root's array.
   static std::size_t flags_offset(const Parameters& p, int size) {
     const std::size_t bytes = static_cast<std::size_t>(size) * entry_bytes(p);
     return arch::whole_strides(bytes);

@@ -7,10 +7,9 @@
 // and is released by it at the end, the usual fold: floor(lg P) steps for P a power of two and 2 + floor(lg
 // P) otherwise (the paper prints a ceiling).
 //
-// A flag that its reader unsets cannot serve two episodes in a row: a rank may be told again before it has
-// looked, because its neighbour leaves without hearing more from it. The paper speaks of serial numbers
-// (section 3.1); those are the default, and `reset=sense` takes two sets of flags in turn, as dissemination
-// does.
+// A flag that its reader unsets cannot serve two episodes in a row: a rank may be told again before it has looked, because
+// its neighbour leaves without hearing more from it. The paper mentions serial numbers (section 3.1); those are the default.
+// `reset=sense` uses two sets of flags in turn, as dissemination does.
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Every barrier there is: one line each. The native build, the counting port, the simulator, the command line
-// and the tests expand this list; adding an algorithm is one file and one line here.
+// All barriers, one line each. The ports, the command line and the tests expand this list: adding an algorithm takes one
+// file and one line here (docs/adding-an-algorithm.md).
 
 #include "phicoll/collectives/barrier/all_to_all.hpp"
 #include "phicoll/collectives/barrier/binomial_tree.hpp"

@@ -1,10 +1,9 @@
 #pragma once
 
-// Centralized sense-reversing barrier. Source: rodchenko-2015 section 3 ("sr"): one counter, one release
-// word; whoever arrives last resets the counter and flips the release word.
+// Centralized sense-reversing barrier. Source: rodchenko-2015 section 3 ("sr"): one counter and one release word; the last
+// arriver resets the counter and flips the release word.
 //
-// The paper's counter starts at P and counts down; this one counts up from the zeroed arena, with the same
-// stores.
+// The paper's counter counts down from P; this one counts up from 0, with the same stores.
 
 #include <cstdint>
 
@@ -58,8 +57,7 @@ struct SenseReversing : AlgorithmDefaults {
       // Acquire and release: the last arriver has seen all that the others wrote before they came, and its
       // release below hands it on to them.
       if (port.fetch_add(shared_->count.value.word, std::uint64_t{1}) == last) {
-        // Nobody can arrive for the next episode before the release: a relaxed reset in front of it is
-        // enough.
+        // No rank can arrive for the next episode before the release, so a relaxed reset before it is enough.
         if (!monotone) port.store_relaxed(shared_->count.value.word, std::uint64_t{0});
         port.signal(shared_->release.value, release, store_);
       } else {

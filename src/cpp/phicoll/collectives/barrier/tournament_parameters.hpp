@@ -18,7 +18,7 @@ struct TournamentParameters {
   StorePolicy store = StorePolicy::plain;
 };
 
-/// The part of a tournament's description that is the same for both; to be inherited.
+/// The part of the description that both tournaments inherit.
 struct TournamentDescription : AlgorithmDefaults {
   using Parameters = TournamentParameters;
 
