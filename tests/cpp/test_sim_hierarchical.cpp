@@ -7,8 +7,8 @@
 #include <string>
 
 #include "level_shapes.hpp"
-#include "phicoll/collectives/program.hpp"
 #include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/sim/running/sim_collectives.hpp"
 #include "phicoll/sim/running/sim_program.hpp"
 #include "sim_testing.hpp"

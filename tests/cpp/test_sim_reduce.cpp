@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "phicoll/collectives/program.hpp"
+#include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/sim/running/sim_program.hpp"
 #include "reduce_specs.hpp"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bindings/register.hpp"
-#include "phicoll/collectives/program.hpp"
 #include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/run_program.hpp"
 #include "phicoll/measure/work.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "phicoll/collectives/program.hpp"
+#include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/group/options.hpp"
 
 namespace phicoll {

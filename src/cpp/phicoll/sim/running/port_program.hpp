@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "phicoll/collectives/choosing/automatic.hpp"
-#include "phicoll/collectives/program.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/collectives/registry/make.hpp"
+#include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/measure/work.hpp"
 
 namespace phicoll {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "phicoll/collectives/program.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/collectives/registry/make.hpp"
+#include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/settings.hpp"
 #include "phicoll/sim/engine/cold_start.hpp"

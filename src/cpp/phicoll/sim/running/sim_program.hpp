@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "phicoll/collectives/program.hpp"
+#include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/sim/counting/counts.hpp"

@@ -1,9 +1,9 @@
 #pragma once
 
-// A Program: a list of collectives that all ranks make one after the other, with their buffers. It is data,
-// so the same one runs by threads, by processes, on a simulated machine and on the counting port, and its
-// result is known from a plain computation. What tests draw at random, and what a simulated run repeats, are
-// Programs.
+// A Program: a list of collectives that all ranks make one after the other, with their buffers, and what they must leave
+// there. For tests and for checking results, never for speed. A program is data, so the same one runs by threads, by
+// processes, on a simulated machine and on the counting port, and a plain computation says what its results are. Tests draw
+// programs at random; a simulated run checks its calls by one.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "phicoll/collectives/program.hpp"
+#include "phicoll/collectives/verifying/program.hpp"
 
 #include <algorithm>
 #include <cstring>
