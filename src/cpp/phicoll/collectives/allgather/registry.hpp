@@ -1,6 +1,6 @@
 #pragma once
 
-// Every allgather there is, one line each.
+// All allgather algorithms, one line each.
 
 #include "phicoll/collectives/allgather/one_shot.hpp"
 #include "phicoll/collectives/allgather/single_copy.hpp"

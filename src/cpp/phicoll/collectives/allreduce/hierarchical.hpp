@@ -1,26 +1,27 @@
 #pragma once
 
-// phicoll's allreduce through the levels of a machine: the ranks of a part (those that share a CPU, a core, a
-// cache, a memory node or a package) send their operands to its leader, who combines them and sends the
-// result to the leader of its part among leaders, and so on; those who are together at the top exchange
-// theirs, and the result comes down the same way, piece by piece. Who is n stages below the top sends n
-// pieces up before the first result comes, so that each stage has one to work on while the top exchanges.
+// phicoll's allreduce through the levels of a machine. The ranks of a part (those that share a CPU, a core, a cache, a
+// memory node or a package) send their operands to its leader, which combines them and sends the result to the leader of
+// its part among leaders, and so on. The ranks at the top exchange theirs, and the result comes down the same way, piece by
+// piece. A rank n stages below the top sends n pieces up before the first result comes, so that each stage has one to work
+// on while the top exchanges.
 //
-// Operands are combined as LevelOperands says, those at the top in the order of their ranks: the same
-// brackets on every rank and in every run. For an operator that is not commutative the ranks of a part have
-// to follow each other, at every stage.
+// Operands are combined as LevelOperands says, those at the top in the order of their ranks: the same brackets on every
+// rank and in every run. For an operator that does not commute the ranks of a part have to follow each other, at every
+// stage.
 //
-// No wait is in a circle. Say that K is the most that a rank is ahead, that a rank which is a pieces ahead
-// sends piece m in round m + K - a, those below it first, and that the top exchanges piece m, and its result
-// comes down, in round m + K, behind all that is sent in that round. Then each wait is for something earlier:
-//   * Who sends piece m has had the results up to m - 1 - a, of the round before. It awaits the operands of
-//     those below it, who are as much ahead or more: of the same round, or an earlier one.
-//   * It awaits that the one above has taken what was in the cell, piece m - `pieces`. That one is ahead by b
-//     and takes it in round m - `pieces` + K - b, which is an earlier one, as a - b < `pieces`: nobody is
-//     ahead by more than a cell fewer than there are. (A rank may stand under the very top, so that it does
-//     not help that those between would be ahead by one each.)
-//   * A result awaits the one above it, of the same round nearer to the top, and that its ring's readers are
-//     through with earlier pieces.
+// No waits form a circle. Let K be the most pieces that a rank is ahead, and number rounds so that a rank which is a pieces
+// ahead sends piece m in round m + K - a, the ranks below it first, and the top exchanges piece m, whose result then comes
+// down, in round m + K, after all that is sent in that round. Then each wait is for something earlier:
+//
+//  1. A rank that sends piece m has had the results up to m - 1 - a, of the round before. It awaits the operands of the
+//     ranks below it, which are at least as far ahead: they are of the same round, or an earlier one.
+//  2. It awaits that the rank above has taken what was in the cell, piece m - `pieces`. That rank is ahead by b and takes it
+//     in round m - `pieces` + K - b. This is an earlier round, because a - b < `pieces`: no rank is ahead by as many pieces
+//     as there are cells. (A rank may stand directly below the top, so it would not do that each rank between is ahead by
+//     one.)
+//  3. A result awaits the one above it, of the same round nearer to the top, and that its ring's readers are through with
+//     earlier pieces.
 
 #include <algorithm>
 #include <cstdint>
@@ -73,7 +74,7 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
     between.cells = p.pieces;
     return between;
   }
-  /// The mailbox, the exchange at the top, the rings of the stages below it.
+  /// The mailbox, then the exchange at the top, then the rings of the stages below it.
   static std::size_t exchange_at(const Parameters& p, const Hierarchy& levels) {
     if (levels.top() == 0) return 0;
     return mailbox_footprint(levels.ranks(), p.pieces, static_cast<std::size_t>(p.piece));

@@ -1,9 +1,8 @@
 #pragma once
 
-// phicoll's allreduce for small messages: every rank publishes its operand and combines all operands in rank
-// order into its own result, so all have the same bits after one exchange. Two cells a rank suffice without
-// acknowledgements: who opens step t has awaited every rank's piece of step t - 1, which that rank published
-// after it had read all of step t - 2.
+// phicoll's allreduce for small messages: every rank publishes its operand and combines all operands in rank order into its
+// own result, so all have the same bits after one exchange. Two cells a rank need no acknowledgements: a rank that opens
+// step t has awaited every rank's piece of step t - 1, which that rank published after it had read all of step t - 2.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 
-// Every allreduce there is, one line each.
+// All allreduce algorithms, one line each.
 
 #include "phicoll/collectives/allreduce/all_reads_all.hpp"
 #include "phicoll/collectives/allreduce/bruck.hpp"

@@ -1,20 +1,19 @@
 #pragma once
 
-// phicoll's allreduce for middle and large messages, in chunks that stay in the caches: every rank publishes
-// its operand, combines one slice of all operands in rank order, and publishes the result of its slice for
-// all to take. A rank's own slice is never copied in, and each chunk's operands are published before the
-// chunk in front of it is finished.
+// phicoll's allreduce for middle and large messages, in chunks that stay in the caches: every rank publishes its operand,
+// combines one slice of all operands in rank order, and publishes its slice's result for all to take. A rank's own slice is
+// never copied in, and each chunk's operands are published before the chunk ahead of it is finished.
 //
-// A chunk takes two steps of Cells, its operands and its results, in a ring of four or more without
-// acknowledgements. With four: step 2i (operands of chunk i) uses the cell of step 2i - 4, the operands of
-// chunk i - 2, and is opened after this rank has taken everyone's results of chunk i - 2, which each
-// published after it had read those operands. Step 2i + 1 uses the cell of the results of chunk i - 2 and is
-// opened after this rank has seen everyone's operands of chunk i, which each published after it had taken all
-// results of chunk i - 2.
+// A chunk takes two steps of Cells, for its operands and its results, in a ring of four or more without acknowledgements.
+// With four:
 //
-// A result may stay in `receive`, for the others to take it there: behind it this rank writes only the
-// others' slices of that chunk and other chunks, and an operand that lay in its place was published in a
-// cell.
+//  1. Step 2i (operands of chunk i) uses the cell of step 2i - 4, the operands of chunk i - 2. A rank opens it after it has
+//     taken everyone's results of chunk i - 2, which each published after it had read those operands.
+//  2. Step 2i + 1 uses the cell of the results of chunk i - 2. A rank opens it after it has seen everyone's operands of
+//     chunk i, which each published after it had taken all results of chunk i - 2.
+//
+// A result may stay in `receive`, for the others to take it there. After it this rank writes only other slices of that
+// chunk and other chunks, and an operand that lay in its place was published in a cell.
 
 #include <cstdint>
 

@@ -1,9 +1,8 @@
 #pragma once
 
-// phicoll's alltoall for middle messages, regular and vector: in turn s each rank sends a piece to the rank s
-// behind it and takes one from the rank s before it, piece after piece. A rank that waits in (piece, turn)
-// waits for what its peer does in the same or an earlier (piece, turn), so no circle of waits can close
-// whatever the counts are.
+// phicoll's alltoall for middle messages, regular and vector: in turn s rank r sends a piece to rank (r + s) mod P and takes
+// one from rank (r - s) mod P, piece after piece. A rank in (piece, turn) waits for what its peer does in the same or an
+// earlier (piece, turn), so no waits form a circle, whatever the counts.
 
 #include <algorithm>
 #include <cstdint>

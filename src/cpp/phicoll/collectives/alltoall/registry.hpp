@@ -1,6 +1,6 @@
 #pragma once
 
-// Every alltoall there is, one line each.
+// All alltoall algorithms, one line each.
 
 #include "phicoll/collectives/alltoall/mailbox.hpp"
 #include "phicoll/collectives/alltoall/one_shot.hpp"

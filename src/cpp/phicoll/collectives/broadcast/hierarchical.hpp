@@ -1,18 +1,20 @@
 #pragma once
 
-// phicoll's broadcast through the levels of a machine: the root gives each piece to its part (the ranks that
-// share a CPU, a core, a cache, a memory node or a package), the part's leader gives it to the part that it
-// is in with other leaders, and so on to the top; whoever gets a piece from above or from a neighbour gives
-// it to the parts that it leads, the largest first. Each of these is a ring, whose writer goes on while its
-// readers still read, so the levels work on different pieces at the same time. A line is read by the ranks of
-// one part and by leaders only, and crosses between parts once for each. A root that leads nothing costs a
-// step within its own part, no crossing.
+// phicoll's broadcast through the levels of a machine. The root gives each piece to its part (the ranks that share a CPU, a
+// core, a cache, a memory node or a package); the part's leader gives it to the part that it is in with other leaders, and
+// so on to the top. A rank that gets a piece from above or from a neighbour gives it to the parts that it leads, the largest
+// first. Each part has a ring, whose writer goes on while its readers still read, so the levels work on different pieces at
+// the same time. Only the ranks of one part and leaders read a line, which crosses between parts once for each. A root that
+// leads nothing costs a step within its own part, and no crossing.
 //
-// No wait is in a circle. A rank awaits a piece once, unless it is the root, and all it does with it later is
-// to write. It awaits the writer's publishing, which comes behind the writer's getting the piece, nearer to
-// the root; and a writer awaits its readers' being through with earlier pieces (a ring holds at least two,
-// and acknowledgements come every half of them). So each wait is for something of an earlier piece, or of the
-// same piece nearer to the root, or, on the same rank, earlier in its order.
+// No waits form a circle:
+//
+//  1. A rank other than the root awaits a piece once; all it does with the piece later is to write it. It awaits the
+//     writer's publishing, which comes after the writer got the piece, nearer to the root.
+//  2. A writer awaits that its readers are through with earlier pieces. (A ring holds at least two, and acknowledgements
+//     come every half of them.)
+//  3. So each wait is for something of an earlier piece, of the same piece nearer to the root, or earlier in the same rank's
+//     order.
 
 #include <algorithm>
 #include <cstdint>

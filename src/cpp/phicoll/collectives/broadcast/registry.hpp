@@ -1,6 +1,6 @@
 #pragma once
 
-// Every broadcast there is, one line each.
+// All broadcast algorithms, one line each.
 
 #include "phicoll/collectives/broadcast/binomial.hpp"
 #include "phicoll/collectives/broadcast/centralized.hpp"

@@ -83,9 +83,9 @@ struct RingBroadcast : AlgorithmDefaults {
     }
 
    private:
-    // A slot is one message: its value, then the message's number plus one and the call's tag with release in
-    // the same line. It is written again `slots` messages later, when all ranks have said (release, acquired
-    // by who writes) that they are past it; they say so every slots/2 messages.
+    // A slot is one message: its value, then, with release and in the same line, the message's number plus one and the
+    // call's tag. It is written again `slots` messages later, when the writer has acquired from all ranks that they are past
+    // it; they release that every slots/2 messages.
     void small(Port& port, const Call& call) {
       const std::uint64_t message = messages_++;
       const std::uint64_t number = ((message + 1) << 16) | call.tag;

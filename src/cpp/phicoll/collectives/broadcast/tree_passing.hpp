@@ -1,34 +1,35 @@
 #pragma once
 
-// Passing a message down a tree of ranks: what the tree broadcasts of papers 002 and 004 share. The
-// algorithms give the tree and these rules:
+// Passing a message down a tree of ranks: what the tree broadcasts of papers 002 and 004 share. The algorithms give the
+// tree and these rules:
 //
-//   where a parent announces data    in its own header line, which all its children read (ramos-hoefler-2013
-//                                    section 4.1.1), or in a header line of each child's (velamati-2007
-//                                    section 3.1: a metadata entry on the receiver)
-//   where the data lies              in the header line itself if it fits; in the parent's own buffer, whose
-//                                    address the header gives (zero copy); in cells of the parent's; in cells
-//                                    of the child's, which the parent writes ("sender-driven")
-//   how a child acknowledges         by an add to a counter of the parent's, one for each cell, or in a line
-//                                    of its own
+//   where a parent announces data    in its own header line, which all its children read (ramos-hoefler-2013 section
+//                                    4.1.1), or in a header line of each child's (velamati-2007 section 3.1: a metadata
+//                                    entry on the receiver)
+//   where the data lies              in the header line itself if it fits; in the parent's own buffer, whose address the
+//                                    header gives (zero copy); in cells of the parent's; in cells of the child's, which the
+//                                    parent writes ("sender-driven")
+//   how a child acknowledges         by an add to a counter of the parent's, one for each cell, or in a line of its own
 //
-// A message goes in pieces that all ranks number alike and never reset: call after call, piece after piece. A
-// header's sequence is the number of pieces announced. What is visible to whom:
-//   * The parent stores data, or has its buffer filled, then signals the sequence (release); a child that has
-//     waited for it (acquire) sees the data, and the handle of the parent's buffer beside the sequence.
-//   * A child acknowledges (release) when it has read; the parent waits for that (acquire) before it writes
-//     to the place again or returns with its own buffer exposed.
+// A message goes in pieces. All ranks number them alike, call after call, and numbers are never reset. A header's sequence
+// is the number of pieces announced. Which store makes what visible to whom:
+//
+//  1. The parent stores data, or has its buffer filled, then signals the sequence (release). A child that has waited for it
+//     (acquire) sees the data, and the handle of the parent's buffer beside the sequence.
+//  2. A child acknowledges (release) when it has read. The parent waits for that (acquire) before it writes to the place
+//     again or returns with its own buffer exposed.
+//
 // Nothing is overwritten early:
-//   * A parent's header and its cells are written in a call only after its children of its former call have
-//     acknowledged that call's last piece (drain), a cell within a call only after the children of this one
-//     have acknowledged the piece that was there. A child acknowledges pieces in order; a counter serves one
-//     cell only, as adds by a child that is ahead must not stand for one that is behind.
-//   * A child's header and cells change their writer with the root. Each rank's acknowledgement line
-//   therefore
-//     says after every call, its own as root too, that it has read all; a parent waits for that before it
-//     first writes to a child in a call.
-// An owner whose buffer the others cannot reach says so by a header without a handle, and passes pieces
-// through its cells; its children obey. Each owner decides for itself, so both kinds mix in one tree.
+//
+//  3. A parent writes its header and its cells in a call only after its children of its former call have acknowledged that
+//     call's last piece (drain). Within a call it writes a cell only after the present children have acknowledged the piece
+//     that was there. A child acknowledges pieces in order. A counter serves one cell only, because adds by a child that is
+//     ahead must not stand for one that is late.
+//  4. A child's header and cells change their writer with the root. So each rank's acknowledgement line says after every
+//     call, even its own as root, that it has read all; a parent waits for that before it first writes to a child in a call.
+//
+// An owner whose buffer the others cannot reach says so by a header without a handle and passes pieces through its cells;
+// its children follow. Each owner decides for itself, so both kinds mix in one tree.
 
 #include <algorithm>
 #include <cstdint>
@@ -109,7 +110,7 @@ class TreePassingRank {
 
  private:
   void take_places(Port& port, int root) {
-    drain(port);  // of the former children
+    drain(port);  // the former children
     root_ = root;
     const int relative = (rank_ - root + ranks_) % ranks_;
     parent_ = relative == 0 ? -1 : (tree_.parent(relative) + root) % ranks_;
@@ -154,7 +155,7 @@ class TreePassingRank {
     else
       port.signal(line_of(rank_), step + 1);
   }
-  // A child's header and cells are free: it has read all of the calls before.
+  // Waits until a child's header and cells are free, when it has read all of the former calls.
   void await_ready(Port& port, int child) {
     if (rules_.header_at_child) port.wait(line_of(child), at_least(first_), child);
   }
@@ -290,7 +291,7 @@ class TreePassingRank {
       }
     }
   }
-  // The last piece's acknowledgement is finish's, which may have to wait for the subtree first.
+  // `finish` acknowledges the last piece, because it may have to wait for the subtree first.
   void acknowledge_piece(Port& port, std::uint64_t step) {
     if (step + 1 != step_ || !rules_.subtree) acknowledge(port, step);
   }
@@ -300,7 +301,7 @@ class TreePassingRank {
     if (parent_ >= 0 && !rules_.subtree && !acknowledged) acknowledge(port, step_ - 1);
     if (wait_below) drain(port);
     if (parent_ >= 0 && rules_.subtree) acknowledge(port, step_ - 1);
-    // The root reads nothing; whoever writes to it next must know.
+    // The root reads nothing, but its next writer must see that all of this call was read.
     if (parent_ < 0 && rules_.header_at_child) port.signal(line_of(rank_), step_);
   }
 

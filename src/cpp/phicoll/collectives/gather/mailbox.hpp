@@ -1,8 +1,7 @@
 #pragma once
 
-// phicoll's gather for small and middle messages, regular and vector: every rank sends its block to the root
-// in pieces. Nobody but the root waits, until its own ring is full, or for the root to read a large block
-// where it lies.
+// phicoll's gather for small and middle messages, regular and vector: every rank sends its block to the root in pieces. The
+// others wait only when their own ring is full, or for the root to read a large block in place.
 
 #include <algorithm>
 #include <cstdint>

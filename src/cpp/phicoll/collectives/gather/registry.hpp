@@ -1,6 +1,6 @@
 #pragma once
 
-// Every gather there is, one line each.
+// All gather algorithms, one line each.
 
 #include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/gather/mailbox.hpp"

@@ -1,18 +1,17 @@
 #pragma once
 
-// phicoll's reduce through the levels of a machine: the ranks of a part (those that share a CPU, a core, a
-// cache, a memory node or a package) send their operands to its leader, who combines them and sends the
-// result to the leader of its part among leaders, and so on; those who are together at the top send theirs to
-// the root itself, which combines them, piece by piece. A root that does not stand at the top sends its own
-// operand up as others do, and reads what comes from the top: its leader has no result to hand on.
+// phicoll's reduce through the levels of a machine. The ranks of a part (those that share a CPU, a core, a cache, a memory
+// node or a package) send their operands to its leader, which combines them and sends the result to the leader of its part
+// among leaders, and so on. The ranks at the top send theirs to the root itself, which combines them, piece by piece. A root
+// that is not at the top sends its own operand up like the others and reads what comes from the top: its leader has no
+// result to pass on.
 //
-// Operands are combined as LevelOperands says, those at the top in the order of their ranks: the same
-// brackets in every run, whatever the root. For an operator that is not commutative the ranks of a part have
-// to follow each other, at every stage.
+// Operands are combined as LevelOperands says, those at the top in the order of their ranks: the same brackets in every run,
+// whatever the root. For an operator that does not commute the ranks of a part have to follow each other, at every stage.
 //
-// Nobody but the root waits for a result, and the root is ahead of it with its own operands as ranks of an
-// allreduce are. Why no wait is in a circle is said there too (allreduce/hierarchical.hpp): the root combines
-// in the round in which the top exchanges, and takes what those at the top sent in earlier ones.
+// Only the root waits for a result, and it is ahead with its own operands as ranks of an allreduce are. Why no waits form a
+// circle is said there too (allreduce/hierarchical.hpp): the root combines in the round in which the top exchanges, and
+// takes what the ranks at the top sent in earlier rounds.
 
 #include <cstdint>
 

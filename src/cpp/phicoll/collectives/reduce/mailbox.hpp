@@ -1,8 +1,7 @@
 #pragma once
 
-// phicoll's reduce for small messages: every rank sends its operand to the root, which combines all of them
-// in rank order. Nobody but the root waits, until its own ring is full, or for the root to read a large
-// operand where it lies.
+// phicoll's reduce for small messages: every rank sends its operand to the root, which combines all of them in rank order.
+// The others wait only when their own ring is full, or for the root to read a large operand in place.
 
 #include <algorithm>
 #include <cstdint>

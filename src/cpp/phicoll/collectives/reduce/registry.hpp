@@ -1,6 +1,6 @@
 #pragma once
 
-// Every reduce there is, one line each.
+// All reduce algorithms, one line each.
 
 #include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/reduce/hierarchical.hpp"

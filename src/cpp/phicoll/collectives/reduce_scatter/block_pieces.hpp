@@ -1,14 +1,12 @@
 #pragma once
 
-// How the blocks of a reduce-scatter, of any lengths, pass through buffers of a fixed size: in portions, each
-// of which takes some elements from every block of a range of ranks. As many from each block as fit; where
-// not even one from each fits, one from each of as many blocks as do. All ranks know all counts, so all go
-// through the same portions.
+// How the blocks of a reduce-scatter, of any lengths, pass through buffers of a fixed size: in portions, each of which takes
+// some elements from every block of a range of ranks, as many from each as fit. If not even one from each fits, it takes one
+// from each of as many blocks as do. All ranks know all counts, so all go through the same portions.
 //
-// In place, a rank's result lies at the front of the blocks. A portion that begins at element `at` of the
-// blocks has its result at element `at` of the buffer, and what lies there is of this portion or of an
-// earlier one: all that is still needed of later ones lies behind it. So whoever has read its portion of all
-// blocks before it stores the result destroys nothing.
+// In place, a rank's result lies at the front of the blocks. A portion that begins at element `at` of the blocks has its
+// result at element `at` of the buffer. What lies there is of this portion or an earlier one, and all that later portions
+// need lies after it. So a rank that reads its portion of all blocks before it stores the result destroys nothing.
 
 #include <algorithm>
 #include <cstddef>

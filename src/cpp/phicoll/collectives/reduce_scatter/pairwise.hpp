@@ -1,14 +1,14 @@
 #pragma once
 
-// Reduce-scatter by pulling: each rank reads its block of every rank's blocks and combines them in rank
-// order, as in the "tiled" reductions of shared-memory libraries. No step depends on another, every byte is
-// read once, and an operator need not commute; the same bits in every run.
+// Reduce-scatter by pulling: each rank reads its block of every rank's blocks and combines them in rank order, as in the
+// "tiled" reductions of shared-memory libraries. No step depends on another, every byte is read once, and an operator need
+// not commute; the same bits in every run.
 //
-// What a rank's peers read lies in its send buffer where their loads reach that (transfer=load-store), and
-// else, or in place, in a buffer in shared memory, portion by portion; the owner decides and its line says
-// where. What is visible to whom: the line is published (release) behind the data; who sees it (acquire) sees
-// both. Each rank counts the portions that it has read (release) and ends a portion when all others have
-// counted it (acquire): nobody reads its blocks or its line any more, and it may change them.
+// What a rank's peers read lies in its send buffer if their loads reach that (transfer=load-store), and else, or in place,
+// in a buffer in shared memory, portion by portion; the owner decides and its line says where. Which store makes what
+// visible to whom: the line is published (release) after the data, and a rank that acquires it sees both. Each rank counts
+// the portions that it has read (release). An owner ends a portion when all others have counted it (acquire): nobody reads
+// its blocks or its line any more, and it may change them.
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Every reduce-scatter there is, one line each.
+// All reduce-scatter algorithms, one line each.
 
 #include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/reduce_scatter/one_shot.hpp"

@@ -1,15 +1,14 @@
 #pragma once
 
-// Scan along a chain: rank r takes what ranks 0 to r - 1 have combined from rank r - 1, combines its own
-// operand with it and passes that on, piece by piece, so that all ranks work at once on a long message: the
-// linear pipeline, of which each piece passes each rank once. Work and traffic are the least that a scan can
-// have, and the time of a short message is P - 1 steps. Operands are combined in rank order from the left: an
+// Scan along a chain: rank r takes from rank r - 1 what ranks 0 to r - 1 have combined, combines its own operand with it and
+// passes that on, piece by piece, so that all ranks work on a long message at once: a linear pipeline. Work and traffic are
+// the least that a scan can have; a short message takes P - 1 steps. Operands are combined in rank order from the left: an
 // operator need not commute, and in every run the bits are the same.
 //
-// A rank puts its combination into a box of the next rank, `cells` pieces deep. The publishing store
-// (release) brings what lies behind it to who awaits it (acquire). Nothing comes back along the chain but the
-// reader's acknowledgement (release), which the writer awaits (acquire) before it fills a cell again: so a
-// rank may run ahead of the next one by `cells` pieces, over any number of calls.
+// A rank puts its combination into a box of the next rank, `cells` pieces deep. The publishing store (release) makes what
+// precedes it visible to the rank that awaits it (acquire). Only the reader's acknowledgement (release) comes back along the
+// chain; the writer awaits it (acquire) before it fills a cell again. So a rank may run ahead of the next one by `cells`
+// pieces, over any number of calls.
 
 #include <algorithm>
 #include <cstdint>

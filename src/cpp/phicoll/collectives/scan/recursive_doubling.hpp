@@ -1,15 +1,14 @@
 #pragma once
 
-// Scan by recursive doubling: in step s a rank gives what it has, the combination of the 2^s ranks up to
-// itself, to the rank 2^s above it, and combines what it gets from the rank 2^s below with it. ceil(lg P)
-// steps; for short messages. What is combined always belongs to neighbouring ranges of ranks, the lower ones
-// on the left: an operator need not commute, and each rank brackets alike in every run.
-// Source: Hillis, Steele: Data parallel algorithms (1986), the partial sums there.
+// Scan by recursive doubling, for short messages: in step s rank r gives what it has, the combination of the 2^s ranks up to
+// itself, to rank r + 2^s and combines what it gets from rank r - 2^s with it. ceil(lg P) steps. What is combined always
+// belongs to neighbouring ranges of ranks, the lower ones on the left: an operator need not commute, and each rank brackets
+// alike in every run. Source: Hillis, Steele: Data parallel algorithms (1986), the partial sums there.
 //
-// A rank has a box for each step, two cells deep. The publishing store (release) brings what lies behind it
-// to who awaits it (acquire). Low ranks hear nothing from the higher ones but the acknowledgement (release)
-// that they await (acquire) before they fill a cell again. The running combination lies in the receive
-// buffer, in an exclusive scan in a buffer of the rank's own in shared memory, which no other rank touches.
+// A rank has a box for each step, two cells deep. The publishing store (release) makes what precedes it visible to the rank
+// that awaits it (acquire). Low ranks hear from the higher ones only the acknowledgement (release) that they await (acquire)
+// before they fill a cell again. The running combination lies in the receive buffer, in an exclusive scan in a buffer of the
+// rank's own in shared memory, which no other rank touches.
 
 #include <algorithm>
 #include <cstdint>

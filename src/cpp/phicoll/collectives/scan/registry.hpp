@@ -1,6 +1,6 @@
 #pragma once
 
-// Every scan there is, one line each.
+// All scan algorithms, one line each.
 
 #include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/scan/linear.hpp"

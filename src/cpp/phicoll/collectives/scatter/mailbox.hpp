@@ -1,8 +1,7 @@
 #pragma once
 
-// phicoll's scatter for small and middle messages, regular and vector: the root sends each rank its block in
-// pieces, turn by turn, and is not held up before its ring is full, or by who reads a large block where it
-// lies.
+// phicoll's scatter for small and middle messages, regular and vector: the root sends each rank its block in pieces, turn by
+// turn. It waits only when its ring is full, or for a rank that reads a large block in place.
 
 #include <algorithm>
 #include <cstdint>

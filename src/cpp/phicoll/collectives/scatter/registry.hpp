@@ -1,6 +1,6 @@
 #pragma once
 
-// Every scatter there is, one line each.
+// All scatter algorithms, one line each.
 
 #include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/collectives/scatter/mailbox.hpp"
