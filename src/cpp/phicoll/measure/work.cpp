@@ -159,7 +159,7 @@ Work parse_work(const std::string& operation, std::uint64_t bytes, const std::st
   return work;
 }
 
-std::vector<std::uint64_t> parse_sizes(const std::string& text) {
+std::vector<std::uint64_t> parse_sizes(const std::string& text, const char* argument) {
   std::vector<std::uint64_t> sizes;
   for (const std::string& part : split(text, ',')) {
     char* end = nullptr;
@@ -172,11 +172,17 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
     const bool whole = !part.empty() && std::isdigit(static_cast<unsigned char>(part[0])) != 0 &&
                        (unit.empty() || shift != 0) && number <= (std::uint64_t{1} << 40) >> shift;
     if (!whole)
-      throw ArgumentError("size", "'" + part + "'", "bytes such as 8,4K,1M (K is 1024), at most 1024G");
+      throw ArgumentError(argument, "'" + part + "'", "bytes such as 8,4K,1M (K is 1024), at most 1024G");
     const std::uint64_t size = static_cast<std::uint64_t>(number) << shift;
     if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
   }
   return sizes;
+}
+
+std::uint64_t parse_size(const std::string& text) {
+  const std::vector<std::uint64_t> sizes = parse_sizes(text, "size");
+  if (sizes.size() != 1) throw ArgumentError("size", "'" + text + "'", "one");
+  return sizes.front();
 }
 
 void check_work(const Work& work) {

@@ -61,8 +61,10 @@ Work parse_call(const std::string& name);
 /// operator. Throws ArgumentError as parse_call, parse_type, parse_op and check_work.
 Work parse_work(const std::string& operation, std::uint64_t bytes, const std::string& type,
                 const std::string& op);
-/// Sizes such as `8,4K,1M,2G` (K: 1024), each once. Throws ArgumentError("size").
-std::vector<std::uint64_t> parse_sizes(const std::string& text);
+/// Sizes such as `8,4K,1M,2G` (K: 1024), each once. Throws ArgumentError(argument).
+std::vector<std::uint64_t> parse_sizes(const std::string& text, const char* argument = "sizes");
+/// One such size. Throws ArgumentError("size").
+std::uint64_t parse_size(const std::string& text);
 /// Throws ArgumentError("size") for a reduction whose size is no multiple of its elements, ("operator") for a
 /// pairing that is not defined.
 void check_work(const Work& work);

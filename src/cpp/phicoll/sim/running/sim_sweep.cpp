@@ -122,6 +122,27 @@ std::string SimulatedSettings::json() const {
   return object.text();
 }
 
+SimulatedSettings parse_simulated_settings(const measure::SweepValues& values, bool* left_out) {
+  SimulatedSettings settings;
+  const Operation operation = measure::parse_operation(values.work().name());  // versions with counts are none
+  settings.machine = load_machine(values.text("machine"));
+  settings.tuning = tuning_of(settings.machine);
+  settings.algorithms =
+      parse_simulated_algorithms(operation, values.text("algorithm"), left_out);
+  settings.works = values.works();
+  settings.ranks = measure::parse_ranks(values.text("ranks"));
+  settings.placement = values.text("placement");
+  settings.definitions = values.definitions();
+  settings.start = values.text("start");
+  settings.episodes = static_cast<int>(values.integer("calls"));
+  settings.warm_up = static_cast<int>(values.integer("warm-up"));
+  settings.rounds = static_cast<int>(values.integer("rounds"));
+  settings.skew_ns = values.number("skew-ns");
+  settings.wait = to_string(parse_wait_policy(values.text("wait")));
+  settings.seed = static_cast<std::uint64_t>(values.integer("seed"));
+  return settings;
+}
+
 std::string SimulatedPoint::title() const {
   return (work.moves_data() ? work.text() + " by " : "") + spec.text() + " with " + std::to_string(ranks) +
          " ranks";
