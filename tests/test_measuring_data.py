@@ -163,9 +163,9 @@ def test_algorithms_of_every_operation_are_listed():
 
 def test_data_is_simulated_with_the_same_words():
     options = {"algorithm": "ring,binomial", "sizes": "64,4K", "ranks": 8, "machine": "xeon-phi-5110p"}
-    results = phicoll.sweep("broadcast", episodes=4, progress=False, **options)
+    results = phicoll.sweep("broadcast", calls=4, progress=False, **options)
     assert not results.unverified
     assert {(s.size_bytes, s.mode) for s in results.subjects} == {(64, "simulated"), (4096, "simulated")}
     assert results.plot("sizes").axes
-    again = phicoll.sweep("broadcast", episodes=4, progress=False, **options)
+    again = phicoll.sweep("broadcast", calls=4, progress=False, **options)
     assert [s["value_cycles"] for s in again.samples] == [s["value_cycles"] for s in results.samples]

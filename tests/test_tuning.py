@@ -76,9 +76,9 @@ def test_a_table_changes_what_auto_does_on_a_simulated_machine(table, monkeypatc
     path = table(
         f"machine {PHI}\nbarrier simulated 4/240 0 tree:degree=3\nallreduce simulated 4/240 0 recursive-doubling\n"
     )
-    plain = phicoll.measure("auto", machine=PHI, ranks=4, rounds=1, episodes=3)
+    plain = phicoll.measure("auto", machine=PHI, ranks=4, rounds=1, calls=3)
     monkeypatch.setenv("PHICOLL_TUNING", str(path))
-    tuned = phicoll.measure("auto,tree:degree=3", machine=PHI, ranks=4, rounds=1, episodes=3)
+    tuned = phicoll.measure("auto,tree:degree=3", machine=PHI, ranks=4, rounds=1, calls=3)
     auto, tree = (
         next(r for r in tuned.compare() if r.subject.algorithm == name) for name in ("auto", "tree")
     )
@@ -86,7 +86,7 @@ def test_a_table_changes_what_auto_does_on_a_simulated_machine(table, monkeypatc
     assert auto.chosen["spec"].startswith("tree:degree=3:")
     assert auto.cycles.median == tree.cycles.median  # stored alike too
     assert "tuned" not in plain.compare()[0].chosen["why"]
-    data = phicoll.sweep("allreduce", algorithm="auto", machine=PHI, ranks=4, sizes=512, rounds=1, episodes=3)
+    data = phicoll.sweep("allreduce", algorithm="auto", machine=PHI, ranks=4, sizes=512, rounds=1, calls=3)
     assert data.compare()[0].chosen["spec"].startswith("recursive-doubling:")
     assert "tuning" in next(r for r in data.records if r["kind"] == "context")["settings"]
 
@@ -444,7 +444,7 @@ def test_tuning_a_simulated_machine_writes_a_table_that_auto_uses(tmp_path: Path
     assert tuning.load_table(path).rows == tuple(found.rows)
     assert tune_barrier().text == found.text  # nothing is left to chance
     monkeypatch.setenv("PHICOLL_TUNING", str(path))
-    auto = phicoll.measure("auto", machine=PHI, ranks=4, rounds=1, episodes=3).compare()[0]
+    auto = phicoll.measure("auto", machine=PHI, ranks=4, rounds=1, calls=3).compare()[0]
     assert str(path) in auto.chosen["why"]
     assert decision.spec.split(":")[0] in (auto.chosen["spec"].split(":")[0], "auto")
 
@@ -452,7 +452,7 @@ def test_tuning_a_simulated_machine_writes_a_table_that_auto_uses(tmp_path: Path
 def test_tuning_a_bad_rule_replaces_it(tmp_path: Path):
     """The rule's place is taken by what is faster, whatever the rule is: here the slowest is put in its place."""
     point = Point("barrier", "simulated", 8, 240, 0)
-    results = phicoll.measure(FEW, machine=PHI, ranks=8, rounds=12, episodes=3)
+    results = phicoll.measure(FEW, machine=PHI, ranks=8, rounds=12, calls=3)
     slowest = max(results.compare(), key=lambda row: row.time.median).subject.spec
     found = decide(point, slowest, results)
     assert found.spec != "auto"

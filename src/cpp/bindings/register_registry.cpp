@@ -101,7 +101,7 @@ void register_registry(py::module_& module) {
     }
     return names;
   });
-  module.def("parse_sizes", &measure::parse_sizes, py::arg("text"));
+  module.def("parse_sizes", &measure::parse_sizes, py::arg("text"), py::arg("argument") = "sizes");
   module.def("check_work", &check_work, py::arg("operation"), py::arg("size_bytes"), py::arg("type"),
              py::arg("op"));
   module.def("algorithms", &algorithms, py::arg("operation"));

@@ -5,19 +5,22 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from phicoll.errors import ArgumentError
 from phicoll.foundations.files import check_writable
+from phicoll.measuring.options import OPTIONS, Option, simulated_default
 
 __all__ = [
     "add_foreign",
     "add_model",
+    "add_option",
     "add_progress",
     "add_reduction",
+    "add_simulated_option",
     "check_figure",
     "model_foreign",
     "option_names",
@@ -52,6 +55,34 @@ def model_foreign(arguments: argparse.Namespace) -> str:
     return arguments.foreign or "use"
 
 
+def add_option(
+    parser: argparse.ArgumentParser, argument: str, option: Option, default: str | None = None
+) -> None:
+    """A row of the table of options. ``default`` is the command's own, in place of the row's."""
+    names = [f"-{option.letter}"] * bool(option.letter) + [f"--{option.name}"]
+    if option.kind == "flag":
+        parser.add_argument(*names, dest=argument, action="store_true", help=option.meaning)
+        return
+    shown = option.default if default is None else default
+    words = option.meaning + (f" (default: {shown})" if shown else "")
+    parser.add_argument(
+        *names, dest=argument, metavar=option.metavar, default=default, help=words.replace("%", "%%")
+    )
+
+
+def add_simulated_option(parser: argparse.ArgumentParser, argument: str) -> None:
+    """An option that a simulated sweep has too. Integers and numbers are parsed."""
+    option = OPTIONS[argument]
+    kinds: dict[str, Callable[[str], Any]] = {"integer": int, "number": float}
+    parser.add_argument(
+        f"--{option.name}",
+        dest=argument,
+        metavar=option.metavar,
+        type=kinds.get(option.kind, str),
+        help=f"{option.help} (default: {simulated_default(argument)})",
+    )
+
+
 def add_progress(parser: argparse.ArgumentParser) -> None:
     """``progress`` of the arguments is then as the library takes it."""
     parser.add_argument(
@@ -64,8 +95,8 @@ def add_progress(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reduction(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--type", metavar="T", help="element type of reductions (default: float32)")
-    parser.add_argument("--op", metavar="OP", help="operator of reductions (default: sum)")
+    for argument in ("type", "op"):
+        add_option(parser, argument, OPTIONS[argument])
 
 
 @contextmanager

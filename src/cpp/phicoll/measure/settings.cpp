@@ -144,7 +144,11 @@ std::vector<int> parse_ranks(const std::string& text) {
 
 void check_start(const std::string& start, const std::vector<std::string>& definitions) {
   if (start != "warm" && start != "evicted") throw ArgumentError("start", "'" + start + "'", "warm, evicted");
-  check_evicted(start == "evicted", definitions == std::vector<std::string>{"window"});
+  if (start != "evicted" || definitions == std::vector<std::string>{"window"}) return;
+  std::string all;
+  for (const std::string& definition : definitions) all += (all.empty() ? "" : ",") + definition;
+  throw ArgumentError("start", "'evicted' with definition='" + all + "'",
+                      "evicted with definition='window' alone: back-to-back calls leave no time to evict");
 }
 
 void check_evicted(bool evicted, bool windows) {

@@ -325,7 +325,7 @@ class Run:
         if point.operation != "barrier":
             options["sizes"] = [point.size]
         if setting.simulated:
-            options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "episodes": EPISODES}
+            options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "calls": EPISODES}
         else:
             options |= {"mode": point.mode, "oversubscribe": point.ranks > point.cpus, "budget_s": seconds}
             # A launch starts and verifies every candidate, which takes a good part of a second.
