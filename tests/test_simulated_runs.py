@@ -387,6 +387,6 @@ def test_the_command_runs_the_sweep(phicoll_command, tmp_path):
         [str(bench.find()), "compare", str(path)], capture_output=True, text=True, check=True
     )
     assert "24 ranks as simulated on xeon-phi-5110p, balanced, loop; in cycles" in compared.stdout
-    plotted = phicoll_command("plot", path, "-o", tmp_path / "s.png")
+    plotted = phicoll_command("plot", path, "--figure", tmp_path / "s.png")
     assert plotted.returncode == 0, plotted.stderr
     assert (tmp_path / "s.png").stat().st_size > 10_000

@@ -208,7 +208,9 @@ SimulatedSettings data_settings(Operation operation, const std::string& algorith
   SimulatedSettings settings = small_settings();
   bool left_out = false;
   settings.algorithms = parse_simulated_algorithms(operation, algorithm, &left_out);
-  settings.works = simulated_works(operation, sizes, {"fresh", "reused"}, "float64", "sum");
+  measure::Work work;
+  work.operation = operation;
+  settings.works = simulated_works(work, sizes, {"fresh", "reused"}, "float64", "sum");
   return settings;
 }
 

@@ -44,9 +44,7 @@ struct Subject {
                              : effective_barrier(spec, shape);
   }
   Counts count(const Shape& shape) const {
-    return work.moves_data()
-               ? sim::count_collective(work.operation, spec, shape, work.bytes, work.type, work.op)
-               : count_barrier(spec, shape);
+    return work.moves_data() ? sim::count_collective(work, spec, shape) : count_barrier(spec, shape);
   }
 };
 
@@ -55,8 +53,7 @@ std::vector<Subject> subjects_of(const Arguments& arguments) {
   if (arguments.alone().size() != 1)
     throw ArgumentError("operation", std::to_string(arguments.alone().size()) + " words",
                         "one: barrier, broadcast, allreduce, ...");
-  measure::Work work;
-  work.operation = measure::parse_operation(arguments.alone()[0]);
+  measure::Work work = measure::parse_call(arguments.alone()[0]);
   const std::string names = arguments.text("--algorithm", "all");
   std::vector<Subject> subjects;
   if (!work.moves_data()) {
@@ -80,8 +77,8 @@ std::vector<Subject> subjects_of(const Arguments& arguments) {
 
 void print_head(const Subject& subject) {
   if (subject.work.moves_data())
-    std::printf("%-44s %9s %7s %7s %10s %12s %14s %14s\n", to_string(subject.work.operation), "bytes",
-                "rounds", "steps", "transfers", "bytes read", "bytes between", "notifications");
+    std::printf("%-44s %9s %7s %7s %10s %12s %14s %14s\n", subject.work.name().c_str(), "bytes", "rounds",
+                "steps", "transfers", "bytes read", "bytes between", "notifications");
   else
     std::printf("%-44s %7s %7s %14s %10s %7s\n", "barrier", "rounds", "chain", "notifications", "core edges",
                 "lines");
@@ -102,7 +99,7 @@ void print_row(const Subject& subject, const std::string& effective, const Count
 
 JsonObject record(const Subject& subject, const std::string& effective, const Counts& counts) {
   JsonObject object;
-  object.add("operation", to_string(subject.work.operation))
+  object.add("operation", subject.work.name())
       .add("algorithm", subject.spec.name)
       .add("spec", subject.spec.text())
       .add("effective", effective)

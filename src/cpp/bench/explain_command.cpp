@@ -20,9 +20,9 @@ int explain_command(const std::vector<std::string>& words) {
   const Arguments arguments(words, command_page("explain"));
   if (arguments.alone().size() > 1)
     throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
-  const Operation operation =
-      measure::parse_operation(arguments.alone().empty() ? "" : arguments.alone().front());
-  const bool moves_data = operation != Operation::barrier;
+  const measure::Work work = measure::parse_call(arguments.alone().empty() ? "" : arguments.alone().front());
+  const Operation operation = work.operation;
+  const bool moves_data = work.moves_data();
   if (!moves_data) arguments.refuse({"--size", "--buffers", "--type", "--op"}, "only where data moves");
   const std::string algorithm = arguments.text("--algorithm", moves_data ? "auto" : "hybrid-dissemination");
   const AlgorithmSpec spec =
@@ -32,7 +32,7 @@ int explain_command(const std::vector<std::string>& words) {
   const auto given = [&](const char* name) {
     return arguments.text(std::string("--") + name, measure::simulated_text(name));
   };
-  options.work = sim::simulated_works(operation, {measure::parse_size(arguments.text("--size", "4K"))},
+  options.work = sim::simulated_works(work, {measure::parse_size(arguments.text("--size", "4K"))},
                                       {given("buffers")}, given("type"), given("op"))
                      .front();
   options.placement = given("placement");

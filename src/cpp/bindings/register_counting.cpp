@@ -32,8 +32,7 @@ py::dict count(const std::string& operation, const std::string& spec, int cores,
     const Shape shape = place_ranks(ranks, uniform_machine(cores, contexts), laid_out);
     if (work.moves_data()) {
       effective = sim::effective_collective(parsed, shape, work.facts());
-      counts = sim::count_collective(work.operation, parsed, shape, static_cast<std::size_t>(size), work.type,
-                                     work.op);
+      counts = sim::count_collective(work, parsed, shape);
     } else {
       effective = effective_barrier(parsed, shape);
       counts = count_barrier(parsed, shape);

@@ -27,13 +27,14 @@ py::tuple explain(const std::string& machine, const std::string& algorithm, int 
   {
     py::gil_scoped_release released;
     const sim::Machine loaded = sim::load_machine(machine);
-    const Operation what = measure::parse_operation(operation);
+    const measure::Work call = measure::parse_call(operation);
+    const Operation what = call.operation;
     const AlgorithmSpec spec =
         what == Operation::barrier ? sim::simulated_barrier(algorithm) : family(what).parse(algorithm);
     const Shape shape = sim::place_on_machine(loaded, ranks == 0 ? loaded.contexts() : ranks, placement,
                                               sim::tuning_of(loaded));
     sim::ExplainOptions options;
-    options.work = sim::simulated_works(what, {size}, {buffers}, type, op).front();
+    options.work = sim::simulated_works(call, {size}, {buffers}, type, op).front();
     options.placement = placement;
     options.window = definition == "window";
     options.episodes = episodes;

@@ -43,8 +43,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
     add_foreign(
         parser,
-        "what to do with a --model file that was not measured on this host: refuse it, or use it with a warning (the "
-        "default)",
+        "what to do with a --model file that was not measured on this host: refuse it (the default), or use it with a "
+        "warning",
     )
 
 
@@ -52,7 +52,7 @@ def model_foreign(arguments: argparse.Namespace) -> str:
     """What :func:`add_model`'s ``--foreign`` says; ArgumentError where there is no model that could be another's."""
     if arguments.foreign is not None and arguments.model is None:
         raise ArgumentError("foreign", f"{arguments.foreign} without a model", "with --model FILE")
-    return arguments.foreign or "use"
+    return arguments.foreign or "refuse"
 
 
 def add_option(
@@ -117,7 +117,7 @@ def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Ite
         raise ArgumentError(name, got, as_options(error.allowed)) from error
 
 
-def check_figure(given: str, argument: str = "output") -> Path:
+def check_figure(given: str, argument: str = "figure") -> Path:
     """Where a figure goes; ArgumentError for a name that no format has, or that cannot be written."""
     path = check_writable(Path(given), argument)
     if path.suffix not in FORMATS:

@@ -14,7 +14,7 @@ import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.html_table import html_table
 from phicoll.measuring.sweeps import call_arguments
-from phicoll.registry import algorithms, check_operation, expand, short_spec
+from phicoll.registry import algorithms, check_call, expand, short_spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ def count(
     ArgumentError
         Bad input, or a reference barrier of another system.
     """
-    check_operation(operation)
+    operation = check_call(operation)
     work = call_arguments(operation, size, None, type, op)
     work.pop("operation", None)
     work.pop("buffers", None)
@@ -183,9 +183,7 @@ def parse_shape(text: str) -> tuple[int, int]:
     cores, _, contexts = str(text).partition("x")
     if cores.isdigit() and contexts.isdigit() and 1 <= int(cores) * int(contexts) <= MAX_CONTEXTS:
         return int(cores), int(contexts)
-    raise ArgumentError(
-        "shape", repr(text), f"cores x contexts such as 60x4, at most {MAX_CONTEXTS} in all"
-    )
+    raise ArgumentError("shape", repr(text), f"cores x contexts such as 60x4, at most {MAX_CONTEXTS} in all")
 
 
 def check_count(ranks: int) -> int:

@@ -15,7 +15,7 @@ from phicoll.errors import ArgumentError
 from phicoll.foundations.files import check_writable
 from phicoll.measuring.options import simulated_default
 from phicoll.measuring.sweeps import call_arguments, machine_text
-from phicoll.registry import check_operation
+from phicoll.registry import check_call
 from phicoll.registry.machines import Machine
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def explain(
     ArgumentError
         Bad input; nothing was simulated.
     """
-    check_operation(operation)
+    operation = check_call(operation)
     work = call_arguments(operation, size, buffers, type, op)
     placement = simulated_default("placement") if placement is None else placement
     wait = simulated_default("wait") if wait is None else wait

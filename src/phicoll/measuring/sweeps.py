@@ -64,7 +64,7 @@ def plan(
     for name in options:
         if name not in OPTIONS:
             raise ArgumentError("argument", repr(name), ", ".join(OPTIONS))
-    check_call(operation)
+    operation = check_call(operation)
     save, resume = options.pop("save", None), bool(options.pop("resume", False))
     machine = options.pop("machine", None)
     values = as_values(options)

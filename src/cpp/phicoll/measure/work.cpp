@@ -25,7 +25,8 @@ bool Work::reduces() const {
 }
 
 std::string Work::name() const {
-  return exclusive ? "exscan" : std::string(to_string(operation)) + (vector ? "v" : "");
+  if (exclusive) return "exscan";
+  return vector ? call_of(operation, true).name : to_string(operation);
 }
 
 CallFacts Work::facts() const {
@@ -114,15 +115,6 @@ std::uint64_t moved_bytes(const Work& work, int ranks) {
   return 0;
 }
 
-Operation parse_operation(const std::string& name) {
-  std::vector<std::string> names;
-  for (int o = 0; o < operations; ++o) {
-    names.push_back(to_string(static_cast<Operation>(o)));
-    if (names.back() == name) return static_cast<Operation>(o);
-  }
-  throw ArgumentError("operation", name.empty() ? "none" : "'" + name + "'", nearest_or_all(name, names));
-}
-
 std::vector<std::string> call_names() {
   std::vector<std::string> names;
   for (const CallName& call : phicoll::call_names()) {
@@ -136,15 +128,12 @@ std::vector<std::string> call_names() {
 }
 
 Work parse_call(const std::string& name) {
-  for (const CallName& call : phicoll::call_names()) {
-    Work work;
-    work.operation = call.operation;
-    work.vector = call.vector;
-    work.exclusive = call.exclusive;
-    if (work.name() == name) return work;
-  }
-  throw ArgumentError("operation", name.empty() ? "none" : "'" + name + "'",
-                      nearest_or_all(name, call_names()));
+  const CallName& call = parse_call_name(name);
+  Work work;
+  work.operation = call.operation;
+  work.vector = call.vector;
+  work.exclusive = call.exclusive;
+  return work;
 }
 
 Work parse_work(const std::string& operation, std::uint64_t bytes, const std::string& type,

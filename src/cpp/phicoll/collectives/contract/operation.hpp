@@ -1,6 +1,7 @@
 #pragma once
 
-// The collective operations. A vector version (gatherv and so on) is its operation with counts that differ.
+// The collective operations. A vector version (gatherv and so on) is its operation with counts that differ;
+// that of reduce_scatter_block is called reduce_scatter, as in MPI.
 
 #include <cstdint>
 
@@ -22,9 +23,9 @@ enum class Operation : std::uint8_t {
 constexpr int operations = 10;
 
 inline const char* to_string(Operation operation) {
-  static const char* const names[operations] = {"barrier", "broadcast",     "reduce",    "allreduce",
-                                                "gather",  "scatter",       "allgather", "alltoall",
-                                                "scan",    "reduce_scatter"};
+  static const char* const names[operations] = {
+      "barrier", "broadcast", "reduce",   "allreduce", "gather",
+      "scatter", "allgather", "alltoall", "scan",      "reduce_scatter_block"};
   return names[static_cast<int>(operation)];
 }
 

@@ -38,6 +38,7 @@ class Subject {
             "a multiple of " + std::to_string(element) + ", the bytes of " + to_string(options.type));
       call.count = bytes / element;
       call.fill = static_cast<std::uint64_t>(variant) + 1;
+      if (options.vector) call.counts = equal_counts(operation, ranks, call.count);
     }
     for (int r = 0; r < ranks; ++r) {
       const CallExtents used = program_.extents(calls_[0], r);
@@ -123,6 +124,8 @@ CollectiveOptions collective_options(const measure::Work& work, const BarrierOpt
   found.fresh = work.fresh;
   found.type = work.type;
   found.op = work.op;
+  found.exclusive = work.exclusive;
+  found.vector = work.vector;
   return found;
 }
 

@@ -34,7 +34,8 @@ struct CollectiveOptions {
   int root = 0;
   Type type = Type::float32;
   Op op = Op::sum;
-  bool exclusive = false;
+  bool exclusive = false;  ///< of a scan
+  bool vector = false;     ///< the version with counts, all alike
   std::size_t ghost_above = most_backed_bytes;
   SimOptions simulation;  ///< its `wait` applies unless the spec names one
 };

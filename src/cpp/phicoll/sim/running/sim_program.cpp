@@ -99,20 +99,24 @@ CountedProgram run_program_counted(const Program& program, const Shape& shape) {
   return found;
 }
 
-Counts count_collective(Operation operation, const AlgorithmSpec& spec, const Shape& shape, std::size_t bytes,
-                        Type type, Op op, int root) {
+namespace {
+
+Counts count_call(const measure::Work& work, const AlgorithmSpec& spec, const Shape& shape, int root) {
   Program program;
   program.ranks = shape.size();
   ProgramCall call;
-  call.operation = operation;
+  call.operation = work.operation;
   call.algorithm = spec.text();
   call.root = root;
-  call.type = type;
-  call.op = op;
-  const std::size_t element = reduces(operation) ? bytes_of(type) : 1;
+  call.exclusive = work.exclusive;
+  call.type = work.type;
+  call.op = work.op;
+  const std::size_t bytes = work.bytes;
+  const std::size_t element = reduces(work.operation) ? bytes_of(work.type) : 1;
   if (bytes % element != 0)
     throw ArgumentError("size", std::to_string(bytes), "a multiple of " + std::to_string(element));
   call.count = bytes / element;
+  if (work.vector) call.counts = equal_counts(work.operation, program.ranks, call.count);
   std::size_t send = 0, receive = 0;
   for (int r = 0; r < shape.size(); ++r) {
     send = std::max(send, program.extents(call, r).send);
@@ -130,6 +134,22 @@ Counts count_collective(Operation operation, const AlgorithmSpec& spec, const Sh
   const CountedProgram found = run_program_counted(program, shape);
   check_same(program.expected(), found.buffers);
   return found.counts.back();
+}
+
+}  // namespace
+
+Counts count_collective(Operation operation, const AlgorithmSpec& spec, const Shape& shape, std::size_t bytes,
+                        Type type, Op op, int root) {
+  measure::Work work;
+  work.operation = operation;
+  work.bytes = bytes;
+  work.type = type;
+  work.op = op;
+  return count_call(work, spec, shape, root);
+}
+
+Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, const Shape& shape) {
+  return count_call(work, spec, shape, 0);
 }
 
 }  // namespace sim

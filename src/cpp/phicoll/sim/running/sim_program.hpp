@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "phicoll/collectives/program.hpp"
+#include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/sim/counting/count_barrier.hpp"
 #include "phicoll/sim/engine/simulation.hpp"
@@ -35,8 +36,11 @@ CountedProgram run_program_counted(const Program& program, const Shape& shape);
 /// Buffers of all ranks together take no more where calls are counted.
 constexpr std::size_t most_counted_bytes = std::size_t{64} << 20;
 
-/// What a call does in its steady state: the third of three equal ones, `bytes` as in simulate_collective.
-/// Throws ArgumentError ("size", "root", "algorithm"), Error if a result is wrong.
+/// What a call does in its steady state: the third of three equal ones. Throws ArgumentError ("size",
+/// "algorithm"), Error if a result is wrong.
+Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, const Shape& shape);
+/// The same for an operation with blocks that are all alike, `bytes` as in simulate_collective. Throws
+/// ArgumentError("root") too.
 Counts count_collective(Operation operation, const AlgorithmSpec& spec, const Shape& shape, std::size_t bytes,
                         Type type = Type::float32, Op op = Op::sum, int root = 0);
 

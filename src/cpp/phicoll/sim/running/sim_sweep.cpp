@@ -115,7 +115,7 @@ std::string SimulatedSettings::json() const {
       if (std::find(buffers.begin(), buffers.end(), work.buffers()) == buffers.end())
         buffers.push_back(work.buffers());
     }
-    object.add("operation", to_string(first.operation)).raw("sizes", json_list(sizes));
+    object.add("operation", first.name()).raw("sizes", json_list(sizes));
     object.raw("buffers", json_strings(buffers));
     if (first.reduces()) object.add("type", to_string(first.type)).add("op", to_string(first.op));
   }
@@ -124,11 +124,10 @@ std::string SimulatedSettings::json() const {
 
 SimulatedSettings parse_simulated_settings(const measure::SweepValues& values, bool* left_out) {
   SimulatedSettings settings;
-  const Operation operation = measure::parse_operation(values.work().name());  // versions with counts are none
+  const Operation operation = values.work().operation;
   settings.machine = load_machine(values.text("machine"));
   settings.tuning = tuning_of(settings.machine);
-  settings.algorithms =
-      parse_simulated_algorithms(operation, values.text("algorithm"), left_out);
+  settings.algorithms = parse_simulated_algorithms(operation, values.text("algorithm"), left_out);
   settings.works = values.works();
   settings.ranks = measure::parse_ranks(values.text("ranks"));
   settings.placement = values.text("placement");
@@ -148,11 +147,9 @@ std::string SimulatedPoint::title() const {
          " ranks";
 }
 
-std::vector<measure::Work> simulated_works(Operation operation, const std::vector<std::uint64_t>& sizes,
+std::vector<measure::Work> simulated_works(measure::Work work, const std::vector<std::uint64_t>& sizes,
                                            const std::vector<std::string>& buffers, const std::string& type,
                                            const std::string& op) {
-  measure::Work work;
-  work.operation = operation;
   if (!work.moves_data()) return {work};
   if (work.reduces()) {
     work.type = parse_type(type);
@@ -327,7 +324,7 @@ std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& p
     steps.push_back(JsonObject().add("round", step.round).add("definition", step.definition).text());
   JsonObject object;
   if (point.work.moves_data())
-    object.add("operation", to_string(point.work.operation))
+    object.add("operation", point.work.name())
         .add("bytes", point.work.bytes)
         .add("fresh", point.work.fresh)
         .add("type", to_string(point.work.type))
@@ -367,7 +364,7 @@ SimulatedTask parse_task(const std::string& text) {
   task.settings.seed = static_cast<std::uint64_t>(value["seed"].number);
   task.point.number = static_cast<int>(value["point"].number);
   if (!value["operation"].is_null()) {
-    task.point.work.operation = measure::parse_operation(value["operation"].string);
+    task.point.work = measure::parse_call(value["operation"].string);
     task.point.work.bytes = static_cast<std::uint64_t>(value["bytes"].number);
     task.point.work.fresh = value["fresh"].boolean;
     task.point.work.type = parse_type(value["type"].string);

@@ -50,7 +50,7 @@ SimulatedSettings parse_simulated_settings(const measure::SweepValues& values, b
 
 /// Every size with every kind of buffers ("fresh", "reused"); a barrier has neither. Throws ArgumentError as
 /// measure::check_work, and ("size") where there is none.
-std::vector<measure::Work> simulated_works(Operation operation, const std::vector<std::uint64_t>& sizes,
+std::vector<measure::Work> simulated_works(measure::Work work, const std::vector<std::uint64_t>& sizes,
                                            const std::vector<std::string>& buffers, const std::string& type,
                                            const std::string& op);
 
