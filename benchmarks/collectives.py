@@ -32,7 +32,7 @@ from rounds import Systems, take
 from tables import HEADLINE, side_by_side
 from verdicts import parts_of
 
-OTHERS = ("gather", "scatter", "scan", "reduce_scatter")
+OTHERS = ("gather", "scatter", "scan", "reduce_scatter_block")
 COARSE = "8,64,512,4K,32K,256K,2M,16M"
 FEW = "8,4K,1M"
 #: Where ranks outnumber CPUs, in the coarse grid.

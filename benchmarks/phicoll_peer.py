@@ -29,7 +29,7 @@ from peer_errors import PeerError, PeerTimeoutError
 OPERATIONS = {
     "barrier": "barrier", "bcast": "broadcast", "reduce": "reduce", "allreduce": "allreduce", "gather": "gather",
     "scatter": "scatter", "allgather": "allgather", "alltoall": "alltoall", "scan": "scan",
-    "reduce_scatter_block": "reduce_scatter",
+    "reduce_scatter_block": "reduce_scatter_block",
 }  # fmt: skip
 
 

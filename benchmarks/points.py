@@ -32,7 +32,7 @@ class Point:
         return {
             "barrier": 0, "broadcast": p * n, "reduce": (p + 1) * n, "allreduce": 2 * p * n, "gather": 2 * p * n,
             "scatter": 2 * p * n, "allgather": p * n + p * p * n, "alltoall": 2 * p * p * n, "scan": 2 * p * n,
-            "reduce_scatter": p * p * n + p * n,
+            "reduce_scatter_block": p * p * n + p * n,
         }[self.operation]  # fmt: skip
 
     @property

@@ -51,7 +51,7 @@ def per_episode(algorithm: str, few: int = 20, many: int = 120, times: int = 5) 
     """Cost of an episode without the start of a run: long runs less short ones, the best of some."""
     found = {}
     for episodes in (few, many):
-        [(task, _)] = tasks(algorithm=algorithm, ranks=RANKS, episodes=episodes)
+        [(task, _)] = tasks(algorithm=algorithm, ranks=RANKS, calls=episodes)
         runs = [simulate(task) for _ in range(times)]
         found[episodes] = (min(seconds for seconds, _ in runs), runs[0][1]["events"])
     seconds = (found[many][0] - found[few][0]) / (many - few)

@@ -216,9 +216,9 @@ COMPOSITIONS = (
     ("broadcast", (("allgather", "1"),)),
     ("broadcast", (("scatter", "1/p"), ("allgather", "1/p"))),
     ("reduce", (("allreduce", "1"),)),
-    ("reduce", (("reduce_scatter", "1/p"), ("gather", "1/p"))),
+    ("reduce", (("reduce_scatter_block", "1/p"), ("gather", "1/p"))),
     ("allreduce", (("reduce", "1"), ("broadcast", "1"))),
-    ("allreduce", (("reduce_scatter", "1/p"), ("allgather", "1/p"))),
+    ("allreduce", (("reduce_scatter_block", "1/p"), ("allgather", "1/p"))),
     # The last rank has the sum of all.
     ("allreduce", (("scan", "1"), ("broadcast", "1"))),
     ("gather", (("allgather", "1"),)),
@@ -228,10 +228,10 @@ COMPOSITIONS = (
     ("allgather", (("alltoall", "1"),)),
     ("allgather", (("gather", "1"), ("broadcast", "p"))),
     ("alltoall", (("allgather", "p"),)),
-    ("reduce_scatter", (("reduce", "p"), ("scatter", "1"))),
-    ("reduce_scatter", (("allreduce", "p"),)),
+    ("reduce_scatter_block", (("reduce", "p"), ("scatter", "1"))),
+    ("reduce_scatter_block", (("allreduce", "p"),)),
     # Rank q's block for rank r is its operand where q <= r, and the neutral element elsewhere.
-    ("scan", (("reduce_scatter", "1"),)),
+    ("scan", (("reduce_scatter_block", "1"),)),
 )
 
 

@@ -57,7 +57,7 @@ display(
 )
 
 
-def simulate(algorithms, ranks=RANKS, machine=MACHINE, seeds=SEEDS, seed=1, episodes=EPISODES):
+def simulate(algorithms, ranks=RANKS, machine=MACHINE, seeds=SEEDS, seed=1, calls=EPISODES):
     """Times in µs of back-to-back barriers, as EPCC measures; a row for each algorithm, thread count and seed."""
     results = phicoll.sweep(
         algorithm=algorithms,
@@ -65,7 +65,7 @@ def simulate(algorithms, ranks=RANKS, machine=MACHINE, seeds=SEEDS, seed=1, epis
         machine=machine,
         placement="balanced",
         rounds=seeds,
-        episodes=episodes,
+        calls=calls,
         warm_up=1,
         seed=seed,
         progress=False,
@@ -229,7 +229,7 @@ rows = []
 for name, spec in SPLIT.items():
     for count in (60, 232):
         for seed in range(1, SEEDS + 1):
-            why = phicoll.explain(spec, MACHINE, ranks=count, seed=seed, episodes=6, warm_up=1)
+            why = phicoll.explain(spec, MACHINE, ranks=count, seed=seed, calls=6, warm_up=1)
             flag = why.path[why.path["kind"] == "hear"]["line"].iloc[
                 -1
             ]  # of the release, which the last one hears
@@ -494,7 +494,7 @@ show("001-13", f"Counted request by request, in samples without any plain store 
 AROUND = [1, 2, 10, 20, 30, 40, 50, 60] if QUICK else list(range(1, 61))
 SETS, LAUNCHES, VISITS = (2 if QUICK else 3), (3 if QUICK else 10), (3 if QUICK else 10)
 INNER = 2 if QUICK else 20  # episodes in a measurement
-_, fixed_results = simulate("sense-reversing", ranks=AROUND, seeds=SETS, episodes=VISITS * INNER)
+_, fixed_results = simulate("sense-reversing", ranks=AROUND, seeds=SETS, calls=VISITS * INNER)
 ranks_of = {point["point"]: point["ranks"] for point in fixed_results.points}
 measurements = pd.DataFrame(
     [
@@ -508,7 +508,7 @@ measurements = pd.DataFrame(
     ]
 )
 moved = pd.concat(
-    simulate("sense-reversing", ranks=[count], seeds=LAUNCHES, seed=1000 + count, episodes=INNER)[0]
+    simulate("sense-reversing", ranks=[count], seeds=LAUNCHES, seed=1000 + count, calls=INNER)[0]
     for count in AROUND
 )
 figure = new_figure(11.5, 6.4)
@@ -582,7 +582,7 @@ WHAT_IF = {
 }
 COUNT, PLACES = 30, 8 if QUICK else 40
 spread = {
-    title: simulate("sense-reversing", ranks=[COUNT], machine=changed, seeds=PLACES, episodes=5)[0][
+    title: simulate("sense-reversing", ranks=[COUNT], machine=changed, seeds=PLACES, calls=5)[0][
         "us"
     ].to_numpy()
     for title, changed in WHAT_IF.items()

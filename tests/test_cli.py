@@ -55,7 +55,7 @@ def test_run_then_compare_then_plot(phicoll_command, tmp_path):
     }
     assert all(row["verified"] for row in rows)
     assert next(r for r in rows if r["algorithm"] == "dissemination")["parameters"]["ways"] in (3, "3")
-    plotted = phicoll_command("plot", path, "-o", figure)
+    plotted = phicoll_command("plot", path, "--figure", figure)
     assert plotted.returncode == 0
     assert plotted.stdout == ""
     assert figure.read_bytes().startswith(b"\x89PNG")
@@ -93,12 +93,16 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
         ("run barrier --ranks 0", "phicoll: ranks: got '0'; allowed: "),
         ("run barrier --budget x", "phicoll: budget: got 'x'; allowed: "),
         ("run barrier -o /nonexistent/r.jsonl", "phicoll: output: got '/nonexistent/r.jsonl'; allowed: "),
+        (
+            "run allreduce --algorithm paper-000",
+            "phicoll: algorithm: got 'paper-000'; allowed: nearest: paper-003; all: ",
+        ),
         ("run sendrecv", "phicoll: operation: got 'sendrecv'; allowed: "),
         ("list sendrecv", "phicoll: operation: got 'sendrecv'; allowed: "),
         ("compare /nonexistent.jsonl", "phicoll: /nonexistent.jsonl: got No such file"),
         ("compare /etc/passwd", "phicoll: /etc/passwd: got "),
-        ("plot /etc/passwd -o /nonexistent/r.png", "phicoll: output: got "),
-        ("count --machine 4", "phicoll: machine: got '4'; allowed: "),
+        ("plot /etc/passwd --figure /nonexistent/r.png", "phicoll: figure: got "),
+        ("count --shape 4", "phicoll: shape: got '4'; allowed: "),
         ("", "phicoll: command: got none; allowed: doctor, list, run, compare, "),
         (
             "comparr r.jsonl",
@@ -111,7 +115,7 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
         ("run", "phicoll: operation: got none; allowed: "),
         ("run barrier --ranks", "phicoll: ranks: got no value; allowed: one"),
         ("run barrier --resume", "phicoll: resume: got no file; allowed: -o with the file to go on with"),
-        ("plot a -o b.png --kind pie", "phicoll: kind: got 'pie'; allowed: auto, comparison, "),
+        ("plot a --figure b.png --kind pie", "phicoll: kind: got 'pie'; allowed: auto, comparison, "),
         ("count --ranks many", "phicoll: ranks: got 'many'; allowed: a whole number"),
         ("demo --budget much", "phicoll: budget: got 'much'; allowed: a number"),
     ],
@@ -153,7 +157,7 @@ def test_compare_summary(phicoll_command, path):
 @pytest.mark.parametrize("kind", ["comparison", "ranks", "probes", "distributions"])
 def test_plot_kinds(phicoll_command, path, tmp_path, kind):
     figure = tmp_path / "f.svg"
-    done = phicoll_command("plot", path, "-o", figure, "--kind", kind)
+    done = phicoll_command("plot", path, "--figure", figure, "--kind", kind)
     assert done.returncode == 0, done.stderr
     assert "<svg" in figure.read_text()
 

@@ -15,7 +15,7 @@ MACHINE = "xeon-phi-5110p"
 
 
 def simulate(operation: str, start: str | None, **options):
-    given = {"ranks": 30, "episodes": 5, "placement": "scatter", "skew_ns": 0, "progress": False, **options}
+    given = {"ranks": 30, "calls": 5, "placement": "scatter", "skew_ns": 0, "progress": False, **options}
     return phicoll.sweep(operation, machine=MACHINE, definition="window", start=start, **given)
 
 

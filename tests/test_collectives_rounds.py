@@ -163,7 +163,7 @@ def test_every_operation_has_a_composition_and_the_grid_gets_its_parts() -> None
     points = collectives.grid((2, 8), [*tables.HEADLINE, *collectives.OTHERS], [8, 4096], full=False)
     alone = collectives.companions(points, [4096], 2)
     assert not set(alone) & set(points)
-    assert Point("reduce_scatter", 2, "loop", "fresh", 2048) in alone
+    assert Point("reduce_scatter_block", 2, "loop", "fresh", 2048) in alone
     every = set(points) | set(alone)
     for point in points:
         if (point.size, point.ranks, point.definition, point.buffers) == (4096, 2, "loop", "fresh"):
@@ -174,9 +174,9 @@ def test_every_operation_has_a_composition_and_the_grid_gets_its_parts() -> None
 
 def test_a_scan_is_held_against_a_reduce_scatter() -> None:
     taken = made_up({"phicoll": 100}, Point("scan", 2, "loop", "fresh", 64))
-    taken.ns |= made_up({"phicoll": 50}, Point("reduce_scatter", 2, "loop", "fresh", 64)).ns
+    taken.ns |= made_up({"phicoll": 50}, Point("reduce_scatter_block", 2, "loop", "fresh", 64)).ns
     (row,) = verdicts.compositions(taken)
-    assert (row.opponent, row.verdict) == ("reduce_scatter", "slower")
+    assert (row.opponent, row.verdict) == ("reduce_scatter_block", "slower")
 
 
 def test_a_set_of_ranks_does_what_it_is_told_and_refuses_by_name() -> None:

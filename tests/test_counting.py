@@ -42,8 +42,8 @@ def test_every_algorithm_counts_on_both_papers_machines():
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
-        ({"machine": "60"}, "machine"),
-        ({"machine": "600x4"}, "machine"),
+        ({"shape": "60"}, "shape"),
+        ({"shape": "600x4"}, "shape"),
         ({"placement": "close"}, "placement"),
         ({"ranks": 0}, "ranks"),
         ({"algorithm": "std-barrier"}, "algorithm"),
@@ -77,10 +77,13 @@ def test_what_a_data_operation_does_not_take_is_refused():
         phicoll.count("ring", ranks=4, operation="broadcast", op="sum")
 
 
-@pytest.mark.parametrize(("operation", "size"), [("barrier", None), ("allreduce", "4K"), ("gather", "64")])
+@pytest.mark.parametrize(
+    ("operation", "size"),
+    [("barrier", None), ("allreduce", "4K"), ("gather", "64"), ("exscan", "4K"), ("alltoallv", "64")],
+)
 def test_the_program_counts_the_same(operation, size):
-    words = [str(phicoll.bench.find()), "count", operation, "--machine", "4x2", "--ranks", "7", "--json"]
-    words += ["--size", size] if size else []
+    words = [str(phicoll.bench.find()), "count", operation, "--shape", "4x2", "--ranks", "7", "--json"]
+    words += ["--sizes", size] if size else []
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
     found = json.loads(done.stdout)
     rows = phicoll.count("all", "4x2", ranks=7, operation=operation, size=size)
@@ -95,8 +98,8 @@ def test_the_program_counts_the_same(operation, size):
     ("words", "said"),
     [
         ("count", "operation: got 0 words"),
-        ("count barrier --size 8", "size: got a value; allowed: none for a barrier"),
-        ("count scan --size 10", "size: got 10 bytes; allowed: a multiple of 4"),
+        ("count barrier --sizes 8", "sizes: got a value; allowed: none for a barrier"),
+        ("count scan --sizes 10", "size: got 10 bytes; allowed: a multiple of 4"),
         ("count scatter --algorithm ring", "algorithm: got 'ring'"),
     ],
 )

@@ -61,7 +61,7 @@ def test_explain_says_what_run_measures(hybrid):
 
 
 def test_another_episode_has_another_path(hybrid):
-    first = phicoll.explain("hybrid-dissemination", ranks=240, episode=0)
+    first = phicoll.explain("hybrid-dissemination", ranks=240, call=0)
     assert first.data["episode"] == 0
     assert first.data["episode_cycles"] == hybrid.data["episode_cycles"]
 
@@ -88,10 +88,10 @@ def test_draws_into_axes_that_are_given(hybrid):
     assert ax.get_yticklabels()[0].get_text().startswith("rank ")
 
 
-@pytest.mark.parametrize("all_episodes", [False, True])
-def test_trace_nests_and_its_arrows_have_both_ends(tmp_path, all_episodes):
-    found = phicoll.explain("hybrid-dissemination", ranks=61, episodes=3)
-    path = found.save_trace(tmp_path / "trace.json", all_episodes=all_episodes)
+@pytest.mark.parametrize("all_calls", [False, True])
+def test_trace_nests_and_its_arrows_have_both_ends(tmp_path, all_calls):
+    found = phicoll.explain("hybrid-dissemination", ranks=61, calls=3)
+    path = found.save_trace(tmp_path / "trace.json", all_calls=all_calls)
     trace = json.loads(path.read_text())
     slices, arrows, tracks = defaultdict(list), defaultdict(list), {}
     for event in trace["traceEvents"]:
@@ -130,8 +130,8 @@ def test_trace_nests_and_its_arrows_have_both_ends(tmp_path, all_episodes):
         ({"ranks": 0}, "ranks"),
         ({"placement": "close"}, "placement"),
         ({"definition": "loops"}, "definition"),
-        ({"episode": 20}, "episode"),
-        ({"episodes": 0}, "episodes"),
+        ({"call": 20}, "call"),
+        ({"calls": 0}, "calls"),
         ({"seed": -1}, "seed"),
         ({"wait": "sleep"}, "wait"),
         ({"operation": "bcast"}, "operation"),
@@ -177,7 +177,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_runs(
         "barrier",
         "--algorithm",
         "centralized-lines",
-        "--episodes",
+        "--calls",
         "1000",
         option,
         tmp_path / "no" / name,
@@ -203,7 +203,7 @@ def test_the_program_without_python_says_the_same(hybrid):
 
 
 def test_operations_that_move_data_are_explained():
-    found = phicoll.explain("ring", ranks=9, operation="broadcast", size="16K", episodes=3)
+    found = phicoll.explain("ring", ranks=9, operation="broadcast", size="16K", calls=3)
     assert found.data["operation"] == "broadcast"
     assert "broadcast 16384 fresh" in str(found)
     assert found.causes["cycles"].sum() > 0
@@ -216,7 +216,7 @@ def test_operations_that_move_data_are_explained():
 
 def test_data_on_a_simulated_machine_is_recorded_as_such():
     results = phicoll.sweep(
-        "allreduce", algorithm="auto,one-shot", ranks=[4], sizes="8,4K", machine="xeon-phi-5110p", episodes=3
+        "allreduce", algorithm="auto,one-shot", ranks=[4], sizes="8,4K", machine="xeon-phi-5110p", calls=3
     )
     points = results.points
     assert [(p["algorithm"], p["size_bytes"]) for p in points] == [

@@ -141,7 +141,18 @@ def test_the_matrix_of_this_machine():
 
 def test_the_matrix_from_the_command_line(phicoll_command, tmp_path):
     figure = tmp_path / "matrix.png"
-    words = ("latency", "--machine", MACHINE, "--cpus", "0,4-5", "--samples", "2", "--json", "-o", figure)
+    words = (
+        "latency",
+        "--machine",
+        MACHINE,
+        "--cpus",
+        "0,4-5",
+        "--samples",
+        "2",
+        "--json",
+        "--figure",
+        figure,
+    )
     done = phicoll_command(*words)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["cpus"] == [0, 4, 5]

@@ -60,13 +60,33 @@ def test_every_call_with_a_name_of_its_own_is_verified_and_measured(call, tmp_pa
     assert len(resumed) == len(results)
 
 
-def test_calls_with_names_of_their_own_are_not_simulated():
-    with pytest.raises(phicoll.ArgumentError, match="operation: got 'gatherv'"):
-        plan("gatherv", machine="xeon-phi-5110p")
+@pytest.mark.parametrize("call", sorted(set(CALLS) - set(OPERATIONS)))
+def test_calls_with_names_of_their_own_are_simulated_counted_and_explained(call):
+    found = phicoll.sweep(
+        call, algorithm="all", sizes="64", ranks=5, machine="xeon-phi-5110p", calls=2, progress=False
+    )
+    assert not found.unverified
+    assert {point["operation"] for point in found.points} == {call}
+    specs = {row["spec"] for row in phicoll.count("all", "4x2", ranks=5, operation=call, size="64")}
+    assert {point["spec"] for point in found.points} <= specs | {"auto"}
+    assert phicoll.explain(operation=call, ranks=5, size="64", calls=2).data["operation"] == call
+    assert phicoll.algorithms(call) == phicoll.algorithms(CALLS[call])
+
+
+def test_the_names_of_mpi_are_taken_everywhere():
+    assert plan("Gatherv", algorithm="auto", ranks=1).arguments[1] == "gatherv"
+    assert plan("bcast", algorithm="auto", ranks=1).arguments[1] == "broadcast"
+    assert phicoll.algorithms("bcast") == phicoll.algorithms("broadcast")
+    assert phicoll.count("auto", "4x2", operation="Bcast")[0]["operation"] == "broadcast"
+    assert phicoll.explain(operation="bcast", ranks=2, calls=1).data["operation"] == "broadcast"
+    assert phicoll.why("bcast", 2).operation == "broadcast"
+
+
+def test_what_cannot_be_measured_is_refused():
     with pytest.raises(phicoll.ArgumentError, match="size: got 6 bytes"):
         plan("exscan", sizes=6)
-    with pytest.raises(phicoll.ArgumentError, match="operation: got 'Gatherv'"):
-        plan("Gatherv")
+    with pytest.raises(phicoll.ArgumentError, match="operation: got 'sendrecv'"):
+        plan("sendrecv")
 
 
 def test_sizes_and_buffers_are_settings_of_their_own(tmp_path):
@@ -117,7 +137,7 @@ def test_buffers_in_the_heap_are_measured_and_read_in_place(tmp_path):
     ("operation", "options", "argument"),
     [
         ("barrier", {"sizes": 8}, "sizes"),
-        ("broadcast", {"sizes": "8Q"}, "size"),
+        ("broadcast", {"sizes": "8Q"}, "sizes"),
         ("broadcast", {"sizes": []}, "sizes"),
         ("broadcast", {"sizes": -1}, "sizes"),
         ("broadcast", {"buffers": "warm"}, "buffers"),
@@ -127,7 +147,7 @@ def test_buffers_in_the_heap_are_measured_and_read_in_place(tmp_path):
         ("allreduce", {"type": "float32", "op": "band"}, "operator"),
         ("allreduce", {"sizes": 6}, "size"),
         ("broadcast", {"algorithm": "dissemination"}, "algorithm"),
-        ("bcast", {}, "operation"),
+        ("broadcast_all", {}, "operation"),
     ],
 )
 def test_bad_input_is_named(operation, options, argument):
@@ -138,7 +158,7 @@ def test_bad_input_is_named(operation, options, argument):
 
 def test_the_command_line_measures_lists_and_compares_data(tmp_path, capsys):
     path = tmp_path / "r.jsonl"
-    words = "run allreduce --algorithm auto --size 8 --type int32 --op max --launches 1 --rounds 2 --calls 5"
+    words = "run allreduce --algorithm auto --sizes 8 --type int32 --op max --launches 1 --rounds 2 --calls 5"
     assert (
         main([*words.split(), "--oversubscribe", "--no-progress", "-o", str(path), "--lock-wait", "120"]) == 0
     )
@@ -163,9 +183,9 @@ def test_algorithms_of_every_operation_are_listed():
 
 def test_data_is_simulated_with_the_same_words():
     options = {"algorithm": "ring,binomial", "sizes": "64,4K", "ranks": 8, "machine": "xeon-phi-5110p"}
-    results = phicoll.sweep("broadcast", episodes=4, progress=False, **options)
+    results = phicoll.sweep("broadcast", calls=4, progress=False, **options)
     assert not results.unverified
     assert {(s.size_bytes, s.mode) for s in results.subjects} == {(64, "simulated"), (4096, "simulated")}
     assert results.plot("sizes").axes
-    again = phicoll.sweep("broadcast", episodes=4, progress=False, **options)
+    again = phicoll.sweep("broadcast", calls=4, progress=False, **options)
     assert [s["value_cycles"] for s in again.samples] == [s["value_cycles"] for s in results.samples]

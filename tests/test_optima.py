@@ -165,7 +165,7 @@ def test_simulated_algorithms_take_what_the_machines_model_finds_best(machine):
             )
         },
     )
-    options = {"machine": machine, "ranks": [5, 30], "rounds": 1, "episodes": 2, "progress": False}
+    options = {"machine": machine, "ranks": [5, 30], "rounds": 1, "calls": 2, "progress": False}
     for operation in ("broadcast", "reduce"):
         results = phicoll.measure("model-tree", operation=operation, sizes="64", **options)
         for point in results.points:

@@ -17,7 +17,7 @@ TREES = ["model-tree", "flat", "binomial", "k-nomial:degree=3", "fibonacci", "fi
 
 
 def simulate(operation, algorithm, ranks, **more):
-    more = {"placement": "scatter", "definition": "window", "skew_ns": 0, "rounds": 2, "episodes": 3, **more}
+    more = {"placement": "scatter", "definition": "window", "skew_ns": 0, "rounds": 2, "calls": 3, **more}
     return phicoll.sweep(operation, algorithm=algorithm, ranks=ranks, machine=MACHINE, progress=False, **more)
 
 

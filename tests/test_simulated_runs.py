@@ -19,8 +19,8 @@ from phicoll.measuring import plan
 from phicoll.measuring.simulating import simulate_point
 
 MACHINE = "xeon-phi-5110p"
-FEW = {"machine": MACHINE, "ranks": [4, 13], "episodes": 3, "progress": False}
-FEW_WORDS = ("--machine", MACHINE, "--ranks", "4,13", "--episodes", "3")
+FEW = {"machine": MACHINE, "ranks": [4, 13], "calls": 3, "progress": False}
+FEW_WORDS = ("--machine", MACHINE, "--ranks", "4,13", "--calls", "3")
 
 
 def body(results):
@@ -114,7 +114,7 @@ def test_dask_gives_the_same(results):
 
 
 def test_a_point_can_be_sent_anywhere():
-    planned = plan(algorithm="tree", machine=f"{MACHINE}:ring.hop=0", ranks=5, episodes=2)
+    planned = plan(algorithm="tree", machine=f"{MACHINE}:ring.hop=0", ranks=5, calls=2)
     [(task, _)] = planned.tasks
     function, argument = pickle.loads(pickle.dumps((simulate_point, task)))
     lines, samples, error = function(argument)
@@ -127,8 +127,8 @@ def test_a_machine_of_ones_own_is_a_file(tmp_path):
     from phicoll import _core
 
     path.write_text(_core.machine_file_text(MACHINE).replace(f'"{MACHINE}"', '"mine"'))
-    found = phicoll.measure("dissemination", ranks=8, episodes=2, machine=path, progress=False)
-    same = phicoll.measure("dissemination", ranks=8, episodes=2, machine=MACHINE, progress=False)
+    found = phicoll.measure("dissemination", ranks=8, calls=2, machine=path, progress=False)
+    same = phicoll.measure("dissemination", ranks=8, calls=2, machine=MACHINE, progress=False)
     assert found.points[0]["machine"] == "mine"
     assert [s["cycles"] for s in found.samples] == [s["cycles"] for s in same.samples]
 
@@ -144,7 +144,6 @@ BAD = [
     ({"algorithm": "disemination"}, "algorithm", "dissemination"),
     ({"mode": "threads"}, "mode", "without"),
     ({"launches": 2}, "launches", "without"),
-    ({"calls": 2}, "calls", "without"),
     ({"window_calls": 2}, "window_calls", "without"),
     ({"budget_s": 2}, "budget_s", "without"),
     ({"target_width": 0.1}, "target_width", "without"),
@@ -154,7 +153,7 @@ BAD = [
     ({"start": "evicted", "definition": "loop"}, "start", "window"),
     ({"start": "cold"}, "start", "warm, evicted"),
     ({"lock_wait_s": 2}, "lock_wait_s", "without"),
-    ({"episodes": 0}, "episodes", "from 1"),
+    ({"calls": 0}, "calls", "from 1"),
     ({"warm_up": -1}, "warm_up", "from 0"),
     ({"rounds": 0}, "rounds", "from 1"),
     ({"skew_ns": -1}, "skew_ns", " 0"),
@@ -194,18 +193,21 @@ def test_and_so_by_both_commands(options, argument, words, run_bench, phicoll_co
 
 @pytest.mark.parametrize(
     "options",
-    [{"episodes": 3}, {"warm_up": 3}, {"skew_ns": 3}, {"jobs": 3}, {"executor": ThreadPoolExecutor(1)}],
+    [{"warm_up": 3}, {"skew_ns": 3}, {"jobs": 3}, {"executor": ThreadPoolExecutor(1)}],
 )
 def test_what_only_a_simulation_has_is_refused_without_a_machine(options):
     with pytest.raises(phicoll.ArgumentError, match="only with a machine"):
         phicoll.sweep(algorithm="tree", **options)
 
 
-@pytest.mark.parametrize("option", ["--episodes", "--warm-up", "--skew-ns", "--jobs"])
+@pytest.mark.parametrize("option", ["--warm-up", "--skew-ns", "--jobs"])
 def test_and_so_by_phicoll_bench(option, run_bench):
     done = run_bench("--algorithm", "tree", option, "3")
     assert done.returncode == 2
-    assert done.stderr == f"phicoll-bench: {option[2:]}: got '3'; allowed: only with --machine\n"
+    assert (
+        done.stderr
+        == f"phicoll-bench: {option[2:]}: got '3'; allowed: only with a machine, which is then simulated\n"
+    )
 
 
 def test_jobs_go_with_own_threads_only():
@@ -246,7 +248,7 @@ def test_a_cut_file_is_resumed_where_it_was_cut(run_bench, tmp_path):
         )
         assert values(resumed) == values(whole)
         assert resumed.reason == "complete"
-    refused = run_bench(*words, "--episodes", "3", "--warm-up", "7", "-o", path, "--resume")
+    refused = run_bench(*words, "--calls", "3", "--warm-up", "7", "-o", path, "--resume")
     assert refused.returncode == 2
     refused = run_bench("--algorithm", "tree", *FEW_WORDS, "-o", path, "--resume")
     assert "as the run to resume has it" in refused.stderr
@@ -372,7 +374,7 @@ def test_the_command_runs_the_sweep(phicoll_command, tmp_path):
         "8..24:8",
         "--placement",
         "balanced",
-        "--episodes",
+        "--calls",
         "2",
         "-o",
         path,
@@ -385,6 +387,6 @@ def test_the_command_runs_the_sweep(phicoll_command, tmp_path):
         [str(bench.find()), "compare", str(path)], capture_output=True, text=True, check=True
     )
     assert "24 ranks as simulated on xeon-phi-5110p, balanced, loop; in cycles" in compared.stdout
-    plotted = phicoll_command("plot", path, "-o", tmp_path / "s.png")
+    plotted = phicoll_command("plot", path, "--figure", tmp_path / "s.png")
     assert plotted.returncode == 0, plotted.stderr
     assert (tmp_path / "s.png").stat().st_size > 10_000

@@ -76,9 +76,9 @@ def test_a_table_changes_what_auto_does_on_a_simulated_machine(table, monkeypatc
     path = table(
         f"machine {PHI}\nbarrier simulated 4/240 0 tree:degree=3\nallreduce simulated 4/240 0 recursive-doubling\n"
     )
-    plain = phicoll.measure("auto", machine=PHI, ranks=4, rounds=1, episodes=3)
+    plain = phicoll.measure("auto", machine=PHI, ranks=4, rounds=1, calls=3)
     monkeypatch.setenv("PHICOLL_TUNING", str(path))
-    tuned = phicoll.measure("auto,tree:degree=3", machine=PHI, ranks=4, rounds=1, episodes=3)
+    tuned = phicoll.measure("auto,tree:degree=3", machine=PHI, ranks=4, rounds=1, calls=3)
     auto, tree = (
         next(r for r in tuned.compare() if r.subject.algorithm == name) for name in ("auto", "tree")
     )
@@ -86,7 +86,7 @@ def test_a_table_changes_what_auto_does_on_a_simulated_machine(table, monkeypatc
     assert auto.chosen["spec"].startswith("tree:degree=3:")
     assert auto.cycles.median == tree.cycles.median  # stored alike too
     assert "tuned" not in plain.compare()[0].chosen["why"]
-    data = phicoll.sweep("allreduce", algorithm="auto", machine=PHI, ranks=4, sizes=512, rounds=1, episodes=3)
+    data = phicoll.sweep("allreduce", algorithm="auto", machine=PHI, ranks=4, sizes=512, rounds=1, calls=3)
     assert data.compare()[0].chosen["spec"].startswith("recursive-doubling:")
     assert "tuning" in next(r for r in data.records if r["kind"] == "context")["settings"]
 
@@ -444,7 +444,7 @@ def test_tuning_a_simulated_machine_writes_a_table_that_auto_uses(tmp_path: Path
     assert tuning.load_table(path).rows == tuple(found.rows)
     assert tune_barrier().text == found.text  # nothing is left to chance
     monkeypatch.setenv("PHICOLL_TUNING", str(path))
-    auto = phicoll.measure("auto", machine=PHI, ranks=4, rounds=1, episodes=3).compare()[0]
+    auto = phicoll.measure("auto", machine=PHI, ranks=4, rounds=1, calls=3).compare()[0]
     assert str(path) in auto.chosen["why"]
     assert decision.spec.split(":")[0] in (auto.chosen["spec"].split(":")[0], "auto")
 
@@ -452,7 +452,7 @@ def test_tuning_a_simulated_machine_writes_a_table_that_auto_uses(tmp_path: Path
 def test_tuning_a_bad_rule_replaces_it(tmp_path: Path):
     """The rule's place is taken by what is faster, whatever the rule is: here the slowest is put in its place."""
     point = Point("barrier", "simulated", 8, 240, 0)
-    results = phicoll.measure(FEW, machine=PHI, ranks=8, rounds=12, episodes=3)
+    results = phicoll.measure(FEW, machine=PHI, ranks=8, rounds=12, calls=3)
     slowest = max(results.compare(), key=lambda row: row.time.median).subject.spec
     found = decide(point, slowest, results)
     assert found.spec != "auto"
@@ -576,9 +576,9 @@ def test_ctrl_c_keeps_what_was_decided_and_resume_decides_the_rest(tmp_path: Pat
 
 
 def test_points_without_time_are_named(tmp_path: Path):
-    found = phicoll.tune("barrier", ranks="2,3", minutes=1e-6, save=tmp_path / "t.tuning", progress=False)
+    found = phicoll.tune("barrier", ranks="2,3", budget_s=6e-5, save=tmp_path / "t.tuning", progress=False)
     assert found.decisions == []
-    assert set(found.undecided.values()) == {"no time was left: more minutes, or resume"}
+    assert set(found.undecided.values()) == {"no time was left: more seconds, or resume"}
     assert tuning.load_table(tmp_path / "t.tuning").rows == ()  # everything by the rules
 
 
@@ -635,8 +635,8 @@ def test_tuning_by_model_then_measurement_tries_fewer_and_says_how_close_the_mod
         ({"mode": "threads", "machine": PHI}, "mode"),
         ({"ranks": 0}, "ranks"),
         ({"ranks": 241, "machine": PHI}, "ranks"),
-        ({"minutes": 0}, "minutes"),
-        ({"minutes": "soon"}, "minutes"),
+        ({"budget_s": 0}, "budget_s"),
+        ({"budget_s": "soon"}, "budget_s"),
         ({"launches": 3, "machine": PHI}, "launches"),
         ({"algorithm": "tree"}, "algorithm"),
         ({"operations": "barrier", "algorithm": "trie"}, "algorithm"),
@@ -664,7 +664,7 @@ def test_tuning_this_machine(tmp_path: Path):
         algorithm=["dissemination", "tree", "all-to-all"],
         ranks=2,
         mode="threads",
-        minutes=0.1,
+        budget_s=6,
         launches=2,
         rounds=2,
         save=path,
@@ -700,7 +700,7 @@ def test_commands(phicoll_command, tmp_path: Path):
     done = phicoll_command("why", "barrier", "--ranks", "4", "--machine", PHI, "--tuning", path, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["table"]["path"] == str(path)
-    done = phicoll_command("why", "allreduce", "--ranks", "8", "--bytes", "65536", "--mode", "processes")
+    done = phicoll_command("why", "allreduce", "--ranks", "8", "--size", "65536", "--mode", "processes")
     assert done.returncode == 0
     assert "because" in done.stdout
     bad = tmp_path / "bad.tuning"
@@ -712,8 +712,8 @@ def test_commands(phicoll_command, tmp_path: Path):
     assert done.returncode == 2
     assert done.stderr.startswith("phicoll: model: got none")
     for words, said in (
-        (("why", "barrier", "--bytes", "8"), "bytes"),
-        (("why", "allreduce", "--bytes", "-1"), "bytes: got '-1'"),
+        (("why", "barrier", "--size", "8"), "size"),
+        (("why", "allreduce", "--size", "-1"), "size: got '-1'"),
         (("why", "allreduce", "--memory-limit", "x"), "memory-limit: got 'x'"),
         (("tune", "--sizes", "-1"), "sizes: got '-1'"),
     ):

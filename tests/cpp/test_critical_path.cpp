@@ -361,7 +361,7 @@ TEST(CriticalPath, OfDataHasNoGapAndNamesCopies) {
       options.episodes = 3;
       options.window = window;
       options.start_skew = 500;
-      options.work.operation = measure::parse_operation(words[0]);
+      options.work.operation = measure::parse_call(words[0]).operation;
       options.work.bytes = std::stoull(words[2]);
       const Explanation found = explain_collective(machine, family(options.work.operation).parse(words[1]),
                                                    place_on_machine(machine, 9, "balanced"), options);

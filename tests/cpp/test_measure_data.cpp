@@ -95,9 +95,9 @@ TEST(Work, SizesAreReadWithUnitsAndRefusedByName) {
     EXPECT_THROW(parse_sizes(bad), ArgumentError) << bad;
   EXPECT_THROW(check_work(work_of(Operation::allreduce, 6)), ArgumentError);
   EXPECT_NO_THROW(check_work(work_of(Operation::broadcast, 6)));
-  EXPECT_THROW(parse_operation("allreduse"), ArgumentError);
+  EXPECT_THROW(parse_call("allreduse"), ArgumentError);
   for (const Operation operation : data_operations())
-    EXPECT_EQ(parse_operation(to_string(operation)), operation);
+    EXPECT_EQ(parse_call(to_string(operation)).operation, operation);
 }
 
 TEST(Work, EveryOperationHasItsBytes) {
@@ -115,7 +115,11 @@ TEST(Work, EveryOperationHasItsBytes) {
 TEST(Work, CallsHaveNamesOfTheirOwn) {
   EXPECT_EQ(call_names().size(), static_cast<std::size_t>(operations) + 6);
   for (const std::string& name : call_names()) EXPECT_EQ(parse_call(name).name(), name);
-  for (const char* const bad : {"", "broadcastv", "bcast", "Gatherv", "reduce_scatter_block"})
+  EXPECT_EQ(parse_call("bcast").name(), "broadcast");
+  EXPECT_EQ(parse_call("Gatherv").name(), "gatherv");
+  EXPECT_TRUE(parse_call("reduce_scatter").vector);
+  EXPECT_FALSE(parse_call("reduce_scatter_block").vector);
+  for (const char* const bad : {"", "broadcastv", "sendrecv", "reduce_scatterv"})
     EXPECT_THROW(parse_call(bad), ArgumentError) << bad;
   const Work gatherv = parse_call("gatherv");
   EXPECT_TRUE(gatherv.facts().vector);

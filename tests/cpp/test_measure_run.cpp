@@ -287,13 +287,18 @@ TEST_F(BenchTest, BadInputIsOneLineAndStartsNothing) {
       {{"run", "barrier", "--ranks", "1", "--mode", "fibers"},
        "mode: got 'fibers'; allowed: threads, processes"},
       {{"run", "barrier", "--ranks", "1", "--rounds", "many"}, "rounds: got 'many'; allowed: "},
-      {{"run", "barrier", "--ranks", "1", "--start", "evicted"}, "start: got 'evicted'"},
+      {{"run", "barrier", "--ranks", "1", "--start", "evicted", "--definition", "loop"},
+       "start: got 'evicted'"},
+      {{"run", "barrier", "--ranks", "1", "--start", "warm,evicted"}, "start: got 'warm,evicted'"},
+      {{"run", "barrier", "--ranks", "1", "--budget", "0"}, "budget: got '0'; allowed: a number above 0"},
+      {{"run", "barrier", "--machine", "xeon-phi-5110p", "--launches", "2"},
+       "launches: got '2'; allowed: only without"},
       {{"run", "barrier", "--algorithm", ""}, "algorithm: got ''; allowed: all: "},
       {{"run", "barrier", "-o", "a", "--output", "b"}, "output: got two values; allowed: one"},
       {{"run", "barrier", "--rnds", "1"}, "option: got '--rnds'; allowed: nearest: "},
-      {{"run", "bcast"}, "operation: got 'bcast'; allowed: "},
-      {{"run", "barrier", "--size", "8"}, "size: got '8'; allowed: only where data moves"},
-      {{"run", "broadcast", "--size", "8Q"}, "size: got '8Q'; allowed: bytes"},
+      {{"run", "sendrecv"}, "operation: got 'sendrecv'; allowed: "},
+      {{"run", "barrier", "--sizes", "8"}, "sizes: got '8'; allowed: only where data moves"},
+      {{"run", "broadcast", "--sizes", "8Q"}, "sizes: got '8Q'; allowed: bytes"},
       {{"run", "broadcast", "--op", "sum"}, "op: got 'sum'; allowed: only with reductions"},
       {{"compare", "/no/such/file"}, "file: got '/no/such/file'"},
       {{"walk"}, "command: got 'walk'; allowed: "},
@@ -336,7 +341,7 @@ TEST_F(BenchTest, EachCommandHasAPageOfItsOwn) {
   for (const char* option : {"--progress-ack", "-o, --output FILE", "  1  ", "130  "})
     EXPECT_NE(text("out").find(option), std::string::npos) << option;
   ASSERT_EQ(run({"count", "--help"}), 0);
-  EXPECT_NE(text("out").find("--machine"), std::string::npos);
+  EXPECT_NE(text("out").find("--shape"), std::string::npos);
   EXPECT_EQ(text("out").find("--progress-ack"), std::string::npos);
 }
 

@@ -44,6 +44,7 @@ Arguments::Arguments(const std::vector<std::string>& words, const CommandPage& p
       throw ArgumentError("option", "'" + name + "'",
                           known.empty() ? page.name + " takes none" : nearest_or_all(name, known));
     }
+    long_names_[found->name] = bare_name(*found);
     if (found->value.empty()) {
       if (equals != std::string::npos)
         throw ArgumentError(bare_name(*found), "a value", "none: it is a flag");
@@ -58,6 +59,12 @@ Arguments::Arguments(const std::vector<std::string>& words, const CommandPage& p
       values_[found->name] = words[++i];
     }
   }
+}
+
+std::map<std::string, std::string> Arguments::given() const {
+  std::map<std::string, std::string> found;
+  for (const auto& one : values_) found[long_names_.at(one.first)] = one.second;
+  return found;
 }
 
 std::string Arguments::text(const std::string& name, const std::string& otherwise) const {
@@ -99,6 +106,11 @@ std::vector<std::string> Arguments::choices(const std::string& name, const std::
     if (std::find(chosen.begin(), chosen.end(), part) == chosen.end()) chosen.push_back(part);
   }
   return chosen;
+}
+
+void Arguments::refuse(const std::vector<std::string>& names, const std::string& allowed) const {
+  for (const std::string& name : names)
+    if (has(name)) throw ArgumentError(bare_name(name), "'" + text(name, "") + "'", allowed);
 }
 
 }  // namespace bench

@@ -14,7 +14,7 @@ namespace bench {
 
 class Arguments {
  public:
-  /// The words behind a command's name, as its page says. Throws ArgumentError for anything else; errors name
+  /// The words after a command's name, as its page says. Throws ArgumentError for anything else; errors name
   /// an option without its dashes, as a settings file or a function would.
   Arguments(const std::vector<std::string>& words, const CommandPage& page);
 
@@ -29,10 +29,15 @@ class Arguments {
   /// The value's parts between commas, each once. Throws ArgumentError for one that is not `allowed`.
   std::vector<std::string> choices(const std::string& name, const std::string& otherwise,
                                    const std::vector<std::string>& allowed) const;
+  /// Throws ArgumentError for an option of `names` that was given.
+  void refuse(const std::vector<std::string>& names, const std::string& allowed) const;
   const std::vector<std::string>& alone() const { return alone_; }
+  /// Every option that was given, by its long name without dashes; flags have the value "".
+  std::map<std::string, std::string> given() const;
 
  private:
   std::map<std::string, std::string> values_;
+  std::map<std::string, std::string> long_names_;  ///< of what was given
   std::vector<std::string> alone_;
 };
 

@@ -23,14 +23,14 @@ namespace bench {
 
 namespace {
 
-// "60x4": cores by contexts. Throws ArgumentError("machine").
-std::pair<int, int> parse_machine(const std::string& text) {
+// "60x4": cores by contexts. Throws ArgumentError("shape").
+std::pair<int, int> parse_shape(const std::string& text) {
   int cores = 0;
   int contexts = 0;
   char rest = 0;
   if (std::sscanf(text.c_str(), "%dx%d%c", &cores, &contexts, &rest) != 2 || cores < 1 || contexts < 1 ||
       cores > 1024 || contexts > 1024 || cores * contexts > 1024)
-    throw ArgumentError("machine", "'" + text + "'", "cores x contexts such as 60x4, at most 1024 in all");
+    throw ArgumentError("shape", "'" + text + "'", "cores x contexts such as 60x4, at most 1024 in all");
   return {cores, contexts};
 }
 
@@ -45,22 +45,21 @@ std::vector<Subject> subjects_of(const Arguments& arguments) {
   if (arguments.alone().size() != 1)
     throw ArgumentError("operation", std::to_string(arguments.alone().size()) + " words",
                         "one: barrier, broadcast, allreduce, ...");
-  measure::Work work;
-  work.operation = measure::parse_operation(arguments.alone()[0]);
+  measure::Work work = measure::parse_call(arguments.alone()[0]);
   const std::string names = arguments.text("--algorithm", "all");
   std::vector<Subject> subjects;
   if (!work.moves_data()) {
-    for (const char* const option : {"--size", "--type", "--op"})
+    for (const char* const option : {"--sizes", "--type", "--op"})
       if (arguments.has(option)) throw ArgumentError(option + 2, "a value", "none for a barrier");
     for (const AlgorithmSpec& spec : family(work.operation).parse_list(names))
       subjects.push_back(Subject{work, spec});
     return subjects;
   }
   if (work.reduces()) {
-    work.type = parse_type(arguments.text("--type", "float32"));
-    work.op = parse_op(arguments.text("--op", "sum"));
+    work.type = parse_type(arguments.text("--type", measure::native_text("type")));
+    work.op = parse_op(arguments.text("--op", measure::native_text("op")));
   }
-  for (const std::uint64_t bytes : measure::parse_sizes(arguments.text("--size", "4K"))) {
+  for (const std::uint64_t bytes : measure::parse_sizes(arguments.text("--sizes", "4K"))) {
     work.bytes = bytes;
     measure::check_work(work);
     for (const AlgorithmSpec& spec : family(work.operation).parse_list(names))
@@ -71,8 +70,8 @@ std::vector<Subject> subjects_of(const Arguments& arguments) {
 
 void print_head(const Subject& subject) {
   if (subject.work.moves_data())
-    std::printf("%-44s %9s %7s %7s %10s %12s %14s %14s\n", to_string(subject.work.operation), "bytes",
-                "rounds", "steps", "transfers", "bytes read", "bytes between", "notifications");
+    std::printf("%-44s %9s %7s %7s %10s %12s %14s %14s\n", subject.work.name().c_str(), "bytes", "rounds",
+                "steps", "transfers", "bytes read", "bytes between", "notifications");
   else
     std::printf("%-44s %7s %7s %14s %10s %7s\n", "barrier", "rounds", "chain", "notifications", "core edges",
                 "lines");
@@ -93,7 +92,7 @@ void print_row(const Subject& subject, const std::string& effective, const Count
 
 JsonObject record(const Subject& subject, const std::string& effective, const Counts& counts) {
   JsonObject object;
-  object.add("operation", to_string(subject.work.operation))
+  object.add("operation", subject.work.name())
       .add("algorithm", subject.spec.name)
       .add("spec", subject.spec.text())
       .add("effective", effective)
@@ -122,8 +121,8 @@ JsonObject record(const Subject& subject, const std::string& effective, const Co
 int count_command(const std::vector<std::string>& words) {
   const Arguments arguments(words, command_page("count"));
   const std::vector<Subject> subjects = subjects_of(arguments);
-  const std::string machine = arguments.text("--machine", "60x4");
-  const std::pair<int, int> size = parse_machine(machine);
+  const std::string cores_by_contexts = arguments.text("--shape", "60x4");
+  const std::pair<int, int> size = parse_shape(cores_by_contexts);
   const std::vector<int> ranks =
       measure::parse_ranks(arguments.text("--ranks", std::to_string(size.first * size.second)));
   const Placement placement = parse_placement(arguments.text("--placement", "compact"));
@@ -132,7 +131,7 @@ int count_command(const std::vector<std::string>& words) {
   for (const int count : ranks) {
     const Shape shape = place_ranks(count, uniform_machine(size.first, size.second), placement);
     if (!json) {
-      std::printf("%d ranks on %s contexts, %s\n", count, machine.c_str(), to_string(placement));
+      std::printf("%d ranks on %s contexts, %s\n", count, cores_by_contexts.c_str(), to_string(placement));
       print_head(subjects.front());
     }
     for (const Subject& subject : subjects) try {
@@ -140,12 +139,12 @@ int count_command(const std::vector<std::string>& words) {
         const Counts counts = sim::count_collective(subject.work, subject.spec, shape);
         if (!json) print_row(subject, effective, counts);
         objects.push_back(record(subject, effective, counts)
-                              .add("machine", machine)
+                              .add("shape", cores_by_contexts)
                               .add("placement", to_string(placement))
                               .add("ranks", count)
                               .text());
       } catch (const ArgumentError& error) {
-        // Of several, who cannot serve such a call is left out.
+        // Of several, those that cannot serve such a call are left out.
         if (subjects.size() == 1 || error.argument() != "algorithm") throw;
       }
   }

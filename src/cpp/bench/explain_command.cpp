@@ -3,7 +3,6 @@
 
 #include "bench/arguments.hpp"
 #include "bench/commands.hpp"
-#include "bench/run_simulated.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #if defined(PHICOLL_HAVE_SIM)
@@ -22,41 +21,42 @@ int explain_command(const std::vector<std::string>& words) {
   const Arguments arguments(words, command_page("explain"));
   if (arguments.alone().size() > 1)
     throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
-  const Operation operation =
-      measure::parse_operation(arguments.alone().empty() ? "" : arguments.alone().front());
-  const bool has_data = moves_data(operation);
-  if (!has_data)
-    refuse_options(arguments, {"--size", "--buffers", "--type", "--op"}, "only where data moves");
-  const std::string algorithm = arguments.text("--algorithm", has_data ? "auto" : "hybrid-dissemination");
-  const AlgorithmSpec spec = sim::simulated_algorithm(operation, algorithm);
+  const measure::Work work = measure::parse_call(arguments.alone().empty() ? "" : arguments.alone().front());
+  if (!work.moves_data()) arguments.refuse({"--size", "--buffers", "--type", "--op"}, "only where data moves");
+  const std::string algorithm =
+      arguments.text("--algorithm", work.moves_data() ? "auto" : "hybrid-dissemination");
+  const AlgorithmSpec spec = sim::simulated_algorithm(work.operation, algorithm);
   const sim::Machine machine = sim::load_machine(arguments.text("--machine", "xeon-phi-5110p"));
   sim::ExplainOptions options;
-  options.work = sim::simulated_works(operation, measure::parse_sizes(arguments.text("--size", "4K")),
-                                      {arguments.text("--buffers", "fresh")},
-                                      arguments.text("--type", "float32"), arguments.text("--op", "sum"))
+  const auto given = [&](const char* name) {
+    return arguments.text(std::string("--") + name, measure::simulated_text(name));
+  };
+  options.work = sim::simulated_works(work, {measure::parse_size(arguments.text("--size", "4K"))},
+                                      {given("buffers")}, given("type"), given("op"))
                      .front();
-  options.placement = arguments.text("--placement", options.placement);
+  options.placement = given("placement");
   const int ranks = static_cast<int>(arguments.integer("--ranks", machine.contexts(), 1, machine.contexts()));
   const Shape shape = sim::place_on_machine(machine, ranks, options.placement, sim::tuning_of(machine));
   const std::string definition = arguments.text("--definition", "loop");
   if (definition != "loop" && definition != "window")
     throw ArgumentError("definition", "'" + definition + "'", "loop or window");
   options.window = definition == "window";
-  const std::int64_t seed = arguments.integer("--seed", 1, 0, (std::int64_t{1} << 53) - 1);
+  const std::int64_t seed =
+      arguments.integer("--seed", measure::simulated_integer("seed"), 0, (std::int64_t{1} << 53) - 1);
   options.seed = static_cast<std::uint64_t>(seed);
-  options.episodes = static_cast<int>(arguments.integer("--episodes", options.episodes, 1, 1000));
+  options.episodes = static_cast<int>(arguments.integer("--calls", options.episodes, 1, 1000));
   options.warm_up = static_cast<int>(arguments.integer("--warm-up", options.warm_up, 0, 1000));
-  options.episode = static_cast<int>(arguments.integer("--episode", -1, -1, options.episodes - 1));
-  options.wait = parse_wait_policy(arguments.text("--wait", "pause(1)"));
-  options.start_skew = static_cast<sim::Cycles>(
-      std::llround(arguments.number("--skew-ns", 1000, 0) * machine.p.clock_mhz / 1000));
+  options.episode = static_cast<int>(arguments.integer("--call", -1, -1, options.episodes - 1));
+  options.wait = parse_wait_policy(given("wait"));
+  options.start_skew = static_cast<sim::Cycles>(std::llround(
+      arguments.number("--skew-ns", measure::simulated_number("skew-ns"), 0) * machine.p.clock_mhz / 1000));
   const std::int64_t links = arguments.integer("--links", 60, 0, 1000000);
   const std::string trace = arguments.text("--trace", "");
   if (!trace.empty()) sim::check_trace_path(trace);
 
   const sim::Explanation found = sim::explain_collective(machine, spec, shape, options);
   if (!trace.empty()) {
-    const std::size_t bytes = sim::write_chrome_trace(trace, found, arguments.has("--all-episodes"));
+    const std::size_t bytes = sim::write_chrome_trace(trace, found, arguments.has("--all-calls"));
     std::fprintf(stderr, "phicoll-bench: wrote %s, %.1f MB; open it at ui.perfetto.dev\n", trace.c_str(),
                  static_cast<double>(bytes) * 1e-6);
   }

@@ -207,7 +207,7 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
   if (std::all_of(points.begin(), points.end(), skipped)) runner.refuse(points.front());
   std::sort(cpus.begin(), cpus.end());
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
-  const double patience_s = arguments.number("--lock-wait", 30, 0);
+  const double patience_s = arguments.number("--lock-wait", std::stod(measure::native_text("lock-wait")), 0);
   const std::string output = arguments.text("-o", "");
   std::unique_ptr<measure::RecordWriter> writer;
   if (!output.empty()) writer.reset(new measure::RecordWriter(output));

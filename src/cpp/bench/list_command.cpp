@@ -50,9 +50,9 @@ int list_command(const std::vector<std::string>& words) {
   const Arguments arguments(words, command_page("list"));
   const std::vector<std::string>& what = arguments.alone();
   const bool one_machine = !what.empty() && what[0] == "machine";
-  if (one_machine && what.size() == 1) throw ArgumentError("machine", "none", "a name or file behind it");
+  if (one_machine && what.size() == 1) throw ArgumentError("machine", "none", "a name or file after it");
   if (what.size() > (one_machine ? 2u : 1u))
-    throw ArgumentError("list", "'" + what.back() + "' behind '" + what[what.size() - 2] + "'",
+    throw ArgumentError("list", "'" + what.back() + "' after '" + what[what.size() - 2] + "'",
                         "one thing to list");
   if (one_machine || (!what.empty() && what[0] == "machines")) {
     list_machines(one_machine ? what[1] : "", arguments.has("--json"));
@@ -61,11 +61,9 @@ int list_command(const std::vector<std::string>& words) {
   const std::string name = what.empty() ? "barrier" : what[0];
   Operation operation;
   try {
-    operation = measure::parse_operation(name);
-  } catch (const ArgumentError&) {
-    std::string all;
-    for (int o = 0; o < operations; ++o) all += std::string(to_string(static_cast<Operation>(o))) + ", ";
-    throw ArgumentError("operation", "'" + name + "'", all + "or machines, machine NAME");
+    operation = measure::parse_call(name).operation;
+  } catch (const ArgumentError& error) {
+    throw ArgumentError("operation", error.got(), error.allowed() + ", machines, machine NAME");
   }
   std::vector<AlgorithmInfo> infos = family(operation).algorithms();
   for (const AlgorithmInfo& info : measure::references(operation)) infos.push_back(info);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/measure/sweep_options.hpp"
 #include "phicoll/support/nearest.hpp"
 
 namespace phicoll {
@@ -13,7 +14,7 @@ namespace {
 const char* meaning_of_exit(int code) {
   switch (code) {
     case 0:
-      return "well";
+      return "done";
     case 1:
       return "the machine says no: no memory, a CPU held by another measurement, a full disk";
     case 2:
@@ -64,6 +65,51 @@ std::string option_lines(const std::vector<OptionInfo>& options) {
   return text;
 }
 
+// The default here, and a simulated machine's where it is another.
+std::string defaults_of(const measure::SweepOption& option) {
+  const std::string& here = option.native.shown();
+  const std::string& there = option.simulated.shown();
+  if (!option.native.taken || !option.simulated.taken) return option.native.taken ? here : there;
+  return here == there || there.empty() ? here : here + "; with --machine: " + there;
+}
+
+OptionInfo sweep_row(const measure::SweepOption& option, const std::string& standard) {
+  const std::string name = "--" + option.name;
+  if (option.letter.empty()) return {name, option.value, standard, option.help, ""};
+  return {"-" + option.letter, option.value, standard, option.help, name};
+}
+
+std::vector<OptionInfo> sweep_rows() {
+  std::vector<OptionInfo> rows;
+  for (const measure::SweepOption& option : measure::sweep_options()) {
+    rows.push_back(sweep_row(option, defaults_of(option)));
+    if (!option.native.taken) rows.back().meaning = "with --machine: " + option.help;
+  }
+  return rows;
+}
+
+std::string refused_in_simulation() {
+  std::string text = "With --machine, what only threads and processes have is refused:";
+  for (const measure::SweepOption& option : measure::sweep_options())
+    if (!option.simulated.taken) text += " --" + option.name;
+  std::string lines;
+  for (const std::string& line : wrapped(text, most_columns)) lines += line + "\n";
+  return lines;
+}
+
+// A row that another command shares with a sweep, with the default of a simulated one.
+OptionInfo simulated_row(const std::string& name) {
+  const measure::SweepOption& option = measure::sweep_option(name);
+  return sweep_row(option, option.simulated.shown());
+}
+
+OptionInfo native_row(const std::string& name) {
+  const measure::SweepOption& option = measure::sweep_option(name);
+  return sweep_row(option, option.native.shown());
+}
+
+const OptionInfo size_option = {
+    "--size", "4K", "4K", "bytes of the count argument: the message, or one block; not for barriers", ""};
 const OptionInfo json_option = {"--json", "", "", "print JSON, for programs", ""};
 
 }  // namespace
@@ -73,64 +119,8 @@ const std::vector<CommandPage>& command_pages() {
       {"run",
        "OPERATION [options]",
        "measure; writes JSON Lines (docs/records.md)",
-       {
-           {"--algorithm", "A,B:ways=3,...", "all,references; with --machine: all",
-            "names with parameters, or sets: all, references, paper-001, ...", ""},
-           {"--ranks", "2,4,8..32:8", "2", "numbers of ranks", ""},
-           {"--size", "8,4K,1M", "8,4K,1M",
-            "bytes of the count argument: the message, or one block; not for barriers", ""},
-           {"--buffers", "fresh,reused,heap", "fresh",
-            "fresh: the owner writes what it sends before each call; reused: once; heap: fresh, "
-            "in the group's shared heap (not with --machine)",
-            ""},
-           {"--type", "T", "float32", "element type of reductions", ""},
-           {"--op", "O", "sum", "operator of reductions", ""},
-           {"--mode", "threads,processes", "threads", "what a rank is", ""},
-           {"--machine", "M", "",
-            "simulate M instead of measuring here: a name (phicoll-bench list machines) or a machine file, "
-            "perhaps with changes such as xeon-phi-5110p:ring.hop=0",
-            ""},
-           {"--definition", "loop,window", "loop,window; with --machine: loop",
-            "of run time: back-to-back calls; calls from a common start", ""},
-           {"--launches", "N", "12", "new threads or processes this often", ""},
-           {"--rounds", "N", "8; with --machine: 1",
-            "rounds in each launch; simulated: seeds, each with other places of lines and other starts", ""},
-           {"--calls", "N", "0", "calls of a loop; 0: about 0.25 ms of them", ""},
-           {"--window-calls", "N", "32", "calls of a window sample", ""},
-           {"--budget", "S", "0", "stop after so many seconds, the round in hand is finished; 0: no bound",
-            ""},
-           {"--target-width", "F", "0",
-            "stop once every median's interval is narrower than this share; 0: no such rule", ""},
-           {"--placement", "P", "compact; with --machine: balanced",
-            "compact, scatter, balanced, or CPUs such as 0,2,4-7", ""},
-           {"--oversubscribe", "", "", "allow more ranks than CPUs", ""},
-           {"--delay-ns", "NS", "0", "between the barriers of a loop", ""},
-           {"--imbalance-ns", "NS", "0", "largest random delay of a rank in a loop", ""},
-           {"--start", "S", "warm",
-            "warm; evicted: the algorithm's flags and slots are in memory alone before each call (window "
-            "only)",
-            ""},
-           {"--wait", "POLICY", "adaptive; with --machine: pause(1)",
-            "spin, pause, pause(n), yield, adaptive", ""},
-           {"--tuning", "FILE", "PHICOLL_TUNING", "a tuning table that auto asks; none: its rules", ""},
-           {"--seed", "N", "drawn; with --machine: 1", "of places, orders and delays", ""},
-           {"--libiomp5", "PATH", "", "Intel's OpenMP library, if it is not found by itself", ""},
-           {"--lock-wait", "S", "30", "how long to wait for CPUs that another measurement uses", ""},
-           {"--episodes", "N", "20", "with --machine: episodes of a sample", ""},
-           {"--warm-up", "N", "2", "with --machine: episodes before them", ""},
-           {"--skew-ns", "NS", "1000", "with --machine: ranks start within this time of each other", ""},
-           {"--jobs", "N", "the CPUs", "with --machine: points that are simulated at the same time", ""},
-           {"-o", "FILE", "-", "append here; - is standard output", "--output"},
-           {"--resume", "", "", "continue the last run of FILE", ""},
-           {"--progress", "", "", "a line on stderr a round, for programs: progress: DONE TOTAL WHAT", ""},
-           {"--progress-ack", "", "",
-            "the same, and the next round begins once a byte came on stdin, or after 0.3 s: what draws a bar "
-            "draws outside of what is timed",
-            ""},
-       },
-       "With --machine, what only threads and processes have is refused: --mode, --launches, --calls, "
-       "--window-calls,\n--budget, --target-width, --oversubscribe, --delay-ns, --imbalance-ns, "
-       "--libiomp5, --lock-wait.\n",
+       sweep_rows(),
+       refused_in_simulation(),
        {0, 1, 2, 3, 130}},
       {"compare",
        "FILE",
@@ -151,12 +141,12 @@ const std::vector<CommandPage>& command_pages() {
        "rounds, notifications, lines, transfers: exact counts, without running",
        {
            {"--algorithm", "A,B:ways=3,...", "all",
-            "names with parameters, or sets; of several, who cannot serve such a call is left out", ""},
-           {"--size", "8,4K,1M", "4K",
-            "bytes of the count argument: the message, or one block; not for barriers", ""},
-           {"--type", "T", "float32", "element type of reductions", ""},
-           {"--op", "O", "sum", "operator of reductions", ""},
-           {"--machine", "CORESxCONTEXTS", "60x4", "at most 1024 contexts", ""},
+            "algorithms with parameters, or sets; of several, those that cannot serve the call are left out",
+            ""},
+           {"--sizes", "8,4K,1M", "4K", size_option.meaning, ""},
+           native_row("type"),
+           native_row("op"),
+           {"--shape", "60x4", "60x4", "cores x contexts of a core, at most 1024 in all", ""},
            {"--ranks", "2,4,8..32:8", "all contexts", "numbers of ranks", ""},
            {"--placement", "P", "compact", "compact, scatter, balanced", ""},
            json_option,
@@ -170,26 +160,27 @@ const std::vector<CommandPage>& command_pages() {
        {
            {"--algorithm", "A:ways=3", "barrier: hybrid-dissemination; others: auto",
             "one algorithm with parameters", ""},
-           {"--size", "4K", "4K", "bytes of the message or of a block, where data moves", ""},
-           {"--buffers", "B", "fresh", "fresh: written before each call; or reused", ""},
-           {"--type", "T", "float32", "element type of reductions", ""},
-           {"--op", "OP", "sum", "operator of reductions", ""},
+           size_option,
+           {"--buffers", "B", measure::simulated_text("buffers"),
+            "fresh: written before each call; or reused", ""},
+           simulated_row("type"),
+           simulated_row("op"),
            {"--machine", "M", "xeon-phi-5110p",
             "a name (phicoll-bench list machines) or a machine file, perhaps changed: "
             "xeon-phi-5110p:ring.hop=0",
             ""},
            {"--ranks", "N", "all contexts", "ranks", ""},
-           {"--placement", "P", "balanced", "compact, scatter, balanced, or contexts such as 0,4,8-11", ""},
+           simulated_row("placement"),
            {"--definition", "D", "loop", "loop, or window: from rest", ""},
-           {"--episodes", "N", "20", "episodes that are simulated", ""},
-           {"--warm-up", "N", "2", "episodes before them", ""},
-           {"--episode", "K", "-1", "whose path, from 0; -1: the one of median time", ""},
-           {"--skew-ns", "NS", "1000", "ranks start within this time of each other", ""},
-           {"--wait", "POLICY", "pause(1)", "spin, pause, pause(n)", ""},
-           {"--seed", "N", "1", "of the places of lines and the starts of ranks", ""},
-           {"--links", "N", "60", "so many links of the path are printed", ""},
-           {"--trace", "FILE", "", "write the episode as a timeline for Perfetto (Chrome trace events)", ""},
-           {"--all-episodes", "", "", "the trace has all episodes, the warm-up included", ""},
+           {"--calls", "N", "20", "calls that are simulated", ""},
+           simulated_row("warm-up"),
+           {"--call", "K", "", "the call whose path is shown, from 0 [the one of median time]", ""},
+           simulated_row("skew-ns"),
+           {"--wait", "POLICY", measure::simulated_text("wait"), "spin, pause, pause(n)", ""},
+           simulated_row("seed"),
+           {"--links", "N", "60", "links of the path that are printed", ""},
+           {"--trace", "FILE", "", "write the call as a timeline for Perfetto (Chrome trace events)", ""},
+           {"--all-calls", "", "", "the trace has all calls, the warm-up included", ""},
            json_option,
        },
        "",
@@ -216,8 +207,8 @@ const std::vector<CommandPage>& command_pages() {
            {"--samples", "N", "1000; with --machine: 200", "samples of each rank", ""},
            {"--wait", "POLICY", "spin", "how ranks poll: spin, pause, pause(n), yield, adaptive", ""},
            {"--seed", "N", "1", "of addresses, and of where lines live on a simulated machine", ""},
-           {"--oversubscribe", "", "", "allow more ranks than CPUs", ""},
-           {"--lock-wait", "S", "30", "how long to wait for CPUs that another measurement uses", ""},
+           native_row("oversubscribe"),
+           native_row("lock-wait"),
            {"-o", "FILE", "",
             "append records here (docs/records.md); - is standard output, without the table", "--output"},
        },

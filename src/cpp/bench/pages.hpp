@@ -18,10 +18,10 @@ struct OptionInfo {
 
 struct CommandPage {
   std::string name;
-  std::string words;    ///< behind the name: "barrier [options]"
+  std::string words;    ///< after the name: "barrier [options]"
   std::string summary;  ///< one line
   std::vector<OptionInfo> options;
-  std::string more;  ///< behind the options, lines with their ends
+  std::string more;  ///< after the options, lines with their ends
   std::vector<int> exits;
 };
 

@@ -28,56 +28,9 @@
 namespace phicoll {
 namespace bench {
 
-const std::vector<std::string>& simulated_options() {
-  static const std::vector<std::string> names = {"--episodes", "--warm-up", "--skew-ns", "--jobs"};
-  return names;
-}
-
-void refuse_options(const Arguments& arguments, const std::vector<std::string>& names,
-                    const std::string& allowed) {
-  for (const std::string& name : names)
-    if (arguments.has(name))
-      throw ArgumentError(name.substr(2), "'" + arguments.text(name, "") + "'", allowed);
-}
-
 #if defined(PHICOLL_HAVE_SIM)
 
 namespace {
-
-sim::SimulatedSettings parse_settings(const Arguments& arguments) {
-  refuse_options(arguments,
-                 {"--mode", "--launches", "--calls", "--window-calls", "--budget", "--target-width",
-                  "--oversubscribe", "--delay-ns", "--imbalance-ns", "--libiomp5", "--lock-wait"},
-                 "only without --machine");
-  sim::SimulatedSettings settings;
-  settings.machine = sim::load_machine(arguments.text("--machine", ""));
-  settings.tuning = sim::tuning_of(settings.machine);
-  bool left_out = false;
-  const Operation operation =
-      measure::parse_operation(arguments.alone().empty() ? "barrier" : arguments.alone().front());
-  settings.algorithms = sim::simulated_algorithms(operation, arguments.text("--algorithm", "all"), &left_out);
-  if (left_out) say("references are left out: those of other systems have no simulated form", false);
-  if (!moves_data(operation))
-    refuse_options(arguments, {"--size", "--buffers", "--type", "--op"}, "only where data moves");
-  settings.works = sim::simulated_works(operation, measure::parse_sizes(arguments.text("--size", "8,4K,1M")),
-                                        arguments.choices("--buffers", "fresh", {"fresh", "reused"}),
-                                        arguments.text("--type", "float32"), arguments.text("--op", "sum"));
-  settings.ranks = measure::parse_ranks(arguments.text("--ranks", "2"));
-  settings.placement = arguments.text("--placement", settings.placement);
-  settings.definitions = arguments.choices("--definition", "loop", {"loop", "window"});
-  settings.start = arguments.choices("--start", "warm", {"warm", "evicted"}).at(0);
-  settings.episodes =
-      static_cast<int>(arguments.integer("--episodes", settings.episodes, 1, sim::most_episodes));
-  settings.warm_up =
-      static_cast<int>(arguments.integer("--warm-up", settings.warm_up, 0, sim::most_episodes));
-  settings.rounds = static_cast<int>(arguments.integer("--rounds", settings.rounds, 1, sim::most_rounds));
-  settings.skew_ns = arguments.number("--skew-ns", settings.skew_ns, 0);
-  if (settings.skew_ns > sim::most_skew_ns)
-    throw ArgumentError("skew-ns", "'" + arguments.text("--skew-ns", "") + "'", "at most 1e9, a second");
-  settings.wait = to_string(parse_wait_policy(arguments.text("--wait", settings.wait)));
-  settings.seed = static_cast<std::uint64_t>(arguments.integer("--seed", 1, 0, std::int64_t{1} << 53));
-  return settings;
-}
 
 // Simulates points in threads and hands their records over in the points' order.
 class Jobs {
@@ -155,13 +108,16 @@ std::string first_line(const std::string& text) {
 
 }  // namespace
 
-int run_simulated(const Arguments& arguments, const std::vector<std::string>& whole_line) {
-  sim::SimulatedSettings settings = parse_settings(arguments);
-  const auto jobs = static_cast<std::size_t>(arguments.integer("--jobs", os::allowed_cpu_count(), 1, 1024));
-  const std::string output = arguments.text("-o", "-");
-  const bool resume = arguments.has("--resume");
-  const bool acknowledged = arguments.has("--progress-ack");
-  const bool progress = acknowledged || arguments.has("--progress");
+int run_simulated(const measure::SweepValues& values, const std::vector<std::string>& whole_line) {
+  bool left_out = false;
+  sim::SimulatedSettings settings = sim::parse_simulated_settings(values, &left_out);
+  if (left_out) say("references are left out: those of other systems have no simulated form", false);
+  const auto jobs =
+      static_cast<std::size_t>(values.has("jobs") ? values.integer("jobs") : os::allowed_cpu_count());
+  const std::string output = values.has("output") ? values.text("output") : "-";
+  const bool resume = values.has("resume");
+  const bool acknowledged = values.has("progress-ack");
+  const bool progress = acknowledged || values.has("progress");
   if (resume && output == "-") throw ArgumentError("resume", "standard output", "a file given with -o");
 
   std::string run = measure::new_run_id();
@@ -171,7 +127,7 @@ int run_simulated(const Arguments& arguments, const std::vector<std::string>& wh
   if (resume && access(output.c_str(), F_OK) == 0) {
     const measure::RecordLines file = measure::read_records(output, "resume");
     if (file.damaged > 0) say(output + ": " + file.loss(), false);
-    run = measure::run_to_resume(file, settings.json(), &settings.seed, arguments.has("--seed"));
+    run = measure::run_to_resume(file, settings.json(), &settings.seed, values.has("seed"));
     earlier = sim::drop_done(&points, file.records, run);
     continuing = true;
   }
@@ -230,7 +186,7 @@ int run_simulated(const Arguments& arguments, const std::vector<std::string>& wh
 
 #else
 
-int run_simulated(const Arguments&, const std::vector<std::string>&) {
+int run_simulated(const measure::SweepValues&, const std::vector<std::string>&) {
   throw ResourceError("machine: this phicoll-bench was built without the simulated machine");
 }
 

@@ -94,13 +94,7 @@ void check_sizes(const Sizes& sizes, int ranks) {
 }
 
 Operation operation_named(const std::string& name) {
-  std::string all;
-  for (int o = 0; o < operations; ++o) {
-    const auto operation = static_cast<Operation>(o);
-    if (name == to_string(operation)) return operation;
-    all += (o == 0 ? "" : ", ") + std::string(to_string(operation));
-  }
-  throw ArgumentError("operation", "'" + name + "'", all);
+  return parse_call_name(name).operation;
 }
 
 /// A Python exception as the reason for a broken group.

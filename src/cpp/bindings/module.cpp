@@ -14,6 +14,7 @@ PYBIND11_MODULE(_core, module) {
   register_doctor(module);
   register_statistics(module);
   register_counting(module);
+  register_sweep(module);
   register_simulation(module);
   register_kernels(module);
   register_explain(module);

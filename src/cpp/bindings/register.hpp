@@ -18,6 +18,7 @@ void register_machine_fit(py::module_& module);
 void register_doctor(py::module_& module);
 void register_statistics(py::module_& module);
 void register_counting(py::module_& module);
+void register_sweep(py::module_& module);
 void register_simulation(py::module_& module);
 void register_kernels(py::module_& module);
 void register_explain(py::module_& module);

@@ -28,12 +28,12 @@ py::tuple explain(const std::string& machine, const std::string& algorithm, int 
   {
     py::gil_scoped_release released;
     const sim::Machine loaded = sim::load_machine(machine);
-    const Operation what = measure::parse_operation(operation);
-    const AlgorithmSpec spec = sim::simulated_algorithm(what, algorithm);
+    const measure::Work call = measure::parse_call(operation);
+    const AlgorithmSpec spec = sim::simulated_algorithm(call.operation, algorithm);
     const Shape shape = sim::place_on_machine(loaded, ranks == 0 ? loaded.contexts() : ranks, placement,
                                               sim::tuning_of(loaded));
     sim::ExplainOptions options;
-    options.work = sim::simulated_works(what, {size}, {buffers}, type, op).front();
+    options.work = sim::simulated_works(call, {size}, {buffers}, type, op).front();
     options.placement = placement;
     options.window = definition == "window";
     options.episodes = episodes;

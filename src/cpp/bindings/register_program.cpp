@@ -1,4 +1,4 @@
-// Programs (collectives/program.hpp) as dictionaries, for tests that build them in Python.
+// Programs (collectives/verifying/program.hpp) as dictionaries, for tests that build them in Python.
 
 #include <pybind11/stl.h>
 
@@ -28,7 +28,7 @@ ProgramCall call_of(const py::dict& from) {
   ProgramCall call;
   std::string operation, type, op;
   take(from, "operation", operation);
-  call.operation = measure::parse_operation(operation);
+  call.operation = measure::parse_call(operation).operation;
   take(from, "algorithm", call.algorithm);
   take(from, "root", call.root);
   take(from, "exclusive", call.exclusive);

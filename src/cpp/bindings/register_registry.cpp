@@ -49,7 +49,7 @@ std::vector<std::string> all_operations() {
 }
 
 py::list algorithms(const std::string& operation) {
-  const Operation of = measure::parse_operation(operation);
+  const Operation of = measure::parse_call(operation).operation;
   py::list found;
   for (const AlgorithmInfo& info : family(of).algorithms()) found.append(algorithm_dict(info));
   for (const AlgorithmInfo& info : measure::references(of)) found.append(algorithm_dict(info));
@@ -57,7 +57,7 @@ py::list algorithms(const std::string& operation) {
 }
 
 std::vector<std::string> algorithm_sets(const std::string& operation) {
-  std::vector<std::string> names = family(measure::parse_operation(operation)).set_names();
+  std::vector<std::string> names = family(measure::parse_call(operation).operation).set_names();
   names.emplace_back("references");
   return names;
 }
@@ -92,16 +92,16 @@ void register_registry(py::module_& module) {
       found[py::str(name)] = to_string(measure::parse_call(name).operation);
     return found;
   });
+  module.def(
+      "call_of", [](const std::string& name) { return measure::parse_call(name).name(); }, py::arg("name"));
   module.def("reductions", [] {
     std::vector<std::string> names;
     for (const std::string& name : all_operations()) {
-      measure::Work work;
-      work.operation = measure::parse_operation(name);
-      if (work.reduces()) names.push_back(name);
+      if (measure::parse_call(name).reduces()) names.push_back(name);
     }
     return names;
   });
-  module.def("parse_sizes", &measure::parse_sizes, py::arg("text"));
+  module.def("parse_sizes", &measure::parse_sizes, py::arg("text"), py::arg("argument") = "sizes");
   module.def("check_work", &check_work, py::arg("operation"), py::arg("size_bytes"), py::arg("type"),
              py::arg("op"));
   module.def("algorithms", &algorithms, py::arg("operation"));

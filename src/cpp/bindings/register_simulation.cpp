@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,31 +36,11 @@ measure::BuildInfo build_info() {
 
 /// What simulating the points takes, and the lines that come before them. `resume` is a file to go on with,
 /// or empty.
-py::dict plan_simulation(const std::string& operation, const std::string& machine,
-                         const std::string& algorithm, const std::vector<int>& ranks,
-                         const std::string& placement, const std::vector<std::string>& definitions,
-                         int episodes, int warm_up, int rounds, double skew_ns, const std::string& wait,
-                         const py::object& seed, const std::string& resume,
-                         const std::vector<std::string>& command, const std::vector<std::uint64_t>& sizes,
-                         const std::vector<std::string>& buffers, const std::string& type,
-                         const std::string& op, const std::string& start) {
-  const Operation what = measure::parse_operation(operation);
-  sim::SimulatedSettings settings;
-  settings.machine = sim::load_machine(machine);
+py::dict plan_simulation(const std::string& operation, const std::map<std::string, std::string>& values,
+                         const std::string& resume, const std::vector<std::string>& command) {
+  const measure::SweepValues given(measure::parse_call(operation), values);
   bool left_out = false;
-  settings.algorithms = sim::simulated_algorithms(what, algorithm, &left_out);
-  settings.works = sim::simulated_works(what, sizes, buffers, type, op);
-  settings.tuning = sim::tuning_of(settings.machine);
-  settings.ranks = ranks;
-  settings.placement = placement;
-  settings.definitions = definitions;
-  settings.episodes = episodes;
-  settings.warm_up = warm_up;
-  settings.rounds = rounds;
-  settings.skew_ns = skew_ns;
-  settings.start = start;
-  settings.wait = to_string(parse_wait_policy(wait));
-  if (!seed.is_none()) settings.seed = seed.cast<std::uint64_t>();
+  sim::SimulatedSettings settings = sim::parse_simulated_settings(given, &left_out);
   std::vector<sim::SimulatedPoint> points = sim::plan_points(settings);
   std::string run = measure::new_run_id();
   sim::EarlierPoints earlier;
@@ -69,7 +50,7 @@ py::dict plan_simulation(const std::string& operation, const std::string& machin
         measure::record_line("context", run, sim::simulated_context(settings, command, build_info())));
   } else {
     const measure::RecordLines file = measure::read_records(resume, "resume");
-    run = measure::run_to_resume(file, settings.json(), &settings.seed, !seed.is_none());
+    run = measure::run_to_resume(file, settings.json(), &settings.seed, given.has("seed"));
     earlier = sim::drop_done(&points, file.records, run);
   }
   py::list tasks;
@@ -106,13 +87,8 @@ py::tuple simulate_point(const std::string& task) {
 }  // namespace
 
 void register_simulation(py::module_& module) {
-  module.def("plan_simulation", &plan_simulation, py::kw_only(), py::arg("operation"), py::arg("machine"),
-             py::arg("algorithm"), py::arg("ranks"), py::arg("placement"), py::arg("definitions"),
-             py::arg("episodes"), py::arg("warm_up"), py::arg("rounds"), py::arg("skew_ns"), py::arg("wait"),
-             py::arg("seed"), py::arg("resume"), py::arg("command"),
-             py::arg("sizes") = std::vector<std::uint64_t>(),
-             py::arg("buffers") = std::vector<std::string>{"fresh"}, py::arg("type") = "float32",
-             py::arg("op") = "sum", py::arg("start") = "warm");
+  module.def("plan_simulation", &plan_simulation, py::kw_only(), py::arg("operation"), py::arg("values"),
+             py::arg("resume"), py::arg("command"));
   module.def("simulate_point", &simulate_point, py::arg("task"));
   module.def(
       "stop_simulating", [](bool stop) { stopping.store(stop, std::memory_order_relaxed); }, py::arg("stop"));

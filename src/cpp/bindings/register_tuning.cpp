@@ -136,7 +136,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
 py::dict candidate(const std::string& operation, const std::string& spec, std::uint64_t size, int ranks,
                    const std::string& placement, const std::string& machine) {
   measure::Work work;
-  work.operation = measure::parse_operation(operation);
+  work.operation = measure::parse_call(operation).operation;
   work.bytes = work.moves_data() ? size : 0;
   const Family& known = family(work.operation);
   const bool simulated = !machine.empty();

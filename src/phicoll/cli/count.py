@@ -6,7 +6,7 @@ import argparse
 
 from phicoll.cli.options import add_reduction, check_figure, report_written
 from phicoll.cli.output import add_json, put, put_json
-from phicoll.explaining.counting import PAPER_MACHINES, count
+from phicoll.explaining.counting import PAPER_SHAPES, count
 
 __all__ = ["add"]
 
@@ -20,10 +20,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--algorithm", default="all", metavar="LIST", help="what to count (default: all)")
     parser.add_argument(
-        "--machine",
-        default=",".join(PAPER_MACHINES),
+        "--shape",
+        default=",".join(PAPER_SHAPES),
         metavar="LIST",
-        help="cores x contexts (default: 60x4,61x4)",
+        help="cores x contexts of a core (default: 60x4,61x4)",
     )
     parser.add_argument("--ranks", type=int, metavar="N", help="default: all contexts")
     parser.add_argument(
@@ -33,16 +33,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--size", metavar="4K", help="bytes of the message or a block, where data moves (default: 4K)"
     )
     add_reduction(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="a figure as well: .png, .svg or .pdf")
+    parser.add_argument("--figure", metavar="FILE", help="a figure as well: .png, .svg or .pdf")
     add_json(parser)
     parser.set_defaults(function=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    output = None if arguments.output is None else check_figure(arguments.output)
+    figure = None if arguments.figure is None else check_figure(arguments.figure)
     counts = count(
         arguments.algorithm,
-        arguments.machine.split(","),
+        arguments.shape.split(","),
         ranks=arguments.ranks,
         placement=arguments.placement,
         operation=arguments.operation,
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         put_json(counts.rows)
     else:
         put(str(counts))
-    if output is not None:
-        counts.plot().savefig(output, dpi=150)
-        report_written(output)
+    if figure is not None:
+        counts.plot().savefig(figure, dpi=150)
+        report_written(figure)
     return 0

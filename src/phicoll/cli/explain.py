@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from phicoll.cli.options import add_reduction, check_figure, report_written
+from phicoll.cli.options import add_reduction, add_simulated_option, check_figure, report_written
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.explaining.explanation import explain
 from phicoll.foundations.files import check_writable
 
 __all__ = ["add"]
+
+#: Options that a simulated sweep has too, with its defaults.
+SHARED = ("buffers", "placement", "wait", "seed", "warm_up", "skew_ns")
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,7 +30,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="one algorithm with its parameters (default: hybrid-dissemination; where data moves: auto)",
     )
     parser.add_argument("--size", metavar="4K", help="bytes of the message or a block (default: 4K)")
-    parser.add_argument("--buffers", default="fresh", metavar="B", help="fresh or reused (default: fresh)")
     add_reduction(parser)
     parser.add_argument(
         "--machine",
@@ -37,30 +39,22 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--ranks", type=int, metavar="N", help="default: all contexts")
     parser.add_argument(
-        "--placement",
-        default="balanced",
-        metavar="P",
-        help="compact, scatter, balanced, or contexts such as 0,4,8-11 (default: balanced)",
-    )
-    parser.add_argument(
         "--definition", default="loop", metavar="D", help="loop, or window: from rest (default: loop)"
     )
     parser.add_argument(
-        "--episodes", type=int, default=20, metavar="N", help="episodes that are simulated (default: 20)"
+        "--calls", type=int, default=20, metavar="N", help="calls that are simulated (default: 20)"
     )
     parser.add_argument(
-        "--episode", type=int, metavar="K", help="whose path, from 0 (default: the one of median time)"
+        "--call", type=int, metavar="K", help="whose path, from 0 (default: the one of median time)"
     )
-    parser.add_argument(
-        "--wait", default="pause(1)", metavar="POLICY", help="spin, pause or pause(n) (default: pause(1))"
-    )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
+    for argument in SHARED:
+        add_simulated_option(parser, argument)
     parser.add_argument(
         "--links", type=int, default=60, metavar="N", help="links of the path that are printed (default: 60)"
     )
-    parser.add_argument("--trace", metavar="FILE", help="a timeline of the episode, for ui.perfetto.dev")
+    parser.add_argument("--trace", metavar="FILE", help="a timeline of the call, for ui.perfetto.dev")
     parser.add_argument(
-        "--all-episodes", action="store_true", help="the timeline has everything that was simulated"
+        "--all-calls", action="store_true", help="the timeline has everything that was simulated"
     )
     parser.add_argument("--figure", metavar="FILE", help="the critical path as a figure: .png, .svg or .pdf")
     add_json(parser)
@@ -75,25 +69,22 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.algorithm,
         arguments.machine,
         ranks=arguments.ranks,
-        placement=arguments.placement,
         definition=arguments.definition,
-        episodes=arguments.episodes,
-        episode=arguments.episode,
-        wait=arguments.wait,
-        seed=arguments.seed,
+        calls=arguments.calls,
+        call=arguments.call,
         operation=arguments.operation,
         size=arguments.size,
-        buffers=arguments.buffers,
         type=arguments.type,
         op=arguments.op,
         most_links=arguments.links,
+        **{argument: getattr(arguments, argument) for argument in SHARED},
     )
     if arguments.json:
         put_json(found.data)
     else:
         put(str(found))
     if arguments.trace:
-        written = found.save_trace(arguments.trace, all_episodes=arguments.all_episodes)
+        written = found.save_trace(arguments.trace, all_calls=arguments.all_calls)
         size = written.stat().st_size / 1e6
         report_written(f"{written}, {size:.1f} MB; ui.perfetto.dev opens it")
     if figure is not None:

@@ -34,16 +34,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="with --machine: pairs simulated at the same time"
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="a heat map: .png, .svg or .pdf")
-    parser.add_argument("--dpi", type=int, default=150, help="dots per inch of a .png (default: 150)")
+    parser.add_argument("--figure", metavar="FILE", help="a heat map: .png, .svg or .pdf")
     add_json(parser)
     parser.set_defaults(function=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    output = None if arguments.output is None else check_figure(arguments.output)
-    if arguments.dpi < 10:
-        raise ArgumentError("dpi", str(arguments.dpi), "a whole number from 10 on")
+    figure = None if arguments.figure is None else check_figure(arguments.figure)
     found = latency_matrix(
         arguments.machine,
         None if arguments.cpus is None else parse_cpus(arguments.cpus),
@@ -55,9 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
         jobs=arguments.jobs,
     )
     put_found(found, arguments.json)
-    if output is not None:
-        found.plot().savefig(output, dpi=arguments.dpi)
-        report_written(output)
+    if figure is not None:
+        found.plot().savefig(figure, dpi=150)
+        report_written(figure)
     return 0
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from phicoll.errors import ArgumentError
 from phicoll.foundations.files import check_writable
+from phicoll.measuring.options import OPTIONS, Option, simulated_default
 
 __all__ = [
     "add_foreign",
     "add_model",
+    "add_option",
     "add_progress",
     "add_reduction",
+    "add_simulated_option",
     "check_figure",
     "model_foreign",
     "option_names",
@@ -40,8 +43,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
     add_foreign(
         parser,
-        "what to do with a --model file that was not measured on this host: refuse it, or use it with a warning (the "
-        "default)",
+        "what to do with a --model file that was not measured on this host: refuse it (the default), or use it with a "
+        "warning",
     )
 
 
@@ -49,7 +52,35 @@ def model_foreign(arguments: argparse.Namespace) -> str:
     """What :func:`add_model`'s ``--foreign`` says; ArgumentError where there is no model that could be another's."""
     if arguments.foreign is not None and arguments.model is None:
         raise ArgumentError("foreign", f"{arguments.foreign} without a model", "with --model FILE")
-    return arguments.foreign or "use"
+    return arguments.foreign or "refuse"
+
+
+def add_option(
+    parser: argparse.ArgumentParser, argument: str, option: Option, default: str | None = None
+) -> None:
+    """A row of the table of options. ``default`` is the command's own, in place of the row's."""
+    names = [f"-{option.letter}"] * bool(option.letter) + [f"--{option.name}"]
+    if option.kind == "flag":
+        parser.add_argument(*names, dest=argument, action="store_true", help=option.meaning)
+        return
+    shown = option.default if default is None else default
+    words = option.meaning + (f" (default: {shown})" if shown else "")
+    parser.add_argument(
+        *names, dest=argument, metavar=option.metavar, default=default, help=words.replace("%", "%%")
+    )
+
+
+def add_simulated_option(parser: argparse.ArgumentParser, argument: str) -> None:
+    """An option that a simulated sweep has too. Integers and numbers are parsed."""
+    option = OPTIONS[argument]
+    kinds: dict[str, Callable[[str], Any]] = {"integer": int, "number": float}
+    parser.add_argument(
+        f"--{option.name}",
+        dest=argument,
+        metavar=option.metavar,
+        type=kinds.get(option.kind, str),
+        help=f"{option.help} (default: {simulated_default(argument)})",
+    )
 
 
 def add_progress(parser: argparse.ArgumentParser) -> None:
@@ -64,8 +95,8 @@ def add_progress(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reduction(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--type", metavar="T", help="element type of reductions (default: float32)")
-    parser.add_argument("--op", metavar="OP", help="operator of reductions (default: sum)")
+    for argument in ("type", "op"):
+        add_option(parser, argument, OPTIONS[argument])
 
 
 @contextmanager
@@ -86,7 +117,7 @@ def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Ite
         raise ArgumentError(name, got, as_options(error.allowed)) from error
 
 
-def check_figure(given: str, argument: str = "output") -> Path:
+def check_figure(given: str, argument: str = "figure") -> Path:
     """Where a figure goes; ArgumentError for a name that no format has, or that cannot be written."""
     path = check_writable(Path(given), argument)
     if path.suffix not in FORMATS:

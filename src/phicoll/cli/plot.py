@@ -18,9 +18,7 @@ KINDS = ("auto", "comparison", "ranks", "sizes", "probes", "distributions")
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("plot", help="a figure of results files")
     parser.add_argument("files", nargs="+", metavar="FILE", help="results files; several are read as one")
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="the figure: .png, .svg or .pdf"
-    )
+    parser.add_argument("--figure", required=True, metavar="FILE", help="where it goes: .png, .svg or .pdf")
     parser.add_argument("--kind", default="auto", choices=KINDS, help="what to show (default: auto)")
     parser.add_argument(
         "--unit",
@@ -32,18 +30,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--highlight", type=int, metavar="N", help="how many algorithms in colour (ranks, sizes)"
     )
-    parser.add_argument("--dpi", type=int, default=150, help="dots per inch of a .png (default: 150)")
     parser.set_defaults(function=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    output = check_figure(arguments.output)
-    for name, least in (("most", 1), ("highlight", 1), ("dpi", 10)):
+    figure = check_figure(arguments.figure)
+    for name, least in (("most", 1), ("highlight", 1)):
         value = getattr(arguments, name)
         if value is not None and value < least:
             raise ArgumentError(name, str(value), f"a whole number from {least} on")
     results = reduce(join, [load(path) for path in arguments.files])
     options = {name: getattr(arguments, name) for name in ("unit", "label", "most", "highlight")}
-    results.plot(arguments.kind, **options).savefig(output, dpi=arguments.dpi)
-    report_written(output)
+    results.plot(arguments.kind, **options).savefig(figure, dpi=150)
+    report_written(figure)
     return 0

@@ -11,13 +11,13 @@ from phicoll.registry import OPERATIONS
 
 __all__ = ["add"]
 
-EXAMPLES = """  phicoll tune --operations allreduce,broadcast --ranks 2,8 --minutes 3 -o here.tuning
+EXAMPLES = """  phicoll tune --operations allreduce,broadcast --ranks 2,8 --budget 180 -o here.tuning
   PHICOLL_TUNING=here.tuning python program.py
   phicoll tune --machine xeon-phi-5110p --ranks 16 --sizes 8,4K --operations barrier,allreduce -o phi.tuning
   phicoll tune --by model --model here.json -o here.tuning"""
 
 #: Arguments of tune() that are called otherwise on the command line.
-NAMES = {"save": "output", "model_foreign": "foreign"}
+NAMES = {"save": "output", "model_foreign": "foreign", "budget_s": "budget"}
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,9 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="LIST",
         help="rank counts (default: powers of two to the CPUs, and twice as many as the CPUs)",
     )
-    parser.add_argument(
-        "--sizes", "--size", metavar="LIST", help="bytes of the count argument (default: 8,4K,64K,1M)"
-    )
+    parser.add_argument("--sizes", metavar="LIST", help="bytes of the count argument (default: 8,4K,64K,1M)")
     parser.add_argument("--mode", metavar="LIST", help="threads, processes or both (default: processes)")
     parser.add_argument(
         "--by",
@@ -45,7 +43,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="HOW",
         help="measure, model, or model-then-measure: of what the model knows the three best (default: measure)",
     )
-    parser.add_argument("--minutes", metavar="N", help="how long measuring may take (default: 10)")
+    parser.add_argument("--budget", metavar="S", help="seconds that measuring may take (default: 600)")
     parser.add_argument(
         "--machine", metavar="M", help="tune for a simulated machine, in simulation: a name or a machine file"
     )
@@ -83,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
             sizes=arguments.sizes,
             mode=arguments.mode,
             by=arguments.by,
-            minutes=arguments.minutes,
+            budget_s=arguments.budget,
             machine=arguments.machine,
             model=arguments.model,
             model_foreign=model_foreign(arguments),

@@ -8,13 +8,12 @@ from phicoll.cli.options import add_model, add_reduction, model_foreign, option_
 from phicoll.cli.output import add_json, put_found
 from phicoll.comm.group_options import MEMORY_LIMIT
 from phicoll.errors import ArgumentError
-from phicoll.registry import OPERATIONS
+from phicoll.registry import CALLS
 
 __all__ = ["add", "add_table"]
 
 #: Arguments of why() that are called otherwise on the command line.
 NAMES = {
-    "size": "bytes",
     "operator": "op",
     "commutative": "not-commutative",
     "memory_limit": "memory-limit",
@@ -41,14 +40,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument(
         "operation",
-        help=", ".join(name for name in OPERATIONS if name != "reduce_scatter")
-        + ", reduce_scatter_block, or gatherv, scatterv, allgatherv, alltoallv, exscan, reduce_scatter (counts differ)",
+        help=", ".join(CALLS),
     )
     parser.add_argument("--ranks", default="2", metavar="N", help="default: 2")
     parser.add_argument(
-        "--bytes",
         "--size",
-        dest="size",
         metavar="64K",
         help="of the message or a block, of differing ones the mean (default: 4K)",
     )
@@ -81,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     barrier = arguments.operation in ("barrier", "Barrier")
     if barrier and arguments.size is not None:
-        raise ArgumentError("bytes", repr(arguments.size), "only where data moves")
+        raise ArgumentError("size", repr(arguments.size), "only where data moves")
     with option_names(NAMES, switches=("not-commutative",)):
         found = why(
             arguments.operation,

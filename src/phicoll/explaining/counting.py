@@ -14,21 +14,21 @@ import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.html_table import html_table
 from phicoll.measuring.sweeps import call_arguments
-from phicoll.registry import algorithms, check_operation, expand, short_spec
+from phicoll.registry import algorithms, check_call, expand, short_spec
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["PAPER_MACHINES", "Counts", "count"]
+__all__ = ["PAPER_SHAPES", "Counts", "count"]
 
-#: Cores x contexts of the papers' Xeon Phis.
-PAPER_MACHINES = ("60x4", "61x4")
+#: Cores x contexts of a core, of the papers' Xeon Phis.
+PAPER_SHAPES = ("60x4", "61x4")
 PLACEMENTS = ("compact", "scatter", "balanced")
 MAX_CONTEXTS = 1024
 COLUMNS = (
     "name",
-    "machine",
+    "shape",
     "ranks",
     "rounds",
     "longest_chain",
@@ -38,7 +38,7 @@ COLUMNS = (
 )
 DATA_COLUMNS = (
     "name",
-    "machine",
+    "shape",
     "ranks",
     "size_bytes",
     "rounds",
@@ -76,7 +76,7 @@ class Counts(Sequence[dict[str, Any]]):
         return pd.DataFrame(self.rows)
 
     def plot(self) -> Figure:
-        """A panel for each quantity, a row for each algorithm, a marker for each machine."""
+        """A panel for each quantity, a row for each algorithm, a marker for each shape."""
         from phicoll.plots import draw_counts
 
         return draw_counts(self.rows)
@@ -100,7 +100,7 @@ class Counts(Sequence[dict[str, Any]]):
 
 def count(
     algorithm: str | Iterable[str] = "all",
-    machine: str | Sequence[str] = PAPER_MACHINES,
+    shape: str | Sequence[str] = PAPER_SHAPES,
     *,
     ranks: int | None = None,
     placement: str = "compact",
@@ -109,14 +109,14 @@ def count(
     type: str | None = None,
     op: str | None = None,
 ) -> Counts:
-    """Run one episode of each algorithm on the counting port.
+    """Run one call of each algorithm on the counting port.
 
     Parameters
     ----------
     algorithm:
         Specs and sets, as :func:`phicoll.sweep` takes them; references can't be counted.
-    machine:
-        ``"cores x contexts"`` such as ``"60x4"``, or several; at most 1,024 contexts.
+    shape:
+        Cores x contexts of a core such as ``"60x4"``, or several; at most 1,024 contexts.
     ranks:
         How many ranks; all contexts by default.
     placement:
@@ -130,14 +130,14 @@ def count(
     Counts
         Rows with ``rounds``, ``longest_chain``, ``notifications``, ``edges``, ``edges_between_cores``,
         ``lines_written`` and more, of operations that move data ``size_bytes``, ``transfers``, ``bytes_read``,
-        ``bytes_written``, ``bytes_between``, ``combined`` and ``steps``; ``shape`` names machine and ranks for legends.
+        ``bytes_written``, ``bytes_between``, ``combined`` and ``steps``; ``label`` names shape and ranks for legends.
 
     Raises
     ------
     ArgumentError
         Bad input, or a reference barrier of another system.
     """
-    check_operation(operation)
+    operation = check_call(operation)
     work = call_arguments(operation, size, None, type, op)
     work.pop("operation", None)
     work.pop("buffers", None)
@@ -148,10 +148,10 @@ def count(
         raise ArgumentError("algorithm", repr(outside[0]), "barriers of phicoll; references can't be counted")
     if placement not in PLACEMENTS:
         raise ArgumentError("placement", repr(placement), ", ".join(PLACEMENTS))
-    machines = [machine] if isinstance(machine, str) else list(machine)
-    sizes = [parse_machine(one) for one in machines]
+    shapes = [shape] if isinstance(shape, str) else list(shape)
+    extents = [parse_shape(one) for one in shapes]
     rows = []
-    for one, (cores, contexts) in zip(machines, sizes, strict=True):
+    for one, (cores, contexts) in zip(shapes, extents, strict=True):
         number = cores * contexts if ranks is None else check_count(ranks)
         for spec in specs:
             name = spec.split(":")[0]
@@ -168,10 +168,10 @@ def count(
                     "name": short_spec(operation, spec),
                     "spec": spec,
                     "origin": origins[name],
-                    "machine": one,
+                    "shape": one,
                     "ranks": number,
                     "placement": placement,
-                    "shape": one if ranks is None else f"{one}, {number} ranks",
+                    "label": one if ranks is None else f"{one}, {number} ranks",
                     **({"size_bytes": work["size"]} if work else {}),
                     **counted,
                 }
@@ -179,13 +179,11 @@ def count(
     return Counts(rows)
 
 
-def parse_machine(text: str) -> tuple[int, int]:
+def parse_shape(text: str) -> tuple[int, int]:
     cores, _, contexts = str(text).partition("x")
     if cores.isdigit() and contexts.isdigit() and 1 <= int(cores) * int(contexts) <= MAX_CONTEXTS:
         return int(cores), int(contexts)
-    raise ArgumentError(
-        "machine", repr(text), f"cores x contexts such as 60x4, at most {MAX_CONTEXTS} in all"
-    )
+    raise ArgumentError("shape", repr(text), f"cores x contexts such as 60x4, at most {MAX_CONTEXTS} in all")
 
 
 def check_count(ranks: int) -> int:

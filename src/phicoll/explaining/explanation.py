@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.files import check_writable
+from phicoll.measuring.options import simulated_default
 from phicoll.measuring.sweeps import call_arguments, machine_text
-from phicoll.registry import check_operation
+from phicoll.registry import check_call
 from phicoll.registry.machines import Machine
 
 if TYPE_CHECKING:
@@ -166,10 +167,10 @@ class Explanation:
         draw_critical_path(ax, self.data)
         return ax
 
-    def save_trace(self, path: str | os.PathLike[str], *, all_episodes: bool = False) -> Path:
+    def save_trace(self, path: str | os.PathLike[str], *, all_calls: bool = False) -> Path:
         """Write a timeline that ui.perfetto.dev opens: ranks, lines and directories as tracks.
 
-        The explained episode, or everything that was simulated. The simulation is run again: it is the same.
+        The explained call, or everything that was simulated. The simulation is run again: it is the same.
 
         Raises
         ------
@@ -177,7 +178,7 @@ class Explanation:
             The file can't be written.
         """
         target = check_writable(Path(path), "trace")
-        _core.explain(**self.request, trace=str(target), all_episodes=all_episodes)
+        _core.explain(**self.request, trace=str(target), all_episodes=all_calls)
         return target
 
     def __str__(self) -> str:
@@ -199,17 +200,17 @@ def explain(
     machine: str | os.PathLike[str] | Machine = "xeon-phi-5110p",
     *,
     ranks: int | None = None,
-    placement: str = "balanced",
+    placement: str | None = None,
     definition: str = "loop",
-    episodes: int = 20,
-    warm_up: int = 2,
-    episode: int | None = None,
-    skew_ns: float = 1000,
-    wait: str = "pause(1)",
-    seed: int = 1,
+    calls: int = 20,
+    warm_up: int | None = None,
+    call: int | None = None,
+    skew_ns: float | None = None,
+    wait: str | None = None,
+    seed: int | None = None,
     operation: str = "barrier",
     size: int | str | None = None,
-    buffers: str = "fresh",
+    buffers: str | None = None,
     type: str | None = None,
     op: str | None = None,
     most_links: int = 60,
@@ -227,18 +228,20 @@ def explain(
     ranks:
         How many; all of the machine's contexts by default.
     placement:
-        ``"compact"``, ``"scatter"``, ``"balanced"``, or contexts such as ``"0,4,8-11"``.
+        ``"compact"``, ``"scatter"``, ``"balanced"``, or contexts such as ``"0,4,8-11"``. This and ``warm_up``,
+        ``skew_ns``, ``wait``, ``seed``, ``buffers``, ``type`` and ``op`` have the defaults of a simulated
+        :func:`phicoll.sweep`.
     definition:
-        ``"loop"``: episodes back to back; ``"window"``: each from rest, its ranks entering within ``skew_ns``.
-    episodes, warm_up:
+        ``"loop"``: calls back to back; ``"window"``: each from rest, its ranks entering within ``skew_ns``.
+    calls, warm_up:
         How many are simulated, after how many others.
-    episode:
-        Whose critical path, from 0; the one of median time by default.
+    call:
+        The one whose critical path is wanted, from 0; the one of median time by default.
     seed:
         Places lines on directories and skews starts; the same seed gives the same to the last cycle.
     operation, size, buffers, type, op:
-        What is called, as in :func:`phicoll.sweep`; one size, 4096 bytes by default. The episodes of a loop hold the
-        writing of fresh buffers too.
+        What is called, as in :func:`phicoll.sweep`; one size, 4096 bytes by default. The calls of a loop include the
+        writing of fresh buffers.
     most_links:
         How many links of the path the text has; the frames have all.
 
@@ -247,15 +250,18 @@ def explain(
     ArgumentError
         Bad input; nothing was simulated.
     """
-    check_operation(operation)
-    work = call_arguments(
-        operation, size, None if operation == "barrier" and buffers == "fresh" else buffers, type, op
-    )
+    operation = check_call(operation)
+    work = call_arguments(operation, size, buffers, type, op)
+    placement = simulated_default("placement") if placement is None else placement
+    wait = simulated_default("wait") if wait is None else wait
+    warm_up = int(simulated_default("warm_up")) if warm_up is None else warm_up
+    seed = int(simulated_default("seed")) if seed is None else seed
+    skew_ns = float(simulated_default("skew_ns")) if skew_ns is None else skew_ns
     if definition not in DEFINITIONS:
         raise ArgumentError("definition", repr(definition), ", ".join(DEFINITIONS))
     for name, value, least, most in (
         ("ranks", 1 if ranks is None else ranks, 1, None),
-        ("episodes", episodes, 1, 1000),
+        ("calls", calls, 1, 1000),
         ("warm_up", warm_up, 0, 1000),
         ("seed", seed, 0, 2**53 - 1),
         ("most_links", most_links, 0, None),
@@ -265,8 +271,8 @@ def explain(
         )
         if not isinstance(value, int) or value < least or (most is not None and value > most):
             raise ArgumentError(name, repr(value), allowed)
-    if episode is not None and (not isinstance(episode, int) or not 0 <= episode < episodes):
-        raise ArgumentError("episode", repr(episode), f"0 to {episodes - 1}, the episodes that are simulated")
+    if call is not None and (not isinstance(call, int) or not 0 <= call < calls):
+        raise ArgumentError("call", repr(call), f"0 to {calls - 1}, the calls that are simulated")
     if not 0 <= skew_ns <= 1e9:
         raise ArgumentError("skew_ns", repr(skew_ns), "0 to 1e9")
     request: dict[str, Any] = {
@@ -275,9 +281,9 @@ def explain(
         "ranks": ranks or 0,
         "placement": placement,
         "definition": definition,
-        "episodes": episodes,
+        "episodes": calls,
         "warm_up": warm_up,
-        "episode": -1 if episode is None else episode,
+        "episode": -1 if call is None else call,
         "skew_ns": float(skew_ns),
         "wait": wait,
         "seed": seed,

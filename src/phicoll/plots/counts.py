@@ -24,13 +24,13 @@ QUANTITIES = {
 def draw_counts(counts: Sequence[dict[str, Any]], figure: Figure | None = None) -> Figure:
     """A panel for each quantity, a row for each algorithm, a marker for each shape.
 
-    ``counts`` are what :func:`phicoll.count` returns: objects with ``name``, ``origin``, ``shape`` and the
+    ``counts`` are what :func:`phicoll.count` returns: objects with ``name``, ``origin``, ``label`` and the
     :data:`QUANTITIES`. Counts are exact; nothing is measured.
     """
     from phicoll.plots.canvas import new_figure
 
     names = list(dict.fromkeys(row["name"] for row in counts))
-    shapes = list(dict.fromkeys(row["shape"] for row in counts))
+    shapes = list(dict.fromkeys(row["label"] for row in counts))
     first = {row["name"]: row for row in reversed(counts)}
     names.sort(key=lambda name: (first[name]["longest_chain"], first[name]["notifications"], name))
     if figure is None:
@@ -39,7 +39,7 @@ def draw_counts(counts: Sequence[dict[str, Any]], figure: Figure | None = None) 
     for ax, (field, title) in zip(axes, QUANTITIES.items(), strict=True):
         values = [row[field] for row in counts if row.get(field)]
         for index, shape in enumerate(shapes):
-            rows = [row for row in counts if row["shape"] == shape and row.get(field) is not None]
+            rows = [row for row in counts if row["label"] == shape and row.get(field) is not None]
             ax.scatter(
                 [row[field] for row in rows],
                 [names.index(row["name"]) + (index - (len(shapes) - 1) / 2) * 0.28 for row in rows],

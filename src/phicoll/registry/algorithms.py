@@ -31,7 +31,7 @@ __all__ = [
 #: Operations that this version has.
 OPERATIONS: tuple[str, ...] = tuple(_core.operations())
 #: What can be measured, each with the operation that it is a call of: the operations, and ``exscan``, ``gatherv``,
-#: ``scatterv``, ``allgatherv``, ``alltoallv``, ``reduce_scatterv``.
+#: ``scatterv``, ``allgatherv``, ``alltoallv``, ``reduce_scatter``.
 CALLS: dict[str, str] = dict(_core.measured_calls())
 #: Those that combine elements with an operator.
 REDUCTIONS: tuple[str, ...] = tuple(_core.reductions())
@@ -88,16 +88,15 @@ class AlgorithmList(tuple[Algorithm, ...]):
 
 
 def check_call(operation: str) -> str:
-    """One of ``CALLS``."""
-    if operation not in CALLS:
+    """One of ``CALLS``, for it or for its name in MPI."""
+    if not isinstance(operation, str):
         raise ArgumentError("operation", repr(operation), ", ".join(CALLS))
-    return operation
+    return str(_core.call_of(operation))
 
 
 def check_operation(operation: str) -> str:
-    if operation not in OPERATIONS:
-        raise ArgumentError("operation", repr(operation), ", ".join(OPERATIONS))
-    return operation
+    """One of ``OPERATIONS``: the one that is called so, or that such a call is of."""
+    return CALLS[check_call(operation)]
 
 
 @functools.cache
@@ -109,7 +108,6 @@ def algorithms(operation: str = "barrier") -> AlgorithmList:
     ArgumentError
         There is no such operation.
     """
-    check_operation(operation)
     return AlgorithmList(
         Algorithm(
             name=found["name"],
@@ -118,7 +116,7 @@ def algorithms(operation: str = "barrier") -> AlgorithmList:
             summary=found["summary"],
             parameters=tuple(Parameter(**parameter) for parameter in found["parameters"]),
         )
-        for found in _core.algorithms(operation)
+        for found in _core.algorithms(check_operation(operation))
     )
 
 
@@ -142,7 +140,7 @@ def expand(algorithm: str | Iterable[str] = "all", operation: str = "barrier") -
     ArgumentError
         An unknown algorithm (with the nearest names), a parameter that it does not take, or a value out of range.
     """
-    check_call(operation)
+    operation = check_call(operation)
     text = as_text(algorithm)
     return list(_core.expand(operation, text))
 

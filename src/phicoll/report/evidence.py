@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from phicoll import bench
-from phicoll.explaining.counting import PAPER_MACHINES, count
+from phicoll.explaining.counting import PAPER_SHAPES, count
 from phicoll.papers.claims import Finding, check_counts, check_native
 from phicoll.report.parts import MAIN, PAPERS, PLACES, Part, split_parts
 from phicoll.report.simulated import Simulated
@@ -99,7 +99,7 @@ def gather(results: Results, doctor: Doctor | None = None, simulated: Simulated 
         results,
         parts,
         doctor or examine(),
-        list(count("all", PAPER_MACHINES, placement="balanced")),
+        list(count("all", PAPER_SHAPES, placement="balanced")),
         [],
         simulated,
     )

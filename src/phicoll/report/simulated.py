@@ -64,7 +64,7 @@ def simulate(folder: Path | None = None, quick: bool = False) -> Simulated:
         ranks=QUICK_RANKS if quick else RANKS,
         machine=MACHINE,
         rounds=QUICK_ROUNDS if quick else ROUNDS,
-        episodes=EPISODES,
+        calls=EPISODES,
         warm_up=WARM_UP,
         seed=SEED,
         progress=False,
@@ -93,7 +93,7 @@ def sweep_command(simulated: Simulated) -> str:
     ranks = QUICK_RANKS if simulated.quick else RANKS
     return (
         f"phicoll run barrier --machine {MACHINE} --algorithm {','.join(SPECS)} --ranks {','.join(map(str, ranks))} "
-        f"--rounds {QUICK_ROUNDS if simulated.quick else ROUNDS} --episodes {EPISODES} --warm-up {WARM_UP} --seed {SEED} -o demo/{FILE}"
+        f"--rounds {QUICK_ROUNDS if simulated.quick else ROUNDS} --calls {EPISODES} --warm-up {WARM_UP} --seed {SEED} -o demo/{FILE}"
     )
 
 

@@ -17,9 +17,11 @@ namespace {
 
 constexpr const char* prefix = "PHICOLL_";
 
+// One variable for an operation and its version with counts: PHICOLL_REDUCE_SCATTER chooses for both.
 std::string variable_of(Operation operation) {
+  const char* const of = operation == Operation::reduce_scatter ? "reduce_scatter" : to_string(operation);
   std::string name = prefix;
-  for (const char* c = to_string(operation); *c != '\0'; ++c)
+  for (const char* c = of; *c != '\0'; ++c)
     name += *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
   return name;
 }

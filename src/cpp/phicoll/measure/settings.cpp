@@ -86,6 +86,38 @@ void check_heap(const Work& work, int ranks) {
 
 }  // namespace
 
+Settings parse_settings(const SweepValues& values) {
+  Settings settings;
+  for (const Work& work : values.works())
+    for (Subject& subject : parse_subjects(values.text("algorithm"), work))
+      settings.subjects.push_back(std::move(subject));
+  settings.ranks = parse_ranks(values.text("ranks"));
+  settings.modes = values.choices("mode");
+  settings.definitions = values.definitions();
+  settings.launches = static_cast<int>(values.integer("launches"));
+  settings.rounds = static_cast<int>(values.integer("rounds"));
+  settings.calls = static_cast<int>(values.integer("calls"));
+  settings.window_calls = static_cast<int>(values.integer("window-calls"));
+  settings.budget_s = values.number("budget");
+  settings.target_width = values.number("target-width");
+  settings.placement = values.text("placement");
+  if (settings.placement.empty())
+    throw ArgumentError("placement", "''", "compact, scatter, balanced, or a list of CPUs such as 0,2,4-7");
+  settings.oversubscribe = values.has("oversubscribe");
+  settings.delay_ns = values.number("delay-ns");
+  settings.imbalance_ns = values.number("imbalance-ns");
+  settings.wait = to_string(parse_wait_policy(values.text("wait")));
+  settings.start = values.text("start");
+  check_start(settings.start, settings.definitions);
+  settings.progress = values.has("progress") || values.has("progress-ack");
+  settings.resume = values.has("resume");
+  if (values.has("output")) settings.output = values.text("output");
+  if (settings.resume && settings.output == "-")
+    throw ArgumentError("resume", "standard output", "a file given with -o");
+  if (values.has("seed")) settings.seed = static_cast<std::uint64_t>(values.integer("seed"));
+  return settings;
+}
+
 std::vector<int> parse_ranks(const std::string& text) {
   std::vector<int> ranks;
   for (const std::string& part : split(text, ',')) {
@@ -99,7 +131,9 @@ std::vector<int> parse_ranks(const std::string& text) {
     const int last =
         parse_count(text, part.substr(dots + 2, colon == std::string::npos ? colon : colon - dots - 2));
     const int step = colon == std::string::npos ? 1 : parse_count(text, part.substr(colon + 1));
-    if (last < first) throw ArgumentError("ranks", "'" + text + "'", "ranges that rise, such as 8..32:8");
+    if (last < first)
+      throw ArgumentError("ranks", "'" + text + "'",
+                          "first..last with first not above last, such as 8..32:8");
     for (int value = first; value <= last; value += step) ranks.push_back(value);
   }
   std::vector<int> unique;
@@ -110,7 +144,11 @@ std::vector<int> parse_ranks(const std::string& text) {
 
 void check_start(const std::string& start, const std::vector<std::string>& definitions) {
   if (start != "warm" && start != "evicted") throw ArgumentError("start", "'" + start + "'", "warm, evicted");
-  check_evicted(start == "evicted", definitions == std::vector<std::string>{"window"});
+  if (start != "evicted" || definitions == std::vector<std::string>{"window"}) return;
+  std::string all;
+  for (const std::string& definition : definitions) all += (all.empty() ? "" : ",") + definition;
+  throw ArgumentError("start", "'evicted' with definition='" + all + "'",
+                      "evicted with definition='window' alone: back-to-back calls leave no time to evict");
 }
 
 void check_evicted(bool evicted, bool windows) {

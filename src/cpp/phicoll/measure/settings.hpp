@@ -1,12 +1,13 @@
 #pragma once
 
-// What a run is asked to do.
+// What a sweep on this machine is asked to do. The defaults are those of the table of options.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "phicoll/measure/subjects.hpp"
+#include "phicoll/measure/sweep_options.hpp"
 
 namespace phicoll {
 namespace measure {
@@ -16,21 +17,21 @@ struct Settings {
   std::vector<int> ranks;
   std::vector<std::string> modes{"threads"};  ///< threads, processes
   std::vector<std::string> definitions{"loop", "window"};
-  int launches = 12;
-  int rounds = 8;  ///< in each launch, for each number of ranks
-  int calls = 0;   ///< of a loop; 0: as many as take about 0.25 ms, 16 to 8000
-  int window_calls = 32;
+  int launches = native_integer("launches");
+  int rounds = native_integer("rounds");  ///< in each launch, for each number of ranks
+  int calls = 0;                          ///< of a loop; 0: as many as take about 0.25 ms, 16 to 8000
+  int window_calls = native_integer("window-calls");
   double cap_ns =
       50e6;             ///< no sample takes longer than about this: fewer calls are made and recorded as such
   double budget_s = 0;  ///< 0: none
   double target_width = 0;  ///< relative width of every point's interval at which to stop; 0: none
-  std::string placement = "compact";
+  std::string placement = native_text("placement");
   bool oversubscribe = false;
   double delay_ns = 0;
   double imbalance_ns = 0;
   std::uint64_t seed = 1;
-  std::string start = "warm";  ///< or evicted: windows only
-  std::string wait = "adaptive";
+  std::string start = native_text("start");  ///< or evicted: windows only
+  std::string wait = native_text("wait");
   std::string tuning;  ///< of the table that `auto` asks: its path and digest; empty: none
   bool progress = false;
   std::string output = "-";
@@ -39,6 +40,9 @@ struct Settings {
   /// The record's `settings`.
   std::string json() const;
 };
+
+/// What was asked for, all but the tuning table and a seed that was not given. Throws ArgumentError.
+Settings parse_settings(const SweepValues& values);
 
 /// A list of rank counts such as `2,4,8..32:8` (8, 16, 24, 32). Throws ArgumentError("ranks").
 std::vector<int> parse_ranks(const std::string& text);

@@ -13,7 +13,7 @@ namespace phicoll {
 namespace measure {
 
 std::string Work::name() const {
-  return exclusive ? "exscan" : std::string(to_string(operation)) + (vector ? "v" : "");
+  return name_of_call(operation, vector, exclusive);
 }
 
 CallFacts Work::facts() const {
@@ -85,15 +85,6 @@ std::uint64_t moved_bytes(const Work& work, int ranks) {
   return received;
 }
 
-Operation parse_operation(const std::string& name) {
-  std::vector<std::string> names;
-  for (int o = 0; o < operations; ++o) {
-    names.push_back(to_string(static_cast<Operation>(o)));
-    if (names.back() == name) return static_cast<Operation>(o);
-  }
-  throw ArgumentError("operation", name.empty() ? "none" : "'" + name + "'", nearest_or_all(name, names));
-}
-
 std::vector<std::string> call_names() {
   std::vector<std::string> names;
   for (const CallName& call : phicoll::call_names()) {
@@ -107,15 +98,12 @@ std::vector<std::string> call_names() {
 }
 
 Work parse_call(const std::string& name) {
-  for (const CallName& call : phicoll::call_names()) {
-    Work work;
-    work.operation = call.operation;
-    work.vector = call.vector;
-    work.exclusive = call.exclusive;
-    if (work.name() == name) return work;
-  }
-  throw ArgumentError("operation", name.empty() ? "none" : "'" + name + "'",
-                      nearest_or_all(name, call_names()));
+  const CallName& call = parse_call_name(name);
+  Work work;
+  work.operation = call.operation;
+  work.vector = call.vector;
+  work.exclusive = call.exclusive;
+  return work;
 }
 
 Work parse_work(const std::string& operation, std::uint64_t bytes, const std::string& type,
@@ -130,7 +118,7 @@ Work parse_work(const std::string& operation, std::uint64_t bytes, const std::st
   return work;
 }
 
-std::vector<std::uint64_t> parse_sizes(const std::string& text) {
+std::vector<std::uint64_t> parse_sizes(const std::string& text, const char* argument) {
   std::vector<std::uint64_t> sizes;
   for (const std::string& part : split(text, ',')) {
     char* end = nullptr;
@@ -143,11 +131,17 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
     const bool whole = !part.empty() && std::isdigit(static_cast<unsigned char>(part[0])) != 0 &&
                        (unit.empty() || shift != 0) && number <= (std::uint64_t{1} << 40) >> shift;
     if (!whole)
-      throw ArgumentError("size", "'" + part + "'", "bytes such as 8,4K,1M (K is 1024), at most 1024G");
+      throw ArgumentError(argument, "'" + part + "'", "bytes such as 8,4K,1M (K is 1024), at most 1024G");
     const std::uint64_t size = static_cast<std::uint64_t>(number) << shift;
     if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
   }
   return sizes;
+}
+
+std::uint64_t parse_size(const std::string& text) {
+  const std::vector<std::uint64_t> sizes = parse_sizes(text, "size");
+  if (sizes.size() != 1) throw ArgumentError("size", "'" + text + "'", "one");
+  return sizes.front();
 }
 
 void check_work(const Work& work) {

@@ -32,7 +32,7 @@ struct Work {
   /// Elements of reductions, bytes of the others.
   std::uint64_t count() const { return reduces() ? bytes / bytes_of(type) : bytes; }
   /// The operation, or the call's own name: exscan, gatherv, scatterv, allgatherv, alltoallv,
-  /// reduce_scatterv.
+  /// reduce_scatter.
   std::string name() const;
   /// What every rank knows of such a call.
   CallFacts facts() const;
@@ -51,18 +51,19 @@ std::uint64_t receive_bytes_of(const Work& work, int rank, int ranks);
 /// from send to receive included (docs/measuring-collectives.md says why for each).
 std::uint64_t moved_bytes(const Work& work, int ranks);
 
-/// Throws ArgumentError("operation") with the names of all operations.
-Operation parse_operation(const std::string& name);
 /// The names of all that can be measured: Work::name() of each.
 std::vector<std::string> call_names();
-/// Work of such a name, the rest left to be said. Throws ArgumentError("operation") with all names.
+/// Work of such a name, or of MPI's (`bcast`, `Gatherv`), the rest left to be said. Throws
+/// ArgumentError("operation") with all names.
 Work parse_call(const std::string& name);
 /// One call by the names of its parts: a barrier has no bytes, and only reductions have a type and an
 /// operator. Throws ArgumentError as parse_call, parse_type, parse_op and check_work.
 Work parse_work(const std::string& operation, std::uint64_t bytes, const std::string& type,
                 const std::string& op);
-/// Sizes such as `8,4K,1M,2G` (K: 1024), each once. Throws ArgumentError("size").
-std::vector<std::uint64_t> parse_sizes(const std::string& text);
+/// Sizes such as `8,4K,1M,2G` (K: 1024), each once. Throws ArgumentError(argument).
+std::vector<std::uint64_t> parse_sizes(const std::string& text, const char* argument = "sizes");
+/// One such size. Throws ArgumentError("size").
+std::uint64_t parse_size(const std::string& text);
 /// Throws ArgumentError("size") for a reduction whose size is no multiple of its elements, ("operator") for a
 /// pairing that is not defined.
 void check_work(const Work& work);

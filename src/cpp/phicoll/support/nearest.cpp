@@ -21,7 +21,12 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 
 std::string nearest_or_all(const std::string& text, const std::vector<std::string>& names) {
   std::vector<std::pair<std::size_t, std::string>> ranked;
-  for (const std::string& name : names) ranked.emplace_back(edit_distance(text, name), name);
+  std::vector<std::string> all;  // each once: a set may have the name of its one algorithm
+  for (const std::string& name : names) {
+    if (std::find(all.begin(), all.end(), name) != all.end()) continue;
+    all.push_back(name);
+    ranked.emplace_back(edit_distance(text, name), name);
+  }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string result;
@@ -31,7 +36,7 @@ std::string nearest_or_all(const std::string& text, const std::vector<std::strin
       result += (result.empty() ? "nearest: " : ", ") + candidate.second;
   if (!result.empty()) result += "; ";
   result += "all:";
-  for (const std::string& name : names) result += " " + name;
+  for (const std::string& name : all) result += " " + name;
   return result;
 }
 

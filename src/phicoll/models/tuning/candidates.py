@@ -93,7 +93,7 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
         ("linear", {"buffer": (4 * KB, 16 * KB)}),
         ("recursive-doubling", {"buffer": (16 * KB, 64 * KB)}),
     ),
-    "reduce_scatter": (
+    "reduce_scatter_block": (
         ("one-shot", {"part": (2 * KB, 8 * KB, 64 * KB)}),
         ("pairwise", {"transfer": ("load-store", "put-get")}),
         ("recursive-halving", {"buffer": (64 * KB,)}),
@@ -110,7 +110,7 @@ def candidates(operation: str) -> list[str]:
     ArgumentError
         There is no such operation.
     """
-    check_operation(operation)
+    operation = check_operation(operation)
     found: list[str] = []
     for name, grid in GRIDS[operation]:
         for values in itertools.product(*grid.values()):

@@ -123,7 +123,7 @@ def why(
     tuning: str | os.PathLike[str] | None = None,
     foreign: str = "",
     model: str | os.PathLike[str] | MachineModel | None = None,
-    model_foreign: str = "use",
+    model_foreign: str = "refuse",
     type: str = "float32",
     op: str = "sum",
     vector: bool = False,

@@ -57,7 +57,7 @@ class ModelChoice:
 
 
 def model_of(
-    model: str | os.PathLike[str] | MachineModel | None, machine: str | None, foreign: str = "use"
+    model: str | os.PathLike[str] | MachineModel | None, machine: str | None, foreign: str = "refuse"
 ) -> MachineModel | None:
     """The model that was named, else the simulated machine's, else None.
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
 from phicoll.measuring import sweeps
+from phicoll.measuring.options import native_default, simulated_default
 from phicoll.measuring.sweeps import (
     DEFINITIONS,
     MODES,
-    SIMULATED,
     as_list,
     check_choices,
     placement_text,
@@ -130,5 +130,5 @@ def check_sizes(operations: Sequence[str], sizes: Any) -> list[int]:
 
 def check_placement(placement: Any, simulated: bool) -> str:
     if placement is None:
-        return SIMULATED["placement"] if simulated else "compact"
+        return simulated_default("placement") if simulated else native_default("placement")
     return placement_text(placement)

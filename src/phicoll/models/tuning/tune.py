@@ -49,7 +49,7 @@ __all__ = ["BY", "SIZES", "Tuned", "tune"]
 
 BY = ("measure", "model", "model-then-measure")
 SIZES = "8,4K,64K,1M"
-MINUTES = 10.0
+BUDGET_S = 600.0
 LEAST_POINT_S = 2.0  # in less a sweep of twenty candidates has no rounds to compare
 FEW = 3  # that the model leaves of those that it knows, to be measured
 LAUNCHES = 12
@@ -65,10 +65,10 @@ def tune(
     sizes: int | str | Sequence[int | str] | None = None,
     mode: str | Sequence[str] | None = None,
     by: str = "measure",
-    minutes: float | None = None,
+    budget_s: float | None = None,
     machine: str | os.PathLike[str] | Machine | None = None,
     model: str | os.PathLike[str] | MachineModel | None = None,
-    model_foreign: str = "use",
+    model_foreign: str = "refuse",
     algorithm: str | Sequence[str] | None = None,
     placement: str | None = None,
     definition: str = "loop",
@@ -96,8 +96,8 @@ def tune(
         ``"measure"`` everything; ``"model"``: what the model expects to have the least largest time, nothing is run,
         and the rule stays where the model does not know it; ``"model-then-measure"``: of those that the model knows
         only the three best are measured, beside those that it does not know.
-    minutes:
-        How long measuring may take, 10 by default; simulating takes as long as it takes.
+    budget_s:
+        Seconds that measuring may take, 600 by default; simulating takes as long as it takes.
     machine:
         Tune for this simulated machine, in simulation.
     model:
@@ -105,7 +105,7 @@ def tune(
         simulated machine's. Its line costs go into the table; without a model those that the table has stay.
     model_foreign:
         What to do with a ``model`` file that was not measured on this host, unless it is a simulated machine that is
-        tuned: ``"refuse"``, or ``"use"`` it with a warning.
+        tuned: ``"refuse"`` it, or ``"use"`` it with a warning.
     algorithm:
         What to try instead of :func:`phicoll.models.tuning.candidates`, for one operation.
     placement:
@@ -164,7 +164,7 @@ def tune(
             "ranks", str(max(counts)), f"1 to {loaded.contexts}, the contexts of {loaded.name}"
         )
     points = plan(chosen, setting, counts, check_sizes(chosen, SIZES if sizes is None else sizes))
-    seconds = 60 * check_number("minutes", MINUTES if minutes is None else minutes, above=0)
+    seconds = check_number("budget_s", BUDGET_S if budget_s is None else budget_s, above=0)
     if resume and save is None:
         raise ArgumentError("resume", "no output", "with the table's file, which it goes on with")
     run = Run(setting, by, tried, save, resume)
@@ -226,7 +226,7 @@ class Run:
                     progress(len(points) - len(left) + number, len(points), point.title())
                 seconds_left = end - time.monotonic()
                 if self.by != "model" and not self.setting.simulated and seconds_left < LEAST_POINT_S:
-                    self.undecided[point] = "no time was left: more minutes, or resume"
+                    self.undecided[point] = "no time was left: more seconds, or resume"
                     continue
                 share = max(seconds_left / (len(left) - number), LEAST_POINT_S)
                 try:
@@ -325,7 +325,7 @@ class Run:
         if point.operation != "barrier":
             options["sizes"] = [point.size]
         if setting.simulated:
-            options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "episodes": EPISODES}
+            options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "calls": EPISODES}
         else:
             options |= {"mode": point.mode, "oversubscribe": point.ranks > point.cpus, "budget_s": seconds}
             # A launch starts and verifies every candidate, which takes a good part of a second.

@@ -13,14 +13,14 @@ from phicoll.report.sections.common import made
 TITLE = "At the papers’ scale, counted"
 ANCHOR = "counts"
 
-COMMAND = "phicoll count barrier --algorithm all --machine 60x4,61x4 --placement balanced"
+COMMAND = "phicoll count barrier --algorithm all --shape 60x4,61x4 --placement balanced"
 
 
 def body(evidence: Evidence) -> str:
     rows = evidence.counts
     if not rows:
         return ""
-    machines = list(dict.fromkeys(row["machine"] for row in rows))
+    machines = list(dict.fromkeys(row["shape"] for row in rows))
     intro = paragraph(
         "Nothing is measured here. The same source of every barrier runs on a port that counts: all ranks of a Xeon Phi with 60 or 61 cores and "
         "four contexts each, placed balanced, in the steady state. The numbers are exact and the same on every machine; they say what has to "
@@ -45,7 +45,7 @@ def body(evidence: Evidence) -> str:
 
 def sentences(rows: list[dict[str, Any]]) -> str:
     """The extremes, named."""
-    large = [row for row in rows if row["machine"] == rows[-1]["machine"] and row["name"] != "auto"]
+    large = [row for row in rows if row["shape"] == rows[-1]["shape"] and row["name"] != "auto"]
     ranks = large[0]["ranks"]
     chain = min(large, key=lambda row: (row["longest_chain"], row["rounds"]))
     local = min(large, key=lambda row: (row["edges_between_cores"], row["longest_chain"]))
@@ -69,7 +69,7 @@ def count_table(rows: list[dict[str, Any]], machines: list[str]) -> str:
     """A row for each barrier, both machines side by side."""
     by_name: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
-        by_name.setdefault(row["name"], {})[row["machine"]] = row
+        by_name.setdefault(row["name"], {})[row["shape"]] = row
     fields = ["rounds", "longest_chain", "notifications", "edges_between_cores", "lines_written"]
     short = ["rounds", "chain", "notifications", "core edges", "lines"]
     assert len(fields) == len(QUANTITIES)

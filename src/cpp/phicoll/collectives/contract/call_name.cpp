@@ -5,21 +5,11 @@
 
 namespace phicoll {
 
-namespace {
-
-/// The plain call's own name: reduce_scatter is the call with counts.
-const char* plain_name(const OperationRow& row) {
-  const bool taken = row.vector_name != nullptr && std::string(row.name) == row.vector_name;
-  return taken ? row.mpi_name : row.name;
-}
-
-}  // namespace
-
 const char* name_of_call(Operation operation, bool vector, bool exclusive) {
   const OperationRow& row = row_of(operation);
   if (vector && row.vector_name != nullptr) return row.vector_name;
   if (exclusive && row.exclusive_name != nullptr) return row.exclusive_name;
-  return plain_name(row);
+  return row.name;
 }
 
 const std::vector<CallName>& call_names() {
@@ -28,9 +18,8 @@ const std::vector<CallName>& call_names() {
     for (int o = 0; o < operations; ++o) {
       const auto operation = static_cast<Operation>(o);
       const OperationRow& row = row_of(operation);
-      const std::string plain = plain_name(row);
-      names.push_back({plain_name(row), operation, false, false});
-      if (plain != row.mpi_name) names.push_back({row.mpi_name, operation, false, false});
+      names.push_back({row.name, operation, false, false});
+      if (std::string(row.name) != row.mpi_name) names.push_back({row.mpi_name, operation, false, false});
       if (row.vector_name != nullptr) names.push_back({row.vector_name, operation, true, false});
       if (row.exclusive_name != nullptr) names.push_back({row.exclusive_name, operation, false, true});
     }

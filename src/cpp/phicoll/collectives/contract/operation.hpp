@@ -25,7 +25,8 @@ constexpr int operations = 10;
 /// one block; `blocks` is one block for each rank.
 enum class Part : std::uint8_t { none, block, blocks, root_block, root_blocks, others_block };
 
-/// One operation. A vector version is its operation with counts that differ.
+/// One operation. A vector version is its operation with counts that differ; that of reduce_scatter_block is called
+/// reduce_scatter, as in MPI.
 struct OperationRow {
   const char* name;
   const char* mpi_name;        ///< of the plain call
@@ -48,7 +49,7 @@ constexpr OperationRow operation_rows[operations] = {
     {"allgather", "allgather", "allgatherv", nullptr, true, false, false, Part::block, Part::blocks},
     {"alltoall", "alltoall", "alltoallv", nullptr, false, false, false, Part::blocks, Part::blocks},
     {"scan", "scan", nullptr, "exscan", true, false, true, Part::block, Part::block},
-    {"reduce_scatter", "reduce_scatter_block", "reduce_scatter", nullptr, true, false, true, Part::blocks,
+    {"reduce_scatter_block", "reduce_scatter_block", "reduce_scatter", nullptr, true, false, true, Part::blocks,
      Part::block},
 };
 

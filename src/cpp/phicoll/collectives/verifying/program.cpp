@@ -119,6 +119,11 @@ bool exact_in_any_order(Type type, Op op) {
 
 }  // namespace
 
+std::vector<std::size_t> equal_counts(Operation operation, int ranks, std::size_t count) {
+  const auto n = static_cast<std::size_t>(ranks);
+  return std::vector<std::size_t>(operation == Operation::alltoall ? n * n : n, count);
+}
+
 std::vector<std::size_t> block_places(const std::vector<std::size_t>& counts, std::size_t gap) {
   std::vector<std::size_t> at;
   std::size_t next = 0;

@@ -88,6 +88,9 @@ struct Program {
 /// Where blocks of these sizes begin that lie `gap` apart.
 std::vector<std::size_t> block_places(const std::vector<std::size_t>& counts, std::size_t gap);
 
+/// The counts of a vector version whose blocks are all alike.
+std::vector<std::size_t> equal_counts(Operation operation, int ranks, std::size_t count);
+
 /// Where a rank's buffers lie in one piece of memory: each between guard zones, at a multiple of 128 bytes;
 /// the last part is for data of alltoalls in place.
 class ProgramLayout {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/spec.hpp"
-#include "phicoll/measure/work.hpp"
+#include "phicoll/measure/sweep_options.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/sim/explaining/critical_path.hpp"
 #include "phicoll/sim/machine/machine.hpp"
@@ -19,10 +19,10 @@ namespace phicoll {
 namespace sim {
 
 struct ExplainOptions {
-  std::string placement = "balanced";  ///< that the shape came from; for the reader
+  std::string placement = measure::simulated_text("placement");  ///< that the shape came from; for the reader
   std::uint64_t seed = 1;
   int episodes = 20;  ///< simulated, after `warm_up` others
-  int warm_up = 2;
+  int warm_up = measure::simulated_integer("warm-up");
   int episode = -1;     ///< the one whose path is wanted, from 0; -1 for the one of median time
   bool window = false;  ///< each episode from rest, its ranks entering within `start_skew`
   Cycles start_skew = 0;

@@ -140,7 +140,7 @@ std::string explanation_json(const Explanation& x) {
         {json_quote(to_string(static_cast<Cause>(c))), json_quote(meaning_of(static_cast<Cause>(c)))}));
   return JsonObject()
       .add("phicoll", "explanation")
-      .add("operation", to_string(x.options.work.operation))
+      .add("operation", x.options.work.name())
       .add("algorithm", x.spec.name)
       .add("spec", x.spec.text())
       .add("effective", x.effective)

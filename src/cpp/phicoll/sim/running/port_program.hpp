@@ -27,10 +27,7 @@ inline ProgramCall program_call(const measure::Work& work, int ranks, int root) 
   call.type = work.type;
   call.op = work.op;
   call.count = static_cast<std::size_t>(work.count());
-  if (work.vector) {
-    const auto n = static_cast<std::size_t>(ranks);
-    call.counts.assign(work.operation == Operation::alltoall ? n * n : n, call.count);
-  }
+  if (work.vector) call.counts = equal_counts(work.operation, ranks, call.count);
   return call;
 }
 

@@ -122,7 +122,7 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
   for (const Place& place : shape.places()) contexts.push_back(place.cpu);
   JsonObject fields;
   fields.add("point", point.number)
-      .add("operation", to_string(work.operation))
+      .add("operation", work.name())
       .add("algorithm", point.spec.name)
       .add("spec", point.spec.text())
       .raw("parameters", measure::values_json(point.spec.values))

@@ -104,11 +104,31 @@ std::string SimulatedSettings::json() const {
       if (std::find(buffers.begin(), buffers.end(), work.buffers()) == buffers.end())
         buffers.push_back(work.buffers());
     }
-    object.add("operation", to_string(first.operation)).raw("sizes", json_list(sizes));
+    object.add("operation", first.name()).raw("sizes", json_list(sizes));
     object.raw("buffers", json_strings(buffers));
     if (first.reduces()) object.add("type", to_string(first.type)).add("op", to_string(first.op));
   }
   return object.text();
+}
+
+SimulatedSettings parse_simulated_settings(const measure::SweepValues& values, bool* left_out) {
+  SimulatedSettings settings;
+  const Operation operation = values.work().operation;
+  settings.machine = load_machine(values.text("machine"));
+  settings.tuning = tuning_of(settings.machine);
+  settings.algorithms = simulated_algorithms(operation, values.text("algorithm"), left_out);
+  settings.works = values.works();
+  settings.ranks = measure::parse_ranks(values.text("ranks"));
+  settings.placement = values.text("placement");
+  settings.definitions = values.definitions();
+  settings.start = values.text("start");
+  settings.episodes = static_cast<int>(values.integer("calls"));
+  settings.warm_up = static_cast<int>(values.integer("warm-up"));
+  settings.rounds = static_cast<int>(values.integer("rounds"));
+  settings.skew_ns = values.number("skew-ns");
+  settings.wait = to_string(parse_wait_policy(values.text("wait")));
+  settings.seed = static_cast<std::uint64_t>(values.integer("seed"));
+  return settings;
 }
 
 std::string SimulatedPoint::title() const {
@@ -116,11 +136,9 @@ std::string SimulatedPoint::title() const {
          " ranks";
 }
 
-std::vector<measure::Work> simulated_works(Operation operation, const std::vector<std::uint64_t>& sizes,
+std::vector<measure::Work> simulated_works(measure::Work work, const std::vector<std::uint64_t>& sizes,
                                            const std::vector<std::string>& buffers, const std::string& type,
                                            const std::string& op) {
-  measure::Work work;
-  work.operation = operation;
   if (!work.moves_data()) return {work};
   if (work.reduces()) {
     work.type = parse_type(type);
@@ -251,7 +269,7 @@ std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& p
     steps.push_back(JsonObject().add("round", step.round).add("definition", step.definition).text());
   JsonObject object;
   if (point.work.moves_data())
-    object.add("operation", to_string(point.work.operation))
+    object.add("operation", point.work.name())
         .add("bytes", point.work.bytes)
         .add("fresh", point.work.fresh)
         .add("type", to_string(point.work.type))
@@ -291,7 +309,7 @@ SimulatedTask parse_task(const std::string& text) {
   task.settings.seed = static_cast<std::uint64_t>(value["seed"].number);
   task.point.number = static_cast<int>(value["point"].number);
   if (!value["operation"].is_null()) {
-    task.point.work.operation = measure::parse_operation(value["operation"].string);
+    task.point.work = measure::parse_call(value["operation"].string);
     task.point.work.bytes = static_cast<std::uint64_t>(value["bytes"].number);
     task.point.work.fresh = value["fresh"].boolean;
     task.point.work.type = parse_type(value["type"].string);

@@ -11,6 +11,7 @@
 
 #include "phicoll/collectives/contract/spec.hpp"
 #include "phicoll/measure/records.hpp"
+#include "phicoll/measure/sweep_options.hpp"
 #include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/sim/machine/machine.hpp"
@@ -19,34 +20,37 @@
 namespace phicoll {
 namespace sim {
 
-constexpr int most_episodes = 100000;
-constexpr int most_rounds = 100000;
-constexpr double most_skew_ns = 1e9;
-
 struct SimulatedSettings {
   Machine machine;
   std::vector<AlgorithmSpec> algorithms;  ///< of one operation
   /// What each is called with: one operation, its sizes, fresh or reused buffers.
   std::vector<measure::Work> works{measure::Work()};
   std::vector<int> ranks;
-  std::string placement = "balanced";  ///< or compact, scatter, a list of contexts such as 0,4,8-11
-  std::vector<std::string> definitions{"loop"};
-  int episodes = 20;
-  int warm_up = 2;
-  int rounds = 1;         ///< each another seed
-  double skew_ns = 1000;  ///< ranks start, and enter the episodes of a window, within this time of each other
-  std::string wait = "pause(1)";
-  std::uint64_t seed = 1;
-  std::string start = "warm";  ///< or evicted: flags and slots in memory alone before each call; windows only
+  std::string placement =
+      measure::simulated_text("placement");  ///< or compact, scatter, a list of contexts such as 0,4,8-11
+  std::vector<std::string> definitions{measure::simulated_text("definition")};
+  int episodes = measure::simulated_integer("calls");
+  int warm_up = measure::simulated_integer("warm-up");
+  int rounds = measure::simulated_integer("rounds");  ///< each another seed
+  /// Ranks start, and enter the episodes of a window, within this time of each other.
+  double skew_ns = measure::simulated_number("skew-ns");
+  std::string wait = measure::simulated_text("wait");
+  std::uint64_t seed = static_cast<std::uint64_t>(measure::simulated_integer("seed"));
+  std::string start = measure::simulated_text(
+      "start");  ///< or evicted: flags and slots in memory alone before each call; windows only
   std::shared_ptr<const Tuning> tuning;  ///< what `auto` asks; null: its rules
 
   /// The record's `settings`.
   std::string json() const;
 };
 
+/// What was asked for. References have no simulated form: a set leaves them out, and `left_out` becomes true.
+/// Throws ArgumentError.
+SimulatedSettings parse_simulated_settings(const measure::SweepValues& values, bool* left_out);
+
 /// Every size with every kind of buffers ("fresh", "reused"); a barrier has neither. Throws ArgumentError as
 /// measure::check_work, and ("size") where there is none.
-std::vector<measure::Work> simulated_works(Operation operation, const std::vector<std::uint64_t>& sizes,
+std::vector<measure::Work> simulated_works(measure::Work work, const std::vector<std::uint64_t>& sizes,
                                            const std::vector<std::string>& buffers, const std::string& type,
                                            const std::string& op);
 

@@ -98,7 +98,7 @@ def simulate(
         ranks = [n for n in (effort.few_ranks if run.few else effort.ranks) if n <= run.most]
         results = sweep(
             run.operation, algorithm=list(run.algorithms), ranks=ranks, machine=machine, placement="scatter",
-            definition="window", start=start, skew_ns=0, rounds=effort.few_seeds if run.few else effort.seeds, episodes=effort.episodes, warm_up=1,
+            definition="window", start=start, skew_ns=0, rounds=effort.few_seeds if run.few else effort.seeds, calls=effort.episodes, warm_up=1,
             seed=1, progress=False, **more,
         )  # fmt: skip
         found = results if found is None else found + results

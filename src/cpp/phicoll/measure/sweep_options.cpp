@@ -1,0 +1,283 @@
+#include "phicoll/measure/sweep_options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/support/json.hpp"
+#include "phicoll/support/nearest.hpp"
+#include "phicoll/support/split.hpp"
+
+namespace phicoll {
+namespace measure {
+
+namespace {
+
+constexpr double no_limit = std::numeric_limits<double>::infinity();
+constexpr double most_seed = 9007199254740992;  // 2^53: a JSON number that every reader keeps
+
+OptionUse refused() {
+  return {};
+}
+
+OptionUse value(const std::string& standard, double least = 0, double most = no_limit) {
+  return {true, standard, "", least, most, {}};
+}
+
+// Without a default value: `words` say what is done where none is given.
+OptionUse otherwise(const std::string& words, double least = 0, double most = no_limit) {
+  return {true, "", words, least, most, {}};
+}
+
+OptionUse one_of(const std::string& standard, std::vector<std::string> choices) {
+  return {true, standard, "", 0, no_limit, std::move(choices)};
+}
+
+}  // namespace
+
+const char* to_string(OptionKind kind) {
+  static const char* const names[] = {"flag",   "integer", "number", "positive",
+                                      "choice", "choices", "list",   "name"};
+  return names[static_cast<int>(kind)];
+}
+
+const std::vector<SweepOption>& sweep_options() {
+  using Kind = OptionKind;
+  using Scope = OptionScope;
+  const auto every = Scope::every_call;
+  static const std::vector<SweepOption> options = {
+      {"algorithm", "", "algorithm", Kind::list, "A,B:ways=3,...", every, value("all,references"),
+       value("all"), "algorithms with parameters, or sets: all, references, paper-001, ..."},
+      {"ranks", "", "ranks", Kind::list, "2,4,8..32:8", every, value("2"), value("2"), "numbers of ranks"},
+      {"machine", "", "machine", Kind::name, "M", every, otherwise("this one"), otherwise(""),
+       "simulate this machine: a name (list machines) or a machine file, perhaps with changes such as "
+       "xeon-phi-5110p:ring.hop=0"},
+      {"sizes", "", "sizes", Kind::list, "8,4K,1M", Scope::data, value("8,4K,1M"), value("8,4K,1M"),
+       "bytes of the count argument: the message, or one block; not for barriers"},
+      {"buffers", "", "buffers", Kind::choices, "LIST", Scope::data,
+       one_of("fresh", {"fresh", "reused", "heap"}), one_of("fresh", {"fresh", "reused"}),
+       "fresh: the owner writes what it sends before each call; reused: once; heap: fresh, in the group's "
+       "shared "
+       "heap (not simulated)"},
+      {"type", "", "type", Kind::name, "T", Scope::reductions, value("float32"), value("float32"),
+       "element type of reductions"},
+      {"op", "", "op", Kind::name, "OP", Scope::reductions, value("sum"), value("sum"),
+       "operator of reductions"},
+      {"mode", "", "mode", Kind::choices, "LIST", every, one_of("threads", {"threads", "processes"}),
+       refused(), "what a rank is: threads, processes or both"},
+      {"definition", "", "definition", Kind::choices, "LIST", every,
+       one_of("loop,window", {"loop", "window"}), one_of("loop", {"loop", "window"}),
+       "of run time: loop, back-to-back calls; window, each call from a common start. With --start evicted: "
+       "window"},
+      {"launches", "", "launches", Kind::integer, "N", every, value("12", 1, 100000), refused(),
+       "start new threads or processes this often"},
+      {"rounds", "", "rounds", Kind::integer, "N", every, value("8", 1, 1000000), value("1", 1, 100000),
+       "rounds in each launch; simulated: seeds, each with other places of lines and other starts"},
+      {"calls", "", "calls", Kind::integer, "N", every, otherwise("about 0.25 ms of them", 1, 100000000),
+       value("20", 1, 100000), "calls in a loop sample; simulated: in every sample"},
+      {"window-calls", "", "window_calls", Kind::integer, "N", every, value("32", 1, 100000), refused(),
+       "calls in a window sample"},
+      {"warm-up", "", "warm_up", Kind::integer, "N", every, refused(), value("2", 0, 100000),
+       "calls before a sample"},
+      {"budget", "", "budget_s", Kind::positive, "S", every, otherwise("no bound"), refused(),
+       "stop after so many seconds; the round in hand is finished"},
+      {"target-width", "", "target_width", Kind::positive, "F", every, otherwise("no such rule"), refused(),
+       "stop once every median's interval is narrower than this share of it"},
+      {"placement", "", "placement", Kind::name, "P", every, value("compact"), value("balanced"),
+       "compact, scatter, balanced, or CPUs such as 0,2,4-7"},
+      {"oversubscribe", "", "oversubscribe", Kind::flag, "", every, value(""), refused(),
+       "allow more ranks than CPUs"},
+      {"delay-ns", "", "delay_ns", Kind::number, "NS", every, value("0"), refused(),
+       "delay between the calls of a loop"},
+      {"imbalance-ns", "", "imbalance_ns", Kind::number, "NS", every, value("0"), refused(),
+       "largest random delay of a rank in a loop"},
+      {"skew-ns", "", "skew_ns", Kind::number, "NS", every, refused(), value("1000", 0, 1e9),
+       "ranks start, and enter each call of a window, within this time of each other"},
+      {"start", "", "start", Kind::choice, "S", every, one_of("warm", {"warm", "evicted"}),
+       one_of("warm", {"warm", "evicted"}),
+       "warm; or evicted: the algorithm's flags and slots are in memory alone before each call (only "
+       "--definition "
+       "window)"},
+      {"wait", "", "wait", Kind::name, "POLICY", every, value("adaptive"), value("pause(1)"),
+       "how a rank waits: spin, pause, pause(n), yield, adaptive"},
+      {"tuning", "", "", Kind::name, "FILE", every, otherwise("PHICOLL_TUNING"), otherwise("PHICOLL_TUNING"),
+       "a tuning table that auto asks; none: its rules"},
+      {"seed", "", "seed", Kind::integer, "N", every, otherwise("drawn", 0, most_seed),
+       value("1", 0, most_seed), "seeds places, orders and delays"},
+      {"libiomp5", "", "", Kind::name, "PATH", every, otherwise("searched"), refused(),
+       "Intel's OpenMP library"},
+      {"lock-wait", "", "lock_wait_s", Kind::number, "S", every, value("30"), refused(),
+       "seconds to wait for CPUs that another measurement uses"},
+      {"jobs", "", "jobs", Kind::integer, "N", every, refused(), otherwise("one for each CPU", 1, 1024),
+       "points that are simulated at the same time"},
+      {"output", "o", "save", Kind::name, "FILE", every, otherwise("standard output"),
+       otherwise("standard output"), "append every record to this file as it is measured (JSON Lines)"},
+      {"resume", "", "resume", Kind::flag, "", every, value(""), value(""), "continue the last run in FILE"},
+      {"progress", "", "", Kind::flag, "", every, value(""), value(""),
+       "a line on stderr a round, for programs: progress: DONE TOTAL WHAT"},
+      {"progress-ack", "", "", Kind::flag, "", every, value(""), value(""),
+       "the same, and the next round begins once a byte came on stdin, or after 0.3 s: a progress bar is "
+       "drawn "
+       "outside of what is timed"},
+  };
+  return options;
+}
+
+const SweepOption& sweep_option(const std::string& name) {
+  for (const SweepOption& option : sweep_options())
+    if (option.name == name) return option;
+  throw Error("a sweep has no option '" + name + "'");
+}
+
+namespace {
+
+std::string default_of(const std::string& name, bool simulated) {
+  const OptionUse& use = sweep_option(name).use(simulated);
+  if (use.standard.empty()) throw Error("the option '" + name + "' of a sweep has no default");
+  return use.standard;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+[[noreturn]] void refuse(const SweepOption& option, const std::string& got, const std::string& allowed) {
+  throw ArgumentError(option.name, "'" + got + "'", allowed);
+}
+
+void check_integer(const SweepOption& option, const OptionUse& use, const std::string& text) {
+  char* end = nullptr;
+  const long long number = std::strtoll(text.c_str(), &end, 10);
+  const auto value = static_cast<double>(number);
+  if (text.empty() || *end != 0 || value < use.least || value > use.most)
+    refuse(option, text,
+           "a whole number from " + std::to_string(static_cast<long long>(use.least)) + " to " +
+               std::to_string(static_cast<long long>(use.most)));
+}
+
+void check_number(const SweepOption& option, const OptionUse& use, const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const bool whole = !text.empty() && *end == 0 && std::isfinite(number);
+  if (option.kind == OptionKind::positive) {
+    if (!whole || number <= 0) refuse(option, text, "a number above 0");
+  } else if (!whole || number < use.least || number > use.most) {
+    refuse(option, text,
+           std::isfinite(use.most)
+               ? "a number from " + json_number(use.least) + " to " + json_number(use.most)
+               : "a number, " + json_number(use.least) + " or above");
+  }
+}
+
+void check_choices(const SweepOption& option, const OptionUse& use, const std::string& text) {
+  const bool several = option.kind == OptionKind::choices;
+  for (const std::string& part : several ? split(text, ',') : std::vector<std::string>{text})
+    if (std::find(use.choices.begin(), use.choices.end(), part) == use.choices.end())
+      refuse(option, part, joined(use.choices) + (several ? ", separated by commas" : ""));
+}
+
+void check(const SweepOption& option, const OptionUse& use, const std::string& text) {
+  switch (option.kind) {
+    case OptionKind::integer:
+      return check_integer(option, use, text);
+    case OptionKind::number:
+    case OptionKind::positive:
+      return check_number(option, use, text);
+    case OptionKind::choice:
+    case OptionKind::choices:
+      return check_choices(option, use, text);
+    default:
+      return;  // a flag has no value; lists and names are checked by those who read them
+  }
+}
+
+}  // namespace
+
+std::string native_text(const std::string& name) {
+  return default_of(name, false);
+}
+int native_integer(const std::string& name) {
+  return std::atoi(native_text(name).c_str());
+}
+std::string simulated_text(const std::string& name) {
+  return default_of(name, true);
+}
+int simulated_integer(const std::string& name) {
+  return std::atoi(simulated_text(name).c_str());
+}
+double simulated_number(const std::string& name) {
+  return std::strtod(simulated_text(name).c_str(), nullptr);
+}
+
+SweepValues::SweepValues(const Work& work, std::map<std::string, std::string> given)
+    : work_(work), given_(std::move(given)) {
+  std::vector<std::string> names;
+  for (const SweepOption& option : sweep_options()) names.push_back(option.name);
+  for (const auto& one : given_)
+    if (std::find(names.begin(), names.end(), one.first) == names.end())
+      throw ArgumentError("option", "'" + one.first + "'", nearest_or_all(one.first, names));
+  for (const SweepOption& option : sweep_options()) {
+    const auto found = given_.find(option.name);
+    if (found == given_.end()) continue;
+    const std::string& text = found->second;
+    const OptionUse& use = option.use(simulated());
+    if (!use.taken)
+      refuse(option, text,
+             simulated() ? "only without a machine: a simulated run has no such thing"
+                         : "only with a machine, which is then simulated");
+    if (option.scope != OptionScope::every_call && !work.moves_data())
+      refuse(option, text, "only where data moves");
+    if (option.scope == OptionScope::reductions && !work.reduces())
+      refuse(option, text, "only with reductions");
+    check(option, use, text);
+  }
+}
+
+std::string SweepValues::text(const std::string& name) const {
+  const auto found = given_.find(name);
+  return found == given_.end() ? sweep_option(name).use(simulated()).standard : found->second;
+}
+
+std::int64_t SweepValues::integer(const std::string& name) const {
+  return std::strtoll(text(name).c_str(), nullptr, 10);
+}
+
+double SweepValues::number(const std::string& name) const {
+  return std::strtod(text(name).c_str(), nullptr);
+}
+
+std::vector<std::string> SweepValues::choices(const std::string& name) const {
+  std::vector<std::string> chosen;
+  for (const std::string& part : split(text(name), ','))
+    if (std::find(chosen.begin(), chosen.end(), part) == chosen.end()) chosen.push_back(part);
+  return chosen;
+}
+
+std::vector<std::string> SweepValues::definitions() const {
+  if (!has("definition") && text("start") == "evicted") return {"window"};
+  return choices("definition");
+}
+
+std::vector<Work> SweepValues::works() const {
+  Work work = work_;
+  if (!work.moves_data()) return {work};
+  if (work.reduces()) {
+    work.type = parse_type(text("type"));
+    work.op = parse_op(text("op"));
+  }
+  std::vector<Work> works;
+  for (const std::uint64_t size : parse_sizes(text("sizes")))
+    for (const std::string& buffers : choices("buffers")) {
+      work.bytes = size;
+      work.set_buffers(buffers);
+      check_work(work);
+      works.push_back(work);
+    }
+  return works;
+}
+
+}  // namespace measure
+}  // namespace phicoll

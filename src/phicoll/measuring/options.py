@@ -1,0 +1,143 @@
+"""The options of a sweep: the core's table, from which come the command line, the checks and the documentation."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import phicoll._core as _core
+from phicoll.errors import ArgumentError
+from phicoll.registry import as_text
+
+__all__ = [
+    "OPTIONS",
+    "Option",
+    "Use",
+    "as_values",
+    "choices_of",
+    "described",
+    "native_default",
+    "python_names",
+    "simulated_default",
+    "value_text",
+]
+
+
+@dataclass(frozen=True)
+class Use:
+    """An option where ranks run on this machine, or where they are simulated. ``default`` may be in words."""
+
+    default: str
+    value: str
+    least: float
+    most: float
+    choices: list[str]
+
+
+@dataclass(frozen=True)
+class Option:
+    """A row of the table: ``--name`` of ``phicoll run``, the argument ``python`` of :func:`phicoll.sweep`."""
+
+    name: str
+    letter: str
+    python: str
+    kind: str
+    metavar: str
+    scope: str
+    native: Use | None
+    simulated: Use | None
+    help: str
+
+    @property
+    def default(self) -> str:
+        """In words: the default here, and that of a simulated machine where it is another."""
+        here, there = self.native and self.native.default, self.simulated and self.simulated.default
+        return f"{here}; simulated: {there}" if here and there and here != there else here or there or ""
+
+    @property
+    def where(self) -> str:
+        """Which sweeps have it, in words; empty for both kinds."""
+        return "simulated only" if self.native is None else "not simulated" if self.simulated is None else ""
+
+    @property
+    def meaning(self) -> str:
+        return f"{self.where}: {self.help}" if self.where else self.help
+
+
+def rows() -> Iterator[Option]:
+    for row in _core.sweep_options():
+        uses = {name: None if row[name] is None else Use(**row[name]) for name in ("native", "simulated")}
+        yield Option(**{**row, **uses})
+
+
+#: Every option that :func:`phicoll.sweep` takes, by its argument's name.
+OPTIONS: dict[str, Option] = {option.python: option for option in rows() if option.python}
+
+
+def choices_of(argument: str) -> list[str]:
+    """What an argument may be on this machine."""
+    use = OPTIONS[argument].native
+    assert use is not None
+    return use.choices
+
+
+def native_default(argument: str) -> str:
+    """What an argument is where it is not given, on this machine."""
+    use = OPTIONS[argument].native
+    assert use is not None
+    return use.value
+
+
+def simulated_default(argument: str) -> str:
+    """The same where a machine is simulated."""
+    use = OPTIONS[argument].simulated
+    assert use is not None
+    return use.value
+
+
+def as_values(given: Mapping[str, Any]) -> dict[str, str]:
+    """Arguments of :func:`phicoll.sweep` as the core takes them: texts, by the options' names."""
+    values: dict[str, str] = {}
+    for argument, value in given.items():
+        option = OPTIONS[argument]
+        if option.kind == "flag":
+            if value:
+                values[option.name] = ""
+        elif value is not None:
+            values[option.name] = as_text(value) if argument == "algorithm" else value_text(value)
+    return values
+
+
+def value_text(value: Any) -> str:
+    if isinstance(value, str):
+        parts = [part.strip() for part in value.split(",")]
+    elif isinstance(value, Iterable) and not isinstance(value, os.PathLike):
+        parts = [str(part).strip() for part in value]
+    else:
+        return str(value)
+    return ",".join(part for part in parts if part)
+
+
+@contextmanager
+def python_names() -> Iterator[None]:
+    """The core's refusals, by the names that the options have in Python."""
+    try:
+        yield
+    except ArgumentError as error:
+        names = {option.name: argument for argument, option in OPTIONS.items()}
+        raise ArgumentError(names.get(error.argument, error.argument), error.got, error.allowed) from None
+
+
+def described() -> str:
+    """The options for a docstring: a paragraph each."""
+    found = []
+    for argument, option in OPTIONS.items():
+        text = f"{option.meaning[0].upper()}{option.meaning[1:]}."
+        if option.default:
+            text += f" Default: {option.default}."
+        found.append(f"{argument}:\n{textwrap.indent(textwrap.fill(text, 110), ' ' * 4)}")
+    return "\n".join(found)
