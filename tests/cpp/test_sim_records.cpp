@@ -214,7 +214,8 @@ SimulatedSettings data_settings(Operation operation, const std::string& algorith
   SimulatedSettings settings = small_settings();
   bool left_out = false;
   settings.algorithms = simulated_algorithms(operation, algorithm, &left_out);
-  settings.works = simulated_works(testing::work_of(operation, 0), sizes, {"fresh", "reused"}, "float64", "sum");
+  settings.works =
+      simulated_works(testing::work_of(operation, 0), sizes, {"fresh", "reused"}, "float64", "sum");
   return settings;
 }
 

@@ -22,7 +22,8 @@ int explain_command(const std::vector<std::string>& words) {
   if (arguments.alone().size() > 1)
     throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
   const measure::Work work = measure::parse_call(arguments.alone().empty() ? "" : arguments.alone().front());
-  if (!work.moves_data()) arguments.refuse({"--size", "--buffers", "--type", "--op"}, "only where data moves");
+  if (!work.moves_data())
+    arguments.refuse({"--size", "--buffers", "--type", "--op"}, "only where data moves");
   const std::string algorithm =
       arguments.text("--algorithm", work.moves_data() ? "auto" : "hybrid-dissemination");
   const AlgorithmSpec spec = sim::simulated_algorithm(work.operation, algorithm);

@@ -49,8 +49,8 @@ constexpr OperationRow operation_rows[operations] = {
     {"allgather", "allgather", "allgatherv", nullptr, true, false, false, Part::block, Part::blocks},
     {"alltoall", "alltoall", "alltoallv", nullptr, false, false, false, Part::blocks, Part::blocks},
     {"scan", "scan", nullptr, "exscan", true, false, true, Part::block, Part::block},
-    {"reduce_scatter_block", "reduce_scatter_block", "reduce_scatter", nullptr, true, false, true, Part::blocks,
-     Part::block},
+    {"reduce_scatter_block", "reduce_scatter_block", "reduce_scatter", nullptr, true, false, true,
+     Part::blocks, Part::block},
 };
 
 constexpr const OperationRow& row_of(Operation operation) {
