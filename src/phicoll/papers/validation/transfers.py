@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phicoll.models.published_tables import (
+from phicoll.models.constants.published_tables import (
     CONTENTION,
     DISTANCE_TABLES,
     MULTI_LINE,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
 from phicoll.foundations.html_table import html_table
-from phicoll.models.checks import check_whole
+from phicoll.models.equations.checks import check_whole
 from phicoll.papers.claims import HOLDS, Finding
 from phicoll.papers.validation import transfers
 from phicoll.papers.validation.outcome import Outcome

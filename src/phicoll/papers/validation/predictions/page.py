@@ -265,7 +265,7 @@ def host(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
 
 
 def rr(model) -> float:  # type: ignore[no-untyped-def]
-    from phicoll.models.line_costs import remote
+    from phicoll.models.equations.line_costs import remote
 
     return float(remote(model))
 

@@ -12,11 +12,11 @@ import numpy as np
 from phicoll.errors import ArgumentError
 from phicoll.explaining import kernels
 from phicoll.models import MachineModel
-from phicoll.models.bandwidth import bandwidth
-from phicoll.models.contention import contention
-from phicoll.models.multi_line import multi_line
-from phicoll.models.published_tables import OVERHEADS, PHI_PING_PONG
-from phicoll.models.single_line import single_line
+from phicoll.models.constants.published_tables import OVERHEADS, PHI_PING_PONG
+from phicoll.models.equations.bandwidth import bandwidth
+from phicoll.models.equations.contention import contention
+from phicoll.models.equations.multi_line import multi_line
+from phicoll.models.equations.single_line import single_line
 from phicoll.papers.validation.predictions.runs import MACHINE, Effort
 
 __all__ = ["Piece", "host_pieces", "simulated_pieces"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from phicoll.foundations.progress import display
 from phicoll.models import MachineModel, compare_with_runs, machine_model
 from phicoll.models.characterizing.identity import check_foreign, check_host
-from phicoll.models.checks import check_whole
+from phicoll.models.equations.checks import check_whole
 from phicoll.papers.validation.points import MOST_SEEDS
 from phicoll.papers.validation.predictions import runs as collectives
 from phicoll.papers.validation.predictions.outcome import PUBLISHED, SIMULATED, HostPart, ModelOutcome
