@@ -39,17 +39,15 @@ from IPython.display import Markdown, display
 
 import phicoll
 from phicoll import kernels
-from phicoll.models import MachineModel, compare_with_runs, machine_model, optima
-from phicoll.models.bandwidth import bandwidth
-from phicoll.models.clusters import Summary, cluster_costs, estimate, summary_of, welch_test
-from phicoll.models.constant import Constant
-from phicoll.models.contention import contention
-from phicoll.models.fits import fit
-from phicoll.models.multi_line import multi_line, naive_multi_line
-from phicoll.models.published_tables import (
+from phicoll.models import Constant, MachineModel, compare_with_runs, machine_model, optima
+from phicoll.models.equations.bandwidth import bandwidth
+from phicoll.models.fits import Summary, cluster_costs, estimate, fit, summary_of, welch_test
+from phicoll.models.equations.contention import contention
+from phicoll.models.equations.multi_line import multi_line, naive_multi_line
+from phicoll.models.constants.published_tables import (
     BANDWIDTH, CONTENTION, DISTANCE_TABLES, MULTI_LINE, PHI_PING_PONG, PHI_READ, SANDY_PING_PONG, SANDY_READ_MEASURED,
 )  # fmt: skip
-from phicoll.models.tables_b import TABLES, reproduce
+from phicoll.models.optima.tables_b import TABLES, reproduce
 from phicoll.plots.bands import draw_bands, draw_boxes
 from phicoll.plots.canvas import new_figure
 from phicoll.plots.medians import medians_figure

@@ -17,7 +17,6 @@ import phicoll
 from phicoll import _core
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.models import CONSTANTS, XEON_PHI_5110P, Constant, machine_model
-from phicoll.models.bandwidth_fit import fit_bandwidth
 from phicoll.models.characterizing import check_host, difference_to_host, is_this_host
 from phicoll.models.characterizing.characterization import filled, warn_of_fits
 from phicoll.models.characterizing.constants import derive
@@ -25,6 +24,7 @@ from phicoll.models.characterizing.observations import Launch, Observations
 from phicoll.models.characterizing.plan import EFFORTS, PAIRS, Subject, subjects
 from phicoll.models.characterizing.rounds import observe
 from phicoll.models.characterizing.targets import Host, Simulated
+from phicoll.models.fits.bandwidth_fit import fit_bandwidth
 
 PHI = "xeon-phi-5110p"
 

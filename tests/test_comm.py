@@ -762,7 +762,7 @@ ONE_SEES = [
     ),
     (
         "comm.Allreduce(np.ones(3), b'x' * 24)",
-        "recvbuf: got a buffer that may only be read; allowed: one that may be written",
+        "recvbuf: got a read-only buffer; allowed: a writable one",
     ),
     ("comm.Allreduce(*overlapping())", "recvbuf: got memory that overlaps sendbuf"),
     (

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from phicoll.errors import ArgumentError, FitError
-from phicoll.models.bandwidth_fit import fit_bandwidth
-from phicoll.models.clusters import Summary, cluster_costs, estimate, summary_of, welch_test
 from phicoll.models.fits import fit
-from phicoll.models.form_comparison import compare_forms
-from phicoll.models.forms import FORMS, Form
+from phicoll.models.fits.bandwidth_fit import fit_bandwidth
+from phicoll.models.fits.clusters import Summary, cluster_costs, estimate, summary_of, welch_test
+from phicoll.models.fits.form_comparison import compare_forms
+from phicoll.models.fits.forms import FORMS, Form
 
 THREADS = np.arange(1.0, 60.0)
 LINES = np.array([1.0, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128])

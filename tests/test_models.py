@@ -26,7 +26,8 @@ from phicoll.models import (
     optima,
     predict,
 )
-from phicoll.models.alpha_beta import (
+from phicoll.models.constants.published_tables import BANDWIDTH, OVERHEADS, PHI_PING_PONG, SANDY_PING_PONG
+from phicoll.models.equations.alpha_beta import (
     ALLREDUCES,
     AlphaBeta,
     all_reads_all,
@@ -35,21 +36,26 @@ from phicoll.models.alpha_beta import (
     rabenseifner,
     recursive_doubling,
 )
-from phicoll.models.bandwidth import asymptotic_bandwidth, bandwidth, long_message
-from phicoll.models.barriers import acknowledged_barrier, acknowledged_rounds, dissemination_barrier
-from phicoll.models.contention import contention, intercept
-from phicoll.models.large_broadcast import copied_lines, copy_slope, crowd_copy, flat_large, pipelined_slices
-from phicoll.models.line_costs import Warm, read, remote, simplified
-from phicoll.models.message_costs import message_costs
-from phicoll.models.multi_line import lines_of, multi_line, naive_multi_line
-from phicoll.models.notification import notify_back, notify_back_apart, notify_forward
-from phicoll.models.published_tables import BANDWIDTH, OVERHEADS, PHI_PING_PONG, SANDY_PING_PONG
-from phicoll.models.single_line import single_line, three_reads
-from phicoll.models.small_broadcast import capacity, hold, small_broadcast, tree_transfer
-from phicoll.models.small_reduction import combine_buffers, reduction, small_reduction
-from phicoll.models.steps import STEP_COUNTS, ceil_log, floor_log, steps
-from phicoll.models.tree_broadcast import tree_broadcast, tree_of_levels
-from phicoll.models.trees import (
+from phicoll.models.equations.bandwidth import asymptotic_bandwidth, bandwidth, long_message
+from phicoll.models.equations.barriers import acknowledged_barrier, acknowledged_rounds, dissemination_barrier
+from phicoll.models.equations.contention import contention, intercept
+from phicoll.models.equations.large_broadcast import (
+    copied_lines,
+    copy_slope,
+    crowd_copy,
+    flat_large,
+    pipelined_slices,
+)
+from phicoll.models.equations.line_costs import Warm, read, remote, simplified
+from phicoll.models.equations.message_costs import message_costs
+from phicoll.models.equations.multi_line import lines_of, multi_line, naive_multi_line
+from phicoll.models.equations.notification import notify_back, notify_back_apart, notify_forward
+from phicoll.models.equations.single_line import single_line, three_reads
+from phicoll.models.equations.small_broadcast import capacity, hold, small_broadcast, tree_transfer
+from phicoll.models.equations.small_reduction import combine_buffers, reduction, small_reduction
+from phicoll.models.equations.steps import STEP_COUNTS, ceil_log, floor_log, steps
+from phicoll.models.equations.tree_broadcast import tree_broadcast, tree_of_levels
+from phicoll.models.equations.trees import (
     children_of,
     fibonacci_parents,
     flat_parents,

@@ -10,10 +10,10 @@ import pytest
 import phicoll
 from phicoll.errors import ArgumentError
 from phicoll.models import PUBLISHED, XEON_PHI_5110P, Constant, MachineModel, machine_model, optima
-from phicoll.models.line_costs import Warm
-from phicoll.models.small_broadcast import capacity, small_broadcast
-from phicoll.models.small_reduction import small_reduction
-from phicoll.models.tables_b import TABLES, reproduce
+from phicoll.models.equations.line_costs import Warm
+from phicoll.models.equations.small_broadcast import capacity, small_broadcast
+from phicoll.models.equations.small_reduction import small_reduction
+from phicoll.models.optima.tables_b import TABLES, reproduce
 
 ROWS = 59
 
@@ -205,7 +205,7 @@ def test_a_table_is_fast_and_shows_itself():
     assert tables[2].to_pandas().loc[60, "ways"] == 3
     assert "4, 4, 3" in tables[0]._repr_html_()
     assert "m = 3" in tables[2]._repr_html_()
-    assert optima.broadcast_tree(1024).depth <= optima.ALGORITHM_LEVELS
+    assert optima.broadcast_tree(1024).depth <= optima.search.ALGORITHM_LEVELS
 
 
 # Other machines.
@@ -299,7 +299,7 @@ def test_models_that_no_tree_can_be_made_of_are_refused():
 
 
 def test_too_many_ties_are_refused(monkeypatch):
-    monkeypatch.setattr(optima, "MOST_TIES", 3)
+    monkeypatch.setattr(optima.search, "MOST_TIES", 3)
     assert len(optima.reduction_tree(30, ties="all").ties) <= 3
     with pytest.raises(ArgumentError, match="ties: got more than 3 for 244 ranks; allowed: ties='first'"):
         optima.broadcast_tree(244, constraint="none", ties="all")

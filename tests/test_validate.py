@@ -12,7 +12,7 @@ import phicoll
 import phicoll.papers.validation
 from conftest import page_written_twice
 from phicoll.cli import main
-from phicoll.models import published_tables as published
+from phicoll.models.constants import published_tables as published
 from phicoll.papers.claims import CLAIMS, FAILS, HOLDS, SIMULATED, UNRESOLVED
 from phicoll.papers.validation import points
 from phicoll.papers.validation.quantity import CALIBRATED, HELD_OUT, Quantity, number

@@ -1,7 +1,7 @@
-"""What phicoll raises.
+"""The exceptions that phicoll raises.
 
-Bad input is an :class:`ArgumentError` that names the argument, what it got and what is allowed, raised before
-anything is started. Everything else that phicoll raises on purpose is another subclass of :class:`Error`.
+Bad input raises :class:`ArgumentError`, which names the argument, what it got and what is allowed, before anything is
+started. All other exceptions of phicoll are subclasses of :class:`Error` too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
 class Error(Exception):
     """Base of every error that phicoll raises."""
 
-    #: What had been measured before the error (:class:`phicoll.Results`), or ``None``. Nothing measured is lost.
+    #: The :class:`phicoll.Results` measured before the error, or ``None``.
     results: Any = None
 
 
@@ -35,11 +35,11 @@ class ArgumentError(Error, ValueError):
     Parameters
     ----------
     argument:
-        The argument's name as the caller knows it.
+        The argument's name, as the caller writes it.
     got:
-        What it was, as text.
+        The value it got, as text.
     allowed:
-        What is allowed, as text.
+        The values that are allowed, as text.
     """
 
     def __init__(self, argument: str, got: str, allowed: str) -> None:
@@ -53,7 +53,7 @@ class ArgumentError(Error, ValueError):
 
 
 class FitError(Error, ValueError):
-    """Data that cannot determine what was to be fitted; ``parameter`` names it, ``reason`` says why."""
+    """The data do not determine ``parameter`` of a fit; ``reason`` says why."""
 
     def __init__(self, parameter: str, reason: str) -> None:
         super().__init__(f"{parameter} cannot be determined: {reason}")
@@ -65,15 +65,15 @@ class FitError(Error, ValueError):
 
 
 class ResultsFileError(ArgumentError):
-    """A results file that is missing, not ours, of a newer schema, or without one whole line."""
+    """A results file that is missing, not phicoll's, of a newer schema, or without a single complete line."""
 
 
 class ResourceError(Error, OSError):
-    """The machine says no: not enough memory, a name in use, a refused system call, a missing program."""
+    """A resource is missing or was refused: memory, a name in use, a system call, a program."""
 
 
 class BrokenGroupError(Error, RuntimeError):
-    """A rank died, left or never came; ``rank`` is the first cause, -1 where it is unknown."""
+    """A rank died, left or never joined; ``rank`` is the first that did, or -1 if unknown."""
 
     def __init__(self, message: str, rank: int = -1) -> None:
         super().__init__(message)
@@ -85,8 +85,8 @@ class TimeoutError(Error, builtins.TimeoutError):
 
 
 class VerificationError(Error, RuntimeError):
-    """A subject did not keep the operation's promise; none of its timings count."""
+    """A subject gave a wrong result; none of its timings count."""
 
 
 class PhicollWarning(UserWarning):
-    """Something that a reader of the numbers has to know, such as a truncated results file."""
+    """A warning that affects how results are read, such as a truncated results file."""

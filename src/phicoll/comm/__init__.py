@@ -1,7 +1,7 @@
-"""Communicators: MPI's collectives as mpi4py's users know them, between threads or processes of one machine.
+"""Communicators: MPI's collectives with mpi4py's interface, between threads or processes of one machine.
 
-:class:`Comm` has the operations. What they move is described in :mod:`phicoll.comm.buffers`, element types in
-:mod:`phicoll.comm.datatypes`, operators in :mod:`phicoll.comm.operators`.
+:class:`Comm` has the operations; :mod:`phicoll.comm.buffers` describes their buffers, :mod:`phicoll.comm.datatypes`
+their element types, :mod:`phicoll.comm.operators` their operators.
 """
 
 from __future__ import annotations
@@ -33,6 +33,6 @@ globals().update(OPERATORS)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "COMM_WORLD":  # each thread's own: never kept here
+    if name == "COMM_WORLD":  # each thread has its own, so it is not stored here
         return world()
     raise AttributeError(f"module 'phicoll.comm' has no attribute {name!r}")

@@ -1,11 +1,11 @@
-"""What a collective moves: from a specification such as ``[buffer, count, type]`` to an address and a count.
+"""Buffer specifications such as ``[buffer, count, type]``, resolved to an address and a count.
 
 Specifications are mpi4py's: a buffer alone; ``[buffer, type]``; ``[buffer, count]``; ``[buffer, count, type]``;
-``[buffer, (count, displacement), type]``; in the vector versions ``[buffer, (counts, displacements), type]`` with a
-number in place of a list where all blocks are alike. Counts and displacements are in elements of the type.
+``[buffer, (count, displacement), type]``; in the vector versions ``[buffer, (counts, displacements), type]``, with a
+number in place of a list if all blocks are alike. Counts and displacements are in elements of the type.
 
-A buffer that is contiguous, in C's or Fortran's order, is used as it lies in memory. Another one goes through a packed
-copy in C's order, which a call that receives copies back.
+A contiguous buffer, in C or Fortran order, is used in place. Any other is replaced by a packed copy in C order, which
+a receiving call copies back.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["IN_PLACE", "Blocks", "InPlace", "Message", "block", "blocks_of", "is
 
 
 class InPlace:
-    """The send buffer of a call whose input lies in the receive buffer, or the other way round."""
+    """The type of ``IN_PLACE``, given for one buffer of a call whose input and result share the other."""
 
     def __repr__(self) -> str:
         return "phicoll.IN_PLACE"
@@ -36,12 +36,12 @@ IN_PLACE = InPlace()
 
 
 def is_in_place(spec: Any) -> bool:
-    """``IN_PLACE``, or None as in mpi4py."""
+    """Whether ``spec`` is ``IN_PLACE``, or None as in mpi4py."""
     return spec is None or spec is IN_PLACE
 
 
 class Message:
-    """``count`` elements of ``dtype`` at ``address``; valid while this object lives."""
+    """``count`` elements of ``dtype`` at ``address``. The address is valid while this object lives."""
 
     __slots__ = ("address", "copied", "count", "dtype", "memory")
 
@@ -58,17 +58,17 @@ class Message:
 
     @property
     def type_number(self) -> int:
-        """By which ranks compare types; nothing has none."""
+        """The number by which ranks compare types; 0 for an empty message."""
         return type_number(self.dtype) if self.count else 0
 
     def deliver(self) -> None:
-        """What was received, to where the caller wants it."""
+        """Copy what was received back to the caller's buffer, if it went through a packed copy."""
         if self.copied is not None:
             self.copied[...] = self.memory
 
 
 class Blocks:
-    """A block for each rank: ``counts[i]`` bytes, ``displacements[i]`` bytes behind ``address``."""
+    """One block per rank: ``counts[i]`` bytes at ``address + displacements[i]``."""
 
     __slots__ = ("address", "copied", "counts", "displacements", "dtype", "memory")
 
@@ -89,7 +89,7 @@ class Blocks:
         self.copied = copied
 
     def extent(self) -> tuple[int, int]:
-        """The bytes from the first block's begin to the last one's end."""
+        """The addresses where the first block begins and the last one ends."""
         ends = [(at, at + n) for at, n in zip(self.displacements, self.counts, strict=True) if n > 0]
         if not ends:
             return self.address, self.address
@@ -101,14 +101,14 @@ class Blocks:
 
     @property
     def type_number(self) -> int:
-        """By which ranks compare types; nothing has none."""
+        """The number by which ranks compare types; 0 if all blocks are empty."""
         return type_number(self.dtype) if any(self.counts) else 0
 
     deliver = Message.deliver
 
 
 def memory_of(buffer: Any, writable: bool, argument: str) -> tuple[np.ndarray[Any, Any], Any]:
-    """The buffer as a contiguous array; and, if that is a copy, the array to copy back to."""
+    """(contiguous array, target): the buffer or a packed copy; target is the array to copy back to, or None."""
     if isinstance(buffer, np.ndarray):
         array = buffer
     else:
@@ -122,7 +122,7 @@ def memory_of(buffer: Any, writable: bool, argument: str) -> tuple[np.ndarray[An
                 "a type",
             ) from None
     if writable and not array.flags.writeable:
-        raise ArgumentError(argument, "a buffer that may only be read", "one that may be written")
+        raise ArgumentError(argument, "a read-only buffer", "a writable one")
     flags = array.flags
     if flags.c_contiguous or flags.f_contiguous:
         return array, None
@@ -130,6 +130,7 @@ def memory_of(buffer: Any, writable: bool, argument: str) -> tuple[np.ndarray[An
 
 
 def called(value: Any) -> str:
+    """A value's type in words: ``a list``, ``an int``, ``None``."""
     name = type(value).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}" if value is not None else "None"
 
@@ -139,7 +140,7 @@ def is_type(item: Any) -> bool:
 
 
 def parts_of(spec: Any, argument: str, pairs: tuple[type, ...]) -> tuple[Any, Any, Any, Any]:
-    """(buffer, counts, displacements, type) of a specification, None for what it does not say."""
+    """(buffer, counts, displacements, type) of a specification; None for each part that is not given."""
     if not isinstance(spec, (list, tuple)):
         return spec, None, None, None
     counts = displacements = datatype = None
@@ -175,7 +176,7 @@ def whole(value: Any, argument: str, what: str) -> int:
 def opened(
     spec: Any, argument: str, writable: bool, pairs: tuple[type, ...]
 ) -> tuple[Any, Any, np.dtype[Any], Any, Any]:
-    """(counts, displacements, dtype, memory, copy back to) of a specification; memory None for no buffer."""
+    """(counts, displacements, dtype, memory, array to copy back to); memory is None if there is no buffer."""
     if type(spec) is np.ndarray:
         buffer, counts, displacements, datatype = spec, None, None, None
     else:
@@ -189,7 +190,7 @@ def opened(
 
 
 def entries(memory: Any, dtype: np.dtype[Any], argument: str) -> int:
-    """How many elements of the type the buffer has."""
+    """The number of elements of the type in the buffer."""
     if memory is None:
         return 0
     found, rest = divmod(memory.nbytes, dtype.itemsize)
@@ -208,8 +209,8 @@ def too_small(argument: str, memory: Any, needed: int, text: str) -> ArgumentErr
 
 
 def block(spec: Any, argument: str, *, writable: bool, blocks: int = 1) -> Message:
-    """What the caller sends or receives; ``blocks``: the buffer has so many, and the count is of one."""
-    if type(spec) is np.ndarray and blocks == 1:  # what most calls have, without a detour
+    """The message that ``spec`` describes; if the buffer holds several ``blocks``, the count is that of one."""
+    if type(spec) is np.ndarray and blocks == 1:  # fast path: a plain array, as in most calls
         flags, kind = spec.flags, spec.dtype
         if flags.c_contiguous and (flags.writeable or not writable) and not kind.hasobject and kind.itemsize:
             return Message(_core.address(spec), spec.size, kind, spec, None)
@@ -231,13 +232,13 @@ def block(spec: Any, argument: str, *, writable: bool, blocks: int = 1) -> Messa
         needed = (at + count * blocks) * dtype.itemsize
         if needed > (0 if memory is None else memory.nbytes):
             text = f"{count} elements of {dtype}" + (f" for each of {blocks} ranks" if blocks > 1 else "")
-            raise too_small(argument, memory, needed, text + (f" behind {at} others" if at else ""))
+            raise too_small(argument, memory, needed, text + (f" after {at} others" if at else ""))
     address = 0 if memory is None else _core.address(memory) + at * dtype.itemsize
     return Message(address, count, dtype, memory, copied)
 
 
 def numbers(given: Any, ranks: int, argument: str, what: str) -> list[int] | None:
-    """A list of a number for each rank, or None for a single number."""
+    """One number per rank as a list, or None if ``given`` is a single number."""
     try:
         index(given)
     except TypeError:
@@ -255,7 +256,7 @@ def numbers(given: Any, ranks: int, argument: str, what: str) -> list[int] | Non
 
 
 def blocks_of(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks:
-    """A block for each rank, of the vector versions."""
+    """The blocks, one per rank, that ``spec`` describes (vector versions)."""
     given, strides, dtype, memory, copied = opened(spec, argument, writable, (tuple,))
     if given is None:
         each, more = divmod(entries(memory, dtype, argument), ranks)
@@ -279,7 +280,7 @@ def blocks_of(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks
     )
     if needed * size > (0 if memory is None else memory.nbytes):
         raise too_small(
-            argument, memory, needed * size, f"{sum(counts)} elements of {dtype} where they are to lie"
+            argument, memory, needed * size, f"{sum(counts)} elements of {dtype} at their displacements"
         )
     return Blocks(
         0 if memory is None else _core.address(memory),
@@ -292,10 +293,10 @@ def blocks_of(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks
 
 
 def refuse_overlap(send: tuple[int, int], receive: tuple[int, int], argument: str = "recvbuf") -> None:
-    """ArgumentError if two ranges of addresses have bytes in common."""
+    """Raise ArgumentError if the two address ranges overlap."""
     if max(send[0], receive[0]) < min(send[1], receive[1]):
         raise ArgumentError(
             argument,
             "memory that overlaps sendbuf",
-            "memory of its own, or IN_PLACE in the place of sendbuf",
+            "memory of its own, or IN_PLACE as sendbuf",
         )

@@ -26,10 +26,10 @@ from phicoll.errors import ArgumentError, Error
 __all__ = ["COMM_NULL", "UNDEFINED", "Comm"]
 
 UNDEFINED = -32766
-PART_MEMORY = 32 << 20  # bytes: what the collectives of a sub-communicator may take, as they are used
+PART_MEMORY = 32 << 20  # bytes for the collectives of a sub-communicator; allocated as they are used
 SUM = OPERATORS["SUM"]
 
-# What MPI has between two ranks.
+# MPI's point-to-point calls, refused with a message of their own.
 POINT_TO_POINT = frozenset(
     [
         "Send",
@@ -73,7 +73,7 @@ POINT_TO_POINT = frozenset(
 
 
 class Alone:
-    """What is refused inside may be seen by this rank alone: the others are told that the group is broken."""
+    """A context in which an exception breaks the group: this rank alone may have seen the error."""
 
     __slots__ = ("core",)
 
@@ -89,27 +89,26 @@ class Alone:
 
 
 class Comm:
-    """The ranks of a group, as one of them sees it.
+    """One rank's communicator: a group of ranks and its collectives.
 
-    Every method below, unless it says otherwise, is collective: all ranks call the same methods in the same order with
-    the same root, operator and counts. Names that begin with a capital move buffers, the others any object that can be
-    pickled.
+    Unless it says otherwise, every method is collective: all ranks call the same methods in the same order, with the
+    same root, operator and counts. Methods with a capital move buffers, the others any object that can be pickled.
 
-    Buffers are NumPy arrays or anything with the buffer protocol, alone or as ``[buffer, type]``, ``[buffer,
+    A buffer is a NumPy array or any object with the buffer protocol, alone or as ``[buffer, type]``, ``[buffer,
     count]``, ``[buffer, count, type]`` or ``[buffer, (count, displacement), type]``; in the vector versions
-    ``[buffer, (counts, displacements), type]``. A contiguous buffer is used as it lies in memory, another one by way
-    of a packed copy. Moving data takes elements of any fixed size; an operator has its list of types. ``IN_PLACE`` or
-    None in the place of a rank's input: it lies where the result will be. ``algorithm`` is what carries out this
-    call, on all ranks alike, as :meth:`select` takes it.
+    ``[buffer, (counts, displacements), type]``. A contiguous buffer is used in place, any other through a packed copy.
+    Elements may be of any fixed-size type; each operator has its list of types. ``IN_PLACE`` or None as a rank's input
+    means that the input lies where the result will be. ``algorithm`` selects the algorithm of this one call, the same
+    on all ranks, as in :meth:`select`.
 
     Raises
     ------
     ArgumentError
-        What all ranks see alike, such as a root that does not exist or an operator that does not fit the type, is
-        without effect. What one rank may see alone, such as a buffer that is too small, breaks the group: others cannot
-        know of it otherwise.
+        An error that all ranks see, such as a root that does not exist or an operator that does not fit the type, has
+        no other effect. One that a single rank may see, such as a buffer that is too small, also breaks the group, so
+        that the other ranks learn of it.
     BrokenGroupError
-        Another rank died, raised, left, or was refused; ``rank`` says which was the first.
+        Another rank died, raised, left or was refused; ``rank`` is the first that did.
     """
 
     _core: Any
@@ -117,7 +116,7 @@ class Comm:
     def __init__(self, core: Any = None) -> None:
         self._core = core
 
-    # Who there is. Not collective.
+    # Rank and size. Not collective.
 
     @property
     def rank(self) -> int:
@@ -141,7 +140,7 @@ class Comm:
     def _whole(self) -> Any:
         if self._core is None:
             raise Error(
-                "COMM_NULL: a communicator without ranks; allowed: one that Split gave a color from 0"
+                "COMM_NULL: a communicator without ranks; allowed: one that Split made with a color from 0"
             )
         return self._core
 
@@ -158,7 +157,7 @@ class Comm:
     def __reduce__(self) -> Any:
         if self._core is None:
             return "COMM_NULL"
-        raise TypeError("a communicator belongs to its rank and cannot be sent to another")
+        raise TypeError("a communicator belongs to its rank and cannot be pickled")
 
     def __getattr__(self, name: str) -> Any:
         if name in POINT_TO_POINT:
@@ -186,18 +185,18 @@ class Comm:
     # Buffers.
 
     def Barrier(self) -> None:
-        """Returns when every rank has called it."""
+        """Wait until every rank has called it."""
         self._whole.barrier()
 
     def Bcast(self, buf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
-        """The root's ``buf`` into that of every rank.
+        """Copy the root's ``buf`` into the ``buf`` of every other rank.
 
         Parameters
         ----------
         buf:
             ``count`` elements; read on the root, written on the others.
         root:
-            Whose.
+            The rank whose buffer is sent.
         algorithm:
             What carries it out.
         """
@@ -241,18 +240,18 @@ class Comm:
     def Reduce(
         self, sendbuf: Any, recvbuf: Any, op: Any = SUM, root: int = 0, *, algorithm: str | None = None
     ) -> None:
-        """The ranks' elements combined, on the root.
+        """Combine the ranks' elements; the root gets the result.
 
         Parameters
         ----------
         sendbuf:
             ``count`` elements; on the root it may be ``IN_PLACE``.
         recvbuf:
-            ``count`` elements on the root; not looked at elsewhere.
+            ``count`` elements on the root; ignored elsewhere.
         op:
-            The operator. Floating-point results are the same bits in every run.
+            The operator. Floating-point results are bitwise the same in every run.
         root:
-            Who gets the result.
+            The rank that gets the result.
         algorithm:
             What carries it out.
         """
@@ -260,7 +259,7 @@ class Comm:
         self._reduction("reduce", sendbuf, recvbuf, op, algorithm, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
-        """The ranks' elements combined, on every rank with the same bits.
+        """Combine the ranks' elements; every rank gets the result, bitwise the same.
 
         Parameters
         ----------
@@ -276,23 +275,23 @@ class Comm:
         self._reduction("allreduce", sendbuf, recvbuf, op, algorithm)
 
     def Scan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
-        """The elements of ranks 0 to this one combined; arguments as :meth:`Allreduce`."""
+        """Combine the elements of ranks 0 to this one (inclusive); arguments as for :meth:`Allreduce`."""
         self._reduction("scan", sendbuf, recvbuf, op, algorithm)
 
     def Exscan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
-        """The elements of the ranks before this one combined; rank 0's ``recvbuf`` stays as it was."""
+        """Combine the elements of the ranks before this one; rank 0's ``recvbuf`` is left unchanged."""
         self._reduction("exscan", sendbuf, recvbuf, op, algorithm)
 
     def Reduce_scatter_block(
         self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None
     ) -> None:
-        """Block i of the ranks' elements combined, on rank i.
+        """Combine the ranks' elements; rank i gets block i of the result.
 
         Parameters
         ----------
         sendbuf:
-            ``size`` blocks of ``count`` elements, or ``IN_PLACE``: they lie in ``recvbuf``, whose first block is the
-            result's place.
+            ``size`` blocks of ``count`` elements, or ``IN_PLACE``: the input is in ``recvbuf``, whose first block
+            then receives the result.
         recvbuf:
             ``count`` elements.
         op:
@@ -328,17 +327,18 @@ class Comm:
         *,
         algorithm: str | None = None,
     ) -> None:
-        """Block i, of ``recvcounts[i]`` elements, of the ranks' elements combined, on rank i.
+        """Combine the ranks' elements; rank i gets block i of the result, ``recvcounts[i]`` elements.
 
         Parameters
         ----------
         sendbuf:
-            ``sum(recvcounts)`` elements, or ``IN_PLACE``: they lie in ``recvbuf``, where the result then lies in front.
+            ``sum(recvcounts)`` elements, or ``IN_PLACE``: the input is in ``recvbuf``, whose first elements then
+            receive the result.
         recvbuf:
             ``recvcounts[rank]`` elements.
         recvcounts:
-            Of every rank, the same list on all. Without it each rank's is that of its ``recvbuf``, which the ranks tell
-            each other first.
+            One count per rank, the same list on all ranks. Without it each rank's count is that of its ``recvbuf``,
+            which the ranks first exchange.
         op:
             The operator.
         algorithm:
@@ -386,16 +386,16 @@ class Comm:
         receive.deliver()
 
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
-        """Every rank's block, in rank order on the root.
+        """Collect every rank's block on the root, in rank order.
 
         Parameters
         ----------
         sendbuf:
             ``count`` elements; on the root it may be ``IN_PLACE``.
         recvbuf:
-            ``size`` blocks of as many elements of the same type on the root; not looked at elsewhere.
+            On the root ``size`` blocks of ``count`` elements of the same type; ignored elsewhere.
         root:
-            Who gets them.
+            The rank that gets the blocks.
         algorithm:
             What carries it out.
         """
@@ -416,17 +416,17 @@ class Comm:
         receive.deliver()
 
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
-        """The root's blocks, one to each rank.
+        """Send block i of the root to rank i.
 
         Parameters
         ----------
         sendbuf:
-            ``size`` blocks of ``count`` elements on the root; not looked at elsewhere.
+            On the root ``size`` blocks of ``count`` elements; ignored elsewhere.
         recvbuf:
-            As many elements of the same type as a block; on the root it may be ``IN_PLACE``: its own block stays where
+            ``count`` elements of the same type; on the root it may be ``IN_PLACE``, which leaves its own block where
             it is.
         root:
-            Whose.
+            The rank that sends.
         algorithm:
             What carries it out.
         """
@@ -456,14 +456,14 @@ class Comm:
             own.deliver()
 
     def Allgather(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
-        """Every rank's block, in rank order on every rank.
+        """Collect every rank's block on every rank, in rank order.
 
         Parameters
         ----------
         sendbuf:
             ``count`` elements, or ``IN_PLACE``.
         recvbuf:
-            ``size`` blocks of as many elements of the same type.
+            ``size`` blocks of ``count`` elements of the same type.
         algorithm:
             What carries it out.
         """
@@ -478,14 +478,14 @@ class Comm:
         receive.deliver()
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
-        """Block i to rank i; from rank i block i.
+        """Send block i to rank i and receive block i from rank i.
 
         Parameters
         ----------
         sendbuf:
-            ``size`` blocks of ``count`` elements, or ``IN_PLACE``: ``recvbuf`` is sent, and replaced.
+            ``size`` blocks of ``count`` elements, or ``IN_PLACE``: ``recvbuf`` is sent, then overwritten.
         recvbuf:
-            As many blocks of as many elements of the same type.
+            ``size`` blocks of ``count`` elements of the same type.
         algorithm:
             What carries it out.
         """
@@ -503,10 +503,10 @@ class Comm:
         core.alltoall(address_of(send), receive.address, receive.nbytes, algorithm or "", kind)
         receive.deliver()
 
-    # Blocks that differ.
+    # Vector versions: blocks of different lengths.
 
     def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
-        """Every rank's block, of a length of its own, to its place on the root.
+        """Collect blocks of any lengths, one from each rank, on the root.
 
         Parameters
         ----------
@@ -514,9 +514,9 @@ class Comm:
             This rank's block; on the root it may be ``IN_PLACE``.
         recvbuf:
             On the root ``[buffer, counts, displacements, type]`` or ``[buffer, (counts, displacements), type]``, with
-            an item for each rank; without displacements one block follows the other. Not looked at elsewhere.
+            one item per rank; without displacements the blocks are adjacent. Ignored elsewhere.
         root:
-            Who gets them.
+            The rank that gets the blocks.
         algorithm:
             What carries it out.
         """
@@ -546,16 +546,16 @@ class Comm:
         receive.deliver()
 
     def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
-        """The root's blocks, of lengths of their own, one to each rank.
+        """Send block i of the root to rank i; blocks may have any lengths.
 
         Parameters
         ----------
         sendbuf:
-            On the root as ``recvbuf`` of :meth:`Gatherv`; not looked at elsewhere.
+            On the root like ``recvbuf`` of :meth:`Gatherv`; ignored elsewhere.
         recvbuf:
             This rank's block; on the root it may be ``IN_PLACE``.
         root:
-            Whose.
+            The rank that sends.
         algorithm:
             What carries it out.
         """
@@ -594,14 +594,14 @@ class Comm:
             own.deliver()
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
-        """Every rank's block, of a length of its own, to its place on every rank.
+        """Collect blocks of any lengths, one from each rank, on every rank.
 
         Parameters
         ----------
         sendbuf:
             This rank's block, or ``IN_PLACE``.
         recvbuf:
-            As that of :meth:`Gatherv`, with the same counts on all ranks.
+            Like that of :meth:`Gatherv`, with the same counts on all ranks.
         algorithm:
             What carries it out.
         """
@@ -622,14 +622,14 @@ class Comm:
         receive.deliver()
 
     def Alltoallv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
-        """Block i, of a length of its own, to rank i.
+        """Send block i to rank i and receive block i from rank i; blocks may have any lengths.
 
         Parameters
         ----------
         sendbuf:
-            As ``recvbuf`` of :meth:`Gatherv`, or ``IN_PLACE``: ``recvbuf`` is sent, and replaced.
+            Like ``recvbuf`` of :meth:`Gatherv`, or ``IN_PLACE``: ``recvbuf`` is sent, then overwritten.
         recvbuf:
-            Likewise; block i has as many elements as rank i sends here, of the same type.
+            Likewise; block i has as many elements as rank i sends to this rank, of the same type.
         algorithm:
             What carries it out.
         """
@@ -657,18 +657,18 @@ class Comm:
     # Objects.
 
     def barrier(self) -> None:
-        """Returns when every rank has called it."""
+        """Wait until every rank has called it."""
         self._whole.barrier()
 
     def _lengths(self, own: int) -> list[int]:
-        """Every rank's number."""
+        """The number ``own`` of every rank, in rank order."""
         mine = np.array([own], np.int64)
         found = np.empty(self._core.size, np.int64)
         self.Allgather(mine, found)
         return [int(n) for n in found]
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
-        """The root's object, on every rank."""
+        """Return the root's object on every rank."""
         root = self._root(root)
         core = self._core
         length = np.zeros(1, np.int64)
@@ -684,7 +684,7 @@ class Comm:
         return obj if core.rank == root else pickle.loads(data)
 
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
-        """Every rank's object, a list in rank order on the root, None elsewhere."""
+        """Return a list of every rank's object, in rank order, on the root; None elsewhere."""
         root = self._root(root)
         core = self._core
         with self._alone():
@@ -700,7 +700,7 @@ class Comm:
         return unpickled(whole, counts)
 
     def scatter(self, sendobj: Sequence[Any] | None, root: int = 0) -> Any:
-        """Item i of the root's sequence, on rank i."""
+        """Return item i of the root's sequence on rank i."""
         root = self._root(root)
         core = self._core
         length = np.empty(1, np.int64)
@@ -728,7 +728,7 @@ class Comm:
         return items
 
     def allgather(self, sendobj: Any) -> list[Any]:
-        """Every rank's object, a list in rank order on every rank."""
+        """Return a list of every rank's object, in rank order, on every rank."""
         self._whole  # noqa: B018
         with self._alone():
             data = pickled(sendobj)
@@ -738,7 +738,7 @@ class Comm:
         return unpickled(whole, counts)
 
     def alltoall(self, sendobj: Sequence[Any]) -> list[Any]:
-        """Item i of the sequence to rank i; what the ranks sent here, in rank order."""
+        """Send item i to rank i; return the items sent to this rank, in rank order."""
         core = self._whole
         with self._alone():
             parts = [pickled(item) for item in self._one_for_each(sendobj)]
@@ -751,7 +751,7 @@ class Comm:
         return unpickled(whole, counts)
 
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any:
-        """The ranks' objects combined in rank order, on the root; None elsewhere."""
+        """Return the ranks' objects combined in rank order, on the root; None elsewhere."""
         root = self._root(root)
         op = called(op)
         found = self.gather(sendobj, root)
@@ -761,21 +761,21 @@ class Comm:
             return functools.reduce(op, found)
 
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM) -> Any:
-        """The ranks' objects combined in rank order, on every rank; each combines them for itself."""
+        """Return the ranks' objects combined in rank order, on every rank; each rank combines them itself."""
         op = called(op)
         found = self.allgather(sendobj)
         with self._alone():
             return functools.reduce(op, found)
 
     def scan(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM) -> Any:
-        """The objects of ranks 0 to this one combined in rank order."""
+        """Return the objects of ranks 0 to this one, combined in rank order."""
         op = called(op)
         found = self.allgather(sendobj)
         with self._alone():
             return functools.reduce(op, found[: self._core.rank + 1])
 
     def exscan(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM) -> Any:
-        """The objects of the ranks before this one combined in rank order; None on rank 0."""
+        """Return the objects of the ranks before this one, combined in rank order; None on rank 0."""
         op = called(op)
         found = self.allgather(sendobj)
         if self._core.rank == 0:
@@ -786,21 +786,21 @@ class Comm:
     # Communicators.
 
     def Split(self, color: int = 0, key: int = 0, *, memory_limit: int = PART_MEMORY) -> Comm:
-        """The ranks that give the same ``color`` as a communicator of their own, ordered by ``key``, then rank.
+        """Return a new communicator of the ranks with the same ``color``, ordered by ``key``, then by rank.
 
         Parameters
         ----------
         color:
-            From 0; ``UNDEFINED`` for none, which gives ``COMM_NULL``.
+            A number from 0, or ``UNDEFINED``: this rank joins none and gets ``COMM_NULL``.
         key:
-            Where among the others.
+            Sorts the ranks of the new communicator.
         memory_limit:
             Bytes of the group's heap that its collectives may take.
 
         Raises
         ------
         ResourceError
-            The heap has no room for it; the group is as it was.
+            The heap has no room for it; the group is unchanged.
         """
         core = self._whole
         with self._alone():
@@ -811,26 +811,28 @@ class Comm:
         return COMM_NULL if part is None else Comm(part)
 
     def Dup(self, *, memory_limit: int = PART_MEMORY) -> Comm:
-        """The same ranks as a communicator of its own: calls on the two do not meet. Raises as :meth:`Split`."""
+        """Return a new communicator of the same ranks; calls on the two are independent. Raises as :meth:`Split`."""
         with self._alone():
             memory_limit = whole_count(memory_limit, "memory_limit")
         return Comm(self._whole.dup(memory_limit))
 
     def Free(self) -> None:
-        """Gives back what a communicator of :meth:`Split` or :meth:`Dup` holds. It cannot be used again."""
+        """Release the memory of a communicator that :meth:`Split` or :meth:`Dup` made; it cannot be used again."""
         self._whole.free()
 
     # Memory and algorithms.
 
     def empty(self, shape: Any, dtype: Any = float) -> np.ndarray[Any, Any]:
-        """A new array in memory that all ranks share: its data need not be copied twice.
+        """Return a new array in memory that all ranks share, which saves collectives one of two copies.
+
+        Each rank gets an array of its own; shapes and types may differ between ranks.
 
         Parameters
         ----------
         shape:
-            As ``numpy.empty`` takes it; this rank's own, and not the same on all ranks unless it is chosen so.
+            As for ``numpy.empty``.
         dtype:
-            Of a fixed size.
+            Any type of fixed size.
         """
         core = self._whole
         with self._alone():
@@ -841,25 +843,25 @@ class Comm:
         return memory.view(kind).reshape(extents)  # type: ignore[no-any-return]
 
     def select(self, operation: str, algorithm: str) -> None:
-        """What carries out an operation (``"allreduce"``) from now on: ``"auto"`` or an algorithm by name."""
+        """Select the algorithm of an operation (``"allreduce"``) for later calls: ``"auto"`` or a spec."""
         self._whole.select(operation, algorithm)
 
     def why(self, operation: str, nbytes: int = 0) -> str:
-        """What carries out such a call, and why. Not collective.
+        """Return the algorithm that a call would use, and why. Not collective.
 
         Parameters
         ----------
         operation:
-            As the methods are called, ``"Gatherv"`` or ``"gatherv"``, or as :meth:`select` takes it.
-            ``"reduce_scatter"`` is the one with counts, beside ``"reduce_scatter_block"``.
+            The method's name, ``"Gatherv"`` or ``"gatherv"``, or the name that :meth:`select` takes.
+            ``"reduce_scatter"`` has a count for each rank, ``"reduce_scatter_block"`` equal blocks.
         nbytes:
-            Bytes of the count argument: of the message or a block, in Allgatherv and Reduce_scatter of the mean block.
-            In Gatherv, Scatterv and Alltoallv ranks do not know each other's counts, and no choice hangs on it.
+            Bytes of the message or of one block; for Allgatherv and Reduce_scatter of the mean block. Ignored for
+            Gatherv, Scatterv and Alltoallv, where ranks do not know each other's counts.
 
         Raises
         ------
         ArgumentError
-            No such call, or what is selected cannot serve it, whatever its operator.
+            No such call, or the selected algorithm cannot perform it with any operator.
         """
         algorithm, reason = self._whole.why(operation, whole_count(nbytes, "nbytes"))
         return f"{algorithm}: {reason}" if reason else str(algorithm)
@@ -891,7 +893,7 @@ def same_bytes(argument: str, got: int, wanted: int) -> None:
 
 
 def apart_or_in_place(send: Message, receive: Message) -> Message | None:
-    """``send``, or None where it is the very memory of ``receive``."""
+    """``send``, or None if it is the same memory as ``receive``."""
     if send.address == receive.address:
         return None
     refuse_overlap(span(send), span(receive))
@@ -901,9 +903,9 @@ def apart_or_in_place(send: Message, receive: Message) -> Message | None:
 def own_part(
     sendbuf: Any, receive: Message | Blocks, nbytes: int, at: int, whole: tuple[int, int]
 ) -> Message | None:
-    """What this rank adds to the blocks of ``receive``: ``nbytes`` that belong ``at`` bytes behind its begin.
+    """This rank's contribution to the blocks of ``receive``: ``nbytes`` that go to ``receive.address + at``.
 
-    None where it lies there already.
+    None if it is there already.
     """
     if is_in_place(sendbuf):
         return None
@@ -935,7 +937,7 @@ def signed(argument: str, value: Any) -> int:
 
 
 def pickled(obj: Any) -> bytes:
-    """By pickle; by cloudpickle what pickle cannot, such as functions of the running program."""
+    """Pickle ``obj``, by cloudpickle if pickle cannot (functions of the running program)."""
     try:
         return pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError):

@@ -1,7 +1,8 @@
-"""MPI's names for element types, as NumPy's dtypes.
+"""MPI's names for element types, as NumPy dtypes.
 
-A specification such as ``[buffer, count, phicoll.DOUBLE]`` takes one of these, its name, or whatever NumPy makes a
-dtype of. Data movement takes any dtype of fixed size; reductions take those that their operator knows.
+A specification such as ``[buffer, count, phicoll.DOUBLE]`` takes one of these, its name, or anything that
+``numpy.dtype`` accepts. Moving data works with any dtype of fixed size, a reduction with those that its operator
+supports.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Datatype:
     name:
         MPI's name without its prefix.
     dtype:
-        NumPy's.
+        The NumPy dtype.
     """
 
     __slots__ = ("dtype", "name")
@@ -71,7 +72,7 @@ class Datatype:
 
 
 def pair(value: str, index: str = "i") -> np.dtype[Any]:
-    """A value and where it is, laid out as C does."""
+    """A C struct of a value and its index, for ``MINLOC`` and ``MAXLOC``."""
     return np.dtype([("value", value), ("index", index)], align=True)
 
 
@@ -119,7 +120,7 @@ DATATYPES: dict[str, Datatype] = {
 
 
 def dtype_of(given: Any, argument: str) -> np.dtype[Any]:
-    """The dtype that the last item of a specification means. ArgumentError if it has no fixed size."""
+    """The dtype named by the last item of a specification. Raises ArgumentError if it has no fixed size."""
     if isinstance(given, Datatype):
         return given.dtype
     if isinstance(given, str) and given in DATATYPES:
@@ -136,13 +137,13 @@ def dtype_of(given: Any, argument: str) -> np.dtype[Any]:
 def fixed_size(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
     if dtype.hasobject or dtype.itemsize == 0:
         raise ArgumentError(
-            argument, f"elements of {dtype}", "elements of a fixed size that are no references"
+            argument, f"elements of {dtype}", "elements of a fixed size without references to objects"
         )
     return dtype
 
 
 def layout(dtype: np.dtype[Any]) -> str:
-    """What lies where in an element, whatever its fields are called and in which order they are listed."""
+    """The layout of an element as text: offsets and types, independent of the fields' names and order."""
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         return f"{shape}{layout(base)}"
@@ -153,7 +154,7 @@ def layout(dtype: np.dtype[Any]) -> str:
 
 
 def type_name(dtype: np.dtype[Any]) -> str | None:
-    """The core's name of a type that reductions know; None for others."""
+    """The core's name of a type that reductions support; None for others."""
     if dtype.fields is None:
         return {"bool": "bool8"}.get(dtype.name, dtype.name) if dtype.isnative else None
     own = layout(dtype)
@@ -163,16 +164,16 @@ def type_name(dtype: np.dtype[Any]) -> str | None:
     return None
 
 
-MOST_NUMBERED = 256  # programs may make new dtypes all the time
+MOST_NUMBERED = 256  # bounds the table: a program may make new dtypes in every call
 _numbers: dict[int, tuple[np.dtype[Any], int]] = {}
 
 
 def type_number(dtype: np.dtype[Any]) -> int:
-    """The number by which the ranks of a call compare the types of what they move, from 1.
+    """The number, from 1, by which the ranks of a call compare element types.
 
-    The core's types have numbers of their own; all others share those that are left, by a checksum of their layout.
+    Each of the core's types has its own number; all others get one of the rest by a checksum of their layout.
     """
-    # By the dtype's identity, since its hash takes a microsecond; it is kept, so no other has its place.
+    # Looked up by the dtype's id, as hashing it takes a microsecond; the table keeps it alive, so ids stay unique.
     found = _numbers.get(id(dtype))
     if found is not None:
         return found[1]

@@ -1,4 +1,4 @@
-"""The first cause of a failed run: what is raised when ranks raised or their group broke."""
+"""The exception that a failed run raises: the first cause among its ranks' exceptions and a broken group."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from phicoll.errors import BrokenGroupError
 __all__ = ["RankTraceback", "describe", "first_cause", "traceback_text"]
 
 
-class RankTraceback(Exception):  # noqa: N818 - it is where an error was raised
-    """Where a rank raised, as text: the cause of what :func:`run` raises."""
+class RankTraceback(Exception):  # noqa: N818 - it shows where an error was raised
+    """A rank's traceback as text: the ``__cause__`` of the exception that :func:`run` raises."""
 
     def __init__(self, rank: int, text: str) -> None:
         super().__init__(f"\n\nrank {rank}:\n{text}")
@@ -20,7 +20,7 @@ class RankTraceback(Exception):  # noqa: N818 - it is where an error was raised
 def first_cause(
     broken: tuple[int, str] | None, raised: dict[int, tuple[BaseException, str]]
 ) -> BaseException | None:
-    """What a run raises, of how its group broke and what its ranks raised; None if nothing went wrong."""
+    """The exception that a run raises, given how its group broke and what its ranks raised; None if all went well."""
     if broken is not None and broken[0] in raised:
         rank = broken[0]
     elif broken is not None:
@@ -31,10 +31,10 @@ def first_cause(
         return None
     error, text = raised[rank]
     cause = RankTraceback(rank, text)
-    if isinstance(error, SystemExit):  # it is the rank that wanted to exit, not this program
+    if isinstance(error, SystemExit):  # the rank exits, not this program
         error = BrokenGroupError(f"group broken by rank {rank}: it exited with {error.code!r}", rank)
     error.__cause__ = cause
-    with contextlib.suppress(Exception):  # some have no place for it: the cause still tells
+    with contextlib.suppress(Exception):  # some take no attributes; the cause still names the rank
         error.rank = rank  # type: ignore[attr-defined]
     if hasattr(error, "add_note"):
         error.add_note(f"raised on rank {rank}")
@@ -42,7 +42,7 @@ def first_cause(
 
 
 def describe(error: BaseException) -> str:
-    """A rank's exception as the reason that others are told."""
+    """A rank's exception as the reason that other ranks see."""
     return f"raised {type(error).__name__}: {error}"
 
 

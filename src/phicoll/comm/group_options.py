@@ -1,4 +1,4 @@
-"""Options of a group of ranks, and the checks of them."""
+"""The options of a group of ranks, and their checks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from phicoll.errors import ArgumentError
 
 __all__ = ["GroupOptions", "checked_placement", "checked_tuning", "milliseconds", "whole_number"]
 
-MEMORY_LIMIT = 64 << 20  # bytes: what a group's collectives may take unless asked otherwise
-HEAP_LIMIT = 1 << 30  # bytes: what a group's arrays and sub-communicators may take, as they are used
+MEMORY_LIMIT = 64 << 20  # bytes that a group's collectives may take by default
+HEAP_LIMIT = 1 << 30  # bytes that a group's arrays and sub-communicators may take; allocated as they are used
 MOST_BYTES = 1 << 47
-ATTACH_TIMEOUT_MS = 30_000  # and more for each rank: interpreters start slowly where ranks outnumber the CPUs
+ATTACH_TIMEOUT_MS = 30_000  # plus a share per rank: interpreters start slowly if ranks outnumber the CPUs
 ATTACH_TIMEOUT_MS_A_RANK = 1_000
 MOST_RANKS = 1024
 MODES = ("processes", "threads")
@@ -23,7 +23,7 @@ MODES = ("processes", "threads")
 
 @dataclass
 class GroupOptions:
-    """What a group is made with."""
+    """The checked options with which a group is made."""
 
     ranks: int
     placement: str
@@ -58,7 +58,7 @@ def whole_number(name: str, value: Any, least: int, most: int) -> int:
 
 
 def checked_placement(placement: Any, ranks: int) -> str:
-    """Empty for none. A bad one is refused before anything is started."""
+    """Check a placement before anything is started; empty text for none."""
     if placement is None or placement == "":
         return ""
     if not isinstance(placement, str):
@@ -68,7 +68,7 @@ def checked_placement(placement: Any, ranks: int) -> str:
 
 
 def checked_tuning(tuning: Any) -> str:
-    """A table's path as the core takes it; empty: the environment's. The core reads it when the group is made."""
+    """A table's path as the core takes it; empty for the environment's. The core reads it when the group is made."""
     if tuning is None:
         return ""
     if not isinstance(tuning, (str, os.PathLike)):

@@ -1,6 +1,6 @@
-"""The operators of reductions: MPI's, and the user's own.
+"""The operators of reductions: MPI's and user-defined ones.
 
-The left operand is the lower rank's. Every operator works on objects too: ``phicoll.SUM(2, 3)`` is 5.
+The left operand is the lower rank's. Every operator also works on objects: ``phicoll.SUM(2, 3)`` is 5.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["OPERATORS", "Op", "called", "core_operator"]
 
 
 class Op:
-    """A reduction's operator.
+    """An operator of a reduction.
 
     Attributes
     ----------
     name:
-        MPI's name without its prefix, or the user's function's.
+        MPI's name without its prefix, or the name of the user's function.
     commutative:
-        Whether operands may change places. Ranks' operands are combined in rank order where it is false.
+        Whether operands may change places. If not, operands are combined in rank order.
     """
 
     __slots__ = ("_cache", "_function", "_lock", "_user", "commutative", "name")
@@ -39,29 +39,29 @@ class Op:
         self.commutative = commutative
         self._function: Callable[..., Any] | None = function
         self._user = user
-        # By the dtype's identity, since its hash takes a microsecond; it is kept, so no other has its place.
+        # Looked up by the dtype's id, as hashing it takes a microsecond; the table keeps it alive, so ids stay unique.
         self._cache: dict[int, tuple[np.dtype[Any], Any]] = {}
         self._lock = threading.Lock()
 
     @classmethod
     def Create(cls, function: Callable[[Any, Any, Datatype | None], Any], commute: bool = False) -> Op:
-        """An operator of the user's own.
+        """Make an operator from a function.
 
         Parameters
         ----------
         function:
-            On buffers it is called as ``function(in_buffer, inout_buffer, datatype)`` with two memoryviews of bytes, of
-            any number of elements, and puts ``in op inout`` into the second; the first is the lower ranks'. On objects
-            it is called as ``function(x, y, None)`` and returns the result. What it raises breaks the group.
+            On buffers, called as ``function(in_buffer, inout_buffer, datatype)`` with two memoryviews of bytes that
+            hold any number of elements; it stores ``in op inout`` in the second. The first belongs to the lower ranks.
+            On objects, called as ``function(x, y, None)``; it returns the result. An exception breaks the group.
         commute:
             Whether operands may change places.
         """
         if not callable(function):
-            raise ArgumentError("function", repr(function), "what can be called with two buffers and a type")
+            raise ArgumentError("function", repr(function), "a function of two buffers and a type")
         return cls(getattr(function, "__name__", "user"), function, bool(commute), user=True)
 
     def Free(self) -> None:
-        """Ends an operator of the user's own."""
+        """Release a user-defined operator; it cannot be used again."""
         if not self._user:
             raise ArgumentError("op", repr(self), "an operator that Op.Create made")
         self._function = None
@@ -86,7 +86,7 @@ class Op:
         return not self._user
 
     def Reduce_local(self, inbuf: Any, inoutbuf: Any) -> None:
-        """``inout = in op inout``, element by element, on this rank alone."""
+        """Compute ``inout = in op inout`` element by element, on this rank alone."""
         from phicoll.comm.buffers import block
 
         left = block(inbuf, "inbuf", writable=False)
@@ -154,13 +154,13 @@ OPERATORS: dict[str, Op] = {
     )
 }
 
-MOST_KNOWN = 64  # types of an operator: programs may make new ones all the time
+MOST_KNOWN = 64  # bounds an operator's table of types: a program may make new ones in every call
 
 OBJECTS_ONLY = ("REPLACE", "NO_OP")
 
 
 def called(op: Any) -> Callable[[Any, Any], Any]:
-    """An operator on objects: an :class:`Op`, or any function of two."""
+    """Check an operator on objects: an :class:`Op` or any function of two arguments."""
     if not callable(op):
         raise ArgumentError(
             "op", repr(op), f"{', '.join(OPERATORS)}, Op.Create(...) or a function of two objects"
@@ -169,7 +169,7 @@ def called(op: Any) -> Callable[[Any, Any], Any]:
 
 
 def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
-    """The core's operator for elements of ``dtype``; ArgumentError if there is none."""
+    """The core's operator for elements of ``dtype``; raises ArgumentError if there is none."""
     if not isinstance(op, Op):
         raise ArgumentError(argument, repr(op), f"{', '.join(OPERATORS)}, or Op.Create(function, commute)")
     found = op._cache.get(id(dtype))
@@ -198,7 +198,7 @@ def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
 
 
 def with_datatype(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[[Any, Any], None]:
-    """A user's function as the core calls it."""
+    """A user's function, wrapped for the core, which passes no datatype."""
     datatype = next((known for known in DATATYPES.values() if known.dtype == dtype), None)
     if datatype is None:
         datatype = Datatype(str(dtype), dtype)

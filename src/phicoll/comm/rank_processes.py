@@ -1,7 +1,7 @@
-"""Ranks as processes: how :func:`phicoll.run` and ``python -m phicoll.launch`` start, watch and end them.
+"""Ranks as processes: :func:`phicoll.run` and ``python -m phicoll.launch`` start, watch and end them here.
 
-A rank inherits what it needs as descriptors, none of which has a name that could stay behind: the group's memory, the
-function, and an unnamed file that takes what it returned or raised. Its output comes through pipes.
+A rank inherits descriptors of the group's memory, of the function, and of the file that takes what it returns or
+raises. None has a name, so none can be left over. The rank's output comes through pipes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from phicoll.errors import ArgumentError, BrokenGroupError, ResourceError
 
 __all__ = ["Output", "ProcessesRun", "RankProcesses", "unnamed_file"]
 
-PATIENCE_S = 3.0  # how long interrupted ranks may take to end
+PATIENCE_S = 3.0  # time that interrupted ranks get to end
 SEEN_BY_A_PEER = "its process died"  # src/cpp/phicoll/group/watcher.cpp
-POLL_S = 0.05  # between two looks at ranks where the system has no descriptor for a process
+POLL_S = 0.05  # polling interval on systems without descriptors for processes (pidfd)
 
 
 def unnamed_file(label: str) -> int:
-    """A descriptor of a file in memory that nobody else can open."""
+    """A descriptor of a file in memory that no other process can open."""
     with contextlib.suppress(AttributeError, OSError):
         return os.memfd_create(label)
     with tempfile.TemporaryFile() as file:
@@ -64,7 +64,7 @@ def signal_name(number: int) -> str:
 
 
 class Output:
-    """Passes a rank's output on by whole lines, with the rank in front."""
+    """Forwards a rank's output by whole lines, each prefixed with the rank."""
 
     def __init__(self, rank: int, stream: IO[str]) -> None:
         self.prefix = f"[{rank}] "
@@ -89,9 +89,9 @@ class Output:
 
 
 class RankProcesses:
-    """The processes of one group, from their start to their end.
+    """The processes of one group, from start to end.
 
-    ``command(rank)`` is what rank ``rank`` runs, and the descriptors that it inherits beside the group's memory.
+    ``command(rank)`` returns the rank's command line, and the descriptors that it inherits besides the group's memory.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class RankProcesses:
                             "PHICOLL_RANK": str(rank),
                         },
                         pass_fds=(self.group.descriptor, *inherited),
-                        start_new_session=True,  # the terminal's Ctrl-C reaches this process alone
+                        start_new_session=True,  # Ctrl-C in the terminal reaches this process only
                         preexec_fn=prepare,
                     )
                 except OSError as error:
@@ -150,9 +150,9 @@ class RankProcesses:
             self.selector.register(self.pidfds[rank], selectors.EVENT_READ)
 
     def wait(self, grace_s: float | None = None) -> None:
-        """Until all have ended; passes their output on. Ctrl-C ends them, and is raised again.
+        """Wait until all have ended, forwarding their output. Ctrl-C ends them and is raised again.
 
-        ``grace_s``: how long the others may go on when one has failed; without it as long as they like.
+        ``grace_s`` is the time that the others get after one has failed; None sets no limit.
         """
         deadline = None
         try:
@@ -171,7 +171,7 @@ class RankProcesses:
             self.close()
 
     def step(self, longest_s: float = 1.0) -> None:
-        """Waits for output or an end, and sees to it."""
+        """Wait for output or for a process to end, and handle it."""
         lacking = len(self.pidfds) < self.ranks - len(self.statuses)
         for key, _ in self.selector.select(POLL_S if lacking else longest_s):
             if key.fileobj in self.outputs:
@@ -182,7 +182,7 @@ class RankProcesses:
             self.ended(rank, process)
 
     def forward(self, pipe: Any) -> bool:
-        """Passes on what a pipe has; False when it has nothing (more)."""
+        """Forward what is in a pipe; False if there is nothing (more)."""
         try:
             data = pipe.read(1 << 16)
         except BlockingIOError:
@@ -212,7 +212,7 @@ class RankProcesses:
             self.group.fail(rank, reason)
 
     def ending(self, rank: int) -> str:
-        """How a rank ended, as a reason to break the group; empty for an orderly end."""
+        """How a rank ended, as the reason to break the group; empty if it ended normally."""
         status = self.statuses[rank]
         if status < 0:
             return f"died of {signal_name(-status)}"
@@ -221,15 +221,15 @@ class RankProcesses:
         return "" if self.finished(rank) else "ended with exit status 0 before its function returned"
 
     def first_cause(self) -> tuple[int, str] | None:
-        """(rank, reason), of a death how it died."""
+        """(rank, reason) of the first failure; the reason of a death says how the process died."""
         broken: tuple[int, str] | None = self.group.broken
-        # A peer sees that a process has died; how is known here. What the rank said itself stays.
+        # A peer only sees that a process has died; how is known here. A reason that the rank itself gave is kept.
         if broken is None or broken[1] != SEEN_BY_A_PEER or broken[0] not in self.statuses:
             return broken
         return broken[0], self.ending(broken[0]) or broken[1]
 
     def interrupt(self, number: int) -> None:
-        """Ends all ranks by a signal, those that do not hear within some seconds by force."""
+        """Send all ranks a signal, then kill those that have not ended within ``PATIENCE_S``."""
         self.group.fail(-1, "interrupted")
         with contextlib.suppress(KeyboardInterrupt):
             self.signal(number)
@@ -252,7 +252,7 @@ class RankProcesses:
                 self.statuses[rank] = process.returncode
 
     def close(self) -> None:
-        """Gives everything back, the group's memory too: a traceback may keep this object."""
+        """Release everything, the group's memory included, as a traceback may keep this object alive."""
         self.broken = self.first_cause()
         del self.group
         for pipe, output in self.outputs.items():
@@ -347,7 +347,7 @@ def dumped(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
 
 
 def rank_environment() -> dict[str, str]:
-    """What a rank's interpreter starts with; ``_rank`` puts PYTHONPATH back."""
+    """The environment of a rank's interpreter; ``_rank`` restores PYTHONPATH."""
     environment = dict(os.environ)
     path = environment.get("PYTHONPATH")
     environment["PYTHONPATH"] = package_folder() + (os.pathsep + path if path else "")
@@ -357,7 +357,7 @@ def rank_environment() -> dict[str, str]:
     return environment
 
 
-# An answer is complete when its last byte is there.
+# An answer is complete once this byte, the last of a pickle, is there.
 END = b"."
 
 
@@ -379,14 +379,14 @@ def read_answer(rank: int, descriptor: int) -> tuple[str, Any, str]:
 
 
 def executable(path: str) -> list[str]:
-    """The command of a program: a Python script by this interpreter, anything else as it is."""
+    """The command line of a program: this interpreter for a Python script, otherwise the program itself."""
     if path.endswith(".py") or (Path(path).is_file() and not os.access(path, os.X_OK)):
         return [sys.executable, path]
     return [path]
 
 
 def end_with_launcher() -> Callable[[], None]:
-    """For a program's start: the system ends it with the thread that starts it."""
+    """A ``preexec_fn`` that makes the system end the program when the thread that started it ends."""
     parent = os.getpid()
 
     def prepare() -> None:
@@ -396,7 +396,7 @@ def end_with_launcher() -> Callable[[], None]:
 
 
 def one_blas_thread(environment: dict[str, str]) -> None:
-    """One thread for each rank's linear algebra, where the environment sets none."""
+    """Give each rank's BLAS one thread, unless the environment sets a number."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
     if not any(name in environment for name in names):
         environment.update(dict.fromkeys(names, "1"))

@@ -1,7 +1,7 @@
-"""A function on every rank of a group: :func:`run`.
+""":func:`run` calls a function on every rank of a new group.
 
-Ranks are processes, each an interpreter of its own, or threads of this one. What a rank raises, and what becomes of
-it, is told in one way for both: the first cause, after all have ended.
+Ranks are processes, each with its own interpreter, or threads of this one. Errors are reported alike for both: the
+first cause, after all ranks have ended.
 """
 
 from __future__ import annotations
@@ -52,52 +52,51 @@ def run(
     Parameters
     ----------
     function:
-        Called with the rank's :class:`phicoll.Comm` and ``args``. Between processes it travels by cloudpickle, and so
-        do ``args`` and the results: a function of a notebook or of the running program will do.
+        Called with the rank's :class:`phicoll.Comm` and ``args``. Processes get it, and ``args``, by cloudpickle and
+        return results the same way, so a function of a notebook or of the running program works.
     ranks:
-        How many, 1 to 1024. More than there are cores need no asking.
+        The number of ranks, 1 to 1024; it may exceed the number of cores.
     mode:
-        ``"processes"``: an interpreter for each rank; what ranks print is passed on line by line with the rank in
-        front, and where no number of threads is set in the environment each rank's BLAS has one. ``"threads"``: threads
-        of this interpreter, never the main one. Python threads hold the interpreter's lock in turns: a collective
-        releases it, and has to get it back, so small collectives cost more than between processes (an
-        allreduce of 8 bytes on two CPUs: 22 us between two threads, 3.7 us between two processes).
+        ``"processes"``: an interpreter for each rank. What ranks print is forwarded line by line, prefixed with the
+        rank; each rank's BLAS has one thread unless the environment sets a number. ``"threads"``: threads of this
+        interpreter, never the main one. A collective releases the interpreter's lock and has to take it again, so
+        small collectives cost more than between processes (an allreduce of 8 bytes on two CPUs: 22 us between two
+        threads, 3.7 us between two processes).
     args:
         Further arguments, the same on all ranks.
     placement:
-        ``compact``, ``scatter``, ``balanced`` or a list of CPUs such as ``0,2,4-7``: ranks are pinned. Without it they
-        are left alone.
+        ``compact``, ``scatter``, ``balanced`` or a list of CPUs such as ``0,2,4-7`` pins the ranks; None does not.
     timeout:
-        Seconds that a single wait inside a collective may take. Without it a wait ends when it can, or when the group
-        breaks. A rank that computes is not timed.
+        Seconds that a single wait inside a collective may take; None for no limit. Computing is not timed.
     wait:
         How ranks wait: ``spin``, ``pause``, ``pause(n)``, ``yield``, ``adaptive``.
     memory_limit:
         Bytes of shared memory that the group's collectives may take.
     heap_limit:
-        Bytes of shared memory for :meth:`phicoll.Comm.empty` and sub-communicators, taken as they are used; 0 for none.
+        Bytes of shared memory for :meth:`phicoll.Comm.empty` and sub-communicators, allocated as they are used; 0 for
+        none.
     tuning:
-        A tuning table that ``auto`` asks before its rules (docs/tuning.md), ``"none"`` for none; by default
-        ``PHICOLL_TUNING``.
+        A tuning table that ``auto`` consults before its rules (docs/tuning.md), or ``"none"``; ``PHICOLL_TUNING`` by
+        default.
     tuning_foreign:
-        What to do with another machine's table: ``"refuse"`` or ``"use"`` it, with a warning; by default
-        ``PHICOLL_TUNING_FOREIGN``, else refuse.
+        ``"refuse"`` another machine's table, or ``"use"`` it with a warning; ``PHICOLL_TUNING_FOREIGN`` by default,
+        else ``"refuse"``.
 
     Returns
     -------
     list
-        What each rank returned, by rank.
+        The ranks' results, by rank.
 
     Raises
     ------
     ArgumentError
         Bad input; nothing was started.
     BrokenGroupError
-        A rank died, exited, or returned while others waited for it; ``error.rank`` is the first cause. The other ranks
-        see the same error in the call that they wait in.
+        A rank died, exited, or returned while others waited for it; ``error.rank`` is the first that did. The other
+        ranks see the same error in the call in which they wait.
     BaseException
-        What a rank raised first, after all ranks have ended. Its ``rank`` attribute is the rank, its ``__cause__`` the
-        rank's traceback as text.
+        The first exception of a rank, raised after all ranks have ended. Its ``rank`` attribute is the rank, its
+        ``__cause__`` the rank's traceback as text.
 
     Examples
     --------
@@ -107,7 +106,7 @@ def run(
     [6, 6, 6, 6]
     """
     if not callable(function):
-        raise ArgumentError("function", repr(function), "what can be called with a communicator")
+        raise ArgumentError("function", repr(function), "a function whose first argument is a communicator")
     ranks = whole_number("ranks", ranks, 1, MOST_RANKS)
     if mode not in MODES:
         raise ArgumentError("mode", repr(mode), ", ".join(MODES))
@@ -129,10 +128,10 @@ def run(
 
 
 class ThreadedRun:
-    """One run on threads. The calling thread only waits, so that it sees Ctrl-C."""
+    """One run on threads. The calling thread only waits, so that it can handle Ctrl-C."""
 
-    SLICE_S = 0.1  # between two looks for Ctrl-C, where a wait cannot be interrupted
-    PATIENCE_S = 10.0  # how long interrupted ranks may take to end
+    SLICE_S = 0.1  # interval of checks for Ctrl-C, as a wait may not be interruptible
+    PATIENCE_S = 10.0  # time that interrupted ranks get to end
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], options: GroupOptions) -> None:
         self.function = function
@@ -147,17 +146,17 @@ class ThreadedRun:
         self.ended = threading.Event()
 
     def results(self) -> list[Any]:
-        # A daemon: a second Ctrl-C leaves ranks behind that do not end.
+        # A daemon, so that a second Ctrl-C can abandon ranks that do not end.
         waiter = threading.Thread(target=self.run_group, name="phicoll-group", daemon=True)
         waiter.start()
         try:
-            while not self.ended.wait(self.SLICE_S):  # an interrupted join takes its thread for ended
+            while not self.ended.wait(self.SLICE_S):  # an interrupted join marks its thread as ended
                 pass
         except KeyboardInterrupt:
             self.interrupt()
             self.ended.wait(self.PATIENCE_S)
             raise
-        # A rank's own exception tells more than that the group was found broken in the end.
+        # A rank's own exception says more than the failure of the whole group.
         if self.failure is not None and not self.raised:
             raise self.failure
         error = first_cause(self.broken, self.raised)
@@ -186,7 +185,7 @@ class ThreadedRun:
             self.ended.set()
 
     def run_rank(self, core: Any) -> None:
-        """One rank's thread. Raises nothing."""
+        """Run one rank on its thread. Raises nothing."""
         rank = core.rank
         self.cores[rank] = core
         self.threads[rank] = threading.get_ident()
@@ -199,11 +198,11 @@ class ThreadedRun:
             error.__traceback__ = None  # its frames would keep the rank's variables
         finally:
             self.threads.pop(rank, None)
-            # Whoever ends last has seen every cause.
+            # The last rank to end has seen every cause.
             self.broken = core.broken or self.broken
 
     def interrupt(self) -> None:
-        """Ends all ranks: those that wait see a broken group, those that compute KeyboardInterrupt."""
+        """End all ranks: those that wait see a broken group, those that compute get KeyboardInterrupt."""
         for core in list(self.cores.values()):
             try:
                 core.fail("interrupted")

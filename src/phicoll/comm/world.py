@@ -1,4 +1,4 @@
-"""Which communicator the running rank has: of :func:`phicoll.run`, of a launcher, or of a program on its own."""
+"""The running rank's communicator: from :func:`phicoll.run`, from a launcher, or of a program on its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _process: Comm | None = None  # a rank that is a process
 
 @contextlib.contextmanager
 def as_world(core: Any) -> Iterator[Comm]:
-    """The communicator of a rank that runs on this thread, which :func:`world` then gives."""
+    """Make a rank's communicator the one that :func:`world` returns on this thread."""
     global _process
     comm = Comm(core)
     before = getattr(_thread, "world", None)
@@ -41,9 +41,9 @@ def as_world(core: Any) -> Iterator[Comm]:
 def world() -> Comm:
     """The communicator of all ranks that were started together.
 
-    Inside :func:`phicoll.run` it is what the function was given. In a program that ``python -m phicoll.launch``
-    started, the first use joins the group and waits until all its ranks have come. Any other program is a group of
-    one.
+    Inside :func:`phicoll.run` it is the function's first argument. In a program started by ``python -m
+    phicoll.launch``, the first use joins the group and waits until all ranks have joined. Any other program is a group
+    of one.
     """
     global _process
     found: Comm | None = getattr(_thread, "world", None) or _process
@@ -56,11 +56,11 @@ def world() -> Comm:
 
 
 def launched() -> Any:
-    """The core's communicator of a program that a launcher started, or None."""
+    """The core's communicator if a launcher started this program, else None."""
     if "PHICOLL_GROUP_FD" not in os.environ:
         return None
     core = _core.join_from_environment(os.environ.get("PHICOLL_WAIT", "adaptive"))
-    del os.environ["PHICOLL_GROUP_FD"]  # programs that this one starts are no ranks
+    del os.environ["PHICOLL_GROUP_FD"]  # programs that this one starts are not ranks
     before = sys.excepthook
 
     def tell(kind: Any, error: Any, traceback: Any) -> None:
@@ -74,7 +74,7 @@ def launched() -> Any:
 
 
 class SelfComm(Comm):
-    """A communicator of the calling rank alone, made where a thread first uses it."""
+    """A communicator of the calling rank alone, made when a thread first uses it."""
 
     def __init__(self) -> None:
         self._own = threading.local()
@@ -87,7 +87,7 @@ class SelfComm(Comm):
         return core
 
     def Free(self) -> None:
-        """Refused: it is always there."""
+        """Refused: ``COMM_SELF`` cannot be freed."""
         from phicoll.errors import ArgumentError
 
         raise ArgumentError("comm", "COMM_SELF", "a communicator that Split or Dup made")

@@ -1,4 +1,4 @@
-"""Exact counts of what algorithms do, critical paths on simulated machines, memory kernels and latencies."""
+"""Exact counts of algorithms, critical paths on simulated machines, memory kernels and latencies."""
 
 from phicoll.explaining.counting import Counts, count
 from phicoll.explaining.explanation import Explanation, explain

@@ -1,6 +1,6 @@
-"""What algorithms do, counted exactly at any scale: no machine of that size is needed, and nothing is measured.
+"""Exact counts of what algorithms do, at any scale. Nothing is measured, and no machine of that size is needed.
 
-docs/counting.md defines rounds, longest chain, notifications and edges, and of operations that move data transfers,
+docs/counting.md defines rounds, longest chain, notifications and edges; for operations that move data also transfers,
 bytes and steps.
 """
 
@@ -52,7 +52,7 @@ DATA_COLUMNS = (
 
 @dataclass
 class Counts(Sequence[dict[str, Any]]):
-    """Rows of exact counts; shows itself as a table."""
+    """Rows of exact counts; displayed as a table."""
 
     rows: list[dict[str, Any]]
 
@@ -67,7 +67,7 @@ class Counts(Sequence[dict[str, Any]]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those that the table shows."""
+        """The columns that the table shows."""
         return DATA_COLUMNS if self.rows and "steps" in self.rows[0] else COLUMNS
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -76,7 +76,7 @@ class Counts(Sequence[dict[str, Any]]):
         return pd.DataFrame(self.rows)
 
     def plot(self) -> Figure:
-        """A panel for each quantity, a row for each algorithm, a marker for each shape."""
+        """Draw a panel per quantity, with a row per algorithm and a marker per shape."""
         from phicoll.plots import draw_counts
 
         return draw_counts(self.rows)
@@ -109,33 +109,33 @@ def count(
     type: str | None = None,
     op: str | None = None,
 ) -> Counts:
-    """Run one call of each algorithm on the counting port.
+    """Count one call of each algorithm, on the counting port.
 
     Parameters
     ----------
     algorithm:
-        Specs and sets, as :func:`phicoll.sweep` takes them; references can't be counted.
+        Specs and sets, as for :func:`phicoll.sweep`; references can't be counted.
     shape:
         Cores x contexts of a core such as ``"60x4"``, or several; at most 1,024 contexts.
     ranks:
-        How many ranks; all contexts by default.
+        The number of ranks; all contexts by default.
     placement:
         ``"compact"``, ``"scatter"`` or ``"balanced"``.
     operation, size, type, op:
-        What is called, as in :func:`phicoll.sweep`; one size, 4096 bytes by default. Of several algorithms those that
-        cannot serve it are left out.
+        The call, as for :func:`phicoll.sweep`; one size, 4096 bytes by default. If several algorithms are given, those
+        that cannot perform the call are omitted.
 
     Returns
     -------
     Counts
         Rows with ``rounds``, ``longest_chain``, ``notifications``, ``edges``, ``edges_between_cores``,
-        ``lines_written`` and more, of operations that move data ``size_bytes``, ``transfers``, ``bytes_read``,
-        ``bytes_written``, ``bytes_between``, ``combined`` and ``steps``; ``label`` names shape and ranks for legends.
+        ``lines_written`` and more; for operations that move data also ``size_bytes``, ``transfers``, ``bytes_read``,
+        ``bytes_written``, ``bytes_between``, ``combined`` and ``steps``. ``label`` names shape and ranks for legends.
 
     Raises
     ------
     ArgumentError
-        Bad input, or a reference barrier of another system.
+        Bad input, or a reference from another system.
     """
     operation = check_call(operation)
     work = call_arguments(operation, size, None, type, op)

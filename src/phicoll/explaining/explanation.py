@@ -1,4 +1,4 @@
-"""Why a collective takes its time on a simulated machine: counters, busy lines and servers, the critical path."""
+"""Where a collective spends its time on a simulated machine: counters, busy lines and servers, the critical path."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ DEFINITIONS = ("loop", "window")
 
 @dataclass(frozen=True)
 class Explanation:
-    """What :func:`explain` found; prints itself as the text that ``phicoll explain`` prints.
+    """The result of :func:`explain`; its text is that of ``phicoll explain``.
 
-    Times are simulated, in cycles of the machine's clock or in nanoseconds where a column says so.
+    Times are simulated, in cycles of the machine's clock, or in nanoseconds if a column says so.
     """
 
     #: Everything, as ``phicoll explain --json`` prints it.
     data: dict[str, Any]
     #: The tables as text.
     text: str = field(repr=False)
-    #: What it was made with; the same again gives the same to the last cycle.
+    #: The arguments it was made with; the same ones give the same result to the last cycle.
     request: dict[str, Any] = field(repr=False)
 
     @property
     def time_ns(self) -> float:
-        """The explained episode's time."""
+        """The time of the explained episode."""
         return self.ns(self.data["episode_cycles"][self.data["episode"]])
 
     @property
     def path_ns(self) -> float:
-        """From the last arrival to the last departure."""
+        """The time from the last arrival to the last departure."""
         return self.ns(self.data["path"]["cycles"])
 
     def ns(self, cycles: float) -> float:
@@ -57,7 +57,7 @@ class Explanation:
 
     @cached_property
     def counters(self) -> pd.DataFrame:
-        """A row a counter: ``total`` over all reported episodes, ``per_episode``."""
+        """One row per counter: ``total`` over all reported episodes, and ``per_episode``."""
         import pandas as pd
 
         values = {name: value for name, value in self.data["counters"].items() if name != "episodes"}
@@ -67,7 +67,7 @@ class Explanation:
 
     @cached_property
     def transactions(self) -> pd.DataFrame:
-        """The episode's transactions by kind and by where the line came from, with their mean times."""
+        """The episode's transactions by kind and by the source of the line, with mean times."""
         import pandas as pd
 
         frame = pd.DataFrame(
@@ -79,11 +79,11 @@ class Explanation:
 
     @cached_property
     def lines(self) -> pd.DataFrame:
-        """The lines that moved in the episode, those that requests waited for longest first.
+        """The lines that moved in the episode, sorted by the total time that requests waited for them.
 
-        ``byte`` is the line's place in the barrier's memory; ``waited`` the cycles that requests waited for the line to
-        be free, in sum; ``cycles`` what its requests took; ``writers`` and ``readers`` count ranks, ``writer`` and
-        ``reader`` are the first of them, -1 for none.
+        ``byte`` is the line's offset in the collective's memory; ``waited`` the total cycles that requests waited for
+        the line to be free; ``cycles`` the total of its requests; ``writers`` and ``readers`` count ranks, ``writer``
+        and ``reader`` are the first of them, -1 for none.
         """
         import pandas as pd
 
@@ -99,19 +99,22 @@ class Explanation:
 
     @cached_property
     def servers(self) -> pd.DataFrame:
-        """Utilisation of what requests queue up for: ``mean`` and ``busiest`` are shares of the time, ``which`` the
-        busiest one's number, ``queued`` mean cycles. Of the ring's segments the mean alone is known."""
+        """Utilisation of the servers for which requests queue.
+
+        ``mean`` and ``busiest`` are shares of the time, ``which`` is the number of the busiest, ``queued`` mean cycles.
+        For the ring's segments only the mean is known.
+        """
         import pandas as pd
 
         return pd.DataFrame(self.data["servers"]).set_index("name")
 
     @cached_property
     def path(self) -> pd.DataFrame:
-        """The links of the critical path in the order of time, with a column of cycles for each cause that occurs.
+        """The links of the critical path in order of time, without gaps, and a column of cycles for each cause.
 
-        ``kind``: ``local``, the rank's own work; ``store`` and ``atomic``, from the instruction until others can read
-        the value; ``hear``, from then until the rank that waits for it goes on; ``queue``, another request of the line
-        goes first, and ``rank`` is who asked for that. ``from_ns`` counts from the last arrival. There are no gaps.
+        ``kind`` is ``local``, the rank's own work; ``store`` or ``atomic``, from the instruction until others can read
+        the value; ``hear``, from then until the waiting rank continues; or ``queue``, another request of the line that
+        goes first, made by ``rank``. ``from_ns`` counts from the last arrival.
         """
         import pandas as pd
 
@@ -133,9 +136,9 @@ class Explanation:
 
     @cached_property
     def causes(self) -> pd.DataFrame:
-        """What the path's time goes into, the largest first: ``cycles``, ``ns``, ``share``, ``meaning``.
+        """The path's time by cause, the largest first: ``cycles``, ``ns``, ``share``, ``meaning``.
 
-        The time of queues is ``line busy``; ``in_queues`` says what the requests in front did meanwhile.
+        Time in queues is ``line busy``; ``in_queues`` says what the requests in front did meanwhile.
         """
         import pandas as pd
 
@@ -156,9 +159,9 @@ class Explanation:
         return frame.set_index("cause")
 
     def plot(self, ax: Axes | None = None) -> Figure | Axes:
-        """The critical path: a lane for each rank on it, coloured by cause.
+        """Draw the critical path: a lane for each rank on it, coloured by cause.
 
-        Returns the figure, or ``ax`` if one is given to draw into.
+        Returns the figure, or ``ax`` if it is given.
         """
         from phicoll.plots.critical_path import critical_path_figure, draw_critical_path
 
@@ -168,9 +171,10 @@ class Explanation:
         return ax
 
     def save_trace(self, path: str | os.PathLike[str], *, all_calls: bool = False) -> Path:
-        """Write a timeline that ui.perfetto.dev opens: ranks, lines and directories as tracks.
+        """Write a timeline for ui.perfetto.dev: ranks, lines and directories as tracks.
 
-        The explained call, or everything that was simulated. The simulation is run again: it is the same.
+        It has the explained call, or with ``all_calls`` all that were simulated. The simulation is repeated, with the
+        same result.
 
         Raises
         ------
@@ -215,7 +219,7 @@ def explain(
     op: str | None = None,
     most_links: int = 60,
 ) -> Explanation:
-    """Simulate a collective and say why it takes its time.
+    """Simulate a collective and explain where its time goes.
 
     Parameters
     ----------
@@ -226,7 +230,7 @@ def explain(
         A shipped machine's name, a machine file or a :class:`Machine`; changes make what-if experiments:
         ``"xeon-phi-5110p:directory.service=0"``.
     ranks:
-        How many; all of the machine's contexts by default.
+        The number of ranks; all of the machine's contexts by default.
     placement:
         ``"compact"``, ``"scatter"``, ``"balanced"``, or contexts such as ``"0,4,8-11"``. This and ``warm_up``,
         ``skew_ns``, ``wait``, ``seed``, ``buffers``, ``type`` and ``op`` have the defaults of a simulated
@@ -234,16 +238,16 @@ def explain(
     definition:
         ``"loop"``: calls back to back; ``"window"``: each from rest, its ranks entering within ``skew_ns``.
     calls, warm_up:
-        How many are simulated, after how many others.
+        The number of calls that are reported, and of those before them that are not.
     call:
-        The one whose critical path is wanted, from 0; the one of median time by default.
+        The call to explain, from 0; that of median time by default.
     seed:
-        Places lines on directories and skews starts; the same seed gives the same to the last cycle.
+        Places lines on directories and skews starts; the same seed gives the same result to the last cycle.
     operation, size, buffers, type, op:
-        What is called, as in :func:`phicoll.sweep`; one size, 4096 bytes by default. The calls of a loop include the
+        What is called, as for :func:`phicoll.sweep`; one size, 4096 bytes by default. The calls of a loop include the
         writing of fresh buffers.
     most_links:
-        How many links of the path the text has; the frames have all.
+        The number of links of the path in the text; the DataFrames have all.
 
     Raises
     ------

@@ -18,10 +18,10 @@ Samples = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KernelSamples:
-    """What a run of a kernel gave.
+    """The samples of one run of a kernel.
 
-    ``ns`` has an array for each rank, empty for ranks that only help; ``late`` counts samples whose common start a
-    rank came too late for (they are kept).
+    ``ns`` has an array per rank, empty for ranks that only help; ``late`` counts samples for whose common start a rank
+    was late (they are kept).
     """
 
     spec: str
@@ -29,19 +29,17 @@ class KernelSamples:
     mode: str  #: ``"threads"`` or ``"simulated"``
     seed: int
     ns: tuple[Samples, ...]
-    ticks: tuple[NDArray[np.int64], ...]  #: raw, before anything is divided
+    ticks: tuple[NDArray[np.int64], ...]  #: raw, before any division
     ns_per_tick: float
-    per_sample: (
-        int  #: accesses, or ways of a round trip, in a sample: ``ns = ticks * ns_per_tick / per_sample``
-    )
-    bytes: int  #: that one rank moves in a sample; 0 where none are counted
-    gigabytes_a_second: Samples  #: of all ranks that measured, by the slowest rank's time
+    per_sample: int  #: accesses, or one-way trips, in a sample: ``ns = ticks * ns_per_tick / per_sample``
+    bytes: int  #: bytes that one rank moves in a sample; 0 if none are counted
+    gigabytes_a_second: Samples  #: GB/s of all measuring ranks together, by the slowest rank's time
     late: int
     empty_ns: float  #: two stamps with nothing between them (median): in every sample before it is divided
 
     @property
     def measured(self) -> Samples:
-        """The samples of the ranks that measured, a row each; one dimension if it was one rank."""
+        """The samples of the ranks that measured, one row per rank; one-dimensional for a single rank."""
         rows = [row for row in self.ns if row.size]
         return rows[0] if len(rows) == 1 else np.vstack(rows)
 
@@ -61,32 +59,32 @@ def run(
     Parameters
     ----------
     spec:
-        ``"ping-pong:state=E:receive=S"``; :func:`kernels` lists names and parameters.
+        A kernel and its parameters, ``"ping-pong:state=E:receive=S"``; :func:`kernels` lists both.
     machine:
-        A simulated machine's name or file, perhaps with changes (``"xeon-phi-5110p:ring.hop=0"``); ``None`` for
+        A simulated machine's name or file, optionally with changes (``"xeon-phi-5110p:ring.hop=0"``); ``None`` for
         threads of this machine.
     ranks:
-        How many; the kernel says which numbers it takes.
+        The number of ranks; each kernel limits it.
     where:
-        ``"compact"``, ``"scatter"`` (one rank a core while there are cores), ``"balanced"``, CPUs such as ``"0,4"``,
-        or where the second rank is from the first: ``"same-cpu"``, ``"same-core"``, ``"same-l3"``, ``"other-l3"``,
+        ``"compact"``, ``"scatter"`` (one rank per core as far as possible), ``"balanced"``, CPUs such as ``"0,4"``, or
+        the distance of the second rank from the first: ``"same-cpu"``, ``"same-core"``, ``"same-l3"``, ``"other-l3"``,
         ``"other-package"``, ``"across-packages"`` (half of the ranks in each of two); on a simulated machine
         ``"same-core"``, ``"adjacent"``, ``"middle"``, ``"maximum"``, ``"same-package"``, ``"other-package"``,
         ``"across-packages"`` or the second rank's core. By default ``"scatter"``, or what the kernel needs.
     samples:
-        How many for each rank.
+        The number of samples per rank.
     seed:
-        Of the addresses, and of where lines live on a simulated machine.
+        Seed of the addresses, and of the home directories of lines on a simulated machine.
     wait:
-        How ranks poll; the papers' kernels look again at once.
+        How ranks wait; the papers' kernels spin.
 
     Raises
     ------
     ArgumentError
-        Bad input, a place that the machine does not have, a state that its protocol does not have, more ranks than
-        CPUs that may be used; nothing was started.
+        Bad input, a place or a state that the machine does not have, or more ranks than allowed CPUs; nothing was
+        started.
     VerificationError
-        The data were not what they must be after a sample.
+        The data were wrong after a sample.
     """
     if not isinstance(samples, int) or samples < 1:
         raise ArgumentError("samples", repr(samples), "a whole number from 1")

@@ -4,10 +4,10 @@
     >>> kernels.read_latency("E", distance="middle", machine="xeon-phi-5110p").mean()   # ns
     >>> kernels.contention(59, machine="xeon-phi-5110p").mean(axis=1)                   # a row a receiver
 
-Every function returns raw samples in nanoseconds (``stream``: GB/s), measured where ``machine`` is ``None`` and
-simulated where it names a machine; docs/kernels.md says what a sample is. The seed draws the addresses, and on a
-simulated machine where lines live: the same arguments give the same simulated samples on any host. The global
-interpreter lock is released meanwhile, so simulations can run side by side in threads.
+Every function returns raw samples in nanoseconds (``stream``: GB/s), measured if ``machine`` is ``None``, simulated if
+it names a machine; docs/kernels.md defines a sample. The seed determines the addresses and, on a simulated machine, the
+lines' home directories: the same arguments give the same simulated samples on any host. The global interpreter lock is
+released, so simulations can run in parallel threads.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel: its name, where it is from, what it measures and what one sample is."""
+    """One kernel: its name, its source, what it measures and what one sample is."""
 
     name: str
     source: str
@@ -56,7 +56,7 @@ class Kernel:
 
 
 class KernelList(tuple[Kernel, ...]):
-    """The kernels there are; shows itself as a table in a notebook."""
+    """All kernels; displayed as a table in a notebook."""
 
     __slots__ = ()
 
@@ -82,13 +82,12 @@ def read_latency(
     samples: int = 200,
     seed: int = 1,
 ) -> Samples:
-    """One read of a line in ``state`` (M, E, S, F, I) of a rank at ``distance``: ns, a value a sample.
+    """One read of a line in ``state`` (M, E, S, F, I) of a rank at ``distance``: ns, one value per sample.
 
-    A sample is the mean of ``reads`` dependent reads.
-    ``distance="local"`` reads the rank's own lines; others are what :func:`run` calls ``where``. States S and F take
-    one rank more, on a core of its own: S where it read last, F where the owner did, which then answers (MESIF; a
-    simulated directory protocol refuses it, and on this machine it is what the processor's protocol makes of it).
-    Source: ramos-hoefler-2013, section 1.3.1.
+    A sample is the mean of ``reads`` dependent reads. ``distance="local"`` reads the rank's own lines; other distances
+    are those of ``where`` in :func:`run`. States S and F need a further rank on its own core: in S that rank read the
+    line last, in F the owner did, which then answers (MESIF). A simulated directory protocol refuses F; on this machine
+    its meaning depends on the processor's protocol. Source: ramos-hoefler-2013, section 1.3.1.
     """
     owner = "self" if distance == "local" else "other"
     ranks = (1 if owner == "self" else 2) + (1 if state in ("S", "F") else 0)
@@ -141,11 +140,12 @@ def pair_bandwidth(
     samples: int = 100,
     seed: int = 1,
 ) -> Samples:
-    """Bandwidth of ranks that copy messages of ``lines`` lines from each other: GB/s of a pair, a row a pair.
+    """Bandwidth of pairs of ranks that copy messages of ``lines`` lines from each other: GB/s per pair.
 
-    A message's bytes over half of a round trip, all pairs at the same time, always two dimensions. ``pattern``:
-    ``"neighbours"``; ``"grouped"`` (interleaved in groups of four); ``"link"`` (nested: on up to half of a ring all
-    pairs cross one link); ``"across"`` (two packages, each pair in both). Source: ramos-hoefler-2013, appendix A.
+    It is the message's bytes / half of a round trip, with all pairs at the same time. The result has two dimensions,
+    one row per pair. ``pattern`` is ``"neighbours"``; ``"grouped"`` (interleaved in groups of four); ``"link"``
+    (nested: on up to half of a ring all pairs cross one link); or ``"across"`` (two packages, each pair in both).
+    Source: ramos-hoefler-2013, appendix A.
     """
     if not isinstance(pairs, int) or pairs < 1:
         raise ArgumentError("pairs", repr(pairs), "a whole number from 1")
@@ -155,9 +155,9 @@ def pair_bandwidth(
 
 
 def switch(*, ranks: int = 2, cpu: int | None = None, turns: int = 16, samples: int = 200) -> Samples:
-    """Giving a CPU to the next of ``ranks`` ranks on it by yielding: ns a switch, a value a sample. This machine only.
+    """Switches of a CPU between ``ranks`` ranks on it, by yielding: ns per switch, one value per sample.
 
-    ``cpu`` is the first that may be used unless given. Source: phicoll.
+    On this machine only. ``cpu`` is by default the first allowed one. Source: phicoll.
     """
     where = None if cpu is None else str(cpu)
     return run(f"switch:turns={turns}", ranks=ranks, where=where, samples=samples).measured
@@ -173,9 +173,10 @@ def contention(
     samples: int = 200,
     seed: int = 1,
 ) -> Samples:
-    """Receivers that copy one line at the same time: ns, a row a receiver (always two dimensions).
+    """Receivers that copy one line at the same time: ns, one row per receiver (always two dimensions).
 
-    ``state`` is the common line's, ``receive`` the private lines'. Source: ramos-hoefler-2013, section 3.2.
+    ``state`` is that of the common line, ``receive`` that of the private lines. Source: ramos-hoefler-2013,
+    section 3.2.
     """
     spec = f"contention:state={state}:receive={receive}"
     found = run(spec, machine=machine, ranks=receivers + 1, where=where, samples=samples, seed=seed)
@@ -193,7 +194,7 @@ def read_by_all(
     samples: int = 100,
     seed: int = 1,
 ) -> Samples:
-    """Ranks that copy one root's lines, or one another's: ns, a row a reader (always two dimensions).
+    """Ranks that copy one root's lines, or one another's: ns, one row per reader (always two dimensions).
 
     Patterns ``root``, ``next`` (I), ``second`` (II) and ``fours`` (III). Source: panigrahi-2014, section IV.
     """
@@ -213,9 +214,9 @@ def stream(
     samples: int = 5,
     seed: int = 1,
 ) -> Samples:
-    """Bandwidth of memory, GB/s of all ranks, a value a sample, counted as STREAM counts. Source: McCalpin 1995.
+    """Bandwidth of memory: GB/s of all ranks, one value per sample, counted as STREAM does. Source: McCalpin 1995.
 
-    ``lines`` is a rank's part of each of the three arrays: take more than the caches hold.
+    ``lines`` is a rank's part of each of the three arrays; it should exceed the caches.
     """
     spec = f"stream:operation={operation}:lines={lines}:store={store}"
     found = run(spec, machine=machine, ranks=ranks, where=where, samples=samples, seed=seed)

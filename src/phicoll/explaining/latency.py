@@ -1,4 +1,4 @@
-"""What a line costs between each two cores: the ping-pong kernel over all pairs, as a matrix and a heat map."""
+"""The time of a line between each two cores: the ping-pong kernel over all pairs, as a matrix and a heat map."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ MOST_CPUS = 1024
 
 @dataclass(frozen=True, eq=False)
 class LatencyMatrix:
-    """Half of a round trip of one line between each two CPUs, ns.
+    """Half of a round trip of one line between each two CPUs, in ns.
 
-    Row and column ``i`` are ``cpus[i]``: CPUs of this machine, or contexts of a simulated one. Each pair is measured
-    once, so the matrix is symmetric; nothing is on the diagonal (NaN).
+    Row and column ``i`` belong to ``cpus[i]``: a CPU of this machine, or a context of a simulated one. Each pair is
+    measured once, so the matrix is symmetric; its diagonal is NaN.
     """
 
     machine: str  #: ``"host"``, or the simulated machine's name
@@ -43,7 +43,7 @@ class LatencyMatrix:
     lines: str  #: ``"fresh"`` or ``"repeated"``
     seed: int
     samples: NDArray[np.float64] = field(repr=False)  #: n x n x samples, raw
-    late: int  #: samples whose common start a rank came too late for (kept)
+    late: int  #: samples for whose common start a rank was late (kept)
 
     @property
     def matrix(self) -> NDArray[np.float64]:
@@ -52,7 +52,7 @@ class LatencyMatrix:
 
     @property
     def pairs(self) -> NDArray[np.float64]:
-        """The matrix above its diagonal, a value a pair."""
+        """The matrix above its diagonal, one value per pair."""
         return np.asarray(self.matrix[np.triu_indices(len(self.cpus), 1)])
 
     @property
@@ -60,7 +60,7 @@ class LatencyMatrix:
         return self.mode == "simulated"
 
     def to_dataframe(self) -> pd.DataFrame:
-        """The matrix with the CPUs as index and columns."""
+        """The matrix as a DataFrame with the CPUs as index and columns."""
         import pandas as pd
 
         names = pd.Index(self.cpus, name="cpu")
@@ -85,12 +85,12 @@ class LatencyMatrix:
         }
 
     def plot(self) -> Figure:
-        """A heat map; it shows itself in a notebook."""
+        """Draw a heat map."""
         from phicoll.plots.canvas import new_figure
         from phicoll.plots.latency_matrix import draw_latency_matrix, size_of
 
         figure = new_figure(*size_of(self))
-        figure.set_layout_engine("compressed")  # a square of fixed shape, nothing cut off beside it
+        figure.set_layout_engine("compressed")  # a square matrix, nothing cut off
         draw_latency_matrix(figure.add_subplot(), self)
         return figure
 
@@ -128,26 +128,26 @@ def latency_matrix(
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> LatencyMatrix:
-    """The ping-pong kernel between each two CPUs.
+    """Run the ping-pong kernel between each two CPUs.
 
     Parameters
     ----------
     machine:
-        A simulated machine, by name, file or object, perhaps with changes; ``None`` measures this one.
+        A simulated machine, by name, file or object, optionally with changes; ``None`` measures this one.
     cpus:
         Two or more CPUs of this machine, or contexts of a simulated one (core x contexts of a core + context). By
-        default all CPUs that may be used, or the first context of each core.
+        default all allowed CPUs, or the first context of each core.
     samples:
-        For each pair; 200 on this machine, 20 simulated unless given. Each takes other lines.
+        Samples per pair, each with different lines; by default 200 on this machine and 20 simulated.
     state, receive:
-        Of the send and receive lines, as the kernel has them.
+        States of the send and receive lines, as for the kernel.
     lines:
-        ``"fresh"``: every pair has lines of its own. ``"repeated"``: all pairs have the same lines (simulated: in the
-        same places), so that what differs between two pairs is where they are.
+        ``"fresh"``: every pair has its own lines. ``"repeated"``: all pairs have the same lines (simulated: with the
+        same home directories), so that pairs differ only in their CPUs.
     seed:
-        Of the lines.
+        Seed of the lines.
     jobs:
-        Pairs simulated at the same time; by default as many as there are CPUs. Measured pairs go one after another.
+        Pairs simulated at the same time; by default the number of CPUs. Measured pairs run one after another.
     progress:
         Called with (pairs done, pairs) between pairs.
 
@@ -170,7 +170,7 @@ def latency_matrix(
 
     def measure(number: int) -> KernelSamples:
         a, b = pairs[number]
-        # Of 53 bits, and another for every pair: the lines, and simulated also where they live, come from it.
+        # 53 bits, different for every pair; it determines the lines and, simulated, their home directories.
         own = seed if lines == "repeated" else (seed * 0x9E3779B97F4A7 + number) % (1 << 53)
         return run(spec, machine=text, where=f"{chosen[a]},{chosen[b]}", samples=count, seed=own)
 
@@ -200,7 +200,7 @@ def latency_matrix(
 
 
 def check_cpus(machine: str | None, cpus: Iterable[int] | None) -> list[int]:
-    """Two or more different CPUs of the machine."""
+    """Check that ``cpus`` are two or more different CPUs of the machine."""
     if machine is None:
         there = [int(cpu) for cpu in _core.allowed_cpus()]
         default = there

@@ -1,1 +1,1 @@
-"""Argument parsing, exit codes, files, HTML tables and progress bars, which every other package uses."""
+"""What every other package uses: argument parsing, exit codes, file checks, HTML tables and progress bars."""

@@ -1,4 +1,4 @@
-"""An argument parser whose refusals read like every other: one line that names what it got and what is allowed."""
+"""An argument parser that reports errors as the rest of phicoll does: the argument, what it got, what is allowed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Parser"]
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises :class:`ArgumentError` where argparse would print its usage and end the program."""
+    """An argument parser that raises :class:`ArgumentError` where argparse prints its usage and exits."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, rest = self.parse_known_args(args, namespace)
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         raise self.refusal(message)
 
     def refusal(self, message: str) -> ArgumentError:
-        """What argparse says, taken apart; a text it does not know stays whole."""
+        """Convert a message of argparse to an error; one of unknown form is quoted whole."""
         if found := re.fullmatch(r"argument (.+?): invalid choice: (.+) \(choose from (.+)\)", message):
             allowed = re.findall(r"[\w-]+", found[3])
             return ArgumentError(bare(found[1]), found[2], near(found[2].strip("'"), allowed))
@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
         return ArgumentError("arguments", message, f"what {self.prog} --help lists")
 
     def choices(self, name: str) -> list[str]:
-        """The values that an argument may have, where it has a list of them."""
+        """The choices of an argument; empty if it has none."""
         for action in self._actions:
             if name in (action.metavar, action.dest) and action.choices is not None:
                 return list(action.choices)
@@ -51,10 +51,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def bare(name: str) -> str:
-    """``-o/--output`` as errors call it: ``output``."""
+    """An option's name as error messages give it: ``output`` for ``-o/--output``."""
     return name.rsplit("/", 1)[-1].lstrip("-").lower()
 
 
 def near(word: str, allowed: list[str]) -> str:
+    """The allowed words as text, those nearest to ``word`` first."""
     nearest = difflib.get_close_matches(word, allowed, n=2)
     return (f"nearest: {', '.join(nearest)}; all: " if nearest else "") + ", ".join(allowed)

@@ -1,4 +1,4 @@
-"""A check that a file can be written, made before anything is measured."""
+"""Check that a file can be written before anything is measured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["check_writable"]
 
 
 def check_writable(path: str | Path, argument: str = "path") -> Path:
-    """The path, if a file can be written there. Found out before anything is measured.
+    """Check that ``path`` can be written and return it; no file is left behind and none is changed.
 
     Raises
     ------

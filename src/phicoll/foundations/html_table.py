@@ -1,4 +1,4 @@
-"""Tables as values of a notebook's cells."""
+"""HTML tables for notebooks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Html", "code", "html_table"]
 
 
 class Html(str):
-    """Text that is HTML already; any other is escaped."""
+    """Text that is already HTML; :func:`html_table` escapes all other text."""
 
     __slots__ = ()
 
@@ -21,7 +21,7 @@ def code(text: str) -> Html:
 def html_table(
     heads: Sequence[str], rows: Iterable[Sequence[object]], *, left: Collection[int] = (), caption: str = ""
 ) -> str:
-    """A table with a row of heads; columns whose numbers are in ``left`` hold sentences, which begin at the left."""
+    """An HTML table with a header row; the columns numbered in ``left`` are left-aligned (for sentences)."""
 
     def cell(column: int, value: object) -> str:
         text = value if isinstance(value, Html) else html.escape(str(value))

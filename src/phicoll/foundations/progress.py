@@ -1,4 +1,4 @@
-"""A progress bar on a terminal or in a notebook, redrawn only when the program says that it is between rounds."""
+"""A progress bar for terminals and notebooks, redrawn only when the program reports that it is between rounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Display(Protocol):
 
 
 class TerminalDisplay:
-    """A bar of rich's."""
+    """A progress bar drawn by ``rich``."""
 
     def __init__(self, bar: Progress) -> None:
         self.bar = bar
@@ -40,7 +40,7 @@ class TerminalDisplay:
 
 
 class NotebookDisplay:
-    """A bar of HTML in the cell's output: no widgets needed, and gone when the run is over."""
+    """A progress bar in HTML in a cell's output: it needs no widgets and disappears after the run."""
 
     def __init__(self) -> None:
         from IPython.display import display
@@ -66,7 +66,7 @@ class NotebookDisplay:
 
 
 def wanted() -> bool:
-    """Whether someone is watching: a terminal behind stderr, or a notebook."""
+    """Whether to show progress by default: stderr is a terminal, or this is a notebook."""
     return sys.stderr.isatty() or in_notebook()
 
 
@@ -79,7 +79,7 @@ def in_notebook() -> bool:
 
 @contextmanager
 def display(progress: bool | None) -> Iterator[Display | None]:
-    """A :class:`Display`, or ``None`` where none is wanted. Words go to stderr, never to stdout."""
+    """A :class:`Display`, or ``None`` if none is wanted. It writes to stderr, never to stdout."""
     if not (wanted() if progress is None else progress):
         yield None
         return
@@ -100,6 +100,6 @@ def display(progress: bool | None) -> Iterator[Display | None]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    # No refreshing thread: it would run inside timed regions.
+    # No refresh thread: it would run during timed regions.
     with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as bar:
         yield TerminalDisplay(bar)

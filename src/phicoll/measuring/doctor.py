@@ -1,4 +1,4 @@
-"""What on this machine would spoil a measurement, and what to do about it."""
+"""The doctor: what on this machine would disturb a measurement, and what to do about it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from phicoll.results import Results
 
 __all__ = ["LEVELS", "Diagnosis", "Finding", "doctor"]
 
-#: From "nothing to do" to "do not measure like this".
+#: Levels of findings, from "nothing to do" to "do not measure like this".
 LEVELS = ("good", "note", "warning")
 MARKS = {"good": "ok  ", "note": "note", "warning": "WARN"}
 STEAL_WINDOW_S = 0.5
@@ -25,7 +25,7 @@ STEAL_WINDOW_S = 0.5
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. ``advice`` says what to do, where there is something."""
+    """The result of one check. ``advice`` says what to do, ``None`` if nothing."""
 
     topic: str
     level: str
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass
 class Diagnosis:
-    """Facts of the machine and what follows from them."""
+    """The machine's facts and the findings drawn from them."""
 
     findings: list[Finding]
     facts: dict[str, Any] = field(default_factory=dict)
@@ -67,12 +67,12 @@ class Diagnosis:
 
 
 def doctor(probe: bool = True) -> Diagnosis:
-    """Look at this machine.
+    """Check this machine for what would disturb a measurement.
 
     Parameters
     ----------
     probe:
-        Also run a short measurement (2 s) that tells how often two CPUs sit on one physical core and how much the
+        Also run a short measurement (2 s), which shows how often two CPUs are on one physical core and how much the
         cost of moving a cache line varies.
     """
     facts = gather()
@@ -83,7 +83,7 @@ def doctor(probe: bool = True) -> Diagnosis:
 
 
 def gather() -> dict[str, Any]:
-    """What the kernel tells, with the CPU time that was stolen and used over half a second."""
+    """The kernel's facts, with the shares of CPU time stolen and used over half a second."""
     facts: dict[str, Any] = dict(_core.facts())
     facts["topology"] = _core.topology()
     facts["caches"] = _core.caches(0)
@@ -101,7 +101,7 @@ def gather() -> dict[str, Any]:
 def shares(
     before: tuple[int, int, int] | None, after: tuple[int, int, int] | None
 ) -> tuple[float | None, float | None]:
-    """Shares of the CPU time between two readings of (total, idle, steal) that were stolen, and that were used."""
+    """The shares of CPU time (stolen, used) between two readings of (total, idle, steal)."""
     if before is None or after is None or after[0] <= before[0]:
         return None, None
     total = after[0] - before[0]
@@ -247,7 +247,7 @@ CHECKS: tuple[Callable[[dict[str, Any]], Finding | None], ...] = (
 
 
 def probes(facts: dict[str, Any]) -> list[Finding]:
-    """A short run: shares of same-core rounds, the cost of a line, the clock."""
+    """Findings of a short run: the share of same-core rounds, the cost of a line, the clock."""
     if facts["allowed_cpu_count"] < 2:
         return []
     try:
@@ -263,7 +263,7 @@ def probes(facts: dict[str, Any]) -> list[Finding]:
 
 
 def read_probes(results: Results, facts: dict[str, Any]) -> list[Finding]:
-    """What the rounds of a short run say."""
+    """Findings from the rounds of a short run."""
     findings = []
     clock = (results.contexts[-1].get("clock") or {}) if results.contexts else {}
     facts["clock"] = clock

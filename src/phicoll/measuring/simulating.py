@@ -1,7 +1,7 @@
-"""Sweeps on a simulated machine: points are simulated one by one, on any executor of ``concurrent.futures``.
+"""Sweeps on a simulated machine: points are simulated one by one, by any executor of ``concurrent.futures``.
 
-The core plans the sweep and simulates a point without the GIL; a point is one text that any process on any host can be
-sent. The same arguments give the same numbers, whatever simulates them and in whatever order.
+The core plans the sweep and simulates a point without the GIL. A point is a text that can be sent to any process on any
+host. The same arguments give the same numbers, whatever executor simulates the points and in whatever order.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from phicoll.results.records import Record
 
 __all__ = ["SimulatedPlan", "simulate_point"]
 
-#: What a simulated point returns: record lines, how many of them are samples, and what went wrong or "".
+#: The result of a simulated point: record lines, the number of samples among them, and an error or "".
 Point = tuple[list[str], int, str]
 
 
 def simulate_point(task: str) -> Point:
-    """Simulate one point of a sweep. ``task`` is what the core's plan says; see docs/records.md for the lines."""
+    """Simulate one point of a sweep. ``task`` is its text in the core's plan; docs/records.md describes the lines."""
     lines, samples, error = _core.simulate_point(task)
     return lines, samples, error
 
 
 class SimulatedPlan:
-    """A simulated sweep whose arguments were all checked."""
+    """A simulated sweep with checked arguments."""
 
     def __init__(
         self, planned: dict[str, Any], output: Path | None, executor: Executor | None, jobs: int
@@ -45,7 +45,7 @@ class SimulatedPlan:
         self.jobs = jobs
 
     def run(self, progress: bench.Progress | None = None) -> Results:
-        """Simulate every point. Ctrl-C keeps the finished ones; what failed is marked, and the others go on."""
+        """Simulate every point. Ctrl-C keeps the finished ones; a failed one is marked and the others go on."""
         with Records(self.output, self.planned) as records:
             own = ThreadPoolExecutor(self.jobs) if self.executor is None else None
             futures: list[Future[Point]] = []
@@ -76,7 +76,7 @@ class SimulatedPlan:
 
 
 def stop(own: ThreadPoolExecutor | None, futures: Iterable[Future[Point]]) -> None:
-    """No further point begins; those of our own threads end after the episodes in hand."""
+    """Start no further point; those on our own threads end after their current episodes."""
     for future in futures:
         future.cancel()
     if own is not None:
@@ -88,7 +88,7 @@ def stop(own: ThreadPoolExecutor | None, futures: Iterable[Future[Point]]) -> No
 
 
 def describe(error: Exception) -> Error:
-    """An error of ours for what an executor raised."""
+    """An error of phicoll for an executor's exception."""
     if isinstance(error, Error):
         return error
     if isinstance(error, OSError):
@@ -97,7 +97,7 @@ def describe(error: Exception) -> Error:
 
 
 class Records:
-    """The lines of a run: kept, and written as they come."""
+    """The lines of a run, kept and written as they arrive."""
 
     def __init__(self, output: Path | None, planned: dict[str, Any]) -> None:
         self.output = output
@@ -136,7 +136,7 @@ class Records:
         self.write(lines)
 
     def keep(self, futures: Sequence[Future[Point]]) -> None:
-        """The points behind the last one taken that are done all the same."""
+        """Keep the points after the last one taken that are done nevertheless."""
         for future in futures[self.taken :]:
             if future.done():
                 try:

@@ -12,13 +12,19 @@ Times are in nanoseconds, sizes in cache lines of 64 bytes unless a name says ot
 
 from __future__ import annotations
 
-from phicoll.models.band import Band
 from phicoll.models.comparison import ComparedRuns, compare_with_runs
-from phicoll.models.constant import CONSTANTS, KINDS, Constant
-from phicoll.models.machine_model import MachineModel
-from phicoll.models.named_model import machine_model
+from phicoll.models.constants import (
+    CONSTANTS,
+    KINDS,
+    PUBLISHED,
+    SANDY_BRIDGE_E5_2670,
+    XEON_PHI_5110P,
+    Constant,
+    MachineModel,
+    machine_model,
+)
+from phicoll.models.equations.band import Band
 from phicoll.models.predict import Prediction, modelled, predict
-from phicoll.models.published import PUBLISHED, SANDY_BRIDGE_E5_2670, XEON_PHI_5110P
 
 __all__ = [
     "CONSTANTS",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phicoll.errors import ArgumentError
-from phicoll.models.checks import check_choice
+from phicoll.models.equations.checks import check_choice
 from phicoll.models.predict import Prediction
 from phicoll.results.names import short_name
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.html_table import html_table
-from phicoll.models.checks import check_choice
 from phicoll.models.compared import Compared, Order, kendall_tau
-from phicoll.models.contention import INTERCEPTS
-from phicoll.models.machine_model import MachineModel
-from phicoll.models.named_model import machine_model
+from phicoll.models.constants.machine_model import MachineModel
+from phicoll.models.constants.named_model import machine_model
+from phicoll.models.equations.checks import check_choice
+from phicoll.models.equations.contention import INTERCEPTS
 from phicoll.models.predict import STARTS, modelled, predict
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def compare_with_runs(
     start:
         Which start the model assumes, ``evicted`` or ``warm``; by default the one that the run had.
     b:
-        See :func:`phicoll.models.contention.intercept`.
+        See :func:`phicoll.models.equations.contention.intercept`.
 
     Left out, with the reason: what no model is about, what was not verified, ranks that share a CPU or a core (rounds
     labelled same-core too), and whatever needs a constant that the model does not have.

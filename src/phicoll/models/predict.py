@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 from os import PathLike
 
 from phicoll.errors import ArgumentError
-from phicoll.models.alpha_beta import ALLREDUCES
-from phicoll.models.band import Band
-from phicoll.models.barriers import acknowledged_barrier, dissemination_barrier
-from phicoll.models.checks import MAX_RANKS, check_choice, check_whole
-from phicoll.models.constant import Constant
-from phicoll.models.large_broadcast import flat_large, pipelined_slices
-from phicoll.models.line_costs import Constants, Warm
-from phicoll.models.machine_model import MachineModel
-from phicoll.models.message_costs import message_costs
-from phicoll.models.multi_line import lines_of
-from phicoll.models.named_model import machine_model
+from phicoll.models.constants.constant import Constant
+from phicoll.models.constants.machine_model import MachineModel
+from phicoll.models.constants.named_model import machine_model
+from phicoll.models.equations.alpha_beta import ALLREDUCES
+from phicoll.models.equations.band import Band
+from phicoll.models.equations.barriers import acknowledged_barrier, dissemination_barrier
+from phicoll.models.equations.checks import MAX_RANKS, check_choice, check_whole
+from phicoll.models.equations.large_broadcast import flat_large, pipelined_slices
+from phicoll.models.equations.line_costs import Constants, Warm
+from phicoll.models.equations.message_costs import message_costs
+from phicoll.models.equations.multi_line import lines_of
+from phicoll.models.equations.small_reduction import reduction
+from phicoll.models.equations.tree_broadcast import tree_broadcast, tree_of_levels
+from phicoll.models.equations.trees import fibonacci_parents, flat_parents, k_nomial_parents, levels_in_use
 from phicoll.models.optima import barrier_ways, table
-from phicoll.models.small_reduction import reduction
-from phicoll.models.tree_broadcast import tree_broadcast, tree_of_levels
-from phicoll.models.trees import fibonacci_parents, flat_parents, k_nomial_parents, levels_in_use
 
 __all__ = ["STARTS", "Prediction", "modelled", "predict"]
 
@@ -223,7 +223,7 @@ def predict(
         ``evicted``: flags and slots are in memory when the call begins, as the paper's models have it; ``warm``: where
         the last call left them, in another core's cache.
     b:
-        ``lines`` or ``fitted``: see :func:`phicoll.models.contention.intercept`.
+        ``lines`` or ``fitted``: see :func:`phicoll.models.equations.contention.intercept`.
 
     Raises
     ------

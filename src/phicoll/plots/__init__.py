@@ -1,4 +1,4 @@
-"""Figures of results. The ``draw_*`` functions draw into Axes that you give; :func:`figure` lays out a whole figure."""
+"""Figures of results. The ``draw_*`` functions draw into given Axes; :func:`figure` lays out a whole figure."""
 
 from __future__ import annotations
 
@@ -32,27 +32,26 @@ KINDS = ("auto", "comparison", "ranks", "sizes", "probes", "distributions")
 
 
 def figure(results: Recorded, kind: str = "auto", **options: Any) -> Figure:
-    """A figure of ``results``; it shows itself in a notebook, ``figure.savefig(path)`` writes it.
+    """Draw a figure of ``results``. A notebook displays it; ``figure.savefig(path)`` writes it.
 
     Parameters
     ----------
     results:
-        What to show.
+        The results to show.
     kind:
-        ``"comparison"``: algorithms side by side, a panel for each rank count and definition. ``"ranks"``: lines over
-        rank counts. ``"sizes"``: lines over the sizes of messages. ``"probes"``: the machine over the time of the run.
-        ``"distributions"``: threads against processes. ``"auto"``: lines over sizes where there are several, lines
-        over ranks where there are more than three rank counts, else the comparison.
+        ``"comparison"``: algorithms side by side, a panel per rank count and definition. ``"ranks"``: lines over rank
+        counts. ``"sizes"``: lines over message sizes. ``"probes"``: the probes over the time of the run.
+        ``"distributions"``: threads against processes. ``"auto"``: ``"sizes"`` if there are several sizes, else
+        ``"ranks"`` if there are more than three rank counts, else ``"comparison"``.
     **options:
-        ``unit``: ``"lines"``, ``"switches"``, ``"ns"``, ``"us"``, ``"cycles"`` (simulated: us by default) or, over
-        sizes, ``"GB/s"``;
-        ``label``: ``"remote"`` or ``"same-core"``; ``most``: how many algorithms, the fastest first (comparison,
-        distributions); ``highlight``: how many in colour (ranks, sizes).
+        ``unit``: ``"lines"``, ``"switches"``, ``"ns"``, ``"us"``, ``"cycles"`` (us by default if simulated) or, for
+        sizes, ``"GB/s"``; ``label``: ``"remote"`` or ``"same-core"``; ``most``: the number of algorithms shown, the
+        fastest first (comparison, distributions); ``highlight``: the number of algorithms in colour (ranks, sizes).
 
     Raises
     ------
     ArgumentError
-        An unknown kind or option, or there is nothing to show.
+        An unknown kind or option, or nothing to show.
     """
     from phicoll.plots import layout
 

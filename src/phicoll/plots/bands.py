@@ -1,4 +1,4 @@
-"""Min-max bands of a model with box plots of the samples on them, as figures 4.5 to 4.8 of ramos-hoefler-2013."""
+"""Min-max bands of a model under box plots of the samples, as in ramos-hoefler-2013, figures 4.5 to 4.8."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ModelledRuns(Protocol):
 def draw_boxes(
     ax: Axes, at: Sequence[float], samples: Sequence[Any], width: float | Sequence[float], colour: str
 ) -> None:
-    """Box plots as the paper draws them: quartiles, whiskers to the last sample within 1.5 boxes, none drawn beyond."""
+    """Draw box plots as the paper does: quartiles, whiskers to the last sample within 1.5 boxes, no outliers."""
     ax.boxplot(
         [np.asarray(of) for of in samples],
         positions=list(at),
@@ -79,7 +79,7 @@ def draw_boxes(
 
 
 def whiskers(samples: NDArray[np.float64]) -> tuple[float, float]:
-    """The ends of a box plot's whiskers: samples beyond are not drawn, and must not size an axis."""
+    """The ends of a box plot's whiskers. Samples beyond them are not drawn and must not scale an axis."""
     first, third = np.percentile(samples, (25, 75))
     near = samples[(samples >= first - 1.5 * (third - first)) & (samples <= third + 1.5 * (third - first))]
     return float(near.min()), float(near.max())
@@ -95,21 +95,21 @@ def draw_bands(
     legend: bool = True,
     boxes: bool = True,
 ) -> Axes:
-    """Draw one panel: for each algorithm its band, shaded, and a box plot of the samples at each point, in us.
+    """Draw one panel in us: for each algorithm its band, shaded, and a box plot of the samples at each point.
 
     Parameters
     ----------
     ax:
-        Where to draw; returned.
+        The Axes to draw into; returned.
     rows:
-        Rows of a :class:`~phicoll.models.comparison.ComparedRuns` that differ in algorithm and ``over`` only. Several
-        algorithms stand side by side; two are readable.
+        Rows of a :class:`~phicoll.models.comparison.ComparedRuns` that differ only in algorithm and ``over``. Several
+        algorithms are drawn side by side; two are readable.
     over:
-        ``ranks`` or ``size_bytes``: the horizontal axis.
+        The horizontal axis: ``ranks`` or ``size_bytes``.
     log:
-        A logarithmic time axis.
+        Whether the time axis is logarithmic.
     legend, boxes:
-        Whether to name the algorithms where there are several, and to draw the samples.
+        Whether to name several algorithms, and whether to draw the samples.
     """
     if over not in OVER:
         raise ArgumentError("over", repr(over), ", ".join(OVER))
@@ -118,7 +118,7 @@ def draw_bands(
         return ax
     names = list(dict.fromkeys(row.name for row in rows))
     points = sorted({getattr(row.subject, over) for row in rows})
-    # Sizes by their number in the row, whatever is between them; ranks as they are.
+    # Sizes are evenly spaced, in order; ranks are to scale.
     place = {value: float(i if over == "size_bytes" else value) for i, value in enumerate(points)}
     gap = min((b - a for a, b in zip(place.values(), list(place.values())[1:], strict=False)), default=1.0)
     width = gap * 0.62 / len(names)
@@ -165,21 +165,21 @@ def draw_bands(
 def bands_figure(
     compared: ModelledRuns, *, over: Over | None = None, log: bool = False, columns: int = 2
 ) -> Figure:
-    """A panel for each algorithm, start and setting: band and box plots.
+    """Draw a panel of bands and box plots for each algorithm, start and setting.
 
     Parameters
     ----------
     over:
-        ``ranks`` or ``size_bytes``; by default sizes where there are more of them than rank counts.
+        ``ranks`` or ``size_bytes``; by default that with more values.
     log:
-        Logarithmic time axes.
+        Whether time axes are logarithmic.
     columns:
-        Panels beside each other.
+        The number of panels in a row.
 
     Raises
     ------
     ArgumentError
-        Nothing to show, an axis that does not exist.
+        Nothing to show, or no such axis.
     """
     if not compared.rows:
         raise ArgumentError("compared", "no modelled subject", "at least one")

@@ -1,4 +1,4 @@
-"""The figures that phicoll makes: outside pyplot's list, so nothing has to be closed and no window opens."""
+"""Figures outside pyplot's list: none has to be closed and no window opens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Canvas", "new_figure"]
 
 
 class Canvas(Figure):
-    """A Matplotlib figure that shows itself as the value of a notebook's cell."""
+    """A Matplotlib figure that a notebook displays as the value of a cell."""
 
     def _repr_png_(self) -> bytes:
         stream = io.BytesIO()
@@ -19,5 +19,5 @@ class Canvas(Figure):
 
 
 def new_figure(width: float, height: float) -> Canvas:
-    """An empty figure of that size in inches, its panels laid out without overlaps."""
+    """An empty figure of the given size in inches, with constrained layout."""
     return Canvas(figsize=(width, height), layout="constrained")

@@ -1,4 +1,4 @@
-"""Algorithms side by side: every round as a point, the median and its interval on top. Not bars: the spread matters."""
+"""Algorithms side by side: every round as a point, with the median and its interval. Bars would hide the spread."""
 
 from __future__ import annotations
 
@@ -43,19 +43,18 @@ def draw_comparison(
     Parameters
     ----------
     ax:
-        Where to draw; returned.
+        The Axes to draw into; returned.
     observations, rows:
-        The values, and the rows of a comparison that belong into one panel: same ranks, definition and label; the
-        modes stand beside each other.
+        The values, and rows of a comparison with the same ranks, definition and label; modes are drawn side by side.
     unit:
-        ``"lines"``, ``"switches"``, ``"ns"``, ``"us"`` or ``"cycles"``; by default the rows' own unit, ns where there
-        is no probe.
+        ``"lines"``, ``"switches"``, ``"ns"``, ``"us"`` or ``"cycles"``; by default the rows' own unit, or ns without a
+        probe.
     most:
-        Show only so many algorithms, the fastest.
+        The number of algorithms to show, the fastest first.
     times:
-        Write the median in ns at the right, in us where simulated.
+        Whether to write the median at the right, in ns (simulated: us).
     end:
-        Where the axis ends at the latest; rounds beyond are counted at its edge.
+        An upper limit of the axis; rounds beyond it are counted at its edge.
     """
     verified = [row for row in rows if row.verified and row.time is not None]
     if not verified:
@@ -103,7 +102,7 @@ def draw_comparison(
 
 
 def own_unit(rows: Sequence[Row]) -> str:
-    """Lines or switches where every row has them, else ns."""
+    """Lines or switches if every row has them, else ns."""
     unit = rows[0].subject.unit
     return unit if all(row.in_units is not None and row.subject.unit == unit for row in rows) else "ns"
 
@@ -114,7 +113,7 @@ def middle(row: Row, unit: str) -> float:
 
 
 def estimate_in(row: Row, unit: str) -> Estimate | None:
-    """The row's estimate on the axis."""
+    """The row's estimate in the axis's unit."""
     if unit == "us" and row.time is not None:
         t = row.time
         return Estimate(t.median / 1000, t.low / 1000, t.high / 1000, t.confidence, t.enough)
@@ -167,7 +166,7 @@ def beyond(
     unit: str,
     high: float,
 ) -> None:
-    """Points right of the panel are counted at its edge: none is left out unsaid."""
+    """Write the number of points right of the panel at its edge, so that none is hidden."""
     for index, name in enumerate(names):
         for offset, mode in enumerate(modes):
             row = by_name[name].get(mode)

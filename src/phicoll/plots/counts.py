@@ -1,4 +1,4 @@
-"""What an algorithm does, counted exactly at any scale: rounds, chains, notifications, edges, lines."""
+"""Exact counts of what algorithms do: rounds, chains, notifications, edges, lines."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ QUANTITIES = {
 
 
 def draw_counts(counts: Sequence[dict[str, Any]], figure: Figure | None = None) -> Figure:
-    """A panel for each quantity, a row for each algorithm, a marker for each shape.
+    """Draw counts: a panel per quantity, a row per algorithm, a marker per shape.
 
-    ``counts`` are what :func:`phicoll.count` returns: objects with ``name``, ``origin``, ``label`` and the
+    ``counts`` is a result of :func:`phicoll.count`: objects with ``name``, ``origin``, ``label`` and the
     :data:`QUANTITIES`. Counts are exact; nothing is measured.
     """
     from phicoll.plots.canvas import new_figure

@@ -1,4 +1,4 @@
-"""The critical path of a simulated episode: a lane for each rank that is on it, coloured by what its time went into."""
+"""The critical path of a simulated episode: a lane for each rank on it, coloured by the cause of the time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CAUSE_COLOURS", "critical_path_figure", "draw_critical_path"]
 
-# One hue a family: greys are the core's own, blues travel, teal is the protocol's bookkeeping, purple the directory,
-# red a line that others hold, orange whoever has the data.
+# One hue per family: grey the core itself, blue travel, teal the protocol's bookkeeping, purple the directory, red a
+# line that others hold, orange the owner of the data.
 CAUSE_COLOURS = {
     "instructions": "#4D4D4D",
     "fill": "#B4BAC2",
@@ -37,14 +37,14 @@ CAUSE_COLOURS = {
     "transfer": "#3182BD",
     "unexplained": "#000000",
 }
-BAR = 0.56  # of a lane
-MANY = 40  # links in one stay on a lane: more are drawn as shares, not one by one
+BAR = 0.56  # height of a bar, as a share of a lane
+MANY = 40  # more links than this in one stay on a lane are drawn as shares, not one by one
 
 Link = dict[str, Any]
 
 
 def critical_path_figure(data: dict[str, Any]) -> Figure:
-    """The path as a figure of its own. ``data`` is :attr:`phicoll.explaining.Explanation.data`."""
+    """Draw the path as a figure. ``data`` is :attr:`phicoll.explaining.Explanation.data`."""
     from phicoll.plots.canvas import new_figure
 
     lanes = len({rank for rank, _, _ in stays(data["path"]["links"])})
@@ -54,9 +54,9 @@ def critical_path_figure(data: dict[str, Any]) -> Figure:
 
 
 def stays(links: Sequence[Link]) -> list[tuple[int, list[Link], bool]]:
-    """The path cut where it goes to another rank: (lane, links, whether it came from another rank).
+    """Cut the path where it goes to another rank: (lane, links, whether it came from another rank).
 
-    A queue is drawn where somebody waits in it: on the lane of the link behind it.
+    A queue is drawn on the lane of the rank that waits in it: that of the next link.
     """
     lanes = [link["rank"] for link in links]
     for index in range(len(links) - 1, -1, -1):
@@ -154,7 +154,7 @@ def draw_critical_path(ax: Axes, data: dict[str, Any]) -> None:
 
 
 def groups(links: Sequence[Link]) -> list[tuple[bool, list[Link]]]:
-    """Queues of one line together, all else one by one."""
+    """Group the consecutive queues of one line; all other links stay single."""
     found: list[tuple[bool, list[Link]]] = []
     for link in links:
         queue = link["kind"] == "queue"
@@ -168,7 +168,7 @@ def groups(links: Sequence[Link]) -> list[tuple[bool, list[Link]]]:
 def draw_shares(
     links: Sequence[Link], y: int, ns: float, bars: dict[tuple[str, int], list[tuple[float, float]]]
 ) -> None:
-    """One bar for all: causes side by side, the largest first."""
+    """Draw all links as one bar: causes side by side, the largest first."""
     sums: dict[str, int] = {}
     for link in links:
         for cause, first, last in link["parts"]:
@@ -181,7 +181,7 @@ def draw_shares(
 
 
 def draw_holders(ax: Axes, links: Sequence[Link], y: int, ns: float) -> None:
-    """Along the foot of a queue: what those in front did meanwhile, as shares."""
+    """Draw, along the foot of a queue, what the requests in front did meanwhile, as shares."""
     sums: dict[str, int] = {}
     for link in links:
         for cause, first, last in link["parts"]:
@@ -200,7 +200,7 @@ def draw_holders(ax: Axes, links: Sequence[Link], y: int, ns: float) -> None:
 
 
 def counted(links: Sequence[Link]) -> str:
-    """Links by kind, in words; a rank's own work between them is not counted."""
+    """The number of links of each kind in words; a rank's own work is not counted."""
     words = {
         "store": "stores",
         "atomic": "updates",
@@ -216,7 +216,7 @@ def counted_hand_overs(count: int) -> str:
 
 
 def write(ax: Axes, x: float, y: int, words: str) -> None:
-    """Above a bar, beside the arrow that may end there."""
+    """Write text above a bar, beside the arrow that may end there."""
     ax.annotate(
         words,
         (x, y - BAR / 2 - 0.04),
@@ -230,7 +230,7 @@ def write(ax: Axes, x: float, y: int, words: str) -> None:
 
 
 def annotate(ax: Axes, links: Sequence[Link], begin: float, end: float, y: int, whole: float) -> None:
-    """What a link is, above it, where there is room."""
+    """Write what a link is above it, if there is room."""
     link = links[0]
     words = {
         "store": f"stores {link['line']}",
@@ -245,7 +245,7 @@ def annotate(ax: Axes, links: Sequence[Link], begin: float, end: float, y: int, 
 
 
 def arrow(ax: Axes, x: float, above: int, below: int) -> None:
-    """The hand-over from one lane to another."""
+    """Draw the hand-over from one lane to another."""
     down = 1 if below > above else -1
     ax.annotate(
         "",

@@ -1,4 +1,4 @@
-"""Threads against processes: distributions over places and launches, as cumulative shares. Simulated: over episodes."""
+"""Threads against processes: cumulative distributions over places and launches, or over simulated episodes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["draw_distribution"]
 
 
 def in_unit(o: Observation, unit: str) -> float | None:
-    """An observation's value on the axis."""
+    """An observation's value in the axis's unit."""
     return of_ns(o, o.ns, unit) if unit in ("ns", "us") else o.in_units
 
 
 def of_ns(o: Observation, ns: float, unit: str) -> float:
-    """A time of an observation on a simulated axis, or on one of ns or us."""
+    """A time of an observation, ``ns``, in ns, us or cycles."""
     if unit == "cycles":
         return ns * float(o.point["clock_mhz"]) / 1000
     return ns / 1000 if unit == "us" else ns
@@ -33,11 +33,10 @@ def of_ns(o: Observation, ns: float, unit: str) -> float:
 def draw_distribution(
     ax: Axes, observations: Observations, rows: Sequence[Row], unit: str | None = None
 ) -> Axes:
-    """Draw one panel: for each row the share of rounds (places) up to a value, and its launch medians as ticks.
+    """Draw one panel: for each row the share of rounds (places) up to a value, with the launches' medians as ticks.
 
-    A simulated row shows its episodes over all seeds, and the seeds as ticks.
-
-    ``rows`` are of one algorithm that differ in mode, such as threads and processes.
+    A simulated row shows its episodes over all seeds, with the seeds as ticks. ``rows`` are of one algorithm and differ
+    in mode, such as threads and processes.
     """
     rows = [row for row in rows if row.verified]
     unit = unit or (rows[0].subject.unit if rows and all(row.in_units for row in rows) else "ns")
@@ -73,7 +72,7 @@ def draw_distribution(
         if high / low > 5:
             plain_log_ticks(ax, "x", low * 0.95, high * 1.05)
         ax.set_xlim(low * 0.95, high * 1.05)
-    # The legend has a band of its own above 100 %: the curves may run anywhere below.
+    # The legend is above 100 %, as the curves may be anywhere below.
     ax.set_ylim(-0.08 - 0.06 * max(len(rows) - 1, 0), 1.04 + 0.11 * len(rows))
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
     ax.set_ylabel("share of episodes" if rows and rows[0].subject.simulated else "share of rounds")

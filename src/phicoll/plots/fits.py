@@ -1,4 +1,4 @@
-"""A fit as a figure: points with their errors, the curve with its band, and below it what is left over."""
+"""A fit as a figure: points with their errors, the curve with its band, and the residuals below."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Fitted(Protocol):
 
 
 def plot_fit(fit: Fitted, title: str = "", xlabel: str = "n", level: float = 0.95) -> Canvas:
-    """Data, fit with its confidence band, and residuals in percent of the measured time.
+    """Draw the data, the fit with its confidence band, and the residuals in percent of the measured time.
 
     Parameters
     ----------
     fit:
-        Of times in ns.
+        A fit of times in ns.
     title, xlabel:
-        Words; the formula with its parameters stands in the legend.
+        The title and the label of the axis; the legend has the formula and its parameters.
     level:
-        Of the band.
+        The confidence of the band.
     """
     figure = new_figure(6.4, 5.2)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))

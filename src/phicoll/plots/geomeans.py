@@ -1,4 +1,4 @@
-"""Geometric means over thread counts, a column for each algorithm: the form of figure 2 of rodchenko-2015."""
+"""Geometric means over thread counts, a column per algorithm, as in rodchenko-2015, figure 2."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def draw_geomeans(
     colours: Mapping[str, str] | None = None,
     unit: str = "µs",
 ) -> Axes:
-    """Draw one panel, columns sorted by the best mean in them.
+    """Draw one panel, with columns sorted by their best mean.
 
     Parameters
     ----------
     ax:
-        Where to draw; returned.
+        The Axes to draw into; returned.
     values:
-        For each column's name, for each way of waiting, the geometric mean of each seed. The first way of waiting is
-        drawn filled, the second hollow.
+        The geometric mean of each seed, by column and by way of waiting. The first way is drawn filled, the second
+        hollow.
     best, worst:
-        Geometric means of the best and of the worst overhead at each thread count: the green and the red line.
+        Geometric means of the best and worst overhead at each thread count: the green and the red line.
     colours:
-        Of the columns.
+        The columns' colours.
     unit:
-        Of all values.
+        The unit of all values.
     """
     middle = {name: {way: sum(of) / len(of) for way, of in by.items()} for name, by in values.items()}
     names = sorted(values, key=lambda name: min(middle[name].values()))

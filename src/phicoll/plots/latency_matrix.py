@@ -1,4 +1,4 @@
-"""Heat map of what a line costs between each two CPUs."""
+"""A heat map of the time of a line between each two CPUs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Latencies", "draw_latency_matrix", "size_of"]
 
-#: So many CPUs have their numbers written into the cells, and each its tick.
+#: Up to this many CPUs, the numbers are written into the cells and each CPU has a tick.
 WRITTEN = 12
 TICKED = 24
 
@@ -35,20 +35,20 @@ class Latencies(Protocol):
 
 
 def size_of(found: Latencies) -> tuple[float, float]:
-    """Inches of a figure of the matrix."""
+    """The size of a figure of the matrix, in inches."""
     side = min(8.0, max(3.6, 1.6 + 0.42 * len(found.cpus)))
     return side + 1.2, side + 0.4
 
 
 def draw_latency_matrix(ax: Axes, found: Latencies) -> Axes:
-    """Draw one panel: rows and columns are CPUs, colours are ns from the least to the most of all pairs.
+    """Draw one panel: rows and columns are CPUs, colours times in ns, from the minimum to the maximum of all pairs.
 
     Parameters
     ----------
     ax:
-        Where to draw; returned.
+        The Axes to draw into; returned.
     found:
-        What :func:`phicoll.explaining.kernels.latency_matrix` returned.
+        A result of :func:`phicoll.explaining.kernels.latency_matrix`.
     """
     from matplotlib import colormaps
 
@@ -56,7 +56,7 @@ def draw_latency_matrix(ax: Axes, found: Latencies) -> Axes:
     count = len(found.cpus)
     least, most = float(found.pairs.min()), float(found.pairs.max())
     colours = colormaps["viridis"].with_extremes(bad=PALE)
-    # A span of one value would have no colours to tell apart.
+    # A range of a single value would have only one colour.
     high = most if most > least else least + 1
     image = ax.imshow(matrix, cmap=colours, vmin=least, vmax=high, interpolation="nearest")
     if most > least:

@@ -1,4 +1,4 @@
-"""Whole figures: which panels there are, and how large."""
+"""Whole figures: which panels they have, and their sizes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VALUES = {"unit": ("lines", "switches", "ns", "us", "cycles", "GB/s"), "label": 
 
 
 def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given, without ``None``; refuses what the kind does not take."""
+    """The given options without those that are ``None``; raises ArgumentError for one that the kind does not take."""
     given = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
         if name not in OPTIONS[kind]:
@@ -50,7 +50,7 @@ def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def chosen_rows(results: Recorded, label: str | None) -> list[Row]:
-    """Rows with the label; without one, remote rounds where a setting has them, else what it has."""
+    """The rows with ``label``; without one, a setting's remote rounds if it has any, else all."""
     rows = list(compare(results.observations, results.points))
     if label is not None:
         found = [row for row in rows if row.subject.label == label]
@@ -72,7 +72,7 @@ def key(row: Row) -> tuple[Any, ...]:
 
 
 def unit_of(rows: Sequence[Row], unit: str | None, otherwise: str | None) -> str | None:
-    """The unit that was asked for; without one, us where the rows are simulated."""
+    """Check the unit; without one, us if the rows are simulated, else ``otherwise``."""
     if unit is not None:
         if unit == "cycles" and not all(row.subject.simulated for row in rows):
             raise ArgumentError("unit", "'cycles' for what was measured", "lines, switches, ns, us")
@@ -129,7 +129,7 @@ def comparison(
 
 
 def legend(figure: Figure, rows: Sequence[Row]) -> None:
-    """Origins by colour, modes by marker; only what occurs."""
+    """Draw the legend: colours of origins and markers of modes, those that occur."""
     from matplotlib.lines import Line2D
 
     origins = [
@@ -158,7 +158,7 @@ def legend(figure: Figure, rows: Sequence[Row]) -> None:
 
 
 def of_one_machine(row: Row) -> tuple[Any, ...]:
-    """What may stand in one panel over ranks: never measured and simulated numbers, or two machines."""
+    """The key of a panel over ranks. Measured and simulated times, or two machines, never share one."""
     s = row.subject
     where = (s.mode, s.machine, s.machine_digest, s.placement if s.simulated else "")
     return (s.operation, *where, s.size_bytes, s.buffers, s.type, s.op, s.definition)
@@ -190,7 +190,7 @@ def ranks(results: Recorded, unit: str | None = None, label: str | None = None, 
 
 
 def of_one_size_axis(row: Row) -> tuple[Any, ...]:
-    """What may stand in one panel over sizes."""
+    """The key of a panel over sizes."""
     s = row.subject
     where = (s.mode, s.machine, s.machine_digest, s.placement if s.simulated else "")
     return (s.operation, s.ranks, *where, s.buffers, s.type, s.op, s.definition, s.label or "")

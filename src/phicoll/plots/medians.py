@@ -1,4 +1,4 @@
-"""Algorithms over ranks: the medians of their runs beside the best cases that a model gives."""
+"""Algorithms over ranks: the medians of their runs beside the best cases of a model."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ __all__ = ["medians_figure"]
 
 
 def medians_figure(runs: ModelledRuns, constants: str, first: str = "model-tree") -> Canvas:
-    """Two panels in us over ranks, as ramos-hoefler-2013 figure 4.4.
+    """Draw two panels in us over ranks, as in ramos-hoefler-2013, figure 4.4.
 
     Parameters
     ----------
     runs:
-        Of one operation and size, with at least one row.
+        Compared runs of one operation and size, with at least one row.
     constants:
-        Whose constants the model has, for the title.
+        The source of the model's constants, for the title.
     first:
-        The algorithm whose line is heavier.
+        The algorithm drawn with a heavier line.
     """
     figure = new_figure(10.0, 3.9)
     left, right = figure.subplots(1, 2)

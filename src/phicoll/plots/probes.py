@@ -1,4 +1,4 @@
-"""The machine during the run: what one cache line cost in every round, with same-core rounds shaded."""
+"""The probes of a run: the time of a cache line in every round, with same-core rounds shaded."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def draw_probes(
     Parameters
     ----------
     ax:
-        Where to draw; returned.
+        The Axes to draw into; returned.
     rounds:
-        Round records of one run.
+        The round records of one run.
     probes:
-        Which probes, names of fields in ns.
+        The probes to draw: names of fields in ns.
     """
     rounds = sorted((r for r in rounds if r.get("t_s") is not None), key=lambda r: r["t_s"])
     values: list[float] = []
@@ -73,7 +73,7 @@ def draw_probes(
 
 
 def shade(ax: Axes, rounds: Sequence[Record]) -> None:
-    """Shade the time of same-core rounds, each up to halfway to its neighbours."""
+    """Shade same-core rounds, each up to halfway to its neighbours."""
     if not rounds:
         return
     at = np.array([r["t_s"] for r in rounds], dtype=float)

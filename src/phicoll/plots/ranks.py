@@ -1,6 +1,6 @@
-"""Time over the number of ranks, with intervals; the best few in colour, the oracle's choice dashed.
+"""Time over the number of ranks, with intervals: the fastest few in colour, the best at each count dashed.
 
-Simulated times have a band instead, their interval over the seeds.
+Simulated times have a band, their interval over the seeds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_ranks"]
 
-MOST_TICKS = 12  # of rank counts; a sweep of more is drawn on an even axis
+MOST_TICKS = 12  # rank counts with a tick each; a sweep of more has an evenly divided axis
 
 
 def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: int = 6) -> Axes:
@@ -28,13 +28,13 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
     Parameters
     ----------
     ax:
-        Where to draw; returned.
+        The Axes to draw into; returned.
     rows:
-        Rows of a comparison that differ in algorithm and ranks only.
+        Rows of a comparison that differ only in algorithm and ranks.
     unit:
         ``"ns"``, ``"us"``, ``"lines"``, ``"switches"`` or ``"cycles"``.
     highlight:
-        How many algorithms are drawn in colour and named: those with the lowest geometric mean.
+        The number of algorithms in colour and with names: those with the lowest geometric mean.
     """
     series: dict[str, dict[int, tuple[float, float, float]]] = {}
     for row in rows:
@@ -107,7 +107,7 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
 
 
 def name_ends(ax: Axes, ends: Sequence[tuple[float, str, str]], low: float, high: float) -> None:
-    """Names at the right, in the lines' colours, moved apart where they would overlap."""
+    """Write names at the right in the lines' colours, moved apart if they would overlap."""
     log = ax.get_yscale() == "log"
 
     def place(value: float) -> float:

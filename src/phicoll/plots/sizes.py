@@ -1,4 +1,4 @@
-"""Time, or bytes per time, over the size of the message: both axes logarithmic, intervals as bars."""
+"""Time or bandwidth over the size of the message, on logarithmic axes, with intervals as bars."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
     Parameters
     ----------
     ax:
-        Where to draw; returned.
+        The Axes to draw into; returned.
     rows:
-        Rows of a comparison that differ in algorithm and size only.
+        Rows of a comparison that differ only in algorithm and size.
     unit:
-        ``"ns"``, ``"us"``, ``"lines"``, ``"switches"``, ``"cycles"`` or ``"GB/s"``: bytes of the argument by time.
+        ``"ns"``, ``"us"``, ``"lines"``, ``"switches"``, ``"cycles"``, or ``"GB/s"``: bytes of the argument / time.
     highlight:
-        How many algorithms are drawn in colour and named: those with the lowest geometric mean time.
+        The number of algorithms in colour and with names: those with the lowest geometric mean time.
     """
     series: dict[str, dict[int, tuple[float, float, float]]] = {}
     times: dict[str, list[float]] = {}
@@ -85,7 +85,7 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
 
 
 def value_of(row: Row, unit: str) -> tuple[float, float, float] | None:
-    """Median, low and high."""
+    """(median, low, high) in ``unit``, or None without a value."""
     if unit == "GB/s":
         if row.time is None or row.time.low <= 0 or not row.subject.size_bytes:
             return None

@@ -1,4 +1,4 @@
-"""How phicoll's figures look: one place for colours, markers and words on axes."""
+"""The style of phicoll's figures: colours, markers and axis labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "tidy",
 ]
 
-# Told apart with any colour vision (after Okabe and Ito), and in grey by their lightness.
+# Distinguishable with any colour vision (after Okabe and Ito), and in grey by lightness.
 ORIGIN_COLOURS = {"paper": "#0072B2", "phicoll": "#009E73", "reference": "#B5651D", "": "#555555"}
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#4D4D4D")
 MODE_MARKERS = {"threads": "o", "processes": "D", "simulated": "s"}
@@ -40,7 +40,7 @@ AXIS_LABELS = {
 
 
 def tidy(ax: Axes, grid: Literal["both", "x", "y"] = "x") -> None:
-    """No box, a quiet grid on one axis, small ticks."""
+    """Style Axes: no box, a light grid, small ticks."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -54,13 +54,13 @@ def tidy(ax: Axes, grid: Literal["both", "x", "y"] = "x") -> None:
 
 
 def jitter(count: int, width: float) -> NDArray[np.float64]:
-    """Offsets between -width/2 and width/2 that spread evenly and are the same every time."""
+    """Evenly spread offsets between -width/2 and width/2, the same in every call."""
     golden = 0.6180339887498949
     return np.asarray(((np.arange(1, count + 1) * golden) % 1.0 - 0.5) * width, dtype=np.float64)
 
 
 def plain_log_ticks(ax: Axes, axis: str, low: float, high: float) -> None:
-    """A log axis with plain numbers at 1, 2, 5 of each decade."""
+    """Make an axis logarithmic, with plain numbers at 1, 2 and 5 of each decade."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)

@@ -1,4 +1,4 @@
-"""Operations, algorithms with their parameters, and simulated machines: what there is to name."""
+"""The lists of operations, algorithms (with their parameters) and simulated machines."""
 
 from phicoll.registry.algorithms import (
     CALLS,

@@ -1,4 +1,4 @@
-"""Which algorithms there are, with their parameters: the core's registry, seen from Python."""
+"""The core's registry of algorithms and their parameters, as Python objects."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ __all__ = [
     "short_spec",
 ]
 
-#: Operations that this version has.
+#: The operations of this version.
 OPERATIONS: tuple[str, ...] = tuple(_core.operations())
-#: What can be measured, each with the operation that it is a call of: the operations, and ``exscan``, ``gatherv``,
+#: Everything that can be measured, mapped to its operation: the operations themselves, and ``exscan``, ``gatherv``,
 #: ``scatterv``, ``allgatherv``, ``alltoallv``, ``reduce_scatter``.
 CALLS: dict[str, str] = dict(_core.measured_calls())
-#: Those that combine elements with an operator.
+#: The operations that combine elements with an operator.
 REDUCTIONS: tuple[str, ...] = tuple(_core.reductions())
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of an algorithm; ``range`` and ``default`` are texts as the command line takes them."""
+    """One parameter of an algorithm; ``range`` and ``default`` are text, as on the command line."""
 
     name: str
     range: str
@@ -49,7 +49,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One algorithm. ``origin`` is ``paper``, ``phicoll`` or ``reference``; ``source`` says where it is from."""
+    """One algorithm. ``origin`` is ``paper``, ``phicoll`` or ``reference``; ``source`` cites where it comes from."""
 
     name: str
     origin: str
@@ -66,7 +66,7 @@ class Algorithm:
 
 
 class AlgorithmList(tuple[Algorithm, ...]):
-    """Algorithms in the registry's order; shows itself as a table in a notebook."""
+    """Algorithms in the registry's order; displayed as a table in a notebook."""
 
     __slots__ = ()
 
@@ -88,25 +88,25 @@ class AlgorithmList(tuple[Algorithm, ...]):
 
 
 def check_call(operation: str) -> str:
-    """One of ``CALLS``, for it or for its name in MPI."""
+    """Return the name in :data:`CALLS` of a call, which may be given by MPI's name, else raise :class:`ArgumentError`."""
     if not isinstance(operation, str):
         raise ArgumentError("operation", repr(operation), ", ".join(CALLS))
     return str(_core.call_of(operation))
 
 
 def check_operation(operation: str) -> str:
-    """One of ``OPERATIONS``: the one that is called so, or that such a call is of."""
+    """Return the operation of a call, by its name or by MPI's, else raise :class:`ArgumentError`."""
     return CALLS[check_call(operation)]
 
 
 @functools.cache
 def algorithms(operation: str = "barrier") -> AlgorithmList:
-    """Every algorithm of an operation: the papers', phicoll's own, and the references of other systems.
+    """All algorithms of an operation: the papers', phicoll's own, and references from other systems.
 
     Raises
     ------
     ArgumentError
-        There is no such operation.
+        ``operation`` is not one of :data:`OPERATIONS`.
     """
     return AlgorithmList(
         Algorithm(
@@ -121,24 +121,24 @@ def algorithms(operation: str = "barrier") -> AlgorithmList:
 
 
 def algorithm_sets(operation: str = "barrier") -> list[str]:
-    """Names of sets that ``algorithm=`` takes, such as ``all``, ``references`` and ``paper-001``."""
+    """The names of the sets that ``algorithm=`` accepts, such as ``all``, ``references`` and ``paper-001``."""
     return list(_core.algorithm_sets(check_operation(operation)))
 
 
 def expand(algorithm: str | Iterable[str] = "all", operation: str = "barrier") -> list[str]:
-    """Canonical specs of what ``algorithm`` names, with every parameter's value.
+    """Expand ``algorithm`` to a list of canonical specs, each with the value of every parameter.
 
     Parameters
     ----------
     algorithm:
-        ``name:parameter=value:...``, several separated by commas or as a list; sets are expanded.
+        ``name:parameter=value:...``, several of them separated by commas or in a list; sets are expanded.
     operation:
-        ``"barrier"``, ``"broadcast"``, ``"gatherv"`` and so on, one of ``CALLS``.
+        One of :data:`CALLS`: ``"barrier"``, ``"broadcast"``, ``"gatherv"``, ...
 
     Raises
     ------
     ArgumentError
-        An unknown algorithm (with the nearest names), a parameter that it does not take, or a value out of range.
+        An unknown algorithm (the message lists the nearest names), an unknown parameter, or a value out of range.
     """
     operation = check_call(operation)
     text = as_text(algorithm)
@@ -146,7 +146,7 @@ def expand(algorithm: str | Iterable[str] = "all", operation: str = "barrier") -
 
 
 def as_text(algorithm: str | Iterable[str]) -> str:
-    """One comma-separated text."""
+    """Join specs with commas."""
     if isinstance(algorithm, str):
         text = algorithm
     else:
@@ -159,7 +159,7 @@ def as_text(algorithm: str | Iterable[str]) -> str:
 
 @functools.cache
 def defaults(operation: str, name: str) -> Mapping[str, str]:
-    """Default values of an algorithm's parameters, empty for one that this version does not know."""
+    """The default values of an algorithm's parameters; empty for an unknown algorithm."""
     if operation not in CALLS:
         return {}
     found: Sequence[Algorithm] = [a for a in algorithms(CALLS[operation]) if a.name == name]
@@ -167,7 +167,7 @@ def defaults(operation: str, name: str) -> Mapping[str, str]:
 
 
 def short_spec(operation: str, spec: str) -> str:
-    """``spec`` without the parameters that have their default values."""
+    """``spec`` without the parameters that have default values."""
     name, *parameters = spec.split(":")
     usual = defaults(operation, name)
     kept = [text for text in parameters if usual.get(text.partition("=")[0]) != text.partition("=")[2]]

@@ -1,4 +1,4 @@
-"""Simulated machines: the shipped ones, a user's own files, and what-if changes (docs/machines.md)."""
+"""Simulated machines: shipped ones, machine files of the user, and what-if changes (docs/machines.md)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["Machine", "MachineList", "MachineParameter", "load_machine", "machin
 
 @dataclass(frozen=True)
 class MachineParameter:
-    """One number or choice of a machine, and where it comes from.
+    """One parameter of a machine, with its source.
 
-    ``kind`` is ``measured``, ``published``, ``calibrated``, ``derived``, ``assumed`` or ``guessed``; ``changed`` where
-    the machine's name changes it and ``default`` where its file leaves it out.
+    ``kind`` is ``measured``, ``published``, ``calibrated``, ``derived``, ``assumed`` or ``guessed``; ``changed`` if
+    the machine's name overrides it; ``default`` if the machine's file omits it.
     """
 
     name: str
@@ -39,7 +39,7 @@ class MachineParameter:
 
 @dataclass(frozen=True)
 class Machine:
-    """A simulated machine. ``name`` says what was changed; ``digest`` is a hash of every value in effect."""
+    """A simulated machine. ``name`` includes its changes; ``digest`` is a hash of all values in effect."""
 
     name: str
     summary: str
@@ -51,12 +51,12 @@ class Machine:
 
     @cached_property
     def parameters(self) -> dict[str, int | str]:
-        """Values by name, such as ``{"ring.hop": 2, ...}``."""
+        """Parameter values by name: ``{"ring.hop": 2, ...}``."""
         return {entry.name: entry.value for entry in self.entries}
 
     @cached_property
     def evidence(self) -> dict[str, tuple[str, str]]:
-        """Kind and source by name."""
+        """(kind, source) of each parameter, by name."""
         return {entry.name: (entry.kind, entry.source) for entry in self.entries}
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Machine:
 
 
 class MachineList(tuple[Machine, ...]):
-    """Machines; shows itself as a table in a notebook."""
+    """Machines; displayed as a table in a notebook."""
 
     __slots__ = ()
 
@@ -101,24 +101,24 @@ class MachineList(tuple[Machine, ...]):
 
 
 def machines() -> MachineList:
-    """The machines that come with phicoll."""
+    """The machines shipped with phicoll."""
     return MachineList(map(as_machine, _core.shipped_machines()))
 
 
 def load_machine(machine: str | os.PathLike[str] | Machine) -> Machine:
-    """A machine by name or file, perhaps with changes.
+    """Load a machine by name or from a file, optionally with changes.
 
     Parameters
     ----------
     machine:
-        A shipped machine's name, or the path of a machine file (it has a slash or ends in ``.json``), perhaps
-        followed by changes: ``"xeon-phi-5110p:directory.service=0:ring.hop=0"``.
+        The name of a shipped machine, or the path of a machine file (it contains a slash or ends in ``.json``),
+        optionally followed by changes: ``"xeon-phi-5110p:directory.service=0:ring.hop=0"``.
 
     Raises
     ------
     ArgumentError
-        An unknown name (with the nearest), a file that cannot be read, a field of it that is missing, unknown or out of
-        range (with its line and name), an unknown parameter.
+        An unknown name (the message lists the nearest); an unreadable file; a field that is missing, unknown or out of
+        range (the message gives its line and name); an unknown parameter.
     """
     if isinstance(machine, Machine):
         return machine
@@ -127,13 +127,16 @@ def load_machine(machine: str | os.PathLike[str] | Machine) -> Machine:
 
 
 def machine_parameters() -> list[dict[str, Any]]:
-    """Every parameter a machine can have: ``name``, ``unit``, ``range``, ``meaning``; whether machines of the protocols
-    ``directory`` and ``table`` have it; whether a file may leave it out (``optional``)."""
+    """Describe every parameter that a machine can have.
+
+    Each has ``name``, ``unit``, ``range`` and ``meaning``; ``directory`` and ``table`` say whether machines of that
+    protocol have it, ``optional`` whether a file may omit it.
+    """
     return list(_core.machine_parameters())
 
 
 def path_text(path: Path) -> str:
-    """A path as load_machine recognises it."""
+    """A path as text that the core recognises as a path and not as a name."""
     return str(path) if path.suffix == ".json" or path.is_absolute() else f"./{path}"
 
 

@@ -27,7 +27,7 @@ SECTIONS = (summary, limit, crowd, places, probes, counts, simulated, claims, ma
 
 
 def build(evidence: Evidence) -> str:
-    """The whole report as one HTML text that needs nothing else."""
+    """The whole report as one self-contained HTML text."""
     bodies = [(section.TITLE, section.ANCHOR, section.body(evidence)) for section in SECTIONS]
     present = [(title, anchor, body) for title, anchor, body in bodies if body]
     host = evidence.context.get("host") or {}

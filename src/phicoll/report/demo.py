@@ -27,18 +27,18 @@ LEAST_BUDGET_S = 2.0
 
 def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | None = None,
          progress: bool | None = None) -> Results:  # fmt: skip
-    """Measure, print a table, write ``report.html`` and ``results.jsonl``; simulate a little, in ``simulated.jsonl``.
+    """Measure and simulate, print a table, write ``report.html``, ``results.jsonl`` and ``simulated.jsonl``.
 
     Parameters
     ----------
     out:
-        The folder to write into; made where it is missing. An older demo in it is replaced.
+        The folder to write to, created if missing. An older demo in it is replaced.
     quick:
-        A few seconds with a few algorithms, for tests: the intervals say little.
+        Measure a few algorithms for a few seconds, for tests; the intervals are wide.
     budget_s:
-        Seconds of measuring; 64 by default, 6 when quick.
+        Seconds of measuring; 64 by default, 6 if ``quick``.
     progress:
-        Show a progress bar; by default on a terminal.
+        Whether to show a progress bar; by default on a terminal.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | Non
 
 
 def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -> Results:
-    """Run all parts into one file, which is begun anew, and print the table of each."""
+    """Run all parts, write their records to one new file, and print the table of each."""
     file.write_bytes(b"")
     found = Results([])
     for part in parts:
@@ -91,7 +91,7 @@ def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -
         except Error as error:
             if error.results is None:
                 raise
-            # What was measured is kept, in the file and in the report; the other parts may still come.
+            # What was measured stays in the file and the report; the other parts still run.
             say(f"{part.title}: {error}")
             part.results = error.results
         finally:
@@ -108,7 +108,7 @@ def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -
 
 
 def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = None) -> Path:
-    """The report, or one of its figures as a PNG, from records that a demo wrote. Measures nothing.
+    """Make the report, or one of its figures as a PNG, from a demo's records. Measures nothing.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Everything the report is made from: the records, the exact counts, the verdicts, and what the doctor says."""
+"""The evidence of a report: records, exact counts, verdicts and the doctor's findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from phicoll.results import Results
 
 __all__ = ["Doctor", "Evidence", "examine", "gather"]
 
-#: Settings with sense reversal, for the claim that it can be reused at once.
+#: Settings with sense reversal, for the claim that barriers can be reused at once.
 SENSE = (
     "sense-reversing:reset=sense,combining-tree:reset=sense,combining-tree:notify=global:reset=sense,"
     "static-tournament:reset=sense,dynamic-tournament:reset=sense,dissemination:reset=sense,"
@@ -35,7 +35,7 @@ class Doctor:
 
 
 def examine() -> Doctor:
-    """Ask ``phicoll-bench doctor``. Best before measuring: afterwards the load that it sees is our own."""
+    """Run ``phicoll-bench doctor``. To be called before measuring, which would count as load."""
     done = subprocess.run([str(bench.find()), "doctor"], capture_output=True, text=True, check=False)
     facts, advice = [], []
     for line in done.stdout.splitlines():
@@ -49,7 +49,7 @@ def examine() -> Doctor:
 def counter(
     spec: str, ranks: Sequence[int], machine: str, placement: str, **work: Any
 ) -> list[dict[str, Any]]:
-    """What the counted claims ask: :class:`phicoll.papers.claims.counting.Counter`."""
+    """The :class:`phicoll.papers.claims.counting.Counter` of the counted claims."""
     return [
         row for number in ranks for row in count(spec, machine, ranks=number, placement=placement, **work)
     ]
@@ -57,7 +57,7 @@ def counter(
 
 @dataclass
 class Evidence:
-    """What the sections of the report read."""
+    """The evidence that the report's sections read."""
 
     results: Results
     parts: list[Part]
@@ -68,7 +68,7 @@ class Evidence:
 
     @cached_property
     def mains(self) -> list[Part]:
-        """The comparisons of all barriers that have something verified, fewest ranks first."""
+        """The comparisons of all barriers with anything verified, fewest ranks first."""
         found = [
             part for part in self.parts if part.kind == MAIN and part.results is not None and part.settings
         ]
@@ -83,7 +83,7 @@ class Evidence:
 
 
 def crowded(part: Part) -> bool:
-    """Whether ranks of this part share CPUs: its unit is then switches."""
+    """Whether ranks of this part share CPUs, so that its unit is switches."""
     assert part.results is not None
     return any(point.get("oversubscribed") for point in part.results.points)
 

@@ -1,4 +1,4 @@
-"""The report's figures by name. Each is drawn when it is asked for."""
+"""The report's figures by name, each drawn on demand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LIMIT_COLOUR = "#6B7280"
 
 
 def figures(evidence: Evidence) -> dict[str, Callable[[], Figure]]:
-    """What can be drawn from this evidence."""
+    """The figures that can be drawn from this evidence, by name."""
     found: dict[str, Callable[[], Figure]] = {}
     for part in evidence.mains:
         found[f"limit-{part.ranks}"] = partial(draw_limits, part)
@@ -77,7 +77,7 @@ def draw_limits(part: Part) -> Figure:
     figure = new_figure(1.5 + 0.25 * len(names))
     axes = figure.subplots(1, len(definitions), sharey=True, squeeze=False)[0]
     values = [v for of in ratios.values() for r in of.values() for v in (r.low, r.high)] or [1.0, 2.0]
-    # One that is stuck now and then has an interval over decades; the axis ends where nine tenths of the rows do.
+    # A barrier that is sometimes stuck has an interval of decades; the axis ends where nine tenths of the rows do.
     high = max(
         1.6, float(np.percentile([r.median for of in ratios.values() for r in of.values()] or [2], 96)) * 2.2
     )
@@ -160,7 +160,7 @@ def draw_spread(part: Part, definition: str) -> Figure:
     rows = chosen_rows(part, definition)
     figure = new_figure(1.4 + 0.34 * len({row.name for row in rows}))
     ax = figure.subplots()
-    # Where a few rounds of one reference last thousands of times as long, the rest would be a smear at the left.
+    # A few rounds of one reference that take thousands of times as long would squeeze the rest to the left edge.
     medians = sorted(found.median for row in rows if (found := row.in_units or row.time) is not None)
     draw_comparison(ax, part.results.observations, rows, end=3 * medians[int(0.9 * (len(medians) - 1))])
     low, high = ax.get_xlim()
@@ -211,7 +211,7 @@ def draw_modes(part: Part) -> Figure:
 
 
 def trim(ax: Axes, part: Part, rows: Sequence[Row]) -> None:
-    """The middle of the values, on a plain axis; what the curve lacks to 100 % lies beyond."""
+    """Limit the axis to the middle of the values; what a curve lacks to 100 % lies beyond."""
     assert part.results is not None
     values = [o.in_units or o.ns for row in rows for o in part.results.observations.by_subject[row.subject]]
     low, high = np.percentile(values, [2, 96])
@@ -229,7 +229,7 @@ def trim(ax: Axes, part: Part, rows: Sequence[Row]) -> None:
 
 
 def draw_all_probes(parts: Sequence[Part]) -> Figure:
-    """What a line, or a switch, cost over the time of each part."""
+    """Draw the time of a line, or of a switch, over each part."""
     wanted: list[tuple[Part, tuple[str, ...]]] = []
     for part in parts:
         rounds = part.results.rounds if part.results is not None else []
@@ -264,7 +264,7 @@ def draw_all_probes(parts: Sequence[Part]) -> Figure:
 
 
 def draw_places(part: Part) -> Figure:
-    """Each place visited several times: what stays is the address, what moves is the machine."""
+    """Draw several visits to each place: constant differences come from addresses, others from the machine."""
     assert part.results is not None
     figure = new_figure(2.9)
     ax = figure.subplots()

@@ -1,4 +1,4 @@
-"""Small pieces of HTML. Everything that comes from data goes through :func:`text`."""
+"""Pieces of HTML. All data must pass through :func:`text`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DPI = 150
 
 
 def text(value: object) -> str:
-    """A value as text that HTML shows as it is."""
+    """A value as text, escaped for HTML."""
     return html.escape(str(value))
 
 
@@ -43,7 +43,7 @@ def paragraph(body: str, kind: str = "") -> str:
 
 
 def number(value: float | None) -> str:
-    """Three significant digits, thousands apart; a minus sign where there is nothing."""
+    """A number with three significant digits and thousands separators; a minus sign for None."""
     if value is None:
         return "–"
     size = abs(value)
@@ -55,7 +55,7 @@ def number(value: float | None) -> str:
 
 
 def duration(ns: float) -> str:
-    """A time with the unit in which it reads well."""
+    """A time in a suitable unit."""
     for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if ns >= scale:
             return f"{number(ns / scale)} {unit}"
@@ -63,12 +63,12 @@ def duration(ns: float) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """An interval, quieter than the number before it."""
+    """An interval, less prominent than the number before it."""
     return f'<span class="interval">[{number(low)}, {number(high)}]</span>'
 
 
 def interval(found: Estimate | None, scale: float = 1) -> str:
-    """A median and its interval, divided by ``scale``; a question mark: too few units for 95 %."""
+    """A median and its interval, divided by ``scale``; a question mark if there are too few units for 95 %."""
     if found is None:
         return "–"
     mark = "" if found.enough else '<span class="interval">?</span>'
@@ -84,8 +84,11 @@ def table(
     groups: Sequence[tuple[str, int]] = (),
     classes: Sequence[str] = (),
 ) -> str:
-    """A table of HTML cells. ``left`` columns are texts, the others numbers; ``groups`` are heads over several
-    columns; ``classes`` names the class of each row."""
+    """A table of HTML cells.
+
+    Columns in ``left`` are text, the others numbers; ``groups`` are heads over several columns; ``classes`` names the
+    class of each row.
+    """
 
     def cell(tag: str, index: int, body: str) -> str:
         return f"<{tag}{' class=left' if index in left else ''}>{body}</{tag}>"

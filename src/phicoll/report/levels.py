@@ -1,4 +1,4 @@
-"""Whether the cost of a line jumped between two levels during the run, as it does on virtual machines."""
+"""Detection of two levels of the time of a line during a run, which occur on virtual machines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Levels(NamedTuple):
 
 
 def find_levels(values: Sequence[float]) -> Levels | None:
-    """Split ``values`` at their widest gap, if there is one; ``None`` where they are one crowd."""
+    """Split ``values`` at their widest gap; ``None`` if they form one group."""
     ordered = np.sort(np.asarray([value for value in values if value > 0], dtype=float))
     if len(ordered) < 20:
         return None

@@ -1,4 +1,4 @@
-"""What the demo runs on this machine: a few sweeps that together take no longer than the budget."""
+"""The parts of the demo: a few sweeps that together take no longer than the budget."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ VARIANTS = (
     "dissemination:ways=1",
     "hybrid-dissemination",
 )
-#: What is run again and again at the same places of the arena.
+#: Measured repeatedly at the same places of the arena.
 REPEATED = ("sense-reversing:wait=spin", "sense-reversing:wait=pause", "hand-one-line")
 QUICK = ("dissemination", "sense-reversing", "tree", "one-to-all", "hand-one-line", "hand-two-lines",
          "hand-counter-per-cpu", "pthread-barrier", "std-barrier")  # fmt: skip
@@ -54,7 +54,7 @@ PLACES_COUNT = 64
 
 @dataclass
 class Part:
-    """One sweep: its kind, its ranks, and what it measured."""
+    """One sweep: its kind, its ranks, and its results."""
 
     kind: str
     ranks: int
@@ -136,7 +136,7 @@ def plan_parts(budget_s: float = BUDGET_S, quick: bool = False, cpus: int | None
 
 
 def part_of(results: Results, cpus: int | None = None) -> Part:
-    """What part a run was, by what it was asked to do."""
+    """The part that a run was, found from its recorded command."""
     context = results.contexts[0] if results.contexts else {}
     settings = context.get("settings") or {}
     ranks = max((point["ranks"] for point in results.points), default=0)

@@ -1,4 +1,4 @@
-"""Ratios that the sections share: to the hand-written limit, to the best barrier, to the best reference."""
+"""Ratios used by several sections: to the hand-written limit, to the best barrier, to the best reference."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Group = dict[Subject, list[Observation]]
 
 
 def is_limit(subject: Subject) -> bool:
-    """A loop written by hand for exactly this case: what a barrier can be compared to."""
+    """Whether a subject is a limit: a loop written by hand for exactly this case."""
     return subject.algorithm.startswith("hand-")
 
 
 def is_reference(subject: Subject) -> bool:
-    """A barrier of another system."""
+    """Whether a subject is a barrier of another system."""
     return subject.origin == "reference" and not is_limit(subject)
 
 
@@ -89,7 +89,7 @@ def settings_of(observations: Observations, comparison: Comparison) -> dict[tupl
 
 @dataclass
 class Limit:
-    """The hand-written loop that was chosen, and every subject's ratio to it."""
+    """The chosen hand-written loop, and every subject's ratio to it."""
 
     name: str
     subject: Subject

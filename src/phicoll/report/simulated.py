@@ -1,7 +1,6 @@
-"""The demo's simulated part: a few barriers over the ranks of a Xeon Phi, and why one of them takes its time.
+"""The demo's simulated part: a few barriers over the ranks of a Xeon Phi, and where one of them spends its time.
 
-Nothing here is measured, and it is kept apart: records of its own, a section of its own. The same seed gives the same
-numbers on any host.
+Nothing here is measured; its records and its section are separate. The same seed gives the same numbers on any host.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ EXPLAINED = "hybrid-dissemination"
 
 @dataclass(frozen=True)
 class Simulated:
-    """What the section on the simulated machine shows."""
+    """The content of the section on the simulated machine."""
 
     results: Results
     path: Explanation
@@ -58,7 +57,7 @@ class Simulated:
 
 
 def simulate(folder: Path | None = None, quick: bool = False) -> Simulated:
-    """Simulate, in some seconds; records go into ``folder``, if there is one, in place of older ones."""
+    """Simulate for some seconds; records are written to ``folder``, if given, replacing older ones."""
     results = sweep(
         algorithm=SPECS,
         ranks=QUICK_RANKS if quick else RANKS,
@@ -77,7 +76,7 @@ def simulate(folder: Path | None = None, quick: bool = False) -> Simulated:
 
 
 def reload(folder: Path) -> Simulated | None:
-    """What an earlier :func:`simulate` left in a folder; the path is explained again, to the same cycle."""
+    """Load the records of an earlier :func:`simulate`; the critical path is computed again, to the same cycle."""
     if not (folder / FILE).exists():
         return None
     results = load(folder / FILE)
@@ -117,6 +116,6 @@ def times_of(simulated: Simulated) -> dict[str, dict[int, list[float]]]:
 
 
 def short_name(point: Mapping[str, object]) -> str:
-    """Without the stores and the waiting, which are the same for all here."""
+    """A point's spec without stores and waiting, which all points share."""
     spec = short_spec("barrier", str(point["spec"]))
     return ":".join(part for part in spec.split(":") if not part.startswith(("store=", "wait=")))

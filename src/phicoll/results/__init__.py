@@ -1,4 +1,4 @@
-"""Records of measurements and simulations, the values in them, tables and comparisons."""
+"""Results of measurements and simulations: records, the values in them, tables and comparisons."""
 
 from phicoll.results.results import Results, from_lines, load
 

@@ -19,7 +19,7 @@ VIEWS = ("samples", "calls", "rounds", "points")
 
 
 def to_dataframe(results: Recorded, what: str = "samples") -> pd.DataFrame:
-    """One of the :data:`VIEWS` of ``results``."""
+    """The DataFrame of one of the :data:`VIEWS` of ``results``."""
     import pandas as pd
 
     if what == "samples":
@@ -89,7 +89,7 @@ def sample_row(o: Observation) -> dict[str, Any]:
 
 
 def plain(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as a row: nested values as JSON text, so that rows can be compared and grouped."""
+    """A record as a row, with nested values as JSON text so that rows can be compared and grouped."""
     return {
         name: json.dumps(value) if isinstance(value, list | dict) else value
         for name, value in record.items()

@@ -1,4 +1,4 @@
-"""Names of algorithms in tables and figures."""
+"""Short names of algorithms for tables and figures."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ __all__ = ["short_name"]
 
 
 def short_name(subject: Subject) -> str:
-    """The spec without the parameters that have their default values."""
+    """The subject's spec without the parameters that have default values."""
     return short_spec(subject.operation, subject.spec)

@@ -1,4 +1,4 @@
-"""From records to values: one observation for each sample, with the units of its own round beside it."""
+"""Observations: one value per sample, in ns and in the units of its round, read from the records."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from phicoll.results.subject import Subject
 
 __all__ = ["Observation", "Observations", "observe"]
 
-Launch = tuple[str, int]  # run, number of the launch: launches of two runs are never the same
+Launch = tuple[str, int]  # (run, launch): launches of different runs are different
 Round = tuple[str, int, int]  # run, launch, round
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One sample. ``ns`` is its value: the largest over the ranks of a loop (simulated: the mean over its episodes),
-    the mean of the middle half of a window's calls.
+    """One sample with its value ``ns``.
 
-    ``lines`` and ``switches`` are ``ns`` over the ping-pong and the switch time of the same round; ``lines`` is
-    ``None`` where ranks share a CPU, and both are where the round has no such probe. ``cycles`` is the value in
-    cycles of a simulated machine, ``None`` for what was measured.
+    The value of a loop is the maximum over the ranks (simulated: the mean over the episodes); that of a window is the
+    mean of the middle half of its calls.
+
+    ``lines`` and ``switches`` are ``ns`` divided by the ping-pong and by the switch time of the same round, ``None``
+    without that probe; ``lines`` is also ``None`` if ranks share a CPU. ``cycles`` is the value in cycles of a
+    simulated machine, ``None`` if it was measured.
     """
 
     subject: Subject
@@ -63,7 +65,7 @@ class Observation:
         return self.switches if self.subject.oversubscribed else self.lines
 
     def call_values(self) -> list[float]:
-        """Every raw value in ns: each call of a window, each simulated episode; a measured loop knows only its mean."""
+        """The raw values in ns: the calls of a window, the simulated episodes, or the mean of a measured loop."""
         if self.subject.definition == "window" or self.subject.simulated:
             return [float(ns) for ns in self.sample["ns"]]
         return [self.ns]
@@ -71,15 +73,15 @@ class Observation:
 
 @dataclass
 class Observations:
-    """All observations, and those grouped by subject in order of first appearance."""
+    """All observations, and the same grouped by subject in order of first appearance."""
 
     all: list[Observation] = field(default_factory=list)
     by_subject: dict[Subject, list[Observation]] = field(default_factory=dict)
-    #: Samples that name a point that the file does not have, or that hold no value.
+    #: Samples of a point that is not in the file, or without a value.
     orphans: int = 0
 
     def values(self, subject: Subject) -> NDArray[np.float64]:
-        """Values in ns of one subject, in the order of the file."""
+        """The values of one subject in ns, in the order of the file."""
         return np.array([observation.ns for observation in self.by_subject[subject]])
 
 
@@ -95,7 +97,7 @@ def observe(records: Iterable[Record]) -> Observations:
             starts[run] = str((record.get("settings") or {}).get("start") or "warm")
         elif kind == "point":
             known = points.get((run, record["point"]))
-            if known is not None and not known.get("verified"):  # failed once is failed
+            if known is not None and not known.get("verified"):  # one failure is final
                 record = {**record, "verified": False, "verification": known.get("verification")}
             points[run, record["point"]] = record
         elif kind == "round":
@@ -113,7 +115,7 @@ def observe(records: Iterable[Record]) -> Observations:
         probe = probes.get(
             (run, point.get("mode"), point.get("ranks"), sample["launch"], sample["round"]), {}
         )
-        # Files of before points had it say it in the run's settings, or not at all.
+        # In older files the run's settings say it, or nothing does.
         start = str(point.get("start") or starts.get(run, "warm"))
         subject = subject_of(point, sample, probe, start, run, subjects)
         observation = observe_one(subject, point, sample, probe, run)
@@ -125,7 +127,7 @@ def observe(records: Iterable[Record]) -> Observations:
 def subject_of(
     point: Record, sample: Record, probe: Record, start: str, run: str, known: dict[tuple[Any, ...], Subject]
 ) -> Subject:
-    """The subject of a sample. Building one is slow, so each is built once."""
+    """The subject of a sample. Each is built once, as building one is slow."""
     label = probe.get("label")
     definition = sample.get("definition", "loop")
     delay, imbalance = sample.get("delay_ns") or 0, sample.get("imbalance_ns") or 0

@@ -1,6 +1,6 @@
-"""Reading the lines of a results file (docs/records.md): nothing dropped, nothing guessed.
+"""Reading the lines of a results file (docs/records.md).
 
-A line that is cut off is counted, whole lines are kept. A file that is not ours or of a newer schema is refused.
+Every complete line is kept; damaged ones are counted. A file of another program or of a newer schema is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Record = dict[str, Any]
 
 @dataclass
 class RecordFile:
-    """The records of one source in their order, and how many lines were damaged."""
+    """The records of one source in order, and the number of damaged lines."""
 
     records: list[Record] = field(default_factory=list)
     damaged_lines: int = 0
@@ -34,22 +34,22 @@ class RecordFile:
 
 
 def parse_lines(lines: Iterable[str | bytes], source: str, *, warn: bool = True) -> RecordFile:
-    """Parse JSON Lines that a run wrote.
+    """Parse the JSON Lines of a run.
 
     Parameters
     ----------
     lines:
-        The lines, with or without their ends.
+        The lines, with or without line ends.
     source:
-        What to call the source in a message: a path, or a program.
+        The name of the source in messages: a path or a program.
     warn:
-        Warn with :class:`PhicollWarning` when lines were damaged.
+        Whether to issue a :class:`PhicollWarning` if lines are damaged.
 
     Raises
     ------
     ResultsFileError
-        The first whole line is not a record of phicoll, a record's schema is newer than :data:`SCHEMA`, or there is
-        no whole line.
+        The first complete line is not a record of phicoll, a record's schema is newer than :data:`SCHEMA`, or there is
+        no complete line.
     """
     parsed = RecordFile(source=source)
     last_is_cut_off = False
@@ -87,14 +87,14 @@ def parse_lines(lines: Iterable[str | bytes], source: str, *, warn: bool = True)
 
 
 def describe_damage(lines: int, last_is_cut_off: bool) -> str:
-    """Only the last line can have been cut off by the end of a run; another was damaged otherwise."""
+    """Damaged lines in words. Only the last line can have been cut off by the end of the run."""
     inner = lines - last_is_cut_off
     parts = [f"{inner} damaged line(s)"] * (inner > 0) + ["1 cut-off line"] * last_is_cut_off
     return " and ".join(parts)
 
 
 def check(record: object, number: int, source: str, *, first: bool) -> None:
-    """Refuse what is not a record of ours."""
+    """Raise :class:`ResultsFileError` if ``record`` is not a record of phicoll."""
     if not isinstance(record, dict) or "schema" not in record or "kind" not in record:
         raise not_ours(source, f"line {number} has no schema and kind")
     schema = record["schema"]
@@ -115,7 +115,7 @@ def not_ours(source: str, why: str) -> ResultsFileError:
 
 
 def read_file(path: str | Path, *, warn: bool = True) -> RecordFile:
-    """Read a JSON Lines results file. Raises :class:`ResultsFileError` where it cannot be read."""
+    """Read a JSON Lines results file. Raises :class:`ResultsFileError` if it cannot be read."""
     path = Path(path)
     try:
         with path.open("rb") as stream:

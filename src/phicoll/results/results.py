@@ -1,4 +1,4 @@
-"""What a measurement returns: the raw records, and views of them."""
+""":class:`Results`, which a measurement returns: the raw records and views of them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["Results", "from_lines", "load"]
 
 
 class Results:
-    """Records of one or more runs, in the order in which they were written (docs/records.md).
+    """The records of one or more runs, in the order in which they were written (docs/records.md).
 
-    Nothing is ever dropped; everything else is a view: :meth:`to_dataframe`, :meth:`compare`, :meth:`summary`,
-    :meth:`plot`. In a notebook the last expression of a cell shows itself as a table.
+    No record is ever dropped; :meth:`to_dataframe`, :meth:`compare`, :meth:`summary` and :meth:`plot` are views. A
+    notebook displays it as a table.
     """
 
     def __init__(self, records: Iterable[Record], *, damaged_lines: int = 0, source: str = "") -> None:
         self.records: list[Record] = list(records)
-        #: Lines of the source that were cut off; the whole ones were kept.
+        #: The number of damaged lines of the source; complete lines were kept.
         self.damaged_lines = damaged_lines
         self.source = source
 
@@ -70,17 +70,17 @@ class Results:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the last run was stopped before it was done; what it had measured is here."""
+        """Whether the last run was stopped early; what it had measured is kept."""
         return self.reason in ("interrupted", "killed")
 
     @property
     def unverified(self) -> list[Record]:
-        """Points whose subject did not keep the operation's promise. They are never summarised."""
+        """Points whose subject gave a wrong result. They are never summarised."""
         return [point for point in self.points if not point.get("verified")]
 
     @cached_property
     def observations(self) -> Observations:
-        """One value for each sample, joined with its point and its round."""
+        """One value per sample, joined with its point and round."""
         return observe(self.records)
 
     @property
@@ -92,14 +92,14 @@ class Results:
         return len(self.samples)
 
     def __add__(self, other: Results) -> Results:
-        """Both results' runs together."""
+        """The runs of both results."""
         return Results(self.records + other.records, damaged_lines=self.damaged_lines + other.damaged_lines)
 
     def select(self, **fields: Any) -> Results:
-        """The part of the results whose points and samples have these values.
+        """Select the points and samples with the given values of fields.
 
-        ``fields`` are names of fields of points or samples (``mode="threads"``, ``ranks=2``, ``definition="loop"``,
-        ``algorithm=["dissemination", "tree"]``); a list allows several values. Rounds are kept, with their probes.
+        ``fields`` names fields of points or samples: ``mode="threads"``, ``ranks=2``, ``definition="loop"``,
+        ``algorithm=["dissemination", "tree"]``. A list allows several values. All rounds and their probes are kept.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Results:
     # Views
 
     def compare(self, against: str | None = None) -> Comparison:
-        """Medians with exact intervals and ratios to the best subject of each setting, or to ``against``."""
+        """Compare subjects: medians with exact intervals, ratios to the best of each setting or to ``against``."""
         from phicoll.results.compare import compare
 
         comparison = compare(self.observations, self.points, against)
@@ -143,39 +143,38 @@ class Results:
         return comparison
 
     def summary(self, references: bool = True) -> list[Summary]:
-        """Paper 001's summary: geometric means over rank counts and the ideal meta-algorithm."""
+        """Summarise as paper 001 does: geometric means over rank counts, and the ideal meta-algorithm."""
         from phicoll.results.compare import summarise
 
         return summarise(self.compare(), references)
 
     def regressions(self, baseline: Results, threshold: float = 1.10) -> list[Regression]:
-        """Every subject that ``baseline`` has too, with the ratio of now over then."""
+        """Compare with an older run: for each subject in both, the ratio of the new time to the old."""
         from phicoll.results.compare import compare_with_baseline
 
         return compare_with_baseline(self, baseline, threshold)
 
     def to_dataframe(self, what: str = "samples") -> pd.DataFrame:
-        """A DataFrame view.
+        """Return a DataFrame; times are in ns.
 
         Parameters
         ----------
         what:
-            ``"samples"``: a row for each sample with its subject, value and probes. ``"calls"``: a row for each call
-            of the window samples, and for each simulated episode. ``"rounds"``: a row for each round with its
-            probes. ``"points"``: a row for each point. Times are in ns.
+            The rows: ``"samples"``, with subject, value and probes; ``"calls"``, the calls of window samples and the
+            simulated episodes; ``"rounds"``, with their probes; or ``"points"``.
         """
         from phicoll.results.frames import to_dataframe
 
         return to_dataframe(self, what)
 
     def plot(self, kind: str = "auto", **options: Any) -> Figure:
-        """A figure of the results; see :func:`phicoll.plots.figure` for the kinds and their options."""
+        """Draw a figure; see :func:`phicoll.plots.figure` for the kinds and their options."""
         from phicoll.plots import figure
 
         return figure(self, kind, **options)
 
     def save(self, path: str | Path) -> Path:
-        """Write all records: JSON Lines, or Parquet where the path ends in ``.parquet``. Both load alike."""
+        """Write all records as JSON Lines, or as Parquet if the path ends in ``.parquet``. :func:`load` reads both."""
         from phicoll.results.storage import write
 
         return write(self, path)
@@ -190,7 +189,7 @@ class Results:
         return f"{self.caption()}\n{self.compare()}"
 
     def caption(self) -> str:
-        """One sentence on where the numbers come from."""
+        """One line on where the numbers come from."""
         words = [f"{len(self.samples)} samples of {len(self.points)} points, {self.reason}"]
         if self.contexts:
             context = self.contexts[-1]
@@ -210,19 +209,19 @@ class Results:
 
 
 def freeze(value: Any) -> Any:
-    """A value that can be compared: lists and objects as their JSON text."""
+    """A hashable form of a value: lists and objects as JSON text."""
     return json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else value
 
 
 def load(path: str | Path) -> Results:
-    """Read results that :meth:`Results.save`, ``phicoll run`` or ``phicoll-bench`` wrote.
+    """Read results written by :meth:`Results.save`, ``phicoll run`` or ``phicoll-bench``.
 
-    A damaged line, or a last one that was cut off, is skipped with a warning and counted in ``damaged_lines``.
+    Damaged lines, such as a last one that was cut off, are skipped with a warning and counted in ``damaged_lines``.
 
     Raises
     ------
     ResultsFileError
-        The file can't be read, is not ours, or was written by a newer version.
+        The file can't be read, is not a results file, or was written by a newer version.
     """
     if Path(path).suffix == ".parquet":
         from phicoll.results.storage import read_parquet
@@ -234,6 +233,6 @@ def load(path: str | Path) -> Results:
 
 
 def from_lines(lines: Iterable[str | bytes], source: str) -> Results:
-    """Results from the lines of a running or finished program."""
+    """Results from lines that a program printed."""
     found = parse_lines(lines, source)
     return Results(found.records, damaged_lines=found.damaged_lines, source=source)

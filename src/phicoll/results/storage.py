@@ -1,7 +1,7 @@
-"""Writing results, and reading them back from Parquet.
+"""Writing results, and reading them from Parquet.
 
-A Parquet file holds a row for each sample with its raw values; the other records stand in the file's metadata, so that
-nothing is lost and ``load`` gives the same records in the same order.
+A Parquet file has one row per sample, with its raw values. The other records are in the file's metadata, so ``load``
+returns the same records in the same order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAMPLE_COLUMNS = ("run", "point", "launch", "round", "order", "definition", "cal
 
 
 def write(results: Recorded, path: str | Path) -> Path:
-    """Write all records to ``path``, which is replaced at once or not at all."""
+    """Write all records to ``path``, replacing it atomically."""
     path = check_writable(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
@@ -84,7 +84,7 @@ def write_parquet(results: Recorded, path: Path) -> None:
 
 
 def read_parquet(path: str | Path) -> RecordFile:
-    """Read what :func:`write` wrote. Raises :class:`ResultsFileError` where it is not ours."""
+    """Read a Parquet file of :func:`write`. Raises :class:`ResultsFileError` for any other."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

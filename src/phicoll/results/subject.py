@@ -1,4 +1,4 @@
-"""What a row of a comparison is about: one algorithm in one setting."""
+"""The subject of a row of a comparison: one algorithm in one setting."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["Subject", "size_text"]
 class Subject:
     """One algorithm with its parameters in one setting; equal subjects are summarised together.
 
-    ``parameters`` and ``cpus`` are kept as text so that a subject can be a key. ``size_bytes`` is what the operation's
-    count argument says, 0 for a barrier, which has no ``buffers``, ``type`` and ``op``. ``label`` is ``"remote"``,
-    ``"same-core"`` or ``None`` (simulated), as docs/records.md defines it.
+    ``parameters`` and ``cpus`` are text, so that a subject is hashable. ``size_bytes`` is the size of the count
+    argument; a barrier has 0, and no ``buffers``, ``type`` or ``op``. ``label`` is ``"remote"``, ``"same-core"`` or
+    ``None`` (simulated), as docs/records.md defines it.
     """
 
     operation: str
@@ -68,18 +68,18 @@ class Subject:
 
     @property
     def simulated(self) -> bool:
-        """Whether the numbers are a simulated machine's."""
+        """Whether the times were simulated."""
         return self.mode == "simulated"
 
     @property
     def unit(self) -> str:
-        """The machine's own unit: ``switches`` where ranks share a CPU, else ``lines``. Simulated: ``cycles``."""
+        """The machine's unit of time: ``switches`` if ranks share a CPU, else ``lines``; simulated ``cycles``."""
         if self.simulated:
             return "cycles"
         return "switches" if self.oversubscribed else "lines"
 
     def title(self) -> str:
-        """The setting in words, for the heading of a table or of a panel."""
+        """The setting in words: the title of a table or panel."""
         ranks = f"{self.ranks} ranks, simulated" if self.simulated else f"{self.ranks} {self.mode}"
         words = [f"{self.operation}, {ranks}"]
         if self.machine != "host":
@@ -106,7 +106,7 @@ class Subject:
 
 
 def size_text(size_bytes: int) -> str:
-    """``8 B``, ``4 KB``, ``16 MB``: whole units of 1,024 only."""
+    """A size as text, ``8 B``, ``4 KB``, ``16 MB``, in the largest unit of 1,024 that divides it."""
     for shift, unit in ((30, "GB"), (20, "MB"), (10, "KB")):
         if size_bytes and size_bytes % (1 << shift) == 0:
             return f"{size_bytes >> shift} {unit}"

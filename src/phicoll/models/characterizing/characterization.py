@@ -29,11 +29,11 @@ from phicoll.models.characterizing.plan import Effort, effort_of
 from phicoll.models.characterizing.records import Recorder
 from phicoll.models.characterizing.rounds import KEYS, observe
 from phicoll.models.characterizing.targets import Host, Simulated
-from phicoll.models.clusters import Cluster
-from phicoll.models.constant import Constant
+from phicoll.models.constants.constant import Constant
+from phicoll.models.constants.machine_model import MachineModel, ratio_of_lines
+from phicoll.models.constants.named_model import machine_model
 from phicoll.models.fits import Fit
-from phicoll.models.machine_model import MachineModel, ratio_of_lines
-from phicoll.models.named_model import machine_model
+from phicoll.models.fits.clusters import Cluster
 
 __all__ = ["Characterization", "characterize"]
 

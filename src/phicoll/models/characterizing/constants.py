@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from phicoll.errors import ArgumentError, FitError
-from phicoll.models.bandwidth_fit import BandwidthFit, fit_bandwidth
 from phicoll.models.characterizing.observations import Observations
 from phicoll.models.characterizing.plan import PAIRS
-from phicoll.models.clusters import Cluster, cluster_costs
-from phicoll.models.constant import CONSTANTS, Constant
+from phicoll.models.constants.constant import CONSTANTS, Constant
 from phicoll.models.fits import Fit, fit
-from phicoll.models.forms import FORMS as FORM_OF
+from phicoll.models.fits.bandwidth_fit import BandwidthFit, fit_bandwidth
+from phicoll.models.fits.clusters import Cluster, cluster_costs
+from phicoll.models.fits.forms import FORMS as FORM_OF
 
 __all__ = ["Derived", "derive"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, PhicollWarning
-from phicoll.models.named_model import read_machine_file
+from phicoll.models.constants.named_model import read_machine_file
 
 __all__ = [
     "CLOCK_TOLERANCE",

@@ -11,7 +11,7 @@ from typing import Any
 import phicoll._core as _core
 from phicoll.models.characterizing.identity import host_object
 from phicoll.models.characterizing.observations import Observations
-from phicoll.models.constant import Constant
+from phicoll.models.constants.constant import Constant
 from phicoll.registry.machines import Machine
 
 __all__ = ["file_text", "host_file", "put_file", "simulated_file"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import phicoll._core as _core
 from phicoll.explaining.kernels import KernelSamples
 from phicoll.models.characterizing.plan import Subject
-from phicoll.models.clusters import Summary
+from phicoll.models.fits.clusters import Summary
 
 __all__ = ["Estimate", "Launch", "Observations"]
 

@@ -1,4 +1,4 @@
-"""The papers' statements, and what this machine, exact counting and simulation say about them (docs/claims.md)."""
+"""The papers' statements, with verdicts from this machine, exact counting and simulation (docs/claims.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims about numbers of rounds and messages: exact, from running the algorithms on the counting port."""
+"""Claims about numbers of rounds and messages, checked exactly on the counting port."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PHI = "61x4"
 
 
 def ceil_log(base: int, n: int) -> int:
-    """The smallest e with base^e >= n, in integers: floating-point logarithms are off at exact powers."""
+    """The smallest e with base^e >= n, by integers, as floating-point logarithms are inexact at powers."""
     exponent, power = 0, 1
     while power < n:
         power *= base
@@ -26,7 +26,7 @@ def ceil_log(base: int, n: int) -> int:
 
 
 def check_counts(counter: Counter, ranks: Sequence[int] = RANKS) -> list[Finding]:
-    """Every counted claim's finding."""
+    """The findings on all counted claims."""
     return [
         dissemination_rounds(counter, ranks),
         tree_steps(counter, ranks),
@@ -140,7 +140,7 @@ def all_at_once(counter: Counter, ranks: Sequence[int]) -> Finding:
 
 
 def rounds_across(ranks: int, contexts: int) -> list[int]:
-    """For each round of dissemination, how many of its messages go to another core; consecutive ranks share one."""
+    """The number of messages between cores in each round of dissemination; consecutive ranks share a core."""
     return [
         sum(rank // contexts != ((rank + (1 << k)) % ranks) // contexts for rank in range(ranks))
         for k in range(ceil_log(2, ranks))

@@ -1,4 +1,4 @@
-"""Claims about numbers of transfers and steps of operations that move data: exact, from the counting port."""
+"""Claims about numbers of transfers and steps of operations that move data, checked exactly on the counting port."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZE = 1024
 
 
 def check_data_counts(counter: Counter, ranks: Sequence[int]) -> list[Finding]:
-    """Every counted claim's finding. Bytes are followed one by one: of the large counts only some."""
+    """The findings on all counted claims. Only some large rank counts are run, as bytes are followed one by one."""
     ranks = [p for p in ranks if p <= 33 or p == 128 or p == max(ranks)]
     return [
         transfers_of_a_piece(counter, ranks),
@@ -69,7 +69,7 @@ def merged_steps(counter: Counter, ranks: Sequence[int]) -> Finding:
 
 
 def folded_ranks(counter: Counter, ranks: Sequence[int]) -> Finding:
-    """Recursive doubling moves the data 2^k k times among 2^k ranks; what is beyond that is folding, in and out."""
+    """Transfers of folding: recursive doubling among 2^k ranks makes 2^k k transfers; all others are folding."""
     found = []
     for p in ranks:
         core = 1 << floor_log(p)

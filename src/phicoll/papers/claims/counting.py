@@ -1,4 +1,4 @@
-"""What findings on exact counts have in common."""
+"""Helpers shared by the findings on exact counts."""
 
 from __future__ import annotations
 

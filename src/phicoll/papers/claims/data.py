@@ -1,6 +1,6 @@
-"""Claims on operations that move data that a native run can speak about: who is faster.
+"""Claims that a native run can check on operations that move data: which algorithm is faster.
 
-A claim is a list of comparisons; all have to come out. What has to be measured for them is :func:`wanted`.
+A claim is a list of comparisons, all of which must hold. :func:`wanted` lists what to measure for them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``quick`` is stated to take less time than ``slow``, at so many bytes; ``pair``: between two ranks, else between
-    the most that there are."""
+    """A statement that ``quick`` takes less time than ``slow`` at a size; between two ranks if ``pair``, else all."""
 
     quick: Side
     slow: Side
@@ -41,7 +40,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Stated:
-    """What has to come out for a claim. ``close``: that the difference is small, instead of its direction."""
+    """The comparisons that must hold for a claim. ``close``: the difference must be small, whatever its direction."""
 
     number: str
     comparisons: tuple[Comparison, ...]
@@ -92,7 +91,7 @@ STATED = (
 def wanted(ranks: Sequence[int], numbers: Sequence[str] = ()) -> list[tuple[str, int, int, str]]:
     """What to measure in the same rounds: (operation, ranks, size in bytes, spec), for all claims or those named.
 
-    ``bruck`` takes operators whose result does not hang on the bracketing: use an integer type.
+    ``bruck`` needs operators that are exactly associative: use an integer type.
     """
     pair, most = min(ranks), max(ranks)
     found = [

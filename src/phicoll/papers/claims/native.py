@@ -1,4 +1,4 @@
-"""Claims that a native run can test: which barrier is faster, and whether every barrier is correct."""
+"""Claims that a native run can check: which barrier is faster, and whether every barrier is correct."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def nothing(number: str, under: str) -> Finding:
 def order(
     number: str, results: Results, pairs: Sequence[tuple[str, str]], *, ranks: int, mode: str, under: str
 ) -> Finding:
-    """Several comparisons that must all come out: each pair is (expected faster, expected slower).
+    """A finding on several comparisons, all of which must hold: each pair is (expected faster, expected slower).
 
-    The intervals hold together (Bonferroni over the pairs).
+    The intervals hold jointly (Bonferroni over the pairs).
     """
     found: list[Versus] = []
     for quick, slow in pairs:
@@ -113,7 +113,7 @@ def order(
 
 
 def correctness(results: Results, counted: Sequence[dict[str, Any]]) -> Finding:
-    """Every point verified its barrier before it was timed; every counted barrier had heard of all."""
+    """Claim 001-29: every measured barrier was verified, and in every counted one each rank had heard of all."""
     points = [p for p in results.points if p.get("origin") != "reference"]
     if not points:
         return nothing("001-29", "")
@@ -150,9 +150,9 @@ SMALL_EFFECT = 0.03
 
 
 def addresses(results: Results, algorithm: str = "sense-reversing", seed: int = 1) -> list[Finding]:
-    """001-24 and 001-25: how much of the variation goes with the place, and how much stays at one place.
+    """001-24 and 001-25: how much times vary between places, and how much at one place.
 
-    Takes a run that visits each place several times in one launch.
+    ``results`` is a run that visits each place several times in one launch.
     """
     under = f"{algorithm}, 2 threads, one launch"
     passes: dict[int, dict[int, float]] = {}
@@ -204,7 +204,7 @@ def addresses(results: Results, algorithm: str = "sense-reversing", seed: int = 
 
 
 def place_effect(table: np.ndarray, seed: int) -> tuple[float, float, float]:
-    """What stays with the places of a (pass, place) table.
+    """The effect of places in a table (pass, place) of times.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a claim is, and what can be found about it."""
+"""Claims and findings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAPERS = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper in our own words, and the paper's conditions."""
+    """A statement of a paper, paraphrased, and the conditions under which the paper makes it."""
 
     number: str  # such as "000-20": paper, then the statement's number
     statement: str
@@ -38,11 +38,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict on a claim and what it rests on.
+    """A verdict on a claim, with its evidence.
 
     ``how`` is ``"counted"`` (exact, on the counting port), ``"measured"`` (native, on this machine), ``"simulated"`` or
     ``"none"``.
-    ``under`` says under which conditions it was looked at, where they are not the paper's.
+    ``under`` gives the conditions of the check if they are not the paper's.
     """
 
     claim: Claim

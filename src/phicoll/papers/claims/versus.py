@@ -1,4 +1,4 @@
-"""Two groups of subjects against each other, within the rounds they share."""
+"""The ratio of two groups of subjects, within the rounds that they share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Versus", "family_ratio"]
 
 @dataclass(frozen=True)
 class Versus:
-    """Time of ``ours`` over the time of ``theirs`` in the same rounds, with the exact sign-test interval."""
+    """The time of ``ours`` divided by that of ``theirs`` in the same rounds, with the exact sign-test interval."""
 
     ours: str
     theirs: str

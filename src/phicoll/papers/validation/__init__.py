@@ -1,4 +1,4 @@
-"""How faithful a simulated machine is: published, simulated, error and verdict, failures included."""
+"""Validation of simulated machines: published and simulated values, errors and verdicts, failures included."""
 
 from __future__ import annotations
 

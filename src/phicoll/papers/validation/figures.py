@@ -16,7 +16,7 @@ __all__ = ["draw_barriers", "draw_counts", "draw_curves", "draw_errors"]
 
 
 def draw_errors(found: Outcome) -> Canvas:
-    """A mark for each quantity: simulated over published, by group; what is beyond its bound is hollow."""
+    """Draw simulated / published for each quantity, by group; marks beyond their bound are hollow."""
     groups = list(dict.fromkeys(q.group for q in found.quantities))
     figure = new_figure(7.0, 0.9 + 0.55 * max(1, len(groups)))
     ax = figure.subplots()
@@ -43,7 +43,7 @@ def draw_errors(found: Outcome) -> Canvas:
 
 
 def draw_curves(found: Outcome) -> Canvas | None:
-    """Messages of many lines and readers of one line: simulated marks on the paper's printed fits."""
+    """Draw messages of many lines and readers of one line: simulated marks on the paper's printed fits."""
     curves = [q for q in found.quantities if "n" in q.values]
     if not curves:
         return None
@@ -71,7 +71,7 @@ def draw_curves(found: Outcome) -> Canvas | None:
 
 
 def draw_barriers(found: Outcome) -> Canvas | None:
-    """The barriers of rodchenko-2015 by their geometric means, as its figure 2."""
+    """Draw the barriers of rodchenko-2015 by geometric means, as in its figure 2."""
     with_names = next((q for q in found.quantities if "names" in q.values), None)
     if with_names is None:
         return None
@@ -89,7 +89,7 @@ def draw_barriers(found: Outcome) -> Canvas | None:
 
 
 def draw_counts(found: Outcome) -> Canvas | None:
-    """Whatever was found against the number of ranks, a panel a statement."""
+    """Draw the findings over the number of ranks, one panel per statement."""
     panels = []
     for f in found.findings:
         v: dict[str, Any] = dict(f.values)

@@ -1,4 +1,4 @@
-"""The outcome of a validation: quantities beside what was published, and statements with their verdicts."""
+"""The outcome of a validation: quantities beside their published values, and statements with verdicts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Outcome:
         }
 
     def summary(self) -> list[str]:
-        """What the rows add up to."""
+        """The numbers of quantities within bounds and of each verdict, in words."""
         lines = []
         for role in dict.fromkeys(q.role for q in self.quantities):
             of = [q for q in self.quantities if q.role == role]

@@ -1,4 +1,4 @@
-"""The committed page: every quantity and every statement, failures first."""
+"""The page of a validation: all quantities and statements, failures first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIGURES = (
 
 
 def write_page(found: Outcome, path: Path) -> list[Path]:
-    """``path`` and its figures, ``<stem>-<figure>.svg`` beside it."""
+    """Write ``path`` and its figures, ``<stem>-<figure>.svg`` beside it."""
     return write_with_figures(found, path, FIGURES, text_of)
 
 
@@ -38,7 +38,7 @@ def write_with_figures(
     figures: Iterable[tuple[str, Callable[[Found], Figure | None], str]],
     text: Callable[[Found, dict[str, str]], str],
 ) -> list[Path]:
-    """A page of ``text``, which gets the figures that there are as Markdown by name; the files that were written."""
+    """Write the page that ``text`` makes of the figures' Markdown by name, and the figures; returns the files."""
     import matplotlib as mpl
 
     written, shown = [], {}
@@ -46,7 +46,7 @@ def write_with_figures(
         figure = draw(found)
         if figure is not None:
             at = path.with_name(f"{path.stem}-{name}.svg")
-            # The same page from the same numbers: no date, no random identifiers.
+            # Without a date and random identifiers, so that the same numbers give the same page.
             with mpl.rc_context({"svg.hashsalt": "phicoll", "svg.fonttype": "none"}):
                 figure.savefig(at, metadata={"Date": None})
             written.append(at)
@@ -60,7 +60,7 @@ def cell(text: str) -> str:
 
 
 def statement_cells(findings: Iterable[Finding], how: bool = False) -> Iterator[list[str]]:
-    """Number, statement, verdict, perhaps how it was looked at, and what was found, by verdict."""
+    """Table cells, sorted by verdict: number, statement, verdict, optionally ``how``, and what was found."""
     for verdict in VERDICTS:
         for f in (f for f in findings if f.verdict == verdict):
             bold = f"**{f.verdict}**" if verdict == FAILS else f.verdict

@@ -1,7 +1,7 @@
-"""What is simulated: points that can run anywhere and in any order, and checks that ask for them.
+"""Points, which can be simulated anywhere and in any order, and checks, which ask for them.
 
-A check is a generator: it yields the points that it needs, once, is sent their results in the same order, and returns
-its rows. So everything that all checks need runs side by side, and what two of them need runs once.
+A check is a generator. It yields the points that it needs, once; it is sent their results in the same order; it returns
+its rows. The points of all checks thus run in parallel, and a point that two checks need runs once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_SEEDS = 1000
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is simulated."""
+    """The amount of simulation."""
 
     samples: int  # of a latency, over all its seeds
     seeds: int  # 1 to this, of everything that is ranked
@@ -95,7 +95,7 @@ def simulate(point: Point) -> Any:
 def work_through(
     checks: Iterable[Check], executor: Executor, progress: Callable[[int, int, str], None] | None = None
 ) -> list[list[Any]]:
-    """The rows of each check. Long points start first, so that no core waits for the last."""
+    """Run all checks and return the rows of each. Long points start first, so that no core waits for the last."""
     running = list(checks)
     wanted = [list(next(check)) for check in running]
     unique = dict.fromkeys(point for points in wanted for point in points)
@@ -128,7 +128,7 @@ def finish(check: Check, results: list[Any]) -> list[Any]:
 
 
 def changed(machine: str, changes: str) -> str:
-    """The machine with ``changes`` (``name=value:name=value``) in place of what its text says of those parameters."""
+    """The machine's text with ``changes`` (``name=value:name=value``) replacing any earlier changes of the same."""
     new = changes.split(":") if changes else []
     given = {change.split("=")[0] for change in new}
     name, *old = machine.split(":")

@@ -1,4 +1,4 @@
-"""One published number beside the simulated one."""
+"""A published number beside the simulated one."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ HELD_OUT_BOUND = 0.25
 
 @dataclass(frozen=True)
 class Quantity:
-    """``error`` is simulated / published - 1; ``bound`` is the largest that is called agreement.
+    """A published number beside the simulated one.
 
-    ``why`` says what causes an error beyond the bound, as far as that is known.
+    ``error`` is simulated / published - 1; ``bound`` is the largest error that counts as agreement. ``why`` is the
+    cause of a larger one, if known.
     """
 
     group: str
@@ -71,7 +72,7 @@ class Quantity:
 
 
 def number(value: float) -> str:
-    """Four digits at most, and no more places than anyone would read."""
+    """A number with at most two decimal places, fewer for large numbers."""
     if not math.isfinite(value):
         return str(value)
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

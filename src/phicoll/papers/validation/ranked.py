@@ -1,4 +1,4 @@
-"""Statements about order, judged over seeds: each seed places the lines elsewhere and starts the ranks otherwise."""
+"""Statements about order, judged over seeds. Each seed places lines and starts ranks differently."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["by_rank", "cannot", "geomean", "judged", "medians", "spread", "verdi
 
 SIMULATED = "simulated"
 
-#: What is known about statements that do not come out; said only where they do not.
+#: Known causes of statements that do not hold; shown only if they do not.
 CAUSES = {
     "000-02": "Linear, but not steeper at large counts: only the line's own queue grows with its readers here.",
     "000-03": "A further reader waits for the line, which its directory locks while the owner answers; the directory's own share is small.",
@@ -32,7 +32,7 @@ CAUSES = {
 
 
 def verdict_over(holds: Sequence[bool]) -> str:
-    """Holds, or does not, where so many seeds agree that tossing a coin would not do it in 95 of 100 cases."""
+    """HOLDS or FAILS if enough seeds agree (sign test at 95 %), else UNRESOLVED."""
     yes, n = sum(holds), len(holds)
     tail = sum(comb(n, k) for k in range(max(yes, n - yes), n + 1)) / 2**n
     if 2 * tail >= 0.05:
@@ -41,7 +41,7 @@ def verdict_over(holds: Sequence[bool]) -> str:
 
 
 def by_rank(number: str, holds: Sequence[bool], text: str, under: str = "", **values: object) -> Finding:
-    """A finding on an order that each seed either shows or does not."""
+    """A finding on an order that holds or fails in each seed."""
     seeds = f"{sum(holds)} of {len(holds)} seeds" if len(holds) > 1 else f"{sum(holds)} of 1 seed"
     verdict = verdict_over(holds)
     return Finding(claim(number), verdict, f"{text} In {seeds}.{cause(number, verdict)}", SIMULATED, under,
@@ -72,5 +72,5 @@ def geomean(values: np.ndarray, axis: int | None = None) -> np.ndarray:
 
 
 def spread(values: Sequence[float] | np.ndarray) -> float:
-    """Largest over smallest, less one."""
+    """max / min - 1."""
     return float(np.max(values) / np.min(values) - 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phicoll.models.published_tables import (
+from phicoll.models.constants.published_tables import (
     CONTENTION,
     DISTANCE_TABLES,
     MULTI_LINE,
@@ -177,7 +177,7 @@ def ping_pong(machine: str, effort: Effort) -> Check:
 
 
 def mean_of(table: dict[tuple[str, str], tuple[float, float]], receive: str, which: int) -> float:
-    """Over cached send lines: of the means (0) or the deviations (1)."""
+    """The mean over cached send lines of the means (0) or the deviations (1)."""
     return float(np.mean([v[which] for (s, r), v in table.items() if s != "I" and r in receive]))
 
 

@@ -1,4 +1,4 @@
-"""A simulated machine beside what its papers print about it."""
+"""Comparison of a simulated machine with what its papers print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
 from phicoll.foundations.html_table import html_table
-from phicoll.models.checks import check_whole
+from phicoll.models.equations.checks import check_whole
 from phicoll.papers.claims import HOLDS, Finding
 from phicoll.papers.validation import transfers
 from phicoll.papers.validation.outcome import Outcome
@@ -34,7 +34,7 @@ MACHINES = ("xeon-phi-5110p", "xeon-phi-se10p", "sandy-bridge-e5-2670")
 
 
 class Validation(Outcome):
-    """What :func:`validate` found; ``plot`` draws it, ``page`` writes it down."""
+    """The result of :func:`validate`; ``plot`` draws it, ``page`` writes a page."""
 
     def plot(self) -> Figure:
         """Simulated over published for every quantity, with the bounds."""
@@ -88,7 +88,7 @@ class Validation(Outcome):
 
 
 def checks_of(name: str, machine: str, effort: Effort) -> list[Check]:
-    """What the machine's own papers can be compared with."""
+    """The checks against the machine's papers."""
     if name == "xeon-phi-5110p":
         from phicoll.papers.validation.phi_5110p import claims_5110p
 

@@ -1,1 +1,1 @@
-"""The sections of the report, in their order; each file has one, as HTML text."""
+"""The sections of the report, one per file, as HTML text."""

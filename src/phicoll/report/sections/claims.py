@@ -63,7 +63,7 @@ def card(finding: Finding) -> str:
 
 
 def waiting() -> str:
-    """The other statements on barriers, by what they need."""
+    """The other statements on barriers, by what is needed to check them."""
     rows = [[str(len(numbers)), text(why), text(", ".join(numbers))] for why, numbers in WAITING]
     total = sum(len(numbers) for _, numbers in WAITING)
     listed = table(["claims", "need", "numbers"], rows, left=(1, 2)).replace(

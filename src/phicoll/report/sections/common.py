@@ -1,4 +1,4 @@
-"""What several sections say in the same words."""
+"""Pieces of text shared by several sections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def place_of(part: Part) -> str:
 
 
 def raw(part: Part) -> str:
-    """Where the numbers of a part are: the file, beside the report, and the run in it."""
+    """A link to the raw data of a part: the file beside the report, and the run in it."""
     assert part.results is not None
     run = part.results.records[0].get("run", "") if part.results.records else ""
     return f'<a href="results.jsonl">results.jsonl</a>, run {code(run)}'

@@ -1,4 +1,4 @@
-"""The papers' scale, exactly: what every barrier does on 60 x 4 and 61 x 4 contexts."""
+"""Exact counts of every barrier at the papers' scale, 60 x 4 and 61 x 4 contexts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def body(evidence: Evidence) -> str:
 
 
 def sentences(rows: list[dict[str, Any]]) -> str:
-    """The extremes, named."""
+    """Sentences that name the extremes."""
     large = [row for row in rows if row["shape"] == rows[-1]["shape"] and row["name"] != "auto"]
     ranks = large[0]["ranks"]
     chain = min(large, key=lambda row: (row["longest_chain"], row["rounds"]))

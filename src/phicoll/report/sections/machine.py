@@ -1,4 +1,4 @@
-"""This machine, and what would spoil a measurement on it."""
+"""This machine, and what would disturb a measurement on it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def size(count: int) -> str:
 
 
 def advice(evidence: Evidence) -> str:
-    """What the doctor found when it looked, before the run where the report was made with it."""
+    """The doctor's findings, from before the run if the report was made with it."""
     if not evidence.doctor.advice:
         return paragraph("The doctor found nothing.")
     listed = "".join(f"<li>{text(line)}</li>" for line in evidence.doctor.advice)

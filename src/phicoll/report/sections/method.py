@@ -1,4 +1,4 @@
-"""What the words and units mean."""
+"""Definitions of words and units."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Comparing subjects: medians with exact intervals, ratios within rounds, the papers' own summary.
+"""Comparing subjects: medians with exact intervals, ratios within rounds, paper 001's summary.
 
-The rules are those of docs/measuring.md. The statistics themselves are functions of the C++ core.
+docs/measuring.md states the rules; the statistics are functions of the C++ core.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ratios to the best subject of a setting, within rounds.
 
-An opponent that is "the best of several" is chosen on odd rounds and compared on even ones: chosen and compared on
-the same rounds it would look better than it is. Ratios are medians of log ratios within rounds, with the exact
-interval of the sign test, corrected after Holm over the rows of the setting's table.
+The best of several is chosen on odd rounds and compared on even ones; chosen and compared on the same rounds it would
+look better than it is. A ratio is the median of log ratios within rounds, with the exact interval of the sign test,
+Holm-corrected over the rows of the setting's table.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from phicoll.results.subject import Subject
 
 __all__ = ["Ratio", "choose_best", "ratios_to"]
 
-SMALLEST_NS = 1e-3  # an empty loop that was subtracted can leave nothing; its logarithm has to exist
+SMALLEST_NS = 1e-3  # floor for logarithms: subtracting the empty loop can leave 0
 
-Rounds = dict[Round, float]  # log of the value in ns by round
+Rounds = dict[Round, float]  # round: log of the value in ns
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Time over the opponent's time in the same rounds; above 1 is slower.
+    """A subject's time divided by the opponent's in the same rounds; above 1 is slower.
 
-    ``confidence`` is the interval's own, after Holm's correction; ``p_holm`` the corrected p-value of the sign test.
-    ``resolved`` tells whether the interval excludes 1: where it does not, no difference was resolved.
+    ``confidence`` is that of the interval after Holm's correction, ``p_holm`` the corrected p-value of the sign test.
+    ``resolved`` says whether the interval excludes 1; if not, no difference was resolved.
     """
 
     opponent: str
@@ -60,12 +60,12 @@ class Ratio:
 
 
 def by_round(observations: Sequence[Observation]) -> Rounds:
-    """Log values by round. A round that was measured again after a resume counts with its last value."""
+    """Log values by round. If a resumed run measured a round again, its last value counts."""
     return {o.round_key: float(np.log(max(o.ns, SMALLEST_NS))) for o in observations}
 
 
 def split(rounds: Sequence[Round]) -> tuple[set[Round], set[Round]]:
-    """Odd and even rounds by their number; by their position where all numbers have one parity."""
+    """(odd, even) rounds by their number, or by their position if all numbers have the same parity."""
     odd = {key for key in rounds if key[2] % 2 == 1}
     even = set(rounds) - odd
     if not odd or not even:
@@ -75,7 +75,7 @@ def split(rounds: Sequence[Round]) -> tuple[set[Round], set[Round]]:
 
 
 def choose_best(values: Mapping[Subject, Rounds], rounds: set[Round]) -> Subject | None:
-    """The subject with the lowest median, over ``rounds``, of its log value less the median subject's of the round."""
+    """The subject with the lowest median over ``rounds`` of (its log value - the round's median over subjects)."""
     centres: dict[Round, float] = {}
     for key in rounds:
         present = [by[key] for by in values.values() if key in by]
@@ -88,7 +88,7 @@ def choose_best(values: Mapping[Subject, Rounds], rounds: set[Round]) -> Subject
     best, best_score = None, np.inf
     for subject, by in values.items():
         if meets[subject] < max(meets.values()):
-            continue  # several runs in one file: only who met the most others can be everyone's opponent
+            continue  # several runs in one file: the opponent must share rounds with the most others
         scores = [by[key] - centre for key, centre in centres.items() if key in by]
         if scores and (score := float(np.median(scores))) < best_score:
             best, best_score = subject, score
@@ -100,7 +100,7 @@ def ratios_to(
 ) -> dict[Subject, Ratio]:
     """Ratios of the subjects of one setting to the best of them, or to ``against``.
 
-    Pass verified subjects only. A subject that shares no round with the opponent has no ratio.
+    All subjects must be verified. One that shares no round with the opponent gets no ratio.
     """
     values = {subject: by_round(of) for subject, of in observations.items()}
     rounds = sorted({key for by in values.values() for key in by})
@@ -151,8 +151,8 @@ def ratios_to(
 def holm_levels(p_values: Sequence[float], confidence: float) -> tuple[list[float], list[float]]:
     """The confidence of each row's interval under Holm's step-down procedure, and the corrected p-values.
 
-    The k-th smallest p-value of m is tested at (1 - confidence) / (m - k + 1); from the first that fails on, all keep
-    that one's level. An interval excludes "no difference" exactly where Holm's procedure rejects it.
+    The k-th smallest of m p-values is tested at (1 - confidence) / (m - k + 1). From the first that fails on, all get
+    its level. An interval excludes "no difference" exactly if Holm's procedure rejects it.
     """
     count = len(p_values)
     corrected = [float(p) for p in _core.holm(np.asarray(p_values, dtype=float))] if count else []

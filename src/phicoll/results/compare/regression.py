@@ -1,12 +1,12 @@
-"""A new run against an older one: is anything slower, beyond what the two runs can resolve?
+"""Regressions: is anything slower in a new run than in an older one, by more than the two runs can resolve?
 
-The two runs share no rounds, so their ratio is of medians in the machine's own unit (lines, or switches where ranks
-share a CPU), which takes out how fast a cache line moved at the time. Its interval joins the two exact intervals, each
-at a confidence of sqrt(level): it assumes nothing of the distributions and is wider than need be, never narrower.
+The two runs share no rounds. Their ratio is therefore one of medians in the machine's unit (lines, or switches if
+ranks share a CPU), which removes the speed at which cache lines moved at the time. Its interval combines the two exact
+intervals, each at confidence sqrt(level). It assumes nothing about distributions; it may be too wide, never too narrow.
 
-The unit takes out how fast a line moved, but not everything: a virtual machine whose two CPUs came to lie on other
-cores showed lines of 41 and of 161 ns, and the best hand-written loop took 0.6 and 1.0 of them. Where the unit itself
-moved by more than twice, a ratio counts only as far as it exceeds that too.
+The unit does not remove everything. When a virtual machine's two CPUs were moved to other cores, a line took 161 ns
+instead of 41, and the best hand-written loop 0.6 and 1.0 lines. If the unit itself changed by more than a factor of
+two, a ratio counts only as far as it exceeds that factor.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_SHIFT = 2.0
 
 
 def check_threshold(value: float, argument: str = "threshold") -> float:
-    """The ratio above which a resolved slowdown is a regression."""
+    """Check the ratio above which a resolved slowdown is a regression."""
     if not value > 0:
         raise ArgumentError(argument, repr(value), "a ratio above 0, such as 1.10")
     return value
@@ -40,7 +40,7 @@ def check_threshold(value: float, argument: str = "threshold") -> float:
 
 @dataclass(frozen=True)
 class Regression:
-    """One subject in both runs. ``ratio`` is new over old, above 1 is slower; in lines, switches or (no probe) ns."""
+    """One subject in both runs. ``ratio`` is new / old, above 1 slower, in lines, switches or (without probe) ns."""
 
     subject: Subject
     unit: str
@@ -56,7 +56,7 @@ class Regression:
 
     @property
     def shift(self) -> float:
-        """How far the machine's unit moved, up or down; 1 where that is no more than usual or unknown."""
+        """The factor by which the machine's unit changed, up or down; 1 if unknown or within the usual range."""
         if not self.unit_ns or not self.old_unit_ns:
             return 1.0
         shift = max(self.unit_ns / self.old_unit_ns, self.old_unit_ns / self.unit_ns)
@@ -64,7 +64,7 @@ class Regression:
 
     @property
     def regressed(self) -> bool:
-        """Resolved and above the threshold: the whole interval lies above it."""
+        """Whether the whole interval lies above the threshold."""
         return self.enough and self.low > self.threshold * self.shift
 
     @property
@@ -116,19 +116,19 @@ class Regression:
 
 
 def compare_with_baseline(new: Recorded, old: Recorded, threshold: float = THRESHOLD) -> list[Regression]:
-    """Compare every subject that both results have, verified.
+    """Compare every subject that is verified in both results.
 
     Parameters
     ----------
     new, old:
-        Results of the two runs.
+        The results of the two runs.
     threshold:
-        Ratio above which a resolved difference is a regression; 1.10 by default.
+        The ratio above which a resolved difference is a regression.
 
     Returns
     -------
     list of Regression
-        In the order of ``new``; the intervals hold together at 95 % (Bonferroni over the list).
+        In the order of ``new``; the intervals hold jointly at 95 % (Bonferroni over the list).
     """
     pairs = []
     past = {key_of(s): of for s, of in old.observations.by_subject.items() if all(o.verified for o in of)}
@@ -151,7 +151,7 @@ def compare_with_baseline(new: Recorded, old: Recorded, threshold: float = THRES
 
 
 def key_of(subject: Subject) -> tuple[Any, ...]:
-    """What has to be equal in both runs: the setting, except for which CPUs it was, and the algorithm."""
+    """What must be equal in both runs: the algorithm and the setting except for the CPUs."""
     cpus = subject.setting.index(subject.cpus)
     setting = subject.setting[:cpus] + subject.setting[cpus + 1 :]
     return (*setting, subject.spec, subject.wait, subject.store)
@@ -163,7 +163,7 @@ def in_unit(of: Sequence[Observation]) -> Units | None:
 
 
 def ns_of_unit(of: Sequence[Observation]) -> float:
-    """What a line or a switch took in these rounds, by median."""
+    """The median time of a line or a switch in these rounds, in ns."""
     return statistics.median(o.ns / value for o in of if (value := o.in_units))
 
 

@@ -16,11 +16,11 @@ __all__ = ["Row"]
 
 @dataclass(frozen=True)
 class Row:
-    """One subject's summary. Times in ns; statistics are ``None`` where the subject is not verified.
+    """One subject's summary. Times are in ns; statistics are ``None`` if the subject is not verified.
 
     ``time`` is the median over the units with its exact interval; ``mean_ns``, ``p95_ns``, ``p99_ns`` and ``max_ns``
-    are over every call of a window and over every sample of a loop, which knows only its mean. ``lines`` and
-    ``switches`` are medians of ratios to the probe of the same round; ``cycles`` are those of a simulated machine.
+    are over the calls of a window or the samples of a loop. ``lines`` and ``switches`` are medians of ratios to the
+    probe of the same round; ``cycles`` are a simulated machine's.
     """
 
     subject: Subject
@@ -48,12 +48,12 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The algorithm with those parameters that differ from their defaults."""
+        """The algorithm with the parameters that differ from their defaults."""
         return short_name(self.subject)
 
     @property
     def in_units(self) -> Estimate | None:
-        """The estimate in the subject's own unit: lines, or switches where ranks share a CPU; simulated: cycles."""
+        """The estimate in the subject's unit: lines, or switches if ranks share a CPU; simulated cycles."""
         if self.subject.simulated:
             return self.cycles
         return self.switches if self.subject.oversubscribed else self.lines

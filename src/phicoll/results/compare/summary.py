@@ -1,8 +1,8 @@
-"""Paper 001's summary: one number for an algorithm over all thread counts, and what an oracle would reach.
+"""Paper 001's summary: one number per algorithm over all thread counts, and the best that a choice could reach.
 
-Source: paper 001 (Rodchenko et al. 2015), section 4: the geometric mean of an algorithm's overhead over the
-different thread counts; the best and the worst line are geometric means of the best and the worst overhead at each
-count; the ideal meta-algorithm takes the best at each count.
+Source: paper 001 (Rodchenko et al. 2015), section 4. An algorithm's number is the geometric mean of its overhead over
+the thread counts. The best and worst lines are geometric means of the best and worst overhead at each count; the ideal
+meta-algorithm takes the best at each count.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Ideal", "Summary", "SummaryRow", "summarise"]
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One algorithm over all rank counts. ``loss`` is its geometric mean over the ideal meta-algorithm's."""
+    """One algorithm over all rank counts. ``loss`` is its geometric mean divided by the ideal meta-algorithm's."""
 
     spec: str
     geomean_ns: float
@@ -37,7 +37,7 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class Ideal:
-    """The oracle's choice at one rank count."""
+    """The best algorithm at one rank count."""
 
     ranks: int
     spec: str
@@ -99,7 +99,7 @@ class Summary(Sequence[SummaryRow]):
         }
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each algorithm, a column for each rank count."""
+        """A DataFrame with a row per algorithm and a column per rank count."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -133,14 +133,14 @@ def geomean(values: Sequence[float]) -> float:
 
 
 def summarise(comparison: Comparison, references: bool = True) -> list[Summary]:
-    """Summaries of a comparison, one for each setting in which only the rank count varies.
+    """Summarise a comparison: one summary per setting, in which only the rank count varies.
 
     Parameters
     ----------
     comparison:
-        What ``Results.compare()`` returned.
+        A comparison of ``Results.compare()``.
     references:
-        Whether reference barriers of other systems take part.
+        Whether to include the references from other systems.
     """
     families: dict[tuple[Any, ...], list[Row]] = {}
     for row in comparison.rows:

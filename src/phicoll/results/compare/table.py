@@ -1,4 +1,4 @@
-"""The table that ``Results.compare()`` and ``phicoll compare`` show: a row for each subject."""
+"""The table of ``Results.compare()`` and ``phicoll compare``: one row per subject."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Comparison", "Row", "compare"]
 
 @dataclass
 class Comparison(Sequence[Row]):
-    """Rows by setting, each setting's best first. Shows itself as a table in a notebook and in a terminal."""
+    """Rows by setting, the best first. Displayed as a table in notebooks and terminals."""
 
     rows: list[Row] = field(default_factory=list)
     damaged_lines: int = 0
@@ -43,7 +43,7 @@ class Comparison(Sequence[Row]):
         return iter(self.rows)
 
     def groups(self) -> list[tuple[str, list[Row]]]:
-        """Rows that can be compared with each other, under their setting's title."""
+        """The rows of each setting, which can be compared with each other, with the setting's title."""
         found: dict[tuple[Any, ...], list[Row]] = {}
         for row in self.rows:
             found.setdefault(row.subject.setting, []).append(row)
@@ -54,14 +54,14 @@ class Comparison(Sequence[Row]):
         return [row for _, rows in self.groups() for row in rows[:1] if row.verified]
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Plain objects, as ``phicoll compare --json`` prints them."""
+        """The rows as plain objects, as ``phicoll compare --json`` prints them."""
         return [row.to_dict() for row in self.rows]
 
     def to_json(self, indent: int | None = 2) -> str:
         return json.dumps(self.to_list(), indent=indent)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A DataFrame with a row for each subject; the ratio's fields become columns ``ratio_to_best_*``."""
+        """A DataFrame with one row per subject; the ratio's fields are the columns ``ratio_to_best_*``."""
         import pandas as pd
 
         flat = []
@@ -93,11 +93,11 @@ def compare(
     Parameters
     ----------
     observations:
-        What :func:`phicoll.results.observations.observe` made of the records.
+        The observations that :func:`phicoll.results.observations.observe` read from the records.
     points:
-        Point records; those that have no sample at all are not shown.
+        Point records; those without samples are not shown.
     against:
-        A fixed opponent (its canonical spec or name) in place of the best one.
+        A fixed opponent (canonical spec or name) instead of the best one.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def compare(
             {s.spec for s in observations.by_subject} | {s.algorithm for s in observations.by_subject}
         )
         if against not in known:
-            raise ArgumentError("against", repr(against), ", ".join(known) or "nothing, there are no samples")
+            raise ArgumentError("against", repr(against), ", ".join(known) or "none, as there are no samples")
     rows: list[Row] = []
     for _, members in sorted(settings.items(), key=lambda item: order_of(next(iter(item[1])))):
         verified = {s: of for s, of in members.items() if all(o.verified for o in of)}
@@ -126,7 +126,7 @@ def compare(
 
 
 def order_of(subject: Subject) -> tuple[Any, ...]:
-    """Where a setting's table stands: by ranks and definition, threads before processes, remote before same-core."""
+    """The sort key of settings: ranks and definition, threads before processes, remote before same-core."""
     modes = ("threads", "processes", "simulated")
     place = modes.index(subject.mode) if subject.mode in modes else len(modes)
     return (
@@ -143,7 +143,7 @@ def order_of(subject: Subject) -> tuple[Any, ...]:
 
 
 def rank_in_group(row: Row) -> tuple[bool, float, str]:
-    """Verified first, then by ratio, then by name."""
+    """The sort key of rows: verified first, then by ratio, then by name."""
     ratio = row.ratio_to_best.median if row.ratio_to_best else float("inf")
     return (not row.verified, ratio, row.subject.spec)
 
@@ -167,7 +167,7 @@ def summarise_subject(
     if not verified:
         return Row(**counts, notes=("not verified: none of its timings count",))
     units = units_of([o.ns for o in of], [o.launch_key for o in of])
-    if subject.simulated:  # seeds are the units, and a seed gives the same again
+    if subject.simulated:  # the units are seeds; a seed always gives the same value
         units = Units(np.array([o.ns for o in of]), "round", None, counts["launches"])
     raw = np.array([value for o in of for value in o.call_values()])
     p95, p99 = np.percentile(raw, [95, 99])
@@ -195,7 +195,7 @@ def summarise_subject(
 
 
 def estimate_ratio(of: Sequence[Observation], name: str) -> Estimate | None:
-    """The median of a value in another unit, over the rounds that have it."""
+    """The median of the values in another unit, over the rounds that have it."""
     pairs = [(value, o.launch_key) for o in of if (value := getattr(o, name)) is not None]
     if not pairs:
         return None

@@ -1,4 +1,4 @@
-"""A comparison as text: the cells that the terminal's and the notebook's tables share."""
+"""A comparison as text: cells shared by the tables of terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ NUMERIC = (1, 2, 3, 4, 5, 6)
 
 
 def columns(rows: Sequence[Row]) -> tuple[str, ...]:
-    """The heads of one setting's table; the unit is lines, or switches where ranks share a CPU.
+    """The column heads of one setting's table.
 
-    Simulated times are in us and cycles.
+    Measured times are in ns and in lines, or switches if ranks share a CPU; simulated ones in us and cycles.
     """
     unit = rows[0].subject.unit
     if rows[0].subject.simulated:
@@ -33,7 +33,7 @@ def columns(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def number(value: float | None) -> str:
-    """Three significant digits, with thousands apart."""
+    """A number with three significant digits and thousands separators."""
     if value is None:
         return "-"
     if abs(value) >= 100:
@@ -42,7 +42,7 @@ def number(value: float | None) -> str:
 
 
 def interval(found: Estimate | None, scale: float = 1.0, units: int | None = None) -> str:
-    """Median and interval; the median alone where one unit is all there is to know."""
+    """Median and interval; the median alone if there is a single unit."""
     if found is None:
         return "-"
     if units == 1:
@@ -87,7 +87,7 @@ def cells(row: Row) -> list[str]:
 
 
 def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
-    """What the signs mean, and what a reader has to know; only what occurs."""
+    """Explanations of the signs that occur in the table, and warnings about its numbers."""
     lines = []
     verified = [row for row in all_rows if row.verified]
     rows = [row for row in verified if not row.subject.simulated]
@@ -107,7 +107,9 @@ def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
     if any(row.in_units and not row.in_units.enough for row in shown):
         lines.append("? : too few units for a 95 % interval; the whole range is shown")
     if any(row.subject.oversubscribed for row in rows):
-        lines.append("switches : of a CPU between two ranks of it that hand a word to each other by yielding")
+        lines.append(
+            "switches : of a CPU between two of its ranks, which hand a word to each other by yielding"
+        )
     if any(not row.subject.oversubscribed and row.lines for row in rows):
         lines.append("lines : one-way transfers of one cache line between the same CPUs, in the same round")
     few = sum(row.units < MIN_UNITS for row in rows)
@@ -124,7 +126,7 @@ def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
 
 
 def to_text(groups: Sequence[tuple[str, Sequence[Row]]], notes: Sequence[str]) -> str:
-    """Plain text tables, one for each setting under its title, columns aligned; the notes stand below."""
+    """Plain text: a title and an aligned table for each setting, then the notes."""
     if not groups:
         return "no samples"
     parts = []

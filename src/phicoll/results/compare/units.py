@@ -1,7 +1,7 @@
 """The unit of a test, and the median with its exact interval.
 
-Rounds nest in launches, and rounds of one launch resemble each other. The unit of a test is therefore the launch's
-median, or the round where the launch component is below a tenth of the variance; at least 20 units are wanted.
+Rounds of one launch resemble each other. The unit of a test is therefore the median of a launch, or a single round if
+launches account for less than a tenth of the variance. At least 20 units are wanted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from phicoll.results.observations import Launch
 
 __all__ = ["CONFIDENCE", "LAUNCH_SHARE", "MIN_UNITS", "Estimate", "Units", "estimate", "units_of"]
 
-#: Confidence of every interval that stands alone.
+#: Confidence of every single interval.
 CONFIDENCE = 0.95
-#: The launch component below which rounds are the units.
+#: The launches' share of the variance below which rounds are the units.
 LAUNCH_SHARE = 0.1
 #: Fewer units than this are reported with a note.
 MIN_UNITS = 20
@@ -27,7 +27,7 @@ MIN_UNITS = 20
 
 @dataclass(frozen=True)
 class Units:
-    """Independent values of one test. ``launch_share`` is ``None`` where one launch can't tell."""
+    """The independent values of one test. ``launch_share`` is ``None`` if there is only one launch."""
 
     values: NDArray[np.float64]
     kind: str  # "launch" or "round"
@@ -39,7 +39,7 @@ class Units:
 
     @property
     def note(self) -> str | None:
-        """What a reader has to know about the units, or ``None``."""
+        """A warning about the units, or ``None``."""
         if len(self) < MIN_UNITS:
             plural = {"round": "rounds", "launch": "launches"}[self.kind]
             return f"{len(self)} {plural} as units, {MIN_UNITS} wanted"
@@ -49,9 +49,9 @@ class Units:
 
 
 def units_of(values: Sequence[float], launches: Sequence[Launch]) -> Units:
-    """Choose the units of a test by the share of the launches in the variance of ``log(value)``.
+    """Choose the units of a test by the launches' share of the variance of ``log(value)``.
 
-    ``values`` are positive, one for each round; ``launches`` tells the launch of each.
+    ``values`` has one positive value per round, ``launches`` the launch of each.
     """
     array = np.asarray(values, dtype=float)
     numbers: dict[Launch, int] = {}
@@ -69,19 +69,19 @@ def units_of(values: Sequence[float], launches: Sequence[Launch]) -> Units:
 class Estimate:
     """A median with its exact order-statistic interval.
 
-    ``confidence`` is what the interval attains; it is below what was asked for where there are too few units, and
-    the interval is then the whole range.
+    ``confidence`` is what the interval attains. With too few units it is below the requested confidence, and the
+    interval is the whole range.
     """
 
     median: float
     low: float
     high: float
     confidence: float
-    enough: bool  # whether the confidence asked for was attained
+    enough: bool  # whether the requested confidence was attained
 
 
 def estimate(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> Estimate:
-    """The median of ``values`` and its interval, with no assumption on the distribution."""
+    """The median of ``values`` and its interval, without assumptions about the distribution."""
     low, high, attained = _core.median_interval(values, confidence)
     return Estimate(
         float(np.median(values)), float(low), float(high), float(attained), attained >= confidence - 1e-12

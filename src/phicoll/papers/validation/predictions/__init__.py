@@ -1,4 +1,4 @@
-"""How far to believe the models: their predictions beside what runs (docs/validation-models.md)."""
+"""Validation of the models: predictions beside runs (docs/validation-models.md)."""
 
 from __future__ import annotations
 

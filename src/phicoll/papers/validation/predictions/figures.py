@@ -26,7 +26,7 @@ PANELS = (
 
 
 def draw_pieces(found: ModelOutcome) -> Canvas:
-    """A mark for each piece: what the model says over what ran, for both sets of constants."""
+    """Draw modelled / observed for each piece, for both sets of constants."""
     groups = list(dict.fromkeys(p.group for p in found.pieces))
     figure = new_figure(7.0, 1.0 + 0.6 * len(groups))
     ax = figure.subplots()
@@ -71,7 +71,7 @@ def draw_runs(found: ModelOutcome, start: str = "evicted") -> Canvas:
 
 
 def draw_trees(found: ModelOutcome, start: str = "evicted") -> Canvas:
-    """Figure 4.4: medians of the trees over ranks, simulated; and the best cases that the model gives."""
+    """Draw figure 4.4: simulated medians of the trees over ranks, and the model's best cases."""
     runs = found.compared["published"][start].select(operation="broadcast", size_bytes=8)
     return medians_figure(runs, "published")
 

@@ -1,4 +1,4 @@
-"""The outcome of a validation of the models: predictions beside what runs, and statements with their verdicts."""
+"""The outcome of a validation of the models: predictions beside runs, and statements with verdicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PUBLISHED, SIMULATED = "published", "simulated"
 
 @dataclass(frozen=True)
 class HostPart:
-    """What was measured on this host, on the bands of its own model."""
+    """Measurements on this host, with the bands of its own model."""
 
     model: MachineModel
     cpu: str
@@ -72,7 +72,7 @@ class ModelOutcome:
         return found
 
     def summary(self) -> list[str]:
-        """What it adds up to."""
+        """The outcome in a few lines."""
         lines = []
         for constants, of in self.compared.items():
             shares = ", ".join(f"{start} start {found.inside:.0%}" for start, found in of.items())

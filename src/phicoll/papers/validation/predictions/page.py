@@ -1,4 +1,4 @@
-"""The committed page of the models: predictions beside simulation and this host, failures first."""
+"""The page of the models' validation: predictions beside simulation and this host, failures first."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ CAUSES = {
 
 
 def write_page(found: ModelOutcome, path: Path) -> list[Path]:
-    """``path`` and its figures, ``<stem>-<figure>.svg`` beside it."""
+    """Write ``path`` and its figures, ``<stem>-<figure>.svg`` beside it."""
     return write_with_figures(found, path, FIGURES, text_of)
 
 
@@ -108,7 +108,7 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
 
 
 def failures(found: ModelOutcome) -> list[str]:
-    """What does not come out, in words, with causes as far as they are known."""
+    """The section on what does not hold, with known causes."""
     lines = ["## What does not hold", ""]
     for f in found.findings:
         if f.verdict == FAILS:
@@ -265,7 +265,7 @@ def host(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
 
 
 def rr(model) -> float:  # type: ignore[no-untyped-def]
-    from phicoll.models.line_costs import remote
+    from phicoll.models.equations.line_costs import remote
 
     return float(remote(model))
 

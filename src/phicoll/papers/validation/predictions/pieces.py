@@ -1,4 +1,4 @@
-"""The models' pieces, reads and copies of lines, beside what the kernels give: on a simulated machine, and on the host."""
+"""Pieces of the models, reads and copies of lines, beside the kernels on a simulated machine and on this host."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from phicoll.errors import ArgumentError
 from phicoll.explaining import kernels
 from phicoll.models import MachineModel
-from phicoll.models.bandwidth import bandwidth
-from phicoll.models.contention import contention
-from phicoll.models.multi_line import multi_line
-from phicoll.models.published_tables import OVERHEADS, PHI_PING_PONG
-from phicoll.models.single_line import single_line
+from phicoll.models.constants.published_tables import OVERHEADS, PHI_PING_PONG
+from phicoll.models.equations.bandwidth import bandwidth
+from phicoll.models.equations.contention import contention
+from phicoll.models.equations.multi_line import multi_line
+from phicoll.models.equations.single_line import single_line
 from phicoll.papers.validation.predictions.runs import MACHINE, Effort
 
 __all__ = ["Piece", "host_pieces", "simulated_pieces"]
@@ -46,7 +46,7 @@ class Piece:
     unit: str = "ns"
 
     def error(self, constants: str) -> float | None:
-        """Modelled over observed, less 1."""
+        """Modelled / observed - 1."""
         value = self.modelled.get(constants)
         return None if value is None else value / self.observed - 1
 
@@ -124,7 +124,7 @@ def host_pieces(
     near = 8 * float(np.median(kernels.read_latency("M", "local", samples=20)))
 
     def apart(seed: int) -> bool:
-        """Whether the two CPUs are two cores just now: virtual ones sit on one at times."""
+        """Whether the two CPUs are on two cores now; virtual CPUs may share one at times."""
         return float(np.median(kernels.read_latency("M", samples=10, seed=seed))) >= near
 
     def middle(of: Callable[..., np.ndarray], *arguments: Any, samples: int = many) -> float:

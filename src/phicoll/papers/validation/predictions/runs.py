@@ -1,4 +1,4 @@
-"""The collectives that the models are held against: what is simulated and what is measured, and how often."""
+"""The simulated and measured collectives with which the models are compared."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DEAR = ("flat-tree", "all-reads-all")
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is simulated and measured."""
+    """The amount of simulation and measurement."""
 
     seeds: int
     few_seeds: int  # of what takes long to simulate

@@ -8,10 +8,10 @@ import numpy as np
 
 from phicoll.models import MachineModel, predict
 from phicoll.models.comparison import ComparedRuns
-from phicoll.models.contention import contention
-from phicoll.models.line_costs import local, remote
-from phicoll.models.multi_line import multi_line, naive_multi_line
-from phicoll.models.published_tables import PHI_PING_PONG, PHI_READ
+from phicoll.models.constants.published_tables import PHI_PING_PONG, PHI_READ
+from phicoll.models.equations.contention import contention
+from phicoll.models.equations.line_costs import local, remote
+from phicoll.models.equations.multi_line import multi_line, naive_multi_line
 from phicoll.papers.claims import FAILS, HOLDS, Finding, claim
 from phicoll.papers.validation.predictions.pieces import LINES, LONG, Piece
 from phicoll.papers.validation.ranked import geomean, verdict_over
@@ -36,7 +36,7 @@ def seeds_agree(number: str, holds: Sequence[bool], text: str, under: str = "") 
 def judge_models(model: MachineModel) -> list[Finding]:
     """What follows from the printed constants and tables alone."""
     from phicoll.models import optima
-    from phicoll.models.tables_b import reproduce
+    from phicoll.models.optima.tables_b import reproduce
 
     rows: list[Finding] = []
     # 004-12, from the printed means and deviations.

@@ -1,4 +1,4 @@
-"""The models beside what runs: on the simulated Xeon Phi, and on this host where it was characterised."""
+"""Comparison of the models with runs, on the simulated Xeon Phi and on this host if it was characterised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from phicoll.foundations.progress import display
 from phicoll.models import MachineModel, compare_with_runs, machine_model
 from phicoll.models.characterizing.identity import check_foreign, check_host
-from phicoll.models.checks import check_whole
+from phicoll.models.equations.checks import check_whole
 from phicoll.papers.validation.points import MOST_SEEDS
 from phicoll.papers.validation.predictions import runs as collectives
 from phicoll.papers.validation.predictions.outcome import PUBLISHED, SIMULATED, HostPart, ModelOutcome
@@ -26,7 +26,7 @@ __all__ = ["ModelValidation", "validate_models"]
 
 
 class ModelValidation(ModelOutcome):
-    """What :func:`validate_models` found; ``page`` writes it down."""
+    """The result of :func:`validate_models`; ``page`` writes a page."""
 
     def page(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write a Markdown page and its figures beside it; returns the files."""
@@ -66,7 +66,7 @@ def validate_models(
     executor: Executor | None = None,
     progress: bool | None = None,
 ) -> ModelValidation:
-    """Hold the models' predictions against the simulated Xeon Phi 5110P, and against this host.
+    """Compare the models' predictions with the simulated Xeon Phi 5110P and with this host.
 
     Parameters
     ----------

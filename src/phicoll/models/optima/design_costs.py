@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
-from phicoll.models.barriers import acknowledged_barrier
-from phicoll.models.checks import check_choice
-from phicoll.models.contention import INTERCEPTS, intercept
-from phicoll.models.line_costs import Warm, local, remote, shared_start
-from phicoll.models.machine_model import MachineModel
-from phicoll.models.named_model import machine_model
-from phicoll.models.small_broadcast import small_broadcast
-from phicoll.models.small_reduction import COMBININGS, small_reduction
+from phicoll.models.constants.machine_model import MachineModel
+from phicoll.models.constants.named_model import machine_model
+from phicoll.models.equations.barriers import acknowledged_barrier
+from phicoll.models.equations.checks import check_choice
+from phicoll.models.equations.contention import INTERCEPTS, intercept
+from phicoll.models.equations.line_costs import Warm, local, remote, shared_start
+from phicoll.models.equations.small_broadcast import small_broadcast
+from phicoll.models.equations.small_reduction import COMBININGS, small_reduction
 
 if TYPE_CHECKING:
-    from phicoll.models.line_costs import Constants
+    from phicoll.models.equations.line_costs import Constants
 
 __all__ = [
     "assumed_among",

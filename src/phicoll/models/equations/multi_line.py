@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from phicoll.models.checks import check_choice, check_whole
-from phicoll.models.line_costs import Constants
+from phicoll.models.equations.checks import check_choice, check_whole
+from phicoll.models.equations.line_costs import Constants
 
 __all__ = ["CACHED", "LINE_BYTES", "MAX_LINES", "lines_of", "multi_line", "naive_multi_line"]
 
@@ -43,7 +43,7 @@ def naive_multi_line(model: Constants, lines: int, state: str = "I") -> float:
     state:
         ``I``: lines come from memory; ``E``: from another core's cache.
     """
-    from phicoll.models.line_costs import read
+    from phicoll.models.equations.line_costs import read
 
     n = check_whole("lines", lines, 1)
     check_choice("state", state, CACHED)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from phicoll.errors import ArgumentError
-from phicoll.models.band import Band
-from phicoll.models.checks import MAX_RANKS, check_choice, check_whole
-from phicoll.models.line_costs import Constants, local, remote
-from phicoll.models.steps import ceil_log
+from phicoll.models.equations.band import Band
+from phicoll.models.equations.checks import MAX_RANKS, check_choice, check_whole
+from phicoll.models.equations.line_costs import Constants, local, remote
+from phicoll.models.equations.steps import ceil_log
 
 __all__ = ["ROUNDS", "acknowledged_barrier", "acknowledged_rounds", "dissemination_barrier"]
 

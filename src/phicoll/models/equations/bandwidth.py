@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from phicoll.models.checks import check_whole
-from phicoll.models.line_costs import Constants, memory, read
-from phicoll.models.multi_line import LINE_BYTES
+from phicoll.models.equations.checks import check_whole
+from phicoll.models.equations.line_costs import Constants, memory, read
+from phicoll.models.equations.multi_line import LINE_BYTES
 
 __all__ = ["asymptotic_bandwidth", "bandwidth", "long_message", "long_message_line"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from phicoll.models.checks import MAX_RANKS, check_choice, check_whole
+from phicoll.models.equations.checks import MAX_RANKS, check_choice, check_whole
 
 __all__ = ["STEP_COUNTS", "ceil_log", "floor_log", "steps"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from phicoll.errors import ArgumentError
 from phicoll.foundations.html_table import code, html_table
-from phicoll.models.constant import CONSTANTS, Constant, is_number
+from phicoll.models.constants.constant import CONSTANTS, Constant, is_number
 
 __all__ = ["MachineModel"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
-from phicoll.models.machine_model import MachineModel
-from phicoll.models.published import PUBLISHED
+from phicoll.models.constants.machine_model import MachineModel
+from phicoll.models.constants.published import PUBLISHED
 
 __all__ = ["machine_model", "read_machine_file"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phicoll.errors import ArgumentError, FitError
-from phicoll.models.fits import Fit, fit
-from phicoll.models.forms import Array, Form
+from phicoll.models.fits.forms import Array, Form
+from phicoll.models.fits.least_squares import Fit, fit
 
 __all__ = ["BandwidthFit", "fit_bandwidth"]
 

@@ -1,12 +1,6 @@
-"""Fits of latencies: weighted least squares with what the data say about each parameter, or a refusal by name.
+"""Weighted least squares: fits of the forms of :mod:`phicoll.models.fits.forms`, with the errors of parameters.
 
-    >>> from phicoll.models import fits
-    >>> found = fits.fit("contention", threads, ns, sigma=errors)      # c n + b
-    >>> found.value("c"), found.standard_error("c"), found.interval("c")
-    >>> found.band(range(1, 61)), found.held_out().rms                 # confidence band; error on unseen points
-
-The forms (:data:`phicoll.models.forms.FORMS`) are those of ramos-hoefler-2013, chapter 3. All are linear in their
-parameters, so a fit is exact and has no start values. Times are in ns.
+A parameter that the data do not determine is refused by name.
 """
 
 from __future__ import annotations
@@ -22,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from phicoll.errors import ArgumentError, FitError
 from phicoll.foundations.html_table import html_table
-from phicoll.models.forms import Array, Form, form_of, listed, points_of, sigma_of, times_of
+from phicoll.models.fits.forms import Array, Form, form_of, listed, points_of, sigma_of, times_of
 
 if TYPE_CHECKING:
     from phicoll.plots.canvas import Canvas

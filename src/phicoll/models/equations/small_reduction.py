@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from phicoll.models.band import Band
-from phicoll.models.checks import check_choice, check_levels, check_whole
-from phicoll.models.contention import contention
-from phicoll.models.large_broadcast import copy_slope
-from phicoll.models.line_costs import Constants, local, remote, shared_start
-from phicoll.models.multi_line import multi_line
+from phicoll.models.equations.band import Band
+from phicoll.models.equations.checks import check_choice, check_levels, check_whole
+from phicoll.models.equations.contention import contention
+from phicoll.models.equations.large_broadcast import copy_slope
+from phicoll.models.equations.line_costs import Constants, local, remote, shared_start
+from phicoll.models.equations.multi_line import multi_line
 
 __all__ = ["COMBININGS", "combine_buffers", "level_reduction", "reduction", "small_reduction"]
 
@@ -53,7 +53,7 @@ def small_reduction(
     levels:
         k_1 ... k_d; none is a reduction of one rank, which takes nothing.
     b, combining:
-        See :func:`phicoll.models.contention.intercept` and :func:`combine_buffers`.
+        See :func:`phicoll.models.equations.contention.intercept` and :func:`combine_buffers`.
     """
     k = check_levels(levels)
     if not k:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from phicoll.errors import ArgumentError
-from phicoll.models.checks import MAX_RANKS, check_choice, check_whole
-from phicoll.models.line_costs import Constants, local, remote
-from phicoll.models.multi_line import CACHED
+from phicoll.models.equations.checks import MAX_RANKS, check_choice, check_whole
+from phicoll.models.equations.line_costs import Constants, local, remote
+from phicoll.models.equations.multi_line import CACHED
 
 __all__ = ["INTERCEPTS", "contention", "intercept"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from phicoll.errors import ArgumentError
-from phicoll.models.checks import MAX_RANKS, check_choice, check_whole
-from phicoll.models.constant import is_number
-from phicoll.models.steps import floor_log
+from phicoll.models.constants.constant import is_number
+from phicoll.models.equations.checks import MAX_RANKS, check_choice, check_whole
+from phicoll.models.equations.steps import floor_log
 
 __all__ = [
     "ALLREDUCES",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from phicoll.models.band import Band
-from phicoll.models.checks import check_choice, check_levels, check_whole
-from phicoll.models.contention import contention
-from phicoll.models.large_broadcast import crowd_copy
-from phicoll.models.line_costs import Constants
-from phicoll.models.notification import announce, level_announcement, notify_back, notify_back_apart
-from phicoll.models.trees import children_of
+from phicoll.models.equations.band import Band
+from phicoll.models.equations.checks import check_choice, check_levels, check_whole
+from phicoll.models.equations.contention import contention
+from phicoll.models.equations.large_broadcast import crowd_copy
+from phicoll.models.equations.line_costs import Constants
+from phicoll.models.equations.notification import announce, level_announcement, notify_back, notify_back_apart
+from phicoll.models.equations.trees import children_of
 
 __all__ = ["ACKNOWLEDGEMENTS", "parent_step", "tree_broadcast", "tree_of_levels"]
 
@@ -54,7 +54,7 @@ def tree_of_levels(
 def tree_broadcast(
     model: Constants, parents: Sequence[int], lines: int = 0, b: str = "lines", ack: str = "counter"
 ) -> Band:
-    """A broadcast down the tree given by each rank's parent (:mod:`phicoll.models.trees`), ns.
+    """A broadcast down the tree given by each rank's parent (:mod:`phicoll.models.equations.trees`), ns.
 
     All children of a rank read at the same time; the path from the root on which :func:`parent_step` sums up to the
     most decides. Of a tree whose levels are full that is equation 4.7.

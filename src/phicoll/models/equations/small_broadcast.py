@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from phicoll.errors import ArgumentError
-from phicoll.models.band import Band
-from phicoll.models.checks import MAX_RANKS, check_levels, check_whole
-from phicoll.models.contention import contention
-from phicoll.models.line_costs import Constants
-from phicoll.models.notification import notify_back, notify_forward
+from phicoll.models.equations.band import Band
+from phicoll.models.equations.checks import MAX_RANKS, check_levels, check_whole
+from phicoll.models.equations.contention import contention
+from phicoll.models.equations.line_costs import Constants
+from phicoll.models.equations.notification import notify_back, notify_forward
 
 __all__ = ["capacity", "hold", "small_broadcast", "tree_transfer"]
 
@@ -51,7 +51,8 @@ def small_broadcast(
     levels:
         k_1 ... k_d; none is a broadcast of one rank, which takes nothing.
     nesting, b:
-        See :func:`~phicoll.models.notification.notify_forward`, :func:`~phicoll.models.contention.intercept`.
+        See :func:`~phicoll.models.equations.notification.notify_forward` and
+        :func:`~phicoll.models.equations.contention.intercept`.
     """
     k = check_levels(levels)
     if not k:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from phicoll.models.band import Band
-from phicoll.models.bandwidth import long_message_line
-from phicoll.models.checks import MAX_RANKS, check_choice, check_whole
-from phicoll.models.contention import INTERCEPTS, contention
-from phicoll.models.line_costs import Constants, local, remote, shared_start
-from phicoll.models.multi_line import MAX_LINES, multi_line
+from phicoll.models.equations.band import Band
+from phicoll.models.equations.bandwidth import long_message_line
+from phicoll.models.equations.checks import MAX_RANKS, check_choice, check_whole
+from phicoll.models.equations.contention import INTERCEPTS, contention
+from phicoll.models.equations.line_costs import Constants, local, remote, shared_start
+from phicoll.models.equations.multi_line import MAX_LINES, multi_line
 
 __all__ = ["copied_lines", "copy_slope", "crowd_copy", "flat_large", "pipelined_slices"]
 
@@ -64,7 +64,7 @@ def pipelined_slices(
     lines:
         N of the message, from 1 on; a slice, ceil(N / (n - 1)) lines, has at most 128 unless ``longer``.
     b:
-        See :func:`phicoll.models.contention.intercept`.
+        See :func:`phicoll.models.equations.contention.intercept`.
     """
     n = check_whole("ranks", ranks, 2, MAX_RANKS)
     whole = check_whole("lines", lines, 1, None if longer else MAX_LINES * (n - 1))
@@ -89,7 +89,7 @@ def flat_large(model: Constants, ranks: int, lines: int, b: str = "lines", *, lo
     lines:
         N, from 1 to 128, or on with ``longer``.
     b:
-        See :func:`phicoll.models.contention.intercept` and :func:`crowd_copy`.
+        See :func:`phicoll.models.equations.contention.intercept` and :func:`crowd_copy`.
     """
     n = check_whole("ranks", ranks, 2, MAX_RANKS)
     rl, rr, ri = local(model), remote(model), shared_start(model)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from phicoll.models.constant import CONSTANTS, Constant
-from phicoll.models.machine_model import MachineModel
-from phicoll.models.published_tables import (
+from phicoll.models.constants.constant import CONSTANTS, Constant
+from phicoll.models.constants.machine_model import MachineModel
+from phicoll.models.constants.published_tables import (
     BANDWIDTH,
     CONTENTION,
     MULTI_LINE,

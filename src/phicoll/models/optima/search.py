@@ -1,14 +1,8 @@
-"""The parameters that a machine's model finds best: levels of trees, partners of a barrier. Exhaustive and exact.
+"""Exhaustive, exact search for the designs that cost least by a machine's model.
 
-The core's own optimisers choose here, as they do for the algorithms ``model-tree`` and ``dissemination-acknowledged``:
-in whole tenths of a nanosecond, so that every rank comes to the same. Source: ramos-hoefler-2013 equations 4.7, 4.11 to
-4.14 and appendix B; :mod:`phicoll.models.tables_b` has what the paper printed and how far each reading reproduces it.
-
-    >>> from phicoll.models import optima
-    >>> optima.broadcast_tree(30).levels
-    (5, 5)
-    >>> optima.barrier_ways(60, rounds="printed").ways
-    4
+The core's optimisers choose, as they do for the algorithms ``model-tree`` and ``dissemination-acknowledged``: in whole
+tenths of a nanosecond, so that all ranks agree. Source: ramos-hoefler-2013 equations 4.7, 4.11 to 4.14 and appendix B;
+:mod:`phicoll.models.optima.tables_b` has the printed tables and how far each reading reproduces them.
 """
 
 from __future__ import annotations
@@ -18,20 +12,19 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
-from phicoll.models.barriers import ROUNDS
-from phicoll.models.checks import MAX_RANKS, check_choice, check_whole
-from phicoll.models.design_costs import (
+from phicoll.models.constants.machine_model import MachineModel
+from phicoll.models.equations.barriers import ROUNDS
+from phicoll.models.equations.checks import MAX_RANKS, check_choice, check_whole
+from phicoll.models.equations.line_costs import Warm
+from phicoll.models.optima.design_costs import (
     assumed_among,
     constants_of,
     cost_function,
     costs_in_tenths,
     decided_by,
     level_cost,
-    line_costs,
 )
-from phicoll.models.line_costs import Warm
-from phicoll.models.machine_model import MachineModel
-from phicoll.models.optimum import BarrierOptimum, BoundComparison, OptimaTable, TreeOptimum
+from phicoll.models.optima.optimum import BarrierOptimum, BoundComparison, OptimaTable, TreeOptimum
 
 __all__ = [
     "BOUNDS",
@@ -39,15 +32,10 @@ __all__ = [
     "MOST_LEVELS",
     "OPERATIONS",
     "TIES",
-    "BarrierOptimum",
-    "BoundComparison",
-    "OptimaTable",
-    "TreeOptimum",
     "barrier_ways",
     "broadcast_tree",
     "compare_bounds",
     "cost_of",
-    "line_costs",
     "reduction_tree",
     "table",
 ]
@@ -84,7 +72,8 @@ def broadcast_tree(
     ranks:
         1 to 1,024.
     model:
-        As :func:`phicoll.models.machine_model` takes it, or a :class:`~phicoll.models.line_costs.Warm` one.
+        A model as for :func:`phicoll.models.machine_model`, or a :class:`~phicoll.models.equations.line_costs.Warm`
+        one.
     bound:
         ``min`` or ``max``: which of the model's two cases is minimised. Of the worst case's nested sum (4.6) each term
         is read as its own level's.

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from phicoll.models.checks import check_choice
-from phicoll.models.machine_model import MachineModel
+from phicoll.models.constants.machine_model import MachineModel
+from phicoll.models.equations.checks import check_choice
 
 __all__ = ["TABLES", "TABLE_B1", "TABLE_B2", "TABLE_B3", "Reproduction", "reproduce"]
 
@@ -83,10 +83,10 @@ def reproduce(
     ArgumentError
         An unknown operation, and what ``table`` raises.
     """
-    from phicoll.models import optima
+    from phicoll.models.optima import search
 
     printed = TABLES[check_choice("operation", operation, TABLES)]
-    best = optima.table(operation, sorted(printed), model, bound, ties="all", **reading)
+    best = search.table(operation, sorted(printed), model, bound, ties="all", **reading)
     first = optimal = 0
     worst = 0.0
     missed: dict[int, tuple[Row, Row]] = {}
@@ -98,5 +98,5 @@ def reproduce(
         else:
             missed[optimum.ranks] = (row, optimum.ties[0])
         if row not in optimum.ties:
-            worst = max(worst, optima.cost_of(operation, row, model, bound, **reading) / optimum.ns - 1)
+            worst = max(worst, search.cost_of(operation, row, model, bound, **reading) / optimum.ns - 1)
     return Reproduction(len(best), first, optimal, worst, missed)

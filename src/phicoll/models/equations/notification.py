@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from phicoll.models.band import Band
-from phicoll.models.checks import MAX_RANKS, check_choice, check_levels, check_whole
-from phicoll.models.contention import contention
-from phicoll.models.line_costs import Constants, Warm, local, remote, shared_start
+from phicoll.models.equations.band import Band
+from phicoll.models.equations.checks import MAX_RANKS, check_choice, check_levels, check_whole
+from phicoll.models.equations.contention import contention
+from phicoll.models.equations.line_costs import Constants, Warm, local, remote, shared_start
 
 __all__ = ["NESTINGS", "announce", "level_announcement", "notify_back", "notify_back_apart", "notify_forward"]
 
@@ -48,7 +48,7 @@ def notify_back_apart(model: Constants, ranks: int) -> Band:
 def announce(model: Constants) -> float:
     """R_I in ns: the root marks the shared structure as taken, in memory until then (first term of equation 4.6).
 
-    :class:`~phicoll.models.line_costs.Warm`: R_L, since the root alone writes the mark.
+    :class:`~phicoll.models.equations.line_costs.Warm`: R_L, since the root alone writes the mark.
     """
     return local(model) if isinstance(model, Warm) else shared_start(model)
 
@@ -74,7 +74,7 @@ def notify_forward(model: Constants, levels: Iterable[int], nesting: str = "leve
         ``level``: each level's worst case has its own T_C(k_i); ``printed``: each has that of all levels, since 4.6
         nests a sum over the index of the outer one.
     b:
-        See :func:`phicoll.models.contention.intercept`.
+        See :func:`phicoll.models.equations.contention.intercept`.
     """
     k = check_levels(levels)
     check_choice("nesting", nesting, NESTINGS)

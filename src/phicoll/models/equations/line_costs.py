@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from phicoll.models.checks import check_choice
-from phicoll.models.constant import Constant
+from phicoll.models.constants.constant import Constant
+from phicoll.models.equations.checks import check_choice
 
 __all__ = [
     "PLACES",

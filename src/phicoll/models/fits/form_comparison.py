@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phicoll.errors import FitError
-from phicoll.models.fits import Fit, fit
-from phicoll.models.forms import Form, form_of
+from phicoll.models.fits.forms import Form, form_of
+from phicoll.models.fits.least_squares import Fit, fit
 
 __all__ = ["FormComparison", "compare_forms"]
 

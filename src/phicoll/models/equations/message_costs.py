@@ -5,10 +5,10 @@ namashivayam-2014 section 5.1 uses the three without giving values. A message is
 
 from __future__ import annotations
 
-from phicoll.models.alpha_beta import AlphaBeta
-from phicoll.models.large_broadcast import copy_slope
-from phicoll.models.line_costs import Constants, local, remote
-from phicoll.models.multi_line import LINE_BYTES, lines_of
+from phicoll.models.equations.alpha_beta import AlphaBeta
+from phicoll.models.equations.large_broadcast import copy_slope
+from phicoll.models.equations.line_costs import Constants, local, remote
+from phicoll.models.equations.multi_line import LINE_BYTES, lines_of
 
 __all__ = ["message_costs"]
 

@@ -1,15 +1,15 @@
 """Ping-pong of one line: three reads and an overhead. Source: ramos-hoefler-2013 chapter 2, equation 2.1.
 
-:mod:`phicoll.models.clusters` has what the chapter does with samples (2.2 to 2.5): the deviation of such a sum, and
-Welch's test of whether the overhead is one.
+:mod:`phicoll.models.fits.clusters` has the chapter's statistics (2.2 to 2.5): the deviation of such a sum, and Welch's
+test for the overhead.
 """
 
 from __future__ import annotations
 
 from phicoll.errors import ArgumentError
-from phicoll.models.checks import check_choice
-from phicoll.models.constant import is_number
-from phicoll.models.line_costs import PLACES, STATES, Constants, read
+from phicoll.models.constants.constant import is_number
+from phicoll.models.equations.checks import check_choice
+from phicoll.models.equations.line_costs import PLACES, STATES, Constants, read
 
 __all__ = ["single_line", "three_reads"]
 

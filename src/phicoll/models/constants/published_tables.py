@@ -1,6 +1,6 @@
 """Tables of ramos-hoefler-2013 as printed, in nanoseconds: the one place of published numbers.
 
-:mod:`phicoll.models.published` makes model constants of them, :mod:`phicoll.validation` compares with them.
+:mod:`phicoll.models.constants.published` makes model constants of them, :mod:`phicoll.validation` compares with them.
 """
 
 from __future__ import annotations

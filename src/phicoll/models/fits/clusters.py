@@ -1,6 +1,6 @@
 """Welch's t-test, and line costs that are near enough to be one: ramos-hoefler-2013, sections 1.3.3 and 2.2.
 
->>> from phicoll.models.clusters import Summary, cluster_costs, estimate, welch_test
+>>> from phicoll.models.fits.clusters import Summary, cluster_costs, estimate, welch_test
 >>> reads = {"R_L,M": Summary(8.6, 0.23, 5000), "R_R,M": Summary(234.7, 25.6, 5000), "R_R,S": Summary(233.4, 35, 5000)}
 >>> [cluster.names for cluster in cluster_costs(reads)]
 [('R_L,M',), ('R_R,S', 'R_R,M')]
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phicoll.errors import ArgumentError
-from phicoll.models.forms import numbers_of
+from phicoll.models.fits.forms import numbers_of
 
 __all__ = ["Cluster", "Summary", "WelchTest", "cluster_costs", "estimate", "summary_of", "welch_test"]
 

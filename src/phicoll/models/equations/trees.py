@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 
 from phicoll.errors import ArgumentError
-from phicoll.models.checks import MAX_RANKS, check_choice, check_levels, check_whole
+from phicoll.models.equations.checks import MAX_RANKS, check_choice, check_levels, check_whole
 
 __all__ = [
     "children_of",
