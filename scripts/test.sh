@@ -61,7 +61,8 @@ share 50
 run_ctest main ${long:+-LE fallbacks}  # the full matrix is walked in a build of its own below
 
 step "Python: pytest, the notebook among them"
-.venv/bin/python -m pytest -q ${long:+-m "long or not long"}
+# Two at a time, a file's tests in order: one process leaves half of two cores idle.
+.venv/bin/python -m pytest -q -n 2 --dist loadfile ${long:+-m "long or not long"}
 
 # A sample of the other builds: the tests of what is shared and raced for.
 sample=(test_barrier_correctness test_collectives test_groups test_group_faults test_mismatch test_os_sync test_parking)
