@@ -92,7 +92,8 @@ fi
 stamp=.venv/.setup-$purpose
 if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ scripts/setup.sh -nt "$stamp" ]; then
   [ -x .venv/bin/python ] || python3 -m venv .venv
-  pip=(.venv/bin/python -m pip --disable-pip-version-check install -q)
+  # --no-compile: what is never imported need not be compiled to byte code, which took half of the time.
+  pip=(.venv/bin/python -m pip --disable-pip-version-check install -q --no-compile)
   mapfile -t packages < <(.venv/bin/python - "$purpose" <<'PY'
 import sys
 try:
