@@ -10,5 +10,8 @@ function(phicoll_options target)
   if(PHICOLL_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${PHICOLL_SANITIZE} -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${PHICOLL_SANITIZE})
+    if(PHICOLL_SANITIZE STREQUAL "thread")
+      target_compile_options(${target} PRIVATE -O1)   # a third less to compile than -O2
+    endif()
   endif()
 endfunction()
