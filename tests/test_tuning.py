@@ -540,11 +540,11 @@ def test_a_model_of_another_host_is_refused_where_that_is_asked_for(tmp_path: Pa
     for words in ("why barrier", "tune --operations barrier --ranks 2 --by model --no-progress"):
         command = words.split()
         named = [*command, "--model", str(path)]
-        assert main([*named, "--foreign", "refuse"]) == 2
-        assert "any with foreign=use" in capsys.readouterr().err
-        for asked in ([], ["--foreign", "use"]):
-            assert main([*named, *asked]) == 0
-            assert "is not this host's, and is used" in capsys.readouterr().err
+        for asked in ([], ["--foreign", "refuse"]):
+            assert main([*named, *asked]) == 2
+            assert "any with foreign=use" in capsys.readouterr().err
+        assert main([*named, "--foreign", "use"]) == 0
+        assert "is not this host's, and is used" in capsys.readouterr().err
         assert main([*command, "--foreign", "use"]) == 2
         assert "foreign: got use without a model; allowed: with --model FILE" in capsys.readouterr().err
 
