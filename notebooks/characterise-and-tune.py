@@ -149,7 +149,7 @@ compared.to_dataframe("orders").reindex(
 # %% [markdown]
 # ## 4. Tune
 #
-# `phicoll tune --operations broadcast,allreduce --ranks 2 --minutes 1 -o here.tuning`. All candidates stand beside the built-in rule's choice in the
+# `phicoll tune --operations broadcast,allreduce --ranks 2 --budget 60 -o here.tuning`. All candidates stand beside the built-in rule's choice in the
 # same rounds; one replaces it only if its gain is resolved. Intervals are of 95 %. With the model named, the report says how far its own choice would
 # have been off. A gain of 1 everywhere is a fine result: then the rules are right here.
 
@@ -158,7 +158,7 @@ tuned = phicoll.tune(
     ["broadcast", "allreduce"] if not QUICK else "allreduce",
     ranks=2,
     sizes=[8, 8192] if not QUICK else [8],
-    minutes=0.1 if QUICK else 1.2,
+    budget_s=6 if QUICK else 72,
     launches=2 if QUICK else None,
     algorithm="one-shot,recursive-doubling,sliced" if QUICK else None,
     model=MODEL,

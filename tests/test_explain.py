@@ -134,7 +134,7 @@ def test_trace_nests_and_its_arrows_have_both_ends(tmp_path, all_calls):
         ({"calls": 0}, "calls"),
         ({"seed": -1}, "seed"),
         ({"wait": "sleep"}, "wait"),
-        ({"operation": "bcast"}, "operation"),
+        ({"operation": "sendrecv"}, "operation"),
     ],
 )
 def test_bad_input_is_refused(options, argument):

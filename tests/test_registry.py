@@ -97,5 +97,5 @@ def test_what_is_unknown_or_out_of_range_is_refused_with_what_is_allowed(algorit
 
 def test_an_unknown_operation_is_refused():
     for call in (phicoll.algorithms, lambda name: phicoll.expand("all", name), algorithm_sets):
-        with pytest.raises(phicoll.ArgumentError, match="allowed: barrier"):
-            call("bcast")
+        with pytest.raises(phicoll.ArgumentError, match=r"allowed: .*all: barrier"):
+            call("sendrecv")

@@ -519,7 +519,7 @@ def test_a_model_of_another_host_is_used_with_a_warning(tmp_path: Path):
     host = {"cpu": "Some CPU", "allowed_cpus": 4096, "clock_mhz": 1}
     path.write_text(json.dumps({"phicoll": "machine", "name": "elsewhere", "host": host, "model": {}}))
     with pytest.warns(PhicollWarning, match="not this host's, and is used: its processor is 'Some CPU'"):
-        phicoll.why("barrier", 2, model=path)
+        phicoll.why("barrier", 2, model=path, model_foreign="use")
     with pytest.raises(ArgumentError, match="model: got"):
         phicoll.why("barrier", 2, model=tmp_path / "none.json")
 
@@ -540,11 +540,11 @@ def test_a_model_of_another_host_is_refused_where_that_is_asked_for(tmp_path: Pa
     for words in ("why barrier", "tune --operations barrier --ranks 2 --by model --no-progress"):
         command = words.split()
         named = [*command, "--model", str(path)]
-        assert main([*named, "--foreign", "refuse"]) == 2
-        assert "any with foreign=use" in capsys.readouterr().err
-        for asked in ([], ["--foreign", "use"]):
-            assert main([*named, *asked]) == 0
-            assert "is not this host's, and is used" in capsys.readouterr().err
+        for asked in ([], ["--foreign", "refuse"]):
+            assert main([*named, *asked]) == 2
+            assert "any with foreign=use" in capsys.readouterr().err
+        assert main([*named, "--foreign", "use"]) == 0
+        assert "is not this host's, and is used" in capsys.readouterr().err
         assert main([*command, "--foreign", "use"]) == 2
         assert "foreign: got use without a model; allowed: with --model FILE" in capsys.readouterr().err
 
