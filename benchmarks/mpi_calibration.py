@@ -2,9 +2,9 @@
 
 In each round, point by point in random order, our worker (`mpi_peers.MpiPeer`) and a program are launched on the same
 CPUs. The program makes its calls while our worker sleeps; our worker measures the point with as many calls just before
-and just after it, for what a transfer between two CPUs costs may double within seconds on a virtual machine. The ratio
-is the geometric mean of ours over theirs. Each point has a launch of its own on both sides: what a job has done before
-changes what it takes (Open MPI's barrier 10 %, after broadcasts). The programs:
+and just after it, as the time of a transfer between two CPUs may double within seconds on a virtual machine. The ratio
+is the geometric mean of ours / theirs. Each point has its own launch on both sides, as earlier calls of a job change
+its times (Open MPI's barrier by 10 %, after broadcasts). The programs:
 
 - plain: `benchmarks/mpi/plain_loop.c`, the usual loop between two readings of MPI_Wtime; beside our mode "loop".
 - IMB: Intel's IMB-MPI1, which comes with Intel MPI and runs on MPICH too (one binary interface), without its barrier
@@ -50,7 +50,7 @@ def launch(name: str, cpus: list[int], program: list[str], seconds: int = 40) ->
     """The program's output; each rank is pinned from outside to its CPU. PeerError where it fails or takes too long."""
     line = mpiexec(name)
     for rank, cpu in enumerate(cpus):
-        # A rank ends itself: a launcher that is killed may leave its ranks behind, spinning.
+        # A rank ends itself, as the ranks of a killed launcher may spin on.
         bounded = ["timeout", "-s", "KILL", str(seconds), "taskset", "-c", str(cpu)]
         line += ([":"] if rank else []) + ["-n", "1", *bounded, *program]
     variables = environment(name)
@@ -109,7 +109,7 @@ def imb(name: str, cpus: list[int], at: Point) -> float:
         sizes.write(f"{at[1]}\n")
         sizes.flush()
         text = launch(name, cpus, [str(IMB), *flags, "-msglen", sizes.name, at[0].capitalize()])
-    # The line behind the title: [bytes] repetitions t_min t_max t_avg, in microseconds.
+    # The line after the title: [bytes] repetitions t_min t_max t_avg, in microseconds.
     lines = text.splitlines()
     title = next(i for i, line in enumerate(lines) if "#repetitions" in line)
     return 1e3 * float(lines[title + 1].split()[-2])
@@ -122,7 +122,7 @@ def osu(directory: Path) -> Program:
             flags += ["-m", f"{at[1]}:{at[1]}"]
         text = launch(name, cpus, [str(directory / name / f"osu_{at[0]}"), *flags])
         numbers = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-        # Average, minimum, maximum, behind the size where there is one; in microseconds.
+        # Average, minimum, maximum in us, after the size if there is one.
         return 1e3 * float(numbers[-1][0 if at[0] == "barrier" else 1])
 
     return run

@@ -1,4 +1,4 @@
-"""MPI's collectives, measured at command: one MPI job that sleeps in the kernel whenever it is not on turn.
+"""MPI's collectives, measured on command: one MPI job that sleeps in the kernel between commands.
 
     peer = MpiPeer("openmpi", ranks=2, cpus=[0, 1])
     sample = peer.run("allreduce", 4096, calls=1000, mode="loop", buffers="fresh")
@@ -362,7 +362,7 @@ class MpiPeer:
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         self._process.wait(3)
                         break
-            # Ranks that a launcher, killed itself, has left behind; a number may be another process's by now.
+            # Ranks of a launcher that was killed; their numbers may be another process's by now.
             mine = str(self._directory).encode()
             for pid in self._pids:
                 with contextlib.suppress(OSError):

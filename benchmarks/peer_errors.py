@@ -1,10 +1,10 @@
-"""What a system that is measured at command may fail with."""
+"""The error of a system that is measured on command."""
 
 from __future__ import annotations
 
 
 class PeerError(RuntimeError):
-    """The system is not there, or its job died, did not answer in time, or refused a command."""
+    """The system is not installed, or its job died, did not answer in time, or refused a command."""
 
 
 class PeerTimeoutError(PeerError):

@@ -1,4 +1,4 @@
-"""phicoll's collectives, measured at command: one set of ranks that sleeps in the kernel whenever it is not on turn.
+"""phicoll's collectives, measured on command: one set of ranks that sleeps in the kernel between commands.
 
     peer = PhicollPeer(ranks=2, cpus=[0, 1])
     sample = peer.run("allreduce", 4096, calls=1000, mode="loop", buffers="fresh")

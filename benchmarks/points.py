@@ -1,4 +1,4 @@
-"""What is measured, and the samples of it."""
+"""The points to measure, and their samples."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Rounds: every system at every point, in a random order from a seed, with probes.
 
-A time budget is kept: a sample has its own bound, and no wait goes beyond the budget. A system that does not answer in
-time is out at that point, and at the larger sizes of the same operation and number of ranks: the time is lost once.
-What was taken stays when a run is ended early.
+The time budget is kept: a sample has its own bound, and no wait exceeds the budget. A system that does not answer in
+time is excluded from that point and from larger sizes of the same operation and number of ranks, so that the time is
+lost only once. A run that is ended early keeps its samples.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class Run:
                 self.planned[point] = max(found["calls"], self.planned.get(point, 0))
                 if subject == "phicoll":
                     break
-            else:  # who fails here would fail again
+            else:  # a system that fails here would fail again
                 print(f"collectives: {point}: {found['error']}", file=sys.stderr)
                 self.note({**base, "subject": subject, **found})
         self.planned.setdefault(point, wanted)
@@ -259,7 +259,7 @@ class Run:
         for turn in range(rounds):
             order = self.draw.sample(list(points), len(points))
             if turn == 0:
-                # The smallest first, so that who is too slow is out before the larger ones.
+                # The smallest first, so that a system that is too slow is out before the larger ones.
                 order.sort(key=lambda point: point.size)
             for point in order:
                 if (

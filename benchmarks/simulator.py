@@ -1,7 +1,7 @@
 """`make bench`: how fast the simulated machine is, in time for each episode and each notification.
 
-Events a second would be raised by cheaper events; what a user waits for are episodes. Times are of the CPU where one
-core is spoken of, so that other load on this machine does not count, and of the clock for the sweep.
+Users wait for episodes; events per second would also rise with cheaper events. Times on one core are CPU times, so that
+other load does not count; that of the sweep is wall-clock time.
 
     python benchmarks/simulator.py [--out DIRECTORY] [--quick]
 """

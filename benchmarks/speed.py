@@ -1,8 +1,8 @@
 """`make bench`: phicoll's barriers beside the hand-written limit and the references, held against their targets.
 
 Everything is measured within rounds that interleave all subjects (docs/measuring.md); a ratio is the median of the
-ratios within rounds labelled remote, with its exact 95 % interval. A target is met when the bound of the interval that
-speaks against it meets it, missed when the other bound misses it, and unresolved between the two.
+ratios within rounds labelled remote, with its exact 95 % interval. A target is met if the whole interval meets it,
+missed if the whole interval misses it, and otherwise unresolved.
 
     python benchmarks/speed.py [--out DIRECTORY] [--minutes 8]
 """

@@ -10,7 +10,7 @@ from points import Taken, size_text
 from verdicts import LEAST_COPY_SHARE, Row, at_limit, at_most, geomean_speed
 
 HEADLINE = ("broadcast", "reduce", "allreduce", "allgather", "alltoall")
-#: Ranges of sizes whose geometric means have targets: with a CPU for each rank, and with fewer.
+#: Ranges of sizes with targets for geometric means: with a CPU for each rank, and with fewer.
 SMALL, LARGE = (8, 4 << 10), (32 << 10, 16 << 20)
 TARGETS = {"small": 2.0, "large": 1.4, "crowded": 2.0}
 BACK_TO_BACK_LINES = {"broadcast": 0.25, "allreduce": 1.5, "allgather": 1.5, "alltoall": 1.5}

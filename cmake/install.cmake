@@ -1,4 +1,4 @@
-# What a plain `cmake --install` puts in place: libphicoll, its headers, and the package that find_package(phicoll) finds.
+# `cmake --install` installs libphicoll, its headers, and the package for find_package(phicoll).
 include(CMakePackageConfigHelpers)
 
 set(PHICOLL_LIBRARIES phicoll)

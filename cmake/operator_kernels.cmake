@@ -1,6 +1,6 @@
-# How the loops of the reduction operators are compiled: vectorised (RelWithDebInfo's -O2 does so sparingly), nothing
-# fused, so that every instruction set gives the same bits, and on x86-64 twice more for what newer processors have; the
-# library asks the processor which to call. A build without these properties has the baseline loops only.
+# Compiler flags of the reduction operators' loops: vectorised (RelWithDebInfo's -O2 does so sparingly); without fused
+# operations, so that every instruction set gives the same bits; on x86-64 compiled twice more for newer processors, from
+# which the library chooses at run time. A build without these properties has the baseline loops only.
 include(CheckCXXCompilerFlag)
 set(loops -ffp-contract=off -fno-trapping-math)
 if(NOT PHICOLL_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")

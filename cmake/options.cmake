@@ -1,4 +1,4 @@
-# phicoll_options(target): the warnings, the sanitizer and the optimisation that every target of ours is compiled with.
+# phicoll_options(target): warnings, sanitizer and optimisation of every target of phicoll.
 function(phicoll_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
   if(PHICOLL_WARNINGS_AS_ERRORS)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What `make test` runs once everything is set up; --long for the full matrix.
-# BUDGET: with --long, minutes to walk the full matrix of the barriers in over all builds, in a seeded order, so that less
-# time is a smaller sample of all of it; 0: to its end, in every build. Everything else takes about half an hour beside it.
+# Runs the tests of `make test` once everything is set up; --long: those of `make test-long`.
+# BUDGET: with --long, minutes for the full matrix of the barriers, over all builds. Its order is seeded, so less time is a
+# smaller sample of all of it; 0 runs all of it in every build. Everything else takes about half an hour.
 # PHICOLL_TEST_SEED: another order.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ case "$budget" in
 esac
 cmake=.venv/bin/cmake
 ctest=.venv/bin/ctest
-# Of one test program: the most it may have of the matrix, and as much time as each has otherwise.
+# Time limit of one test program: its largest part of the matrix, and the usual limit.
 timeout_s=300
 if [ -n "$long" ]; then timeout_s=$((budget > 0 ? budget * 60 + 900 : 86400)); fi
 step() { printf '\n== %s (%d s so far)\n' "$1" "$SECONDS"; }
@@ -35,7 +35,7 @@ build() {
     return 1
   }
 }
-# share PERCENT: this build's part of the budget, when the matrix is walked.
+# share PERCENT: this build's share of the budget, if the matrix is run.
 share() {
   if [ -n "$long" ]; then export PHICOLL_TEST_BUDGET_S=$((budget * 60 * $1 / 100)); fi
 }
@@ -45,7 +45,7 @@ run_ctest() {
   "$ctest" --test-dir "build/$name" --output-on-failure --no-tests=error "$@"
   told "$name"
 }
-# How much of the matrix was walked: ctest keeps the words of a test that passed.
+# How much of the matrix was run; ctest does not print the output of a test that passed.
 told() {
   if [ -n "$long" ]; then grep -h "^full matrix: .* of .* cases" "build/$1/Testing/Temporary/LastTest.log"; fi
 }
@@ -64,7 +64,7 @@ step "Python: pytest, the notebook among them"
 # Two at a time, a file's tests in order: one process leaves half of two cores idle.
 .venv/bin/python -m pytest -q -n 2 --dist loadfile ${long:+-m "long or not long"}
 
-# A sample of the other builds: the tests of what is shared and raced for.
+# A sample of the other builds: the tests of shared and contended data.
 sample=(test_barrier_correctness test_collectives test_groups test_group_faults test_mismatch test_os_sync test_parking)
 with_bench=OFF
 if [ -n "$long" ]; then

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["pytester"]
 
-# A shell starts what it runs in the background with SIGINT ignored, and every process started from there
+# A shell starts background jobs with SIGINT ignored, and every process started from there
 # inherits that: the tests that press Ctrl-C would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -57,7 +57,7 @@ def phicoll_command() -> Run:
 
 @pytest.fixture
 def start_python() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start Python with words. It does not outlive the test: a measurement left behind keeps its CPUs from others."""
+    """Start Python with arguments. It is ended with the test, as a measurement that runs on would hold its CPUs."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*words: str | Path) -> subprocess.Popen[str]:
@@ -74,7 +74,7 @@ def start_python() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def disassembly_of(probe: str, folder: Path) -> str:
-    """What g++ makes of a file of tests/cpp for x86-64, as objdump prints it; skips the test where there is neither."""
+    """The x86-64 code of a file of tests/cpp by g++, as objdump prints it; skips the test without the two programs."""
     compiler = shutil.which("g++")
     if compiler is None or shutil.which("objdump") is None:
         pytest.skip("needs g++ and objdump")

@@ -19,7 +19,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class MadeUpSubject:
-    """An algorithm whose loop takes ``lines`` one-way transfers a call, or ``switches`` where ranks share a CPU."""
+    """An algorithm that takes ``lines`` one-way transfers per call, or ``switches`` if ranks share a CPU."""
 
     spec: str
     lines: float

@@ -1,4 +1,4 @@
-"""Ranks whose calls do not fit together get an error that says which calls; ranks whose calls do, get none."""
+"""Calls that do not fit together raise an error that names them; calls that fit raise none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def keep_left(left, inout, datatype):
 
 
 FOUR = "np.ones(4)"
-# (what rank 0 calls, what rank 1 calls, words of the error)
+# (rank 0's call, rank 1's call, words of the error)
 DO_NOT_FIT = [
     (f"Allreduce({FOUR}, np.empty(4))", f"Bcast({FOUR})", ["allreduce(float64 sum, 32 bytes)", "broadcast("]),
     (f"Bcast({FOUR}, 0)", f"Bcast({FOUR}, 1)", ["float64, root 1, 32 bytes", "float64, root 0, 32 bytes"]),

@@ -140,7 +140,7 @@ def test_a_machine_of_two_cores_takes_contention_from_its_family():
     assert "the ratio of line.remote" in assumed.source
 
 
-# Observations that are made up: what a host may show.
+# Made-up observations, as a host may show them.
 
 
 def made_up(values: dict[str, float], label: str = "remote", rounds: int = 8) -> Observations:

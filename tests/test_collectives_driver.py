@@ -1,4 +1,4 @@
-"""How benchmarks/rounds.py drives systems: bounds, who is out, early ends. The systems and the clock are made up."""
+"""The driver of benchmarks/rounds.py: bounds, excluded systems, early ends. Systems and clock are made up."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_the_time_is_kept_whatever_the_systems_do(seconds: float) -> None:
     taken = run(systems, points, rounds=1000, launches=2, seconds=seconds)
     assert taken.ended == "the time was over"
     assert systems.clock.now <= 1.1 * seconds
-    assert not taken.dropped  # none took longer than a sample may; what the end cut off is nobody's fault
+    assert not taken.dropped  # none was too slow; samples cut off by the end do not count
     assert len({point.ranks for point in taken.ns}) == 3 or seconds < 60
 
 
@@ -266,7 +266,7 @@ def test_a_report_that_is_interrupted_has_tables_and_figures(
     page = (tmp_path / "README.md").read_text()
     assert "interrupted by SIGINT" in page
     assert "## The machine" in page
-    assert "slow   | broadcast, " in page  # who took no part
+    assert "slow   | broadcast, " in page  # systems that took no part
     assert "quick 1.0" in page
     assert (tmp_path / "collectives-broadcast.png").stat().st_size > 1000
     table = (tmp_path / "broadcast.md").read_text()

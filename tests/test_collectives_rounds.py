@@ -1,4 +1,4 @@
-"""What benchmarks/collectives.py makes of its rounds, on rounds that were made up (its driver:
+"""The evaluation of rounds by benchmarks/collectives.py, on made-up rounds (its driver:
 test_collectives_driver.py)."""
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_the_best_of_several_is_chosen_on_other_rounds_than_it_is_compared_on() 
     odd, even = verdicts.split(taken.ns[POINT]["phicoll"])
     assert not set(odd) & set(even)
     assert len(odd) + len(even) == 40
-    for at in even:  # who is best on the even rounds only is not chosen
+    for at in even:  # an algorithm that is best only on even rounds is not chosen
         taken.ns[POINT]["b"][at] = 1.0
     for at in odd:
         taken.ns[POINT]["b"][at] = 1e6

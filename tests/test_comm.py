@@ -37,7 +37,7 @@ def run(request):
 
 
 def values(rank, count, dtype, op="SUM"):
-    """What rank `rank` has: different on each rank and element, and small enough for every operator to be exact."""
+    """The input of a rank: different for each rank and element, and small enough that every operator is exact."""
     numbers = (np.arange(count) * 7 + rank * 3) % 5 + (1 if op == "PROD" else 0)
     if op in ("LAND", "LOR", "LXOR"):
         numbers = numbers % 2
@@ -694,7 +694,7 @@ def test_why_takes_the_names_of_all_calls(run):
         for name in calls:
             assert hasattr(comm, name)
             assert comm.why(name, 4096) == comm.why(name.lower(), 4096)
-        # What a call with counts takes: its own rule, whatever the bytes, where ranks do not know all counts.
+        # Calls with counts have their own rule, independent of the bytes, if ranks do not know all counts.
         for name in ("gatherv", "scatterv", "alltoallv"):
             assert comm.why(name, 1 << 24) == comm.why(name) == comm.why(name, 1)
             assert "any counts" in comm.why(name)

@@ -24,7 +24,7 @@ RANKS = (2, 8)
 
 
 def made_up(number: str, factors: dict[str, float], rounds: int = 40, wrong: str = "") -> Taken:
-    """All that is wanted for a claim takes 1 us; `factors` for algorithms whose spec has such a part."""
+    """Results in which everything takes 1 us, times `factors` for algorithms whose spec contains the key."""
     draw = random.Random(2)
     taken = Taken()
     for turn in range(rounds):

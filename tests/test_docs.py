@@ -67,7 +67,7 @@ def test_the_example_of_an_algorithm_compiles(tmp_path: Path) -> None:
 
 
 def algorithm_tables() -> str:
-    """What docs/collectives.md says of every algorithm that moves data."""
+    """The entries of docs/collectives.md on algorithms that move data."""
     lines: list[str] = []
     for operation in OPERATIONS:
         if operation == "barrier":

@@ -41,7 +41,7 @@ def test_the_loop_is_a_load_and_its_own_counting(timed):
     loads = [x for x in loop if x[1].startswith("mov") and re.match(r".*\(.*\),%r\w+$", x[2])]
     rest = [x for x in loop if x not in loads]
     assert len(loads) == 1
-    # The load's target is what the next load's address is made of: each read needs the one before.
+    # The next load's address depends on the load's target: each read needs the one before.
     target = loads[0][2].rsplit(",", 1)[1]
     assert target in loads[0][2].rsplit(",", 1)[0]
     assert all(

@@ -101,7 +101,7 @@ def test_every_header_compiles_alone(tmp_path):
         errors = [line for line in result.stderr.splitlines() if "error" in line]
         return f"{header.relative_to(CPP)}: {errors[0]}" if result.returncode else ""
 
-    # One of these is included by arch.hpp, behind what they share; the others are for other compilers.
+    # arch.hpp includes one of these after what they share; the others are for other compilers.
     foreign = {"aarch64.hpp", "k1om.hpp", "x86_64.hpp"}
     headers = [h for h in HEADERS if h.name not in foreign]
     with ThreadPoolExecutor(max_workers=2) as pool:
@@ -140,7 +140,7 @@ PACKAGES = [
     "cli",
 ]
 
-#: Modules outside the packages, each with the package whose layer it is in. Their names are what others use.
+#: Modules outside the packages, each with the package in whose layer it is. Their names are public.
 LOOSE = {
     "errors": "foundations",  # raised by the core, caught by users
     "_core": "foundations",  # the core: C++
@@ -152,7 +152,7 @@ LOOSE = {
     "pytest_plugin": "cli",  # loaded by pytest
 }
 
-#: The one place that binds late what stands above it: ``Results.plot``.
+#: The only late import of a higher package: ``Results.plot``.
 LATE = {"results.results": {"plots"}}
 
 
@@ -209,7 +209,7 @@ IMPORTS = {module: imports_of(module) for module in MODULES}
 
 
 def held(module: str) -> set[str]:
-    """What a module imports at any time, without what it is allowed to bind late."""
+    """The modules that a module imports at any time, except the late imports that it is allowed."""
     at_once, later = IMPORTS[module]
     return at_once | (later - LATE.get(module, set()))
 

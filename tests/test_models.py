@@ -358,7 +358,7 @@ def test_states_and_places_that_cannot_be_are_refused():
 
 def test_the_simplified_model_is_table_1_5b():
     assert dataclasses.astuple(simplified(PHI)) == (8.6, 235.8, 277.7)
-    assert remote(SANDY) == 41.6  # states that cannot be one number: what another rank wrote
+    assert remote(SANDY) == 41.6  # no one cluster: that of a written line
     assert remote(SANDY.with_family(PHI)) == 41.6  # and not another machine's
     one = MachineModel("m", {"line.remote": Constant(50.0, "ns", "measured", "here")})
     assert read(one, "remote", "S") == 50.0
@@ -409,7 +409,7 @@ def test_bandwidth_is_equation_a_1():
     assert asymptotic_bandwidth(PHI) == pytest.approx(0.755, abs=0.001)
     # Section A.3: "almost five times lower than for Sandy Bridge".
     assert 4 < asymptotic_bandwidth(SANDY) / asymptotic_bandwidth(PHI) < 5
-    # Section A.2: across packages the memory and the line cost what they do there, P = 19, F = 1.9.
+    # Section A.2: across packages, with that distance's costs of memory and of a line, P = 19, F = 1.9.
     p, f = BANDWIDTH[SANDY.name]["2 or 4 threads, across"]
     across = MachineModel("m", {**SANDY.constants, "bandwidth.P": Constant(p, "1", "published", "A.2"), "bandwidth.F": Constant(f, "1", "published", "A.2")})  # fmt: skip
     assert long_message(across, 100, far=True) == pytest.approx((2 * 100 / 19 * 109.3 + 115.4) * 1.9)
@@ -601,7 +601,7 @@ def test_allreduces_are_section_5_1_s():
     assert rabenseifner(COSTS, 8, 1000) == pytest.approx(6 * 100 + 2 * 875 + 875 * 0.5)
     assert rabenseifner(COSTS, 8, 1000, merge_middle=True) == pytest.approx(5 * 100 + 2 * 875 + 1000 * 0.5)
     assert all_reads_all(COSTS, 8, 1000) == pytest.approx(7 * 1600)
-    # Section 5.1.2: with 6 ranks two are folded in before and told behind; the printed form has lg 6.
+    # Section 5.1.2: with 6 ranks two are folded in before and get the result after; the printed form has lg 6.
     assert recursive_doubling(COSTS, 6, 1000) == pytest.approx(2 * 1600 + 1600 + 1100)
     assert recursive_doubling(COSTS, 6, 1000, "printed") == pytest.approx(2.584963 * 1600)
     for name, cost in ALLREDUCES.items():

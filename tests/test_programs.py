@@ -28,7 +28,7 @@ DRAWN = settings(
 )
 
 MAX_RANKS = 9
-#: Elements: where cells, chunks and the rules of `auto` end, and what lies between.
+#: Numbers of elements: the limits of cells, chunks and the rules of `auto`, and values between.
 SMALL = st.one_of(st.sampled_from([0, 1, 7, 8, 9, 63, 64, 65, 128, 500]), st.integers(0, 500))
 LARGE = st.one_of(
     st.sampled_from(
@@ -49,7 +49,7 @@ OPERATIONS = [
     "reduce_scatter",
 ]
 VECTORS = ("gather", "scatter", "allgather", "alltoall", "reduce_scatter")
-#: With operators that are exact on any bytes, then with those that are so on what `fill` draws.
+#: Operators that are exact on any bytes, then those that are exact on the values of `fill`.
 REDUCTIONS = [
     ("int32", "sum"),
     ("uint8", "bxor"),

@@ -92,7 +92,7 @@ def made_up_evidence(tmp_path_factory, simulated) -> Evidence:
 
 
 def check_page(page: str) -> None:
-    """What holds for every report."""
+    """Checks that hold for every report."""
     reader = read(page)
     for section in SECTIONS:
         assert section.ANCHOR in reader.ids, section.TITLE

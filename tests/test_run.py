@@ -165,7 +165,7 @@ def test_placement_pins_and_is_left_alone_otherwise():
 
 
 def fails(function, mode, ranks=3, **options):
-    """What run raises, and after how many seconds each other rank learned of it: {rank: (seconds, rank it was told)}."""
+    """The exception of run, and when the other ranks learned of it: {rank: (seconds, rank named as the cause)}."""
 
     def watched(comm, folder):
         comm.Barrier()

@@ -272,7 +272,7 @@ def test_a_barrier_that_fails_is_marked_and_the_others_go_on(monkeypatch, tmp_pa
     assert {row.subject.algorithm for row in found.compare()} == {"dissemination"}
     with pytest.warns(phicoll.PhicollWarning, match="not verified"):
         again = phicoll.sweep(algorithm="tree,dissemination", save=tmp_path / "r.jsonl", resume=True, **FEW)
-    assert len(again.points) == len(found.points)  # what failed would fail again
+    assert len(again.points) == len(found.points)  # a failed point would fail again
 
 
 def test_ctrl_c_keeps_the_finished_points(tmp_path):

@@ -46,7 +46,7 @@ def for_two(operation: str, mode: str, rest: str) -> str:
     return "".join(f"{operation} {mode} {group} {rest}\n" for group in ("2/2", "2/1"))
 
 
-# --- what auto does
+# --- the choices of auto
 
 
 def ask(comm):
@@ -136,7 +136,7 @@ def test_why_names_row_or_rule(table):
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_why_answers_what_a_communicator_does(ranks, monkeypatch):
-    """Of every call, by rule and where the environment chooses."""
+    """For every call, by rule and if the environment chooses."""
     calls = [
         "barrier",
         "Bcast",
@@ -535,7 +535,7 @@ def test_a_model_of_another_host_is_refused_where_that_is_asked_for(tmp_path: Pa
         phicoll.tune("barrier", ranks=2, by="model", model=path, model_foreign="refuse", progress=False)
     with pytest.raises(ArgumentError, match="model_foreign: got 'warn'; allowed: refuse, use"):
         phicoll.why("barrier", 2, model_foreign="warn")
-    # A simulated machine is no host: whose model predicts it is the caller's to say.
+    # A simulated machine is not a host: the caller may choose any model for it.
     assert phicoll.why("barrier", 2, machine=PHI, model=path, model_foreign="refuse").prediction is None
     for words in ("why barrier", "tune --operations barrier --ranks 2 --by model --no-progress"):
         command = words.split()
@@ -583,7 +583,7 @@ def test_points_without_time_are_named(tmp_path: Path):
 
 
 def test_what_cannot_be_decided_is_said():
-    # One changes the order of a sum's bits, the other is what the rule takes.
+    # One changes the order of summation, the other is the rule's choice.
     found = phicoll.tune("allreduce", algorithm="bruck,one-shot", sizes=8, **QUICK)
     assert found.decisions == []
     assert list(found.undecided) == ["allreduce 4/240 simulated 8 B"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Gets an MPI from PyPI into an environment of its own (two in one overwrite each other) and compiles the programs that
-# measure it with its own compiler: build/mpi/<name>. No privileges needed. What cannot be had is said in one line, and
-# the rest goes on.
+# Installs an MPI from PyPI in its own environment, build/mpi/<name> (two in one overwrite each other), and compiles the
+# programs that measure it with its compiler. Needs no privileges. An MPI that is not available is reported in one line
+# and skipped.
 # usage: benchmarks/mpi/setup.sh mpich|openmpi|intelmpi ...
 set -uo pipefail
 cd "$(dirname "$0")/../.."

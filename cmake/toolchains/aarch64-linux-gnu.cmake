@@ -14,7 +14,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 
-# ctest runs every test under the emulator where there is one.
+# ctest runs every test under the emulator if there is one.
 find_program(PHICOLL_QEMU_AARCH64 NAMES qemu-aarch64 qemu-aarch64-static)
 if(PHICOLL_QEMU_AARCH64)
   set(CMAKE_CROSSCOMPILING_EMULATOR "${PHICOLL_QEMU_AARCH64};-L;/usr/aarch64-linux-gnu")

@@ -5,7 +5,7 @@ set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR k1om)
 
 set(MPSS_ROOT "/opt/mpss/3.8.6" CACHE PATH "Where MPSS, with its cross compiler and the card's sysroot, is installed")
-# CMake configures small projects of its own to try the compiler; they read this file too and must find the same MPSS.
+# To try the compiler, CMake configures small projects that read this file too and must find the same MPSS.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES MPSS_ROOT)
 
 set(phicoll_k1om_tools "${MPSS_ROOT}/sysroots/x86_64-mpsssdk-linux/usr/bin/k1om-mpss-linux/k1om-mpss-linux-")
@@ -17,8 +17,8 @@ if(NOT EXISTS "${CMAKE_CXX_COMPILER}")
                       "allowed: the folder of an MPSS 3.6 to 3.8 with its SDK installed")
 endif()
 
-# No -m options: this compiler knows one machine. Scalar floating point is x87; without -ffloat-store its excess precision
-# would give other bits than every other machine does.
+# No -m options: this compiler has one target. Scalar floating point is x87; without -ffloat-store its excess precision
+# would give results that differ from all other machines.
 set(CMAKE_C_FLAGS_INIT "-ffloat-store")
 set(CMAKE_CXX_FLAGS_INIT "-ffloat-store")
 # clock_gettime and shm_open live in librt in the card's C library.

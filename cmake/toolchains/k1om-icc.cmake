@@ -9,7 +9,7 @@ list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES MPSS_ROOT)
 
 set(CMAKE_C_COMPILER icc)
 set(CMAKE_CXX_COMPILER icpc)
-# Without the second and third option vector code rounds otherwise than every other machine does.
+# Without the second and third option vector code rounds differently from all other machines.
 set(CMAKE_C_FLAGS_INIT "-mmic -fp-model precise -no-fma")
 set(CMAKE_CXX_FLAGS_INIT "-mmic -fp-model precise -no-fma")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-mmic")

@@ -1,6 +1,6 @@
-# The tests of the k1om part: they need an x86-64 host and Zydis, whose headers need Zycore's (Debian: libzydis-dev, which
-# brings libzycore-dev). Without these they are left out, with a message. A script of its own, so that the list of tests
-# stays one line.
+# The tests for k1om. They need an x86-64 host and Zydis, whose headers need Zycore's (Debian: libzydis-dev, which depends
+# on libzycore-dev); without these they are omitted with a message. In a separate file, so that the list of tests stays
+# one line.
 option(PHICOLL_TEST_K1OM_EMULATED "Compile the library once more for the card and test it under an emulator" OFF)
 set(PHICOLL_K1OM_TESTS OFF)
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
@@ -40,16 +40,16 @@ function(phicoll_link_k1om_tests)
   set_target_properties(k1om_audit PROPERTIES CXX_STANDARD 17)
 
   file(GLOB memory CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpp/phicoll/memory/*.cpp)
-  # What chooses trees and partners by a model: every rank on the card comes to the host's choice.
+  # The choice of trees and partners by a model: every rank on the card chooses as the host does.
   set(optima collectives/structure/level_tree.cpp collectives/structure/level_optimum.cpp collectives/barrier/acknowledged_model.cpp)
   list(TRANSFORM optima PREPEND ${PROJECT_SOURCE_DIR}/src/cpp/phicoll/)
   phicoll_k1om_probe(k1om_probe ${memory} ${optima})
   target_compile_definitions(k1om_probe PRIVATE PHICOLL_ARCH_K1OM=1)
-  # -fcf-protection puts ENDBR64 in, which gcc for k1om does not.
+  # -fcf-protection inserts ENDBR64, which gcc for k1om does not.
   target_compile_options(k1om_probe PRIVATE -O2 -march=x86-64 -mno-sse -mno-mmx -fcf-protection=none)
   add_test(NAME k1om_audit COMMAND k1om_audit $<TARGET_OBJECTS:k1om_probe> COMMAND_EXPAND_LISTS)
 
-  # The same source for the host has PAUSE, SSE and more in it: the audit must refuse that.
+  # Compiled for the host, the same source contains PAUSE, SSE and more, which the audit must refuse.
   phicoll_k1om_probe(k1om_probe_of_the_host)
   target_compile_options(k1om_probe_of_the_host PRIVATE -O2)
   add_test(NAME k1om_audit_refuses_host_code COMMAND k1om_audit $<TARGET_OBJECTS:k1om_probe_of_the_host> COMMAND_EXPAND_LISTS)

@@ -11,7 +11,7 @@
 namespace phicoll {
 namespace testing {
 
-/// A small generator whose numbers are the same everywhere (the standard distributions' are not).
+/// A small generator with the same numbers everywhere (the standard distributions' are not).
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}

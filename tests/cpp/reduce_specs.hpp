@@ -1,6 +1,6 @@
 #pragma once
 
-// The papers' reductions in every way that their parameters give them, for those who test them.
+// The papers' reductions with all values of their parameters, for tests.
 
 #include <iterator>
 #include <string>

@@ -160,7 +160,7 @@ TEST(Allreduce, BruckSaysThatItsBitsDiffer) {
   const CallFacts floats = facts_of(operation, Kind::float_sum, 8);
   EXPECT_FALSE(serves(bruck, shape, floats));
   EXPECT_TRUE(serves(family(operation).parse("bruck:bit_identical=no"), shape, floats));
-  // A caller who accepts that gets what is right but for the last bits.
+  // A caller that accepts this gets a result that is right but for the last bits.
   for (const char* const text :
        {"bruck:transfer=put-get:bit_identical=no", "bruck:transfer=load-store:bit_identical=no"})
     ThreadGroup(6, options()).run([&](Communicator& comm) {

@@ -68,7 +68,7 @@ TEST_F(Books, StepsFollowTheDataThroughCombinations) {
   const Operator sum = find_operator(Type::int32, Op::sum);
   const Counts counts = run([&](CountPort& port) { port.move(shared(0), own(0, 0), 8); },
                             [&](CountPort& port) {
-                              port.combine(sum, own(1, 0), shared(0), own(1, 0), 2);  // one step behind it
+                              port.combine(sum, own(1, 0), shared(0), own(1, 0), 2);  // one step after it
                               port.move(shared(64), own(1, 0), 8);
                               port.move(own(0, 64), shared(64), 8);  // the second, into the other's memory
                             });

@@ -189,7 +189,7 @@ TEST(CountPort, TreesAreAsDeepAsTheyAre) {
               most_digits(n, 8) + most_digits(n, 4))
         << n;
     EXPECT_EQ(count("libomp-hyper", n).notifications, 2 * (n - 1)) << n;
-    // One counter a node; whoever comes last goes on. Global notification is one step down, and one store.
+    // One counter a node; the last rank goes on. Global notification is one step down, and one store.
     if (n > 1) {
       EXPECT_EQ(count("combining-tree:arity=4", n).edges, 2 * (n - 1)) << n;
       EXPECT_EQ(count("combining-tree:arity=4:notify=global", n).notifications, n) << n;

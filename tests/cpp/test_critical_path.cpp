@@ -114,7 +114,7 @@ TEST(CriticalPath, OneSignalStepByStep) {
     else
       port.wait(scene.word(0), at_least(std::uint64_t{1}));
   });
-  // The waiter's line is taken away at 144; its next look misses, and its read queues behind the write.
+  // The waiter's line is taken away at 144; its next look misses, and its read queues after the write.
   EXPECT_EQ(path.from, 100);
   EXPECT_EQ(path.to, 284);
   EXPECT_EQ(path.last_in, 0);
@@ -387,7 +387,7 @@ TEST(Explanation, CountsWhatTheEpisodeDid) {
   const Explanation found =
       explain_collective(machine, simulated_algorithm(Operation::barrier, "dissemination"),
                          place_on_machine(machine, 60, "balanced"), options);
-  // Six rounds of 60 signals: each takes the line from who waits, who then reads it.
+  // Six rounds of 60 signals: each takes the line from the waiter, which then reads it.
   std::int64_t writes = 0, reads = 0;
   for (const TransactionReport& t : found.transactions)
     (t.kind == Request::read || t.kind == Request::prefetch ? reads : writes) += t.count;

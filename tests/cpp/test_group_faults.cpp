@@ -281,7 +281,7 @@ TEST(ProcessGroup, ADeathBetweenTakingARankAndAttachingIsSeen) {
   if (!os::pidfd_available()) GTEST_SKIP() << "without pidfds only its attach_timeout ends this";
   os::SharedMemory memory = ProcessGroup::create_memory(2, small());
   const pid_t second = in_process([&] {
-    // As far as a process gets whose CPU is busy when it pins itself.
+    // As far as a process gets if its CPU is busy when it pins itself.
     auto& member = GroupLayout::header_at(memory.data())->members[1];
     member.pid.atomic().store(static_cast<std::uint32_t>(getpid()), std::memory_order_release);
     member.state.atomic().store(ProcessHeader::claimed, std::memory_order_release);

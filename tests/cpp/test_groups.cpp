@@ -353,7 +353,7 @@ TEST(Attach, SeparateProgramsFindEachOtherByName) {
       return 0;
     }));
   for (pid_t pid : pids) EXPECT_EQ(status_of(pid), 0);
-  // Nothing is left behind: the name is free again.
+  // Nothing is left: the name is free again.
   auto alone = ProcessGroup::attach(name, 1, 0, waiting("adaptive"));
   alone->communicator().barrier();
 }

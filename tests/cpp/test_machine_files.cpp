@@ -240,7 +240,7 @@ TEST(MachineFile, WithoutAnyOneParameterIsRefused) {
     const std::string text = machine_file_text(machine);
     for (const MachineParameterInfo& info : machine_parameters()) {
       if (!info.used_by(machine.p.protocol) || info.optional) continue;
-      // The last one has no comma behind it: remove the line, then the comma before the end.
+      // The last one has no comma after it: remove the line, then the comma before the end.
       std::string without = line_replaced(text, "\"" + info.name + "\"", "");
       const std::size_t comma = without.find(",\n  }\n");
       if (comma != std::string::npos) without.erase(comma, 1);

@@ -207,7 +207,7 @@ TEST(DataSteps, VerifyAndTimeEveryOperation) {
           }
         }
       }
-  // A barrier at the same place right behind data, and data behind it.
+  // A barrier at the same place right after data, and data after it.
   ranks.run(step_of(StepKind::verify, Work(), "dissemination"));
   EXPECT_EQ(ranks.report(0).failed, 0) << ranks.report(0).error;
   ranks.run(step_of(StepKind::loop, work_of(Operation::broadcast, 64), "ring"));
@@ -264,7 +264,7 @@ TEST(CopyProbe, TimesEveryOperationByEachWayThatThreadsHave) {
           EXPECT_LE(entry, ranks.board().exits(r)[way * repeats]);
         }
     }
-  // Nothing is left behind where the next subject will lie.
+  // Nothing is left where the next subject will lie.
   ranks.run(step_of(StepKind::verify, work_of(Operation::broadcast, 64), "ring"));
   EXPECT_EQ(ranks.report(0).violated, 0) << ranks.report(0).error;
 }

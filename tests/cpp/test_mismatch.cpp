@@ -226,7 +226,7 @@ TEST(Mismatch, OfARootThatIsFarAhead) {
       }
 }
 
-// Each is the root of its own broadcast: nobody waits there, nor in the barriers behind it.
+// Each is the root of its own broadcast: no rank waits there, nor in the barriers after it.
 TEST(Mismatch, OfACallInWhichNobodyWaits) {
   expect_mismatch(3, 2,
                   [](Communicator& all) {

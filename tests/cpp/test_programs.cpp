@@ -252,7 +252,7 @@ TEST(Programs, MoreRanksInSmallCalls) {
   });
 }
 
-// The plain computation itself, on programs whose results are known.
+// The reference computation itself, on programs with known results.
 TEST(Programs, WhatIsExpected) {
   Program program;
   program.ranks = 3;

@@ -144,7 +144,7 @@ TEST(ReduceScatter, SequencesWithoutBarriersAreTheSameInEveryRun) {
   }
 }
 
-// In place, a block behind empty ones begins where the result of its rank goes.
+// In place, a block after empty ones begins where the result of its rank goes.
 TEST(ReduceScatter, InPlaceBehindEmptyBlocks) {
   const std::vector<AlgorithmSpec> specs = all_specs(operation, true);
   ThreadGroup(4, options()).run([&](Communicator& comm) {

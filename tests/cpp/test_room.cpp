@@ -184,7 +184,7 @@ TEST(Room, ARegionSaysWhetherItHasRoom) {
   EXPECT_FALSE(region.fits(SIZE_MAX));
 }
 
-// A set whose instances do nothing, and that counts how many are made.
+// A set of instances that do nothing; it counts how many are made.
 struct NoPort {};
 struct Counted {
   explicit Counted(const Shape& shape)

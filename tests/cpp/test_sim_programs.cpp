@@ -40,7 +40,7 @@ using testing::random_chip;
 /// What a rank must at least see of each word from now on.
 using Knowledge = std::vector<std::uint32_t>;
 
-/// A word with one writer, who stores 1, 2, 3, ...
+/// A word with one writer, which stores 1, 2, 3, ...
 struct Cell {
   std::size_t offset;
   unsigned bytes;  // 64: a line that is stored whole
@@ -223,7 +223,7 @@ class Program {
         return;
       }
       case 6: {
-        // Whoever is behind in its program: it comes to every step without this rank's help.
+        // A rank that is behind in its program: it reaches every step without this rank's help.
         const auto other = static_cast<std::size_t>(any_of(random));
         const auto least = 1 + static_cast<std::uint32_t>(random.below(static_cast<std::uint64_t>(step)));
         const std::size_t index = progress_ + other;
@@ -259,7 +259,7 @@ class Program {
         return port.wait_until(port.ticks() +
                                static_cast<std::int64_t>(random.below(random.below(4) == 0 ? 5000 : 60)));
       default: {
-        // Two words of one program, one behind the other: their order is what total store order is about.
+        // Two words of one program, one after the other: total store order fixes their order.
         const std::size_t first = any_cell(), second = any_cell();
         load(port, simulation, first);
         return load(port, simulation, second);

@@ -274,7 +274,7 @@ TEST(Simulation, ReadersOfALineInMemory) {
     });
     std::sort(ends.begin(), ends.end());
     EXPECT_EQ(ends[0], memory_read);
-    // Joined: one behind the other at memory. Deferred: when the first has it and has said so, look-up and
+    // Joined: one after the other at memory. Deferred: when the first has it and has said so, look-up and
     // memory again.
     const Cycles second =
         fill == MemoryFill::join ? memory_read + 48 : memory_read + 4 + 12 + 4 + 112 + 4 + 24;
@@ -395,7 +395,7 @@ std::vector<Cycles> wait_for_store(const Machine& machine, const std::vector<int
 TEST(Simulation, AWaitEndsAtALookOfItsOwnLoop) {
   // The rank looks every 9 + pause cycles; the line is taken away at some cycle; the next look misses and
   // fetches it. The same program with a loop of loads written out tells when that is. Only where the line is
-  // taken away in the very cycle of a look is the machine free: the elided look comes behind the change.
+  // taken away in the very cycle of a look is the machine free: the elided look comes after the change.
   const Machine machine = flat_chip();
   for (const unsigned pauses : {1u, 2u}) {
     for (Cycles when = 3000; when < 3300; when += 7) {

@@ -184,7 +184,7 @@ TEST(Automatic, TakesTheRowAndSaysSo) {
       << other.why;
 }
 
-// Where data is read where it lies is left open by who does not name it.
+// A spec without the parameter leaves open whether data is read in place.
 TEST(Automatic, ARowThatIsSilentIsServedAsByTheRules) {
   const std::string text = head +
                            "allgather processes 2/8 0 one-shot:cell=4096\n"
@@ -219,7 +219,7 @@ TEST(Automatic, WhereDataIsReadDependsOnWhatARankHasForTheOthers) {
   EXPECT_EQ(direct(Operation::reduce, crowded), "0");
   EXPECT_EQ(direct(Operation::scan, two), "-");
 
-  // One algorithm for all sizes, whose reason says what it does with such ones.
+  // One algorithm for all sizes; its reason says what it does with these.
   CallFacts facts;
   facts.operation = Operation::allgather;
   facts.bytes = (1 << 20) - 1;

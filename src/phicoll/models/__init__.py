@@ -1,4 +1,8 @@
-"""Analytic models of memory and collectives: constants of machines, and pure functions of them (docs/models.md).
+"""Analytic models of memory and collectives: predictions, and their comparison with runs (docs/models.md).
+
+Models are pure functions (:mod:`phicoll.models.equations`) of a machine's constants (:mod:`phicoll.models.constants`).
+:mod:`phicoll.models.optima` minimises them, :mod:`phicoll.models.fits` fits constants to measurements,
+:mod:`phicoll.models.characterizing` measures a machine, :mod:`phicoll.models.tuning` chooses algorithms.
 
 Times are in nanoseconds, sizes in cache lines of 64 bytes unless a name says otherwise.
 

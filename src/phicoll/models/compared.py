@@ -1,4 +1,4 @@
-"""One subject's samples on the band that a model gives, and the order of several: predicted and as they ran."""
+"""A subject's samples beside a model's band, and the order of several subjects, predicted and observed."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Order:
         return kendall_tau([end(row, by) for row in self.rows], [row.median for row in self.rows])
 
     def loss(self, by: str = "low") -> float:
-        """What taking the predicted best costs: its median over the best median, less 1."""
+        """The loss from taking the predicted best: its median / the best median - 1."""
         chosen = min(self.rows, key=lambda row: end(row, by))
         return chosen.median / self.rows[0].median - 1
 
@@ -141,7 +141,7 @@ class Order:
 
 
 def place(subject: Subject) -> dict[str, Any]:
-    """Where and how a subject ran, as rows of either table have it."""
+    """A subject's setting as columns of a table."""
     names = ("mode", "machine", "ranks", "size_bytes", "definition", "start")
     return {name: getattr(subject, name) for name in names}
 

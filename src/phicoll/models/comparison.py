@@ -1,4 +1,4 @@
-"""Predictions held against runs: for each subject of a result the model's band and the samples, and orders.
+"""Comparison of predictions with runs: each subject's samples beside the model's band, and orders.
 
 Source: ramos-hoefler-2013 section 4.4, figures 4.4 to 4.8, where box plots of samples lie on the min-max band.
 """
@@ -160,7 +160,7 @@ def compare_with_runs(
     start: str | None = None,
     b: str = "lines",
 ) -> ComparedRuns:
-    """Hold a model's predictions against the samples of a result, measured or simulated.
+    """Compare a model's predictions with the samples of a result, measured or simulated.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def compare_with_runs(
 def unfit(
     subject: Subject, point: Mapping[str, Any], verified: bool, names: Mapping[str, Sequence[str]]
 ) -> str:
-    """Why no model is about this subject, or nothing."""
+    """The reason why no model applies to this subject, or ""."""
     if not verified:
         return "not verified"
     if subject.algorithm not in names.get(subject.operation, ()):

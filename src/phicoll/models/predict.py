@@ -1,4 +1,4 @@
-"""What a collective will take by the models, from phicoll's names of operation and algorithm."""
+"""Predictions of collectives by the models, from phicoll's names of operations and algorithms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from phicoll.models.optima import barrier_ways, table
 
 __all__ = ["STARTS", "Prediction", "modelled", "predict"]
 
-#: What a call finds: flags and slots in memory, as chapter 4 assumes, or where the last call left them.
+#: Where flags and slots are before a call: in memory, as chapter 4 assumes, or where the last call left them.
 STARTS = ("evicted", "warm")
 #: Bytes of a message that travel in the line that announces it (docs/collectives.md).
 IN_HEADER = 48
@@ -34,9 +34,9 @@ LARGEST = 1 << 40
 
 @dataclass(frozen=True)
 class Prediction:
-    """A band in ns, the equations it is from, and the constants in it.
+    """A band in ns with its equations and constants.
 
-    ``used`` names the constants that were asked for, ``assumed`` those of them that are another machine's.
+    ``used`` names the constants in it, ``assumed`` those of them that are another machine's.
     """
 
     low_ns: float
@@ -60,7 +60,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Recorder(MachineModel):
-    """A model that remembers which constants were asked for."""
+    """A model that records which constants are used."""
 
     used: dict[str, Constant] = field(default_factory=dict, compare=False)
 
@@ -97,7 +97,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Model:
-    """How an algorithm is predicted; ``needs`` are values of parameters that the equations are about."""
+    """The prediction of an algorithm; ``needs`` are the parameter values to which the equations apply."""
 
     source: str
     band: Callable[[Task], Band]
@@ -206,7 +206,7 @@ def predict(
     start: str = "evicted",
     b: str = "lines",
 ) -> Prediction:
-    """What one call takes by the models, each rank on a core of its own in one package.
+    """Predict the time of one call, with each rank on its own core of one package.
 
     Parameters
     ----------
@@ -220,8 +220,8 @@ def predict(
     model:
         A :class:`MachineModel`, or what :func:`machine_model` takes.
     start:
-        ``evicted``: flags and slots are in memory when the call begins, as the paper's models have it; ``warm``: where
-        the last call left them, in another core's cache.
+        Where flags and slots are when the call begins: ``evicted``, in memory, as in the paper's models; ``warm``,
+        where the last call left them, in another core's cache.
     b:
         ``lines`` or ``fitted``: see :func:`phicoll.models.equations.contention.intercept`.
 

@@ -44,7 +44,7 @@ CORE_LAUNCHES = 7
 
 @dataclass(frozen=True)
 class Characterization:
-    """What was found of a machine. Shows its constants."""
+    """The result of a characterisation; displays the machine's constants."""
 
     model: MachineModel
     fits: dict[str, Fit]  #: by the constants' common name: ``multi.EE``, ``contention.IE``, ``bandwidth``
@@ -225,7 +225,7 @@ def gather(
 
 
 def filled(constants: dict[str, Constant], family: MachineModel | None) -> dict[str, Constant]:
-    """What is undetermined assumed from another machine; nothing where its times cannot be scaled to this one's."""
+    """Undetermined constants assumed from another machine; none if its times cannot be scaled to this one's."""
     own = MachineModel("own", constants)
     if family is None or ratio_of_lines(own, family) is None:
         return constants
@@ -254,7 +254,7 @@ def combine_simulated(target: Simulated) -> Constant:
 
 
 def warn_of(costs: _core.HostCosts, found: Observations, effort: Effort) -> None:
-    """What a reader of the numbers has to know."""
+    """Warn of what affects how the numbers are read."""
     if not costs.clock_is_counter:
         warn("the cycle counter is not invariant: times are the system clock's, and coarse")
     labels = list(found.labels.values())
@@ -272,7 +272,7 @@ def warn_of(costs: _core.HostCosts, found: Observations, effort: Effort) -> None
 
 
 def warn_of_fits(made: Derived) -> None:
-    """Fits whose constants are not taken."""
+    """Warn of fits whose constants are not used."""
     for name, reason in made.refused.items():
         warn(f"{name} is not taken, more rounds may show it: {reason}")
 

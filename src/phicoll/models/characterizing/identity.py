@@ -1,4 +1,4 @@
-"""Whose machine a machine file is: the host's processor, its allowed CPUs and its clock."""
+"""Whether a machine file is this host's: comparison of processor, allowed CPUs and clock."""
 
 from __future__ import annotations
 

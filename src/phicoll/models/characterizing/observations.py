@@ -1,4 +1,4 @@
-"""What the launches of a characterisation gave, by subject and round."""
+"""The results of a characterisation's launches, by subject and round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured to characterise a machine: kernels, how large, where, and how much of each in a round."""
+"""The plan of a characterisation: which kernels are measured, with which sizes, where, and how often per round."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAIRS = ("EE", "EI", "IE", "II")
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured. A round visits every subject once, each in a launch of its own."""
+    """The amount of measurement. A round visits every subject once, each in its own launch."""
 
     name: str
     samples: float  #: factor on the samples of a launch

@@ -1,4 +1,4 @@
-"""Where a characterisation runs: this host's CPUs, or a simulated machine."""
+"""The targets of a characterisation: this host's CPUs, or a simulated machine."""
 
 from __future__ import annotations
 

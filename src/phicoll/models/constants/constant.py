@@ -1,4 +1,4 @@
-"""One constant of a machine's model: a number with its unit, how it was come by, and from where."""
+"""A constant of a machine's model: a number with its unit, kind and source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a name stands for: its unit, whether it can only be above 0, the paper's symbol, a sentence."""
+    """The meaning of a constant's name: its unit, whether it must be above 0, the paper's symbol, a description."""
 
     unit: str
     positive: bool
@@ -84,10 +84,10 @@ class Constant:
         ``measured`` (on the machine itself), ``published``, ``simulated`` (of a simulated machine), ``assumed``
         (taken from another machine, named in ``source``) or ``undetermined``.
     source:
-        Where it is from: kernel and samples, paper and table, the machine it was taken from; of an undetermined one the
-        reason.
+        Its origin: kernel and samples, paper and table, or the machine it was taken from; for an undetermined constant
+        the reason.
     standard_error:
-        Of the value, in ``unit``; ``None`` where it is not known.
+        The standard error of the value, in ``unit``; ``None`` if unknown.
 
     Raises
     ------
@@ -123,11 +123,11 @@ class Constant:
 
     @classmethod
     def undetermined(cls, unit: str, reason: str) -> Constant:
-        """One that is not known, and why."""
+        """A constant without a value, and the reason."""
         return cls(None, unit, "undetermined", reason)
 
     def check(self, name: str) -> None:
-        """Whether this can be the constant ``name``; ArgumentError names it otherwise."""
+        """Raise ArgumentError unless this can be the constant ``name``."""
         meaning = CONSTANTS.get(name)
         if meaning is None:
             near = difflib.get_close_matches(name, CONSTANTS, n=2)
@@ -142,7 +142,7 @@ class Constant:
             raise ArgumentError(name, f"{self.value:g} {self.unit}", "a value above 0")
 
     def to_json(self) -> dict[str, Any]:
-        """The object that a machine file has of it."""
+        """The constant as an object of a machine file."""
         found = {"value": self.value, "unit": self.unit, "kind": self.kind, "source": self.source}
         if self.standard_error is not None:
             found["standard_error"] = self.standard_error

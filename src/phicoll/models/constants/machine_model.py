@@ -18,10 +18,10 @@ FIELDS = ("value", "unit", "kind", "source", "standard_error")
 
 @dataclass(frozen=True)
 class MachineModel:
-    """What the models know of a machine: constants by name (:data:`phicoll.models.CONSTANTS` has all names).
+    """A machine's constants by name (:data:`phicoll.models.CONSTANTS` has all names).
 
-    A constant that is missing is as one that is undetermined. Raises :class:`~phicoll.errors.ArgumentError` for a name
-    that does not exist, or a constant of another unit or sign.
+    A missing constant counts as undetermined. Raises :class:`~phicoll.errors.ArgumentError` for an unknown name or a
+    constant of the wrong unit or sign.
     """
 
     name: str
@@ -32,7 +32,7 @@ class MachineModel:
             constant.check(name)
 
     def constant(self, name: str) -> Constant:
-        """The constant of that name, one that says why not where the model has none. ArgumentError: no such name."""
+        """The constant of that name, an undetermined one if the model lacks it. ArgumentError: no such name."""
         found = self.constants.get(name)
         if found is not None:
             return found
@@ -64,14 +64,14 @@ class MachineModel:
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """Names of those that have no value, of all there are."""
+        """Names of the constants without a value, of all that exist."""
         return tuple(name for name in CONSTANTS if not self.known(name))
 
     def with_family(self, other: MachineModel) -> MachineModel:
-        """This model, with what is undetermined taken from another machine's and marked ``assumed``.
+        """This model with undetermined constants taken from another machine's and marked ``assumed``.
 
-        Times are multiplied by the ratio of the two machines' ``line.remote`` (``line.remote.M`` where there is only
-        that), where both have it; what both lack stays undetermined. The source says all this.
+        Times are scaled by the ratio of the two machines' ``line.remote`` (else ``line.remote.M``), if both have it.
+        What both lack stays undetermined. The constants' sources say all this.
         """
         ratio = ratio_of_lines(self, other)
         found = {}
@@ -152,7 +152,7 @@ class MachineModel:
 
 
 def ratio_of_lines(own: MachineModel, other: MachineModel) -> float | None:
-    """How much longer a line from another core takes on one machine than on another; None where one does not know."""
+    """The time of a line from another core on one machine / on the other; None if either is unknown."""
     names = ("line.remote", "line.remote.M")
     here, there = (
         next((float(c.value) for c in map(m.constant, names) if c.value is not None), None)

@@ -1,4 +1,4 @@
-"""A machine's model by its name or from its file."""
+"""Loading a machine's model by name or from a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["machine_model", "read_machine_file"]
 def machine_model(
     machine: str | os.PathLike[str] | MachineModel, *, argument: str = "machine"
 ) -> MachineModel:
-    """A machine's model by name or file.
+    """Load a machine's model by name or from a file.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def machine_model(
         file's ``model`` section, as the core's algorithms take it; without one nothing is known. With changes behind
         it (``"xeon-phi-5110p:ring.hop=0"``) every constant is ``assumed``: the unchanged machine's.
     argument:
-        What errors call ``machine``.
+        The name of the argument in errors.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def model_named(machine: str | os.PathLike[str]) -> MachineModel:
 
 
 def read_machine_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """A machine file's object, nothing in it checked but that it is one.
+    """Read a machine file; only checks that it is one.
 
     Raises
     ------

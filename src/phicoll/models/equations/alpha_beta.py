@@ -1,4 +1,4 @@
-"""All-reductions in alpha, beta and gamma. Source: namashivayam-2014 section 5.1 (paper 003)."""
+"""Allreduces as functions of alpha, beta and gamma. Source: namashivayam-2014 section 5.1 (paper 003)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = [
     "recursive_doubling",
 ]
 
-#: How rank counts that are no powers of two enter.
+#: Treatments of rank counts that are not powers of two.
 FORMS = ("folded", "printed")
 
 
 @dataclass(frozen=True)
 class AlphaBeta:
-    """alpha: ns a message; beta: ns a byte that moves; gamma: ns a byte that is combined."""
+    """alpha: ns per message; beta: ns per byte moved; gamma: ns per byte combined."""
 
     alpha: float
     beta: float
@@ -52,7 +52,7 @@ def flat_tree(costs: AlphaBeta, ranks: int, size_bytes: int, form: str = "folded
     Parameters
     ----------
     form:
-        ``printed`` has p messages; ``folded`` 2 (p-1), since the root reads from each of the others and writes to each.
+        ``printed`` has p messages; ``folded`` 2 (p-1), as the root reads from and writes to each other rank.
     """
     p, n = checked(ranks, size_bytes, form)
     if p == 1:
@@ -62,7 +62,7 @@ def flat_tree(costs: AlphaBeta, ranks: int, size_bytes: int, form: str = "folded
 
 
 def fold(costs: AlphaBeta, p: int, n: int) -> float:
-    """Before and behind the core: ranks beyond a power of two give their operand, and get the result."""
+    """The steps before and after the core, in which ranks beyond a power of two give operands and get results, ns."""
     if 2 ** floor_log(2, p) == p:
         return 0.0
     return 2 * costs.alpha + 2 * n * costs.beta + n * costs.gamma
@@ -74,8 +74,8 @@ def recursive_doubling(costs: AlphaBeta, ranks: int, size_bytes: int, form: str 
     Parameters
     ----------
     form:
-        ``printed``: with lg p as it is, a fraction where p is no power of two; ``folded``: floor(lg p) steps, and where
-        p is no power of two one before them (alpha + n beta + n gamma) and one behind (alpha + n beta), as described.
+        ``printed``: lg p unrounded; ``folded``: floor(lg p) steps and, unless p is a power of two, one before them
+        (alpha + n beta + n gamma) and one after (alpha + n beta), as the text describes.
     """
     p, n = checked(ranks, size_bytes, form)
     steps = math.log2(p) if form == "printed" else floor_log(2, p)
@@ -84,7 +84,7 @@ def recursive_doubling(costs: AlphaBeta, ranks: int, size_bytes: int, form: str 
 
 
 def bruck(costs: AlphaBeta, ranks: int, size_bytes: int, form: str = "folded") -> float:
-    """T_BR = T_RD in ns: the same steps, other partners (section 5.1.3)."""
+    """T_BR = T_RD in ns: the same steps with other partners (section 5.1.3)."""
     return recursive_doubling(costs, ranks, size_bytes, form)
 
 
@@ -96,10 +96,10 @@ def rabenseifner(
     Parameters
     ----------
     form:
-        As of :func:`recursive_doubling`; ``folded`` has q = 2^floor(lg p) for p in the core.
+        As for :func:`recursive_doubling`; ``folded`` uses q = 2^floor(lg p) for p in the core.
     merge_middle:
-        The last step of the first phase and the first of the second are one (section 5.1.4): a message less; the pair
-        combines its whole range of 2 n / q bytes instead of a half each, and moves as much.
+        Whether the last step of the first phase and the first of the second are merged (section 5.1.4). This saves a
+        message; the pair combines its whole range of 2 n / q bytes instead of half each, and moves as much.
     """
     p, n = checked(ranks, size_bytes, form)
     if p == 1:
@@ -113,13 +113,15 @@ def rabenseifner(
 
 
 def all_reads_all(costs: AlphaBeta, ranks: int, size_bytes: int, form: str = "folded") -> float:
-    """The baseline, which the paper names and does not define: every rank reads all p - 1 other operands and combines
-    them, (p-1) (alpha + n beta + n gamma) in ns."""
+    """(p-1) (alpha + n beta + n gamma) in ns: every rank reads and combines the p - 1 other operands.
+
+    The paper names this baseline without defining it.
+    """
     p, n = checked(ranks, size_bytes, form)
     return (p - 1) * (costs.alpha + n * costs.beta + n * costs.gamma)
 
 
-#: By phicoll's names.
+#: The functions by the names of phicoll's algorithms.
 ALLREDUCES: dict[str, Callable[..., float]] = {
     "flat-tree": flat_tree,
     "recursive-doubling": recursive_doubling,

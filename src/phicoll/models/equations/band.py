@@ -1,4 +1,4 @@
-"""The least and the most a model says a thing takes."""
+"""The minimum and maximum time that a model gives."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Band:
     __radd__ = __add__
 
     def __mul__(self, times: float) -> Band:
-        """``times`` of these one after another."""
+        """The band of ``times`` repetitions in a row."""
         return Band(self.low_ns * times, self.high_ns * times)
 
     __rmul__ = __mul__
 
     def holds(self, ns: float) -> bool:
-        """Whether a time lies in the band."""
+        """Whether a time is in the band."""
         return self.low_ns <= ns <= self.high_ns
 
     def __str__(self) -> str:

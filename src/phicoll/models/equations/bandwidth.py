@@ -10,7 +10,7 @@ __all__ = ["asymptotic_bandwidth", "bandwidth", "long_message", "long_message_li
 
 
 def long_message_line(model: Constants, *, far: bool = False) -> float:
-    """What each further line of a long message takes, 2 R_I F / P, ns (equation A.1)."""
+    """The time of each further line of a long message, 2 R_I F / P, ns (equation A.1)."""
     return 2 * memory(model, far=far) * model.value("bandwidth.F") / model.value("bandwidth.P")
 
 
@@ -31,7 +31,7 @@ def long_message(model: Constants, lines: int, *, far: bool = False) -> float:
 
 
 def bandwidth(model: Constants, lines: int, *, far: bool = False) -> float:
-    """GB/s (bytes a ns) of one message of ``lines`` lines; A.1 prints MB/s, and its equation gives bytes a second."""
+    """GB/s of one message of ``lines`` lines. A.1 prints MB/s, but its equation gives bytes per second."""
     return lines * LINE_BYTES / long_message(model, lines, far=far)
 
 

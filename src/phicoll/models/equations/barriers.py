@@ -10,7 +10,7 @@ from phicoll.models.equations.steps import ceil_log
 
 __all__ = ["ROUNDS", "acknowledged_barrier", "acknowledged_rounds", "dissemination_barrier"]
 
-#: Which logarithm gives the number of rounds.
+#: Readings of the number of rounds.
 ROUNDS = ("corrected", "printed")
 
 
@@ -19,7 +19,7 @@ def check_ways(ways: int, ranks: int) -> int:
 
 
 def acknowledged_rounds(ranks: int, ways: int, rounds: str = "corrected") -> int:
-    """r, rounds of a barrier in which each rank tells ``ways`` others a round.
+    """r, the rounds of a barrier in which each rank signals ``ways`` others per round.
 
     Parameters
     ----------
@@ -39,14 +39,14 @@ def acknowledged_rounds(ranks: int, ways: int, rounds: str = "corrected") -> int
 
 
 def acknowledged_barrier(model: Constants, ranks: int, ways: int, rounds: str = "corrected") -> Band:
-    """T_barr of the barrier whose flags are acknowledged, ns.
+    """T_barr in ns of the barrier with acknowledged flags.
 
     Best: r (R_L + m R_R + R_R) (equations 4.11 and B.2). Worst: r (R_R + 4 m R_R + (2 m + 1) R_R) (equation 4.12).
 
     Parameters
     ----------
     ranks:
-        n_th; one takes nothing.
+        n_th; the time of one rank is 0.
     ways:
         m, from 1 to ranks - 1.
     rounds:
@@ -58,11 +58,12 @@ def acknowledged_barrier(model: Constants, ranks: int, ways: int, rounds: str = 
 
 
 def dissemination_barrier(model: Constants, ranks: int, ways: int = 1) -> Band:
-    """A dissemination barrier without acknowledgements, a line a flag, ns: phicoll's, of the same pieces.
+    """The time in ns of a dissemination barrier without acknowledgements, one line per flag. Source: phicoll.
 
-    Best: in each round the stores of m flags fetch their lines from the waiters' caches at the same time (R_R), and the
-    last waiter reads its flag (R_R). Worst: one after the other each store fetches its line, each wait looks once too
-    early and once in time: 3 m R_R a round.
+    Best, per round: 2 R_R. The stores of m flags fetch their lines from the waiters' caches at the same time (R_R); the
+    last waiter reads its flag (R_R).
+    Worst, per round: 3 m R_R. The stores fetch their lines one after another (R_R each); each wait reads its flag once
+    too early and once in time (2 R_R).
     """
     n = check_whole("ranks", ranks, 1, MAX_RANKS)
     m = check_ways(ways, n)

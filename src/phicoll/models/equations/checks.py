@@ -1,4 +1,4 @@
-"""What a model's parameters may be; refusals name the parameter, what it got and what is allowed."""
+"""Checks of the models' parameters; errors name the parameter, what it got and what is allowed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_RANKS = 1024
 
 
 def check_whole(name: str, value: Any, least: int, most: int | None = None, why: str = "") -> int:
-    """A whole number from ``least`` to ``most``."""
+    """Check that ``value`` is a whole number from ``least`` to ``most`` and return it as an int."""
     if least == most:
         allowed = f"{least}{why}"
     else:
@@ -32,7 +32,7 @@ def check_whole(name: str, value: Any, least: int, most: int | None = None, why:
 
 
 def check_choice(name: str, value: Any, allowed: Iterable[str]) -> str:
-    """One of some words."""
+    """Check that ``value`` is one of ``allowed``."""
     words = tuple(allowed)
     if value not in words:
         raise ArgumentError(name, repr(value), ", ".join(words))
@@ -40,7 +40,7 @@ def check_choice(name: str, value: Any, allowed: Iterable[str]) -> str:
 
 
 def check_levels(levels: Any) -> tuple[int, ...]:
-    """Counts of children (k_1, ..., k_d), each at least 1."""
+    """Check counts of children (k_1, ..., k_d), each at least 1."""
     try:
         found = tuple(levels)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Many ranks that copy the same line at once, T_C. Source: ramos-hoefler-2013 section 3.2, equations 3.2 and 3.3."""
+"""Contention, T_C: many ranks copy the same line at once. Source: ramos-hoefler-2013 3.2, equations 3.2 and 3.3."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from phicoll.models.equations.multi_line import CACHED
 
 __all__ = ["INTERCEPTS", "contention", "intercept"]
 
-#: Where b of c n + b is from.
+#: Sources of b in c n + b.
 INTERCEPTS = ("lines", "fitted")
 
 
@@ -35,7 +35,7 @@ def contention(
     Parameters
     ----------
     ranks:
-        n, those that copy; the owner of the common line is not counted.
+        n, the ranks that copy; the owner of the common line is not counted.
     common, private:
         States of the common line and of the private ones, E or I.
     b:

@@ -31,7 +31,7 @@ PLACES = ("local", "remote", "far")
 
 
 class Constants(Protocol):
-    """Where the models take constants from: a :class:`phicoll.models.MachineModel`, or what stands in for one."""
+    """A source of constants: a :class:`phicoll.models.MachineModel` or a wrapper of one."""
 
     def value(self, name: str) -> float: ...
     def constant(self, name: str) -> Constant: ...
@@ -47,7 +47,7 @@ class SimplifiedCosts:
 
 
 def local(model: Constants) -> float:
-    """R_L: a read in the own core's cache, ns."""
+    """R_L: a read in the core's own cache, ns."""
     return model.value("line.local")
 
 
@@ -57,17 +57,17 @@ def memory(model: Constants, *, far: bool = False) -> float:
 
 
 def shared_start(model: Constants) -> float:
-    """What the first access to a shared structure costs in a call, ns: R_I, since chapter 4 assumes it in memory then.
+    """The time of a call's first access to a shared structure, ns: R_I, as chapter 4 assumes that it is in memory.
 
-    In a model wrapped in :class:`Warm` R_R: the structure is where the last call left it, in another core's cache.
+    In a model wrapped in :class:`Warm` it is R_R: the last call left the structure in another core's cache.
     """
     return remote(model) if isinstance(model, Warm) else memory(model)
 
 
 class Warm:
-    """A model's constants, for calls one after another without flags and slots being evicted between them.
+    """A model's constants for back-to-back calls, between which flags and slots are not evicted.
 
-    phicoll's reading: the paper's collectives begin with these in memory.
+    phicoll's addition: the paper's collectives begin with flags and slots in memory.
     """
 
     def __init__(self, model: Constants) -> None:

@@ -1,6 +1,7 @@
-"""alpha, beta and gamma of a machine from its line costs, at best and at worst: phicoll's reading.
+"""alpha, beta and gamma of a machine from its line costs, best and worst case.
 
-namashivayam-2014 section 5.1 uses the three without giving values. A message is a flag and the lines behind it.
+namashivayam-2014 section 5.1 uses the three without giving values; this is phicoll's reading. A message is a flag
+followed by lines of data.
 """
 
 from __future__ import annotations

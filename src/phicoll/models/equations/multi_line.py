@@ -15,7 +15,7 @@ CACHED = ("E", "I")
 
 
 def lines_of(size_bytes: int) -> int:
-    """Lines that a message of ``size_bytes`` (at least 1) fills."""
+    """The number of lines of a message of ``size_bytes`` (at least 1)."""
     return -(-check_whole("size_bytes", size_bytes, 1) // LINE_BYTES)
 
 

@@ -1,6 +1,6 @@
-"""Telling others, and being told: notification backwards and forwards. Source: ramos-hoefler-2013 4.1.1 and 4.1.2.
+"""Notification of a parent and of children. Source: ramos-hoefler-2013 sections 4.1.1 and 4.1.2.
 
-Shared structures are in memory when a collective begins (chapter 4): hence the R_I terms.
+Shared structures are in memory when a collective begins (chapter 4), hence the R_I terms.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from phicoll.models.equations.line_costs import Constants, Warm, local, remote, 
 
 __all__ = ["NESTINGS", "announce", "level_announcement", "notify_back", "notify_back_apart", "notify_forward"]
 
-#: How equation 4.6's inner sum is read.
+#: Readings of the inner sum of equation 4.6.
 NESTINGS = ("level", "printed")
 
 
 def notify_back(model: Constants, ranks: int) -> Band:
-    """``ranks`` - 1 ranks write one line that the remaining one, the parent, reads (equations 4.1 and 4.2), ns.
+    """The time in ns in which n - 1 ranks write one line that the parent reads (equations 4.1 and 4.2).
 
-    Best: R_I + (n - 1) R_R, the parent looks once, at the end. Worst: R_I + 2 (n - 1) R_R, it looks after each write.
+    Best: R_I + (n - 1) R_R, the parent reads once, at the end. Worst: R_I + 2 (n - 1) R_R, it reads after each write.
 
     Parameters
     ----------
     ranks:
-        n_th, the parent and those who notify: from 2 on.
+        n_th, the parent and the ranks that notify it: at least 2.
     """
     n = check_whole("ranks", ranks, 2, MAX_RANKS)
     start, step = shared_start(model), remote(model)
@@ -34,10 +34,10 @@ def notify_back(model: Constants, ranks: int) -> Band:
 
 
 def notify_back_apart(model: Constants, ranks: int) -> Band:
-    """The same with a line for each who notifies, which the paper describes (4.1.1) but gives no equation for, ns.
+    """The same with one line per notifying rank, ns. The paper describes it (4.1.1) without an equation.
 
-    By its rules: all write at the same time, each reads its line from memory (R_I), and the parent reads them all, one
-    after another (R_R each). Worst: the parent has looked at each before it was written, so writer and parent each
+    By its rules, best: all write at the same time, each reading its line from memory (R_I); the parent reads the lines
+    one after another (R_R each). Worst: the parent has read each line before it was written, so writer and parent both
     fetch it once more.
     """
     n = check_whole("ranks", ranks, 2, MAX_RANKS)
@@ -54,10 +54,10 @@ def announce(model: Constants) -> float:
 
 
 def level_announcement(model: Constants, children: int, b: str = "lines") -> Band:
-    """A parent of one level announces its message to so many children (a term of equation 4.6's sums), ns.
+    """The time in ns in which a parent announces its message to k children (a term of equation 4.6's sums).
 
-    Best: R_I + 2 R_L, it reads its structure, copies the data in, sets the flag. Worst: 2 (R_R + T_C(k)), the children
-    look too early and disturb both.
+    Best: R_I + 2 R_L, the parent reads its structure, copies the data in and sets the flag. Worst: 2 (R_R + T_C(k)),
+    the children read too early and disturb both accesses.
     """
     worst = 2 * (remote(model) + contention(model, children, b=b))
     return Band(shared_start(model) + 2 * local(model), worst)

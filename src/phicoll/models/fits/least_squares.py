@@ -29,7 +29,7 @@ RANK_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What a fit says about points that it did not see. A fit is judged on those."""
+    """The errors of a fit on points that it was not fitted to, by which a fit is judged."""
 
     n: Array
     errors: Array  #: measured less predicted, ns, a value a point

@@ -1,6 +1,6 @@
-"""What an optimum is: the best tree, the best barrier, tables of them, and how two models' choices compare.
+"""Optima: the best tree, the best barrier, tables of them, and comparisons of two choices.
 
-:mod:`phicoll.models.optima` finds them.
+:mod:`phicoll.models.optima.search` finds them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["BarrierOptimum", "BoundComparison", "OptimaTable", "TreeOptimum"]
 
 @dataclass(frozen=True)
 class TreeOptimum:
-    """The best tree for so many ranks.
+    """The best tree for a number of ranks.
 
-    ``levels``: k_1, k_2, ... children of a rank in each level, none for one rank; ``ns``: what the model says;
-    ``ties``: all that cost as little, in lexicographic order, where they were asked for, else ``levels`` alone;
-    ``assumed``: the constants among those that decided which were taken from another machine.
+    ``levels``: k_1, k_2, ... children of a rank in each level, none for one rank; ``ns``: its modelled time; ``ties``:
+    all trees of the same cost in lexicographic order if requested, else ``levels`` alone; ``assumed``: the deciding
+    constants that were taken from another machine.
     """
 
     ranks: int
@@ -39,7 +39,7 @@ class TreeOptimum:
 
 @dataclass(frozen=True)
 class BarrierOptimum:
-    """The best m for so many ranks. ``ways``: m; ``ties``: all (m, rounds) that cost as little, by rising m."""
+    """The best m for a number of ranks. ``ways``: m; ``ties``: all (m, rounds) of the same cost, by rising m."""
 
     ranks: int
     ways: int
@@ -50,7 +50,7 @@ class BarrierOptimum:
 
 
 class OptimaTable(tuple[Any, ...]):
-    """Optima by rising number of ranks; shows itself as a table in a notebook."""
+    """Optima by rising number of ranks; displayed as a table in a notebook."""
 
     __slots__ = ()
 
@@ -77,10 +77,10 @@ class OptimaTable(tuple[Any, ...]):
 
 @dataclass(frozen=True)
 class BoundComparison:
-    """Whether a model's best case and its worst choose alike.
+    """Whether a model's best case and worst case choose alike.
 
-    ``alike``: numbers of ranks for which both choose the same; ``differ``: {ranks: (by the best case, by the worst)};
-    ``regret``: the most that the choice by the worst case costs more than the best choice in the best case, as a share.
+    ``alike``: numbers of ranks with the same choice; ``differ``: {ranks: (by the best case, by the worst)}; ``regret``:
+    the largest relative excess, in the best case, of the worst case's choice over the best choice.
     """
 
     operation: str

@@ -1,4 +1,4 @@
-"""Choosing algorithms by measurement, by model, or by both: tuning tables, and why ``auto`` takes what it takes.
+"""Choosing algorithms by measurement, by model, or by both: tuning tables, and the reasons for ``auto``'s choices.
 
 A table is a small text file that the core reads (docs/tuning.md). :func:`tune` makes one, ``PHICOLL_TUNING`` or
 ``tuning=`` of :func:`phicoll.run` uses it, :func:`why` explains a choice.

@@ -1,7 +1,7 @@
-"""What tuning tries: for each operation the algorithms and parameter values that were the best somewhere.
+"""The candidates of tuning: for each operation the algorithms and parameter values that were the best somewhere.
 
-One place for all of them. A grid has every combination of its values; what has the same effect in a group as
-another one is tried once, what cannot serve it not at all.
+A grid has every combination of its values. Candidates with the same effect in a group are tried once, those that
+cannot perform the call not at all.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ assert set(GRIDS) == set(OPERATIONS)
 
 
 def candidates(operation: str) -> list[str]:
-    """Specs of what tuning tries for an operation, with the parameters that matter.
+    """The specs that tuning tries for an operation, with the parameters that matter.
 
     Raises
     ------

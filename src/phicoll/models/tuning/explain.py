@@ -1,4 +1,4 @@
-"""What ``auto`` takes for a call, and why: :func:`why`."""
+""":func:`why`: the algorithm that ``auto`` chooses for a call, and the reason."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def why(
     commutative: bool = True,
     memory_limit: int = MEMORY_LIMIT,
 ) -> Choice:
-    """What a communicator takes for a call, and why. Starts nothing.
+    """Explain which algorithm a communicator uses for a call. Starts nothing.
 
     That is what the environment chooses (``PHICOLL_BROADCAST``, docs/comm.md), else what ``auto`` takes. No variable
     decides for a simulated machine.

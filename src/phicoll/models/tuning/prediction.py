@@ -1,4 +1,4 @@
-"""What the models expect of candidates, and what they would choose."""
+"""The models' predictions for candidates, and their choices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tuning run found: its decisions, what they gained, and how near the model came."""
+"""The result of a tuning run: its decisions, their gains, and how close the model came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tuning run is about: where, and which points. Checks of its arguments."""
+"""The setting and points of a tuning run, and checks of its arguments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Setting:
-    """What all points have in common."""
+    """The options that all points share."""
 
     machine: str  # as load_machine takes it; empty: this one
     name: str

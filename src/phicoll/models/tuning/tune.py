@@ -50,11 +50,11 @@ __all__ = ["BY", "SIZES", "Tuned", "tune"]
 BY = ("measure", "model", "model-then-measure")
 SIZES = "8,4K,64K,1M"
 BUDGET_S = 600.0
-LEAST_POINT_S = 2.0  # in less a sweep of twenty candidates has no rounds to compare
-FEW = 3  # that the model leaves of those that it knows, to be measured
+LEAST_POINT_S = 2.0  # in less time a sweep of twenty candidates has no rounds to compare
+FEW = 3  # modelled candidates that remain to be measured
 LAUNCHES = 12
 ROUNDS = 8
-SEEDS = 12  # of a simulated point: six odd and six even rounds, the fewest with an interval at 95 %
+SEEDS = 12  # per simulated point: six odd and six even rounds, the minimum for an interval at 95 %
 EPISODES = 5
 
 
