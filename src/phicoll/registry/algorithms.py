@@ -88,7 +88,7 @@ class AlgorithmList(tuple[Algorithm, ...]):
 
 
 def check_call(operation: str) -> str:
-    """Return the name in :data:`CALLS` of a call, which may be given by MPI's name, else raise :class:`ArgumentError`."""
+    """Return the name in :data:`CALLS` of a call given by that name or MPI's, else raise :class:`ArgumentError`."""
     if not isinstance(operation, str):
         raise ArgumentError("operation", repr(operation), ", ".join(CALLS))
     return str(_core.call_of(operation))
