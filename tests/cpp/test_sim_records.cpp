@@ -12,6 +12,7 @@
 #include "phicoll/sim/running/sim_records.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
 #include "refusals.hpp"
+#include "sim_testing.hpp"
 
 using namespace phicoll;
 using namespace phicoll::sim;
@@ -215,7 +216,7 @@ SimulatedSettings data_settings(Operation operation, const std::string& algorith
   bool left_out = false;
   settings.algorithms = simulated_algorithms(operation, algorithm, &left_out);
   settings.works =
-      simulated_works(testing::work_of(operation, 0), sizes, {"fresh", "reused"}, "float64", "sum");
+      simulated_works(sim::testing::work_of(operation, 0), sizes, {"fresh", "reused"}, "float64", "sum");
   return settings;
 }
 
