@@ -29,11 +29,13 @@ def simulate(operation: str, start: str | None, **options):
     ],
 )
 def test_a_simulated_cold_start_costs_more_and_says_so(operation, options):
-    cold, warm = (simulate(operation, start, **options) for start in ("evicted", "warm"))
+    # Over several seeds: with one of them lines may lie so that ranks keep meeting.
+    cold, warm = (simulate(operation, start, rounds=4, **options) for start in ("evicted", "warm"))
     assert [point["start"] for point in cold.points] == ["evicted"]
     assert [point["start"] for point in warm.points] == ["warm"]
     assert all(point["verified"] for point in cold.points + warm.points)
-    assert np.mean(cold.samples[0]["ns"]) > np.mean(warm.samples[0]["ns"])
+    cold_ns, warm_ns = (np.mean([sample["ns"] for sample in found.samples]) for found in (cold, warm))
+    assert cold_ns > warm_ns
     row = next(iter(cold.compare()))
     assert row.subject.start == "evicted"
     assert "evicted start" in row.subject.title()
