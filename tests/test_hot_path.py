@@ -13,7 +13,10 @@ from conftest import disassembly_of
 
 RANK = r"phicoll::Dissemination::Rank<phicoll::NativePort>"
 # Two ranks take the first function (the barrier inlined into the probe) to its end; more go on, by a jump, to the second.
-FUNCTIONS = {"two ranks": "phicoll_hot_path", "more": rf"{RANK}::all_rounds\(phicoll::NativePort&, unsigned long\)"}
+FUNCTIONS = {
+    "two ranks": "phicoll_hot_path",
+    "more": rf"{RANK}::all_rounds\(phicoll::NativePort&, unsigned long\)",
+}
 COLD = ("NativePort::wait_slow", "NativePort::wake_slow", "NativePort::store_whole")
 
 
