@@ -14,8 +14,9 @@ namespace measure {
 
 namespace {
 
-// Cristian's exchange: the partner's reading is compared with the middle of a question and its answer; of
-// many the exchange with the shortest round trip counts, and half of it bounds the error.
+// How far the counter of `cpu_b` is from that of `cpu_a`, by Cristian's method: the partner's reading is
+// compared with the midpoint between question and answer. Of many exchanges, the one with the shortest round
+// trip counts; half of that round trip bounds the error.
 double offset_ns(int cpu_a, int cpu_b, double ns_per_tick) {
   constexpr int exchanges = 400;
   std::atomic<int> question{0};
@@ -60,9 +61,9 @@ double offset_ns(int cpu_a, int cpu_b, double ns_per_tick) {
   return pinned.load() ? std::fabs(best) : 0;
 }
 
-// What two reads can tell apart: the usual step between two readings that differ. The smallest step seen says
-// too little: a virtual machine's scaling of a counter that advances 26 cycles at a time (10 ns on Zen) shows
-// steps of 1 now and then.
+// The clock's resolution: the median step between two readings that differ. The smallest step would be too
+// optimistic: where a virtual machine scales a counter that advances 26 cycles at a time (10 ns on Zen),
+// steps of 1 show up now and then.
 double usual_step_ns(const StampClock& clock) {
   std::vector<std::uint64_t> steps;
   std::uint64_t last = clock.before();
@@ -82,7 +83,7 @@ ClockFacts measure_clock() {
   ClockFacts facts;
   facts.invariant = clock.invariant;
   const std::vector<int> cpus = os::allowed_cpus();
-  // Against the first CPU; beyond 64 a sample of them.
+  // Each CPU against the first one; of more than 64 CPUs, a sample.
   const std::size_t step = cpus.size() > 64 ? cpus.size() / 64 : 1;
   for (std::size_t i = step; i < cpus.size(); i += step)
     facts.offset_ns = std::fmax(facts.offset_ns, offset_ns(cpus[0], cpus[i], clock.ns_per_cycle));

@@ -5,9 +5,9 @@
 namespace phicoll {
 namespace measure {
 
-/// Calibrates the cycle counter and measures how far the allowed CPUs' counters are apart. Starts and ends
-/// threads: call it before anything is forked. The cycle counter is taken where the maker calls it invariant
-/// and no two CPUs are seen more than 1 us apart; CLOCK_MONOTONIC otherwise.
+/// Calibrates the cycle counter and measures how far apart the counters of the allowed CPUs are. Chooses the
+/// cycle counter if its vendor calls it invariant and no offset reaches 1 us, otherwise CLOCK_MONOTONIC.
+/// Starts and ends threads, so call it before anything is forked.
 ClockFacts measure_clock();
 
 }  // namespace measure

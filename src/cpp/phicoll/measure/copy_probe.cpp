@@ -12,8 +12,8 @@ namespace measure {
 
 namespace {
 
-// A piece that the operation must move: bytes at `from` of one rank's send buffer to `to` of another's
-// receive buffer.
+// A piece that the operation must move, from offset `from` of the sender's send buffer to offset `to` of the
+// receiver's receive buffer.
 struct Piece {
   int sender;
   int receiver;
@@ -41,7 +41,7 @@ std::vector<Piece> pieces_of(const Work& work, int ranks) {
           if (r == s + 1) pieces.push_back({s, r, 0, 0, n});
           break;
         case Operation::allreduce:
-          // What it takes to reduce a part on each rank, and to hand the parts to all.
+          // The minimum: each rank reduces one part and hands the result to all.
           if (r == s) break;
           pieces.push_back({s, r, at(part, r), at(part, s), part});
           pieces.push_back({s, r, at(part, s), at(part, s), part});
@@ -65,7 +65,7 @@ std::vector<Piece> pieces_of(const Work& work, int ranks) {
   return pieces;
 }
 
-// What the others must know of a rank's buffers, in the group's shared memory while the step runs.
+// What the other ranks must know about a rank's buffers. In the group's shared memory while the step runs.
 struct alignas(arch::stride_bytes) Place {
   unsigned char* send;
   unsigned char* receive;
@@ -121,14 +121,14 @@ class Copies {
         std::memset(memory, 0, static_cast<std::size_t>(bytes));
         return communicator_.control().offset_of(memory);
       } catch (const ResourceError&) {
-        return 0;  // the probe does without this way
+        return 0;  // no room: the probe skips the ways through the heap
       }
     };
     own().heap_send = take(send_bytes_of(buffers_.work(), seat_.rank, seat_.ranks));
     own().heap_receive = take(receive_bytes_of(buffers_.work(), seat_.rank, seat_.ranks));
   }
 
-  // Known to all ranks alike once all have published.
+  // The same on all ranks once all have published.
   bool has_heap() const {
     for (int r = 0; r < seat_.ranks; ++r)
       if (places_[r].heap_send == 0 || places_[r].heap_receive == 0) return false;
@@ -148,17 +148,18 @@ class Copies {
     const StampClock& clock = seat_.board.clock();
     const std::uint64_t start = clock.before();
     const int kind = static_cast<int>(way) % 3;
-    bool well = true;
+    bool copied = true;
     for (const Piece& piece : pieces_) {
       const std::size_t half = kind == 2 && piece.sender != piece.receiver ? piece.bytes / 2 : piece.bytes;
       // pull: all by the receiver; push: all by the sender; both: the first half by the receiver.
-      if (piece.receiver == seat_.rank && kind != 1) well = copy(piece, 0, half, heap) && well;
-      if (piece.sender == seat_.rank && kind == 1) well = copy(piece, 0, half, heap) && well;
-      if (piece.sender == seat_.rank && kind == 2) well = copy(piece, half, piece.bytes - half, heap) && well;
+      if (piece.receiver == seat_.rank && kind != 1) copied = copy(piece, 0, half, heap) && copied;
+      if (piece.sender == seat_.rank && kind == 1) copied = copy(piece, 0, half, heap) && copied;
+      if (piece.sender == seat_.rank && kind == 2)
+        copied = copy(piece, half, piece.bytes - half, heap) && copied;
     }
     const std::uint64_t end = clock.after();
     meet_();
-    if (!well) return;  // a way that this rank may not go: its stamps stay zero, and it counts for nobody
+    if (!copied) return;  // this rank may not copy this way: its zero stamps drop the way for the whole group
     entry = start;
     exit = end;
   }

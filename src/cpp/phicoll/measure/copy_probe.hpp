@@ -1,8 +1,9 @@
 #pragma once
 
-// The limit of an operation that moves much data: its bytes, from the same buffers in the same state, by the
-// same ranks on the same CPUs, and nothing else. Each piece is copied by its receiver, by its sender, or half
-// by each; between processes by the kernel, and by plain copies from and to the group's shared heap.
+// The limit for an operation that moves much data: the time to copy its bytes and do nothing else, from the
+// same buffers in the same state, with the same ranks on the same CPUs. Each piece is copied by its receiver,
+// by its sender, or half by each. Between processes the kernel copies; plain copies within the group's shared
+// heap are timed as well.
 
 #include <cstddef>
 #include <vector>
@@ -22,11 +23,11 @@ inline const char* to_string(CopyWay way) {
   return names[static_cast<int>(way)];
 }
 
-/// How often each way is timed.
+/// Number of times that each way is timed.
 int copy_repeats(const Work& work, int ranks);
 
-/// Runs one step of kind probe_copy. Entries and exits of the repetitions of all ways, one after another; a
-/// way that this group has not has zeros.
+/// Runs one step of kind probe_copy. Stamps the entries and exits of all repetitions, way after way. The
+/// stamps of a way that this group does not have are zero.
 void run_copy_probe(const Seat& seat, const Step& step, Communicator& communicator, MessageBuffers& buffers);
 
 }  // namespace measure

@@ -11,7 +11,8 @@ namespace measure {
 
 namespace {
 
-// The versions with counts, which a program keeps from call to call: all alike, the blocks side by side.
+// As with_call, for the versions with counts. All counts are equal and the blocks lie side by side. The
+// arrays are built once, as a program would keep them from call to call.
 template <class Use>
 void with_vector_call(Communicator& of, const MessageBuffers& buffers, const Operator& op, Use&& use) {
   Communicator* const c = &of;
@@ -41,8 +42,9 @@ void with_vector_call(Communicator& of, const MessageBuffers& buffers, const Ope
   }
 }
 
-// Hands `use` something that makes the call, without a check or an indirection more than a program's own call
-// has. By value: a program has its arguments at hand, not behind the harness's members.
+// Hands `use` a function that makes the call with no more checks or indirections than a program's own call.
+// It captures by value: a program has its arguments at hand and does not load them from the harness's
+// members.
 template <class Use>
 void with_call(Communicator& of, const MessageBuffers& buffers, Use&& use) {
   Communicator* const c = &of;
@@ -86,8 +88,8 @@ void note_wrong(const std::string& wrong, RankReport& report) {
   std::snprintf(report.error, sizeof report.error, "%s", wrong.c_str());
 }
 
-// Calls with buffers that differ from place to place and from call to call, each result looked at whole; then
-// a few in a row, for how long one takes.
+// Makes calls on contents that differ from position to position and from call to call, and checks each
+// result whole. Then makes a few in a row to estimate how long one takes.
 template <class Call>
 void verify_data(const Seat& seat, const Step& step, MessageBuffers& buffers, Call&& call,
                  RankReport& report) {
@@ -108,7 +110,8 @@ void verify_data(const Seat& seat, const Step& step, MessageBuffers& buffers, Ca
   report.write_ns = clock.to_ns(clock.after() - writing);
   call();
   for (int batch = 0; batch < 3; ++batch) {
-    // The best of a few: a rank that the system interrupts would make all later samples short.
+    // The best of three. The estimate sets the length of later samples: an interrupted rank would make all of
+    // them short.
     meet();
     const std::uint64_t start = clock.before();
     for (int i = 0; i < rehearsals; ++i) call();
@@ -118,7 +121,7 @@ void verify_data(const Seat& seat, const Step& step, MessageBuffers& buffers, Ca
   }
 }
 
-// The step with anything that makes the call.
+// Runs the step on any function that makes the call.
 template <class Call>
 void run_calls(const Seat& seat, const Step& step, MessageBuffers& buffers, Call&& call, RankReport& report) {
   if (step.kind == StepKind::verify) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Steps of a subject that moves data: verified and timed through the Communicator's public functions.
+// Steps of a subject that moves data. Verified and timed through the Communicator's public functions.
 
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/measure/message_buffers.hpp"
@@ -9,14 +9,15 @@
 namespace phicoll {
 namespace measure {
 
-/// Runs a step of kind verify, loop or window on `step.work`, with whatever algorithm the communicator has
+/// Runs a step of kind verify, loop or window on `step.work` with the algorithm that the communicator has
 /// selected.
 void run_data_step(const Seat& seat, const Step& step, Communicator& communicator, MessageBuffers& buffers,
                    RankReport& report);
-/// The same with a loop written by hand, at `memory`: zeroed, and left so by the caller.
+/// Does the same with the hand-written call, which uses hand_data_footprint() bytes at `memory`. The caller
+/// zeroes them before and afterwards.
 void run_hand_step(const Seat& seat, const Step& step, unsigned char* memory, MessageBuffers& buffers,
                    RankReport& report);
-/// Bytes that a loop written by hand takes.
+/// Bytes of shared memory that a hand-written call uses.
 std::size_t hand_data_footprint();
 
 }  // namespace measure

@@ -1,6 +1,6 @@
 #pragma once
 
-// The limit of operations on eight bytes between two ranks with a CPU each: written out, inlined where they
+// The limit for operations on eight bytes between two ranks with a CPU each: hand-written, inlined where they
 // are timed, without checks or parameters (see hand_loops.hpp).
 
 #include <atomic>
@@ -13,8 +13,8 @@
 namespace phicoll {
 namespace measure {
 
-/// Both ranks tell each other eight bytes with the episode beside them. Both ranks' cells of one episode lie
-/// in one line, as in HandOneLine; two parities, since nobody can be two episodes ahead.
+/// Two ranks exchange eight bytes, each with the call's number beside them. Both ranks' cells for one call
+/// lie in one line, as in HandOneLine. Two pairs of cells in turn are enough: no rank can be two calls ahead.
 class HandExchange {
  public:
   HandExchange(unsigned char* memory, int rank)
@@ -42,8 +42,9 @@ class HandExchange {
   std::uint64_t episode_ = 0;
 };
 
-/// One rank tells the other eight bytes: a ring of slots with the episode beside them, four a line, and the
-/// reader's word for every half of the ring. The writer runs ahead.
+/// One rank passes eight bytes to the other through a ring of slots, each with the call's number beside its
+/// value, four slots to a line. The writer runs ahead; the reader reports each half of the ring that it has
+/// read.
 class HandPipe {
  public:
   static constexpr std::uint64_t slots = 64;
@@ -55,7 +56,7 @@ class HandPipe {
 
   void write(std::uint64_t value) {
     const std::uint64_t episode = ++episode_;
-    // The half that is about to be overwritten must have been read.
+    // Before a half is overwritten it must have been read.
     if (episode % (slots / 2) == 1 && episode > slots / 2)
       while (read_->load(std::memory_order_acquire) + slots / 2 < episode - 1) {
       }
@@ -89,7 +90,7 @@ inline std::uint64_t load_eight(const unsigned char* from) {
   return value;
 }
 
-/// Two floats added to two floats.
+/// Adds two floats to two floats.
 inline void add_floats(unsigned char* to, std::uint64_t left, std::uint64_t right) {
   float a[2], b[2];
   std::memcpy(a, &left, sizeof a);
@@ -99,7 +100,7 @@ inline void add_floats(unsigned char* to, std::uint64_t left, std::uint64_t righ
   std::memcpy(to, a, sizeof a);
 }
 
-/// Hands `use` the hand-written call for `buffers.work()`, or returns false where there is none.
+/// Hands `use` the hand-written call for `buffers.work()`. Returns false if there is none.
 template <class Use>
 bool with_hand_call(unsigned char* memory, int rank, const MessageBuffers& buffers, Use&& use) {
   unsigned char* const send = buffers.send();

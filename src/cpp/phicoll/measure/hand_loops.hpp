@@ -1,7 +1,8 @@
 #pragma once
 
-// The limit: barriers written out as loops, inlined where they are timed, without checks, policies or
-// parameters. They answer "what could a person write for exactly this case", so they are not in the registry.
+// The limit for barriers: hand-written loops, inlined where they are timed, without checks, policies or
+// parameters. They answer "what could a person write for exactly this case?", so they are not in the
+// registry.
 
 #include <sched.h>
 
@@ -21,12 +22,12 @@ struct alignas(arch::line_bytes) HandLine {
   HandWord words[arch::line_bytes / sizeof(HandWord)];
 };
 
-/// Two ranks that tell each other the episode.
+/// Two ranks that store the episode, their count of barriers, for each other.
 class HandPair {
  public:
   HandPair(HandWord* own, HandWord* other) : own_(own), other_(other) {}
   void operator()() {
-    // Locals: a store to a flag could change the members for all that the compiler knows.
+    // Locals, because for all the compiler knows a store to a flag could change the members.
     const std::uint64_t episode = ++episode_;
     const HandWord* const other = other_;
     own_->store(episode, std::memory_order_release);
@@ -40,8 +41,8 @@ class HandPair {
   std::uint64_t episode_ = 0;
 };
 
-/// Both flags lie in one line on purpose: the line that brings the partner's flag is the one that the own
-/// flag will be stored to, so a barrier is one transfer.
+/// Both flags lie in one line on purpose. The line that brings the partner's flag is also the one to which a
+/// rank stores its own next, so a barrier costs one transfer.
 class HandOneLine : public HandPair {
  public:
   HandOneLine(unsigned char* memory, int rank)
@@ -49,7 +50,7 @@ class HandOneLine : public HandPair {
                  &reinterpret_cast<HandLine*>(memory)->words[1 - rank]) {}
 };
 
-/// A flag in a line (and pair of lines) of its own for each: better with time between barriers.
+/// Each flag has a line (and a pair of lines) of its own: better if there is time between barriers.
 class HandTwoLines : public HandPair {
  public:
   HandTwoLines(unsigned char* memory, int rank)
@@ -57,9 +58,9 @@ class HandTwoLines : public HandPair {
                  &reinterpret_cast<HandLine*>(memory)[2 * (1 - rank)].words[0]) {}
 };
 
-/// Ranks that share CPUs: one counter for each CPU, then the CPUs among themselves; who waits for the own
-/// CPU's ranks yields at once. The last arriver of a CPU spins for the other CPUs: nobody on its own CPU can
-/// go on before it.
+/// For ranks that share CPUs: the ranks of a CPU meet at its counter, then the CPUs meet. A rank that waits
+/// for its own CPU's ranks yields at once. The last to arrive on a CPU spins until the other CPUs have
+/// arrived, since no other rank on its CPU can go on before it.
 class HandCounterPerCpu {
  public:
   HandCounterPerCpu(unsigned char* memory, int rank, const Shape& shape) {
@@ -69,7 +70,7 @@ class HandCounterPerCpu {
     for (int g : group) here_ += g == own ? 1 : 0;
     auto* lines = reinterpret_cast<HandLine*>(memory);
     all_ = &lines[0].words[0];
-    // With two CPUs their flags share a line, as in HandOneLine.
+    // The flags of two CPUs share a line, as in HandOneLine.
     pair_own_ = &lines[0].words[own % 8];
     pair_other_ = &lines[0].words[1 - own % 2];
     released_ = &lines[2].words[0];
@@ -107,8 +108,8 @@ class HandCounterPerCpu {
   std::uint64_t episode_ = 0;
 };
 
-/// Ranks that share CPUs: a flag each, one line for up to eight ranks of a CPU; first wait for the own CPU's
-/// ranks, yielding at once, then for the others', looking a while before yielding.
+/// For ranks that share CPUs: one flag per rank, one line for up to eight ranks of a CPU. A rank first waits
+/// for the ranks of its own CPU, yielding at once, then for all others, polling a while before it yields.
 class HandFlatFlags {
  public:
   HandFlatFlags(unsigned char* memory, int rank, const Shape& shape) {
@@ -121,7 +122,7 @@ class HandFlatFlags {
     for (int g = 0; g < groups; ++g) {
       for (std::size_t r = 0; r < size; ++r)
         if (group[r] == g) place[r] = next++;
-      next = (next + 7) / 8 * 8;  // another CPU's flags begin another line
+      next = (next + 7) / 8 * 8;  // the next CPU's flags begin a new line
     }
     auto* words = reinterpret_cast<HandWord*>(memory);
     own_ = words + place[static_cast<std::size_t>(rank)];

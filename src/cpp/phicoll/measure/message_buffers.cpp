@@ -25,7 +25,7 @@ void write_as(unsigned char* to, unsigned value) {
   std::memcpy(to, &number, sizeof number);
 }
 
-// One element of the type that holds a small whole number; of a pair with a small index.
+// Writes one element of the type that holds a small whole number; a pair gets a small index too.
 void write_element(Type type, unsigned value, unsigned char* to) {
   std::memset(to, 0, bytes_of(type));
   switch (type) {
@@ -82,7 +82,7 @@ void MessageBuffers::drop(Part& part) {
     try {
       heap_->release(part.memory);
     } catch (const Error&) {
-      // The group is broken, and ends with its heap.
+      // The group is broken; its heap goes with it.
     }
   } else if (part.memory != nullptr) {
     munmap(part.memory, part.bytes);
@@ -91,7 +91,8 @@ void MessageBuffers::drop(Part& part) {
 }
 
 void MessageBuffers::take(Part& part, std::size_t bytes, std::size_t offset) {
-  // Kept from one step to the next unless it is much too large: several sets of ranks are alive.
+  // A buffer is kept from one step to the next unless it is much too large, since several sets of ranks are
+  // alive at once.
   constexpr std::size_t kept = std::size_t{64} << 20;
   const std::size_t wanted = (bytes + offset + guard + page - 1) / page * page + page;
   if (wanted > part.bytes || (part.bytes > kept && wanted < part.bytes / 2) || part.heap != work_.heap) {
@@ -100,7 +101,7 @@ void MessageBuffers::take(Part& part, std::size_t bytes, std::size_t offset) {
       part.memory = static_cast<unsigned char*>(heap_->allocate(wanted + page));
       part.bytes = wanted;
       part.heap = true;
-      std::memset(part.memory, 0, wanted + page);  // its pages are there when calls are timed
+      std::memset(part.memory, 0, wanted + page);  // so that no page faults fall into timed calls
     }
   }
   if (part.memory == nullptr) {
@@ -115,7 +116,7 @@ void MessageBuffers::take(Part& part, std::size_t bytes, std::size_t offset) {
 }
 
 void MessageBuffers::make_units() {
-  // Products stay representable: their factors are 1 and 2.
+  // The factors of products are 1 and 2, so that the results stay representable.
   const Type type = work_.reduces() ? work_.type : Type::uint8;
   const unsigned most = work_.reduces() && work_.op == Op::prod ? 2 : 64;
   const std::size_t element = bytes_of(type);
@@ -167,8 +168,8 @@ void MessageBuffers::expected_of(int owner, std::size_t from, std::size_t bytes,
   }
 }
 
-// `got` must be the block at `from` of what rank `first` sent, or of all up to `last`, reduced in their
-// order.
+// Checks `got` against the block at `from` of what rank `first` sent or, for a reduction, of what the ranks
+// `first` to `last` sent, reduced in that order.
 std::string MessageBuffers::check_block(const unsigned char* got, std::size_t bytes, int first, int last,
                                         std::size_t from, bool flat, std::uint64_t salt) const {
   alignas(64) unsigned char wanted[page];

@@ -1,8 +1,8 @@
 #pragma once
 
-// One rank's buffers for a collective that moves data: what its owner writes before a call, and whether what
-// arrived is what the owners wrote. The numbers are small and whole, so that sums come out the same in any
-// order of adding, and each is known from its owner and its place alone.
+// One rank's buffers for a collective that moves data. They know what their owner writes before a call, and
+// check that what arrived is what the owners wrote. Each number follows from its owner, its position and the
+// call. All are small and whole, so that a sum does not depend on the order of the additions.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,13 +17,13 @@ class Communicator;
 
 namespace measure {
 
-/// A whole number of elements of any type.
+/// Sixteen bytes, which hold a whole number of elements of any type.
 struct alignas(16) MessageUnit {
   unsigned char bytes[16];
 };
 
-/// The owner's write before a call: ordinary stores (never past the caches) of one unit all over the buffer,
-/// another one for each call. Nothing where a rank sends nothing, or writes only once.
+/// The owner's write before a call. Fills the buffer with one unit, a different one for each call, by
+/// ordinary stores that go through the caches. Empty for a rank that sends nothing or writes only once.
 struct FreshWrite {
   unsigned char* to;
   std::size_t bytes;
@@ -41,29 +41,30 @@ struct FreshWrite {
 
 class MessageBuffers {
  public:
-  /// `heap`: whose heap buffers are in that are to be there.
+  /// `heap`: the communicator in whose heap `heap` buffers lie; needed only for these.
   MessageBuffers(int rank, int ranks, Communicator* heap = nullptr);
   ~MessageBuffers();
   MessageBuffers(const MessageBuffers&) = delete;
   MessageBuffers& operator=(const MessageBuffers&) = delete;
 
-  /// Makes room: both buffers `offset` bytes behind the start of a page. Throws ResourceError; in the heap
-  /// check_settings has seen to it that there is room.
+  /// Allocates both buffers, `offset` bytes after the start of a page. Throws ResourceError. For the heap,
+  /// check_settings has made sure that there is room.
   void prepare(const Work& work, std::size_t offset);
 
   const Work& work() const { return work_; }
-  /// Of this rank; for a broadcast the root's message. Never null, also where the rank sends nothing.
+  /// This rank's buffers. For a broadcast, the root's message is its send buffer. Never null, even if the
+  /// rank sends nothing.
   unsigned char* send() const { return send_.at; }
   unsigned char* receive() const { return receive_.at; }
 
-  /// What the owner writes before a call; with buffers that are reused an empty one.
+  /// The owner's write before a call; empty if buffers are reused.
   FreshWrite fresh_write() const;
-  /// Writes the send buffer so that no two places are alike, `salt` telling calls apart, and spoils the
-  /// receive buffer.
+  /// Fills the send buffer with contents that differ from position to position, and from one `salt` (one
+  /// call) to the next. Spoils the receive buffer.
   void fill(std::uint64_t salt);
-  /// What the call must have left after all owners made fill(salt): "" or what is wrong.
+  /// Checks the result of a call before which every owner called fill(salt). Returns what is wrong, or "".
   std::string check_filled(std::uint64_t salt) const;
-  /// The same after all owners' fresh_write()(call).
+  /// The same for a call before which every owner called fresh_write()(call).
   std::string check_fresh(std::uint64_t call) const;
 
  private:
@@ -90,7 +91,7 @@ class MessageBuffers {
   std::size_t send_bytes_ = 0;
   std::size_t receive_bytes_ = 0;
   Part send_, receive_;
-  std::vector<std::vector<MessageUnit>> units_;  // of each owner
+  std::vector<std::vector<MessageUnit>> units_;  // one vector for each owner
 };
 
 }  // namespace measure

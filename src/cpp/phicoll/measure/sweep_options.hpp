@@ -1,8 +1,8 @@
 #pragma once
 
 // The options of a sweep, each described once. `phicoll-bench run` parses and prints its help by this table;
-// through phicoll._core, Python takes from it the options of `phicoll run`, the checks and the documentation of
-// phicoll.sweep(), and the table in docs/cli.md.
+// through phicoll._core, Python takes from it the options of `phicoll run`, the checks and the documentation
+// of phicoll.sweep(), and the table in docs/cli.md.
 
 #include <cstdint>
 #include <limits>
@@ -72,8 +72,8 @@ double simulated_number(const std::string& name);
 /// `machine` is simulated.
 class SweepValues {
  public:
-  /// `given`: values by the options' names, of flags "". Throws ArgumentError(name) for what the table does not
-  /// allow: an option that this backend or call does not take, a value out of range.
+  /// `given`: values by the options' names, of flags "". Throws ArgumentError(name) for what the table does
+  /// not allow: an option that this backend or call does not take, a value out of range.
   SweepValues(const Work& work, std::map<std::string, std::string> given);
 
   const Work& work() const { return work_; }
@@ -88,8 +88,8 @@ class SweepValues {
 
   /// The definitions of run time; an evicted start implies windows where none are given.
   std::vector<std::string> definitions() const;
-  /// The call at every size with every kind of buffers; a barrier once. Throws ArgumentError as parse_sizes and
-  /// check_work.
+  /// The call at every size with every kind of buffers; a barrier once. Throws ArgumentError as parse_sizes
+  /// and check_work.
   std::vector<Work> works() const;
 
  private:
