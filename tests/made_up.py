@@ -172,10 +172,10 @@ class MadeUp:
                             "chosen": None,
                             "verified": subject.verified,
                             "verification": {
-                                "episodes": 100,
+                                "calls": 100,
                                 "error": None
                                 if subject.verified
-                                else "rank 1 left episode 3 before rank 0 entered",
+                                else "rank 1 left call 3 when rank 0 had entered call 2",
                             },
                         }
                     )

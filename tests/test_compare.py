@@ -62,7 +62,7 @@ def test_a_subject_that_is_not_verified_is_marked_and_never_summarised():
     assert not row.verified
     assert row.time is None
     assert row.ratio_to_best is None
-    assert "left episode 3" in row.error
+    assert "left call 3" in row.error
     assert row.to_dict()["median_ns"] is None
     assert all(other.ratio_to_best.opponent == A.spec for other in comparison if other.verified)
     assert "not verified" in str(comparison)

@@ -9,6 +9,7 @@ import pytest
 import phicoll
 from made_up import MadeUp
 from phicoll.foundations.files import check_writable
+from phicoll.results.records import verified_calls
 
 
 @pytest.fixture
@@ -101,6 +102,13 @@ def test_unknown_fields_and_kinds_are_kept_and_ignored(path):
     results = phicoll.load(path)
     assert results.records[-1]["text"] == "hello"
     assert len(results.compare()) == 10
+
+
+def test_verified_calls_are_found_in_older_files_too(path):
+    point = phicoll.load(path).points[0]
+    assert verified_calls(point) == 100
+    assert verified_calls({**point, "verification": {"episodes": 7, "error": None}}) == 7
+    assert verified_calls({**point, "verification": None}) == 0
 
 
 def test_a_missing_file_and_a_foreign_parquet_are_refused(tmp_path):

@@ -204,10 +204,7 @@ def test_what_only_a_simulation_has_is_refused_without_a_machine(options):
 def test_and_so_by_phicoll_bench(option, run_bench):
     done = run_bench("--algorithm", "tree", option, "3")
     assert done.returncode == 2
-    assert (
-        done.stderr
-        == f"phicoll-bench: {option[2:]}: got '3'; allowed: only with a machine, which is then simulated\n"
-    )
+    assert done.stderr == f"phicoll-bench: {option[2:]}: got '3'; allowed: only with a machine to simulate\n"
 
 
 def test_jobs_go_with_own_threads_only():

@@ -93,10 +93,10 @@ struct Written {
   void operator()(std::uint64_t) const {}
 };
 
-Step verify_step(std::uint64_t episodes) {
+Step verify_step(std::uint64_t calls) {
   Step step = Step();
   step.kind = StepKind::verify;
-  step.calls = episodes;
+  step.calls = calls;
   step.warmups = 5;
   step.seed = 3;
   step.jitter_ns = 500;
@@ -291,8 +291,8 @@ TEST(Verification, NamesTheRanksAndTheEpisode) {
   std::string text;
   for (const RankReport& report : reports)
     if (report.violated != 0) text = report.error;
-  EXPECT_NE(text.find("left episode"), std::string::npos);
-  EXPECT_NE(text.find("had entered episode"), std::string::npos);
+  EXPECT_NE(text.find("left call"), std::string::npos);
+  EXPECT_NE(text.find("had entered call"), std::string::npos);
 }
 
 TEST(HandLoops, AreBarriers) {
@@ -316,7 +316,7 @@ TEST(HandLoops, ForSharedCpusAreBarriers) {
       places.push_back(place);
     }
     const Shape shape(places);
-    // The last arriver of a CPU spins until the system's own CPUs have run the others: few episodes.
+    // The last arriver of a CPU spins until the system's own CPUs have run the others: few calls.
     Zeroed memory;
     for (const RankReport& report : run_threads(ranks, verify_step(20), true, [&](int rank) {
            return HandCounterPerCpu(memory.bytes, rank, shape);

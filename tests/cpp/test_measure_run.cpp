@@ -150,7 +150,7 @@ TEST_F(BenchTest, WritesEveryKindOfRecordOncePerWhat) {
     if (kind == "point") {
       points[integer(record["point"])] = record;
       EXPECT_TRUE(record["verified"].boolean) << record.text();
-      EXPECT_GT(record["verification"]["episodes"].number, 0);
+      EXPECT_GT(record["verification"]["calls"].number, 0);
       EXPECT_EQ(record["cpus"].list.size(), static_cast<std::size_t>(integer(record["ranks"])));
       EXPECT_EQ(record["observed_cpus"].text(), record["cpus"].text());
     } else if (kind == "round") {

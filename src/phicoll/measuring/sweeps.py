@@ -71,7 +71,7 @@ def plan(
     if machine is not None:
         return plan_simulated(operation, machine_text(machine), values, executor, save, resume)
     if executor is not None:
-        raise ArgumentError("executor", repr(executor), "only with a machine, which is then simulated")
+        raise ArgumentError("executor", repr(executor), "only with a machine to simulate")
     with python_names():
         planned = _core.plan_sweep(operation, values)
     values["algorithm"] = ",".join(planned["specs"])

@@ -14,7 +14,7 @@ from typing import Any
 
 from phicoll.errors import PhicollWarning, ResultsFileError
 
-__all__ = ["KINDS", "SCHEMA", "Record", "RecordFile", "parse_lines", "read_file"]
+__all__ = ["KINDS", "SCHEMA", "Record", "RecordFile", "parse_lines", "read_file", "verified_calls"]
 
 #: The newest schema that this version reads and writes.
 SCHEMA = 1
@@ -108,6 +108,12 @@ def check(record: object, number: int, source: str, *, first: bool) -> None:
         )
     if first and (record["kind"] != "context" or record.get("phicoll") != "results"):
         raise not_ours(source, f"line {number} is of kind {record['kind']!r}")
+
+
+def verified_calls(point: Record) -> int:
+    """The number of calls that verified a point. Older files name it ``episodes``."""
+    verification = point.get("verification") or {}
+    return int(verification.get("calls", verification.get("episodes")) or 0)
 
 
 def not_ours(source: str, why: str) -> ResultsFileError:

@@ -22,12 +22,12 @@ class HandExchange {
 
   /// Returns the other rank's value.
   std::uint64_t operator()(std::uint64_t value) {
-    const std::uint64_t episode = ++episode_;
-    const std::size_t at = (episode & 1) * 2;
+    const std::uint64_t call = ++calls_;
+    const std::size_t at = (call & 1) * 2;
     own_[at].value.store(value, std::memory_order_relaxed);
-    own_[at].episode.store(episode, std::memory_order_release);
+    own_[at].call.store(call, std::memory_order_release);
     const Cell* const other = other_ + at;
-    while (other->episode.load(std::memory_order_acquire) != episode) {
+    while (other->call.load(std::memory_order_acquire) != call) {
     }
     return other->value.load(std::memory_order_relaxed);
   }
@@ -35,11 +35,11 @@ class HandExchange {
  private:
   struct Cell {
     HandWord value;
-    HandWord episode;
+    HandWord call;
   };
   Cell* own_;
   Cell* other_;
-  std::uint64_t episode_ = 0;
+  std::uint64_t calls_ = 0;
 };
 
 /// One rank passes eight bytes to the other through a ring of slots, each with the call's number beside its
@@ -55,33 +55,33 @@ class HandPipe {
   static std::size_t footprint() { return 2 * sizeof(HandLine) + slots * sizeof(Slot); }
 
   void write(std::uint64_t value) {
-    const std::uint64_t episode = ++episode_;
+    const std::uint64_t call = ++calls_;
     // Before a half is overwritten it must have been read.
-    if (episode % (slots / 2) == 1 && episode > slots / 2)
-      while (read_->load(std::memory_order_acquire) + slots / 2 < episode - 1) {
+    if (call % (slots / 2) == 1 && call > slots / 2)
+      while (read_->load(std::memory_order_acquire) + slots / 2 < call - 1) {
       }
-    Slot& slot = ring_[episode % slots];
+    Slot& slot = ring_[call % slots];
     slot.value.store(value, std::memory_order_relaxed);
-    slot.episode.store(episode, std::memory_order_release);
+    slot.call.store(call, std::memory_order_release);
   }
   std::uint64_t read() {
-    const std::uint64_t episode = ++episode_;
-    const Slot& slot = ring_[episode % slots];
-    while (slot.episode.load(std::memory_order_acquire) != episode) {
+    const std::uint64_t call = ++calls_;
+    const Slot& slot = ring_[call % slots];
+    while (slot.call.load(std::memory_order_acquire) != call) {
     }
     const std::uint64_t value = slot.value.load(std::memory_order_relaxed);
-    if (episode % (slots / 2) == 0) read_->store(episode, std::memory_order_release);
+    if (call % (slots / 2) == 0) read_->store(call, std::memory_order_release);
     return value;
   }
 
  private:
   struct Slot {
     HandWord value;
-    HandWord episode;
+    HandWord call;
   };
   HandWord* read_;
   Slot* ring_;
-  std::uint64_t episode_ = 0;
+  std::uint64_t calls_ = 0;
 };
 
 inline std::uint64_t load_eight(const unsigned char* from) {

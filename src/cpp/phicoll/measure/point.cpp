@@ -68,7 +68,7 @@ JsonObject point_fields(const Point& point, const Shape& shape, const Settings& 
   }
   fields.add("verified", point.verified);
   JsonObject verification;
-  verification.add("episodes", point.episodes);
+  verification.add("calls", point.verified_calls);
   if (point.error.empty())
     verification.null("error");
   else

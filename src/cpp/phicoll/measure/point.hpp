@@ -1,7 +1,7 @@
 #pragma once
 
-// What a run knows of each thing it measures, a subject with a number of ranks in a mode, and of the set of
-// ranks that runs it.
+// What a run knows about each point that it measures (a subject with a number of ranks in a mode), and about
+// the set of ranks that runs it.
 
 #include <cstdint>
 #include <map>
@@ -25,10 +25,10 @@ struct Point {
   int ranks = 0;
   bool written = false;
   bool verified = false;
-  bool excluded = false;  ///< could not even be verified: it hung, or its set died
+  bool excluded = false;  ///< could not be verified because it hung or its set died
   std::string error;
-  std::uint64_t episodes = 0;
-  std::string library;  ///< an OpenMP reference's runtime as it was really loaded
+  std::uint64_t verified_calls = 0;
+  std::string library;  ///< file of the runtime that an OpenMP reference really loaded
   std::vector<int> observed;
   double estimate_ns = 0;  ///< of a call
   double write_ns = 0;     ///< of the write before it
@@ -39,7 +39,7 @@ struct Point {
   std::string title() const;
 };
 
-/// The ranks of a launch in one mode, alive.
+/// The running ranks of a launch in one mode.
 struct LiveSet {
   std::unique_ptr<WorkerSet> workers;
   std::string mode;  ///< threads, processes: as recorded
@@ -51,7 +51,7 @@ struct LiveSet {
 
 /// An algorithm's values as an object of numbers and texts.
 std::string values_json(const ParameterValues& values);
-/// The value of a parameter, `otherwise` where there is none of that name.
+/// The value of the parameter `name`, or `otherwise` if there is none.
 std::string parameter_value(const ParameterValues& values, const char* name, const char* otherwise);
 
 /// The fields of the point's record.

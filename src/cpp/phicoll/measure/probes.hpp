@@ -1,6 +1,6 @@
 #pragma once
 
-// The probes of a round, by the ranks that take part in them; all other ranks sleep.
+// The probes of a round. Run by the ranks that take part in them; all other ranks sleep.
 
 #include <sched.h>
 
@@ -17,7 +17,7 @@ namespace measure {
 
 class Probes {
  public:
-  /// Bytes at the round's place that the probes use, and leave zeroed.
+  /// Bytes that the probes use at the round's place and leave zeroed.
   static constexpr std::size_t bytes() { return sizeof(kernels::ChaseLines) * (kernels::chase_length + 1); }
 
   Probes(const Seat& seat, NativePort& port, unsigned char* memory)
@@ -46,7 +46,8 @@ class Probes {
   }
 
  private:
-  // Both have come so far. Through the board's counters, which are zero at the start of the step.
+  // Waits until both ranks have come here. Uses the board's counters, which are zero at the start of the
+  // step.
   void meet() {
     ++phase_;
     seat_.board.counter(seat_.rank).store(phase_, std::memory_order_release);
@@ -63,7 +64,7 @@ class Probes {
     double best_local = 1e30;
     double best_empty = 1e30;
     for (int repeat = 0; repeat < 5; ++repeat) {
-      // The best of a few: an interrupt can only lengthen them, and both are properties of the core alone.
+      // The best of a few: both are properties of the core alone, and an interrupt can only lengthen them.
       kernels::chase(port_, lines_);
       const std::uint64_t start = clock.before();
       for (int turn = 0; turn < 4; ++turn) kernels::chase(port_, lines_);

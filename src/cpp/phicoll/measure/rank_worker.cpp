@@ -31,7 +31,7 @@ class RankWorker {
         extras_(extras),
         seat_{board, communicator.rank(), communicator.size(),
               communicator.control().shares_cpu(communicator.rank()), nullptr},
-        // At the region's front, where no place of a round lies; adaptive whatever the group's policy is.
+        // Lies at the region's front, where no round has its place. Adaptive, whatever the group's policy is.
         meeting_(family(Operation::barrier).parse("sense-reversing:wait=adaptive")),
         buffers_(communicator.rank(), communicator.size(), &communicator) {}
 
@@ -75,15 +75,15 @@ class RankWorker {
     if (step.work.moves_data()) {
       communicator_.select_barrier_at(meeting_, 0);  // away from the round's place
       communicator_.collectives().select_at(step.work.operation, subject.text(), step.place);
-      // Buffers move with the round too, all ranks' alike.
+      // The buffers of all ranks move with the round as well, by the same offset.
       buffers_.prepare(step.work, step.place % buffer_places);
       run_data_step(seat_, step, communicator_, buffers_, report);
       return;
     }
     if (!subject.reference) {
       communicator_.select_barrier_at(subject.spec, step.place);
-      // By value: a program calls barrier() on a communicator that it has at hand, not through the harness's
-      // members.
+      // Captured by value: a program calls barrier() on a communicator that it has at hand and does not load
+      // it from the harness's members.
       Communicator* const communicator = &communicator_;
       run_step(
           seat_, step, [communicator] { communicator->barrier(); }, report);

@@ -87,7 +87,7 @@ void RecordWriter::write(const char* kind, const std::string& run, const JsonObj
 void RecordWriter::write_line(const std::string& line) {
   const std::string whole = line + '\n';
   if (std::fwrite(whole.data(), 1, whole.size(), file_) != whole.size() || std::fflush(file_) != 0)
-    throw ResourceError("output: '" + path_ + "' can't be written any more (" + std::strerror(errno) + ")");
+    throw ResourceError("output: '" + path_ + "' can no longer be written (" + std::strerror(errno) + ")");
 }
 
 RecordLines read_records(const std::string& path, const std::string& argument) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The results file: JSON Lines, as docs/records.md says. Appended and flushed line by line.
+// The results file: JSON Lines as described in docs/records.md, appended and flushed line by line.
 
 #include <cstdint>
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace measure {
 
 constexpr int records_schema = 1;
 
-/// How this program was built; the library does not know.
+/// How this program was built, which the library does not know.
 struct BuildInfo {
   std::string compiler_id;
   std::string compiler_version;
@@ -25,7 +25,7 @@ struct BuildInfo {
   bool git_dirty = false;
 };
 
-/// The clock of the run and how far the CPUs' counters were seen apart.
+/// The clock of the run, and how far apart the CPUs' counters were seen.
 struct ClockFacts {
   StampClock clock;
   bool invariant = false;
@@ -34,22 +34,22 @@ struct ClockFacts {
   double offset_ns = 0;
 };
 
-/// The text of a record, without the line's end; `fields` is an object without schema, kind and run.
+/// The text of a record without the line's end. `fields` is an object without schema, kind and run.
 std::string record_line(const char* kind, const std::string& run, const JsonObject& fields);
 
 class RecordWriter {
  public:
-  /// Opens `path` ("-": standard output) for appending. A file that exists must be ours; a last line without
-  /// its end gets one, so that what follows is whole. Throws ArgumentError("output").
+  /// Opens `path` ("-": standard output) for appending. An existing file must be a results file of phicoll.
+  /// An unfinished last line is ended, so that what follows is whole. Throws ArgumentError("output").
   explicit RecordWriter(const std::string& path);
   ~RecordWriter();
   RecordWriter(const RecordWriter&) = delete;
   RecordWriter& operator=(const RecordWriter&) = delete;
 
-  /// A line of `kind`; `fields` is an object without schema, kind and run. Throws ResourceError when it can't
-  /// be written (a full disk).
+  /// Writes a record of `kind`. `fields` is an object without schema, kind and run. Throws ResourceError if
+  /// it can't be written (a full disk).
   void write(const char* kind, const std::string& run, const JsonObject& fields);
-  /// A line that record_line made.
+  /// Writes a line made by record_line.
   void write_line(const std::string& line);
 
  private:
@@ -57,8 +57,7 @@ class RecordWriter {
   std::string path_;
 };
 
-/// The whole lines of a results file. Throws ArgumentError(argument) when it can't be read, is not ours or of
-/// a newer schema; damaged lines are counted.
+/// The whole lines of a results file.
 struct RecordLines {
   std::vector<JsonValue> records;
   std::size_t damaged = 0;       ///< `last_is_cut_off` included
@@ -66,16 +65,18 @@ struct RecordLines {
   /// For a person: "1 damaged line(s) and 1 cut-off line skipped, 12 whole lines kept"; "" without damage.
   std::string loss() const;
 };
+/// Reads a results file; damaged lines are skipped and counted. Throws ArgumentError(argument) if the file
+/// can't be read, is not phicoll's, or has a newer schema.
 RecordLines read_records(const std::string& path, const std::string& argument);
 
 /// The fields of the context record.
 JsonObject context_fields(const Settings& settings, const std::vector<std::string>& command,
                           const BuildInfo& build, const ClockFacts& clock);
-/// The same for a run of another kind; `clock` and `settings` are JSON texts.
+/// The same for a run that is no native sweep. `clock` and `settings` are JSON texts.
 JsonObject context_fields(const std::vector<std::string>& command, const BuildInfo& build,
                           const std::string& clock, std::uint64_t seed, const std::string& settings);
 
-/// 16 hexadecimal digits that no other run has.
+/// A new run's identifier: 16 random hexadecimal digits.
 std::string new_run_id();
 
 }  // namespace measure

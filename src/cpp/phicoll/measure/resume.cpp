@@ -24,7 +24,7 @@ std::string run_to_resume(const RecordLines& file, const std::string& settings, 
     if (before != ours[name].text())
       throw ArgumentError(name, ours[name].text(), before + ", as the run to resume has it");
   };
-  check("modes");  // first: a simulated run has other settings
+  check("modes");  // first, since a simulated run has different settings
   for (const auto& member : ours.object)
     if (member.first != "budget_s" && member.first != "target_width") check(member.first);
   return (*context)["run"].string;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which run of a results file can be continued, and with which settings.
+// Finds the run of a results file that can be continued, and checks the settings.
 
 #include <cstdint>
 #include <string>
@@ -10,9 +10,9 @@
 namespace phicoll {
 namespace measure {
 
-/// The last run of `file`, if it can be continued with `settings` (JSON, as its context has them). How long
-/// to go on may differ, what is measured may not. `seed` becomes the run's unless it was given. Throws
-/// ArgumentError naming the setting that differs.
+/// The identifier of the last run of `file`, if it can be continued with `settings` (JSON, as in its
+/// context). When to stop may differ; what is measured may not. `seed` becomes the run's seed unless one was
+/// given. Throws an ArgumentError that names the setting that differs.
 std::string run_to_resume(const RecordLines& file, const std::string& settings, std::uint64_t* seed,
                           bool seed_given);
 

@@ -14,8 +14,8 @@ namespace {
 constexpr double probe_timeout_s = 30;
 constexpr std::size_t most_far_pairs = 4;
 
-// A read below so many L1 hits never left the core. Two CPUs that were one core showed 2.8 between processes
-// and 4.9 between threads; the fastest read from another core was 18.
+// A read that takes less than this many L1 hits never left the core. Two CPUs that were one core showed 2.8
+// between processes and 4.9 between threads; the fastest read from another core was 18.
 constexpr double same_core_hits = 8;
 
 struct RankPair {
@@ -23,7 +23,7 @@ struct RankPair {
   int b = -1;
 };
 
-// Up to `most` pairs of ranks on distinct CPUs, no pair of CPUs twice.
+// Up to `most` pairs of ranks on distinct CPUs, each pair of CPUs once.
 std::vector<RankPair> far_pairs(const Shape& shape, Random& random, std::size_t most) {
   std::vector<int> ranks;
   for (int r = 0; r < shape.size(); ++r) ranks.push_back(r);

@@ -1,6 +1,6 @@
 #pragma once
 
-// The limit of a round, measured beside its subjects.
+// The limits of a round, measured beside its subjects.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,34 +14,35 @@
 namespace phicoll {
 namespace measure {
 
-/// What the probes of a round saw; negative: not measured with these ranks.
+/// What the probes of a round measured. Negative: not measured with these ranks.
 struct RoundProbe {
   double local_ns = -1;            ///< an L1 hit
   double read_ns = -1;             ///< median over pairs of CPUs
   double pingpong_ns = -1;         ///< one way, median over pairs of CPUs
-  double switch_ns = -1;           ///< two ranks on one CPU
-  std::vector<std::string> pairs;  ///< JSON objects, one a pair of CPUs
+  double switch_ns = -1;           ///< from one rank to another on the same CPU
+  std::vector<std::string> pairs;  ///< a JSON object for each pair of CPUs
 
-  /// "same-core" when what was read never left the core, else "remote".
+  /// "same-core" if the lines that were read never left the core, otherwise "remote".
   const char* label() const;
   /// The fields of the round's record from `label` to `switch_ns`.
   void add_to(JsonObject& fields) const;
 };
 
-/// Runs the probes at `place`, a byte offset in the region, and keeps the empty loop's time as
-/// `set.empty_ns`. Throws SetFailure.
+/// Runs the probes at `place`, a byte offset in the region. Stores the empty loop's time in `set.empty_ns`.
+/// Throws SetFailure.
 RoundProbe probe_round(LiveSet& set, std::size_t place, std::uint64_t seed);
 
-/// The limit of an operation that moves data: its bytes and nothing else, by the fastest way.
+/// The limit for an operation that moves data: the time to copy its bytes and do nothing else, by the fastest
+/// way.
 struct CopyLimit {
   Work work;
-  std::uint64_t bytes = 0;    ///< moved, of all ranks
+  std::uint64_t bytes = 0;    ///< moved by all ranks together
   double ns[copy_ways] = {};  ///< median of each way; negative: not possible here
-  double best_ns() const;     ///< negative: no way
+  double best_ns() const;     ///< negative: no way is possible
   JsonObject json() const;
 };
 
-/// Sizes from here on have a copy limit beside them in every round.
+/// From this size on, every round measures the copy limit too.
 constexpr std::uint64_t least_copy_bytes = 64 * 1024;
 
 CopyLimit probe_copy(LiveSet& set, const Work& work, std::size_t place, std::uint64_t seed,

@@ -12,19 +12,19 @@ namespace measure {
 namespace {
 
 constexpr double step_timeout_s = 30;
-// A loop of automatic length.
+// The length of a loop if the number of calls is not given.
 constexpr double loop_aim_ns = 250e3;
 constexpr int least_loop_calls = 16;
 constexpr int most_loop_calls = 8000;
-// Untimed calls after a hand-over: caches, branch predictors and wake-ups settle. The exits of short waiting
-// loops take a processor some thousand calls to learn: 300 timed calls behind 32 others showed 1.25 where
-// 10,000 showed 1.08. Of long calls as many as the MPIs make that are measured beside, as long as these stay
-// below the cap: the first of them finds its memory in no cache, as others were on turn.
+// Untimed calls before a sample, in which caches, branch predictors and wake-ups settle. A processor takes
+// some thousand calls to learn the exits of short waiting loops: 300 timed calls after 32 others showed 1.25
+// where 10,000 showed 1.08. Long calls get as many as the MPIs measured beside them make, within the cap:
+// after other subjects' turns, the first call finds its memory in no cache.
 constexpr double warm_aim_ns = 100e3;
 constexpr int most_warmups = 2000;
 constexpr double least_warmups = 3;
 constexpr double jitter_ns = 1000;
-// What one eviction takes at most, as a rule.
+// What one eviction takes at most, usually.
 constexpr double evict_line_ns = 200;
 
 std::uint64_t warmups(double estimate_ns, double cap_ns) {
@@ -32,7 +32,7 @@ std::uint64_t warmups(double estimate_ns, double cap_ns) {
   return static_cast<std::uint64_t>(std::max(1.0, std::min(aim, 1.0 * most_warmups)));
 }
 
-// Fills in a loop's calls and delays; returns the number of calls that were asked for.
+// Fills in a loop's calls and delays. Returns the number of calls before the cap on time.
 double plan_loop(const Point& point, const Settings& settings, Step& step) {
   step.delay_ns = settings.delay_ns;
   step.imbalance_ns = settings.imbalance_ns;
@@ -53,15 +53,15 @@ double plan_window(const LiveSet& set, Point& point, const Settings& settings, S
   if (settings.start == "evicted") {
     step.evict_bytes =
         point.subject.reference ? Probes::bytes() : subject_footprint(point.subject, set.shape);
-    // Each rank evicts its share between the announcement and the start.
+    // Between the announcement and the start, each rank evicts its share.
     step.slack_ns += evict_line_ns * static_cast<double>(step.evict_bytes / arch::line_bytes) /
                      (arch::evict_reaches_all_cores ? point.ranks : 1);
   }
   return settings.window_calls;
 }
 
-// How much earlier than each rank its loop's time begins: where ranks share CPUs, with the first one's, as
-// then they write one after the other, with the calls as without.
+// The time to add to each rank's loop. Where ranks share CPUs, they write one after the other, with the calls
+// and without, so every rank's time counts from the first rank's start. Elsewhere 0.
 std::vector<double> ahead_ns(const LiveSet& set, const StampClock& clock, std::uint64_t RankReport::*start) {
   std::vector<double> ahead(static_cast<std::size_t>(set.shape.size()), 0);
   if (!set.shape.oversubscribed()) return ahead;
@@ -74,8 +74,9 @@ std::vector<double> ahead_ns(const LiveSet& set, const StampClock& clock, std::u
 
 void add_loop(LiveSet& set, Point& point, const Settings& settings, const StampClock& clock,
               std::uint64_t calls, JsonObject& fields) {
-  // A rank that writes little waits for one that writes much: the slowest one's writing is what a call
-  // without cost would take. The delays' ideal is the same for all but for the clock's reading.
+  // With data: a rank that writes little waits for one that writes much, so a call without cost would take as
+  // long as the slowest rank's writing. Without: the ideal time of the delays, the same for all ranks except
+  // for the cost of reading the clock.
   const bool data = point.subject.work.moves_data();
   double writing = 0;
   if (data) {
@@ -98,7 +99,7 @@ void add_loop(LiveSet& set, Point& point, const Settings& settings, const StampC
   fields.add("delay_ns", settings.delay_ns).add("imbalance_ns", settings.imbalance_ns);
   fields.add("value_ns", total, 2).raw("ns", json_numbers(ns, 2));
   point.values["loop"].push_back(total);
-  // The next estimate leans to the slow side: a cap is for bad times.
+  // The estimate leans to the slow side, because the cap must hold when calls are slow.
   point.estimate_ns = std::max(1.0, std::max(total, 0.5 * (total + point.estimate_ns)));
 }
 
@@ -128,7 +129,7 @@ void add_window(LiveSet& set, Point& point, const StampClock& clock, std::uint64
     exits.push_back(json_numbers(exit, 1));
   }
   for (int r = 0; r < point.ranks; ++r) late += set.workers->report(r).late;
-  // Starts that are missed often come too soon: the next sample gives the ranks longer.
+  // If starts are often missed, they come too soon: the next sample gives the ranks more time.
   if (late * 10 > calls * static_cast<std::uint64_t>(point.ranks))
     point.slack_ns = std::min(point.slack_ns * 1.5, 2e6);
   const double value = midmean(ns);
@@ -157,7 +158,7 @@ void take_sample(LiveSet& set, Point& point, const std::string& definition, cons
   for (int r = 0; r < point.ranks; ++r) {
     const RankReport& report = set.workers->report(r);
     if (report.violated == 0 || !point.verified) continue;
-    point.verified = false;  // the last of the timed calls left a wrong result
+    point.verified = false;  // the last timed call left a wrong result
     point.error = report.error;
   }
   const std::uint64_t calls = set.workers->report(0).calls;

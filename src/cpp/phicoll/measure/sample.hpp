@@ -10,10 +10,10 @@
 namespace phicoll {
 namespace measure {
 
-/// Measures a point once by `definition`, loop or window, at `place`, a byte offset in the region; adds the
-/// sample record's fields from `definition` on. The value goes to `point.values`, and what was seen decides
-/// the next sample's number of calls and slack. A wrong result of the last call makes the point unverified.
-/// Throws SetFailure.
+/// Takes one sample of a point under `definition` (loop or window) at `place`, a byte offset in the region.
+/// Adds the sample record's fields from `definition` on, appends the value to `point.values`, and adapts the
+/// number of calls and the slack of the next sample. If the last call's result is wrong, the point becomes
+/// unverified. Throws SetFailure.
 void take_sample(LiveSet& set, Point& point, const std::string& definition, const Settings& settings,
                  const StampClock& clock, std::size_t place, std::uint64_t seed, JsonObject& fields);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the coordinator tells a set of ranks once, at its start, as text on the step board.
+// What the coordinator tells a set of ranks once, at its start. Passed as text on the step board.
 
 #include <cstdint>
 #include <string>

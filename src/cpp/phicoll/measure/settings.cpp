@@ -69,7 +69,7 @@ int parse_count(const std::string& whole, const std::string& text) {
   return value;
 }
 
-// Half of a group's heap: buffers of several sizes follow each other in it.
+// Allows buffers half of a group's heap, since buffers of several sizes follow each other in it.
 void check_heap(const Work& work, int ranks) {
   if (!work.heap) return;
   const std::uint64_t most = heap_bytes_here(GroupOptions()) / 2;
@@ -79,7 +79,7 @@ void check_heap(const Work& work, int ranks) {
   if (all <= most) return;
   throw ArgumentError("size",
                       std::to_string(work.bytes) + " with buffers in the heap, " +
-                          std::to_string((all >> 20) + 1) + " MB of " + std::to_string(ranks) +
+                          std::to_string((all >> 20) + 1) + " MB for " + std::to_string(ranks) +
                           " ranks together",
                       "up to " + std::to_string(most >> 20) + " MB together");
 }
@@ -175,10 +175,10 @@ void check_settings(const Settings& settings) {
       }
   }
   if (any) return;
-  constexpr std::size_t most = 3;  // more would hide what to do
+  constexpr std::size_t most = 3;  // more reasons would hide the advice
   std::string told;
   for (std::size_t i = 0; i < reasons.size() && i < most; ++i) told += "; " + reasons[i];
-  throw ArgumentError("algorithm", "only what does not apply to these ranks and modes",
+  throw ArgumentError("algorithm", "only subjects that do not apply to these ranks and modes",
                       "at least one that does (phicoll-bench list OPERATION)" + told +
                           (reasons.size() > most ? "; ..." : ""));
 }

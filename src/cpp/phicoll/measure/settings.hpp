@@ -1,6 +1,6 @@
 #pragma once
 
-// What a sweep on this machine is asked to do. The defaults are those of the table of options.
+// The settings of a sweep on this machine. The defaults are those of the table of options.
 
 #include <cstdint>
 #include <string>
@@ -32,7 +32,7 @@ struct Settings {
   std::uint64_t seed = 1;
   std::string start = native_text("start");  ///< or evicted: windows only
   std::string wait = native_text("wait");
-  std::string tuning;  ///< of the table that `auto` asks: its path and digest; empty: none
+  std::string tuning;  ///< path and digest of the tuning table that `auto` asks; empty: none
   bool progress = false;
   std::string output = "-";
   bool resume = false;
@@ -41,20 +41,21 @@ struct Settings {
   std::string json() const;
 };
 
-/// What was asked for, all but the tuning table and a seed that was not given. Throws ArgumentError.
+/// The settings of the options given, without the tuning table and, unless given, the seed. Throws
+/// ArgumentError.
 Settings parse_settings(const SweepValues& values);
 
 /// A list of rank counts such as `2,4,8..32:8` (8, 16, 24, 32). Throws ArgumentError("ranks").
 std::vector<int> parse_ranks(const std::string& text);
 
-/// Throws ArgumentError("start"): `evicted` with another definition than windows alone.
+/// Throws ArgumentError("start") unless `start` is `warm`, or `evicted` with windows alone.
 void check_start(const std::string& start, const std::vector<std::string>& definitions);
 
-/// Its rule, as ArgumentError("start"): back-to-back calls leave no time to evict.
+/// The same rule for one definition: back-to-back calls leave no time to evict.
 void check_evicted(bool evicted, bool windows);
 
-/// Refuses what can't run here: ranks over the allowed CPUs without oversubscribe, a bad placement, subjects
-/// of which none applies. Throws ArgumentError.
+/// Throws ArgumentError if the sweep can't run here: more ranks than allowed CPUs without `oversubscribe`, a
+/// bad placement, or no subject that applies.
 void check_settings(const Settings& settings);
 
 }  // namespace measure

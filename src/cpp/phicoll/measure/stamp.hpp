@@ -1,7 +1,7 @@
 #pragma once
 
-// Time stamps for measurements: the cycle counter where it is one clock for all CPUs, CLOCK_MONOTONIC
-// otherwise.
+// Time stamps for measurements: from the cycle counter if it is one clock for all CPUs, otherwise from
+// CLOCK_MONOTONIC.
 
 #include <cstdint>
 
@@ -11,18 +11,18 @@
 namespace phicoll {
 namespace measure {
 
-/// Ticks, and how long one is. The same in all ranks of a run: they get it from the coordinator.
+/// The clock and the length of its tick. The same in all ranks of a run, which get it from the coordinator.
 struct StampClock {
   std::uint32_t cycle_counter;  ///< else nanoseconds of CLOCK_MONOTONIC
   double ns_per_tick;
 
-  /// Before an operation: what comes later in the program cannot become visible before the stamp is taken.
+  /// A stamp before an operation: nothing that follows in the program becomes visible before it is taken.
   std::uint64_t before() const {
     return cycle_counter != 0 ? arch::cycles() : static_cast<std::uint64_t>(os::now_ns());
   }
-  /// After an operation: every earlier load has its value. RDTSC alone may run ahead of the last look at a
-  /// flag when that look's branch was predicted, which would make late arrivers' exits look early; LFENCE
-  /// holds it back.
+  /// A stamp after an operation: every earlier load has its value. RDTSC alone may run ahead of the last read
+  /// of a flag if the branch on it was predicted, and the exits of late ranks would look early. LFENCE holds
+  /// it back.
   std::uint64_t after() const {
 #if defined(__x86_64__) && !defined(__KNC__) && !defined(__k1om__) && !defined(__MIC__) && \
     !defined(PHICOLL_ARCH_K1OM)

@@ -12,13 +12,13 @@ namespace phicoll {
 namespace measure {
 
 struct StepBoard::Header {
-  // What the ranks sleep on, what the coordinator sleeps on, and the step, each in lines of its own: a rank
-  // that reports does not disturb one that still measures.
+  // The word on which the ranks sleep, the one on which the coordinator sleeps, and the step have lines of
+  // their own, so that a rank that reports does not disturb one that still measures.
   alignas(arch::stride_bytes) std::atomic<std::uint32_t> sequence;
   alignas(arch::stride_bytes) std::atomic<std::uint32_t> done;
   alignas(
       arch::stride_bytes) std::atomic<std::uint32_t> finished;  ///< the last step that all ranks have done
-  alignas(arch::stride_bytes) std::atomic<std::uint64_t> last_episode;
+  alignas(arch::stride_bytes) std::atomic<std::uint64_t> last_call;
   alignas(arch::stride_bytes) Step step;
   alignas(arch::stride_bytes) std::int32_t ranks;
   std::uint64_t most_calls;
@@ -85,12 +85,12 @@ void StepBoard::post(const Step& step) {
   Header& h = header();
   h.step = step;
   h.done.store(0, std::memory_order_relaxed);
-  h.last_episode.store(0, std::memory_order_relaxed);
+  h.last_call.store(0, std::memory_order_relaxed);
   if (step.kind == StepKind::window)
     for (std::size_t i = 0; i < h.most_calls && i <= step.calls; ++i)
       starts()[i].store(0, std::memory_order_relaxed);
   for (int r = 0; r < h.ranks; ++r) counter(r).store(0, std::memory_order_relaxed);
-  // Release: whoever sees the new number sees the step and all that was cleared for it.
+  // Release: a rank that sees the new number also sees the step and everything cleared for it.
   h.sequence.fetch_add(1, std::memory_order_release);
   os::futex_wake(&h.sequence, INT_MAX, true);
 }
@@ -112,16 +112,15 @@ const Step& StepBoard::next(std::uint32_t* seen) {
     now = h.sequence.load(std::memory_order_acquire);
   }
   *seen = now;
-  // What the ranks did in the step before: the coordinator, a process between them, posts only once
-  // `finished` was stored (release, behind every rank's `done`), so this acquire makes it seen rank to rank
-  // as well.
+  // Makes what every rank did in the previous step visible to this one. `finished` was stored (release) after
+  // every rank's `done`, and the coordinator, another process, posts only after that.
   static_cast<void>(h.finished.load(std::memory_order_acquire));
   return h.step;
 }
 
 void StepBoard::done() {
   Header& h = header();
-  // acq_rel: the last one's wake hands on what all the others have written.
+  // acq_rel: the store of `finished` by the last rank also publishes what all other ranks have written.
   const std::uint32_t before = h.done.fetch_add(1, std::memory_order_acq_rel);
   if (before + 1 != static_cast<std::uint32_t>(h.ranks)) return;
   h.finished.store(h.sequence.load(std::memory_order_relaxed), std::memory_order_release);
@@ -152,8 +151,8 @@ std::atomic<std::uint64_t>& StepBoard::counter(int rank) {
       at(header().counters + static_cast<std::size_t>(rank) * arch::stride_bytes));
 }
 
-std::atomic<std::uint64_t>& StepBoard::last_episode() {
-  return header().last_episode;
+std::atomic<std::uint64_t>& StepBoard::last_call() {
+  return header().last_call;
 }
 
 }  // namespace measure

@@ -1,8 +1,8 @@
 #pragma once
 
-// How the coordinator of a run tells the ranks of one set what to do next, and gets back what they saw: a
-// block of memory shared by processes. Between two steps every rank sleeps in the kernel, so that a subject
-// that is not on turn costs the others nothing; the coordinator sleeps while a step runs.
+// A block of memory shared by processes, through which the coordinator of a run tells the ranks of one set
+// what to do next and gets back what they saw. Between two steps every rank sleeps in the kernel, so a
+// subject costs nothing while others are measured. The coordinator sleeps while a step runs.
 
 #include <atomic>
 #include <cstddef>
@@ -34,15 +34,15 @@ struct Step {
   Work work;                  ///< what the subject is called with
   char algorithm[448];        ///< the subject's text
   std::uint64_t place;        ///< byte offset in the group's region
-  std::uint64_t calls;        ///< timed calls; episodes when verifying
-  std::uint64_t warmups;      ///< untimed calls first; verify: episodes that no cap cuts
+  std::uint64_t calls;        ///< timed calls; verify: calls
+  std::uint64_t warmups;      ///< untimed calls first; verify: calls that no cap cuts
   std::uint64_t seed;         ///< of the delays
   double delay_ns;            ///< loop: between barriers
   double imbalance_ns;        ///< loop: largest additional random delay of a rank
   double slack_ns;            ///< window: from the announcement to the start
-  double jitter_ns;           ///< window: largest random delay behind the start; verify: before an episode
-  std::uint64_t evict_bytes;  ///< window: so much of the subject's memory is evicted before each call
-  double cap_ns;              ///< window, verify: stop after the call in which so much time has passed
+  double jitter_ns;           ///< window: largest random delay after the start; verify: before a call
+  std::uint64_t evict_bytes;  ///< window: bytes of the subject's memory to evict before each call
+  double cap_ns;              ///< window, verify: stop after the call in which this time has passed
   std::int32_t pair[2];       ///< probe: the ranks that take part
 };
 
@@ -51,29 +51,29 @@ void set_algorithm(Step& step, const std::string& text);
 
 /// What one rank saw in one step. `ticks` stamps follow in the rank's area.
 struct alignas(arch::stride_bytes) RankReport {
-  std::uint64_t calls;        ///< really made and timed
+  std::uint64_t calls;        ///< calls really made
   std::uint64_t ticks;        ///< loop: from the first to the last, delays included
-  std::uint64_t ideal_ticks;  ///< loop: what the delays (the slowest rank of each call) and writes alone take
-  std::uint64_t start;        ///< loop of writes and calls: the stamp at which `ticks` began; else 0
+  std::uint64_t ideal_ticks;  ///< loop: time of the delays (the slowest rank's in each call) and writes alone
+  std::uint64_t start;        ///< loop of writes and calls: the stamp at which `ticks` began; otherwise 0
   std::uint64_t ideal_start;  ///< the same of `ideal_ticks`
   std::uint64_t late;         ///< window: calls whose start had passed when the rank looked
-  double call_ns;             ///< verify: what a call takes, roughly
-  double write_ns;            ///< verify: what writing before a call takes
+  double call_ns;             ///< verify: the rough time of a call
+  double write_ns;            ///< verify: the time of the write before a call
   double local_ns, read_ns, pingpong_ns, switch_ns, empty_ns;  ///< probe; negative: not measured by this rank
   std::int32_t cpu;                                            ///< where the rank ran at the end of the step
-  std::int32_t failed;    ///< 1 with `error` when the step, and with it the rank, failed
-  std::int32_t violated;  ///< 1 with `error` when the subject broke its promise
+  std::int32_t failed;    ///< 1, with `error`, if the step and with it the rank failed
+  std::int32_t violated;  ///< 1, with `error`, if the subject broke its promise
   char error[244];
   char note[256];  ///< verify: what the rank's program wants recorded (a library's path)
 };
 
 class StepBoard {
  public:
-  /// The coordinator makes it for `ranks` ranks and steps of at most `most_calls` calls. `config` is a text
-  /// that the ranks can read. Throws ResourceError.
+  /// Creates a board, as the coordinator does, for `ranks` ranks and steps that stamp at most `most_calls` calls.
+  /// `config` is a text for the ranks to read. Throws ResourceError.
   static StepBoard create(int ranks, std::size_t most_calls, const StampClock& clock,
                           const std::string& config);
-  /// A rank's process joins by the inherited descriptor.
+  /// Joins the board, as a rank's process does, by the inherited descriptor.
   static StepBoard join(int descriptor);
 
   int descriptor() const { return memory_.descriptor(); }
@@ -85,26 +85,27 @@ class StepBoard {
   // The coordinator's side.
   /// Hands the ranks a step and wakes them.
   void post(const Step& step);
-  /// Sleeps until all ranks have done the step or `timeout_ns` have passed; returns whether they have.
+  /// Sleeps until all ranks have done the step or `timeout_ns` have passed. Returns whether they have.
   bool wait_done(std::int64_t timeout_ns);
 
   // A rank's side.
-  /// Sleeps until there is a step that this rank has not seen. `seen` is the number of the last one, 0 at
-  /// first.
+  /// Sleeps until there is a step that this rank has not seen. `seen` is the number of the last step that it
+  /// has, 0 at first.
   const Step& next(std::uint32_t* seen);
   void done();
   RankReport& report(int rank);
-  /// Stamps of the entries and exits of the calls of a rank.
+  /// Stamps of a rank's entries and exits, one per call.
   std::uint64_t* entries(int rank);
   std::uint64_t* exits(int rank);
 
   // Between ranks while a step runs.
-  /// Window starts, one a call, 0 until rank 0 announces it, 1 for "no more".
+  /// Starts of windows, one per call: 0 until rank 0 announces it, 1 for "no more".
   std::atomic<std::uint64_t>* starts();
-  /// Per-rank counters, a stride apart: episodes of the verification, windows, meetings, phases of a probe.
+  /// A rank's counter, a stride from the next: calls of a verification, windows, meetings, or phases of a
+  /// probe.
   std::atomic<std::uint64_t>& counter(int rank);
-  /// The last episode of a verification, once rank 0 knows it.
-  std::atomic<std::uint64_t>& last_episode();
+  /// The number of a verification's last call, 0 until rank 0 knows it.
+  std::atomic<std::uint64_t>& last_call();
 
  private:
   struct Header;

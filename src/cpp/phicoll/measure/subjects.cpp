@@ -66,7 +66,7 @@ bool is_openmp_reference(const std::string& name) {
 std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
   const Family& all = family(work.operation);
   static const std::vector<AlgorithmInfo> none;
-  // What is written by hand makes the plain call.
+  // Hand-written references make only the plain call.
   const std::vector<AlgorithmInfo>& beside =
       work.vector || work.exclusive ? none : references(work.operation);
   std::vector<Subject> subjects;
@@ -101,7 +101,7 @@ std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
     try {
       specs = all.parse_list(part);
     } catch (const ArgumentError& error) {
-      // The registry knows only its own names; here the references count as near ones too.
+      // The registry suggests only its own names; here a reference's name may be the nearest.
       if (error.argument() != "algorithm") throw;
       throw ArgumentError("algorithm", "'" + name + "'", nearest_or_all(name, names));
     }

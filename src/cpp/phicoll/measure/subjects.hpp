@@ -1,6 +1,6 @@
 #pragma once
 
-// What can be measured: the registries' algorithms of any operation, and references that stand beside them in
+// What can be measured: the registries' algorithms of any operation, and references measured beside them in
 // the same rounds.
 
 #include <string>
@@ -13,38 +13,39 @@
 namespace phicoll {
 namespace measure {
 
-/// Hand-written loops, the system's barriers and those of OpenMP libraries; none takes parameters.
+/// Hand-written loops, the system's barriers and those of OpenMP libraries. None takes parameters.
 const std::vector<AlgorithmInfo>& reference_barriers();
 /// The references of an operation.
 const std::vector<AlgorithmInfo>& references(Operation operation);
 
-/// True for the references that run in a program of their own.
+/// True for the references that run in a separate program.
 bool is_openmp_reference(const std::string& name);
 
 struct Subject {
   AlgorithmInfo info;
   bool reference = false;
-  AlgorithmSpec spec;  ///< of a registry's algorithm
+  AlgorithmSpec spec;  ///< only for an algorithm of a registry
   Work work;
   std::string text() const { return reference ? info.name : spec.text(); }
-  /// Different for different subjects: what it is and what it is called with.
+  /// Differs between subjects: what is called, and with what.
   std::string key() const { return work.text() + " " + text(); }
 };
 
-/// As Family::parse_list, with the references' names and the set `references`; all to be called with `work`.
-/// Duplicates are dropped. Throws ArgumentError("algorithm") and those of Family::parse.
+/// Parses a list as Family::parse_list does, with the references' names and the set `references` besides. All
+/// subjects are to be called with `work`. Drops duplicates. Throws ArgumentError("algorithm") and what
+/// Family::parse throws.
 std::vector<Subject> parse_subjects(const std::string& text, const Work& work = Work());
 
-/// The spec that will really run, of a registry's algorithm: `auto` resolved, values in effect.
+/// The spec that will really run: `auto` resolved, values in effect. Only for an algorithm of a registry.
 AlgorithmSpec effective_subject(const Subject& subject, const Shape& shape);
-/// A shape with the tuning table that groups of `mode` get from the environment.
+/// The shape with the tuning table that groups of `mode` get from the environment.
 Shape tuned(Shape shape, const std::string& mode);
-/// What `auto` takes, and why.
+/// What `auto` chooses, and why.
 AlgorithmChoice choice_of(const Subject& subject, const Shape& shape);
-/// Bytes of shared memory that the subject takes, of a registry's algorithm.
+/// Bytes of shared memory that the subject uses. Only for an algorithm of a registry.
 std::size_t subject_footprint(const Subject& subject, const Shape& shape);
 
-/// Why the subject can't run in `mode` ("threads", "processes") with ranks placed so; "" when it can.
+/// Why the subject can't run in `mode` ("threads", "processes") with this shape; "" if it can.
 std::string why_not(const Subject& subject, const std::string& mode, const Shape& shape);
 
 }  // namespace measure

@@ -18,7 +18,7 @@ namespace {
 
 struct Interrupted {};
 
-// Subject::key() of a point's record.
+// The Subject::key() of a point's record.
 std::string key_of(const JsonValue& point) {
   Work work = parse_call(point["operation"].string);
   work.bytes = static_cast<std::uint64_t>(point["size_bytes"].number);
@@ -108,10 +108,10 @@ void Sweep::run_all() {
     random.shuffle(order);
     for (const int ranks : order) {
       if (left[ranks] == 0) continue;
-      // Each number of ranks has at least one round.
+      // Each number of ranks gets at least one round.
       if (settings_.budget_s > 0 && launch > first_launch_ && elapsed_s() > settings_.budget_s) return;
       const int rounds = std::min(settings_.rounds, left[ranks]);
-      // Each launch gets an equal share of the time that is left, so that no rank count goes without.
+      // Each unit gets an equal share of the time left, so that no number of ranks is left out.
       const double until =
           settings_.budget_s > 0 ? elapsed_s() + (settings_.budget_s - elapsed_s()) / units : HUGE_VAL;
       run_unit(launch, ranks, rounds, until);
@@ -148,7 +148,7 @@ void Sweep::run_unit(int launch, int ranks, int rounds, double until_s) {
     check_interrupt();
     if (round > 0 && elapsed_s() > until_s) break;
     Random random(mix_seed(settings_.seed, 2, unit, static_cast<std::uint64_t>(round)));
-    // Walks through all places before one comes again, also over launches.
+    // Uses all places before one comes again, across launches too.
     const auto turn = static_cast<std::size_t>(launch) * static_cast<std::size_t>(settings_.rounds) +
                       static_cast<std::size_t>(round);
     const std::size_t number = turn % places_.size();
@@ -254,7 +254,7 @@ void Sweep::resume(const std::vector<JsonValue>& records) {
                                  static_cast<int>(record["round"].number))];
     }
   }
-  // A round counts when it has all of its samples; one that was cut off is made again in a new launch.
+  // A round counts if it has all of its samples. One that was cut off is repeated in a new launch.
   for (const auto& round : in_round) {
     const int ranks = std::get<0>(round.first);
     if (round.second >= points_of_ranks[ranks] * static_cast<int>(settings_.definitions.size()))

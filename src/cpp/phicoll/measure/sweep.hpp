@@ -1,6 +1,7 @@
 #pragma once
 
-// A run: launches of sets, rounds of probes and subjects in random order, records.
+// A sweep on this machine: launches sets, measures rounds of probes and subjects in random order, writes
+// records.
 
 #include <atomic>
 #include <functional>
@@ -18,12 +19,12 @@
 namespace phicoll {
 namespace measure {
 
-/// How the sets' processes are started. An OpenMP reference that is missing here is skipped with a word.
+/// How the sets' processes are started. An OpenMP reference without an entry is skipped with a message.
 struct Programs {
   WorkerSet::Program threads;
   WorkerSet::Program processes;
   std::map<std::string, WorkerSet::Program> openmp;  ///< by the reference's name
-  bool std_barrier = false;                          ///< the threads' program was built with it (C++20)
+  bool std_barrier = false;                          ///< whether `threads` was built with it (C++20)
 };
 
 struct SweepResult {
@@ -34,15 +35,15 @@ struct SweepResult {
 
 class Sweep {
  public:
-  /// `say` gets a line for a person now and then: what is skipped, and progress if asked for. `interrupted`
-  /// turns true on Ctrl-C; the step in hand is finished.
+  /// `say` gets lines for a person: what is skipped, and progress if asked for. When `interrupted` turns true
+  /// (Ctrl-C), the current step is finished and the sweep ends.
   Sweep(const Settings& settings, Programs programs, const ClockFacts& clock, RecordWriter& writer,
         std::string run, std::function<void(const std::string&)> say, const std::atomic<bool>& interrupted);
   ~Sweep();
 
-  /// Takes over what `records` hold of the run to continue.
+  /// Takes over what `records` say about the run to continue.
   void resume(const std::vector<JsonValue>& records);
-  /// Measures and writes everything behind the context, `end` included.
+  /// Measures, and writes every record after the context up to `end`.
   SweepResult run();
 
  private:
@@ -74,12 +75,12 @@ class Sweep {
   const std::atomic<bool>& interrupted_;
 
   std::int64_t start_ns_;
-  double earlier_s_ = 0;  // time that earlier parts of a resumed run took
+  double earlier_s_ = 0;  // time of a resumed run's earlier parts
   int first_launch_ = 0;
   std::map<int, int> rounds_done_;  // by ranks
   std::map<PointKey, std::unique_ptr<Point>> points_;
   std::vector<std::unique_ptr<LiveSet>> sets_;
-  std::vector<std::size_t> places_;  // of the unit in hand
+  std::vector<std::size_t> places_;  // of the current unit
   std::vector<std::string> said_;
   long samples_ = 0;
   int rounds_total_ = 0;

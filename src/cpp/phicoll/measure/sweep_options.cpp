@@ -25,7 +25,7 @@ OptionUse value(const std::string& standard, double least = 0, double most = no_
   return {true, standard, "", least, most, {}};
 }
 
-// Without a default value: `words` say what is done where none is given.
+// An option without a default value. `words` say what happens without one.
 OptionUse otherwise(const std::string& words, double least = 0, double most = no_limit) {
   return {true, "", words, least, most, {}};
 }
@@ -51,15 +51,14 @@ const std::vector<SweepOption>& sweep_options() {
        value("all"), "algorithms with parameters, or sets: all, references, paper-001, ..."},
       {"ranks", "", "ranks", Kind::list, "2,4,8..32:8", every, value("2"), value("2"), "numbers of ranks"},
       {"machine", "", "machine", Kind::name, "M", every, otherwise("this one"), otherwise(""),
-       "simulate this machine: a name (list machines) or a machine file, perhaps with changes such as "
+       "simulate this machine: a name (list machines) or a machine file, optionally with changes such as "
        "xeon-phi-5110p:ring.hop=0"},
       {"sizes", "", "sizes", Kind::list, "8,4K,1M", Scope::data, value("8,4K,1M"), value("8,4K,1M"),
        "bytes of the count argument: the message, or one block; not for barriers"},
       {"buffers", "", "buffers", Kind::choices, "LIST", Scope::data,
        one_of("fresh", {"fresh", "reused", "heap"}), one_of("fresh", {"fresh", "reused"}),
-       "fresh: the owner writes what it sends before each call; reused: once; heap: fresh, in the group's "
-       "shared "
-       "heap (not simulated)"},
+       "fresh: the owner writes what it sends before each call; reused: only once; heap: fresh, in the "
+       "group's shared heap (not simulated)"},
       {"type", "", "type", Kind::name, "T", Scope::reductions, value("float32"), value("float32"),
        "element type of reductions"},
       {"op", "", "op", Kind::name, "OP", Scope::reductions, value("sum"), value("sum"),
@@ -68,22 +67,22 @@ const std::vector<SweepOption>& sweep_options() {
        refused(), "what a rank is: threads, processes or both"},
       {"definition", "", "definition", Kind::choices, "LIST", every,
        one_of("loop,window", {"loop", "window"}), one_of("loop", {"loop", "window"}),
-       "of run time: loop, back-to-back calls; window, each call from a common start. With --start evicted: "
-       "window"},
+       "what is timed: loop, calls back to back; window, each call from a common start. With --start "
+       "evicted: window"},
       {"launches", "", "launches", Kind::integer, "N", every, value("12", 1, 100000), refused(),
-       "start new threads or processes this often"},
+       "how often new threads or processes are started"},
       {"rounds", "", "rounds", Kind::integer, "N", every, value("8", 1, 1000000), value("1", 1, 100000),
-       "rounds in each launch; simulated: seeds, each with other places of lines and other starts"},
-      {"calls", "", "calls", Kind::integer, "N", every, otherwise("about 0.25 ms of them", 1, 100000000),
-       value("20", 1, 100000), "calls in a loop sample; simulated: in every sample"},
+       "rounds in each launch; simulated: seeds, which change where lines lie and when ranks start"},
+      {"calls", "", "calls", Kind::integer, "N", every, otherwise("about 0.25 ms worth", 1, 100000000),
+       value("20", 1, 100000), "calls in a loop sample; simulated: in any sample"},
       {"window-calls", "", "window_calls", Kind::integer, "N", every, value("32", 1, 100000), refused(),
        "calls in a window sample"},
       {"warm-up", "", "warm_up", Kind::integer, "N", every, refused(), value("2", 0, 100000),
-       "calls before a sample"},
-      {"budget", "", "budget_s", Kind::positive, "S", every, otherwise("no bound"), refused(),
-       "stop after so many seconds; the round in hand is finished"},
-      {"target-width", "", "target_width", Kind::positive, "F", every, otherwise("no such rule"), refused(),
-       "stop once every median's interval is narrower than this share of it"},
+       "untimed calls before a sample"},
+      {"budget", "", "budget_s", Kind::positive, "S", every, otherwise("none"), refused(),
+       "stop after this many seconds, once the current round is finished"},
+      {"target-width", "", "target_width", Kind::positive, "F", every, otherwise("none"), refused(),
+       "stop once every median's interval is narrower than this share of the median"},
       {"placement", "", "placement", Kind::name, "P", every, value("compact"), value("balanced"),
        "compact, scatter, balanced, or CPUs such as 0,2,4-7"},
       {"oversubscribe", "", "oversubscribe", Kind::flag, "", every, value(""), refused(),
@@ -96,30 +95,28 @@ const std::vector<SweepOption>& sweep_options() {
        "ranks start, and enter each call of a window, within this time of each other"},
       {"start", "", "start", Kind::choice, "S", every, one_of("warm", {"warm", "evicted"}),
        one_of("warm", {"warm", "evicted"}),
-       "warm; or evicted: the algorithm's flags and slots are in memory alone before each call (only "
-       "--definition "
-       "window)"},
+       "warm; or evicted: before each call the algorithm's flags and slots are in memory alone "
+       "(--definition window only)"},
       {"wait", "", "wait", Kind::name, "POLICY", every, value("adaptive"), value("pause(1)"),
        "how a rank waits: spin, pause, pause(n), yield, adaptive"},
       {"tuning", "", "", Kind::name, "FILE", every, otherwise("PHICOLL_TUNING"), otherwise("PHICOLL_TUNING"),
-       "a tuning table that auto asks; none: its rules"},
-      {"seed", "", "seed", Kind::integer, "N", every, otherwise("drawn", 0, most_seed),
-       value("1", 0, most_seed), "seeds places, orders and delays"},
-      {"libiomp5", "", "", Kind::name, "PATH", every, otherwise("searched"), refused(),
+       "tuning table that auto asks before its rules; none: rules only"},
+      {"seed", "", "seed", Kind::integer, "N", every, otherwise("random", 0, most_seed),
+       value("1", 0, most_seed), "seed of places, orders and delays"},
+      {"libiomp5", "", "", Kind::name, "PATH", every, otherwise("found in the usual places"), refused(),
        "Intel's OpenMP library"},
       {"lock-wait", "", "lock_wait_s", Kind::number, "S", every, value("30"), refused(),
-       "seconds to wait for CPUs that another measurement uses"},
+       "seconds to wait for CPUs in use by another measurement"},
       {"jobs", "", "jobs", Kind::integer, "N", every, refused(), otherwise("one for each CPU", 1, 1024),
-       "points that are simulated at the same time"},
+       "points simulated at the same time"},
       {"output", "o", "save", Kind::name, "FILE", every, otherwise("standard output"),
        otherwise("standard output"), "append every record to this file as it is measured (JSON Lines)"},
       {"resume", "", "resume", Kind::flag, "", every, value(""), value(""), "continue the last run in FILE"},
       {"progress", "", "", Kind::flag, "", every, value(""), value(""),
-       "a line on stderr a round, for programs: progress: DONE TOTAL WHAT"},
+       "print a line on stderr each round, for programs: progress: DONE TOTAL WHAT"},
       {"progress-ack", "", "", Kind::flag, "", every, value(""), value(""),
-       "the same, and the next round begins once a byte came on stdin, or after 0.3 s: a progress bar is "
-       "drawn "
-       "outside of what is timed"},
+       "the same, but the next round waits for a byte on stdin, or 0.3 s: no progress bar is drawn while "
+       "calls are timed"},
   };
   return options;
 }
@@ -190,7 +187,7 @@ void check(const SweepOption& option, const OptionUse& use, const std::string& t
     case OptionKind::choices:
       return check_choices(option, use, text);
     default:
-      return;  // a flag has no value; lists and names are checked by those who read them
+      return;  // a flag has no value; lists and names are checked where they are parsed
   }
 }
 
@@ -226,8 +223,8 @@ SweepValues::SweepValues(const Work& work, std::map<std::string, std::string> gi
     const OptionUse& use = option.use(simulated());
     if (!use.taken)
       refuse(option, text,
-             simulated() ? "only without a machine: a simulated run has no such thing"
-                         : "only with a machine, which is then simulated");
+             simulated() ? "only without a machine: simulated runs do not have it"
+                         : "only with a machine to simulate");
     if (option.scope != OptionScope::every_call && !work.moves_data())
       refuse(option, text, "only where data moves");
     if (option.scope == OptionScope::reductions && !work.reduces())

@@ -1,4 +1,4 @@
-// The sets of a launch: who takes part in them, where in memory, and who is left out.
+// The sets of a launch: which subjects take part, which are left out, and where in memory they run.
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ namespace measure {
 
 namespace {
 
-// The region's front belongs to the meeting barrier of a set.
+// The front of the region belongs to the set's meeting barrier.
 constexpr std::size_t first_place = 4096;
 constexpr std::size_t places_span = std::size_t{8} << 20;
 constexpr std::size_t places_count = 64;
@@ -44,7 +44,7 @@ void Sweep::start_sets(int launch, int ranks, const Shape& placed) {
       if (known != points_.end() && known->second->excluded) continue;
       if (subject.reference && is_openmp_reference(subject.info.name)) {
         if (settings_.start == "evicted")
-          say_once("skipped: " + subject.info.name + ": its flags are out of reach, they can't be evicted");
+          say_once("skipped: " + subject.info.name + ": its flags are out of reach and can't be evicted");
         else if (programs_.openmp.count(subject.info.name) == 0)
           say_once("skipped: " + subject.info.name + ": the library is not installed here");
         else
@@ -69,14 +69,14 @@ void Sweep::start_sets(int launch, int ranks, const Shape& placed) {
     }
   }
 
-  // The places: as many as a region of some MB gives, the same for every set of the launch.
+  // Random places within some MB of the region, the same for every set of the launch.
   const std::size_t room = std::min(places_span, options.memory_limit - first_place - largest);
   Random random(mix_seed(settings_.seed, 3));
   places_.clear();
   for (std::size_t i = 0; i < places_count; ++i)
     places_.push_back(first_place + static_cast<std::size_t>(random.below(room / 64 + 1)) * 64);
 
-  // A set of threads or processes is there even if it has no subject: it has the probes.
+  // Every mode gets a set, even without subjects: the probes run in it.
   for (const std::string& mode : settings_.modes)
     add_set(mode, mode == "threads" ? programs_.threads : programs_.processes, ranks, shapes[mode],
             members[mode]);
@@ -90,8 +90,8 @@ void Sweep::start_sets(int launch, int ranks, const Shape& placed) {
       try {
         verify(*sets_[s], *point, launch);
       } catch (const SetFailure& failure) {
-        // A subject that hangs, throws or crashes takes its set with it, not the run: it is marked, and the
-        // launch starts again without it. Who kills a process from outside means the run.
+        // A subject that hangs, throws or crashes takes its set with it but not the run: it is marked, and
+        // the launch starts again without it. A process killed from outside ends the run.
         if (failure.killed()) throw;
         exclude(*sets_[s], *point, failure.what());
         start_sets(launch, ranks, placed);

@@ -1,7 +1,7 @@
 #pragma once
 
-// The two definitions of a collective's run time, and the check that a barrier is one, for anything that can
-// be called. Templates, so that a hand-written loop is timed without a call in it.
+// The two definitions of a collective's run time, and the check that a barrier is one. Templates over
+// anything callable, so that a hand-written loop is timed without a function call in it.
 
 #include <sched.h>
 
@@ -13,8 +13,8 @@
 namespace phicoll {
 namespace measure {
 
-/// A rank's seat in a step: who it is, and whether it shares its CPU with another rank (then it gives the CPU
-/// away while it waits for a time or a step, since the other must run).
+/// A rank's seat in a step: its number, and whether it shares its CPU with another rank. If it does, it
+/// yields the CPU while it waits for a time or a step, since the other must run.
 struct Seat {
   StepBoard& board;
   int rank;
@@ -23,14 +23,14 @@ struct Seat {
   unsigned char* memory = nullptr;  ///< the subject's shared memory where it can be evicted
 };
 
-/// Random delay in ticks of one rank before one call, known to every rank.
+/// The random delay of one rank before one call, in ticks. Every rank can compute it.
 inline std::uint64_t delay_ticks(const Step& step, std::uint64_t call, int rank, std::uint64_t range) {
   if (range == 0) return 0;
   Random random(mix_seed(step.seed, call, static_cast<std::uint64_t>(rank)));
   return random.below(range + 1);
 }
 
-/// One turn of the empty loop: what a back-to-back loop costs without its call.
+/// One iteration of the empty loop: what a back-to-back loop costs without its call.
 inline void empty_turn() {
   __asm__ __volatile__("" : : : "memory");
 }
@@ -41,10 +41,10 @@ inline void wait_ticks(const StampClock& clock, std::uint64_t ticks) {
   }
 }
 
-/// All ranks have come so far. Through the board's counters, which are zero at the start of the step.
+/// Makes all ranks of a step meet. Uses the board's counters, which are zero at the start of the step.
 class Meetings {
  public:
-  /// `met`: what the ranks' counters say at most so far in this step.
+  /// `met`: an upper bound of the ranks' counters so far in this step.
   explicit Meetings(const Seat& seat, std::uint64_t met = 0) : seat_(seat), phase_(met) {}
   void operator()() {
     ++phase_;
@@ -59,16 +59,18 @@ class Meetings {
   std::uint64_t phase_;
 };
 
-/// What a rank does before each call of a barrier: nothing. Whoever leaves a barrier also knows that all
-/// others are on their way out, which nobody knows who leaves an operation that moves data (`writes`).
+/// What a rank does before each call of a barrier: nothing. A rank that leaves a barrier also knows that all
+/// others have entered it and are on their way out. A rank that leaves an operation that moves data
+/// (`writes`) does not know that.
 struct NothingBefore {
   static constexpr bool writes = false;
   void operator()(std::uint64_t) const {}
 };
 
-/// Back-to-back calls, `before(i)` in front of each. ticks: all timed calls of this rank; ideal_ticks: the
-/// delays alone, and what is done before the calls. Where ranks write, both with the stamps at which they
-/// began: ranks that share CPUs write one after the other, in this loop and in that.
+/// Times back-to-back calls with `before(i)` before each. `report.ticks` is the time of all timed calls of
+/// this rank, `report.ideal_ticks` that of the delays and of `before` alone. Where ranks write, both come
+/// with the stamps at which they began, because ranks that share CPUs write one after the other in both
+/// loops.
 template <class Before, class Call>
 void time_loop(const Seat& seat, const Step& step, Before before, Call&& call, RankReport& report) {
   const StampClock& clock = seat.board.clock();
@@ -91,7 +93,7 @@ void time_loop(const Seat& seat, const Step& step, Before before, Call&& call, R
       before(i);
       call();
     }
-    // All start together: a rank that begins earlier would count its waiting for the others.
+    // All start together: the time of a rank that begins earlier would include its wait for the others.
     if (Before::writes) meet();
     const std::uint64_t start = clock.before();
     for (std::uint64_t i = 0; i < step.calls; ++i) {
@@ -102,14 +104,15 @@ void time_loop(const Seat& seat, const Step& step, Before before, Call&& call, R
     report.ticks = clock.after() - start;
     if (Before::writes) {
       report.start = start;
-      meet();  // who looks at its result now takes time from those that share its CPU
+      meet();  // a rank that checked its result now would take time from those that share its CPU
     }
     return;
   }
   const std::uint64_t delay = clock.to_ticks(step.delay_ns);
   const std::uint64_t range = clock.to_ticks(step.imbalance_ns);
-  // What the delays take without barriers: for each call the slowest rank's, which an ideal barrier would
-  // take, and how much longer than asked this rank's waiting takes (the clock's own reading).
+  // The time of the delays without barriers. An ideal barrier would take the slowest rank's delay in each
+  // call; added to the sum is how much longer than asked this rank's waiting takes (the cost of reading the
+  // clock).
   std::uint64_t ideal = 0;
   std::uint64_t asked = 0;
   for (std::uint64_t i = 0; i < step.calls; ++i) {
@@ -140,7 +143,7 @@ void time_loop(const Seat& seat, const Step& step, Before before, Call&& call, R
 }
 
 /// Drops this rank's share of the subject's memory from all caches, at a time when the ranks have left the
-/// call before. Where an eviction reaches the own core's caches alone (the Xeon Phi) every rank drops all.
+/// previous call. Where an eviction reaches only the own core's caches (the Xeon Phi), every rank drops all.
 inline void evict_share(const Seat& seat, const Step& step, std::uint64_t not_before) {
   const StampClock& clock = seat.board.clock();
   while (static_cast<std::int64_t>(clock.before() - not_before) < 0)
@@ -152,9 +155,10 @@ inline void evict_share(const Seat& seat, const Step& step, std::uint64_t not_be
   arch::full_fence();
 }
 
-/// Calls from a common start time each. Rank 0 announces a start after its own exit from the call before: all
-/// others are then on their way out (where they write first, once all have written), and whoever misses a
-/// start is counted as late. Starts given in advance would need to know how long a call takes.
+/// Times calls that each begin at a common start. Rank 0 announces a start after its own exit from the
+/// previous call, when all others are on their way out; where ranks write first, once all have written. A
+/// rank that misses a start is counted as late. To fix the starts in advance, one would need to know how long
+/// a call takes.
 template <class Before, class Call>
 void time_windows(const Seat& seat, const Step& step, Before before, Call&& call, RankReport& report) {
   StepBoard& board = seat.board;
@@ -182,7 +186,7 @@ void time_windows(const Seat& seat, const Step& step, Before before, Call&& call
         while (board.counter(r).load(std::memory_order_acquire) < i + 1)
           if (seat.shares_cpu) sched_yield();
       const std::uint64_t now = clock.before();
-      // 1 for "no more": a start is a time and never that small.
+      // 1 means "no more": a start is a time and never that small.
       const bool enough = i > 0 && now - begin > cap;
       starts[i].store(enough ? 1 : now + slack, std::memory_order_release);
     }
@@ -204,11 +208,11 @@ void time_windows(const Seat& seat, const Step& step, Before before, Call&& call
   }
   report.calls = i;
   report.late = late;
-  if (Before::writes) Meetings(seat, step.calls)();  // as behind a loop
+  if (Before::writes) Meetings(seat, step.calls)();  // as after a loop
 }
 
-/// Nobody may leave episode e before everybody has entered it: each rank counts its entries where all can
-/// read them, and looks at all counters when it leaves. `report.calls` are the episodes made.
+/// Checks that no rank leaves a call before every rank has entered it. Each rank counts its entries where all
+/// can read them, and looks at all counters when it leaves. `report.calls` is the number of calls made.
 template <class Call>
 void verify_barrier(const Seat& seat, const Step& step, Call&& call, RankReport& report) {
   StepBoard& board = seat.board;
@@ -216,32 +220,31 @@ void verify_barrier(const Seat& seat, const Step& step, Call&& call, RankReport&
   const std::uint64_t range = clock.to_ticks(step.jitter_ns);
   const std::uint64_t cap = clock.to_ticks(step.cap_ns);
   const std::uint64_t begin = clock.before();
-  std::uint64_t episode = 0;
+  std::uint64_t calls = 0;
   for (;;) {
-    ++episode;
-    if (seat.rank == 0 &&
-        (episode == step.calls || (episode >= step.warmups && clock.before() - begin > cap)))
-      board.last_episode().store(episode, std::memory_order_release);
-    wait_ticks(clock, delay_ticks(step, episode, seat.rank, range));
-    // Relaxed on purpose: it is the barrier that must make the counters visible.
-    board.counter(seat.rank).store(episode, std::memory_order_relaxed);
+    ++calls;
+    if (seat.rank == 0 && (calls == step.calls || (calls >= step.warmups && clock.before() - begin > cap)))
+      board.last_call().store(calls, std::memory_order_release);
+    wait_ticks(clock, delay_ticks(step, calls, seat.rank, range));
+    // Relaxed on purpose: the barrier itself must make the counters visible.
+    board.counter(seat.rank).store(calls, std::memory_order_relaxed);
     call();
     for (int r = 0; r < seat.ranks && report.violated == 0; ++r) {
       const std::uint64_t entered = board.counter(r).load(std::memory_order_relaxed);
-      if (entered == episode || entered == episode + 1) continue;
+      if (entered == calls || entered == calls + 1) continue;
       report.violated = 1;
       std::snprintf(report.error, sizeof report.error,
-                    "rank %d left episode %llu when rank %d had entered episode %llu", seat.rank,
-                    static_cast<unsigned long long>(episode), r, static_cast<unsigned long long>(entered));
+                    "rank %d left call %llu when rank %d had entered call %llu", seat.rank,
+                    static_cast<unsigned long long>(calls), r, static_cast<unsigned long long>(entered));
     }
-    const std::uint64_t last = board.last_episode().load(std::memory_order_acquire);
-    if (last != 0 && episode >= last) break;
+    const std::uint64_t last = board.last_call().load(std::memory_order_acquire);
+    if (last != 0 && calls >= last) break;
   }
-  report.calls = episode;
-  report.call_ns = clock.to_ns(clock.after() - begin) / static_cast<double>(episode);
+  report.calls = calls;
+  report.call_ns = clock.to_ns(clock.after() - begin) / static_cast<double>(calls);
 }
 
-/// The step's timing or verification, of any barrier that can be called.
+/// Runs the step's timing or verification on any barrier that can be called.
 template <class Call>
 void run_step(const Seat& seat, const Step& step, Call&& call, RankReport& report) {
   switch (step.kind) {

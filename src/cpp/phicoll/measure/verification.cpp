@@ -7,15 +7,16 @@ namespace measure {
 
 namespace {
 
-constexpr int verify_episodes = 300;
-constexpr int again_episodes = 100;  // in later launches
-constexpr int least_episodes = 20;
+constexpr int verify_calls = 300;
+constexpr int again_calls = 100;  // in later launches
+constexpr int least_calls = 20;
 constexpr double verify_timeout_s = 60;
 constexpr double verify_cap_ns = 100e6;
 constexpr double jitter_ns = 1000;
 
-// Every result is looked at whole: fewer of large ones, some 16 MB in all, but never fewer than two.
-std::uint64_t data_episodes(const Work& work, int ranks, bool again) {
+// The calls that verify a subject that moves data. Every result is checked whole, so large ones get fewer
+// calls: some 16 MB in all, but at least two calls.
+std::uint64_t data_calls(const Work& work, int ranks, bool again) {
   constexpr std::uint64_t most_bytes = std::uint64_t{16} << 20;
   const auto all = std::max<std::uint64_t>(1, work.bytes) * static_cast<std::uint64_t>(ranks * ranks);
   return std::min<std::uint64_t>(std::max<std::uint64_t>(most_bytes / all, 2), again ? 16 : 64);
@@ -29,9 +30,9 @@ void verify_point(LiveSet& set, Point& point, std::size_t place, std::uint64_t s
   step.work = point.subject.work;
   set_algorithm(step, point.subject.text());
   step.place = place;
-  step.calls = point.written ? again_episodes : verify_episodes;
-  if (step.work.moves_data()) step.calls = data_episodes(step.work, point.ranks, point.written);
-  step.warmups = least_episodes;
+  step.calls = point.written ? again_calls : verify_calls;
+  if (step.work.moves_data()) step.calls = data_calls(step.work, point.ranks, point.written);
+  step.warmups = least_calls;
   step.seed = seed;
   step.jitter_ns = jitter_ns;
   step.cap_ns = verify_cap_ns;
@@ -44,7 +45,7 @@ void verify_point(LiveSet& set, Point& point, std::size_t place, std::uint64_t s
   for (int r = 0; r < point.ranks; ++r) {
     const RankReport& report = set.workers->report(r);
     point.observed.push_back(report.cpu);
-    point.episodes = report.calls;
+    point.verified_calls = report.calls;
     point.estimate_ns = std::max(point.estimate_ns, report.call_ns);
     point.write_ns = std::max(point.write_ns, report.write_ns);
     if (report.violated != 0 && point.error.empty()) {

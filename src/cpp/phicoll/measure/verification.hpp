@@ -7,9 +7,9 @@
 namespace phicoll {
 namespace measure {
 
-/// Does the subject keep its operation's promise? Some hundred episodes at `place`, a byte offset in the
-/// region, fewer for a point that has been verified in an earlier launch and where there is much data. Sets
-/// verified, error, observed, episodes, library and the estimates. Throws SetFailure.
+/// Checks that the subject keeps its operation's promise, in some hundred calls at `place`, a byte offset in
+/// the region; fewer if the point was verified in an earlier launch or there is much data. Sets the point's
+/// verified, error, observed, verified_calls, library and estimates. Throws SetFailure.
 void verify_point(LiveSet& set, Point& point, std::size_t place, std::uint64_t seed);
 
 }  // namespace measure

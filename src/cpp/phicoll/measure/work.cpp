@@ -76,7 +76,8 @@ std::uint64_t receive_bytes_of(const Work& work, int rank, int ranks) {
 
 std::uint64_t moved_bytes(const Work& work, int ranks) {
   const auto p = static_cast<std::uint64_t>(ranks);
-  // What a rank contributes to a reduction reaches the others once; allreduce's result goes back to them.
+  // What a rank contributes to a reduction reaches the others once. In allreduce, the result goes back as
+  // well.
   if (work.operation == Operation::reduce_scatter) return p * (p - 1) * work.bytes;
   if (work.operation == Operation::allreduce) return 2 * (p - 1) * work.bytes;
   if (work.reduces()) return (p - 1) * work.bytes;

@@ -37,7 +37,7 @@ WorkerSet::WorkerSet(const SetConfig& config, const Program& program, std::size_
     } else {
       start(program, {std::to_string(board)}, {board});
     }
-    well_ = true;
+    intact_ = true;
   } catch (...) {
     stop();
     throw;
@@ -78,7 +78,7 @@ void WorkerSet::start(const Program& program, const std::vector<std::string>& mo
     if (getppid() != parent) _exit(127);
     signal(SIGINT, SIG_IGN);
     for (const int descriptor : inherit) fcntl(descriptor, F_SETFD, 0);
-    // Results may go to standard output: a worker's own words go to standard error.
+    // Standard output may carry results, so what a worker prints goes to standard error.
     dup2(2, 1);
     execve(program.path.c_str(), arguments.data(), environment.data());
     _exit(127);
@@ -95,9 +95,9 @@ std::string WorkerSet::ended() {
     const std::string who = config_.mode == "processes" ? "the process of rank " + std::to_string(i)
                                                         : "the process of the ranks (" + config_.mode + ")";
     pids_[i] = -1;
-    well_ = false;
-    // The others leave by themselves when they see that one was killed: it is the cause, whichever is found
-    // first.
+    intact_ = false;
+    // The others exit by themselves when they see that one was killed. The killed one is the cause, whichever
+    // is found first.
     if (WIFSIGNALED(status)) {
       killed_ = WTERMSIG(status) == SIGKILL;
       return who + " was ended by signal " + std::to_string(WTERMSIG(status));
@@ -108,12 +108,12 @@ std::string WorkerSet::ended() {
 }
 
 void WorkerSet::run(const Step& step, double timeout_s) {
-  if (!well_) throw SetFailure("the set has ended");
+  if (!intact_) throw SetFailure("the set has ended");
   board_->post(step);
   const std::int64_t start = os::now_ns();
   bool done = false;
   std::string cause;
-  // In slices: what ends a process without its last word is noticed by looking.
+  // Waits in slices, since a process that is killed reports nothing: its death is found by looking.
   for (std::int64_t slice = 20 * 1000 * 1000; !done; slice = 50 * 1000 * 1000) {
     done = board_->wait_done(slice);
     if (done) break;
@@ -124,28 +124,28 @@ void WorkerSet::run(const Step& step, double timeout_s) {
       break;
     }
   }
-  // The reason of the rank that failed first says more than that others found the group broken.
+  // The error of the rank that failed first says more than those of the ranks that found the group broken.
   for (int r = 0; r < board_->ranks(); ++r)
     if (report(r).failed != 0 && (cause.empty() || std::strncmp(report(r).error, "group broken", 12) != 0))
       cause = "rank " + std::to_string(r) + ": " + report(r).error;
   if (cause.empty()) return;
-  well_ = false;
+  intact_ = false;
   throw SetFailure(cause, killed_);
 }
 
 void WorkerSet::stop() {
-  if (well_) {
+  if (intact_) {
     Step last = Step();
     last.kind = StepKind::stop;
     board_->post(last);
-    well_ = board_->wait_done(2000 * 1000 * 1000ll);
+    intact_ = board_->wait_done(2000 * 1000 * 1000ll);
   }
   const std::int64_t start = os::now_ns();
   for (pid_t& pid : pids_) {
     if (pid < 0) continue;
-    if (!well_) kill(pid, SIGKILL);
+    if (!intact_) kill(pid, SIGKILL);
     int status = 0;
-    while (waitpid(pid, &status, well_ ? WNOHANG : 0) == 0) {
+    while (waitpid(pid, &status, intact_ ? WNOHANG : 0) == 0) {
       if (os::now_ns() - start > 2000 * 1000 * 1000ll) {
         kill(pid, SIGKILL);
         waitpid(pid, &status, 0);
@@ -156,7 +156,7 @@ void WorkerSet::stop() {
     pid = -1;
   }
   pids_.clear();
-  well_ = false;
+  intact_ = false;
 }
 
 }  // namespace measure

@@ -12,6 +12,7 @@ from phicoll.papers.claims.statements import claim
 from phicoll.papers.claims.versus import Versus, family_ratio
 from phicoll.results import Results
 from phicoll.results.observations import Observation
+from phicoll.results.records import verified_calls
 from phicoll.results.subject import Subject
 
 __all__ = ["addresses", "check_native", "correctness", "faster", "order"]
@@ -119,11 +120,11 @@ def correctness(results: Results, counted: Sequence[dict[str, Any]]) -> Finding:
         return nothing("001-29", "")
     final = {(p.get("run"), p["point"]): p for p in points}
     bad = sorted({p["spec"] for p in final.values() if not p.get("verified")})
-    episodes = sum(int((p.get("verification") or {}).get("episodes") or 0) for p in final.values())
+    calls = sum(verified_calls(p) for p in final.values())
     ranks = sorted({p["ranks"] for p in final.values()})
     specs = {p["spec"] for p in final.values()}
     text = (
-        f"{len(specs)} barriers kept their promise in {episodes:,} checked calls at {words(ranks)} ranks, threads and "
+        f"{len(specs)} barriers kept their promise in {calls:,} checked calls at {words(ranks)} ranks, threads and "
         f"processes: no rank left before all had entered."
     )
     if counted:
@@ -136,7 +137,7 @@ def correctness(results: Results, counted: Sequence[dict[str, Any]]) -> Finding:
         text = f"Not verified: {', '.join(bad)}. " + text
     verdict = FAILS if bad else HOLDS
     return Finding(claim("001-29"), verdict, text, "measured", "a finite check, which can refute but not prove",
-                   {"unverified": bad, "episodes": episodes})  # fmt: skip
+                   {"unverified": bad, "calls": calls})  # fmt: skip
 
 
 def words(ranks: Sequence[int]) -> str:
