@@ -14,7 +14,7 @@ namespace bench {
 
 namespace {
 
-// As the errors of settings name it: "window-calls", "output".
+// The name that errors use: "window-calls", "output".
 std::string bare_name(const OptionInfo& option) {
   const std::string& name = option.also.empty() ? option.name : option.also;
   return name.substr(name.find_first_not_of('-'));

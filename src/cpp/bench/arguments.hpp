@@ -1,6 +1,6 @@
 #pragma once
 
-// The words of a command line: `--name value`, `--name=value`, flags, and what stands alone.
+// The words of a command line: `--name value`, `--name=value`, flags, and words that stand alone.
 
 #include <cstdint>
 #include <map>
@@ -14,8 +14,8 @@ namespace bench {
 
 class Arguments {
  public:
-  /// The words after a command's name, as its page says. Throws ArgumentError for anything else; errors name
-  /// an option without its dashes, as a settings file or a function would.
+  /// Parses the words after a command's name by its page. Throws ArgumentError for anything that the page
+  /// does not list. Errors name an option without its dashes, as a settings file or a function would.
   Arguments(const std::vector<std::string>& words, const CommandPage& page);
 
   /// Below, `name` is an option's first name, dashes and all.
@@ -26,18 +26,18 @@ class Arguments {
                        std::int64_t most) const;
   /// Throws ArgumentError unless the value is a number of at least `least`.
   double number(const std::string& name, double otherwise, double least) const;
-  /// The value's parts between commas, each once. Throws ArgumentError for one that is not `allowed`.
+  /// The value's comma-separated parts, each once. Throws ArgumentError for a part that is not `allowed`.
   std::vector<std::string> choices(const std::string& name, const std::string& otherwise,
                                    const std::vector<std::string>& allowed) const;
-  /// Throws ArgumentError for an option of `names` that was given.
+  /// Throws ArgumentError if an option of `names` was given.
   void refuse(const std::vector<std::string>& names, const std::string& allowed) const;
   const std::vector<std::string>& alone() const { return alone_; }
-  /// Every option that was given, by its long name without dashes; flags have the value "".
+  /// Every option that was given, by its long name without dashes. A flag's value is "".
   std::map<std::string, std::string> given() const;
 
  private:
   std::map<std::string, std::string> values_;
-  std::map<std::string, std::string> long_names_;  ///< of what was given
+  std::map<std::string, std::string> long_names_;  ///< of the options given
   std::vector<std::string> alone_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The subcommands. Each takes the words behind its name and returns the exit status (pages.cpp). They throw
-// ArgumentError for bad input, before anything is started.
+// The subcommands. Each takes the words after its name and returns the exit status (pages.cpp). For bad input
+// they throw ArgumentError before anything is started.
 
 #include <string>
 #include <vector>
@@ -16,9 +16,9 @@ int count_command(const std::vector<std::string>& words);
 int explain_command(const std::vector<std::string>& words);
 int kernel_command(const std::vector<std::string>& words, const std::vector<std::string>& whole_line);
 int doctor_command(const std::vector<std::string>& words);
-/// Hidden: a process of a set, started by run.
+/// Hidden: one process of a set, started by `run`.
 int worker_command(const std::vector<std::string>& words);
-/// Hidden: one set of ranks that measures what lines on standard input say.
+/// Hidden: one set of ranks that measures what lines on standard input ask for.
 int peer_command(const std::vector<std::string>& words);
 
 }  // namespace bench

@@ -1,5 +1,5 @@
-// A short table of a results file. Everything in it is a ratio within rounds or an exact interval; the Python
-// command `phicoll compare` shows more.
+// `phicoll-bench compare`: a short table of a results file. Every entry is a ratio within rounds or an exact
+// interval. The Python command `phicoll compare` shows more.
 
 #include <algorithm>
 #include <cmath>
@@ -35,12 +35,12 @@ struct Row {
   double middle = 0;
 };
 
-// Ranks, definition, mode, label, unit, operation with its buffers and elements, size: what may stand in one
-// table.
+// What the rows of one table share: ranks, definition, mode, label, unit, operation with its buffers and
+// elements, size.
 using TableKey =
     std::tuple<int, std::string, std::string, std::string, std::string, std::string, std::uint64_t>;
 
-// "" for a barrier.
+// The operation with its buffers and elements; "" for a barrier.
 std::string what_of(const JsonValue& point) {
   std::string what = point["operation"].string;
   if (what.empty() || what == "barrier") return "";
@@ -56,8 +56,8 @@ double value_of(const JsonValue& sample) {
   return sample["definition"].string == "window" ? midmean(ns) : largest(ns);
 }
 
-// Units of a test: the rounds, or the launches' medians where launches differ by a tenth of the variance or
-// more.
+// The units of a test: the rounds, or the medians of launches if launches account for a tenth of the variance
+// or more.
 std::vector<double> units_of(const std::vector<double>& logs, const std::vector<int>& launches,
                              bool* by_launch) {
   const VarianceComponents parts = variance_components(logs, launches);
@@ -94,8 +94,8 @@ void print_table(const TableKey& key, std::vector<Row>& rows) {
   };
   for (Row& row : rows) row.middle = middle_of(row, -1);
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.middle < b.middle; });
-  // The best is chosen on odd rounds and compared on even ones: otherwise luck would choose it.
-  // With one seed there is nothing else to choose on.
+  // The best is chosen on odd rounds and compared on even ones, so that it is not chosen by luck. One seed
+  // leaves no choice: it serves for both.
   const bool one_seed = simulated && std::all_of(rows.begin(), rows.end(),
                                                  [](const Row& row) { return row.values.size() <= 1; });
   const int odd = one_seed ? -1 : 1;
@@ -145,7 +145,7 @@ void print_table(const TableKey& key, std::vector<Row>& rows) {
       const Interval found = median_interval(values, 0.95);
       if (values.empty()) return std::string("-");
       const std::string text = cell(found.value, decimals);
-      if (simulated && values.size() == 1) return text;  // one seed: there is no more to know
+      if (simulated && values.size() == 1) return text;  // one seed has no interval
       return found.valid ? text + " [" + cell(found.low, decimals) + ", " + cell(found.high, decimals) + "]"
                          : text + " [too few]";
     };
@@ -187,7 +187,7 @@ int compare_command(const std::vector<std::string>& words) {
     if (record["kind"].string == "point") {
       const auto key = std::make_pair(run, integer(record["point"]));
       points[key] = &record;
-      const auto known = verified.find(key);  // failed once is failed
+      const auto known = verified.find(key);  // one failure is final
       verified[key] = record["verified"].boolean && (known == verified.end() || known->second);
     } else if (record["kind"].string == "round") {
       rounds[RoundKey(run, record["mode"].string, integer(record["ranks"]), integer(record["launch"]),
@@ -226,7 +226,7 @@ int compare_command(const std::vector<std::string>& words) {
     Row& row = tables[table][point["spec"].string];
     row.spec = point["spec"].string;
     row.verified = row.verified && verified[key];
-    // Launches of two runs are never the same.
+    // Launches of different runs are distinct.
     const int of_run = run_number.emplace(run, static_cast<int>(run_number.size())).first->second;
     const double ns = value_of(record);
     const int own_launch = of_run * 1000000 + launch;

@@ -23,7 +23,7 @@ namespace bench {
 
 namespace {
 
-// "60x4": cores by contexts. Throws ArgumentError("shape").
+// Parses "60x4", cores by contexts of a core. Throws ArgumentError("shape").
 std::pair<int, int> parse_shape(const std::string& text) {
   int cores = 0;
   int contexts = 0;
@@ -34,13 +34,13 @@ std::pair<int, int> parse_shape(const std::string& text) {
   return {cores, contexts};
 }
 
-// What is counted, whatever the operation.
+// An algorithm, and what it is called with.
 struct Subject {
   measure::Work work;
   AlgorithmSpec spec;
 };
 
-// Sizes by algorithms; a barrier has no size.
+// All pairs of sizes and algorithms; a barrier has no size.
 std::vector<Subject> subjects_of(const Arguments& arguments) {
   if (arguments.alone().size() != 1)
     throw ArgumentError("operation", std::to_string(arguments.alone().size()) + " words",
@@ -144,7 +144,7 @@ int count_command(const std::vector<std::string>& words) {
                               .add("ranks", count)
                               .text());
       } catch (const ArgumentError& error) {
-        // Of several, those that cannot serve such a call are left out.
+        // If several were given, those that cannot serve the call are left out.
         if (subjects.size() == 1 || error.argument() != "algorithm") throw;
       }
   }

@@ -1,4 +1,4 @@
-// What on this machine would spoil a measurement, in words, and what to do about it.
+// `phicoll-bench doctor`: what on this machine would spoil a measurement, and what to do about it.
 
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ int doctor_command(const std::vector<std::string>& words) {
         (cores.empty() ? "" : ", ") + std::to_string(place.cpu) + " on core " + std::to_string(place.core);
   fact("topology", cores.substr(0, 200) + " (" + os::topology_source() + ")");
   if (os::smt_active() == 1)
-    advice.push_back("SMT is on: pin one rank a core (--placement scatter), or say so.");
+    advice.push_back("SMT is on: pin one rank per core (--placement scatter), or report the sharing.");
   const std::string governor = os::frequency_governor();
   fact("governor, boost", governor + ", " + os::frequency_boost());
   if (governor != "none" && governor != "performance")
@@ -75,7 +75,7 @@ int doctor_command(const std::vector<std::string>& words) {
   const double busy = os::busy_share(before, after);
   fact("load now",
        busy < 0 ? "unknown" : number(100 * busy, 0) + " % busy, " + number(100 * steal, 1) + " % stolen");
-  if (busy > 0.2) advice.push_back("Something else is running here: a measurement now shows that as well.");
+  if (busy > 0.2) advice.push_back("Something else is running here, and a measurement now would include it.");
   if (steal > 0.01) advice.push_back("The host takes CPU time away (steal): repeat at another time.");
   fact("clock", std::string(clock.clock.cycle_counter != 0 ? "cycle counter" : "CLOCK_MONOTONIC") +
                     ", step " + number(clock.resolution_ns) + " ns, read " + number(clock.overhead_ns) +
@@ -92,7 +92,7 @@ int doctor_command(const std::vector<std::string>& words) {
   for (const int cpu : allowed) {
     const std::string holder = os::cpu_lock_holder(cpu);
     if (!holder.empty())
-      advice.push_back("CPU " + std::to_string(cpu) + " is being measured on by " + holder + ".");
+      advice.push_back("CPU " + std::to_string(cpu) + " is in use for a measurement by " + holder + ".");
   }
   std::string libraries;
   for (const auto& entry : find_openmp("")) libraries += (libraries.empty() ? "" : ", ") + entry.first;

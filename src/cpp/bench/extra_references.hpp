@@ -1,7 +1,7 @@
 #pragma once
 
-// The references that this phicoll-bench has beside those of libphicoll: what wants a newer C++ than the
-// rest, and is left out where the compiler does not have it (the card's).
+// The references that phicoll-bench adds to those of libphicoll. They need a newer C++ than the rest and are
+// left out where the compiler lacks it (the card's).
 
 #include <vector>
 

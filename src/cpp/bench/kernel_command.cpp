@@ -29,8 +29,8 @@ namespace bench {
 
 namespace {
 
-/// Every spec with every value of the options that set a parameter: `--state E,I` is `:state=E` and
-/// `:state=I`.
+/// The specs given, each with every value of the options that set a parameter: `--state E,I` stands for
+/// `:state=E` and `:state=I`.
 std::vector<kernels::KernelSpec> parse_specs(const Arguments& arguments) {
   std::vector<std::string> texts = arguments.alone();
   if (texts.empty()) {
@@ -85,7 +85,8 @@ class Runner {
     return os::ns_per_tick();
   }
 
-  /// Refuses what cannot run, before anything does.
+  /// Places the point's ranks, or notes why the point is skipped. Throws for what cannot run at all. Called
+  /// for all points before any of them runs.
   void prepare(KernelPoint& point, bool oversubscribe) const {
     kernels::check_kernel_ranks(point.spec, point.ranks);
     point.where = where_.empty() ? kernels::kernel_where(point.spec) : where_;
@@ -109,12 +110,12 @@ class Runner {
     for (const Place& place : shape.places()) point.contexts.push_back(place.cpu);
   }
 
-  /// Throws what a point is skipped for.
+  /// Throws the error for which a point is skipped.
   void refuse(const KernelPoint& point) const {
 #if defined(PHICOLL_HAVE_SIM)
     if (machine_) sim::check_kernel(*machine_, point.spec);
 #else
-    static_cast<void>(point);  // nothing is skipped
+    static_cast<void>(point);  // none is skipped
 #endif
   }
 
@@ -260,12 +261,12 @@ int kernel_command(const std::vector<std::string>& words, const std::vector<std:
             ++written;
           }
       }
-      // Only what was verified is summarised.
+      // Only verified data is summarised.
       if (table && found.wrong() == 0) print_row(point, found);
       ++done;
     }
   } catch (const ResourceError&) {
-    throw;  // no memory, or a full disk: there may be nowhere to write the end to
+    throw;  // no memory, or a full disk: the end may not be writable either
   } catch (const std::exception& failure) {
     error = failure.what();
     say("failed: " + error, false);

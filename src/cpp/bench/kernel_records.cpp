@@ -9,7 +9,7 @@ const char* const forward_on_host =
     "state F is what this machine's protocol makes of a line that its owner read last: MESIF has the state, "
     "in others the line is shared";
 
-// What was asked for, and where.
+// The fields that say what was asked for, and where.
 JsonObject asked_fields(const KernelPoint& point) {
   const kernels::KernelInfo* info = nullptr;
   for (const kernels::KernelInfo& one : kernels::kernel_infos())

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a run of a memory kernel writes: docs/records.md, kinds `kernel` and `kernel-sample`.
+// The records of a memory kernel's run: kinds `kernel` and `kernel-sample` of docs/records.md.
 
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace phicoll {
 namespace bench {
 
-/// A kernel at one place of a run, and where it ran.
+/// A kernel with a number of ranks in one run, and where it ran.
 struct KernelPoint {
   int number = 0;
   kernels::KernelSpec spec;
@@ -20,17 +20,17 @@ struct KernelPoint {
   std::string machine;         ///< `host`, or the simulated machine's name
   std::string machine_digest;  ///< empty for the host
   std::string where;
-  std::vector<int> contexts;  ///< of each rank; empty where it is not pinned
+  std::vector<int> contexts;  ///< of each rank; empty if ranks are not pinned
   std::string wait;
   int samples = 0;
   std::uint64_t seed = 1;
-  std::string skipped;  ///< why it cannot run there; empty if it can
+  std::string skipped;  ///< why it cannot run here; empty if it can
 };
 
 JsonObject kernel_fields(const KernelPoint& point, const kernels::KernelSamples& samples);
-/// Of a point that cannot run: what was asked for, and `skipped`.
+/// The fields for a point that cannot run: what was asked for, and `skipped`.
 JsonObject skipped_fields(const KernelPoint& point);
-/// Of one rank that measured.
+/// The fields for one rank that measured.
 JsonObject kernel_sample_fields(const KernelPoint& point, const kernels::KernelSamples& samples, int rank);
 
 }  // namespace bench

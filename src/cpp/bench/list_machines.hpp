@@ -7,8 +7,8 @@
 namespace phicoll {
 namespace bench {
 
-/// Every shipped machine, or everything about one; `name` is what load_machine takes, "" for all. Throws
-/// ArgumentError("machine"), also where phicoll was built without simulated machines.
+/// Prints every shipped machine, or everything about one. `name` is what load_machine takes; "" for all.
+/// Throws ArgumentError("machine"), also if phicoll was built without simulated machines.
 void list_machines(const std::string& name, bool as_json);
 
 }  // namespace bench

@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   }
   const std::string command = words[0];
   words.erase(words.begin());
-  // A file that may not grow any more is an error that is said, not a death without a word.
+  // A file that has reached its size limit is reported as an error instead of ending the program silently.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     if (command == "--version") {

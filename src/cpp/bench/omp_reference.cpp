@@ -1,7 +1,7 @@
 // phicoll-omp-reference: the barrier of one OpenMP library, measured step by step like every other subject.
-// The threads stay inside one parallel region and sleep on the step board between steps. Started by
-// phicoll-bench with the board's descriptor; which library it runs on is decided by how it is started
-// (LD_PRELOAD). The library's own settings are left as they are.
+// The threads stay inside one parallel region and sleep on the step board between steps. phicoll-bench starts
+// the program with the board's descriptor, and chooses the library through LD_PRELOAD. The library's own
+// settings are left as they are.
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // RTLD_DEFAULT, dladdr
@@ -21,7 +21,7 @@ namespace {
 
 using namespace phicoll;
 
-// The file whose barrier the code below really calls.
+// Notes the file whose barrier the code below really calls.
 void name_runtime(char* note, std::size_t bytes) {
   Dl_info info;
   void* entry = dlsym(RTLD_DEFAULT, "GOMP_barrier");

@@ -36,7 +36,8 @@ std::vector<std::string> matches(const std::string& pattern) {
   return found;
 }
 
-// Distributions link LLVM's library under Intel's name and the other way round: the file's own name counts.
+// Whether the file is LLVM's, by its own name: distributions link LLVM's library under Intel's name and vice
+// versa.
 bool is_llvm(const std::string& real) {
   const std::string name = real.substr(real.rfind('/') + 1);
   return name.find("libomp") == 0;
@@ -79,8 +80,8 @@ std::map<std::string, measure::WorkerSet::Program> find_openmp(const std::string
   if (program.empty()) program = self.substr(0, self.rfind('/') + 1) + "phicoll-omp-reference";
   if (access(program.c_str(), X_OK) != 0) return found;
   found["libgomp"] = {program, {}, {}};
-  // The compiler's code calls the library by GCC's entry points, which the other two have as well: preloaded,
-  // theirs come first. The program reports the file that it really calls.
+  // The compiler's code calls the library through GCC's entry points, which the other two libraries have as
+  // well. Preloaded, theirs come first. The program reports the file that it really calls.
   const auto preloaded = [&](const char* name, const std::string& library) {
     if (!library.empty()) found[name] = {program, {}, {{"LD_PRELOAD", library}}};
   };

@@ -16,7 +16,7 @@ const char* meaning_of_exit(int code) {
     case 0:
       return "done";
     case 1:
-      return "the machine says no: no memory, a CPU held by another measurement, a full disk";
+      return "not possible here: no memory, a CPU held by another measurement, a full disk";
     case 2:
       return "bad input; nothing was started";
     case 3:
@@ -28,7 +28,7 @@ const char* meaning_of_exit(int code) {
 
 constexpr std::size_t most_columns = 110;
 
-// Words in lines of at most `width` characters.
+// The text in lines of at most `width` characters.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
   std::vector<std::string> lines(1);
   std::size_t at = 0;
@@ -65,7 +65,7 @@ std::string option_lines(const std::vector<OptionInfo>& options) {
   return text;
 }
 
-// The default here, and a simulated machine's where it is another.
+// The default, and that of a simulated sweep if it differs.
 std::string defaults_of(const measure::SweepOption& option) {
   const std::string& here = option.native.shown();
   const std::string& there = option.simulated.shown();
@@ -89,7 +89,7 @@ std::vector<OptionInfo> sweep_rows() {
 }
 
 std::string refused_in_simulation() {
-  std::string text = "With --machine, what only threads and processes have is refused:";
+  std::string text = "Options that only threads and processes have are refused with --machine:";
   for (const measure::SweepOption& option : measure::sweep_options())
     if (!option.simulated.taken) text += " --" + option.name;
   std::string lines;
@@ -97,7 +97,7 @@ std::string refused_in_simulation() {
   return lines;
 }
 
-// A row that another command shares with a sweep, with the default of a simulated one.
+// A row that another command shares with a sweep, with the default of a simulated sweep.
 OptionInfo simulated_row(const std::string& name) {
   const measure::SweepOption& option = measure::sweep_option(name);
   return sweep_row(option, option.simulated.shown());
@@ -118,30 +118,29 @@ const std::vector<CommandPage>& command_pages() {
   static const std::vector<CommandPage> pages = {
       {"run",
        "OPERATION [options]",
-       "measure; writes JSON Lines (docs/records.md)",
+       "measure, and write JSON Lines (docs/records.md)",
        sweep_rows(),
        refused_in_simulation(),
        {0, 1, 2, 3, 130}},
       {"compare",
        "FILE",
-       "a short table of a results file",
+       "print a short table of a results file",
        {},
-       "Units are lines, one-way transfers of one cache line in the same round, or switches where ranks "
-       "share "
-       "CPUs.\n`phicoll compare` shows more.\n",
+       "Units are lines (one-way transfers of a cache line in the same round) or, where ranks share CPUs,\n"
+       "switches. `phicoll compare` shows more.\n",
        {0, 2}},
       {"list",
        "[OPERATION | machines | machine NAME] [options]",
-       "every algorithm and reference, with parameters; simulated machines",
+       "list algorithms and references with their parameters, or simulated machines",
        {json_option},
        "",
        {0, 2}},
       {"count",
        "OPERATION [options]",
-       "rounds, notifications, lines, transfers: exact counts, without running",
+       "count rounds, notifications, lines and transfers exactly, without running",
        {
            {"--algorithm", "A,B:ways=3,...", "all",
-            "algorithms with parameters, or sets; of several, those that cannot serve the call are left out",
+            "algorithms with parameters, or sets; if several, those that cannot serve the call are left out",
             ""},
            {"--sizes", "8,4K,1M", "4K", size_option.meaning, ""},
            native_row("type"),
@@ -162,25 +161,25 @@ const std::vector<CommandPage>& command_pages() {
             "one algorithm with parameters", ""},
            size_option,
            {"--buffers", "B", measure::simulated_text("buffers"),
-            "fresh: written before each call; or reused", ""},
+            "fresh: written before each call; reused: only once", ""},
            simulated_row("type"),
            simulated_row("op"),
            {"--machine", "M", "xeon-phi-5110p",
-            "a name (phicoll-bench list machines) or a machine file, perhaps changed: "
+            "a name (phicoll-bench list machines) or a machine file, optionally with changes such as "
             "xeon-phi-5110p:ring.hop=0",
             ""},
-           {"--ranks", "N", "all contexts", "ranks", ""},
+           {"--ranks", "N", "all contexts", "number of ranks", ""},
            simulated_row("placement"),
-           {"--definition", "D", "loop", "loop, or window: from rest", ""},
-           {"--calls", "N", "20", "calls that are simulated", ""},
+           {"--definition", "D", "loop", "loop: calls back to back; window: each call from rest", ""},
+           {"--calls", "N", "20", "calls to simulate", ""},
            simulated_row("warm-up"),
-           {"--call", "K", "", "the call whose path is shown, from 0 [the one of median time]", ""},
+           {"--call", "K", "", "the call to explain, from 0 [the one of median time]", ""},
            simulated_row("skew-ns"),
            {"--wait", "POLICY", measure::simulated_text("wait"), "spin, pause, pause(n)", ""},
            simulated_row("seed"),
-           {"--links", "N", "60", "links of the path that are printed", ""},
+           {"--links", "N", "60", "links of the path to print", ""},
            {"--trace", "FILE", "", "write the call as a timeline for Perfetto (Chrome trace events)", ""},
-           {"--all-calls", "", "", "the trace has all calls, the warm-up included", ""},
+           {"--all-calls", "", "", "trace all calls, including the warm-up", ""},
            json_option,
        },
        "",
@@ -195,18 +194,17 @@ const std::vector<CommandPage>& command_pages() {
            {"--lines", "N,...", "", "the parameter `lines`", ""},
            {"--machine", "M", "",
             "simulate M instead of measuring here: a name (phicoll-bench list machines) or a machine file, "
-            "perhaps with changes such as xeon-phi-5110p:ring.hop=0",
+            "optionally with changes such as xeon-phi-5110p:ring.hop=0",
             ""},
            {"--where", "W", "scatter; switch: same-cpu; pair-bandwidth:pattern=across: across-packages",
-            "compact, scatter, balanced, CPUs such as 0,4-7, or where the second rank is from the first: "
-            "same-cpu, same-core, same-l3, other-l3, other-package, across-packages (half of the ranks "
-            "each); "
-            "with --machine: same-core, adjacent, middle, maximum, same-package, other-package, "
+            "compact, scatter, balanced, CPUs such as 0,4-7, or where the second rank is to the first: "
+            "same-cpu, same-core, same-l3, other-l3, other-package, across-packages (half of the ranks on "
+            "each); with --machine: same-core, adjacent, middle, maximum, same-package, other-package, "
             "across-packages, or a core",
             ""},
            {"--samples", "N", "1000; with --machine: 200", "samples of each rank", ""},
            {"--wait", "POLICY", "spin", "how ranks poll: spin, pause, pause(n), yield, adaptive", ""},
-           {"--seed", "N", "1", "of addresses, and of where lines live on a simulated machine", ""},
+           {"--seed", "N", "1", "seed of addresses, and of where lines live on a simulated machine", ""},
            native_row("oversubscribe"),
            native_row("lock-wait"),
            {"-o", "FILE", "",
@@ -215,7 +213,7 @@ const std::vector<CommandPage>& command_pages() {
        "Kernels: read-latency, ping-pong, multi-line, pair-bandwidth, contention, read-by-all, stream, "
        "switch.\n",
        {0, 1, 2, 3, 130}},
-      {"doctor", "", "what on this machine would spoil a measurement", {}, "", {0, 2}},
+      {"doctor", "", "say what on this machine would spoil a measurement", {}, "", {0, 2}},
   };
   return pages;
 }
@@ -234,7 +232,7 @@ std::string overview_text() {
   std::vector<OptionInfo> lines;
   for (const CommandPage& page : command_pages())
     lines.push_back({"phicoll-bench " + page.name, page.words, "", page.summary, ""});
-  lines.push_back({"phicoll-bench --version", "", "", "this program's", ""});
+  lines.push_back({"phicoll-bench --version", "", "", "print the version", ""});
   return text + option_lines(lines) + "\nphicoll-bench COMMAND --help prints a command's options.\n";
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// What each subcommand takes and how it ends: one table, from which arguments are read and help is printed.
+// The options and exit statuses of each subcommand: one table, by which arguments are parsed and help is
+// printed.
 
 #include <string>
 #include <vector>
@@ -10,8 +11,8 @@ namespace bench {
 
 struct OptionInfo {
   std::string name;      ///< "--ranks", or "-o"
-  std::string value;     ///< what a person puts there, "N"; "" for a flag
-  std::string standard;  ///< the value where it is not given; "" for none
+  std::string value;     ///< what help shows for the value: "N"; "" for a flag
+  std::string standard;  ///< the default; "" for none
   std::string meaning;
   std::string also;  ///< a second name; "" for none
 };
@@ -26,7 +27,7 @@ struct CommandPage {
 };
 
 const std::vector<CommandPage>& command_pages();
-/// Throws ArgumentError("command") for a name that is none.
+/// The page of a command. Throws ArgumentError("command") if there is none of that name.
 const CommandPage& command_page(const std::string& name);
 
 /// What `phicoll-bench --help` prints.

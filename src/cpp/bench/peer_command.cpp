@@ -1,5 +1,5 @@
-// A set of ranks at somebody else's command: for comparisons with other systems in the same rounds. Between
-// two commands every rank sleeps in the kernel.
+// A set of ranks driven by another program, which compares other systems in the same rounds. Between two
+// commands every rank sleeps in the kernel.
 
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +27,7 @@ namespace bench {
 
 namespace {
 
-// The words of a command line behind its first ones: name=value.
+// The name=value words that follow a command's first words.
 class Options {
  public:
   explicit Options(std::istringstream& words) {
@@ -184,7 +184,7 @@ int peer_command(const std::vector<std::string>& words) {
   config.wait = to_string(parse_wait_policy(words.size() == 4 ? words[3] : "adaptive"));
   const Shape shape = shape_on_host(config.ranks, config.placement);
   for (const Place& place : shape.places()) config.cpus.push_back(place.cpu);
-  // For as long as the set lives; whoever drives several sets has one at a time.
+  // Held as long as the set lives. A program that drives several sets has one at a time.
   const os::CpuLock lock = os::CpuLock::acquire(config.cpus, lock_wait_s);
   const measure::ClockFacts clock = measure::measure_clock();
   Peer peer(config, shape, clock);

@@ -28,7 +28,7 @@ namespace bench {
 
 namespace {
 
-// Of 53 bits: a JSON number that every reader keeps.
+// A random seed of 53 bits: a JSON number that every reader keeps exactly.
 std::uint64_t drawn_seed() {
   return mix_seed(static_cast<std::uint64_t>(std::time(nullptr)), static_cast<std::uint64_t>(getpid())) >> 11;
 }
@@ -40,7 +40,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   if (arguments.alone().size() > 1)
     throw ArgumentError("operation", "'" + arguments.alone().back() + "' beside another", "one");
   const measure::Work work = measure::parse_call(arguments.alone().empty() ? "" : arguments.alone().front());
-  // Before any thread: the ranks' groups, in processes of their own, take it from there too.
+  // Before any thread is started. The groups, in the ranks' own processes, read it from the environment too.
   if (arguments.has("--tuning")) setenv("PHICOLL_TUNING", arguments.text("--tuning", "").c_str(), 1);
   const measure::SweepValues values(work, arguments.given());
   if (values.simulated()) return run_simulated(values, whole_line);

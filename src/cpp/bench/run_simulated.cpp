@@ -32,7 +32,7 @@ namespace bench {
 
 namespace {
 
-// Simulates points in threads and hands their records over in the points' order.
+// Simulates points in threads and hands over their records in the order of the points.
 class Jobs {
  public:
   Jobs(const sim::SimulatedSettings& settings, const std::vector<sim::SimulatedPoint>& points,
@@ -45,13 +45,13 @@ class Jobs {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  /// The records of point number `index`; false if it was not simulated because of `stop`. Rethrows what
-  /// simulating threw.
+  /// Waits for the records of point `index`. Returns false if it was not simulated because of `stop`.
+  /// Rethrows what the simulation threw.
   bool take(std::size_t index, sim::PointRecords* found) {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto there = [&] { return done_.count(index) != 0; };
-    // A point that nobody will begin any more does not come; the wait is bounded because a signal may arrive
-    // in any thread.
+    // After `stop`, no thread begins a new point. The wait is bounded because a signal may arrive in any
+    // thread.
     while (!there() && (index < next_ || !stop_.load(std::memory_order_relaxed)))
       arrived_.wait_for(lock, std::chrono::milliseconds(50));
     if (!there()) return false;
@@ -166,7 +166,7 @@ int run_simulated(const measure::SweepValues& values, const std::vector<std::str
     }
     if (interrupted.load(std::memory_order_relaxed)) reason = "interrupted";
   } catch (const ResourceError&) {
-    throw;  // a full disk: there is nowhere to write the end to
+    throw;  // a full disk: the end cannot be written either
   } catch (const std::exception& failure) {
     reason = "failed";
     error = failure.what();

@@ -1,6 +1,6 @@
 #pragma once
 
-// `run --machine`: a sweep on a simulated machine, its points side by side on the CPUs of this one.
+// `run --machine`: a sweep on a simulated machine. Points are simulated in parallel on this machine's CPUs.
 
 #include <string>
 #include <vector>

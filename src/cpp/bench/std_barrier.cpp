@@ -1,5 +1,5 @@
-// The C++ standard library's barrier as a reference. C++20, threads only: what libstdc++ builds lies partly
-// on the heap of the process that made it.
+// The C++ standard library's barrier as a reference. Needs C++20. Threads only, because libstdc++'s barrier
+// lies partly on the heap of the process that made it.
 
 #include "bench/std_barrier.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Who watches a run: a person with Ctrl-C, and a program that draws its progress.
+// Interrupts by Ctrl-C, and lines for the person or program that watches a run.
 
 #include <atomic>
 #include <string>
@@ -8,12 +8,13 @@
 namespace phicoll {
 namespace bench {
 
-/// From now on SIGINT and SIGTERM only make this true; with `once` a second one ends the program.
+/// From now on SIGINT and SIGTERM only make the result true. With `once`, a second signal ends the program.
 const std::atomic<bool>& catch_interrupts(bool once = false);
 
-/// A line on stderr. Progress (`progress: ...`) is for programs that watch; everything else says who speaks.
-/// With `acknowledged` a line of progress waits until the watcher has written a byte to our standard input,
-/// or for 0.3 s: a program that draws uses CPU time, and so nothing is drawn inside a timed region.
+/// Prints a line on stderr. Progress (`progress: ...`) is for programs that watch; any other line gets the
+/// prefix `phicoll-bench:`. With `acknowledged`, a line of progress waits for a byte from the watcher on
+/// standard input, or 0.3 s. So the watcher, which uses CPU time to draw, does not draw inside a timed
+/// region.
 void say(const std::string& text, bool acknowledged);
 
 }  // namespace bench
