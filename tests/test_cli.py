@@ -114,7 +114,7 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
         ),
         ("run", "phicoll: operation: got none; allowed: "),
         ("run barrier --ranks", "phicoll: ranks: got no value; allowed: one"),
-        ("run barrier --resume", "phicoll: resume: got no file; allowed: -o with the file to go on with"),
+        ("run barrier --resume", "phicoll: resume: got no file; allowed: -o with the file to continue"),
         ("plot a --figure b.png --kind pie", "phicoll: kind: got 'pie'; allowed: auto, comparison, "),
         ("count --ranks many", "phicoll: ranks: got 'many'; allowed: a whole number"),
         ("demo --budget much", "phicoll: budget: got 'much'; allowed: a number"),

@@ -16,7 +16,7 @@ const char* meaning_of_exit(int code) {
     case 0:
       return "done";
     case 1:
-      return "not possible here: no memory, a CPU held by another measurement, a full disk";
+      return "a resource was missing or refused: memory, disk space, a CPU held by another measurement";
     case 2:
       return "bad input; nothing was started";
     case 3:

@@ -32,7 +32,7 @@ class ArgumentError : public Error {
   std::string allowed_;
 };
 
-/// Not enough memory, a name in use, a refused system call: the machine says no.
+/// A resource was missing or refused: not enough memory, a name in use, a failed system call.
 class ResourceError : public Error {
  public:
   using Error::Error;

@@ -29,15 +29,15 @@ from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, FAILED, INTERRUPTE
 
 __all__ = ["main"]
 
-EPILOG = """exit codes: 0 done; 1 the machine says no; 2 bad input, nothing was started; 3 a group broke or a subject
-was not verified; 4 slower than the baseline; 130 interrupted, what was measured is kept"""
+EPILOG = """exit codes: 0 done; 1 a resource was missing or refused; 2 bad input, nothing was started; 3 a group broke
+or a subject was not verified; 4 slower than the baseline; 130 interrupted, what was measured is kept"""
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+    """The parser of the whole command line."""
     root = Parser(
         prog="phicoll",
-        description="Shared-memory collectives for many-core processors: look, measure, compare.",
+        description="Shared-memory collectives for many-core processors: list, measure, compare.",
         epilog=EPILOG,
     )
     root.add_argument("--version", action="version", version=f"phicoll {__version__}")
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     ):
         module.add(commands)
     demo = commands.add_parser(
-        "demo", help="look at this machine, compare all barriers on it, write a report", add_help=False
+        "demo", help="check this machine, compare all barriers on it, write a report", add_help=False
     )
     demo.set_defaults(function=None)
     return root
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             say("interrupted")
             return INTERRUPTED
-        except BrokenPipeError:  # the reader of our output went away, as head does
+        except BrokenPipeError:  # the reader of the output has exited, as head does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return OK
 
@@ -102,7 +102,7 @@ def say(text: str) -> None:
 def complain(error: Error, code: int) -> int:
     say(str(error))
     if error.results is not None:
-        say(f"{len(error.results)} samples measured before it are kept")
+        say(f"{len(error.results)} samples measured before the error are kept")
     return code
 
 

@@ -13,9 +13,9 @@ __all__ = ["add"]
 EPILOG = """examples:
   phicoll characterize --quick -o here.json
   phicoll run barrier --machine ./here.json --ranks 2       # simulates this machine
-  phicoll characterize --machine xeon-phi-5110p             # the model that a simulated machine shows"""
+  phicoll characterize --machine xeon-phi-5110p             # fits the model of a simulated machine"""
 
-#: Arguments of characterize() that are called otherwise on the command line.
+#: Arguments of characterize() that have another name on the command line.
 NAMES = {"path": "output", "budget_s": "budget", "lock_wait_s": "lock-wait"}
 
 
@@ -31,28 +31,34 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     effort.add_argument(
         "--thorough",
         action="store_true",
-        help="until line costs are within 2 %%, at most a quarter of an hour",
+        help="measure until line costs are within 2 %%, at most a quarter of an hour",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="the machine file")
-    parser.add_argument("--samples", metavar="FILE", help="raw samples, as JSON Lines (docs/records.md)")
-    parser.add_argument("--machine", metavar="M", help="a simulated machine instead of this host")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the machine file to write")
+    parser.add_argument(
+        "--samples", metavar="FILE", help="write raw samples to this file, as JSON Lines (docs/records.md)"
+    )
+    parser.add_argument(
+        "--machine", metavar="M", help="characterize a simulated machine instead of this host"
+    )
     parser.add_argument(
         "--name",
-        help="what the machine is called in results (default: host, or the simulated machine's name and -simulated)",
+        help="the machine's name in results (default: host, or the simulated machine's name and -simulated)",
     )
     parser.add_argument(
         "--family",
         default="xeon-phi-5110p",
         metavar="M",
-        help="where constants are taken from that this machine cannot show, scaled and marked assumed; none leaves "
-        "them undetermined (default: xeon-phi-5110p)",
+        help="machine whose constants stand in, scaled and marked assumed, for those that cannot be measured here; "
+        "none leaves them undetermined (default: xeon-phi-5110p)",
     )
     parser.add_argument(
-        "--budget", type=float, metavar="S", help="seconds for the rounds, instead of the mode's"
+        "--budget", type=float, metavar="S", help="seconds for the rounds (default: the mode's)"
     )
-    parser.add_argument("--rounds", type=int, metavar="N", help="rounds at most, instead of the mode's")
     parser.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of addresses and orders (default: 1)"
+        "--rounds", type=int, metavar="N", help="at most this many rounds (default: the mode's)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of addresses and orders (default: 1)"
     )
     parser.add_argument(
         "--lock-wait",

@@ -18,19 +18,21 @@ __all__ = ["add"]
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("compare", help="compare the subjects of results files, or two runs")
     parser.add_argument("files", nargs="+", metavar="FILE", help="results files; several are read as one")
-    parser.add_argument("--against", metavar="SPEC", help="a fixed opponent in place of the best")
+    parser.add_argument("--against", metavar="SPEC", help="compare with this algorithm instead of the best")
     parser.add_argument(
-        "--summary", action="store_true", help="paper 001's: geometric means over rank counts, and the oracle"
+        "--summary",
+        action="store_true",
+        help="print paper 001's summary: geometric means over rank counts, and the oracle",
     )
     parser.add_argument(
-        "--baseline", metavar="FILE", help="an older run: exit code 4 where something became slower"
+        "--baseline", metavar="FILE", help="compare with an older run; exit code 4 if something became slower"
     )
     parser.add_argument(
         "--threshold",
         type=float,
         default=THRESHOLD,
         metavar="RATIO",
-        help=f"slower than this is a regression (default: {THRESHOLD:.2f})",
+        help=f"the time ratio above which a slowdown is a regression (default: {THRESHOLD:.2f})",
     )
     add_json(parser)
     parser.set_defaults(function=run)

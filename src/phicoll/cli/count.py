@@ -1,4 +1,4 @@
-"""``phicoll count``: what algorithms do, exactly, at any scale."""
+"""``phicoll count``: exact counts of what algorithms do, at any scale."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ __all__ = ["add"]
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "count", help="rounds, chains, notifications, edges and lines, counted exactly"
-    )
+    parser = commands.add_parser("count", help="count rounds, chains, notifications, edges and lines exactly")
     parser.add_argument(
         "operation", nargs="?", default="barrier", help="barrier, broadcast, allreduce ... (default: barrier)"
     )
-    parser.add_argument("--algorithm", default="all", metavar="LIST", help="what to count (default: all)")
+    parser.add_argument(
+        "--algorithm", default="all", metavar="LIST", help="algorithms to count (default: all)"
+    )
     parser.add_argument(
         "--shape",
         default=",".join(PAPER_SHAPES),
         metavar="LIST",
         help="cores x contexts of a core (default: 60x4,61x4)",
     )
-    parser.add_argument("--ranks", type=int, metavar="N", help="default: all contexts")
+    parser.add_argument("--ranks", type=int, metavar="N", help="number of ranks (default: all contexts)")
     parser.add_argument(
         "--placement", default="compact", help="compact, scatter or balanced (default: compact)"
     )
@@ -33,7 +33,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--size", metavar="4K", help="bytes of the message or a block, where data moves (default: 4K)"
     )
     add_reduction(parser)
-    parser.add_argument("--figure", metavar="FILE", help="a figure as well: .png, .svg or .pdf")
+    parser.add_argument("--figure", metavar="FILE", help="also write a figure: .png, .svg or .pdf")
     add_json(parser)
     parser.set_defaults(function=run)
 

@@ -12,10 +12,12 @@ __all__ = ["add"]
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "doctor", help="what would spoil a measurement on this machine, and what to do"
+        "doctor", help="say what would spoil a measurement on this machine, and what to do about it"
     )
     parser.add_argument(
-        "--no-probe", action="store_true", help="do not measure the shares of same-core rounds (2 s)"
+        "--no-probe",
+        action="store_true",
+        help="skip the 2 s measurement of the clock, line cost and same-core rounds",
     )
     add_json(parser)
     parser.set_defaults(function=run)

@@ -35,28 +35,29 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--machine",
         default="xeon-phi-5110p",
         metavar="M",
-        help="a name or a machine file, perhaps with changes such as :directory.service=0 (default: xeon-phi-5110p)",
+        help="a name or a machine file, optionally with changes such as :directory.service=0 (default: xeon-phi-5110p)",
     )
-    parser.add_argument("--ranks", type=int, metavar="N", help="default: all contexts")
+    parser.add_argument("--ranks", type=int, metavar="N", help="number of ranks (default: all contexts)")
     parser.add_argument(
-        "--definition", default="loop", metavar="D", help="loop, or window: from rest (default: loop)"
+        "--definition",
+        default="loop",
+        metavar="D",
+        help="loop: calls back to back; window: each call from rest (default: loop)",
     )
+    parser.add_argument("--calls", type=int, default=20, metavar="N", help="calls to simulate (default: 20)")
     parser.add_argument(
-        "--calls", type=int, default=20, metavar="N", help="calls that are simulated (default: 20)"
-    )
-    parser.add_argument(
-        "--call", type=int, metavar="K", help="whose path, from 0 (default: the one of median time)"
+        "--call", type=int, metavar="K", help="the call to explain, from 0 (default: the one of median time)"
     )
     for argument in SHARED:
         add_simulated_option(parser, argument)
     parser.add_argument(
-        "--links", type=int, default=60, metavar="N", help="links of the path that are printed (default: 60)"
+        "--links", type=int, default=60, metavar="N", help="links of the path to print (default: 60)"
     )
-    parser.add_argument("--trace", metavar="FILE", help="a timeline of the call, for ui.perfetto.dev")
+    parser.add_argument("--trace", metavar="FILE", help="write a timeline of the call, for ui.perfetto.dev")
     parser.add_argument(
-        "--all-calls", action="store_true", help="the timeline has everything that was simulated"
+        "--all-calls", action="store_true", help="write all calls to the timeline, including the warm-up"
     )
-    parser.add_argument("--figure", metavar="FILE", help="the critical path as a figure: .png, .svg or .pdf")
+    parser.add_argument("--figure", metavar="FILE", help="draw the critical path: .png, .svg or .pdf")
     add_json(parser)
     parser.set_defaults(function=run)
 

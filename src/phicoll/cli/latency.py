@@ -1,4 +1,4 @@
-"""``phicoll latency``: what a line costs between each two cores, as a table and a heat map."""
+"""``phicoll latency``: the cost of a line between every two cores, as a table and a heat map."""
 
 from __future__ import annotations
 
@@ -13,28 +13,35 @@ __all__ = ["add"]
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("latency", help="what a cache line costs between each two cores")
+    parser = commands.add_parser("latency", help="measure the cost of a cache line between every two cores")
     parser.add_argument(
         "--machine", metavar="M", help="simulate M instead of measuring here: a name or a file"
     )
     parser.add_argument(
         "--cpus",
         metavar="LIST",
-        help="CPUs such as 0,2,8-11, or contexts of M (default: all that may be used; of M: one a core)",
+        help="CPUs such as 0,2,8-11, or contexts of M (default: all allowed CPUs; of M, one context per core)",
     )
     parser.add_argument(
-        "--samples", type=int, metavar="N", help="for each pair (default: 200; with --machine: 20)"
+        "--samples", type=int, metavar="N", help="samples for each pair (default: 200; with --machine: 20)"
     )
-    parser.add_argument("--state", default="M", help="of the line that is sent: M, E, S, F, I (default: M)")
-    parser.add_argument("--receive", default="M", help="of the line that it is copied to (default: M)")
     parser.add_argument(
-        "--lines", default="fresh", choices=LINES, help="of each pair its own, or the same for all"
+        "--state", default="M", help="state of the line that is sent: M, E, S, F, I (default: M)"
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the lines (default: 1)")
+    parser.add_argument("--receive", default="M", help="state of the line that it is copied to (default: M)")
+    parser.add_argument(
+        "--lines",
+        default="fresh",
+        choices=LINES,
+        help="fresh: each pair has lines of its own; repeated: all share the same (default: fresh)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of the lines' addresses (default: 1)"
+    )
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="with --machine: pairs simulated at the same time"
     )
-    parser.add_argument("--figure", metavar="FILE", help="a heat map: .png, .svg or .pdf")
+    parser.add_argument("--figure", metavar="FILE", help="draw a heat map: .png, .svg or .pdf")
     add_json(parser)
     parser.set_defaults(function=run)
 

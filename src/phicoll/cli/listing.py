@@ -1,4 +1,4 @@
-"""``phicoll list``: which algorithms and which simulated machines there are."""
+"""``phicoll list``: the algorithms and the simulated machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["add"]
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "list", help="algorithms with their parameters, and named sets; simulated machines"
+        "list", help="list algorithms with their parameters and the named sets, or simulated machines"
     )
     parser.add_argument(
         "operation",
@@ -25,9 +25,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="an operation, machines, or machine NAME",
     )
     parser.add_argument(
-        "name", nargs="?", help="of a machine: a shipped one, or a file, perhaps with changes"
+        "name", nargs="?", help="after machine: a shipped machine or a file, optionally with changes"
     )
-    parser.add_argument("--origin", choices=("paper", "phicoll", "reference"), help="only these")
+    parser.add_argument(
+        "--origin", choices=("paper", "phicoll", "reference"), help="list only algorithms of this origin"
+    )
     add_json(parser)
     parser.set_defaults(function=run)
 
@@ -36,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.operation in ("machine", "machines"):
         return list_machines(arguments)
     if arguments.name is not None:
-        raise ArgumentError("list", f"{arguments.name!r} behind {arguments.operation!r}", "one thing to list")
+        raise ArgumentError("list", f"{arguments.name!r} after {arguments.operation!r}", "one thing to list")
     found = [a for a in algorithms(arguments.operation) if arguments.origin in (None, a.origin)]
     if arguments.json:
         put_json([algorithm.to_dict() for algorithm in found])
@@ -51,7 +53,7 @@ def list_machines(arguments: argparse.Namespace) -> int:
         raise ArgumentError("origin", repr(arguments.origin), "nothing: machines have none")
     if arguments.operation == "machine":
         if arguments.name is None:
-            raise ArgumentError("machine", "none", "a name or file behind it")
+            raise ArgumentError("machine", "none", "a name or file after it")
         machine = load_machine(arguments.name)
         if arguments.json:
             put_json(machine.to_dict())
@@ -59,7 +61,7 @@ def list_machines(arguments: argparse.Namespace) -> int:
             put(str(machine))
         return 0
     if arguments.name is not None:
-        raise ArgumentError("list", f"{arguments.name!r} behind 'machines'", "one thing to list")
+        raise ArgumentError("list", f"{arguments.name!r} after 'machines'", "one thing to list")
     if arguments.json:
         put_json([{k: v for k, v in m.to_dict().items() if k != "parameters"} for m in machines()])
     else:

@@ -1,4 +1,4 @@
-"""What several commands have in common: options, errors by the options' names, files that are written beside stdout."""
+"""What several commands share: options, errors that name options, and files written besides stdout."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "report_written",
 ]
 
-#: What a figure's name can end in.
+#: The endings that a figure's name can have.
 FORMATS = (".png", ".svg", ".pdf")
 
 
@@ -39,7 +39,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="M",
-        help="whose model predicts: a machine file or a name (default: the --machine's)",
+        help="the machine whose model predicts: a machine file or a name (default: that of --machine)",
     )
     add_foreign(
         parser,
@@ -49,7 +49,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def model_foreign(arguments: argparse.Namespace) -> str:
-    """What :func:`add_model`'s ``--foreign`` says; ArgumentError where there is no model that could be another's."""
+    """The value of :func:`add_model`'s ``--foreign``. Raises ArgumentError if no model is given."""
     if arguments.foreign is not None and arguments.model is None:
         raise ArgumentError("foreign", f"{arguments.foreign} without a model", "with --model FILE")
     return arguments.foreign or "refuse"
@@ -58,7 +58,7 @@ def model_foreign(arguments: argparse.Namespace) -> str:
 def add_option(
     parser: argparse.ArgumentParser, argument: str, option: Option, default: str | None = None
 ) -> None:
-    """A row of the table of options. ``default`` is the command's own, in place of the row's."""
+    """Add an option by its row of the table. ``default`` is the command's own default instead of the row's."""
     names = [f"-{option.letter}"] * bool(option.letter) + [f"--{option.name}"]
     if option.kind == "flag":
         parser.add_argument(*names, dest=argument, action="store_true", help=option.meaning)
@@ -71,7 +71,7 @@ def add_option(
 
 
 def add_simulated_option(parser: argparse.ArgumentParser, argument: str) -> None:
-    """An option that a simulated sweep has too. Integers and numbers are parsed."""
+    """Add an option that a simulated sweep has too. Integers and numbers are parsed."""
     option = OPTIONS[argument]
     kinds: dict[str, Callable[[str], Any]] = {"integer": int, "number": float}
     parser.add_argument(
@@ -84,13 +84,13 @@ def add_simulated_option(parser: argparse.ArgumentParser, argument: str) -> None
 
 
 def add_progress(parser: argparse.ArgumentParser) -> None:
-    """``progress`` of the arguments is then as the library takes it."""
+    """Add ``--no-progress``. It sets ``progress`` to what the library takes."""
     parser.add_argument(
         "--no-progress",
         dest="progress",
         action="store_const",
         const=False,
-        help="no progress bar on a terminal",
+        help="show no progress bar on a terminal",
     )
 
 
@@ -101,12 +101,12 @@ def add_reduction(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Iterator[None]:
-    """Refusals of the library by the names that its arguments have on the command line; ``switches`` have no value."""
+    """Rename arguments in the library's errors to their options on the command line. ``switches`` have no value."""
 
     def as_option(found: re.Match[str]) -> str:
         return f"--{names.get(found[1], found[1]).replace('_', '-')} {found[2]}"
 
-    def as_options(text: str) -> str:  # of another argument, say definition='window'
+    def as_options(text: str) -> str:  # other arguments that the text names, say definition='window'
         return re.sub(r"\b([a-z_]+)='([^']*)'", as_option, text)
 
     try:
@@ -118,7 +118,7 @@ def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Ite
 
 
 def check_figure(given: str, argument: str = "figure") -> Path:
-    """Where a figure goes; ArgumentError for a name that no format has, or that cannot be written."""
+    """The path for a figure. Raises ArgumentError if its ending is no format's or it cannot be written."""
     path = check_writable(Path(given), argument)
     if path.suffix not in FORMATS:
         raise ArgumentError(argument, repr(given), "a name that ends in " + ", ".join(FORMATS))

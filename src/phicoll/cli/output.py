@@ -11,7 +11,7 @@ __all__ = ["add_json", "put", "put_found", "put_json"]
 
 
 class Found(Protocol):
-    """What a command prints: as text, or as the object that ``--json`` shows."""
+    """A result that a command prints: as text, or with ``--json`` as an object."""
 
     def to_dict(self) -> dict[str, Any]: ...
 

@@ -1,4 +1,4 @@
-"""``phicoll plot``: figures of a results file."""
+"""``phicoll plot``: figures of results files."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ KINDS = ("auto", "comparison", "ranks", "sizes", "probes", "distributions")
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("plot", help="a figure of results files")
+    parser = commands.add_parser("plot", help="draw a figure of results files")
     parser.add_argument("files", nargs="+", metavar="FILE", help="results files; several are read as one")
-    parser.add_argument("--figure", required=True, metavar="FILE", help="where it goes: .png, .svg or .pdf")
+    parser.add_argument(
+        "--figure", required=True, metavar="FILE", help="the file to write: .png, .svg or .pdf"
+    )
     parser.add_argument("--kind", default="auto", choices=KINDS, help="what to show (default: auto)")
     parser.add_argument(
         "--unit",
         choices=("lines", "switches", "ns", "us", "cycles", "GB/s"),
-        help="the axis (default: lines, switches or, simulated, us)",
+        help="unit of the axis (default: lines or switches; simulated: us)",
     )
-    parser.add_argument("--label", choices=("remote", "same-core"), help="which rounds (default: remote)")
-    parser.add_argument("--most", type=int, metavar="N", help="only so many algorithms, the fastest")
+    parser.add_argument("--label", choices=("remote", "same-core"), help="rounds to show (default: remote)")
+    parser.add_argument("--most", type=int, metavar="N", help="show only the N fastest algorithms")
     parser.add_argument(
-        "--highlight", type=int, metavar="N", help="how many algorithms in colour (ranks, sizes)"
+        "--highlight", type=int, metavar="N", help="show N algorithms in colour (ranks, sizes)"
     )
     parser.set_defaults(function=run)
 

@@ -16,7 +16,7 @@ from phicoll.results import Results
 
 __all__ = ["add"]
 
-#: The options by the names that sweep() gives them.
+#: The options' names by those of sweep()'s arguments.
 NAMES = {argument: option.name for argument, option in OPTIONS.items()}
 
 EXAMPLES = """algorithms are separated by commas, their parameters by colons:
@@ -44,7 +44,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.resume and arguments.save is None:
-        raise ArgumentError("resume", "no file", "-o with the file to go on with")
+        raise ArgumentError("resume", "no file", "-o with the file to continue")
     with option_names(NAMES):
         results = measure(arguments)
     if arguments.json:

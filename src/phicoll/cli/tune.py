@@ -1,4 +1,4 @@
-"""``phicoll tune``: a table of the algorithms that serve this machine, or a simulated one, best."""
+"""``phicoll tune``: a table of the best algorithms for this machine or a simulated one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLES = """  phicoll tune --operations allreduce,broadcast --ranks 2,8 --budg
   phicoll tune --machine xeon-phi-5110p --ranks 16 --sizes 8,4K --operations barrier,allreduce -o phi.tuning
   phicoll tune --by model --model here.json -o here.tuning"""
 
-#: Arguments of tune() that are called otherwise on the command line.
+#: Arguments of tune() that have another name on the command line.
 NAMES = {"save": "output", "model_foreign": "foreign", "budget_s": "budget"}
 
 
@@ -28,12 +28,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--operations", metavar="LIST", help=f"of {', '.join(OPERATIONS)} (default: all of them)"
+        "--operations", metavar="LIST", help=f"some of {', '.join(OPERATIONS)} (default: all of them)"
     )
     parser.add_argument(
         "--ranks",
         metavar="LIST",
-        help="rank counts (default: powers of two to the CPUs, and twice as many as the CPUs)",
+        help="rank counts (default: powers of two up to the number of CPUs, and twice that number)",
     )
     parser.add_argument("--sizes", metavar="LIST", help="bytes of the count argument (default: 8,4K,64K,1M)")
     parser.add_argument("--mode", metavar="LIST", help="threads, processes or both (default: processes)")
@@ -41,7 +41,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--by",
         default="measure",
         metavar="HOW",
-        help="measure, model, or model-then-measure: of what the model knows the three best (default: measure)",
+        help="measure, model, or model-then-measure: measure the three that the model ranks best (default: measure)",
     )
     parser.add_argument("--budget", metavar="S", help="seconds that measuring may take (default: 600)")
     parser.add_argument(
@@ -49,23 +49,25 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     add_model(parser)
     parser.add_argument(
-        "--algorithm", metavar="LIST", help="what to try for one operation (default: phicoll's own choice)"
+        "--algorithm",
+        metavar="LIST",
+        help="algorithms to try, for one operation (default: phicoll's own choice)",
+    )
+    parser.add_argument("--placement", help="where ranks run (default: compact; with --machine: balanced)")
+    parser.add_argument(
+        "--definition", default="loop", metavar="D", help="what is timed: loop or window (default: loop)"
     )
     parser.add_argument(
-        "--placement", help="where ranks are measured (default: compact; with --machine: balanced)"
+        "--launches", metavar="N", help="launches of each point (default: 2 to 12, as time allows)"
     )
     parser.add_argument(
-        "--definition", default="loop", metavar="D", help="of run time: loop or window (default: loop)"
+        "--rounds", metavar="N", help="rounds in each launch (default: 8); simulated: seeds (default: 12)"
     )
-    parser.add_argument("--launches", metavar="N", help="of each point (default: 2 to 12, as time allows)")
+    parser.add_argument("--seed", metavar="N", help="seed (default: random; with --machine: 1)")
     parser.add_argument(
-        "--rounds", metavar="N", help="in each launch (default: 8); simulated: seeds (default: 12)"
+        "-o", "--output", metavar="FILE", help="the table to write; its rows for other groups are kept"
     )
-    parser.add_argument("--seed", metavar="N", help="default: drawn; with --machine: 1")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="the table; what it has for other groups stays"
-    )
-    parser.add_argument("--resume", action="store_true", help="go on from the decisions beside FILE")
+    parser.add_argument("--resume", action="store_true", help="continue from the decisions saved beside FILE")
     add_progress(parser)
     add_json(parser)
     parser.set_defaults(function=run)

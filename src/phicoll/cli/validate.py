@@ -1,4 +1,4 @@
-"""``phicoll validate``: a simulated machine beside what its papers print, or the models beside what runs."""
+"""``phicoll validate``: compares a simulated machine with its papers, or the models with what runs."""
 
 from __future__ import annotations
 
@@ -24,21 +24,23 @@ MODELS = "models"
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "validate",
-        help="a simulated machine beside its papers, or the models beside what runs: error, verdict",
+        help="compare a simulated machine with its papers, or the models with what runs: errors, verdicts",
     )
     parser.add_argument(
         "machine",
         nargs="?",
         default=MACHINES[0],
-        help=f"{', '.join(MACHINES)}, perhaps with changes behind it (default: {MACHINES[0]}); or {MODELS}",
+        help=f"{', '.join(MACHINES)}, optionally followed by changes (default: {MACHINES[0]}); or {MODELS}",
     )
-    parser.add_argument("--quick", action="store_true", help="few samples and seeds: a look, no verdicts")
+    parser.add_argument("--quick", action="store_true", help="few samples and seeds, no verdicts")
     parser.add_argument("--seeds", type=int, metavar="N", help="judge order over seeds 1 to N (default: 20)")
-    parser.add_argument("--page", metavar="FILE", help="a page in Markdown as well, its figures beside it")
+    parser.add_argument(
+        "--page", metavar="FILE", help="also write a page in Markdown, with its figures beside it"
+    )
     parser.add_argument(
         "--host",
         metavar="FILE",
-        help=f"{MODELS}: this host's machine file; two of its threads are measured, too",
+        help=f"{MODELS}: this host's machine file; two of the host's threads are measured too",
     )
     add_foreign(
         parser,

@@ -1,4 +1,4 @@
-"""``phicoll why``: what a communicator takes for a call, and why."""
+"""``phicoll why``: the algorithm that a communicator chooses for a call, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from phicoll.registry import CALLS
 
 __all__ = ["add", "add_table"]
 
-#: Arguments of why() that are called otherwise on the command line.
+#: Arguments of why() that have another name on the command line.
 NAMES = {
     "operator": "op",
     "commutative": "not-commutative",
@@ -36,33 +36,35 @@ def add_table(parser: argparse.ArgumentParser) -> None:
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "why", help="what is taken for a call: the environment, table row or rule; parameters, model"
+        "why", help="say what chooses a call's algorithm: environment, table row or rule; parameters, model"
     )
     parser.add_argument(
         "operation",
         help=", ".join(CALLS),
     )
-    parser.add_argument("--ranks", default="2", metavar="N", help="default: 2")
+    parser.add_argument("--ranks", default="2", metavar="N", help="number of ranks (default: 2)")
     parser.add_argument(
         "--size",
         metavar="64K",
-        help="of the message or a block, of differing ones the mean (default: 4K)",
+        help="bytes of the message or a block; the mean if blocks differ (default: 4K)",
     )
     parser.add_argument("--mode", metavar="M", help="threads or processes (default: processes)")
     parser.add_argument(
-        "--machine", metavar="M", help="a simulated machine: a name or a machine file, perhaps with changes"
+        "--machine",
+        metavar="M",
+        help="a simulated machine: a name or a machine file, optionally with changes",
     )
     add_model(parser)
     parser.add_argument(
         "--placement",
         default="",
         metavar="P",
-        help="compact, scatter, balanced or CPUs such as 0,2,4-7 (default: left alone; with --machine: balanced)",
+        help="compact, scatter, balanced or CPUs such as 0,2,4-7 (default: not pinned; with --machine: balanced)",
     )
     add_reduction(parser)
-    parser.add_argument("--vector", action="store_true", help="a version with counts that differ")
+    parser.add_argument("--vector", action="store_true", help="the version with counts, which may differ")
     parser.add_argument(
-        "--not-commutative", action="store_true", help="the operator is the user's own, and ordered"
+        "--not-commutative", action="store_true", help="the operator is user-defined and not commutative"
     )
     parser.add_argument(
         "--memory-limit", default=str(MEMORY_LIMIT), metavar="N", help="bytes of shared memory for the group"

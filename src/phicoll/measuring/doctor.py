@@ -25,7 +25,7 @@ STEAL_WINDOW_S = 0.5
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check. ``advice`` says what to do, ``None`` if nothing."""
+    """The result of one check. ``advice`` says what to do; ``None`` if there is nothing to do."""
 
     topic: str
     level: str
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass
 class Diagnosis:
-    """The machine's facts and the findings drawn from them."""
+    """The machine's facts and the findings that follow from them."""
 
     findings: list[Finding]
     facts: dict[str, Any] = field(default_factory=dict)
@@ -72,8 +72,8 @@ def doctor(probe: bool = True) -> Diagnosis:
     Parameters
     ----------
     probe:
-        Also run a short measurement (2 s), which shows how often two CPUs are on one physical core and how much the
-        cost of moving a cache line varies.
+        Also run a short measurement (2 s). It shows how often two CPUs are on one physical core, and how much the cost
+        of moving a cache line varies.
     """
     facts = gather()
     findings = [finding for check in CHECKS for finding in [check(facts)] if finding is not None]
@@ -131,7 +131,7 @@ def check_cpus(facts: dict[str, Any]) -> Finding:
             "two ranks need two CPUs: widen the affinity mask or the quota (cpu.max)",
         )
     if facts["cpu_quota"] is not None:
-        advice = "keep ranks below the quota, and look at throttling: a stopped rank stops all others"
+        advice = "keep ranks below the quota and watch throttling: a stopped rank stops all others"
         return Finding("CPUs", "note", found, advice)
     return Finding("CPUs", "good", found)
 
@@ -149,7 +149,9 @@ def check_siblings(facts: dict[str, Any]) -> Finding | None:
     cores = [place["core"] for place in facts["topology"] if place["cpu"] in allowed]
     if len(set(cores)) == len(cores):
         return None
-    advice = "placement=scatter gives each rank a core of its own first; compact shares cores on purpose"
+    advice = (
+        "placement=scatter gives each rank a core of its own while cores last; compact shares them on purpose"
+    )
     return Finding("hardware threads", "note", "allowed CPUs share cores (SMT)", advice)
 
 
@@ -176,7 +178,7 @@ def check_load(facts: dict[str, Any]) -> Finding:
     found = f"load {load[0]:.2f}" + (f", CPUs {busy:.0%} busy" if busy is not None else "")
     if busy is not None and busy > 0.1:
         return Finding(
-            "other load", "warning", found, "wait, or stop what else runs: ranks share CPUs with it"
+            "other load", "warning", found, "wait, or stop whatever else runs: it shares CPUs with the ranks"
         )
     return Finding("other load", "good", found)
 
@@ -214,7 +216,7 @@ def check_numa_balancing(facts: dict[str, Any]) -> Finding | None:
 def check_kernel(facts: dict[str, Any]) -> Finding:
     missing = [name for name in ("membarrier", "memfd", "pidfd") if not facts[name]]
     if missing:
-        advice = "fallbacks are in use: waking sleepers and seeing a dead rank take longer"
+        advice = "fallbacks are used: waking sleepers and noticing a dead rank take longer"
         return Finding("kernel facilities", "note", f"missing: {', '.join(missing)}", advice)
     return Finding("kernel facilities", "good", "membarrier, memfd, pidfd")
 
@@ -263,7 +265,7 @@ def probes(facts: dict[str, Any]) -> list[Finding]:
 
 
 def read_probes(results: Results, facts: dict[str, Any]) -> list[Finding]:
-    """Findings from the rounds of a short run."""
+    """The findings from the rounds of a short run."""
     findings = []
     clock = (results.contexts[-1].get("clock") or {}) if results.contexts else {}
     facts["clock"] = clock
@@ -285,7 +287,7 @@ def read_probes(results: Results, facts: dict[str, Any]) -> list[Finding]:
         facts["same_core_share"] = same / len(results.rounds)
         found = f"{same} of {len(results.rounds)} rounds had both CPUs on one physical core"
         advice = (
-            "they are labelled and summarised apart; measure longer for enough remote rounds"
+            "they are labelled and summarised separately; measure longer to get enough remote rounds"
             if same
             else None
         )

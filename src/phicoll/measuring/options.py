@@ -1,4 +1,4 @@
-"""The options of a sweep: the core's table, from which come the command line, the checks and the documentation."""
+"""The options of a sweep: the core's table, which feeds the command line, the checks and the documentation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Use:
-    """An option where ranks run on this machine, or where they are simulated. ``default`` may be in words."""
+    """How a sweep on this machine, or a simulated one, takes an option. ``default`` may be in words."""
 
     default: str
     value: str
@@ -54,13 +54,13 @@ class Option:
 
     @property
     def default(self) -> str:
-        """In words: the default here, and that of a simulated machine where it is another."""
+        """In words: the default, and that of a simulated sweep if it differs."""
         here, there = self.native and self.native.default, self.simulated and self.simulated.default
         return f"{here}; simulated: {there}" if here and there and here != there else here or there or ""
 
     @property
     def where(self) -> str:
-        """Which sweeps have it, in words; empty for both kinds."""
+        """Which kind of sweep has the option, in words; empty for both."""
         return "simulated only" if self.native is None else "not simulated" if self.simulated is None else ""
 
     @property
@@ -79,21 +79,21 @@ OPTIONS: dict[str, Option] = {option.python: option for option in rows() if opti
 
 
 def choices_of(argument: str) -> list[str]:
-    """What an argument may be on this machine."""
+    """The values that an argument may have in a sweep on this machine."""
     use = OPTIONS[argument].native
     assert use is not None
     return use.choices
 
 
 def native_default(argument: str) -> str:
-    """What an argument is where it is not given, on this machine."""
+    """The default of an argument in a sweep on this machine."""
     use = OPTIONS[argument].native
     assert use is not None
     return use.value
 
 
 def simulated_default(argument: str) -> str:
-    """The same where a machine is simulated."""
+    """The default of an argument in a simulated sweep."""
     use = OPTIONS[argument].simulated
     assert use is not None
     return use.value
@@ -124,7 +124,7 @@ def value_text(value: Any) -> str:
 
 @contextmanager
 def python_names() -> Iterator[None]:
-    """The core's refusals, by the names that the options have in Python."""
+    """Rename options in the core's errors to their names in Python."""
     try:
         yield
     except ArgumentError as error:
@@ -133,7 +133,7 @@ def python_names() -> Iterator[None]:
 
 
 def described() -> str:
-    """The options for a docstring: a paragraph each."""
+    """The options for a docstring, a paragraph each."""
     found = []
     for argument, option in OPTIONS.items():
         text = f"{option.meaning[0].upper()}{option.meaning[1:]}."

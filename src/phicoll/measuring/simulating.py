@@ -45,7 +45,7 @@ class SimulatedPlan:
         self.jobs = jobs
 
     def run(self, progress: bench.Progress | None = None) -> Results:
-        """Simulate every point. Ctrl-C keeps the finished ones; a failed one is marked and the others go on."""
+        """Simulate every point. Ctrl-C keeps the finished points. A point that fails is marked; the others go on."""
         with Records(self.output, self.planned) as records:
             own = ThreadPoolExecutor(self.jobs) if self.executor is None else None
             futures: list[Future[Point]] = []
@@ -76,7 +76,7 @@ class SimulatedPlan:
 
 
 def stop(own: ThreadPoolExecutor | None, futures: Iterable[Future[Point]]) -> None:
-    """Start no further point; those on our own threads end after their current episodes."""
+    """Start no further point. Those that run on our own threads end after their current calls."""
     for future in futures:
         future.cancel()
     if own is not None:
@@ -136,7 +136,7 @@ class Records:
         self.write(lines)
 
     def keep(self, futures: Sequence[Future[Point]]) -> None:
-        """Keep the points after the last one taken that are done nevertheless."""
+        """Keep points that are done, among those after the last one taken."""
         for future in futures[self.taken :]:
             if future.done():
                 try:

@@ -1,7 +1,7 @@
-"""``measure`` and ``sweep``: what Python users measure and simulate with.
+"""``measure`` and ``sweep``: measuring and simulating from Python.
 
-Both check every argument before anything is started and return :class:`~phicoll.Results`. They run ``phicoll-bench``
-on this machine, or simulate another where ``machine`` is given. docs/measuring.md says what the numbers mean.
+Both check every argument before they start anything, and return :class:`~phicoll.Results`. They run ``phicoll-bench``
+on this machine, or simulate another if ``machine`` is given. docs/measuring.md says what the numbers mean.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_RANKS = 1024
 
 
 class Plan:
-    """A sweep whose arguments were all checked: what ``phicoll-bench`` will be asked."""
+    """A sweep with checked arguments: the words for ``phicoll-bench``."""
 
     def __init__(self, arguments: Sequence[str], specs: Sequence[str], output: Path | None) -> None:
         self.arguments = list(arguments)
@@ -60,7 +60,7 @@ class Plan:
 def plan(
     operation: str = "barrier", *, executor: Executor | None = None, **options: Any
 ) -> Plan | SimulatedPlan:
-    """Check the arguments of a sweep and say what would be run. Starts nothing; see :func:`sweep`."""
+    """Check the arguments of a sweep and return what would be run. Starts nothing; see :func:`sweep`."""
     for name in options:
         if name not in OPTIONS:
             raise ArgumentError("argument", repr(name), ", ".join(OPTIONS))
@@ -93,7 +93,7 @@ def plan_simulated(
     """The same for a simulated machine."""
     if executor is not None and "jobs" in values:
         raise ArgumentError(
-            "jobs", f"{values['jobs']} with an executor", "one of both: an executor has its own workers"
+            "jobs", f"{values['jobs']} with an executor", "one of the two: an executor has its own workers"
         )
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise ArgumentError("executor", repr(executor), "an executor of concurrent.futures")
@@ -113,13 +113,13 @@ def plan_simulated(
             stacklevel=4,
         )
     if output is not None and not go_on and output.exists() and output.stat().st_size:
-        load(output)  # refuses to append to what is not ours
+        load(output)  # refuses to append to a file that is not phicoll's
     jobs = int(values["jobs"]) if "jobs" in values else _core.allowed_cpu_count()
     return SimulatedPlan(planned, output, executor, jobs)
 
 
 def option_words(values: dict[str, str]) -> list[str]:
-    """Of ``phicoll-bench run``."""
+    """The options as words of ``phicoll-bench run``."""
     words: list[str] = []
     for name, text in values.items():
         words += [f"--{name}", text] if text else [f"--{name}"]
@@ -133,7 +133,7 @@ def check_work(
     type: str | None,
     op: str | None,
 ) -> dict[str, Any]:
-    """What the operation is called with: nothing for a barrier. Refuses what it does not take."""
+    """What the operation is called with: nothing for a barrier. Refuses arguments that it does not take."""
     if operation == "barrier":
         refuse({"sizes": sizes, "buffers": buffers, "type": type, "op": op}, "only where data moves")
         return {}
@@ -151,7 +151,7 @@ def check_work(
 
 
 def check_sizes(sizes: Any) -> list[int]:
-    """Bytes, as numbers or as texts such as ``4K``."""
+    """Sizes in bytes, given as numbers or as texts such as ``4K``."""
     found: list[int] = []
     for part in as_list(sizes):
         found += (
@@ -165,7 +165,7 @@ def check_sizes(sizes: Any) -> list[int]:
 def call_arguments(
     operation: str, size: int | str | None, buffers: str | None, type: str | None, op: str | None
 ) -> dict[str, Any]:
-    """What the core is told of one call, of 4096 bytes where no size is given: nothing for a barrier."""
+    """What the core is told about one call, of 4096 bytes by default: nothing for a barrier."""
     if operation != "barrier":
         size = 4096 if size is None else size
     work = check_work(operation, size, buffers, type, op)
@@ -179,7 +179,7 @@ def call_arguments(
 
 
 def machine_text(machine: Any) -> str:
-    """A machine as the core's load_machine takes it."""
+    """A machine as text for the core's load_machine."""
     from phicoll.registry.machines import Machine, path_text
 
     if isinstance(machine, Machine):
@@ -192,17 +192,17 @@ def machine_text(machine: Any) -> str:
 
 
 def refuse(options: dict[str, Any], allowed: str) -> None:
-    """Refuse by name what was given."""
+    """Refuse every option that was given, by name."""
     for name, value in options.items():
         if value is not None:
             raise ArgumentError(name, repr(value), allowed)
 
 
 def check_output(save: str | Path | None, resume: bool) -> tuple[Path | None, bool]:
-    """Where the records go, and whether there is a run to go on with."""
+    """Where the records go, and whether there is a run to continue."""
     if save is None:
         if resume:
-            raise ArgumentError("resume", "True without save", "save= with the file to go on with")
+            raise ArgumentError("resume", "True without save", "save= with the file to continue")
         return None, False
     output = check_writable(save, "save")
     if output.suffix == ".parquet":
@@ -212,7 +212,7 @@ def check_output(save: str | Path | None, resume: bool) -> tuple[Path | None, bo
             "a JSON Lines file, which is written as the run goes on; Results.save writes Parquet",
         )
     if resume and output.exists() and output.stat().st_size:
-        load(output)  # refuses what is not ours
+        load(output)  # refuses a file that is not phicoll's
         return output, True
     return output, False
 
@@ -254,7 +254,7 @@ def sweep(
 ) -> Results:
     """Measure every combination of algorithm, rank count and mode, interleaved with probes of the machine.
 
-    With ``machine`` the sweep is simulated instead: the same algorithms on that machine, in the same records, labelled
+    With ``machine``, simulate the sweep on that machine instead: the same algorithms and the same records, labelled
     simulated.
 
     Parameters
@@ -263,8 +263,8 @@ def sweep(
         A collective, one of ``phicoll.registry.CALLS``, or its name in MPI.
     {options}
     executor:
-        Simulated: where points are simulated, any executor of ``concurrent.futures`` or Dask's
-        ``Client.get_executor()``; by default threads, which run side by side because the core releases the GIL.
+        Simulated: the executor that simulates the points, any of ``concurrent.futures`` or Dask's
+        ``Client.get_executor()``. By default threads, which run in parallel because the core releases the GIL.
     progress:
         Show a progress bar; by default on a terminal and in a notebook.
     on_interrupt:
@@ -283,7 +283,7 @@ def sweep(
     BrokenGroupError
         A rank died or never came; ``error.results`` has what was measured.
     ResourceError
-        The machine says no.
+        A resource was missing or refused: memory, disk space, or CPUs held by another measurement.
     """
     options = {name: value for name, value in locals().items() if name in OPTIONS}
     check_choices("on_interrupt", on_interrupt, ("return", "raise"))
@@ -312,20 +312,20 @@ def measure(algorithm: str | Iterable[str], **options: Any) -> Results:
 
 
 def warn_about(results: Results) -> None:
-    """Say aloud what a reader of the numbers has to know."""
+    """Warn about what a reader of the numbers has to know."""
     failed = sorted({str(point.get("spec")) for point in results.unverified})
     if failed:
         warnings.warn(
-            f"not verified, and so not summarised: {', '.join(failed)}", PhicollWarning, stacklevel=3
+            f"not verified and therefore not summarised: {', '.join(failed)}", PhicollWarning, stacklevel=3
         )
     if results.interrupted:
         warnings.warn(
-            f"interrupted: {len(results)} samples measured before it are kept", PhicollWarning, stacklevel=3
+            f"interrupted: the {len(results)} samples measured so far are kept", PhicollWarning, stacklevel=3
         )
 
 
 def last_run(results: Results) -> Results:
-    """The records of the run that was measured last: a file that is appended to may have others."""
+    """The records of the last run. A file that was appended to may have others."""
     run = next((r.get("run") for r in reversed(results.records) if r["kind"] == "context"), None)
     mine = [record for record in results.records if record.get("run") == run]
     return Results(mine, damaged_lines=results.damaged_lines, source=results.source)
