@@ -1,4 +1,4 @@
-"""Threads against processes: cumulative distributions over places and launches, or over simulated episodes."""
+"""Threads against processes: cumulative distributions over places and launches, or over simulated calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def draw_distribution(
 ) -> Axes:
     """Draw one panel: for each row the share of rounds (places) up to a value, with the launches' medians as ticks.
 
-    A simulated row shows its episodes over all seeds, with the seeds as ticks. ``rows`` are of one algorithm and differ
+    A simulated row shows its calls over all seeds, with the seeds as ticks. ``rows`` are of one algorithm and differ
     in mode, such as threads and processes.
     """
     rows = [row for row in rows if row.verified]
@@ -55,7 +55,7 @@ def draw_distribution(
         launches = sorted({launch for _, launch in pairs})
         label = f"{row.subject.mode}: {len(values)} rounds, {len(launches)} launches"
         if row.subject.simulated:
-            label = f"simulated: {len(values)} episodes, {len(launches)} seed(s)"
+            label = f"simulated: {len(values)} calls, {len(launches)} seed(s)"
         ax.step(values, share, where="post", color=colour, linewidth=1.6, label=label)
         medians = [
             float(np.median([v for v, at in pairs if at == launch and v is not None])) for launch in launches
@@ -75,7 +75,7 @@ def draw_distribution(
     # The legend is above 100 %, as the curves may be anywhere below.
     ax.set_ylim(-0.08 - 0.06 * max(len(rows) - 1, 0), 1.04 + 0.11 * len(rows))
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
-    ax.set_ylabel("share of episodes" if rows and rows[0].subject.simulated else "share of rounds")
+    ax.set_ylabel("share of calls" if rows and rows[0].subject.simulated else "share of rounds")
     ax.set_xlabel(AXIS_LABELS[unit])
     tidy(ax, "both")
     ax.legend(fontsize=7, frameon=False, loc="upper left", borderaxespad=0.1)

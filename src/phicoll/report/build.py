@@ -1,4 +1,4 @@
-"""The page: its head, a table of contents, and the sections one after another."""
+"""The page: its head, a table of contents, and the sections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from phicoll.report.sections import (
 
 __all__ = ["SECTIONS", "build"]
 
-#: Sections in their order: each has ``TITLE``, ``ANCHOR`` and ``body(evidence)``; an empty body leaves it out.
+#: The sections in order. Each has ``TITLE``, ``ANCHOR`` and ``body(evidence)``; a section with an empty body is left out.
 SECTIONS = (summary, limit, crowd, places, probes, counts, simulated, claims, machine, method, reproduce)
 
 

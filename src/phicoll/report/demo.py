@@ -1,4 +1,4 @@
-"""``phicoll demo``: look at this machine, compare every barrier on it, write a report.
+"""``phicoll demo``: check this machine, compare every barrier on it, write a report.
 
 It measures for about a minute; simulating a Xeon Phi and the report take some 15 s more.
 """
@@ -153,7 +153,7 @@ def main(argv: Sequence[str]) -> int:
         "--budget", type=float, metavar="S", help=f"seconds of measuring (default: {BUDGET_S:g})"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="a few seconds with a few algorithms, to try it out"
+        "--quick", action="store_true", help="measure a few algorithms for a few seconds, to try it out"
     )
     parser.add_argument(
         "--from", dest="file", metavar="FILE", help="make the report of a results.jsonl; measure nothing"

@@ -59,7 +59,7 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
 
 
 def draw_limits(part: Part) -> Figure:
-    """How far every barrier is from the hand-written loop: loop and window side by side, one scale."""
+    """Draw each barrier's ratio to the hand-written loop: loop and window side by side, on one scale."""
     settings = part.settings
     definitions = [d for d in ("loop", "window") if any(key[0] == d for key in settings)]
     limits = {key: limit_of(setting) for key, setting in settings.items()}
@@ -77,7 +77,7 @@ def draw_limits(part: Part) -> Figure:
     figure = new_figure(1.5 + 0.25 * len(names))
     axes = figure.subplots(1, len(definitions), sharey=True, squeeze=False)[0]
     values = [v for of in ratios.values() for r in of.values() for v in (r.low, r.high)] or [1.0, 2.0]
-    # A barrier that is sometimes stuck has an interval of decades; the axis ends where nine tenths of the rows do.
+    # The interval of a barrier that is sometimes stuck spans decades: the axis ends where nine tenths of the rows do.
     high = max(
         1.6, float(np.percentile([r.median for of in ratios.values() for r in of.values()] or [2], 96)) * 2.2
     )
@@ -155,7 +155,7 @@ def chosen_rows(part: Part, definition: str) -> list[Row]:
 
 
 def draw_spread(part: Part, definition: str) -> Figure:
-    """Every round of every barrier, threads and processes."""
+    """Draw every round of every barrier, for threads and processes."""
     assert part.results is not None
     rows = chosen_rows(part, definition)
     figure = new_figure(1.4 + 0.34 * len({row.name for row in rows}))
@@ -182,7 +182,7 @@ def draw_spread(part: Part, definition: str) -> Figure:
 
 
 def draw_modes(part: Part) -> Figure:
-    """Threads against processes over places and launches, for the fastest few: loop above, window below."""
+    """Draw threads against processes over places and launches, for the fastest few: loop above, window below."""
     assert part.results is not None
     settings = part.settings
     definitions = [d for d in ("loop", "window") if any(key[0] == d for key in settings)]
@@ -211,7 +211,7 @@ def draw_modes(part: Part) -> Figure:
 
 
 def trim(ax: Axes, part: Part, rows: Sequence[Row]) -> None:
-    """Limit the axis to the middle of the values; what a curve lacks to 100 % lies beyond."""
+    """Limit the axis to the middle of the values; the rest of each curve up to 100 % lies beyond."""
     assert part.results is not None
     values = [o.in_units or o.ns for row in rows for o in part.results.observations.by_subject[row.subject]]
     low, high = np.percentile(values, [2, 96])
@@ -293,12 +293,12 @@ def draw_places(part: Part) -> Figure:
 
 
 def draw_counted(counts: Sequence[dict[str, object]]) -> Figure:
-    """Exact counts at the papers' scale."""
+    """Draw the exact counts at the papers' scale."""
     return draw_counts(list(counts), new_figure(1.3 + 0.235 * len({row["name"] for row in counts}), 12.0))
 
 
 def draw_simulated_ranks(simulated: Simulated) -> Figure:
-    """Simulated times over the ranks of the machine."""
+    """Draw simulated times over the ranks of the machine."""
     times = times_of(simulated)
     counts = sorted({ranks for by in times.values() for ranks in by})
     figure = new_figure(4.2)

@@ -92,7 +92,7 @@ def quote(word: str) -> str:
 
 
 def rank_counts(cpus: int) -> list[int]:
-    """Two ranks, one on each CPU where there are many, and twice as many; eight on a machine of one or two CPUs."""
+    """Two ranks, one per CPU, and two per CPU; eight instead on a machine of one or two CPUs."""
     if cpus <= 2:
         return [2, 8]
     return list(dict.fromkeys([2, cpus, min(2 * cpus, 1024)]))
@@ -136,7 +136,7 @@ def plan_parts(budget_s: float = BUDGET_S, quick: bool = False, cpus: int | None
 
 
 def part_of(results: Results, cpus: int | None = None) -> Part:
-    """The part that a run was, found from its recorded command."""
+    """The part that a run measured, found from its recorded command."""
     context = results.contexts[0] if results.contexts else {}
     settings = context.get("settings") or {}
     ranks = max((point["ranks"] for point in results.points), default=0)
@@ -148,7 +148,7 @@ def part_of(results: Results, cpus: int | None = None) -> Part:
 
 
 def shown_arguments(command: Sequence[str]) -> list[str]:
-    """The recorded command without the program's path, where the records went, and what Python added."""
+    """The recorded command without the program's path, the output file, and the options that Python added."""
     shown: list[str] = []
     skip = False
     for word in command[1:]:

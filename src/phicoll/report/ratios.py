@@ -70,7 +70,7 @@ class Setting:
 
 
 def settings_of(observations: Observations, comparison: Comparison) -> dict[tuple[str, str], Setting]:
-    """By (definition, mode). Remote rounds where there are any; a subject of the other rounds is another row."""
+    """The settings by (definition, mode), from remote rounds if there are any: other rounds' subjects are rows of their own."""
     found: dict[tuple[str, str], Setting] = {}
     rows = {row.subject: row for row in comparison if row.verified and row.time is not None}
     remote = {(s.definition, s.mode) for s in rows if s.label != "same-core"}

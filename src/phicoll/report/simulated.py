@@ -1,4 +1,4 @@
-"""The demo's simulated part: a few barriers over the ranks of a Xeon Phi, and where one of them spends its time.
+"""The demo's simulated part: a few barriers over the ranks of a Xeon Phi, and where the time of one of them goes.
 
 Nothing here is measured; its records and its section are separate. The same seed gives the same numbers on any host.
 """
@@ -42,7 +42,7 @@ SPECS = (
 )
 RANKS = (8, 16, 30, 60, 90, 120, 150, 180, 210, 240)
 QUICK_RANKS = (8, 60, 120, 240)
-ROUNDS, EPISODES, WARM_UP, SEED = 5, 5, 1, 1
+ROUNDS, CALLS, WARM_UP, SEED = 5, 5, 1, 1
 QUICK_ROUNDS = 2
 EXPLAINED = "hybrid-dissemination"
 
@@ -63,7 +63,7 @@ def simulate(folder: Path | None = None, quick: bool = False) -> Simulated:
         ranks=QUICK_RANKS if quick else RANKS,
         machine=MACHINE,
         rounds=QUICK_ROUNDS if quick else ROUNDS,
-        calls=EPISODES,
+        calls=CALLS,
         warm_up=WARM_UP,
         seed=SEED,
         progress=False,
@@ -88,11 +88,11 @@ def reload(folder: Path) -> Simulated | None:
 
 
 def sweep_command(simulated: Simulated) -> str:
-    """The command line that makes the records."""
+    """The command lines that make the records."""
     ranks = QUICK_RANKS if simulated.quick else RANKS
     return (
         f"phicoll run barrier --machine {MACHINE} --algorithm {','.join(SPECS)} --ranks {','.join(map(str, ranks))} "
-        f"--rounds {QUICK_ROUNDS if simulated.quick else ROUNDS} --calls {EPISODES} --warm-up {WARM_UP} --seed {SEED} -o demo/{FILE}"
+        f"--rounds {QUICK_ROUNDS if simulated.quick else ROUNDS} --calls {CALLS} --warm-up {WARM_UP} --seed {SEED} -o demo/{FILE}"
     )
 
 

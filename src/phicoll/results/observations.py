@@ -24,7 +24,7 @@ Round = tuple[str, int, int]  # run, launch, round
 class Observation:
     """One sample with its value ``ns``.
 
-    The value of a loop is the maximum over the ranks (simulated: the mean over the episodes); that of a window is the
+    The value of a loop is the maximum over the ranks (simulated: the mean over the calls); that of a window is the
     mean of the middle half of its calls.
 
     ``lines`` and ``switches`` are ``ns`` divided by the ping-pong and by the switch time of the same round, ``None``
@@ -65,7 +65,7 @@ class Observation:
         return self.switches if self.subject.oversubscribed else self.lines
 
     def call_values(self) -> list[float]:
-        """The raw values in ns: the calls of a window, the simulated episodes, or the mean of a measured loop."""
+        """The raw values in ns: the calls of a window, the simulated calls, or the mean of a measured loop."""
         if self.subject.definition == "window" or self.subject.simulated:
             return [float(ns) for ns in self.sample["ns"]]
         return [self.ns]

@@ -160,8 +160,8 @@ class Results:
         Parameters
         ----------
         what:
-            The rows: ``"samples"``, with subject, value and probes; ``"calls"``, the calls of window samples and the
-            simulated episodes; ``"rounds"``, with their probes; or ``"points"``.
+            The rows: ``"samples"``, with subject, value and probes; ``"calls"``, each call of window samples and of
+            simulated ones; ``"rounds"``, with their probes; or ``"points"``.
         """
         from phicoll.results.frames import to_dataframe
 

@@ -53,7 +53,7 @@ def body(evidence: Evidence) -> str:
 
 def card(finding: Finding) -> str:
     claim = finding.claim
-    under = f"Looked at: {text(finding.under)}." if finding.under else ""
+    under = f"Checked for: {text(finding.under)}." if finding.under else ""
     return (
         f'<div class="claim {CLASSES[finding.verdict]}" id="claim-{claim.number}"><p class="head"><span class="number">{claim.number}</span>'
         f'<span class="verdict">{finding.verdict}</span><span class="small">{text(claim.paper)}</span></p>'
@@ -63,7 +63,7 @@ def card(finding: Finding) -> str:
 
 
 def waiting() -> str:
-    """The other statements on barriers, by what is needed to check them."""
+    """The other statements on barriers, by what it would take to check them."""
     rows = [[str(len(numbers)), text(why), text(", ".join(numbers))] for why, numbers in WAITING]
     total = sum(len(numbers) for _, numbers in WAITING)
     listed = table(["claims", "need", "numbers"], rows, left=(1, 2)).replace(

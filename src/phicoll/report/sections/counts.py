@@ -22,23 +22,23 @@ def body(evidence: Evidence) -> str:
         return ""
     machines = list(dict.fromkeys(row["shape"] for row in rows))
     intro = paragraph(
-        "Nothing is measured here. The same source of every barrier runs on a port that counts: all ranks of a Xeon Phi with 60 or 61 cores and "
+        "Nothing is measured here. The same source of every barrier runs on a port that counts, with all ranks of a Xeon Phi of 60 or 61 cores and "
         "four contexts each, placed balanced, in the steady state. The numbers are exact and the same on every machine; they say what has to "
         "happen, not how long it takes."
     )
     intro += (
         '<ul class="points"><li><b>Rounds</b>: messages in a row on the longest path. <b>Longest chain</b>: the same path when everything that one '
-        "rank sends, and everything that queues up on one word, counts one after another.</li><li><b>Notifications</b>: stores for others. "
+        "rank sends, and everything that queues for one word, counts one after another.</li><li><b>Notifications</b>: stores for others. "
         "<b>Edges between cores</b>: pairs of a writer and a reader on different cores. <b>Lines written</b>: distinct lines of 64 bytes.</li></ul>"
     )
     intro += sentences(rows)
     drawn = figure(
         "counts",
         figures(evidence)["counts"](),
-        "One episode of every barrier with its default parameters, by longest chain. Filled: 60 x 4; open: 61 x 4.",
+        "One call of every barrier with its default parameters, by longest chain. Filled: 60 x 4; open: 61 x 4.",
         "Counts of every barrier at 240 and 244 ranks",
         [COMMAND, *made("counts")],
-        "computed when this report was made",
+        "counted when this report was made",
     )
     return intro + drawn + count_table(rows, machines)
 
@@ -91,4 +91,4 @@ def count_table(rows: list[dict[str, Any]], machines: list[str]) -> str:
         cores, _, contexts = machine.partition("x")
         groups.append((f"{cores} × {contexts}, {int(cores) * int(contexts)} ranks", len(fields)))
     return table(["barrier", *short * len(machines)], body, groups=groups,
-                 caption="Exact counts of one episode, balanced placement, default parameters.")  # fmt: skip
+                 caption="Exact counts of one call, balanced placement, default parameters.")  # fmt: skip

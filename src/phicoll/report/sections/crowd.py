@@ -17,10 +17,10 @@ def body(evidence: Evidence) -> str:
     if not parts:
         return ""
     text = paragraph(
-        "Where ranks share a CPU, a barrier is a matter of switches: each rank has to get the CPU once before the last one can know that "
-        "all have arrived. With p ranks on c CPUs that takes at least p/c - 1 switches on every CPU. One switch is what two ranks of one "
-        "CPU need to hand a word to each other by yielding, measured in every round. A barrier whose ranks wait for a particular other "
-        "rank, in several rounds, needs the right one to run next; one that counts arrivals does not care who comes first."
+        "Where ranks share a CPU, the cost of a barrier is switches: each rank has to get the CPU once before the last one can know that "
+        "all have arrived. With p ranks on c CPUs that takes at least p/c - 1 switches on every CPU. One switch is the time in which two "
+        "ranks of one CPU hand over a word by yielding, measured in every round. A barrier whose ranks wait for particular other ranks, "
+        "in several rounds, needs the right rank to run next; a barrier that counts arrivals can take them in any order."
     )
     for part in parts:
         assert part.results is not None

@@ -1,4 +1,4 @@
-"""Distance to the limit where every rank has a CPU: loop and window apart, with intervals."""
+"""Distance to the limit where every rank has a CPU: loop and window separately, with intervals."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def body(evidence: Evidence) -> str:
     intro = paragraph(
         "The yardstick is a loop written by hand for exactly two ranks: one flag for each, nothing checked, nothing configurable. It ran in "
         "the same rounds, at the same places, and everything is given as a multiple of it. "
-        "Back to back, the best hand-written loop keeps both flags in one line: the line that brings the partner’s flag is the one that "
-        "the next flag goes to. With time between barriers that advantage is gone."
+        "Back to back, the best hand-written loop keeps both flags in one line: the line that brings the partner’s flag is also the "
+        "one that a rank stores its next flag to. With time between barriers that advantage is gone."
     )
     return intro + "".join(one(evidence, part) for part in parts)
 
@@ -56,7 +56,7 @@ def one(evidence: Evidence, part: Part) -> str:
                 name,
                 known[name](),
                 f"{label}: every round is a point, in {place_of(part)} of its own round; each round lies at another place of memory. "
-                "Median and 95 % interval in black; the medians in ns stand at the right. “+3 ▸”: so many rounds lie beyond the axis.",
+                "Median and 95 % interval in black; the medians in ns at the right. “+3 ▸”: three rounds lie beyond the axis.",
                 f"Distribution over rounds of every barrier, {definition}",
                 made(name, part),
                 raw(part),

@@ -1,4 +1,4 @@
-"""This machine, and what would disturb a measurement on it."""
+"""This machine, and what would spoil a measurement on it."""
 
 from __future__ import annotations
 
@@ -78,4 +78,6 @@ def advice(evidence: Evidence) -> str:
     if not evidence.doctor.advice:
         return paragraph("The doctor found nothing.")
     listed = "".join(f"<li>{text(line)}</li>" for line in evidence.doctor.advice)
-    return f'<ul class="points">{listed}</ul>' + paragraph("<code>phicoll doctor</code> looks again.", "note")
+    return f'<ul class="points">{listed}</ul>' + paragraph(
+        "<code>phicoll doctor</code> checks again.", "note"
+    )

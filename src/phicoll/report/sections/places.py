@@ -1,4 +1,4 @@
-"""Over places and launches: threads against processes, and what an address is worth."""
+"""Over places and launches: threads against processes, and what an address changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def body(evidence: Evidence) -> str:
             paragraph(
                 "A time depends on where the flags happen to lie, and on the launch: new threads or processes, new pages. Every round "
                 "therefore moves all barriers and probes to another place, and every launch starts anew. Threads and processes run the same "
-                "code; where their curves lie on each other they have the same speed."
+                "code; where their curves coincide they are equally fast."
             )
         )
     for part in evidence.mains:
@@ -37,7 +37,7 @@ def body(evidence: Evidence) -> str:
                 name,
                 known[name](),
                 f"{where(part)}, {visits(part)}: the share of rounds up to a time, in {place_of(part)} of the same round, for the three fastest. Ticks under the "
-                "curves are the medians of the launches. Each axis shows the middle of the values; what a curve lacks to 100 % lies beyond it.",
+                "curves are the medians of the launches. Each axis shows the middle of the values; the rest of a curve up to 100 % lies beyond it.",
                 "Cumulative distributions of threads and processes",
                 made(name, part),
                 raw(part),
@@ -50,7 +50,7 @@ def body(evidence: Evidence) -> str:
                 "places",
                 known["places"](),
                 "One launch that visits the same places again and again. Where the points of a place stay together and differ from those of "
-                'its neighbours, the address decides; the verdict is with claims <a href="#claim-001-24">001-24</a> and '
+                'its neighbours, the address decides. For the verdict see claims <a href="#claim-001-24">001-24</a> and '
                 '<a href="#claim-001-25">001-25</a>.',
                 "Times by place, each place visited several times",
                 made("places", places),

@@ -18,9 +18,9 @@ def body(evidence: Evidence) -> str:
         return ""
     same = sum(record.get("label") == "same-core" for record in evidence.results.rounds)
     text = paragraph(
-        "What it costs to move a line between two CPUs is not a constant: on a virtual machine it can jump within seconds, and at times two "
-        "virtual CPUs run on one physical core. So every round measures it anew, and ratios are taken within rounds. "
-        + (f"{same} of {len(evidence.results.rounds)} rounds were same-core; they are shaded and summarised apart."
+        "The cost of moving a line between two CPUs is not a constant: on a virtual machine it can jump within seconds, and at times two "
+        "virtual CPUs run on one physical core. So every round measures it again, and ratios are taken within rounds. "
+        + (f"{same} of {len(evidence.results.rounds)} rounds were same-core; they are shaded and summarised separately."
            if same else "In this run no round was labelled same-core.")
     )  # fmt: skip
     levels = find_levels(
@@ -33,8 +33,8 @@ def body(evidence: Evidence) -> str:
     if levels is not None:
         text += paragraph(
             f"In this run a line cost <b>{number(levels.low_ns)} ns</b> in {levels.low_share:.0%} of the remote rounds and "
-            f"<b>{number(levels.high_ns)} ns</b> in the others, with nothing in between: the host moved the virtual CPUs, or shared them "
-            "with others. Times in ns from such a run are a mixture; lines and ratios within rounds are not."
+            f"<b>{number(levels.high_ns)} ns</b> in the others, with nothing in between: the host moved the virtual CPUs, or gave them "
+            "to others as well. Times in ns from such a run are a mixture; lines and ratios within rounds are not."
         )
     commands = [part.command for part in evidence.parts]
     return text + figure(

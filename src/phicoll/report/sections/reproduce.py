@@ -1,4 +1,4 @@
-"""Files and commands: how to get every number again."""
+"""Files and commands: how to reproduce every number."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def body(evidence: Evidence) -> str:
     text_parts = [
         paragraph("Every number comes from raw samples in <a href=\"results.jsonl\">results.jsonl</a>, which stands beside this file; its fields "
                   "are described in docs/records.md. Nothing was left out of it."
-                  + (f" What was simulated is apart, in <a href=\"{FILE}\">{FILE}</a>." if evidence.simulated is not None else "")),
+                  + (f" Simulated samples are separate, in <a href=\"{FILE}\">{FILE}</a>." if evidence.simulated is not None else "")),
         table(["part", "run", "launches", "rounds", "samples", "seconds", "ended", "seed"], rows, left=(0, 1, 6)),
         "<h3>Again</h3>",
         '<div class="made">'

@@ -1,4 +1,4 @@
-"""A slice of a simulated Xeon Phi: barriers over its ranks, and the critical path of one episode."""
+"""A slice of a simulated Xeon Phi: barriers over its ranks, and the critical path of one call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def body(evidence: Evidence) -> str:
     intro = paragraph(
         "The papers had 60 cores with four contexts each. Here the same source of the barriers runs on a simulated machine of that kind, which was "
         "calibrated on published transfers of single lines, not on barriers. Nothing below was measured, neither here nor on a Xeon "
-        "Phi, and nothing of it is in the other sections; the same seed gives the same numbers on any host."
+        "Phi, and none of it is in the other sections. The same seed gives the same numbers on any host."
     )
     times = times_of(simulated)
     drawn = figure(
@@ -45,9 +45,9 @@ def body(evidence: Evidence) -> str:
     path = figure(
         "simulated-path",
         known["simulated-path"](),
-        f"<b>Simulated</b>, not measured: the critical path of the median episode of {code(simulated.path.data['effective'].split(':')[0])}, "
+        f"<b>Simulated</b>, not measured: the critical path of the median call of {code(simulated.path.data['effective'].split(':')[0])}, "
         f"{simulated.path.data['ranks']} ranks, seed {text(point['seed'])}. A lane for each rank on it; the colours say what the time went into.",
-        "Critical path of one simulated episode",
+        "Critical path of one simulated call",
         [explain_command(), *made("simulated-path")],
         f'<a href="{PATH_FILE}">{PATH_FILE}</a>',
     )
@@ -59,7 +59,7 @@ def mean(values: list[float]) -> float:
 
 
 def order_sentences(times: Times) -> str:
-    """Who is first, by how much, and how it grows, from the numbers."""
+    """Which barrier is first, by how much, and how times grow with the ranks."""
     most = max(ranks for by in times.values() for ranks in by)
     at = sorted((mean(by[most]), name) for name, by in times.items() if most in by)
     (best_ns, best), (next_ns, second) = at[:2]
@@ -73,7 +73,7 @@ def order_sentences(times: Times) -> str:
     local, world = times.get("combining-tree"), times.get("combining-tree:notify=global")
     if local and world:
         words += (
-            f" The same combining tree, released by one line that all watch instead of down the tree, takes {number(mean(world[most]) / mean(local[most]))} "
+            f" The same combining tree, released by one line that all ranks watch instead of down the tree, takes {number(mean(world[most]) / mean(local[most]))} "
             "times as long."
         )
     return paragraph(words)
@@ -101,6 +101,6 @@ def path_sentences(simulated: Simulated) -> str:
     )
     overs = path["hand_overs"]
     return paragraph(
-        f"Why {code(simulated.path.data['effective'].split(':')[0])} takes what it takes: its critical path, {duration(simulated.path.path_ns)} from the last "
+        f"Where the time of {code(simulated.path.data['effective'].split(':')[0])} goes: its critical path, {duration(simulated.path.path_ns)} from the last "
         f"arrival to the last departure, hands over {overs} time{'s' if overs != 1 else ''} from rank to rank. Most of it is {largest}."
     )

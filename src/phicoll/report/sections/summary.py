@@ -1,4 +1,4 @@
-"""What the run found, in sentences made from its numbers."""
+"""The findings of the run, in sentences made from its numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def part_points(part: Part) -> list[str]:
 
 
 def best_point(part: Part, setting: Setting) -> str:
-    """The best, its distance to the limit, who ties with it, and by how much it leads the other systems."""
+    """The best barrier, its distance to the limit, which barriers tie with it, and its lead over the other systems."""
     tied = setting.tied()
     if tied is None:
         return ""
@@ -78,7 +78,7 @@ def best_point(part: Part, setting: Setting) -> str:
 
 
 def auto_words(setting: Setting) -> str:
-    """What `auto` chose, and what that costs against the best of the others."""
+    """The choice of `auto`, and its cost against the best of the others."""
     auto = {s: of for s, of in setting.ours.items() if s.algorithm == "auto"}
     others = {s: of for s, of in setting.ours.items() if s.algorithm != "auto"}
     ratio = family_ratio(auto, others)
@@ -86,7 +86,7 @@ def auto_words(setting: Setting) -> str:
         return ""
     chosen = setting.rows[next(iter(auto))].chosen or {}
     name = short_spec("barrier", str(chosen.get("spec") or ""))
-    if ratio.low <= 1 <= ratio.high or ratio.high < 1:  # the sentences before have said it
+    if ratio.low <= 1 <= ratio.high or ratio.high < 1:  # the previous sentences have said it
         return f" {code('auto')} chose {code(name)}." if name else ""
     chose = f" chose {code(name)} and" if name else ""
     return f" {code('auto')}{chose} takes {times(ratio)} as long as {code(ratio.theirs)}."
@@ -118,7 +118,7 @@ def claims_point(evidence: Evidence) -> str:
              if tally[verdict]]  # fmt: skip
     if not parts:
         return ""
-    return f'<b>The papers’ claims.</b> Of {len(evidence.findings)} looked at, {", ".join(parts)}; <a href="#claims">each with what it rests on</a>.'
+    return f'<b>The papers’ claims.</b> Of {len(evidence.findings)} checked, {", ".join(parts)}; <a href="#claims">each with its evidence</a>.'
 
 
 def trust_point(evidence: Evidence) -> str:
@@ -136,7 +136,7 @@ def trust_point(evidence: Evidence) -> str:
         words.append(
             f"One line took {number(tenth)} to {number(ninth)} ns from one CPU to the other in the middle 80 % of {len(distinct):,} rounds; "
             + (
-                f"{same} more ran on one physical core and are kept apart"
+                f"{same} more ran on one physical core and are kept separate"
                 if same
                 else "no round ran on one physical core"
             )
@@ -152,10 +152,10 @@ def trust_point(evidence: Evidence) -> str:
                 "so their intervals are wide."
             )
         if crowded(part) and part.results.reason == "budget":
-            words.append(f"Time was up at {where(part)} before all planned rounds were made.")
+            words.append(f"The time ran out at {where(part)} before all planned rounds were made.")
     bad = evidence.results.unverified
     if bad:
-        words.append(f"<b>{len(bad)} points failed verification</b> and count nowhere.")
+        words.append(f"<b>{len(bad)} points failed verification</b> and are not counted anywhere.")
     elif evidence.results.points:
-        words.append("Every barrier was verified in the processes that were timed, before it was timed.")
-    return "<b>How far to trust it.</b> " + " ".join(words)
+        words.append("Every barrier was verified before it was timed, in the same processes.")
+    return "<b>How far to trust the numbers.</b> " + " ".join(words)
