@@ -578,7 +578,7 @@ def test_ctrl_c_keeps_what_was_decided_and_resume_decides_the_rest(tmp_path: Pat
 def test_points_without_time_are_named(tmp_path: Path):
     found = phicoll.tune("barrier", ranks="2,3", budget_s=6e-5, save=tmp_path / "t.tuning", progress=False)
     assert found.decisions == []
-    assert set(found.undecided.values()) == {"no time was left: more seconds, or resume"}
+    assert set(found.undecided.values()) == {"no time was left: give more seconds, or resume"}
     assert tuning.load_table(tmp_path / "t.tuning").rows == ()  # everything by the rules
 
 

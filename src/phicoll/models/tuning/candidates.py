@@ -1,7 +1,7 @@
-"""The candidates of tuning: for each operation the algorithms and parameter values that were the best somewhere.
+"""The candidates of tuning: for each operation, the algorithms and parameter values that were the best somewhere.
 
-A grid has every combination of its values. Candidates with the same effect in a group are tried once, those that
-cannot perform the call not at all.
+A grid has every combination of its values. Candidates with the same effect in a group are tried only once; those that
+cannot perform the call are not tried.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whether a challenger replaces the built-in rule, from one sweep's rounds.
 
-The best challenger is chosen on odd rounds and compared with the rule on even ones: chosen and compared on the same
-rounds it would look better than it is. It replaces the rule only if the whole interval of its time over the rule's
-lies below 1. The same halves serve every other choice (a model's) that is held against the best.
+The best challenger is chosen on odd rounds and compared with the rule on even ones. Chosen and compared on the same
+rounds, it would look better than it is. It replaces the rule only if the whole interval of its time over the rule's
+lies below 1. Other choices (a model's) are compared with the best on the same halves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Decision", "Gain", "Point", "decide"]
 
 @dataclass(frozen=True)
 class Gain:
-    """How many times faster: the median over ``rounds`` of the other's time over this one's, with its interval."""
+    """A ratio of speeds: the median over ``rounds`` of the other's time over this one's, with its interval."""
 
     median: float
     low: float
@@ -39,20 +39,20 @@ class Gain:
 
     @property
     def resolved(self) -> bool:
-        """Whether the interval excludes 1, at the confidence that was asked for."""
+        """Whether the interval excludes 1 at the requested confidence."""
         return self.confidence >= CONFIDENCE - 1e-12 and not self.low <= 1 <= self.high
 
     def __str__(self) -> str:
         return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
-#: One that stands for itself.
+#: The gain of a spec over itself.
 NO_GAIN = Gain(1.0, 1.0, 1.0, 1.0, 0, 0)
 
 
 @dataclass(frozen=True)
 class Point:
-    """What is decided on: an operation by so many ranks, of so many bytes (0 for a barrier)."""
+    """The subject of a decision: an operation with a number of ranks and a size in bytes (0 for a barrier)."""
 
     operation: str
     mode: str
@@ -67,18 +67,18 @@ class Point:
 
 @dataclass(frozen=True)
 class Decision:
-    """What was found at a point.
+    """The decision at a point, and what led to it.
 
     Attributes
     ----------
     rule, rule_ns:
         The built-in rules' choice and its median time, in ns.
     spec, gain:
-        What the table says, ``"auto"`` where the rule stays, and how many times faster it is than the rule.
+        The table's choice, ``"auto"`` if the rule stays, and how many times faster it is than the rule.
     best, best_gain:
-        The challenger that odd rounds took, and its gain over the rule on even ones, resolved or not.
+        The challenger chosen on odd rounds, and its gain over the rule on even ones, resolved or not.
     model, model_gain:
-        What the model takes (of its largest times), and that one's gain over the rule; None where nothing is modelled.
+        The model's choice (by its largest times), and its gain over the rule; None if nothing is modelled.
     alike:
         Whether the model's smallest and largest times choose alike.
     by:
@@ -98,31 +98,31 @@ class Decision:
     by: str = "measure"
     tried: int = 0
     failed: tuple[str, ...] = ()
-    #: Of everything that was tried: its median time over the rule's, over even rounds; and over odd ones, by which
-    #: whoever takes one of several has to take it.
+    #: The median time over the rule's of everything that was tried, on even rounds; and on odd rounds, by which any
+    #: choice among several must be made.
     ratios: dict[str, float] = field(default_factory=dict)
     odd_ratios: dict[str, float] = field(default_factory=dict)
-    #: What of it the model knows, the best by the model first.
+    #: Those of them that the model knows, the model's best first.
     modelled: tuple[str, ...] = ()
-    #: The time of the model's choice over that of the best of all, and of the best of what the model knows, which odd
-    #: rounds took, on even ones; None where the model's choice was not measured.
+    #: On even rounds, the time of the model's choice over that of the best of all, and of the best that the model knows
+    #: (both chosen on odd rounds); None if the model's choice was not measured.
     model_loss: Gain | None = None
     model_loss_of_its_own: Gain | None = None
-    #: Of a prediction: how many of the constants in it are another machine's, of how many.
+    #: The number of constants in the prediction that are another machine's, and the number of all.
     assumed: int = 0
     used: int = 0
 
     def written(self, texts: Mapping[str, str]) -> Decision:
-        """With what is chosen as its candidate's text says it: short, and with no value of this rank count alone."""
+        """The decision with the choice as its candidate is written: short, without values for this rank count alone."""
         return replace(self, spec=texts.get(self.spec, self.spec))
 
     @property
     def rule_unknown(self) -> bool:
-        """Whether a model alone was asked, and does not know what the rule takes: then the rule stays."""
+        """Whether only a model decided, and does not know the rule's choice: then the rule stays."""
         return self.by == "model" and self.rule not in self.modelled
 
     def comment(self) -> str:
-        """What stands behind the row."""
+        """The comment after the table's row."""
         operation = self.point.operation
         at = "" if operation == "barrier" else f" at {size_text(self.point.size)}"
         rule = short_spec(operation, self.rule)
@@ -154,7 +154,7 @@ class Decision:
 
 
 def observations_of(results: Results) -> dict[str, tuple[Subject, list[Observation]]]:
-    """Verified observations by spec: rounds of every label count, since ratios are taken within rounds."""
+    """Verified observations by spec. Rounds of every label count, since ratios are taken within rounds."""
     found: dict[str, tuple[Subject, list[Observation]]] = {}
     for subject, of in observe(results.records).by_subject.items():
         if all(one.verified for one in of):
@@ -163,7 +163,7 @@ def observations_of(results: Results) -> dict[str, tuple[Subject, list[Observati
 
 
 def gain_over(rule: Rounds, other: Rounds, rounds: set[Round]) -> Gain | None:
-    """How many times faster ``other`` is than ``rule``; None where they share no round."""
+    """How many times faster ``other`` is than ``rule``; None if they share no round."""
     shared = sorted(key for key in rounds if key in rule and key in other)
     if not shared:
         return None
@@ -178,7 +178,7 @@ def gain_of(spec: str, than: str, values: Mapping[str, Rounds], rounds: set[Roun
 
 
 def ratios_to(rule: str, values: Mapping[str, Rounds], rounds: set[Round]) -> dict[str, float]:
-    """Of everything the median time over the rule's, in these rounds."""
+    """The median time of everything over the rule's, in these rounds."""
     gains = {spec: gain_of(spec, rule, values, rounds) for spec in values}
     return {spec: 1 / gain.median for spec, gain in gains.items() if gain is not None}
 
@@ -190,7 +190,7 @@ def loss_of(
     odd: set[Round],
     even: set[Round],
 ) -> Gain | None:
-    """How many times longer ``spec`` takes on even rounds than the one of ``subjects`` that odd rounds take."""
+    """How many times longer ``spec`` takes, on even rounds, than the best of ``subjects`` by odd rounds."""
     best = choose_best(subjects, odd)
     return None if best is None else gain_of(best.spec, spec, values, even)
 
@@ -202,18 +202,18 @@ def decide(
     known: ModelChoice | None = None,
     tried: Sequence[str] = (),
 ) -> Decision | None:
-    """The decision at a point; None where the rule or every challenger has no verified round.
+    """The decision at a point; None if the rule or every challenger has no verified round.
 
     Parameters
     ----------
     rule:
-        The canonical spec that the built-in rules take.
+        The canonical spec that the built-in rules choose.
     results:
         A sweep of the rule and its challengers in one setting.
     known:
-        What a model takes of the rule and its challengers.
+        A model's choice among the rule and its challengers.
     tried:
-        What was asked for; what of it failed its verification is told.
+        The specs that were to be tried; those that failed verification are reported.
     """
     found = observations_of(results)
     values = {spec: by_round(of) for spec, (_, of) in found.items()}

@@ -1,4 +1,4 @@
-"""What ``PHICOLL_TUNING`` is while tuning measures."""
+"""The value of ``PHICOLL_TUNING`` while tuning measures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["only_costs"]
 
 @contextmanager
 def only_costs(costs: dict[str, int]) -> Iterator[None]:
-    """What is measured meanwhile is without the environment's table, and designed by the costs that ours will have."""
+    """Within this context, algorithms run without the environment's table, and are designed by the new table's costs."""
     before = os.environ.get("PHICOLL_TUNING")
     with tempfile.NamedTemporaryFile("w", suffix=".tuning") as stream:
         stream.write(costs_text(costs))

@@ -25,28 +25,28 @@ __all__ = ["Choice", "why"]
 
 @dataclass(frozen=True)
 class Choice:
-    """What ``auto`` takes for a call.
+    """The algorithm that a communicator chooses for a call, and why.
 
     Attributes
     ----------
     operation, call:
         The operation, and the call by its own name (``"gatherv"``, ``"exscan"``).
     environment:
-        The variable that decided, such as ``"PHICOLL_BROADCAST"``; empty: none did.
+        The variable that decided, such as ``"PHICOLL_BROADCAST"``; empty if none did.
     spec, parameters:
-        What runs, every parameter as it is in effect.
+        What runs, and every parameter's value in effect.
     reason:
-        The row of the table, or the rule, and where a row could not serve, why not.
+        The row of the table, or the rule; if a row could not serve, also why not.
     tuned:
-        Whether a row of the table was taken.
+        Whether a row of the table decided.
     from_bytes, to_bytes:
-        The sizes that the same choice holds for; ``to_bytes`` is None where there is no end.
+        The sizes for which the same choice holds; ``to_bytes`` is None if there is no upper end.
     shared_bytes:
-        What it takes of the group's shared memory.
+        Bytes of the group's shared memory that it uses.
     rule, rule_reason:
-        What the built-in rules alone take.
+        What the built-in rules alone would choose, and why.
     prediction:
-        What a model expects of it; None where it is not modelled. ``no_prediction`` then says why.
+        A model's prediction for it; None if it is not modelled. ``no_prediction`` then says why.
     """
 
     operation: str
@@ -91,7 +91,7 @@ class Choice:
         share = "some share one" if self.sharing else "a CPU each"
         lines = [
             f"{what}, {self.ranks} ranks ({where}, {self.cpus} CPUs: {share})",
-            f"  takes       {short_spec(self.operation, self.spec)}",
+            f"  chooses     {short_spec(self.operation, self.spec)}",
             f"  because     {self.reason}",
             "  parameters  " + (", ".join(f"{k}={v}" for k, v in self.parameters.items()) or "none"),
         ]
@@ -132,46 +132,46 @@ def why(
 ) -> Choice:
     """Explain which algorithm a communicator uses for a call. Starts nothing.
 
-    That is what the environment chooses (``PHICOLL_BROADCAST``, docs/comm.md), else what ``auto`` takes. No variable
-    decides for a simulated machine.
+    The environment decides first (``PHICOLL_BROADCAST``, docs/comm.md), otherwise ``auto``. For a simulated machine no
+    variable decides.
 
     Parameters
     ----------
     operation, ranks, size:
-        The call, by its operation or as a method of :class:`phicoll.Comm` is called (``"gatherv"``, ``"Exscan"``,
-        ``"bcast"``; ``"reduce_scatter"`` is the one with counts, beside ``"reduce_scatter_block"``). ``size`` is the
-        bytes of the count argument, a number or a text such as ``"64K"``: of the message or a block; of allgatherv and
-        reduce_scatter of the mean block. In gatherv, scatterv and alltoallv ranks do not know each other's counts, and
-        no choice hangs on it.
+        The call, by its operation or by the name of a method of :class:`phicoll.Comm` (``"gatherv"``, ``"Exscan"``,
+        ``"bcast"``; ``"reduce_scatter"`` is the one with counts, ``"reduce_scatter_block"`` the one with blocks).
+        ``size`` is the bytes of the count argument, a number or a text such as ``"64K"``: of the message or a block; of
+        the mean block in allgatherv and reduce_scatter. In gatherv, scatterv and alltoallv ranks do not know each
+        other's counts, so no choice depends on the size.
     mode:
         ``"threads"`` or ``"processes"`` (the default); ``"simulated"`` with a machine.
     machine:
         A simulated machine; None for this one.
     placement:
-        As :func:`phicoll.run` takes it; empty: ranks are left alone (simulated: ``balanced``).
+        As :func:`phicoll.run` takes it; empty: ranks are not pinned (simulated: ``balanced``).
     tuning, foreign:
-        A tuning table, ``"none"`` for none, by default ``PHICOLL_TUNING``; and what to do with one of another machine
-        (``"refuse"``, ``"use"``).
+        A tuning table, ``"none"`` for none, by default that of ``PHICOLL_TUNING``; and what to do with another
+        machine's table (``"refuse"``, ``"use"``).
     model:
-        Whose model predicts the call: a machine file or a name. By default the simulated machine's; of this machine
-        none.
+        The machine whose model predicts the call: a file or a name. By default the simulated machine; none for this
+        machine.
     model_foreign:
-        What to do with a ``model`` file that was not measured on this host, unless the call is a simulated machine's:
-        ``"refuse"``, or ``"use"`` it with a warning.
+        What to do with a ``model`` file that was not measured on this host, unless the machine is simulated:
+        ``"refuse"`` it, or ``"use"`` it with a warning.
     type, op:
         Element type and operator of a reduction.
     vector:
-        A version with counts that differ.
+        Whether it is the version with counts, which may differ.
     commutative:
-        Whether a reduction's operator is; one of the user's own may not be.
+        Whether a reduction's operator is commutative; a user-defined one may not be.
     memory_limit:
-        The group's, in bytes.
+        The group's limit of shared memory, in bytes.
 
     Raises
     ------
     ArgumentError
-        Bad input, a table that cannot be read (with its line) or of another machine, a variable of the environment
-        that chooses what does not exist, or what cannot serve this call.
+        Bad input; a table that cannot be read (the message names the line) or is another machine's; an environment
+        variable that names an algorithm which does not exist or cannot serve this call.
     """
     if not isinstance(operation, str):
         raise ArgumentError("operation", repr(operation), "a name such as 'allreduce' or 'Gatherv'")

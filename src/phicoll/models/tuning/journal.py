@@ -1,4 +1,4 @@
-"""The decisions of a tuning run, beside its table, for a run that goes on."""
+"""The decisions of a tuning run, kept beside its table so that a later run can continue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["read_journal"]
 
 
 def read_journal(path: Path, head: dict[str, Any]) -> list[Decision]:
-    """The decisions of an earlier run; none where there is no such file. A last line that was cut off is dropped."""
+    """The decisions of an earlier run; none if there is no such file. A last line that was cut off is dropped."""
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").split("\n")
@@ -23,7 +23,7 @@ def read_journal(path: Path, head: dict[str, Any]) -> list[Decision]:
         theirs = None
     if theirs != head:
         raise ArgumentError(
-            "resume", f"'{path}', decisions of another machine or made otherwise", json.dumps(head)
+            "resume", f"'{path}', decisions of another machine or with other settings", json.dumps(head)
         )
     found = []
     for number, line in enumerate(lines[1:], start=2):

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelChoice", "Predicted", "model_choice", "model_of", "predicted"]
 
-#: As calls follow each other in a program: flags and slots lie where the last call left them.
+#: The start that calls have in a program: flags and slots lie where the last call left them.
 START = "warm"
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A model's least and largest time in ns, the constants in it and which of them were assumed."""
+    """A model's least and largest time in ns, the constants that it uses, and those of them that were assumed."""
 
     low_ns: float
     high_ns: float
@@ -42,10 +42,10 @@ class Predicted:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """What a model takes of several: the least of their largest times. ``alike``: the least times choose the same.
+    """A model's choice among several specs: the one whose largest time is least.
 
-    ``order`` has every spec that is modelled, the best first. Of the ``used`` constants that are in any of their
-    predictions the ``assumed`` ones are another machine's.
+    ``alike`` says whether the least times choose the same. ``order`` has every spec that is modelled, the best first.
+    ``used`` are the constants in any of their predictions, ``assumed`` those of them that are another machine's.
     """
 
     spec: str
@@ -59,10 +59,10 @@ class ModelChoice:
 def model_of(
     model: str | os.PathLike[str] | MachineModel | None, machine: str | None, foreign: str = "refuse"
 ) -> MachineModel | None:
-    """The model that was named, else the simulated machine's, else None.
+    """The model that was named, otherwise the simulated machine's, otherwise None.
 
-    ArgumentError for one that was named and is none. Where this host is to be tuned by the file of another, ``foreign``
-    says whether that is refused (ArgumentError) or used with a warning.
+    Raises ArgumentError if the one named is no model. If this host is to be tuned by another host's file, ``foreign``
+    says whether to refuse it (ArgumentError) or use it with a warning.
     """
     from phicoll.models import machine_model
     from phicoll.models.characterizing.identity import check_foreign, check_host
@@ -84,7 +84,7 @@ def model_of(
 def predicted(
     operation: str, spec: str, ranks: int, size: int, model: MachineModel | None, sharing: bool = False
 ) -> tuple[Predicted | None, str]:
-    """The prediction, or None and why there is none."""
+    """The prediction, or None and the reason."""
     from phicoll.models import CONSTANTS, modelled, predict
 
     if model is None:
@@ -109,7 +109,7 @@ def predicted(
 def model_choice(
     operation: str, specs: Iterable[str], ranks: int, size: int, model: MachineModel | None, sharing: bool
 ) -> ModelChoice | None:
-    """What the model takes of ``specs``; None where it knows none of them."""
+    """The model's choice among ``specs``; None if it knows none of them."""
     found: dict[str, Predicted] = {}
     for spec in specs:
         prediction, _ = predicted(operation, spec, ranks, size, model, sharing)
@@ -119,7 +119,7 @@ def model_choice(
         return None
     order = sorted(found, key=lambda spec: found[spec].high_ns)
     least = min(found, key=lambda spec: found[spec].low_ns)
-    # What has the same least time as the choice is no other choice.
+    # A spec with the same least time as the choice does not count as a different choice.
     alike = found[least].low_ns >= found[order[0]].low_ns
     assumed = tuple(sorted({name for one in found.values() for name in one.assumed}))
     return ModelChoice(

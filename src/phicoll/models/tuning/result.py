@@ -23,7 +23,7 @@ __all__ = ["Tuned", "rows_of"]
 
 
 def rows_of(decisions: Sequence[Decision]) -> list[Row]:
-    """The table's rows: each size speaks for those nearest to it, neighbours with the same choice are one row."""
+    """The table's rows. Each size stands for those nearest to it; neighbours with the same choice share a row."""
     groups: dict[tuple[str, str, int, int], list[Decision]] = defaultdict(list)
     for decision in decisions:
         point = decision.point
@@ -45,9 +45,9 @@ def rows_of(decisions: Sequence[Decision]) -> list[Row]:
 class Summary:
     """Geometric means over the points of one operation and mode.
 
-    ``gain`` is that of the table over the rules: of the best at each point where it was resolved to be faster, of the
-    rule elsewhere, which is paper 001's ideal meta-algorithm as far as it was resolved. ``single_gain`` is that of
-    ``single``, the best one everywhere by the odd rounds, over the rules on the even ones.
+    ``gain`` is the table's gain over the rules: at each point the best's where it was resolved to be faster, otherwise
+    1. This is paper 001's ideal meta-algorithm, as far as differences were resolved. ``single_gain`` is the gain over
+    the rules, on even rounds, of ``single``: the one that is best everywhere by odd rounds.
     """
 
     operation: str
@@ -61,7 +61,7 @@ class Summary:
 
 @dataclass
 class Tuned:
-    """The result of :func:`phicoll.tune`. ``str`` is a report; ``text`` the table; ``path`` its file."""
+    """The result of :func:`phicoll.tune`. ``str()`` gives a report; ``text`` is the table, ``path`` its file."""
 
     decisions: list[Decision]
     undecided: dict[str, str]
@@ -80,7 +80,7 @@ class Tuned:
         return geomean([decision.gain.median for decision in self.decisions])
 
     def summaries(self) -> list[Summary]:
-        """One for each operation and mode. Source: paper 001 (Rodchenko et al. 2015), section 4."""
+        """A summary for each operation and mode. Source: paper 001 (Rodchenko et al. 2015), section 4."""
         groups: dict[tuple[str, str], list[Decision]] = defaultdict(list)
         for decision in self.decisions:
             groups[decision.point.operation, decision.point.mode].append(decision)
@@ -103,11 +103,11 @@ class Tuned:
         return found
 
     def model_losses(self) -> list[Gain]:
-        """At each point where the model's choice was measured: its time over the measured best's."""
+        """The time of the model's choice over the measured best's, at each point where the choice was measured."""
         return [one.model_loss for one in self.decisions if one.model_loss is not None]
 
     def model_losses_of_its_own(self) -> list[Gain]:
-        """The same over the best of what the model knows: what it gets wrong, not what it has no equations for."""
+        """The same over the best that the model knows: its errors, without the algorithms that it has no equations for."""
         return [one.model_loss_of_its_own for one in self.decisions if one.model_loss_of_its_own is not None]
 
     def to_dict(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class Tuned:
         }
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row for each decision."""
+        """A table with a row for each decision."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -209,7 +209,9 @@ class Tuned:
         lines = [f"  the model's least and largest times choose alike at {alike} of {len(modelled)} points"]
         unknown = sum(decision.rule_unknown for decision in modelled)
         if unknown:
-            lines.append(f"  the model does not know the rule at {unknown} of them: there the rule stays")
+            lines.append(
+                f"  the model does not know the rule's choice at {unknown} of them, where the rule stays"
+            )
         lines += loss_lines(self.model_losses(), "the measured best")
         lines += loss_lines(self.model_losses_of_its_own(), "the best that the model knows")
         assumed = max(decision.assumed for decision in modelled)
@@ -225,7 +227,7 @@ def resolved(losses: Sequence[Gain]) -> list[float]:
 
 
 def loss_lines(losses: Sequence[Gain], best: str) -> list[str]:
-    """How the model's choice did beside ``best``: only what was resolved counts."""
+    """Compare the model's choice with ``best``. Only resolved differences count."""
     if not losses:
         return []
     found = resolved(losses)

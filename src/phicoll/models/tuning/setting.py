@@ -67,7 +67,7 @@ class Setting:
 def plan(
     operations: Sequence[str], setting: Setting, counts: Sequence[int], sizes: Sequence[int]
 ) -> list[Point]:
-    """Every point: a barrier has no sizes; of one rank there is nothing to choose."""
+    """All points. A barrier has no sizes; one rank has nothing to choose."""
     return [
         Point(operation, mode, count, setting.cpus, size)
         for mode in setting.modes
@@ -78,7 +78,7 @@ def plan(
 
 
 def default_ranks(cpus: int, simulated: bool) -> list[int]:
-    """Powers of two from 2 to the CPUs, the CPUs, and twice as many; a simulated context has no second rank."""
+    """Powers of two from 2 to the number of CPUs, that number, and twice that; simulated contexts hold one rank each."""
     counts = {2, cpus} if simulated else {2, cpus, 2 * cpus}
     power = 2
     while power <= cpus:
@@ -117,7 +117,7 @@ def check_modes(mode: Any, simulated: bool) -> list[str]:
 
 
 def check_sizes(operations: Sequence[str], sizes: Any) -> list[int]:
-    """Bytes that every operation that moves data takes. ArgumentError("sizes") for others."""
+    """The sizes, if every operation that moves data takes them. Otherwise raises ArgumentError("sizes")."""
     try:
         found = sweeps.check_sizes(sizes)
         for operation in operations:

@@ -1,4 +1,4 @@
-"""A tuning table's text: rows with their reasons as comments, written beside what a file already has.
+"""A tuning table's text: rows with their reasons as comments, added to what a file already has.
 
 The format is the core's (docs/tuning.md); the core reads and checks it.
 """
@@ -25,7 +25,7 @@ Group = tuple[str, str, int, int]
 
 @dataclass(frozen=True)
 class Row:
-    """From ``from_bytes`` of the count argument on, ``spec``. ``auto`` leaves it to the built-in rules."""
+    """``spec`` applies from ``from_bytes`` of the count argument on. ``auto`` leaves the choice to the built-in rules."""
 
     operation: str
     mode: str
@@ -47,7 +47,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A tuning table. ``digest`` is the same for tables that choose alike."""
+    """A tuning table. Tables that choose alike have the same ``digest``."""
 
     name: str
     machine: str
@@ -61,7 +61,7 @@ class Table:
 
 
 def load_table(path: str | os.PathLike[str]) -> Table:
-    """Read a table. ArgumentError("tuning") names the file, the line and what is allowed there."""
+    """Read a table. Raises an ArgumentError("tuning") that names the file, the line and what is allowed there."""
     return as_table(_core.tuning_table(os.fspath(path)))
 
 
@@ -70,21 +70,22 @@ def as_table(found: dict[str, Any]) -> Table:
     return Table(found["name"], found["machine"], found["host"], found["digest"], rows)
 
 
-#: A size up to this one speaks for all smaller ones: they are one line or less.
+#: A size up to this one stands for all smaller ones, which take one line or less.
 SMALL = 64
 
 
 def thresholds(sizes: Sequence[int]) -> list[int]:
-    """From where each of the rising ``sizes`` speaks for its neighbourhood: the geometric means between them.
+    """The size from which each of the rising ``sizes`` stands for its neighbourhood: the geometric means between them.
 
-    The first one speaks from 0 on if it is small, else from half of it: nothing is known of smaller ones.
+    The first stands for everything from 0 on if it is small. Otherwise it stands for sizes from its half on, since
+    nothing is known about smaller ones.
     """
     first = 0 if sizes[0] <= SMALL else sizes[0] // 2
     return [first, *(math.isqrt(max(1, low) * high) + 1 for low, high in zip(sizes, sizes[1:], strict=False))]
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:
-    """Neighbours of one group with the same spec as one row, which has the comments of all."""
+    """Merge neighbouring rows of a group with the same spec into one row with all their comments."""
     found: list[Row] = []
     for row in sorted(rows, key=lambda row: (row.group, row.from_bytes)):
         last = found[-1] if found else None
@@ -97,7 +98,7 @@ def merged(rows: Iterable[Row]) -> list[Row]:
 
 
 def costs_text(costs: dict[str, int]) -> str:
-    """A table of line costs alone, which is any machine's."""
+    """A table of line costs only, valid for any machine."""
     return "\n".join([FIRST_LINE, *(f"cost {name} {value}" for name, value in costs.items()), ""])
 
 
@@ -113,9 +114,9 @@ def text_of(machine: str, host: str, notes: Sequence[str], costs: dict[str, int]
 
 
 class TableFile:
-    """The file that a tuning run writes. What it has for other groups of the same machine stays.
+    """The file that a tuning run writes. Its rows for other groups of the same machine are kept.
 
-    ``costs`` are the line costs that it has already, by which the designed algorithms in its rows were chosen.
+    ``costs`` are the line costs that it already has, by which the designed algorithms in its rows were chosen.
     """
 
     def __init__(self, path: Path, machine: str, host: str) -> None:
@@ -140,11 +141,11 @@ class TableFile:
             ]
 
     def write(self, rows: Sequence[Row], notes: Sequence[str], costs: dict[str, int]) -> str:
-        """Replaces the file by one that also has ``rows``; returns its text."""
+        """Replace the file by one that also has ``rows``. Returns its text."""
         new = {row.group for row in rows}
         kept = [row for row in self.kept if row.group not in new]
         text = text_of(self.machine, self.host, notes, costs, [*kept, *rows])
-        _core.parse_tuning(text, str(self.path))  # nothing is written that cannot be read
+        _core.parse_tuning(text, str(self.path))  # write nothing that cannot be read back
         beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
             beside.write_text(text)

@@ -1,4 +1,4 @@
-"""``phicoll tune``: which algorithm and which parameters serve each operation, rank count and size here."""
+"""``phicoll tune``: finds the best algorithm and parameters for each operation, rank count and size."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FEW = 3  # modelled candidates that remain to be measured
 LAUNCHES = 12
 ROUNDS = 8
 SEEDS = 12  # per simulated point: six odd and six even rounds, the minimum for an interval at 95 %
-EPISODES = 5
+CALLS = 5
 
 
 def tune(
@@ -84,42 +84,42 @@ def tune(
     Parameters
     ----------
     operations:
-        Of :data:`phicoll.registry.OPERATIONS`; by default all.
+        Some of :data:`phicoll.registry.OPERATIONS`; by default all.
     ranks:
-        Rank counts; by default powers of two to the CPUs that may be used, and twice as many as those. More ranks than
-        CPUs share them, which those of a simulated machine cannot.
+        Rank counts; by default powers of two up to the number of allowed CPUs, and twice that number. More ranks than
+        CPUs share them, except on a simulated machine, which has a context for each rank.
     sizes:
-        Bytes of the count argument; by default 8, 4K, 64K and 1M. Not of barriers.
+        Bytes of the count argument; by default 8, 4K, 64K and 1M. Not for barriers.
     mode:
         ``"threads"``, ``"processes"`` (the default) or both; not with a machine.
     by:
-        ``"measure"`` everything; ``"model"``: what the model expects to have the least largest time, nothing is run,
-        and the rule stays where the model does not know it; ``"model-then-measure"``: of those that the model knows
-        only the three best are measured, beside those that it does not know.
+        ``"measure"``: measure everything. ``"model"``: run nothing, and choose what has the least largest time by the
+        model; the rule stays where the model does not know its choice. ``"model-then-measure"``: measure the three
+        best that the model knows, and all that it does not know.
     budget_s:
-        Seconds that measuring may take, 600 by default; simulating takes as long as it takes.
+        Seconds that measuring may take, 600 by default. There is no limit for simulating.
     machine:
         Tune for this simulated machine, in simulation.
     model:
-        Whose model predicts: a machine file, a name, or a :class:`phicoll.models.MachineModel`; by default the
-        simulated machine's. Its line costs go into the table; without a model those that the table has stay.
+        The machine whose model predicts: a file, a name, or a :class:`phicoll.models.MachineModel`; by default the
+        simulated machine. Its line costs go into the table; without a model the table keeps those that it has.
     model_foreign:
-        What to do with a ``model`` file that was not measured on this host, unless it is a simulated machine that is
-        tuned: ``"refuse"`` it, or ``"use"`` it with a warning.
+        What to do with a ``model`` file that was not measured on this host, unless a simulated machine is tuned:
+        ``"refuse"`` it, or ``"use"`` it with a warning.
     algorithm:
-        What to try instead of :func:`phicoll.models.tuning.candidates`, for one operation.
+        Algorithms to try instead of :func:`phicoll.models.tuning.candidates`, for one operation.
     placement:
-        Where ranks are; by default ``compact``, simulated ``balanced``.
+        Where ranks run; by default ``compact``, simulated ``balanced``.
     definition:
-        Of run time: ``"loop"``, back-to-back calls, in which a root that nobody holds up is ahead of the others; or
-        ``"window"``, each call from rest to its last exit, which is what the models are of.
+        What is timed: ``"loop"``, calls back to back, in which a root that waits for no rank runs ahead of the others;
+        or ``"window"``, each call from rest to its last exit, which is what the models describe.
     launches, rounds, seed:
-        Of the sweeps, by default 2 to 12 launches, as time allows, of 8 rounds; simulated 12 rounds, which are seeds.
+        For the sweeps. By default 2 to 12 launches, as time allows, of 8 rounds; simulated: 12 rounds, which are seeds.
     save:
-        The table's file. It is written after every decision, and what it has for other groups stays. Decisions also go
-        to a file beside it, its name with ``.jsonl`` behind.
+        The table's file. It is written after every decision and keeps its rows for other groups. Decisions also go to a
+        file beside it, whose name is the table's with ``.jsonl`` appended.
     resume:
-        Go on from the decisions beside ``save``: what is decided stays, other sizes and groups come to it.
+        Continue from the decisions beside ``save``: they are kept, and other sizes and groups are added.
     progress:
         Show a progress bar; by default on a terminal and in a notebook.
 
@@ -133,7 +133,7 @@ def tune(
     ArgumentError
         Bad input; nothing was started.
     Error
-        Nothing could be decided: the first reason.
+        Nothing could be decided; the message gives the first reason.
     """
     chosen = list(OPERATIONS) if operations is None else check_choices("operations", operations, OPERATIONS)
     check_choices("by", by, BY)
@@ -166,7 +166,7 @@ def tune(
     points = plan(chosen, setting, counts, check_sizes(chosen, SIZES if sizes is None else sizes))
     seconds = check_number("budget_s", BUDGET_S if budget_s is None else budget_s, above=0)
     if resume and save is None:
-        raise ArgumentError("resume", "no output", "with the table's file, which it goes on with")
+        raise ArgumentError("resume", "no output", "with the table's file, which it continues")
     run = Run(setting, by, tried, save, resume)
     with display(progress) as shown, only_costs(run.costs):
         run.all(points, seconds, shown.update if shown else None)
@@ -211,7 +211,7 @@ class Run:
                 stream.write(json.dumps(decision.to_dict()) + "\n")
 
     def head(self) -> dict[str, Any]:
-        """What decisions of two runs must have in common to go into one table."""
+        """What the decisions of two runs must share to go into one table."""
         setting = self.setting
         where = {"machine": setting.name, "host": setting.host, "placement": setting.placement}
         return {"tuning": 1, **where, "by": self.by, "definition": setting.definition, "costs": self.costs}
@@ -226,7 +226,7 @@ class Run:
                     progress(len(points) - len(left) + number, len(points), point.title())
                 seconds_left = end - time.monotonic()
                 if self.by != "model" and not self.setting.simulated and seconds_left < LEAST_POINT_S:
-                    self.undecided[point] = "no time was left: more seconds, or resume"
+                    self.undecided[point] = "no time was left: give more seconds, or resume"
                     continue
                 share = max(seconds_left / (len(left) - number), LEAST_POINT_S)
                 try:
@@ -242,7 +242,7 @@ class Run:
         self.write()
 
     def one(self, point: Point, seconds: float) -> Decision | None:
-        """The decision at a point; None, and said why, where there is none."""
+        """The decision at a point. If there is none, reports why and returns None."""
         rule = self.rule(point)
         given = self.fitting(point, rule)
         sharing = point.ranks > point.cpus
@@ -266,14 +266,12 @@ class Run:
             list(given),
         )
         if decision is None:
-            self.undecided[point] = (
-                "too few rounds, or none that was verified, with both the rule and another"
-            )
+            self.undecided[point] = "too few rounds, or no verified ones, with both the rule and a challenger"
             return None
         return decision.written(given)
 
     def rule(self, point: Point) -> str:
-        """What the built-in rules take, as a spec with every parameter's value in effect."""
+        """The choice of the built-in rules, as a spec with every parameter's value in effect."""
         found = _core.choose(
             operation=point.operation,
             size=point.size,
@@ -304,7 +302,7 @@ class Run:
         )
 
     def fitting(self, point: Point, rule: str) -> dict[str, str]:
-        """What can serve the point and differs from the rule and from each other: the text by recorded spec."""
+        """The candidates that can serve the point and differ from the rule and each other: their text by recorded spec."""
         seen = {self.candidate(point, rule)["effective"]}
         found: dict[str, str] = {}
         for text in self.tried[point.operation]:
@@ -325,10 +323,10 @@ class Run:
         if point.operation != "barrier":
             options["sizes"] = [point.size]
         if setting.simulated:
-            options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "calls": EPISODES}
+            options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "calls": CALLS}
         else:
             options |= {"mode": point.mode, "oversubscribe": point.ranks > point.cpus, "budget_s": seconds}
-            # A launch starts and verifies every candidate, which takes a good part of a second.
+            # A launch starts and verifies every candidate, which takes a large part of a second.
             launches = setting.launches or max(2, min(LAUNCHES, int(seconds)))
             options |= {"launches": launches, "rounds": setting.rounds or ROUNDS}
         return sweep(point.operation, on_interrupt="raise", **options)
@@ -336,7 +334,7 @@ class Run:
     def by_model(
         self, point: Point, rule: str, given: dict[str, str], known: ModelChoice | None
     ) -> Decision | None:
-        """What the model takes instead of the rule, if it knows both: of another it cannot say that it is faster."""
+        """The model's choice instead of the rule, if it knows both: otherwise it cannot tell which is faster."""
         if known is None:
             self.undecided[point] = "no candidate is modelled for it"
             return None
