@@ -212,7 +212,7 @@ def test_data_that_say_nothing_leave_a_constant_undetermined_by_name():
     falling = {f"contention.EE@{n}": 900.0 - 40 * n for n in (1, 2, 3, 4, 6, 8)}
     constants = derive(made_up({**HERE, **falling}), "here").constants
     assert constants["contention.EE.c"].kind == "undetermined"
-    assert "can only be above 0" in constants["contention.EE.c"].source
+    assert "but must be above 0" in constants["contention.EE.c"].source
 
 
 WILD = {n: 300 + 20.0 * n for n in (1, 2, 4, 8, 16, 32, 64, 128)} | {1: 2000.0}
@@ -227,7 +227,7 @@ def test_a_fit_that_misses_unseen_points_by_half_is_not_taken():
     assert made.fits["multi.EI"].held_out().relative_rms > 0.5  # it can still be looked at
     assert list(made.refused) == ["multi.EI"]
     with pytest.warns(
-        PhicollWarning, match=r"multi\.EI is not taken, more rounds may show it: .* more than 50%"
+        PhicollWarning, match=r"multi\.EI is not used, but more rounds may determine it: .* more than 50%"
     ):
         warn_of_fits(made)
     steady = derive(made_up({**HERE, **{f"multi.EI@{n}": 300 + 20.0 * n for n in WILD}}), "here")
@@ -322,7 +322,7 @@ def test_every_constant_of_a_host_says_where_it_is_from(here):
     ("change", "says"),
     [
         ({"cpu": "another"}, "its processor is 'another'"),
-        ({"allowed_cpus": 999}, "its number of CPUs that may be used is 999"),
+        ({"allowed_cpus": 999}, "its number of allowed CPUs is 999"),
         ({"clock_mhz": 1}, "its clock runs at 1 MHz"),
     ],
 )

@@ -518,7 +518,7 @@ def test_a_model_of_another_host_is_used_with_a_warning(tmp_path: Path):
     path = tmp_path / "elsewhere.json"
     host = {"cpu": "Some CPU", "allowed_cpus": 4096, "clock_mhz": 1}
     path.write_text(json.dumps({"phicoll": "machine", "name": "elsewhere", "host": host, "model": {}}))
-    with pytest.warns(PhicollWarning, match="not this host's, and is used: its processor is 'Some CPU'"):
+    with pytest.warns(PhicollWarning, match="not this host's, but is used: its processor is 'Some CPU'"):
         phicoll.why("barrier", 2, model=path, model_foreign="use")
     with pytest.raises(ArgumentError, match="model: got"):
         phicoll.why("barrier", 2, model=tmp_path / "none.json")

@@ -37,27 +37,27 @@ from phicoll.models.fits.clusters import Cluster
 
 __all__ = ["Characterization", "characterize"]
 
-#: Seconds of the budget that go to the costs of a core alone.
+#: Seconds of the budget for the costs of a single core.
 CORE_BUDGET_S = 5.0
 CORE_LAUNCHES = 7
 
 
 @dataclass(frozen=True)
 class Characterization:
-    """The result of a characterisation; displays the machine's constants."""
+    """The result of a characterisation. ``str()`` shows the machine's constants."""
 
     model: MachineModel
     fits: dict[str, Fit]  #: by the constants' common name: ``multi.EE``, ``contention.IE``, ``bandwidth``
-    clusters: tuple[Cluster, ...]  #: line costs that count as one, cheapest first
+    clusters: tuple[Cluster, ...]  #: line costs that count as equal, cheapest first
     file: dict[str, Any]  #: the machine file
     path: Path | None
     labels: dict[str, int]  #: rounds: ``remote``, ``same-core``, ``mixed``
     skipped: dict[str, str]  #: what was not measured, and why
-    widths: dict[str, float]  #: relative widths of the 95 % intervals that the measurement was to narrow
+    widths: dict[str, float]  #: relative widths of the 95 % intervals whose width can end the measurement
     observations: Observations
 
     def samples(self, subject: str, n: int = 1) -> NDArray[np.float64]:
-        """Raw samples of a subject (``near.E``, ``multi.EE`` at ``n`` lines), ns, a row a launch."""
+        """Raw samples of a subject (``near.E``, ``multi.EE`` at ``n`` lines) in ns, one row per launch."""
         key = (subject, n)
         if key not in self.observations.launches:
             raise ArgumentError(
@@ -100,30 +100,30 @@ def characterize(
         ``"quick"`` (at most a minute on two cores) or ``"thorough"`` (until the intervals of the line costs are 2 %
         wide, at most a quarter of an hour).
     path:
-        Where the machine file goes; an existing one is replaced once all is done. ``None`` writes none.
+        The machine file to write; an existing one is replaced at the end. ``None`` writes none.
     samples:
-        Where the raw samples go, round by round (docs/records.md); ``None`` keeps them in the result alone.
+        The file for raw samples, written round by round (docs/records.md); ``None`` keeps them only in the result.
     machine:
-        A simulated machine's name or file, perhaps with changes; ``None`` is this host.
+        A simulated machine's name or file, optionally with changes; ``None`` is this host.
     name:
-        What the machine is called in results; ``"host"``, or the simulated machine's name with ``-simulated`` behind
-        it, unless given. None that a shipped machine has, as a model would be taken for that machine's.
+        The machine's name in results. By default ``"host"``, or the simulated machine's name followed by
+        ``-simulated``. It must not be a shipped machine's, for which the model would be mistaken.
     family:
-        The machine of which the constants are taken that this one cannot show, times scaled by the ratio of the two
-        machines' ``line.remote``, and marked ``assumed``. ``None`` leaves them undetermined.
+        The machine whose constants stand in for those that this one cannot show. Their times are scaled by the ratio of
+        the two machines' ``line.remote``, and they are marked ``assumed``. ``None`` leaves them undetermined.
     seed:
-        Of addresses and orders.
+        Seed of addresses and orders.
     budget_s, rounds:
-        Limits of time, and of rounds over all kernels, instead of the mode's. One round is made in any case.
+        Limits of time, and of rounds over all kernels, instead of the mode's. At least one round is made.
     lock_wait_s:
-        How long to wait for CPUs that another measurement uses.
+        Seconds to wait for CPUs in use by another measurement.
     progress:
         Whether to show a bar; ``None`` shows one on a terminal and in a notebook.
 
     Returns
     -------
     Characterization
-        Each constant ``measured`` (simulated: ``simulated``), ``assumed`` or ``undetermined`` with the reason.
+        Each constant is ``measured`` (simulated: ``simulated``), ``assumed``, or ``undetermined`` with the reason.
 
     Raises
     ------
@@ -137,8 +137,8 @@ def characterize(
     Warns
     -----
     PhicollWarning
-        The clock is not invariant; rounds had both CPUs on one core; the intervals are wider than the mode asks; a fit
-        says nothing, so that its constants are not taken.
+        The clock is not invariant; rounds had both CPUs on one core; the intervals are wider than the mode's target; a
+        fit tells nothing, so that its constants are not used.
     """
     effort = effort_of(mode)
     if budget_s is not None and not 0 <= budget_s < float("inf"):
@@ -171,7 +171,7 @@ def characterize(
         start = time.monotonic()
         try:
             costs = _core.measure_host_costs(CORE_LAUNCHES, min(CORE_BUDGET_S, effort.budget_s), seed)
-            # Where the costs of a core took longer than meant, the rounds get less: a minute is a minute.
+            # If the costs of a core took longer than planned, the rounds get less time: the total is kept.
             late = max(0.0, time.monotonic() - start - CORE_BUDGET_S)
             effort = replace(effort, budget_s=max(0.0, effort.budget_s - late))
             found, made = gather(host, effort, seed, raw, progress)
@@ -225,7 +225,7 @@ def gather(
 
 
 def filled(constants: dict[str, Constant], family: MachineModel | None) -> dict[str, Constant]:
-    """Undetermined constants assumed from another machine; none if its times cannot be scaled to this one's."""
+    """Undetermined constants, assumed from another machine; none if its times cannot be scaled to this one's."""
     own = MachineModel("own", constants)
     if family is None or ratio_of_lines(own, family) is None:
         return constants
@@ -233,8 +233,8 @@ def filled(constants: dict[str, Constant], family: MachineModel | None) -> dict[
 
 
 def combine_measured(costs: _core.HostCosts, name: str) -> Constant:
-    """The median launch. No standard error: of the launches only the fastest and the slowest are known here, not how
-    many the time sufficed for."""
+    """The median launch. It has no standard error: only the fastest and the slowest launch are known here, not how many
+    there was time for."""
     cost = costs.cost("combine")
     if cost is None:
         return Constant.undetermined("ns", "not measured")
@@ -254,27 +254,27 @@ def combine_simulated(target: Simulated) -> Constant:
 
 
 def warn_of(costs: _core.HostCosts, found: Observations, effort: Effort) -> None:
-    """Warn of what affects how the numbers are read."""
+    """Warn about what affects the meaning of the numbers."""
     if not costs.clock_is_counter:
-        warn("the cycle counter is not invariant: times are the system clock's, and coarse")
+        warn("the cycle counter is not invariant: times are from the system clock, which is coarse")
     labels = list(found.labels.values())
     other = len(labels) - labels.count("remote")
     if other:
         warn(
-            f"{other} of {len(labels)} rounds had two CPUs on one core, at their start or end; they are fitted apart"
+            f"{other} of {len(labels)} rounds had two CPUs on one core, at their start or end; they are fitted separately"
         )
     wide = [key for key in KEYS if key not in found.skipped and found.width(key) > effort.target_width]
     if wide and len(labels) >= effort.least_rounds:
         warn(
             f"after {len(labels)} rounds the intervals of {', '.join(wide)} are wider than {effort.target_width:.0%}: "
-            "the machine is not quiet, or needs a longer budget"
+            "the machine is not quiet, or the budget too short"
         )
 
 
 def warn_of_fits(made: Derived) -> None:
-    """Warn of fits whose constants are not used."""
+    """Warn about fits whose constants are not used."""
     for name, reason in made.refused.items():
-        warn(f"{name} is not taken, more rounds may show it: {reason}")
+        warn(f"{name} is not used, but more rounds may determine it: {reason}")
 
 
 def warn(text: str) -> None:

@@ -1,4 +1,4 @@
-"""From observations to the constants of the model, each with its error, its origin, or why there is none."""
+"""From observations to the model's constants, each with its error and origin, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from phicoll.models.fits.forms import FORMS as FORM_OF
 
 __all__ = ["Derived", "derive"]
 
-#: Points of a fit count as no more exact than this share of their time, since no form is exact; of the largest time in
-#: fits of contention, which the paper makes over plain nanoseconds.
+#: The least error of a fit's points, as a share of their time, since no form is exact. In fits of contention, which the
+#: paper makes over plain nanoseconds, it is a share of the largest time.
 LEAST_ERROR = 0.01
-#: A fit that is further off on points that it did not see, root mean square of the relative errors, tells nothing.
+#: A fit whose relative errors on unseen points have a larger root mean square tells nothing.
 MOST_UNSEEN = 0.5
-#: A line that is read in less than so many hits of the own cache was not in memory.
+#: A line that is read in less than this many hits of the own cache was not in memory.
 MEMORY_HITS = 8
-#: A switch that takes longer was one to other programs, for a slice of their time.
+#: A switch that takes longer went to another program, for a slice of its time.
 MOST_SWITCH_NS = 100_000
 FORMS = {
     "multi": {"EE": "multi-line", "EI": "multi-line", "IE": "multi-line", "II": "multi-line"},
@@ -41,18 +41,18 @@ FORMS = {
 
 @dataclass
 class Derived:
-    """The constants, and what they come from."""
+    """The constants and their sources."""
 
     constants: dict[str, Constant] = field(default_factory=dict)
     fits: dict[str, Fit] = field(default_factory=dict)
     clusters: list[Cluster] = field(default_factory=list)
     refused: dict[str, str] = field(
         default_factory=dict
-    )  #: fits whose constants are not taken, with the reason
+    )  #: fits whose constants are not used, with the reason
 
 
 def derive(found: Observations, machine: str) -> Derived:
-    """Every constant of :data:`phicoll.models.CONSTANTS` but ``combine``, undetermined ones with their reason."""
+    """Every constant of :data:`phicoll.models.CONSTANTS` except ``combine``; undetermined ones have the reason."""
     return Maker(found, machine).derived()
 
 
@@ -88,7 +88,7 @@ class Maker:
         unit = CONSTANTS[name].unit
         slope = name.startswith("contention.") and name.endswith(".c")  # readers never speed each other up
         if (CONSTANTS[name].positive or slope) and value <= 0:
-            self.lack(name, f"it came out as {value:.3g} {unit}, and can only be above 0 ({source})")
+            self.lack(name, f"it came out as {value:.3g} {unit}, but must be above 0 ({source})")
             return
         shown = None if error is None else float(f"{error:.3g}")
         self.made.constants[name] = Constant(
@@ -99,7 +99,7 @@ class Maker:
         self.made.constants[name] = Constant.undetermined(CONSTANTS[name].unit, reason)
 
     def refuse(self, fit_name: str, names: Sequence[str], reason: str) -> None:
-        """A fit that could be made and says nothing: all of its constants are lacking, as they belong together."""
+        """Drop a fit that tells nothing. All of its constants are then missing, since they belong together."""
         self.made.refused[fit_name] = reason
         for name in names:
             self.lack(name, reason)
@@ -116,7 +116,7 @@ class Maker:
         return f"{what}, {rounds} round{'s' if rounds > 1 else ''} ({low:.4g} to {high:.4g})"
 
     def read(self, name: str, subjects: Sequence[str], label: str | None = "remote") -> None:
-        """A cost that is what some subjects took on average."""
+        """Set a cost to the mean time of some subjects."""
         values = self.found.combined(subjects, lambda *v: float(np.mean(v)), label)
         estimate = self.found.estimate(values)
         if estimate is None:
@@ -140,11 +140,11 @@ class Maker:
             read = self.value(name)
             if local is not None and read is not None and read < MEMORY_HITS * local:
                 self.lack(
-                    name, f"{read:.3g} ns is no read from memory: lines cannot be evicted on {self.machine}"
+                    name, f"{read:.3g} ns is too fast for memory: lines cannot be evicted on {self.machine}"
                 )
 
     def remote(self) -> None:
-        """R_R of the simplified model: the cluster of M, E and S, or what lies between them."""
+        """R_R of the simplified model: the mean of M, E and S, whether they form one cluster or differ."""
         known = {state: self.found.summary(f"near.{state}") for state in "MES"}
         costs = {f"line.remote.{state}": one for state, one in known.items() if one is not None}
         others = {"line.local": "local.E", "line.memory": "near.memory"}
@@ -169,7 +169,7 @@ class Maker:
         if together:
             text = f"one cluster: {means}"
         else:
-            # What the simplification costs is part of its error.
+            # The error includes that of the simplification.
             spread = float(np.std([one.mean for one in costs.values()]))
             error = float(np.hypot(error or 0, spread))
             text = f"mean of costs that differ by more than their deviations: {means}"
@@ -185,7 +185,7 @@ class Maker:
         return None if constant is None else constant.value
 
     def overheads(self) -> None:
-        """O of equation (2.1), within each round: a ping-pong of exclusive lines less its three reads."""
+        """O of equation (2.1), computed within each round: a ping-pong of exclusive lines less its three reads."""
         between = self.found.combined(
             ["ping-pong.EE", "local.E", "near.E", "near.M"],
             lambda t, local, read, modified: t - local - read - modified,
@@ -212,7 +212,7 @@ class Maker:
         self.put("overhead.same-core", estimate.value, estimate.standard_error, source)
 
     def points(self, name: str) -> tuple[list[int], list[float], list[float]]:
-        """n, times and their errors of a subject of several n."""
+        """The n of a subject measured at several n, with their times and errors."""
         sizes = self.found.sizes(name)
         times, errors = [], []
         for n in sizes:
@@ -226,7 +226,7 @@ class Maker:
         return sizes, times, np.maximum(errors, least).tolist()
 
     def curve(self, family: str, pair: str, form: str) -> None:
-        """A fit, whose parameters are the constants ``family.pair.parameter``."""
+        """Make a fit whose parameters are the constants ``family.pair.parameter``."""
         subject = f"{family}.{pair}"
         letters = "oqp" if family == "multi" else "cba"
         sizes, times, errors = self.points(subject)
@@ -267,11 +267,11 @@ class Maker:
                 "and ranks that share a CPU do not show it"
             )
         return self.found.skipped.get(
-            subject, "there are no two cores: ranks that share a CPU do not show contention"
+            subject, "there is only one core: ranks that share a CPU do not show contention"
         )
 
     def bandwidth(self) -> None:
-        """F and P of (A.1), and what a pair copies of the longest message. Short messages show the start-up."""
+        """F and P of (A.1), and the bandwidth of a pair at the longest message. Short messages show the start-up."""
         short, long = self.points("multi.II"), self.points("bandwidth")
         n, times, errors = (a + b for a, b in zip(short, long, strict=True))
         names = ("bandwidth.F", "bandwidth.P")
@@ -316,7 +316,7 @@ class Maker:
 
 
 def unseen_error(made: Fit) -> float | None:
-    """Root mean square of the relative errors on points left out; None where the others do not determine the fit."""
+    """Root mean square of the relative errors on points left out; None if the others do not determine the fit."""
     try:
         return made.held_out().relative_rms
     except FitError:

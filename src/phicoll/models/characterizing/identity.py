@@ -20,15 +20,15 @@ __all__ = [
     "is_this_host",
 ]
 
-#: What to do with a file of another machine; the words that tuning tables have for theirs.
+#: What to do with another machine's file; tuning tables use the same words.
 FOREIGN = ("refuse", "use")
 
-#: Relative; a counter's rate is measured a little differently each time, another machine's differs by more.
+#: Relative. A counter's measured rate varies a little from time to time; another machine's differs by more.
 CLOCK_TOLERANCE = 0.02
 
 
 def host_object(clock_mhz: int) -> dict[str, Any]:
-    """This host as a machine file's ``host`` has it."""
+    """This host, described like the ``host`` of a machine file."""
     return {
         "cpu": _core.facts()["cpu_model"] or "unknown",
         "allowed_cpus": _core.allowed_cpu_count(),
@@ -37,7 +37,7 @@ def host_object(clock_mhz: int) -> dict[str, Any]:
 
 
 def difference_to_host(path: str | os.PathLike[str], clock_mhz: int | None = None) -> str | None:
-    """What in the machine file at ``path`` says that it is not this host's; ``None`` if nothing does.
+    """A difference between the machine file at ``path`` and this host, in words; ``None`` if there is none.
 
     Raises
     ------
@@ -47,9 +47,9 @@ def difference_to_host(path: str | os.PathLike[str], clock_mhz: int | None = Non
     file = read_machine_file(path)
     host = file.get("host")
     if not isinstance(host, dict):
-        return "it is of no host: it was simulated or written by hand"
+        return "it belongs to no host: it was simulated or written by hand"
     here = host_object(clock_mhz if clock_mhz is not None else _core.host_clock_mhz())
-    for name, what in (("cpu", "processor"), ("allowed_cpus", "number of CPUs that may be used")):
+    for name, what in (("cpu", "processor"), ("allowed_cpus", "number of allowed CPUs")):
         if host.get(name) != here[name]:
             return f"its {what} is {host.get(name)!r}, here {here[name]!r}"
     theirs = host.get("clock_mhz")
@@ -62,13 +62,13 @@ def difference_to_host(path: str | os.PathLike[str], clock_mhz: int | None = Non
 
 
 def is_this_host(path: str | os.PathLike[str]) -> bool:
-    """Whether the machine file at ``path`` was measured on this host, with as many CPUs. Raises ArgumentError as
-    :func:`difference_to_host`."""
+    """Whether the machine file at ``path`` was measured on this host with as many CPUs. Raises ArgumentError as
+    :func:`difference_to_host` does."""
     return difference_to_host(path) is None
 
 
 def check_foreign(foreign: str, argument: str = "foreign") -> None:
-    """ArgumentError for a word that is not in :data:`FOREIGN`."""
+    """Raise ArgumentError for a word that is not in :data:`FOREIGN`."""
     if foreign not in FOREIGN:
         raise ArgumentError(argument, repr(foreign), ", ".join(FOREIGN))
 
@@ -81,14 +81,14 @@ def check_host(path: str | os.PathLike[str], foreign: str = "refuse", argument: 
     path:
         The file.
     foreign:
-        What to do with another machine's: ``"refuse"``, or ``"use"`` it with a warning.
+        What to do with another machine's file: ``"refuse"`` it, or ``"use"`` it with a warning.
     argument:
-        What the caller calls the file, for the message.
+        The caller's name for the file, for the message.
 
     Raises
     ------
     ArgumentError
-        Another machine's, where that is refused; a file that is none.
+        The file is another machine's and that is refused, or it is no machine file.
     """
     check_foreign(foreign)
     difference = difference_to_host(path)
@@ -98,4 +98,4 @@ def check_host(path: str | os.PathLike[str], foreign: str = "refuse", argument: 
         raise ArgumentError(
             argument, f"{path}: {difference}", "a machine file of this host, or any with foreign=use"
         )
-    warnings.warn(f"{path} is not this host's, and is used: {difference}", PhicollWarning, stacklevel=2)
+    warnings.warn(f"{path} is not this host's, but is used: {difference}", PhicollWarning, stacklevel=2)

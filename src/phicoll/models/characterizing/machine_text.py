@@ -1,4 +1,4 @@
-"""The machine file of a characterisation: what the simulator and the models read, a line an entry."""
+"""The machine file of a characterisation, which the simulator and the models read. Each entry is a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from phicoll.registry.machines import Machine
 
 __all__ = ["file_text", "host_file", "put_file", "simulated_file"]
 
-#: Costs that the simulator's parameters come from, by the subjects that show them.
+#: The costs that the simulator's parameters come from, by the subjects that show them.
 READS = {
     "near_modified": "near.M",
     "near_exclusive": "near.E",
@@ -31,7 +31,7 @@ READS = {
 def host_file(
     costs: _core.HostCosts, found: Observations, constants: dict[str, Constant], name: str
 ) -> dict[str, Any]:
-    """Of this host: the simulator's parameters (protocol ``table``) from its costs, the model, and whose it is."""
+    """This host's file: the simulator's parameters (protocol ``table``) from its costs, the model, and the host."""
     for cost, subject in READS.items():
         estimate = found.estimate(found.by_round(subject))
         if estimate is not None and estimate.value > 0:
@@ -43,7 +43,7 @@ def host_file(
 
 
 def simulated_file(machine: Machine, text: str, constants: dict[str, Constant], name: str) -> dict[str, Any]:
-    """Of a simulated machine: its own parameters, and the model that its kernels show."""
+    """A simulated machine's file: its own parameters, and the model that its kernels show."""
     file = json.loads(_core.machine_file_text(text))
     file["name"] = name
     file["summary"] = f"{machine.summary}; its model is from kernels simulated on it"

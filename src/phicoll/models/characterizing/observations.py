@@ -22,19 +22,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of a subject. A sample is the mean over the ranks that measured, ns, without the stamps' own time."""
+    """One launch of a subject. A sample is the mean over the measuring ranks in ns, without the stamps' own time."""
 
     subject: Subject
     round: int
     where: str
     ns: Array
-    empty_ns: float  #: what was taken off each sample
+    empty_ns: float  #: the time subtracted from each sample
     raw: KernelSamples | None = field(default=None, repr=False)  #: as the kernel gave them
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its standard error (``None`` of one round) and the number of rounds; ns."""
+    """A value in ns with its standard error (``None`` for one round) and the number of rounds."""
 
     value: float
     standard_error: float | None
@@ -47,13 +47,16 @@ class Estimate:
 class Observations:
     """Launches by subject, and the label of each round.
 
-    ``simulated`` decides the statistic: there a launch's mean, as the paper has it; its median where others run too.
+    ``simulated`` decides the statistic: a simulated launch's mean, as in the paper; a measured one's median, since other
+    programs run too.
     """
 
     simulated: bool
     launches: dict[tuple[str, int], list[Launch]] = field(default_factory=lambda: defaultdict(list))
     labels: dict[int, str] = field(default_factory=dict)  #: of rounds: remote, same-core, mixed
-    skipped: dict[str, str] = field(default_factory=dict)  #: subjects that cannot be had, with the reason
+    skipped: dict[str, str] = field(
+        default_factory=dict
+    )  #: subjects that cannot be measured, with the reason
 
     def add(self, launch: Launch) -> None:
         self.launches[launch.subject.name, launch.subject.n].append(launch)
@@ -62,7 +65,7 @@ class Observations:
         return float(np.mean(ns)) if self.simulated else float(np.median(ns))
 
     def by_round(self, name: str, n: int = 1, label: str | None = "remote") -> dict[int, float]:
-        """A value a round of that label; ``None``: of every round."""
+        """A value for each round of that label; of every round if it is ``None``."""
         return {
             launch.round: self.statistic(launch.ns)
             for launch in self.launches.get((name, n), [])
@@ -70,22 +73,22 @@ class Observations:
         }
 
     def sizes(self, name: str) -> list[int]:
-        """The n that the subject was measured at, in order."""
+        """The n at which the subject was measured, in order."""
         return sorted(n for other, n in self.launches if other == name and self.by_round(name, n))
 
     def combined(
         self, names: Sequence[str], formula: Callable[..., float], label: str | None = "remote"
     ) -> dict[int, float]:
-        """A formula of subjects (n = 1), within each round that has them all: what drifts between rounds cancels."""
+        """A formula of subjects (n = 1), computed within each round that has them all: drift between rounds cancels."""
         values = [self.by_round(name, label=label) for name in names]
         rounds = set.intersection(*map(set, values)) if values else set()
         return {r: formula(*(v[r] for v in values)) for r in sorted(rounds)}
 
     def estimate(self, by_round: dict[int, float]) -> Estimate | None:
-        """Of values by round: median (simulated: mean) and standard error. ``None`` without any.
+        """The median of values by round (simulated: their mean) and its standard error. ``None`` without values.
 
-        The error is the half width of the median's exact 95 % interval by 1.96 (no normality assumed), of few or
-        simulated rounds their deviation by the root of their number.
+        The error is the half width of the median's exact 95 % interval, divided by 1.96 (no normality is assumed). For
+        few or simulated rounds it is their standard deviation, divided by the square root of their number.
         """
         if not by_round:
             return None
@@ -101,7 +104,7 @@ class Observations:
         return Estimate(value, error, float(values.min()), float(values.max()), int(values.size))
 
     def summary(self, name: str) -> Summary | None:
-        """Of all samples of remote rounds: the value, half of what lies between 16 % and 84 % of them, their number."""
+        """For all samples of remote rounds: the value, half the distance of the 16 % and 84 % quantiles, the number."""
         pooled = [
             launch.ns
             for launch in self.launches.get((name, 1), [])
@@ -115,7 +118,7 @@ class Observations:
         return Summary(estimate.value, float(high - low) / 2, int(samples.size))
 
     def width(self, name: str) -> float:
-        """Relative width of the 95 % interval; infinite where there is none."""
+        """Relative width of the 95 % interval; infinite if there is none."""
         found = self.estimate(self.by_round(name))
         if found is None or found.standard_error is None or found.value <= 0:
             return math.inf

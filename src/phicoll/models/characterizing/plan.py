@@ -9,7 +9,7 @@ from phicoll.errors import ArgumentError
 
 __all__ = ["EFFORTS", "PAIRS", "Effort", "Subject", "effort_of", "subjects"]
 
-#: States of the send and the receive lines, as the constants' names have them.
+#: States of the send and the receive lines, as in the constants' names.
 PAIRS = ("EE", "EI", "IE", "II")
 
 
@@ -27,11 +27,11 @@ class Effort:
     rounds: int  #: at most
     least_rounds: int  #: before the target width counts
     target_width: float  #: of the intervals of the line costs, relative
-    all_distances: bool  #: on a simulated ring, not the middle one only
-    seeds: int  #: of a simulated machine, a round each
+    all_distances: bool  #: on a simulated ring, instead of only the middle one
+    seeds: int  #: for a simulated machine, one round each
 
     def simulated(self) -> Effort:
-        """Of a simulated machine: only the seed makes rounds differ, samples are cheap, long messages are not."""
+        """The effort for a simulated machine: only seeds make rounds differ, samples are cheap, long messages are not."""
         return replace(
             self,
             samples=4 * self.samples,
@@ -85,11 +85,11 @@ def effort_of(mode: str) -> Effort:
 
 @dataclass(frozen=True)
 class Subject:
-    """One kernel with its parameters. ``name`` and ``n`` are what constants look it up by.
+    """One kernel with its parameters. Constants look it up by ``name`` and ``n``.
 
     ``place`` is ``one`` (a rank), ``near`` (two cores of a package), ``near-helper`` (and another holder of the line),
     ``far``, ``far-helper`` (the owner in another package), ``siblings`` (two hardware threads of a core), ``spread``
-    (a rank a core) or ``same-cpu``.
+    (one rank per core) or ``same-cpu``.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Subject:
 
 
 def subjects(effort: Effort, cores: int) -> list[Subject]:
-    """Everything that some machine of ``cores`` cores can show; a target leaves out what it has no place for."""
+    """Everything that a machine of ``cores`` cores may show; a target leaves out subjects that it has no place for."""
     found: list[Subject] = []
 
     def add(name: str, spec: str, ranks: int, place: str, samples: float, n: int = 1) -> None:

@@ -18,8 +18,8 @@ __all__ = ["Recorder"]
 
 
 class Recorder:
-    """A file of one run: a context, then ``kernel`` and ``kernel-sample`` records of each launch with its round and the
-    round's label, then an end. A run that is killed loses its last round at most. Without a path it writes nothing."""
+    """The file of one run: a context, then ``kernel`` and ``kernel-sample`` records of each launch with its round and
+    the round's label, then an end. A killed run loses at most its last round. Without a path nothing is written."""
 
     def __init__(self, path: Path | None, settings: dict[str, Any]) -> None:
         self.stream = None if path is None else path.open("w", encoding="utf-8")
@@ -54,7 +54,7 @@ class Recorder:
             self.stream.write(json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n")
 
     def add(self, launches: Sequence[Launch], label: str) -> None:
-        """A round's launches."""
+        """The launches of a round."""
         for launch in launches:
             raw = launch.raw
             if self.stream is None or raw is None:

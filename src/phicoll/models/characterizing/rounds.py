@@ -1,4 +1,4 @@
-"""Rounds: every subject once, in random order, between two looks at whether the cores are distinct."""
+"""Rounds: every subject once, in random order, between two checks whether the cores are distinct."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def observe(
     step: Callable[[int, int, str], None],
     keep: Callable[[Sequence[Launch], str], None] = lambda launches, label: None,
 ) -> Observations:
-    """Measure until the intervals are narrow, the rounds are done or the time is up; one round in any case.
+    """Measure until the intervals are narrow, the rounds are done or the time is up; at least one round.
 
     ``step(done, total, what)`` is called between launches, ``keep(launches, label)`` after each round. A subject that
     the machine refuses (a state that its protocol does not have) is dropped and recorded in ``skipped``.
@@ -81,7 +81,7 @@ def done_round(
 
 
 def progress(effort: Effort, number: int, share: float, elapsed: float) -> tuple[int, int]:
-    """Of whichever ends first, the rounds or the time; in thousandths."""
+    """Progress in thousandths, by the rounds or the time, whichever ends first."""
     by_rounds = (number + share) / effort.rounds
     by_time = elapsed / effort.budget_s if effort.budget_s > 0 else 0.0
     return min(999, int(1000 * max(by_rounds, by_time))), 1000

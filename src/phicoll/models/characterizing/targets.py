@@ -17,7 +17,7 @@ from phicoll.registry.machines import Machine, load_machine
 
 __all__ = ["Host", "Simulated", "Target"]
 
-#: A read that takes less than so many hits of the own core's cache never left the core (as in docs/measuring.md).
+#: A read that takes less than this many hits of the own core's cache never left the core (as in docs/measuring.md).
 SAME_CORE_HITS = 8
 
 
@@ -40,7 +40,7 @@ def launch(subject: Subject, machine: str | None, where: str, round_number: int,
         where=where,
         samples=subject.samples,
         seed=seed,
-        # What reads takes no part in polling; the others of such a kernel then need not hold a CPU.
+        # The reading rank takes no part in polling, so the kernel's other ranks need not hold a CPU.
         wait="adaptive" if machine is None and subject.spec.startswith("read-latency") else "spin",
     )
     empty = found.empty_ns / found.per_sample
@@ -83,11 +83,11 @@ class Host:
                     if (a["package"] == b["package"]) != near:
                         continue
                     pairs[near].append(f"{a['cpu']},{b['cpu']}")
-                    # The other holder is where the owner is, so that its place is the line's.
+                    # The other holder is in the owner's package, so that the line has one place.
                     third = [c for c in heads if c not in (a, b) and c["package"] == b["package"]]
                     if third:
                         triples[near].append(f"{a['cpu']},{b['cpu']},{third[0]['cpu']}")
-                    break  # one pair of each distance
+                    break  # one pair for each distance
         if count < 2:
             pairs = {True: [], False: []}
         if count < 3:
@@ -118,7 +118,7 @@ class Host:
         return launch(subject, None, places[round_number % len(places)], round_number, seed)
 
     def label(self, round_number: int, seed: int) -> str:
-        """Whether two cores are two just now: virtual CPUs sit on one at times."""
+        """Whether two cores are distinct just now: virtual CPUs sometimes share one."""
         if not self.place["near"]:
             return "remote"
         where = self.place["near"][round_number % len(self.place["near"])]
@@ -131,7 +131,7 @@ class Host:
 
 @dataclass
 class Simulated:
-    """A simulated machine, perhaps with changes."""
+    """A simulated machine, optionally with changes."""
 
     machine: Machine
     all_distances: bool = False
@@ -144,7 +144,7 @@ class Simulated:
         self.cores = self.machine.cores
         packages = int(parameters["topology.packages"])
         if parameters["topology.protocol"] == "directory":
-            # ramos-hoefler-2013 takes its model from the middle distance.
+            # ramos-hoefler-2013 fits its model at the middle distance.
             near = ["middle", "adjacent", "maximum"] if self.all_distances else ["middle"]
         else:
             near = ["same-package"]

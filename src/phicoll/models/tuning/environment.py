@@ -14,7 +14,7 @@ __all__ = ["only_costs"]
 
 @contextmanager
 def only_costs(costs: dict[str, int]) -> Iterator[None]:
-    """Within this context, algorithms run without the environment's table, and are designed by the new table's costs."""
+    """Within it, algorithms run without the environment's table, and are designed by the new table's costs."""
     before = os.environ.get("PHICOLL_TUNING")
     with tempfile.NamedTemporaryFile("w", suffix=".tuning") as stream:
         stream.write(costs_text(costs))

@@ -107,7 +107,7 @@ class Tuned:
         return [one.model_loss for one in self.decisions if one.model_loss is not None]
 
     def model_losses_of_its_own(self) -> list[Gain]:
-        """The same over the best that the model knows: its errors, without the algorithms that it has no equations for."""
+        """The same over the best that the model knows: without the algorithms that it has no equations for."""
         return [one.model_loss_of_its_own for one in self.decisions if one.model_loss_of_its_own is not None]
 
     def to_dict(self) -> dict[str, Any]:

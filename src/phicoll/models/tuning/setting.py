@@ -78,7 +78,7 @@ def plan(
 
 
 def default_ranks(cpus: int, simulated: bool) -> list[int]:
-    """Powers of two from 2 to the number of CPUs, that number, and twice that; simulated contexts hold one rank each."""
+    """Powers of two from 2 to the number of CPUs, that number, and (not simulated) twice that."""
     counts = {2, cpus} if simulated else {2, cpus, 2 * cpus}
     power = 2
     while power <= cpus:

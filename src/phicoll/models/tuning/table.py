@@ -25,7 +25,7 @@ Group = tuple[str, str, int, int]
 
 @dataclass(frozen=True)
 class Row:
-    """``spec`` applies from ``from_bytes`` of the count argument on. ``auto`` leaves the choice to the built-in rules."""
+    """``spec`` applies from ``from_bytes`` of the count argument on. ``auto`` leaves it to the built-in rules."""
 
     operation: str
     mode: str

@@ -302,7 +302,7 @@ class Run:
         )
 
     def fitting(self, point: Point, rule: str) -> dict[str, str]:
-        """The candidates that can serve the point and differ from the rule and each other: their text by recorded spec."""
+        """Candidates that can serve the point and differ from the rule and each other: the text by recorded spec."""
         seen = {self.candidate(point, rule)["effective"]}
         found: dict[str, str] = {}
         for text in self.tried[point.operation]:
