@@ -261,7 +261,7 @@ def warn_of(costs: _core.HostCosts, found: Observations, effort: Effort) -> None
     other = len(labels) - labels.count("remote")
     if other:
         warn(
-            f"{other} of {len(labels)} rounds had two CPUs on one core, at their start or end; they are fitted separately"
+            f"{other} of {len(labels)} rounds had two CPUs on one core, at start or end; they are fitted separately"
         )
     wide = [key for key in KEYS if key not in found.skipped and found.width(key) > effort.target_width]
     if wide and len(labels) >= effort.least_rounds:

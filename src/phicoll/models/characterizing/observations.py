@@ -47,8 +47,8 @@ class Estimate:
 class Observations:
     """Launches by subject, and the label of each round.
 
-    ``simulated`` decides the statistic: a simulated launch's mean, as in the paper; a measured one's median, since other
-    programs run too.
+    ``simulated`` decides the statistic: a simulated launch's mean, as in the paper; a measured one's median, since
+    other programs run too.
     """
 
     simulated: bool

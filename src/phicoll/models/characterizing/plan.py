@@ -31,7 +31,7 @@ class Effort:
     seeds: int  #: for a simulated machine, one round each
 
     def simulated(self) -> Effort:
-        """The effort for a simulated machine: only seeds make rounds differ, samples are cheap, long messages are not."""
+        """The effort for a simulated machine: rounds differ only by seed, samples are cheap, long messages are not."""
         return replace(
             self,
             samples=4 * self.samples,
