@@ -286,7 +286,7 @@ TEST(Verification, FindsWhatIsNoBarrier) {
   EXPECT_TRUE(reports[0].violated != 0 || reports[1].violated != 0);
 }
 
-TEST(Verification, NamesTheRanksAndTheEpisode) {
+TEST(Verification, NamesTheRanksAndTheCall) {
   const auto reports = run_threads(3, verify_step(500), true, [&](int) { return [] {}; });
   std::string text;
   for (const RankReport& report : reports)

@@ -112,8 +112,8 @@ const Step& StepBoard::next(std::uint32_t* seen) {
     now = h.sequence.load(std::memory_order_acquire);
   }
   *seen = now;
-  // Makes what every rank did in the previous step visible to this one. `finished` was stored (release) after
-  // every rank's `done`, and the coordinator, another process, posts only after that.
+  // This acquire makes what every rank did in the previous step visible to this one: `finished` was stored
+  // (release) after every rank's `done`, and the coordinator, another process, posts only after that.
   static_cast<void>(h.finished.load(std::memory_order_acquire));
   return h.step;
 }

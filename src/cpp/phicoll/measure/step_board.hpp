@@ -34,7 +34,7 @@ struct Step {
   Work work;                  ///< what the subject is called with
   char algorithm[448];        ///< the subject's text
   std::uint64_t place;        ///< byte offset in the group's region
-  std::uint64_t calls;        ///< timed calls; verify: calls
+  std::uint64_t calls;        ///< timed calls; verify: calls at most
   std::uint64_t warmups;      ///< untimed calls first; verify: calls that no cap cuts
   std::uint64_t seed;         ///< of the delays
   double delay_ns;            ///< loop: between barriers
@@ -55,7 +55,7 @@ struct alignas(arch::stride_bytes) RankReport {
   std::uint64_t ticks;        ///< loop: from the first to the last, delays included
   std::uint64_t ideal_ticks;  ///< loop: time of the delays (the slowest rank's in each call) and writes alone
   std::uint64_t start;        ///< loop of writes and calls: the stamp at which `ticks` began; otherwise 0
-  std::uint64_t ideal_start;  ///< the same of `ideal_ticks`
+  std::uint64_t ideal_start;  ///< the same for `ideal_ticks`
   std::uint64_t late;         ///< window: calls whose start had passed when the rank looked
   double call_ns;             ///< verify: the rough time of a call
   double write_ns;            ///< verify: the time of the write before a call
@@ -69,8 +69,8 @@ struct alignas(arch::stride_bytes) RankReport {
 
 class StepBoard {
  public:
-  /// Creates a board, as the coordinator does, for `ranks` ranks and steps that stamp at most `most_calls` calls.
-  /// `config` is a text for the ranks to read. Throws ResourceError.
+  /// Creates a board, as the coordinator does, for `ranks` ranks and steps that stamp at most `most_calls`
+  /// calls. `config` is a text for the ranks to read. Throws ResourceError.
   static StepBoard create(int ranks, std::size_t most_calls, const StampClock& clock,
                           const std::string& config);
   /// Joins the board, as a rank's process does, by the inherited descriptor.

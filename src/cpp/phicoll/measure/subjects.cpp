@@ -21,11 +21,12 @@ const std::vector<AlgorithmInfo>& reference_barriers() {
         reference("hand-one-line", own,
                   "two ranks on two CPUs, both flags in one line: the limit back to back"),
         reference("hand-two-lines", own, "two ranks on two CPUs, a line for each flag"),
-        reference(
-            "hand-counter-per-cpu", own,
-            "ranks that share CPUs: one counter for each CPU, then the CPUs; own CPU's ranks yield at once"),
+        reference("hand-counter-per-cpu", own,
+                  "ranks that share CPUs: a counter for each CPU, then the CPUs meet; waits within a CPU "
+                  "yield at once"),
         reference("hand-flat-flags", own,
-                  "ranks that share CPUs: a flag each, own CPU's first, yielding at once"),
+                  "ranks that share CPUs: a flag each; waits for those of the own CPU come first and yield "
+                  "at once"),
         reference("std-barrier", "C++ standard library, std::barrier", "C++20 barrier; threads only"),
         reference("pthread-barrier", "C library, pthread_barrier_t",
                   "POSIX barrier, process-shared in processes"),
@@ -39,12 +40,12 @@ const std::vector<AlgorithmInfo>& reference_barriers() {
 
 const std::vector<AlgorithmInfo>& references(Operation operation) {
   static const std::vector<AlgorithmInfo> none;
-  static const std::vector<AlgorithmInfo> pair{
-      AlgorithmInfo{"hand-pair",
-                    Origin::reference,
-                    "hand-written, phicoll",
-                    "eight bytes (reductions: two float32 to add) between two ranks on two CPUs: the limit",
-                    {}}};
+  static const std::vector<AlgorithmInfo> pair{AlgorithmInfo{
+      "hand-pair",
+      Origin::reference,
+      "hand-written, phicoll",
+      "eight bytes (reductions: the sum of two float32) between two ranks on two CPUs: the limit",
+      {}}};
   switch (operation) {
     case Operation::barrier:
       return reference_barriers();

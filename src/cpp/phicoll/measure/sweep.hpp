@@ -41,7 +41,7 @@ class Sweep {
         std::string run, std::function<void(const std::string&)> say, const std::atomic<bool>& interrupted);
   ~Sweep();
 
-  /// Takes over what `records` say about the run to continue.
+  /// Restores what `records` say about the run to continue.
   void resume(const std::vector<JsonValue>& records);
   /// Measures, and writes every record after the context up to `end`.
   SweepResult run();

@@ -1,8 +1,8 @@
 #pragma once
 
-// The options of a sweep, each described once. `phicoll-bench run` parses its arguments and prints its help by
-// this table. Python reads it through phicoll._core for the options of `phicoll run`, for the checks and the
-// documentation of phicoll.sweep(), and for the table in docs/cli.md.
+// The options of a sweep, each described once. `phicoll-bench run` parses its arguments and prints its help
+// by this table. Python reads it through phicoll._core for the options of `phicoll run`, for the checks and
+// the documentation of phicoll.sweep(), and for the table in docs/cli.md.
 
 #include <cstdint>
 #include <limits>

@@ -92,17 +92,18 @@ std::string WorkerSet::ended() {
     if (pids_[i] < 0) continue;
     int status = 0;
     if (waitpid(pids_[i], &status, WNOHANG) != pids_[i]) continue;
-    const std::string who = config_.mode == "processes" ? "the process of rank " + std::to_string(i)
-                                                        : "the process of the ranks (" + config_.mode + ")";
+    const std::string process = config_.mode == "processes"
+                                    ? "the process of rank " + std::to_string(i)
+                                    : "the process of the ranks (" + config_.mode + ")";
     pids_[i] = -1;
     intact_ = false;
     // The others exit by themselves when they see that one was killed. The killed one is the cause, whichever
     // is found first.
     if (WIFSIGNALED(status)) {
       killed_ = WTERMSIG(status) == SIGKILL;
-      return who + " was ended by signal " + std::to_string(WTERMSIG(status));
+      return process + " was ended by signal " + std::to_string(WTERMSIG(status));
     }
-    if (cause.empty()) cause = who + " ended with status " + std::to_string(WEXITSTATUS(status));
+    if (cause.empty()) cause = process + " ended with status " + std::to_string(WEXITSTATUS(status));
   }
   return cause;
 }
