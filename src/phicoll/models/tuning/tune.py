@@ -87,7 +87,7 @@ def tune(
         Some of :data:`phicoll.registry.OPERATIONS`; by default all.
     ranks:
         Rank counts; by default powers of two up to the number of allowed CPUs, and twice that number. More ranks than
-        CPUs share them, except on a simulated machine, which has a context for each rank.
+        CPUs share them, which the ranks of a simulated machine cannot do.
     sizes:
         Bytes of the count argument; by default 8, 4K, 64K and 1M. Not for barriers.
     mode:
