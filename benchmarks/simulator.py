@@ -1,6 +1,6 @@
-"""`make bench`: how fast the simulated machine is, in time for each episode and each notification.
+"""`make bench`: how fast the simulated machine is, in time for each call and each notification.
 
-Users wait for episodes; events per second would also rise with cheaper events. Times on one core are CPU times, so that
+Users wait for calls; events per second would also rise with cheaper events. Times on one core are CPU times, so that
 other load does not count; that of the sweep is wall-clock time.
 
     python benchmarks/simulator.py [--out DIRECTORY] [--quick]
@@ -28,7 +28,7 @@ LARGEST = ("xeon-phi-se10p", 244)
 BUSY = 0.8  # of their CPUs is what the sweep's threads have at least on a machine that is not busy otherwise
 #: A simulator of messages, LogGOPSim (Hoefler, Schneider, Lumsdaine, HPDC 2010), does about so many events a second.
 MESSAGE_EVENTS_PER_S = 1.6e6
-TARGETS = {"episode_ms": 3.0, "sweep_s": 60.0, "memory_mb": 200.0}
+TARGETS = {"call_ms": 3.0, "sweep_s": 60.0, "memory_mb": 200.0}
 
 
 def tasks(**options: Any) -> list[tuple[str, str]]:
@@ -47,19 +47,19 @@ def simulate(task: str) -> tuple[float, dict[str, Any]]:
     return seconds, json.loads(lines[-1])["counters"]
 
 
-def per_episode(algorithm: str, few: int = 20, many: int = 120, times: int = 5) -> dict[str, float]:
-    """Cost of an episode without the start of a run: long runs less short ones, the best of some."""
+def per_call(algorithm: str, few: int = 20, many: int = 120, times: int = 5) -> dict[str, float]:
+    """Cost of a call without the start of a run: long runs less short ones, the best of some."""
     found = {}
-    for episodes in (few, many):
-        [(task, _)] = tasks(algorithm=algorithm, ranks=RANKS, calls=episodes)
+    for calls in (few, many):
+        [(task, _)] = tasks(algorithm=algorithm, ranks=RANKS, calls=calls)
         runs = [simulate(task) for _ in range(times)]
-        found[episodes] = (min(seconds for seconds, _ in runs), runs[0][1]["events"])
+        found[calls] = (min(seconds for seconds, _ in runs), runs[0][1]["events"])
     seconds = (found[many][0] - found[few][0]) / (many - few)
     events = (found[many][1] - found[few][1]) / (many - few)
     [counts] = phicoll.count(algorithm, f"{RANKS // 4}x4", ranks=RANKS, placement=PLACEMENT)
     return {
-        "episode_ms": seconds * 1e3,
-        "episodes_per_s": 1 / seconds,
+        "call_ms": seconds * 1e3,
+        "calls_per_s": 1 / seconds,
         "notifications": counts["notifications"],
         "events": events,
         "events_per_notification": events / counts["notifications"],
@@ -106,12 +106,12 @@ def report(found: dict[str, Any]) -> str:
         f"The simulated machine: {RANKS} ranks on {MACHINE}, {PLACEMENT}; one core, all counters, no trace"
     ]
     message_ns = 1e9 / MESSAGE_EVENTS_PER_S
-    for algorithm, one in found["episodes"].items():
+    for algorithm, one in found["calls"].items():
         lines += [
             f"  {algorithm}",
-            f"    an episode                    {one['episode_ms']:10.2f} ms"
-            f"      {one['episodes_per_s']:.0f} episodes/s",
-            f"    notifications of an episode   {one['notifications']:10.0f}",
+            f"    a call                        {one['call_ms']:10.2f} ms"
+            f"      {one['calls_per_s']:.0f} calls/s",
+            f"    notifications of a call       {one['notifications']:10.0f}",
             f"    events for each notification  {one['events_per_notification']:10.1f}",
             f"    an event                      {one['ns_per_event']:10.0f} ns",
             f"    a notification                {one['ns_per_notification']:10.0f} ns      a message simulator at"
@@ -127,7 +127,7 @@ def report(found: dict[str, Any]) -> str:
         f"  {'target':44s} {'seen':>8s} {'at most':>8s}  verdict",
     ]
     seen = {
-        "episode_ms": ("an episode of dissemination, ms", found["episodes"]["dissemination"]["episode_ms"]),
+        "call_ms": ("a call of dissemination, ms", found["calls"]["dissemination"]["call_ms"]),
         "sweep_s": ("the sweep, s", whole["sweep_s"]),
         "memory_mb": ("peak memory, MB", found["memory_mb"]),
     }
@@ -153,7 +153,7 @@ def main() -> int:
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     found = {
-        "episodes": {name: per_episode(name) for name in ("dissemination", "hybrid-dissemination", "tree")},
+        "calls": {name: per_call(name) for name in ("dissemination", "hybrid-dissemination", "tree")},
         "memory_mb": max(peak_memory_mb(name) for name in ("dissemination", "all-to-all")),
         "sweep": sweep("8..232:112" if arguments.quick else "8..232:8", len(os.sched_getaffinity(0))),
     }

@@ -45,7 +45,7 @@ QUICK = bool(os.environ.get("PHICOLL_QUICK"))  # a few seconds, for tests
 MACHINE = "xeon-phi-5110p"
 SEEDS = 2 if QUICK else 5  # of the figures
 JUDGES = 2 if QUICK else 8  # of the verdicts
-EPISODES = 2 if QUICK else 5
+CALLS = 2 if QUICK else 5
 RANKS = "8,120,232" if QUICK else "8..232:8"  # the paper's: 8 to 232 in steps of 8
 
 machine = phicoll.load_machine(MACHINE)
@@ -57,7 +57,7 @@ display(
 )
 
 
-def simulate(algorithms, ranks=RANKS, machine=MACHINE, seeds=SEEDS, seed=1, calls=EPISODES):
+def simulate(algorithms, ranks=RANKS, machine=MACHINE, seeds=SEEDS, seed=1, calls=CALLS):
     """Times in µs of back-to-back barriers, as EPCC measures; a row for each algorithm, thread count and seed."""
     results = phicoll.sweep(
         algorithm=algorithms,
@@ -249,7 +249,7 @@ show(
 )
 display(split.round(2))
 note(
-    "Critical paths of median episodes in µs: waiting for one's turn to read the release line, and all before it."
+    "Critical paths of median calls in µs: waiting for one's turn to read the release line, and all before it."
 )
 arity_order = np.array([paused(f"ct gs {arity}") for arity in ARITIES["ct"]])
 show("001-05", "µs at arity " + ", ".join(f"{a}: {v.mean():.2f}" for a, v in zip(ARITIES["ct"], arity_order, strict=True)) + ".")  # fmt: skip
@@ -493,7 +493,7 @@ show("001-13", f"Counted request by request, in samples without any plain store 
 # %%
 AROUND = [1, 2, 10, 20, 30, 40, 50, 60] if QUICK else list(range(1, 61))
 SETS, LAUNCHES, VISITS = (2 if QUICK else 3), (3 if QUICK else 10), (3 if QUICK else 10)
-INNER = 2 if QUICK else 20  # episodes in a measurement
+INNER = 2 if QUICK else 20  # calls in a measurement
 _, fixed_results = simulate("sense-reversing", ranks=AROUND, seeds=SETS, calls=VISITS * INNER)
 ranks_of = {point["point"]: point["ranks"] for point in fixed_results.points}
 measurements = pd.DataFrame(
@@ -535,7 +535,7 @@ for panel in (figure.axes[0], figure.axes[2]):
 display(figure)
 display(Markdown(
     f"*Simulated, {MACHINE}, machine digest {machine.digest}. Figure 6: a to c, rounds 0 to {SETS - 1} of seed 1, {VISITS} "
-    f"measurements of {INNER} episodes, median and range; d, {LAUNCHES} seeds for each number of threads.*"
+    f"measurements of {INNER} calls, median and range; d, {LAUNCHES} seeds for each number of threads.*"
 ))  # fmt: skip
 
 # %%
@@ -544,8 +544,8 @@ within = (per_set.std() / per_set.mean()).groupby("set").median()
 middle = measurements.pivot_table(index="ranks", columns="set", values="us", aggfunc="median")
 between = middle.std(axis=1) / middle.mean(axis=1)
 show("001-24", f"Standard deviation over a set's {VISITS} measurements, median over thread counts: {within.mean():.1%}; between the sets "
-     f"{between.median():.1%}. A measurement is the mean of {INNER} episodes; EPCC's are means too.",
-     "no noise is simulated: what varies is the order of arrival at the counter, which carries over from one episode to the next.")  # fmt: skip
+     f"{between.median():.1%}. A measurement is the mean of {INNER} calls; EPCC's are means too.",
+     "no noise is simulated: what varies is the order of arrival at the counter, which carries over from one call to the next.")  # fmt: skip
 show("001-25", f"Sets differ by more than twice the deviation within a set at {(between > 2 * within.mean()).mean():.0%} of the thread counts; "
      f"largest over smallest set, median over counts: {(middle.max(axis=1) / middle.min(axis=1)).median():.2f}.",
      "a set's mean over a whole ring of threads varies less than the way to one of them; the difference shows at the counts "

@@ -37,7 +37,7 @@ def test_lines_directories_and_servers(hybrid):
     assert lines["requests"].sum() == hybrid.transactions["count"].sum()
     assert len(hybrid.directories) == 64
     assert hybrid.servers["mean"].between(0, 1).all()
-    assert hybrid.counters.loc["atomics", "per_episode"] > 0
+    assert hybrid.counters.loc["atomics", "per_call"] > 0
 
 
 def test_what_if_shows_the_cause():
@@ -51,19 +51,19 @@ def test_what_if_shows_the_cause():
 def test_the_same_seed_gives_the_same():
     one, two, other = (phicoll.explain("combining-tree", ranks=61, seed=seed) for seed in (7, 7, 8))
     assert one.data == two.data
-    assert one.data["episode_cycles"] != other.data["episode_cycles"]
+    assert one.data["call_cycles"] != other.data["call_cycles"]
 
 
 def test_explain_says_what_run_measures(hybrid):
     results = phicoll.sweep(algorithm="hybrid-dissemination", machine="xeon-phi-5110p", ranks=[240], seed=1)
     (sample,) = results.samples
-    assert sample["cycles"] == hybrid.data["episode_cycles"]
+    assert sample["cycles"] == hybrid.data["call_cycles"]
 
 
 def test_another_episode_has_another_path(hybrid):
     first = phicoll.explain("hybrid-dissemination", ranks=240, call=0)
-    assert first.data["episode"] == 0
-    assert first.data["episode_cycles"] == hybrid.data["episode_cycles"]
+    assert first.data["call"] == 0
+    assert first.data["call_cycles"] == hybrid.data["call_cycles"]
 
 
 @pytest.mark.parametrize("definition", ["loop", "window"])

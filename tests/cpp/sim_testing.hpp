@@ -52,7 +52,7 @@ inline measure::Work work_of(Operation operation, std::size_t bytes) {
 /// Few calls, for what moves data.
 inline CollectiveOptions few_calls() {
   CollectiveOptions options;
-  options.episodes = 5;
+  options.calls = 5;
   options.warm_up = 1;
   return options;
 }

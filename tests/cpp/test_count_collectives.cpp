@@ -30,7 +30,7 @@ class Books : public ::testing::Test {
     ports_.emplace_back(machine_, 1);
   }
   Counts run(const std::function<void(CountPort&)>& first, const std::function<void(CountPort&)>& second) {
-    return machine_.run_episode(
+    return machine_.run_call(
         [&](int rank) { (rank == 0 ? first : second)(ports_[static_cast<std::size_t>(rank)]); }, {}, false);
   }
   Data shared(std::size_t at) { return Data{machine_.memory() + at}; }

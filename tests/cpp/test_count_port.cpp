@@ -325,26 +325,26 @@ TEST(CountPort, EveryBarrierHearsOfAllInAnyOrder) {
     for (const int n : sizes_in_any_order) {
       const Shape shape = place_ranks(n, uniform_machine((n + 3) / 4, 4), Placement::compact);
       for (const std::vector<int>& order : orders(n)) {
-        std::vector<Counts> episodes;
-        ASSERT_NO_THROW(
-            episodes = sim::count_barrier_episodes(family(Operation::barrier).parse(spec), shape, 6, order))
+        std::vector<Counts> calls;
+        ASSERT_NO_THROW(calls =
+                            sim::count_barrier_calls(family(Operation::barrier).parse(spec), shape, 6, order))
             << spec << " with " << n << " ranks";
-        // Steady: what is counted once holds for every episode (two sets of flags, two senses).
-        for (std::size_t e = 3; e < episodes.size(); ++e)
-          EXPECT_TRUE(episodes[e] == episodes[2]) << spec << " with " << n << " ranks, episode " << e + 1;
+        // Steady: what is counted once holds for every call (two sets of flags, two senses).
+        for (std::size_t e = 3; e < calls.size(); ++e)
+          EXPECT_TRUE(calls[e] == calls[2]) << spec << " with " << n << " ranks, call " << e + 1;
         if (n > 1) {
-          EXPECT_GE(episodes[2].edges, n) << spec;
-          EXPECT_GE(episodes[2].notifications, 2) << spec;
-          EXPECT_GE(episodes[2].longest_chain, 1) << spec;
-          EXPECT_LE(episodes[2].rounds, episodes[2].edges) << spec;
+          EXPECT_GE(calls[2].edges, n) << spec;
+          EXPECT_GE(calls[2].notifications, 2) << spec;
+          EXPECT_GE(calls[2].longest_chain, 1) << spec;
+          EXPECT_LE(calls[2].rounds, calls[2].edges) << spec;
         } else {
-          EXPECT_EQ(episodes[2].edges, 0) << spec;
-          EXPECT_EQ(episodes[2].rounds, 0) << spec;
+          EXPECT_EQ(calls[2].edges, 0) << spec;
+          EXPECT_EQ(calls[2].rounds, 0) << spec;
         }
         // Who speaks for a core is known only where it is static.
         if (family(Operation::barrier).effective(family(Operation::barrier).parse(spec), shape).name !=
             "hybrid-dissemination") {
-          EXPECT_EQ(episodes[2].wrong_hints, 0) << spec << " with " << n << " ranks";
+          EXPECT_EQ(calls[2].wrong_hints, 0) << spec << " with " << n << " ranks";
         }
       }
     }
@@ -373,7 +373,7 @@ std::string error_of(int ranks, Body body) {
   CountMachine machine(Shape::unknown(ranks), 256);
   for (int r = 0; r < ranks; ++r) ports.emplace_back(machine, r);
   try {
-    machine.run_episode([&](int r) { body(ports[static_cast<std::size_t>(r)], machine.memory()); }, {});
+    machine.run_call([&](int r) { body(ports[static_cast<std::size_t>(r)], machine.memory()); }, {});
   } catch (const Error& error) {
     return error.what();
   }
@@ -451,7 +451,7 @@ TEST(CountPort, WholeLinesAndLoadsOfThem) {
   CountMachine machine(Shape::unknown(2), 256);
   for (int r = 0; r < 2; ++r) ports.emplace_back(machine, r);
   std::uint64_t received = 0;
-  counts = machine.run_episode(
+  counts = machine.run_call(
       [&](int r) {
         CountPort& port = ports[static_cast<std::size_t>(r)];
         Flag& data = *reinterpret_cast<Flag*>(machine.memory());

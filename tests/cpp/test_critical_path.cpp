@@ -45,7 +45,7 @@ SimOptions logged() {
   return options;
 }
 
-/// Ranks that do what a test says between the marks of episode 0.
+/// Ranks that do what a test says between the marks of call 0.
 struct Scene {
   Scene(const Machine& m, const Shape& shape) : simulation(m, shape, 64 * 64, logged()) {
     for (int r = 0; r < shape.size(); ++r) cores.push_back(simulation.core_of(r));
@@ -229,7 +229,7 @@ TEST(CriticalPath, WhoComesLateIsNotHeldUpByWhoCameEarly) {
 TEST(CriticalPath, SenseReversingOfTwoRanksOnAFlatChip) {
   const Machine machine = flat_chip();
   ExplainOptions options;
-  options.episodes = 4;
+  options.calls = 4;
   options.wait.kind = WaitPolicy::Kind::spin;
   const Explanation found = explain_collective(
       machine, simulated_algorithm(Operation::barrier, "sense-reversing"), one_a_core(machine, 2), options);
@@ -298,7 +298,7 @@ TEST_P(EveryBarrier, HasAPathWithoutAGap) {
   for (const AlgorithmInfo& info : family(Operation::barrier).algorithms()) {
     for (const int ranks : setting.ranks) {
       ExplainOptions options;
-      options.episodes = 3;
+      options.calls = 3;
       options.window = setting.window;
       options.start_skew = 1000;
       options.wait.kind = WaitPolicy::Kind::pause;
@@ -307,9 +307,9 @@ TEST_P(EveryBarrier, HasAPathWithoutAGap) {
       const Explanation found =
           explain_collective(machine, simulated_algorithm(Operation::barrier, info.name),
                              place_on_machine(machine, ranks, "balanced"), options);
-      for (int episode = 0; episode < options.episodes; ++episode) {
-        const CriticalPath path = critical_path(*found.run.log, found.cores, episode);
-        ASSERT_TRUE(tiles(path)) << info.name << ", " << ranks << " ranks, episode " << episode;
+      for (int call = 0; call < options.calls; ++call) {
+        const CriticalPath path = critical_path(*found.run.log, found.cores, call);
+        ASSERT_TRUE(tiles(path)) << info.name << ", " << ranks << " ranks, call " << call;
         if (ranks > 1 && setting.window) {
           EXPECT_GE(path.links.size(), 2u) << info.name;
         }
@@ -337,7 +337,7 @@ TEST(CriticalPath, HasNoGapOnMachinesOfAnyNumbers) {
     const AlgorithmInfo& info = all[random.below(all.size())];
     const int ranks = 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(machine.contexts())));
     ExplainOptions options;
-    options.episodes = 2;
+    options.calls = 2;
     options.window = random.below(2) == 0;
     options.start_skew = 200;
     options.seed = random.below(1000);
@@ -345,9 +345,9 @@ TEST(CriticalPath, HasNoGapOnMachinesOfAnyNumbers) {
     options.wait.pauses = 1;
     const Explanation found = explain_collective(machine, simulated_algorithm(Operation::barrier, info.name),
                                                  testing::anywhere(machine, ranks, random), options);
-    for (int episode = 0; episode < options.episodes; ++episode)
-      ASSERT_TRUE(tiles(critical_path(*found.run.log, found.cores, episode)))
-          << "machine " << i << ", " << info.name << ", " << ranks << " ranks, episode " << episode;
+    for (int call = 0; call < options.calls; ++call)
+      ASSERT_TRUE(tiles(critical_path(*found.run.log, found.cores, call)))
+          << "machine " << i << ", " << info.name << ", " << ranks << " ranks, call " << call;
   }
 }
 
@@ -358,15 +358,15 @@ TEST(CriticalPath, OfDataHasNoGapAndNamesCopies) {
     const std::vector<std::string> words = split(text, ' ');
     for (const bool window : {false, true}) {
       ExplainOptions options;
-      options.episodes = 3;
+      options.calls = 3;
       options.window = window;
       options.start_skew = 500;
       options.work.operation = measure::parse_call(words[0]).operation;
       options.work.bytes = std::stoull(words[2]);
       const Explanation found = explain_collective(machine, family(options.work.operation).parse(words[1]),
                                                    place_on_machine(machine, 9, "balanced"), options);
-      for (int episode = 0; episode < options.episodes; ++episode)
-        ASSERT_TRUE(tiles(critical_path(*found.run.log, found.cores, episode))) << text;
+      for (int call = 0; call < options.calls; ++call)
+        ASSERT_TRUE(tiles(critical_path(*found.run.log, found.cores, call))) << text;
       EXPECT_NE(explanation_text(found).find(options.work.text() + " by "), std::string::npos);
       EXPECT_NE(explanation_json(found).find("\"operation\":\"" + words[0]), std::string::npos);
       // Most of a copy of many lines is not unexplained.
@@ -393,9 +393,9 @@ TEST(Explanation, CountsWhatTheEpisodeDid) {
     (t.kind == Request::read || t.kind == Request::prefetch ? reads : writes) += t.count;
   EXPECT_NEAR(static_cast<double>(writes), 360, 60);
   EXPECT_NEAR(static_cast<double>(reads), 360, 60);
-  // Counted from the first entry on, when others are not out of the episode before yet.
-  EXPECT_GE(found.counted.stores, 360 * options.episodes);
-  EXPECT_LE(found.counted.stores, 360 * (options.episodes + 1));
+  // Counted from the first entry on, when others are not out of the call before yet.
+  EXPECT_GE(found.counted.stores, 360 * options.calls);
+  EXPECT_LE(found.counted.stores, 360 * (options.calls + 1));
   for (const LineReport& line : found.lines) {
     EXPECT_EQ(line.byte, line.line * 64u);
     EXPECT_LE(line.writers, 1);
@@ -428,8 +428,8 @@ TEST(Explanation, IsTheSameEveryTime) {
 TEST(Explanation, AnEpisodeThatIsNotThereIsRefused) {
   const Machine machine = flat_chip();
   ExplainOptions options;
-  options.episodes = 3;
-  options.episode = 3;
+  options.calls = 3;
+  options.call = 3;
   EXPECT_THROW(explain_collective(machine, simulated_algorithm(Operation::barrier, "dissemination"),
                                   one_a_core(machine, 2), options),
                ArgumentError);
@@ -506,7 +506,7 @@ TEST(ChromeTrace, IsSoundForEveryBarrier) {
   for (const AlgorithmInfo& info : family(Operation::barrier).algorithms()) {
     SCOPED_TRACE(info.name);
     ExplainOptions options;
-    options.episodes = 3;
+    options.calls = 3;
     const Explanation found = explain_collective(machine, simulated_algorithm(Operation::barrier, info.name),
                                                  place_on_machine(machine, 17, "balanced"), options);
     expect_a_sound_trace(found, false);
@@ -517,7 +517,7 @@ TEST(ChromeTrace, IsSoundForEveryBarrier) {
 TEST(ChromeTrace, IsOfASaneSizeAt240Ranks) {
   const Machine machine = load_machine("xeon-phi-5110p");
   ExplainOptions options;
-  options.episodes = 3;
+  options.calls = 3;
   for (const char* name : {"hybrid-dissemination", "dissemination"}) {
     const Explanation found = explain_collective(machine, simulated_algorithm(Operation::barrier, name),
                                                  place_on_machine(machine, 240, "balanced"), options);

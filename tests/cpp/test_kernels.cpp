@@ -261,7 +261,7 @@ TEST_P(EveryKernel, RunsOnTheCountingPort) {
   result.ranks.resize(static_cast<std::size_t>(c.ranks));
   result.bytes = kernels::kernel_bytes(spec);
   CountMachine machine(Shape::unknown(c.ranks), kernels::kernel_footprint(spec, c.ranks));
-  machine.run_episode(
+  machine.run_call(
       [&](int rank) {
         CountPort port(machine, rank);
         kernels::run_kernel(port, spec, kernels::KernelRun{rank, c.ranks, machine.memory(), 2, 1, 0},

@@ -53,7 +53,7 @@ std::vector<std::string> variants(const AlgorithmInfo& algorithm) {
 class EveryBarrier : public ::testing::TestWithParam<AlgorithmInfo> {};
 
 TEST_P(EveryBarrier, RunsOnEveryPort) {
-  constexpr int ranks = 5, episodes = 3;
+  constexpr int ranks = 5, calls = 3;
   const sim::Machine machine = sim::testing::chip(8);
   const Shape shape = place_ranks(ranks, machine.places(), Placement::balanced);
   for (const std::string& text : variants(GetParam())) {
@@ -64,26 +64,26 @@ TEST_P(EveryBarrier, RunsOnEveryPort) {
     EXPECT_GE(counts.rounds, 1);
 
     sim::CollectiveOptions options;
-    options.episodes = episodes;
+    options.calls = calls;
     options.simulation.check = true;
     const sim::CollectiveRun run = sim::simulate_collective(machine, measure::Work(), spec, shape, options);
-    EXPECT_EQ(run.exit.size(), static_cast<std::size_t>(ranks * episodes));
+    EXPECT_EQ(run.exit.size(), static_cast<std::size_t>(ranks * calls));
     // Every notification is a store or an atomic update; not all of those are notifications.
     EXPECT_GE(run.counters.stores + run.counters.atomics,
-              counts.notifications * (options.warm_up + options.episodes));
+              counts.notifications * (options.warm_up + options.calls));
 
     ThreadGroup group(ranks);
     std::atomic<int> entered{0}, early{0};
     group.run([&](Communicator& communicator) {
       communicator.select_barrier(spec);
-      for (int e = 0; e < episodes; ++e) {
+      for (int e = 0; e < calls; ++e) {
         entered.fetch_add(1);
         communicator.barrier();
         if (entered.load() < ranks * (e + 1)) early.fetch_add(1);
       }
     });
     EXPECT_EQ(early.load(), 0);
-    EXPECT_EQ(entered.load(), ranks * episodes);
+    EXPECT_EQ(entered.load(), ranks * calls);
   }
 }
 
@@ -166,7 +166,7 @@ TEST(Ports, AgreeOnTheContract) {
   {
     CountMachine machine(Shape::unknown(1), 256);
     CountPort port(machine, 0);
-    machine.run_episode([&](int) { counted = use_everything(port, machine.memory()); }, {});
+    machine.run_call([&](int) { counted = use_everything(port, machine.memory()); }, {});
   }
   EXPECT_EQ(native, simulated);
   EXPECT_EQ(native, counted);

@@ -388,7 +388,7 @@ TEST(BrokenBarriers, SimulateBarrierChecksEachEpisodeToo) {
   // simulate_collective runs registered barriers only, and all of these are sound: what it reports is looked at.
   const Machine machine = chip(16);
   CollectiveOptions options;
-  options.episodes = 5;
+  options.calls = 5;
   const Shape shape = place_ranks(24, machine.places(), Placement::balanced);
   for (const bool window : {false, true}) {
     options.window = window;

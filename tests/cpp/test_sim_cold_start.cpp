@@ -32,7 +32,7 @@ double barrier_ns(const Machine& machine, const std::string& text, int ranks, bo
   CollectiveOptions options;
   options.window = true;
   options.evicted = evicted;
-  options.simulation.start_skew = 500;  // ranks that enter at the very same time collide in every episode
+  options.simulation.start_skew = 500;  // ranks that enter at the very same time collide in every call
   const Shape shape = place_on_machine(machine, ranks, "scatter");
   double sum = 0;
   for (options.simulation.seed = 1; options.simulation.seed <= seeds; ++options.simulation.seed)
@@ -53,7 +53,7 @@ double collective_ns(const Machine& machine, Operation operation, const std::str
   for (options.simulation.seed = 1; options.simulation.seed <= seeds; ++options.simulation.seed) {
     const CollectiveRun run =
         simulate_collective(machine, testing::work_of(operation, bytes), spec, shape, options);
-    EXPECT_EQ(run.verified, options.warm_up + options.episodes) << text;
+    EXPECT_EQ(run.verified, options.warm_up + options.calls) << text;
     sum += mean(run.times(true));
   }
   return sum / seeds * machine.ns(1);

@@ -53,7 +53,7 @@ TEST(SimCollectives, EveryAlgorithmGivesTheRightBytesLoopAndWindowFreshAndReused
           if (!serves(operation, spec, shape, bytes)) continue;
           ++drawn;
           CollectiveOptions options = testing::few_calls();
-          options.episodes = 3;
+          options.calls = 3;
           options.window = (drawn & 1) != 0;
           measure::Work work = testing::work_of(operation, bytes);
           work.fresh = (drawn & 2) == 0;
@@ -82,7 +82,7 @@ TEST(SimCollectives, FirstCallsOfALoopInWhichTheRootRunsAheadAreNotFree) {
         SCOPED_TRACE(std::string(text) + " bytes " + std::to_string(bytes));
         CollectiveOptions options = testing::few_calls();
         options.warm_up = warm_up;
-        options.episodes = 7;
+        options.calls = 7;
         const int ranks = 4;
         const CollectiveRun run = simulate_collective(machine, testing::work_of(Operation::broadcast, bytes),
                                                       family(Operation::broadcast).parse(text),

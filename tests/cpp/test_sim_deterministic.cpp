@@ -71,11 +71,11 @@ std::string name_of(const Point& p) {
          std::to_string(p.seed) + " " + p.machine + (p.window ? " window" : " loop");
 }
 
-/// The cycles of all episodes, a checksum over when every rank entered and left, and the events.
+/// The cycles of all calls, a checksum over when every rank entered and left, and the events.
 std::string result_of(const Point& p) {
   const Machine machine = machine_of(p.machine);
   CollectiveOptions options;
-  options.episodes = 5;
+  options.calls = 5;
   options.window = p.window;
   options.simulation.seed = p.seed;
   options.simulation.wait.kind = WaitPolicy::Kind::spin;
@@ -141,7 +141,7 @@ TEST(SimDeterministic, ASeedPlacesLinesAndTheLogChangesNothing) {
   const Shape shape = place_ranks(61, machine.places(), Placement::balanced);
   const auto run = [&](std::uint64_t seed, bool log, bool check) {
     CollectiveOptions options;
-    options.episodes = 5;
+    options.calls = 5;
     options.simulation.seed = seed;
     options.simulation.log = log;
     options.simulation.check = check;

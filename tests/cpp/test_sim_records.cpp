@@ -25,7 +25,7 @@ SimulatedSettings small_settings(const std::string& algorithm = "dissemination")
   bool left_out = false;
   settings.algorithms = simulated_algorithms(Operation::barrier, algorithm, &left_out);
   settings.ranks = {8};
-  settings.episodes = 3;
+  settings.calls = 3;
   return settings;
 }
 
@@ -61,7 +61,7 @@ TEST(SimRecords, PointThenRoundsWithTheirSamples) {
   EXPECT_EQ(records[0]["store"].string, "no-read");
   EXPECT_EQ(records[0]["cpus"].list.size(), 8u);
   EXPECT_TRUE(records[0]["verified"].boolean);
-  EXPECT_EQ(records[0]["verification"]["episodes"].number, 12);
+  EXPECT_EQ(records[0]["verification"]["calls"].number, 12);
   EXPECT_EQ(records[1]["seed"].number, static_cast<double>(round_seed(1, 0)));
   EXPECT_NE(records[1]["seed"].number, records[4]["seed"].number);
   EXPECT_TRUE(records[1]["label"].is_null());
@@ -237,7 +237,7 @@ TEST(SimRecords, DataOperationsSaySizeBuffersAndWhatWasCompared) {
   EXPECT_EQ(records[0]["op"].string, "sum");
   EXPECT_FALSE(records[0]["timing_only"].boolean);
   EXPECT_FALSE(records[0]["chosen"]["why"].string.empty());
-  EXPECT_EQ(records[0]["verification"]["episodes"].number, 10);
+  EXPECT_EQ(records[0]["verification"]["calls"].number, 10);
   EXPECT_GT(records[2]["value_cycles"].number, 0);
   // A point as text gives the same lines.
   const SimulatedTask task = parse_task(task_text(settings, points[5], "0123456789abcdef"));
@@ -246,14 +246,14 @@ TEST(SimRecords, DataOperationsSaySizeBuffersAndWhatWasCompared) {
 
 TEST(SimRecords, LargeDataIsTimingOnlyWithATwin) {
   SimulatedSettings settings = data_settings(Operation::broadcast, "ring", {9 << 20});
-  settings.episodes = 1;
+  settings.calls = 1;
   settings.warm_up = 0;
   const PointRecords found = simulate_point(settings, plan_points(settings).at(0), "0123456789abcdef");
   EXPECT_TRUE(found.verified) << found.error;
   const JsonValue point = parse(found.lines)[0];
   EXPECT_TRUE(point["timing_only"].boolean);
   EXPECT_GT(point["twin_bytes"].number, 0);
-  EXPECT_EQ(point["verification"]["episodes"].number, 0);
+  EXPECT_EQ(point["verification"]["calls"].number, 0);
 }
 
 TEST(SimRecords, DataThatCannotBeSimulatedIsRefused) {

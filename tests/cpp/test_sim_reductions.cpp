@@ -30,7 +30,7 @@ void every_spec(Operation operation, bool exclusive) {
         work.type = Type::int32;
         work.exclusive = exclusive;
         work.fresh = ++seed % 2 == 0;
-        options.episodes = 3;
+        options.calls = 3;
         options.simulation.start_skew = 700;
         options.simulation.seed = seed;
         SCOPED_TRACE(spec.text() + " ranks " + std::to_string(ranks) + " bytes " + std::to_string(bytes));

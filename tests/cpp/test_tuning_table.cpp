@@ -434,7 +434,7 @@ TEST(Tuning, ChangesWhatAutoDoesOnASimulatedMachine) {
   settings.tuning = shape.tuning();
   settings.ranks = {4};
   settings.algorithms = {family(Operation::barrier).parse("auto")};
-  settings.episodes = 3;
+  settings.calls = 3;
   const std::vector<sim::SimulatedPoint> points = sim::plan_points(settings);
   ASSERT_EQ(points.size(), 1u);
   const sim::SimulatedTask task = sim::parse_task(sim::task_text(settings, points[0], "run"));

@@ -45,9 +45,9 @@ int explain_command(const std::vector<std::string>& words) {
   const std::int64_t seed =
       arguments.integer("--seed", measure::simulated_integer("seed"), 0, (std::int64_t{1} << 53) - 1);
   options.seed = static_cast<std::uint64_t>(seed);
-  options.episodes = static_cast<int>(arguments.integer("--calls", options.episodes, 1, 1000));
+  options.calls = static_cast<int>(arguments.integer("--calls", options.calls, 1, 1000));
   options.warm_up = static_cast<int>(arguments.integer("--warm-up", options.warm_up, 0, 1000));
-  options.episode = static_cast<int>(arguments.integer("--call", -1, -1, options.episodes - 1));
+  options.call = static_cast<int>(arguments.integer("--call", -1, -1, options.calls - 1));
   options.wait = parse_wait_policy(given("wait"));
   options.start_skew = static_cast<sim::Cycles>(std::llround(
       arguments.number("--skew-ns", measure::simulated_number("skew-ns"), 0) * machine.p.clock_mhz / 1000));

@@ -16,7 +16,7 @@ namespace phicoll {
 namespace bindings {
 namespace {
 
-/// One episode of `spec` on a uniform machine. The GIL is released while it counts.
+/// One call of `spec` on a uniform machine. The GIL is released while it counts.
 py::dict count(const std::string& operation, const std::string& spec, int cores, int contexts, int ranks,
                const std::string& placement, std::uint64_t size, const std::string& type,
                const std::string& op) {

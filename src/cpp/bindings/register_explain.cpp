@@ -19,32 +19,31 @@ namespace {
 
 /// The explanation as text and as JSON; a trace as well if `trace` is a path. Simulates without the GIL.
 py::tuple explain(const std::string& machine, const std::string& algorithm, int ranks,
-                  const std::string& placement, const std::string& definition, int episodes, int warm_up,
-                  int episode, double skew_ns, const std::string& wait, std::uint64_t seed, int most_links,
-                  const std::string& trace, bool all_episodes, const std::string& operation,
-                  std::uint64_t size, const std::string& buffers, const std::string& type,
-                  const std::string& op) {
+                  const std::string& placement, const std::string& definition, int calls, int warm_up,
+                  int call, double skew_ns, const std::string& wait, std::uint64_t seed, int most_links,
+                  const std::string& trace, bool all_calls, const std::string& operation, std::uint64_t size,
+                  const std::string& buffers, const std::string& type, const std::string& op) {
   std::string text, json;
   {
     py::gil_scoped_release released;
     const sim::Machine loaded = sim::load_machine(machine);
-    const measure::Work call = measure::parse_call(operation);
-    const AlgorithmSpec spec = sim::simulated_algorithm(call.operation, algorithm);
+    const measure::Work named = measure::parse_call(operation);
+    const AlgorithmSpec spec = sim::simulated_algorithm(named.operation, algorithm);
     const Shape shape = sim::place_on_machine(loaded, ranks == 0 ? loaded.contexts() : ranks, placement,
                                               sim::tuning_of(loaded));
     sim::ExplainOptions options;
-    options.work = sim::simulated_works(call, {size}, {buffers}, type, op).front();
+    options.work = sim::simulated_works(named, {size}, {buffers}, type, op).front();
     options.placement = placement;
     options.window = definition == "window";
-    options.episodes = episodes;
+    options.calls = calls;
     options.warm_up = warm_up;
-    options.episode = episode;
+    options.call = call;
     options.start_skew = static_cast<sim::Cycles>(std::llround(skew_ns * loaded.p.clock_mhz / 1000));
     options.wait = parse_wait_policy(wait);
     options.seed = seed;
     if (!trace.empty()) sim::check_trace_path(trace);
     const sim::Explanation found = sim::explain_collective(loaded, spec, shape, options);
-    if (!trace.empty()) sim::write_chrome_trace(trace, found, all_episodes);
+    if (!trace.empty()) sim::write_chrome_trace(trace, found, all_calls);
     text = sim::explanation_text(found, most_links);
     json = sim::explanation_json(found);
   }
@@ -55,9 +54,9 @@ py::tuple explain(const std::string& machine, const std::string& algorithm, int 
 
 void register_explain(py::module_& module) {
   module.def("explain", &explain, py::arg("machine"), py::arg("algorithm"), py::arg("ranks"),
-             py::arg("placement"), py::arg("definition"), py::arg("episodes"), py::arg("warm_up"),
-             py::arg("episode"), py::arg("skew_ns"), py::arg("wait"), py::arg("seed"),
-             py::arg("most_links") = 60, py::arg("trace") = "", py::arg("all_episodes") = false,
+             py::arg("placement"), py::arg("definition"), py::arg("calls"), py::arg("warm_up"),
+             py::arg("call"), py::arg("skew_ns"), py::arg("wait"), py::arg("seed"),
+             py::arg("most_links") = 60, py::arg("trace") = "", py::arg("all_calls") = false,
              py::arg("operation") = "barrier", py::arg("size") = 0, py::arg("buffers") = "fresh",
              py::arg("type") = "float32", py::arg("op") = "sum");
 }

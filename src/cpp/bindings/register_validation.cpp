@@ -18,9 +18,9 @@ namespace phicoll {
 namespace bindings {
 namespace {
 
-/// The episodes' times in nanoseconds, and what was counted in all of them, warm-up included.
+/// The calls' times in nanoseconds, and what was counted in all of them, warm-up included.
 py::dict barrier_times(const std::string& machine, const std::string& spec, const std::string& placement,
-                       int ranks, int episodes, int warm_up, bool window, double skew_ns,
+                       int ranks, int calls, int warm_up, bool window, double skew_ns,
                        const std::string& wait, std::uint64_t seed) {
   sim::CollectiveRun run;
   std::vector<double> times;
@@ -28,7 +28,7 @@ py::dict barrier_times(const std::string& machine, const std::string& spec, cons
     py::gil_scoped_release released;
     const sim::Machine loaded = sim::load_machine(machine);
     sim::CollectiveOptions options;
-    options.episodes = episodes;
+    options.calls = calls;
     options.warm_up = warm_up;
     options.window = window;
     options.simulation.seed = seed;
@@ -59,7 +59,7 @@ py::dict barrier_times(const std::string& machine, const std::string& spec, cons
 
 void register_validation(py::module_& module) {
   module.def("barrier_times", &barrier_times, py::arg("machine"), py::arg("spec"), py::arg("placement"),
-             py::arg("ranks"), py::arg("episodes"), py::arg("warm_up"), py::arg("window"), py::arg("skew_ns"),
+             py::arg("ranks"), py::arg("calls"), py::arg("warm_up"), py::arg("window"), py::arg("skew_ns"),
              py::arg("wait"), py::arg("seed"));
 }
 

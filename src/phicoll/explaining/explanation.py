@@ -44,8 +44,8 @@ class Explanation:
 
     @property
     def time_ns(self) -> float:
-        """The time of the explained episode."""
-        return self.ns(self.data["episode_cycles"][self.data["episode"]])
+        """The time of the explained call."""
+        return self.ns(self.data["call_cycles"][self.data["call"]])
 
     @property
     def path_ns(self) -> float:
@@ -57,17 +57,17 @@ class Explanation:
 
     @cached_property
     def counters(self) -> pd.DataFrame:
-        """One row per counter: ``total`` over all reported episodes, and ``per_episode``."""
+        """One row per counter: ``total`` over all reported calls, and ``per_call``."""
         import pandas as pd
 
-        values = {name: value for name, value in self.data["counters"].items() if name != "episodes"}
+        values = {name: value for name, value in self.data["counters"].items() if name != "calls"}
         frame = pd.DataFrame({"total": values})
-        frame["per_episode"] = frame["total"] / self.data["counters"]["episodes"]
+        frame["per_call"] = frame["total"] / self.data["counters"]["calls"]
         return frame.rename_axis("counter")
 
     @cached_property
     def transactions(self) -> pd.DataFrame:
-        """The episode's transactions by kind and by the source of the line, with mean times."""
+        """The call's transactions by kind and by the source of the line, with mean times."""
         import pandas as pd
 
         frame = pd.DataFrame(
@@ -79,7 +79,7 @@ class Explanation:
 
     @cached_property
     def lines(self) -> pd.DataFrame:
-        """The lines that moved in the episode, sorted by the total time that requests waited for them.
+        """The lines that moved in the call, sorted by the total time that requests waited for them.
 
         ``byte`` is the line's offset in the collective's memory; ``waited`` the total cycles that requests waited for
         the line to be free; ``cycles`` the total of its requests; ``writers`` and ``readers`` count ranks, ``writer``
@@ -91,7 +91,7 @@ class Explanation:
 
     @cached_property
     def directories(self) -> pd.DataFrame:
-        """Tag directories, the busiest first, over all reported episodes; ``queued`` is a mean in cycles."""
+        """Tag directories, the busiest first, over all reported calls; ``queued`` is a mean in cycles."""
         import pandas as pd
 
         rows = self.data["directories"]
@@ -182,7 +182,7 @@ class Explanation:
             The file can't be written.
         """
         target = check_writable(Path(path), "trace")
-        _core.explain(**self.request, trace=str(target), all_episodes=all_calls)
+        _core.explain(**self.request, trace=str(target), all_calls=all_calls)
         return target
 
     def __str__(self) -> str:
@@ -192,7 +192,7 @@ class Explanation:
         d = self.data
         return (
             f"<Explanation of {d['algorithm']}, {d['ranks']} ranks on {d['machine']}: "
-            f"episode {d['episode']}, {self.time_ns:,.0f} ns>"
+            f"call {d['call']}, {self.time_ns:,.0f} ns>"
         )
 
     def _repr_html_(self) -> str:
@@ -285,9 +285,9 @@ def explain(
         "ranks": ranks or 0,
         "placement": placement,
         "definition": definition,
-        "episodes": calls,
+        "calls": calls,
         "warm_up": warm_up,
-        "episode": -1 if call is None else call,
+        "call": -1 if call is None else call,
         "skew_ns": float(skew_ns),
         "wait": wait,
         "seed": seed,

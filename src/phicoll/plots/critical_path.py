@@ -121,7 +121,7 @@ def draw_critical_path(ax: Axes, data: dict[str, Any]) -> None:
         ax.axhspan(index - 0.5, index + 0.5, color="#F6F7F8", zorder=0, linewidth=0)
     name = data["effective"].split(":")[0]
     ax.set_title(
-        f"{name}, {data['ranks']} ranks on {data['machine']}: critical path of call {data['episode']}\n"
+        f"{name}, {data['ranks']} ranks on {data['machine']}: critical path of call {data['call']}\n"
         f"{whole * ns:,.0f} ns and {counted_hand_overs(path['hand_overs'])} from rank {path['last_to_arrive']}, "
         f"the last to arrive, to rank {path['last_to_leave']}, the last to leave",
         loc="left",

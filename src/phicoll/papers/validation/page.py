@@ -90,7 +90,7 @@ def text_of(found: Outcome, shown: dict[str, str]) -> str:
         "",
         f"{machine.summary}. Written by `phicoll validate {machine.name} --page FILE`; machine digest `{machine.digest}`. "
         f"Latencies are over {effort.samples:,} samples and up to ten seeds, statements about order over seeds 1 to {effort.seeds}, with "
-        f"the median of {effort.episodes} calls of a barrier per seed. The numbers are the same on any host. `docs/simulator.md` describes the model.",
+        f"the median of {effort.calls} calls of a barrier per seed. The numbers are the same on any host. `docs/simulator.md` describes the model.",
         "",
         "- *Calibrated*: a parameter was set by this number; agreement (within 5 %) shows only that the model can have it.",
         "- *Held out*: nothing was set by it; agreement is within 25 %. Where one parameter decides several published numbers, as the "

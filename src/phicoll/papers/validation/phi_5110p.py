@@ -80,14 +80,14 @@ def figure_2(machine: str, effort: Effort) -> Check:
     """The sweep of figures 2 to 4: every barrier, 8 to 232 threads, balanced, a delay of 64 cycles, no-read stores."""
     specs = [*PLAIN, HYBRID]
     ranks = list(counts(effort))
-    swept = [Barrier(machine, spec, n, effort.all_seeds, effort.episodes) for spec in specs for n in ranks]
+    swept = [Barrier(machine, spec, n, effort.all_seeds, effort.calls) for spec in specs for n in ranks]
     # What decides 001-04 in the model: when a line that changes its owner is free for its next request.
     owner = changed(machine, "directory.write_unlock=owner")
     counters = [SENSE, *(combining(k, "global") for k in ARITIES)]
     some = [n for n in ranks if n % 56 == 8] or ranks
     found = yield [
         *swept,
-        *(Barrier(owner, spec, n, effort.all_seeds[:5], effort.episodes) for spec in counters for n in some),
+        *(Barrier(owner, spec, n, effort.all_seeds[:5], effort.calls) for spec in counters for n in some),
         Kernel(owner, "ping-pong", 2, "middle", max(50, effort.samples // 4), 1),
     ]
     times = np.array([medians(one) for one in found[: len(swept)]]).reshape(
@@ -164,8 +164,7 @@ def delays(machine: str, effort: Effort) -> Check:
         for delay in cycles:
             at = machine if delay in (0, 64) else changed(machine, f"core.pause={delay}")
             points += [
-                Barrier(at, spec, n, seeds, effort.episodes, wait="pause(1)" if delay else "spin")
-                for n in ranks
+                Barrier(at, spec, n, seeds, effort.calls, wait="pause(1)" if delay else "spin") for n in ranks
             ]
     found = yield points
     times = np.array([medians(one) for one in found]).reshape(len(specs), len(cycles), len(ranks), len(seeds))
@@ -192,7 +191,7 @@ def streaming_stores(machine: str, effort: Effort) -> Check:
     stores = ("plain", "no-read", "no-read-unordered")
     ranks = (120, 232)
     seeds = effort.all_seeds
-    found = yield [Barrier(machine, f"{spec}:store={store}", n, seeds, effort.episodes)
+    found = yield [Barrier(machine, f"{spec}:store={store}", n, seeds, effort.calls)
                    for spec in specs for store in stores for n in ranks]  # fmt: skip
     times = np.array([medians(one) for one in found]).reshape(len(specs), len(stores), len(ranks), len(seeds))
     by_seed = geomean(times, axis=2)
@@ -228,10 +227,10 @@ def addresses(machine: str, effort: Effort) -> Check:
     found = yield [*(Barrier(machine, SENSE, n, seeds, 6, warm_up=2) for n in ranks),
                    *(Barrier(still, SENSE, n, seeds, 2) for n in ranks[-1:]),
                    Barrier(machine, SENSE, 60, seeds, 100, warm_up=2),
-                   *(Barrier(at, combining(4, "local"), 240, seeds, effort.episodes) for at in (machine, changed(machine, "directory.near=on")))]  # fmt: skip
+                   *(Barrier(at, combining(4, "local"), 240, seeds, effort.calls) for at in (machine, changed(machine, "directory.near=on")))]  # fmt: skip
     sweep = np.array([medians(one) for one in found[: len(ranks)]])  # count x seed
     fixed = found[len(ranks) + 1]
-    # A measurement is the mean of 20 episodes; the papers' are means of far more.
+    # A measurement is the mean of 20 calls; the papers' are means of far more.
     runs = np.array([np.reshape(one["times_ns"], (5, 20)).mean(axis=1) for one in fixed])
     within = runs.std(axis=1, ddof=1) / runs.mean(axis=1)
     between = float(runs.mean(axis=1).std() / runs.mean())
@@ -281,9 +280,9 @@ def surrogate(machine: str, effort: Effort) -> Check:
     waits = changed(machine, SURROGATE_PAUSE)
     ours = "dissemination-acknowledged"
     seeds = effort.all_seeds
-    found = yield [*(Barrier(waits, SURROGATE, n, seeds, effort.episodes) for n in ranks),
-                   *(Barrier(machine, HYBRID, n, seeds, effort.episodes) for n in ranks),
-                   Barrier(waits, SURROGATE, 60, seeds, effort.episodes), Barrier(machine, ours, 60, seeds, effort.episodes)]  # fmt: skip
+    found = yield [*(Barrier(waits, SURROGATE, n, seeds, effort.calls) for n in ranks),
+                   *(Barrier(machine, HYBRID, n, seeds, effort.calls) for n in ranks),
+                   Barrier(waits, SURROGATE, 60, seeds, effort.calls), Barrier(machine, ours, 60, seeds, effort.calls)]  # fmt: skip
     times = np.array([medians(one) for one in found])
     k = len(ranks)
     ratio = geomean(times[:k], axis=0) / geomean(times[k : 2 * k], axis=0)
@@ -304,7 +303,7 @@ def acknowledged(machine: str, effort: Effort) -> Check:
     ranks = list(range(20, 37))
     spec = "dissemination-acknowledged:m=0:rounds=printed"
     seeds = effort.all_seeds
-    found = yield [*(Barrier(machine, spec, n, seeds, effort.episodes) for n in ranks),
+    found = yield [*(Barrier(machine, spec, n, seeds, effort.calls) for n in ranks),
                    Barrier(machine, spec, 60, seeds, 1, warm_up=0, window=True, skew_ns=0),
                    Barrier(machine, spec, 60, seeds, 1, warm_up=2, window=True, skew_ns=0)]  # fmt: skip
     means = np.array([float(geomean(medians(one))) for one in found[: len(ranks)]])

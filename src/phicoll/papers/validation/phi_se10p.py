@@ -154,9 +154,9 @@ def barriers(machine: str, effort: Effort) -> Check:
     degrees = (2, 3, 4, 5, 6, 8, 12, 16)
     seeds = effort.all_seeds
     found = yield [
-        *(Barrier(machine, spec, p, seeds, effort.episodes) for spec in PAPER for p in ranks),
-        *(Barrier(machine, f"tree:degree={k}", 244, seeds, effort.episodes) for k in degrees),
-        *(Barrier(machine, "dissemination:ways=1:layout=line-per-round", p, seeds, effort.episodes) for p in (61, 244)),
+        *(Barrier(machine, spec, p, seeds, effort.calls) for spec in PAPER for p in ranks),
+        *(Barrier(machine, f"tree:degree={k}", 244, seeds, effort.calls) for k in degrees),
+        *(Barrier(machine, "dissemination:ways=1:layout=line-per-round", p, seeds, effort.calls) for p in (61, 244)),
     ]  # fmt: skip
     k = len(PAPER) * len(ranks)
     times = np.array([medians(one) for one in found[:k]]).reshape(len(PAPER), len(ranks), len(seeds))
@@ -198,7 +198,7 @@ def barriers(machine: str, effort: Effort) -> Check:
 def dispatch(effort: Effort) -> Check:
     """Fork-join on a 3120A with and without one counter that all threads update: not the runtime, only its pattern."""
     machine = "xeon-phi-3120a"
-    found = yield [Barrier(machine, spec, p, effort.all_seeds[:5], effort.episodes)
+    found = yield [Barrier(machine, spec, p, effort.all_seeds[:5], effort.calls)
                    for spec in ("sense-reversing", "tree:degree=6") for p in (57, 114)]  # fmt: skip
     counter, tree = np.array([float(geomean(medians(one))) for one in found]).reshape(2, 2) / 1000
     why = (

@@ -28,7 +28,7 @@ class Effort:
     samples: int  # of a latency, over all its seeds
     seeds: int  # 1 to this, of everything that is ranked
     rank_step: int  # of the sweep of rodchenko-2015, from 8 to 232
-    episodes: int  # of each point and seed, after one to warm up
+    calls: int  # of each point and seed, after one to warm up
     lines: int  # of each array and rank in STREAM
 
     @property
@@ -69,7 +69,7 @@ class Barrier:
     spec: str
     ranks: int
     seeds: tuple[int, ...]
-    episodes: int
+    calls: int
     warm_up: int = 1
     window: bool = False
     wait: str = "pause(1)"
@@ -78,7 +78,7 @@ class Barrier:
 
     def run(self) -> list[dict[str, Any]]:
         return [
-            _core.barrier_times(self.machine, self.spec, self.placement, self.ranks, self.episodes, self.warm_up,
+            _core.barrier_times(self.machine, self.spec, self.placement, self.ranks, self.calls, self.warm_up,
                                 self.window, self.skew_ns, self.wait, seed)
             for seed in self.seeds
         ]  # fmt: skip
@@ -115,7 +115,7 @@ def work_through(
 
 def cost(point: Point) -> float:
     if isinstance(point, Barrier):
-        return point.ranks * len(point.seeds) * (point.episodes + point.warm_up)
+        return point.ranks * len(point.seeds) * (point.calls + point.warm_up)
     return point.ranks * point.samples * (30 if "stream" in point.spec or "lines=" in point.spec else 1)
 
 

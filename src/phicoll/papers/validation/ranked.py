@@ -63,7 +63,7 @@ def cannot(number: str, reason: str) -> Finding:
 
 
 def medians(result: Iterable[Mapping[str, Any]]) -> np.ndarray:
-    """The median episode of each seed of a barrier's point, in nanoseconds."""
+    """The median call of each seed of a barrier's point, in nanoseconds."""
     return np.array([float(np.median(one["times_ns"])) for one in result])
 
 

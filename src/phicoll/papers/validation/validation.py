@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FULL", "MACHINES", "QUICK", "Validation", "validate"]
 
-FULL = Effort(samples=2000, seeds=20, rank_step=8, episodes=2, lines=4096)
-QUICK = Effort(samples=400, seeds=2, rank_step=112, episodes=1, lines=2048)
+FULL = Effort(samples=2000, seeds=20, rank_step=8, calls=2, lines=4096)
+QUICK = Effort(samples=400, seeds=2, rank_step=112, calls=1, lines=2048)
 
 #: The machines that papers measured.
 MACHINES = ("xeon-phi-5110p", "xeon-phi-se10p", "sandy-bridge-e5-2670")

@@ -17,7 +17,7 @@ int CountMachine::owner_of(std::size_t byte) const {
   return -1;
 }
 
-/// What lies in shared memory at the beginning of an episode is nobody's, what lies in a rank's own is its.
+/// What lies in shared memory at the beginning of a call is nobody's, what lies in a rank's own is its.
 void CountMachine::forget_data() {
   if (own_.empty()) return;
   data_.assign(bytes_, Byte{-1, 0});

@@ -26,11 +26,11 @@ struct CountMachine::Member {
   bool consumed;
 };
 
-/// A word that the current value of the books says something about. `episode` is when it was last written:
+/// A word that the current value of the books says something about. `call` is when it was last written:
 /// what is older says nothing.
 struct CountMachine::WordState {
   unsigned offset = 0;
-  std::uint64_t episode = 0;
+  std::uint64_t call = 0;
   int writer = none;  // of the value that lies there
   // The farthest writer whose contribution the value holds, and the farthest among all other ranks: in
   // rounds.
@@ -46,7 +46,7 @@ struct CountMachine::WordState {
 };
 
 struct CountMachine::Line {
-  std::uint64_t written = 0;  // the last episode in which
+  std::uint64_t written = 0;  // the last call in which
   std::vector<WordState> words;
   WordState whole;           // the last whole-line store: the state of words first looked at after it
   std::vector<int> waiters;  // ranks that wait for something in this line
@@ -95,8 +95,8 @@ CountMachine::WordState& CountMachine::word_of(const void* word) {
 void CountMachine::start_version(WordState& word, int rank, Write how, bool ordered, std::int64_t record) {
   const RankState& self = ranks_[static_cast<std::size_t>(rank)];
   const bool update = how == Write::arrival || how == Write::signal_update;
-  if (word.episode != episode_ || !update) {
-    word.episode = episode_;
+  if (word.call != call_ || !update) {
+    word.call = call_;
     word.rounds = none;
     word.rounds_rank = none;
     word.rounds_of_others = none;
@@ -124,8 +124,8 @@ void CountMachine::start_version(WordState& word, int rank, Write how, bool orde
 }
 
 void CountMachine::finish_write(int rank, Line& line) {
-  if (line.written != episode_) {
-    line.written = episode_;
+  if (line.written != call_) {
+    line.written = call_;
     ++counts_.lines_written;
   }
   counts_.longest_chain = std::max(counts_.longest_chain, ranks_[static_cast<std::size_t>(rank)].chain);
@@ -148,7 +148,7 @@ void CountMachine::wrote(int rank, const void* place, Write how, bool ordered) {
   RankState& self = ranks_[static_cast<std::size_t>(rank)];
   WordState& word = word_of(place);
   // An atomic update queues behind those before it: it is done when they are.
-  if ((how == Write::arrival || how == Write::signal_update) && word.episode == episode_)
+  if ((how == Write::arrival || how == Write::signal_update) && word.call == call_)
     self.chain = std::max(self.chain, word.writer == rank ? word.chain_before : word.chain);
   std::int64_t record = none;
   if (how == Write::signal || how == Write::signal_update) {
@@ -178,10 +178,10 @@ void CountMachine::wrote_line(int rank, const void* place, Write how) {
   finish_write(rank, line);
 }
 
-/// Counts the edge to `rank` if the word holds another rank's value of this episode that it has not yet
+/// Counts the edge to `rank` if the word holds another rank's value of this call that it has not yet
 /// obtained. Returns whether the value is another's.
 bool CountMachine::look_edge(int rank, WordState& word, int from) {
-  if (word.episode != episode_ || word.writer == rank) return false;
+  if (word.call != call_ || word.writer == rank) return false;
   if (std::find(word.readers.begin(), word.readers.end(), rank) != word.readers.end()) return true;
   word.readers.push_back(rank);
   const auto a = static_cast<std::size_t>(word.writer);
@@ -196,13 +196,13 @@ bool CountMachine::look_edge(int rank, WordState& word, int from) {
 }
 
 std::int64_t CountMachine::rounds_behind(int rank, const WordState& word) const {
-  if (word.episode != episode_) return none;
+  if (word.call != call_) return none;
   return word.rounds_rank == rank ? word.rounds_of_others : word.rounds;
 }
 
 /// The contributions of other ranks have been of use: those that were not signals are notifications now.
 void CountMachine::consume(int rank, WordState& word) {
-  if (word.episode != episode_) return;
+  if (word.call != call_) return;
   auto kept = word.records.begin();
   for (const std::int64_t record : word.records) {
     Member& member = records_[static_cast<std::size_t>(record)];
@@ -218,7 +218,7 @@ void CountMachine::consume(int rank, WordState& word) {
 
 /// `rank` has obtained the word's value.
 void CountMachine::follow(int rank, WordState& word, int from, bool ordered) {
-  if (word.episode != episode_) return;
+  if (word.call != call_) return;
   if (ordered) hear(rank, word);
   look_edge(rank, word, from);
   consume(rank, word);
@@ -230,7 +230,7 @@ void CountMachine::follow(int rank, WordState& word, int from, bool ordered) {
 
 /// An acquire of the word by `rank`.
 void CountMachine::hear(int rank, const WordState& word) {
-  if (word.episode != episode_) return;
+  if (word.call != call_) return;
   std::vector<std::uint64_t>& heard = ranks_[static_cast<std::size_t>(rank)].heard;
   for (std::size_t i = 0; i < word.heard.size(); ++i) heard[i] |= word.heard[i];
 }
@@ -332,11 +332,11 @@ void CountMachine::run_ready() {
   }
 }
 
-Counts CountMachine::run_episode(const std::function<void(int)>& body, const std::vector<int>& order,
-                                 bool barrier) {
+Counts CountMachine::run_call(const std::function<void(int)>& body, const std::vector<int>& order,
+                              bool barrier) {
   barrier_ = barrier;
   forget_data();
-  ++episode_;
+  ++call_;
   counts_ = Counts();
   entered_ = 0;
   idle_turns_ = 0;
@@ -352,7 +352,7 @@ Counts CountMachine::run_episode(const std::function<void(int)>& body, const std
     state.heard.assign(heard_words_, 0);
     if (heard_words_ != 0) state.heard[static_cast<std::size_t>(r) / 64] |= std::uint64_t{1} << (r % 64);
     if (!state.fiber) {
-      // The fiber serves all episodes: a stack and a start are dearer than a switch.
+      // The fiber serves all calls: a stack and a start are dearer than a switch.
       state.fiber.reset(new Fiber([this, r] {
         for (RankState& self = ranks_[static_cast<std::size_t>(r)];;) {
           self.entered = true;

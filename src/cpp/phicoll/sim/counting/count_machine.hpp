@@ -35,13 +35,12 @@ class CountMachine {
   unsigned char* memory() { return memory_; }
   const Shape& shape() const { return shape_; }
 
-  /// One episode: each rank calls `body(rank)` once, all at the same time. `barrier`: a rank must have heard
+  /// One call: each rank runs `body(rank)` once, all at the same time. `barrier`: a rank must have heard
   /// of all others when it leaves.
-  Counts run_episode(const std::function<void(int)>& body, const std::vector<int>& order,
-                     bool barrier = true);
+  Counts run_call(const std::function<void(int)>& body, const std::vector<int>& order, bool barrier = true);
 
   /// These bytes of the memory are a rank's own: its buffers. What lies there is its own at the beginning of
-  /// each episode.
+  /// each call.
   void own(int rank, const unsigned char* from, std::size_t bytes);
 
   // For CountPort. The memory itself has been read or changed by the port; these keep the books. `ordered`:
@@ -117,7 +116,7 @@ class CountMachine {
   bool barrier_ = true;
   const std::function<void(int)>* body_ = nullptr;
   Counts counts_;
-  std::uint64_t episode_ = 0;
+  std::uint64_t call_ = 0;
   std::int64_t entered_ = 0;
   std::size_t heard_words_ = 0;
   std::int64_t idle_turns_ = 0;

@@ -3,15 +3,15 @@
 // What a collective does, counted: the same algorithm source runs on a port which counts instead of measuring. Counts are
 // exact, deterministic and independent of the machine; docs/counting.md has a worked example.
 //
-// All ranks enter an episode together, in rank order. Each runs until it waits for a condition that does not hold yet;
-// ranks go on in the order in which their conditions came to hold. An episode begins when all have left the last one. Flags
-// are in their steady state: two episodes pass before the counted one.
+// All ranks enter a call together, in rank order. Each runs until it waits for a condition that does not hold yet;
+// ranks go on in the order in which their conditions came to hold. A call begins when all have left the last one. Flags
+// are in their steady state: two calls pass before the counted one.
 //
 // A *notification* is a store for others: every executed signal, signal_add and signal_or, and every other store or
-// read-modify-write whose value another rank obtained in the same episode (of a counter's arrivals, all but the last). A
+// read-modify-write whose value another rank obtained in the same call (of a counter's arrivals, all but the last). A
 // whole-line store is one notification, however many flags lie in the line.
 //
-// An *edge* leads from a rank that wrote a word to a rank that obtained it in the same episode, by a wait that it ended, a
+// An *edge* leads from a rank that wrote a word to a rank that obtained it in the same call, by a wait that it ended, a
 // load or a read-modify-write. The same value of the same word, obtained twice by one rank, is one edge. A look of a wait
 // that has to go on is none.
 //
@@ -27,7 +27,7 @@
 
 namespace phicoll {
 
-/// One episode: each rank makes the call once.
+/// One call, made once by each rank.
 struct Counts {
   std::int64_t rounds = 0;
   std::int64_t longest_chain = 0;

@@ -12,7 +12,7 @@ namespace phicoll {
 namespace sim {
 
 /// Every rank drops from its core's caches what they hold of the first `bytes` of shared memory; nothing is
-/// under way when this returns. Between episodes only.
+/// under way when this returns. Between calls only.
 inline void evict_all(Simulation& simulation, std::size_t bytes) {
   simulation.run([&](SimPort& port) {
     const int core = simulation.core_of(port.rank());

@@ -74,11 +74,11 @@ struct StateRecord {
 
 enum class MarkKind : std::uint8_t { enter, leave };
 
-/// A rank enters or leaves an episode.
+/// A rank enters or leaves a call.
 struct MarkRecord {
   MarkKind kind;
   int rank;
-  int episode;
+  int call;
   Cycles time;
 };
 

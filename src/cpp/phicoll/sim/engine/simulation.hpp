@@ -86,7 +86,7 @@ class Simulation final : private CoherenceListener {
   /// no core (invalid). Between runs only.
   void place(const void* place, LineState state, const std::vector<int>& cores);
   /// Puts a mark into the log. Takes no simulated time.
-  void mark(int rank, MarkKind kind, int episode);
+  void mark(int rank, MarkKind kind, int call);
 
   // For SimPort: the operations of a rank, called on its fiber.
   std::uint64_t load(int rank, const void* word, unsigned bytes);

@@ -48,8 +48,8 @@ int Simulation::cause_of(const void* place, unsigned bytes, std::uint64_t mask) 
   return last;
 }
 
-void Simulation::mark(int rank, MarkKind kind, int episode) {
-  if (log_) log_->marks.push_back(MarkRecord{kind, rank, episode, ticks(rank)});
+void Simulation::mark(int rank, MarkKind kind, int call) {
+  if (log_) log_->marks.push_back(MarkRecord{kind, rank, call, ticks(rank)});
 }
 
 void Simulation::throw_stuck(const char* what) const {

@@ -29,7 +29,7 @@ class Trace {
     from_ = all ? 0 : std::numeric_limits<Cycles>::max();
     to_ = all ? found.run.counted_to : 0;
     for (const MarkRecord& mark : log_.marks) {
-      if (!all && mark.episode != found.path.episode) continue;
+      if (!all && mark.call != found.path.call) continue;
       from_ = std::min(from_, mark.time);
       to_ = std::max(to_, mark.time);
     }
@@ -46,7 +46,7 @@ class Trace {
                 .add("ranks", found_.shape.size())
                 .add("placement", found_.options.placement)
                 .add("seed", found_.options.seed)
-                .add("episode", found_.path.episode)
+                .add("call", found_.path.call)
                 .add("label", "simulated")
                 .text() +
             ",\n\"traceEvents\":[\n";
@@ -109,7 +109,7 @@ class Trace {
 
   void path() {
     if (found_.path.links.empty()) return;
-    name_process(process_path, "critical path of episode " + std::to_string(found_.path.episode));
+    name_process(process_path, "critical path of call " + std::to_string(found_.path.call));
     name_track(process_path, 1, "path");
     for (const PathLink& link : found_.path.links) {
       std::string name = std::string(to_string(link.kind)) + " rank " + std::to_string(link.rank);
@@ -128,19 +128,18 @@ class Trace {
       name_track(process_ranks, r,
                  "rank " + std::to_string(r) + " (core " +
                      std::to_string(found_.cores[static_cast<std::size_t>(r)]) + ")");
-    // Of each rank, when it was inside the episodes that are shown.
+    // Of each rank, when it was inside the calls that are shown.
     std::vector<std::vector<std::pair<Cycles, Cycles>>> inside(ranks_);
     for (const MarkRecord& mark : log_.marks) {
-      if (!all_ && mark.episode != found_.path.episode) continue;
+      if (!all_ && mark.call != found_.path.call) continue;
       auto& mine = inside[static_cast<std::size_t>(mark.rank)];
       if (mark.kind == MarkKind::enter) {
         mine.emplace_back(mark.time, -1);
         continue;
       }
       mine.back().second = mark.time;
-      slice(process_ranks, mark.rank,
-            mark.episode < 0 ? "warm-up" : "episode " + std::to_string(mark.episode), mine.back().first,
-            mark.time, field("cycles", mark.time - mine.back().first));
+      slice(process_ranks, mark.rank, mark.call < 0 ? "warm-up" : "call " + std::to_string(mark.call),
+            mine.back().first, mark.time, field("cycles", mark.time - mine.back().first));
     }
     std::vector<bool> shown(log_.operations.size());
     std::vector<std::size_t> current(ranks_);
@@ -290,12 +289,12 @@ void check_trace_path(const std::string& path) {
   if (!existed) ::unlink(path.c_str());
 }
 
-std::string chrome_trace(const Explanation& found, bool all_episodes) {
-  return Trace(found, all_episodes).text();
+std::string chrome_trace(const Explanation& found, bool all_calls) {
+  return Trace(found, all_calls).text();
 }
 
-std::size_t write_chrome_trace(const std::string& path, const Explanation& found, bool all_episodes) {
-  const std::string text = chrome_trace(found, all_episodes);
+std::size_t write_chrome_trace(const std::string& path, const Explanation& found, bool all_calls) {
+  const std::string text = chrome_trace(found, all_calls);
   std::FILE* const file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) throw cannot_write(path, errno);
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();

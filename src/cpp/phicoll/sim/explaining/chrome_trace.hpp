@@ -3,7 +3,7 @@
 // A simulation as a timeline that Perfetto and chrome://tracing open: Chrome's trace event format. Times are
 // microseconds with three decimals, so nanoseconds are exact.
 //
-// Processes: the critical path; the ranks, a track each, with their episodes and in them their operations;
+// Processes: the critical path; the ranks, a track each, with their calls and in them their operations;
 // who holds each line that moved; which request each of these lines is busy with; the directories, a track
 // each, with the requests they serve. Arrows go from a write to the wait or load that it ended.
 
@@ -19,12 +19,12 @@ namespace sim {
 /// there.
 void check_trace_path(const std::string& path);
 
-/// The trace's text. `all_episodes`: everything in the log; else the explained episode, about 4 MB for a
+/// The trace's text. `all_calls`: everything in the log; else the explained call, about 4 MB for a
 /// dissemination barrier of 240 ranks.
-std::string chrome_trace(const Explanation& found, bool all_episodes = false);
+std::string chrome_trace(const Explanation& found, bool all_calls = false);
 
 /// Writes it; returns its size in bytes. Throws ArgumentError("trace"), ResourceError for a full disk.
-std::size_t write_chrome_trace(const std::string& path, const Explanation& found, bool all_episodes = false);
+std::size_t write_chrome_trace(const std::string& path, const Explanation& found, bool all_calls = false);
 
 }  // namespace sim
 }  // namespace phicoll

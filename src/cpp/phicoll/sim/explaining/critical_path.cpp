@@ -60,19 +60,19 @@ class Walk {
         lost_[key(log.states[s].core, log.states[s].line)].push_back(log.states[s].time);
   }
 
-  CriticalPath run(int episode) {
+  CriticalPath run(int call) {
     CriticalPath path;
-    path.episode = episode;
+    path.call = call;
     path.from = path.to = -1;
     for (const MarkRecord& mark : log_.marks) {
-      if (mark.episode != episode) continue;
+      if (mark.call != call) continue;
       const bool enter = mark.kind == MarkKind::enter;
       if (mark.time <= (enter ? path.from : path.to)) continue;
       (enter ? path.from : path.to) = mark.time;
       (enter ? path.last_in : path.last_out) = mark.rank;
     }
     if (path.last_in < 0 || path.last_out < 0)
-      throw ArgumentError("episode", std::to_string(episode), "an episode that the log has whole");
+      throw ArgumentError("call", std::to_string(call), "a call that the log has whole");
     start_ = path.from;
     time_ = path.to;
     go_at(path.last_out, static_cast<int>(of_rank_[static_cast<std::size_t>(path.last_out)].size()));
@@ -121,7 +121,7 @@ class Walk {
   }
 
   /// The time from `from` until now went into `cause`. Returns false if that reaches the start of the
-  /// episode, or the moment at which the awaited value became visible: the walk then goes on elsewhere.
+  /// call, or the moment at which the awaited value became visible: the walk then goes on elsewhere.
   bool emit(Cause cause, Cycles from) {
     if (from < floor_ || from < start_) cut_ = true;
     from = std::max(std::max(from, floor_), start_);
@@ -546,8 +546,8 @@ int CriticalPath::hand_overs() const {
   return count;
 }
 
-CriticalPath critical_path(const Log& log, const std::vector<int>& cores, int episode) {
-  return Walk(log, cores).run(episode);
+CriticalPath critical_path(const Log& log, const std::vector<int>& cores, int call) {
+  return Walk(log, cores).run(call);
 }
 
 }  // namespace sim

@@ -1,6 +1,6 @@
 #pragma once
 
-// The critical path of an episode: which steps, one after the other, kept the last rank from leaving. Found
+// The critical path of a call: which steps, one after the other, kept the last rank from leaving. Found
 // by walking backwards from the last departure: what a rank did last, and if it waited, the write it waited
 // for; before that the writer's store, from its instruction to its visibility; and so on until the last
 // arrival.
@@ -80,7 +80,7 @@ struct PathLink {
 };
 
 struct CriticalPath {
-  int episode = 0;
+  int call = 0;
   Cycles from = 0, to = 0;  ///< last arrival, last departure
   int last_in = -1;         ///< rank that arrived last
   int last_out = -1;        ///< rank that left last
@@ -94,8 +94,8 @@ struct CriticalPath {
   int hand_overs() const;
 };
 
-/// `cores` is the core of each rank. Throws ArgumentError("episode") if the log has no such episode.
-CriticalPath critical_path(const Log& log, const std::vector<int>& cores, int episode);
+/// `cores` is the core of each rank. Throws ArgumentError("call") if the log has no such call.
+CriticalPath critical_path(const Log& log, const std::vector<int>& cores, int call);
 
 }  // namespace sim
 }  // namespace phicoll

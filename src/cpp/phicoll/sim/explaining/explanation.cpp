@@ -110,7 +110,7 @@ std::vector<CentreReport> centres_of(const Counters& counted, const MachineParam
   return centres;
 }
 
-int median_episode(const std::vector<Cycles>& times) {
+int median_call(const std::vector<Cycles>& times) {
   std::vector<Cycles> sorted = times;
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
@@ -122,11 +122,11 @@ int median_episode(const std::vector<Cycles>& times) {
 Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                                const ExplainOptions& options) {
   const measure::Work& work = options.work;
-  if (options.episodes < 1) throw ArgumentError("episodes", std::to_string(options.episodes), "1 or more");
-  if (options.episode < -1 || options.episode >= options.episodes)
-    throw ArgumentError("episode", std::to_string(options.episode),
-                        "0 to " + std::to_string(options.episodes - 1) +
-                            ", the episodes that are simulated, or -1 for the one of median time");
+  if (options.calls < 1) throw ArgumentError("calls", std::to_string(options.calls), "1 or more");
+  if (options.call < -1 || options.call >= options.calls)
+    throw ArgumentError("call", std::to_string(options.call),
+                        "0 to " + std::to_string(options.calls - 1) +
+                            ", the calls that are simulated, or -1 for the one of median time");
   Explanation found;
   found.machine = machine;
   found.spec = spec;
@@ -138,7 +138,7 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
   for (int r = 0; r < shape.size(); ++r) found.cores.push_back(shape[r].cpu / machine.p.contexts_per_core);
 
   CollectiveOptions settings;
-  settings.episodes = options.episodes;
+  settings.calls = options.calls;
   settings.warm_up = options.warm_up;
   settings.window = options.window;
   settings.simulation.seed = round_seed(options.seed, 0);  // as the first round of a run has it
@@ -147,15 +147,15 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
   settings.simulation.log = true;
   found.run = simulate_collective(machine, work, effective, shape, settings);
   found.times = found.run.times(options.window);
-  if (options.episode < 0) found.options.episode = median_episode(found.times);
-  const int episode = found.options.episode;
+  if (options.call < 0) found.options.call = median_call(found.times);
+  const int call = found.options.call;
 
   const Log& log = *found.run.log;
-  found.path = critical_path(log, found.cores, episode);
+  found.path = critical_path(log, found.cores, call);
   found.end = found.path.to;
-  found.begin = found.end - found.times[static_cast<std::size_t>(episode)];
+  found.begin = found.end - found.times[static_cast<std::size_t>(call)];
 
-  // The episode's transactions and lines.
+  // The call's transactions and lines.
   std::map<std::pair<Request, Source>, TransactionReport> kinds;
   std::map<LineId, LineReport> lines;
   std::map<LineId, std::pair<std::set<int>, std::set<int>>> ranks;
@@ -183,7 +183,7 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
     LineReport& line = at->second;
     const bool writes = x.kind == OperationKind::store || x.kind == OperationKind::atomic;
     const bool reads = x.kind == OperationKind::load || x.kind == OperationKind::wait;
-    // A store of the episode before may have become visible in this one, a wait may have ended in it.
+    // A store of the call before may have become visible in this one, a wait may have ended in it.
     const bool before = reads ? x.ended <= found.begin : std::max(x.begun, x.visible) < found.begin;
     if (before || x.begun >= found.end) continue;
     if (writes) {
@@ -207,7 +207,7 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
     return std::make_tuple(-a.waited, -a.time) < std::make_tuple(-b.waited, -b.time);
   });
 
-  // All reported episodes.
+  // All reported calls.
   found.counted = less(found.run.counters, found.run.counted_before);
   const double elapsed =
       static_cast<double>(std::max<Cycles>(found.run.counted_to - found.run.counted_from, 1));

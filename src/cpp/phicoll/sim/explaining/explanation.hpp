@@ -1,7 +1,7 @@
 #pragma once
 
 // Why a collective takes the time it takes on a simulated machine: what was asked of the protocol, which
-// lines, directories and other servers were busy, and the critical path of one episode.
+// lines, directories and other servers were busy, and the critical path of one call.
 
 #include <array>
 #include <cstdint>
@@ -21,17 +21,17 @@ namespace sim {
 struct ExplainOptions {
   std::string placement = measure::simulated_text("placement");  ///< that the shape came from; for the reader
   std::uint64_t seed = 1;
-  int episodes = 20;  ///< simulated, after `warm_up` others
+  int calls = 20;  ///< simulated, after `warm_up` others
   int warm_up = measure::simulated_integer("warm-up");
-  int episode = -1;     ///< the one whose path is wanted, from 0; -1 for the one of median time
-  bool window = false;  ///< each episode from rest, its ranks entering within `start_skew`
+  int call = -1;        ///< the one whose path is wanted, from 0; -1 for the one of median time
+  bool window = false;  ///< each call from rest, its ranks entering within `start_skew`
   Cycles start_skew = 0;
   WaitPolicy wait;
-  /// What is called; a loop's episodes then hold the writing of fresh data too.
+  /// What is called; a loop's calls then hold the writing of fresh data too.
   measure::Work work;
 };
 
-/// The episode's transactions of one kind, and where their lines came from.
+/// The call's transactions of one kind, and where their lines came from.
 struct TransactionReport {
   Request kind;
   Source source;
@@ -41,7 +41,7 @@ struct TransactionReport {
   std::int64_t invalidated = 0;
 };
 
-/// A line of the algorithm's memory, or behind it of the ranks' buffers, in the episode.
+/// A line of the algorithm's memory, or behind it of the ranks' buffers, in the call.
 struct LineReport {
   LineId line = 0;
   std::size_t byte = 0;  ///< of that memory
@@ -60,13 +60,13 @@ struct LineReport {
 
 struct DirectoryReport {
   int directory = 0;
-  std::int64_t served = 0;  ///< in all reported episodes, as below
+  std::int64_t served = 0;  ///< in all reported calls, as below
   double utilisation = 0;
   double queued = 0;       ///< cycles a request waited for the directory, in the mean
-  std::int64_t lines = 0;  ///< lines it keeps that were asked for in the episode
+  std::int64_t lines = 0;  ///< lines it keeps that were asked for in the call
 };
 
-/// Servers of one kind, over all reported episodes.
+/// Servers of one kind, over all reported calls.
 struct CentreReport {
   std::string name;
   int servers = 0;
@@ -82,21 +82,21 @@ struct Explanation {
   std::string effective;         ///< in effect
   std::size_t shared_bytes = 0;  ///< of the algorithm's memory; buffers lie behind it
   Shape shape;
-  ExplainOptions options;  ///< `episode` is the one that was taken
+  ExplainOptions options;  ///< `call` is the one that was taken
   std::vector<int> cores;  ///< of each rank
   CollectiveRun run;
-  std::vector<Cycles> times;  ///< of the episodes
-  Cycles begin = 0, end = 0;  ///< of the episode, from where its time is counted
+  std::vector<Cycles> times;  ///< of the calls
+  Cycles begin = 0, end = 0;  ///< of the call, from where its time is counted
   CriticalPath path;
   std::vector<TransactionReport> transactions;
   std::vector<LineReport> lines;             ///< those that waited most first
   std::vector<DirectoryReport> directories;  ///< the busiest first
   std::vector<CentreReport> centres;
-  Counters counted;  ///< over the reported episodes
+  Counters counted;  ///< over the reported calls
 };
 
-/// Simulates `options.work` and explains an episode of it. Throws as simulate_collective, and
-/// ArgumentError("episode").
+/// Simulates `options.work` and explains a call of it. Throws as simulate_collective, and
+/// ArgumentError("call").
 Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                                const ExplainOptions& options);
 

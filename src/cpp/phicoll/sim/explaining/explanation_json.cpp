@@ -15,7 +15,7 @@ const char* name_of(Source source) {
 std::string counters_json(const Explanation& x) {
   const Counters& c = x.counted;
   JsonObject object;
-  object.add("episodes", x.options.episodes)
+  object.add("calls", x.options.calls)
       .add("elapsed_cycles", std::int64_t{x.run.counted_to - x.run.counted_from})
       .add("stores", c.stores)
       .add("atomics", c.atomics)
@@ -151,8 +151,8 @@ std::string explanation_json(const Explanation& x) {
       .add("placement", x.options.placement)
       .add("seed", x.options.seed)
       .add("definition", x.options.window ? "window" : "loop")
-      .raw("episode_cycles", json_list(times))
-      .add("episode", x.options.episode)
+      .raw("call_cycles", json_list(times))
+      .add("call", x.options.call)
       .raw("cores", json_integers(x.cores))
       .raw("counters", counters_json(x))
       .raw("transactions", json_list(transactions))

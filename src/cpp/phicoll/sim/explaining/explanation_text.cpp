@@ -77,28 +77,28 @@ std::string line_place(const PathLink& link) {
 std::string explanation_text(const Explanation& x, int most_links) {
   std::string text;
   const Machine& m = x.machine;
-  const Cycles time = x.times[static_cast<std::size_t>(x.options.episode)];
+  const Cycles time = x.times[static_cast<std::size_t>(x.options.call)];
   std::vector<Cycles> sorted = x.times;
   std::sort(sorted.begin(), sorted.end());
   if (x.options.work.moves_data()) add(&text, "%s by ", x.options.work.text().c_str());
   add(&text, "%s, %d ranks %s on %s (simulated, machine %s, seed %llu)\n", x.effective.c_str(),
       x.shape.size(), x.options.placement.c_str(), m.name.c_str(), m.digest.c_str(),
       static_cast<unsigned long long>(x.options.seed));
-  add(&text, "%s of %d episodes: median %.0f ns, %.0f to %.0f; episode %d: %lld cycles, %.0f ns\n\n",
-      x.options.window ? "windows" : "a loop", x.options.episodes,
+  add(&text, "%s of %d calls: median %.0f ns, %.0f to %.0f; call %d: %lld cycles, %.0f ns\n\n",
+      x.options.window ? "windows" : "a loop", x.options.calls,
       m.ns(static_cast<double>(sorted[(sorted.size() - 1) / 2])), m.ns(static_cast<double>(sorted.front())),
-      m.ns(static_cast<double>(sorted.back())), x.options.episode, static_cast<long long>(time),
+      m.ns(static_cast<double>(sorted.back())), x.options.call, static_cast<long long>(time),
       m.ns(static_cast<double>(time)));
 
-  add(&text, "transactions of the episode      count  cycles each  of that queued  copies invalidated\n");
+  add(&text, "transactions of the call         count  cycles each  of that queued  copies invalidated\n");
   for (const TransactionReport& t : x.transactions)
     add(&text, "  %-13s from %-16s %6lld  %11.0f  %14.0f  %18lld\n", to_string(t.kind), name_of(t.source),
         static_cast<long long>(t.count), static_cast<double>(t.time) / static_cast<double>(t.count),
         static_cast<double>(t.queued) / static_cast<double>(t.count), static_cast<long long>(t.invalidated));
-  const double each = 1.0 / x.options.episodes;
+  const double each = 1.0 / x.options.calls;
   const Counters& c = x.counted;
   add(&text,
-      "  an episode, in the mean: %.0f stores, %.0f atomics, %.0f L1 hits, %.0f upgrades, %.0f "
+      "  a call, in the mean: %.0f stores, %.0f atomics, %.0f L1 hits, %.0f upgrades, %.0f "
       "invalidations, "
       "%.0f merged,\n  %.0f looks simulated and %.0f elided, %.0f events of the simulator\n\n",
       static_cast<double>(c.stores) * each, static_cast<double>(c.atomics) * each,
@@ -128,7 +128,7 @@ std::string explanation_text(const Explanation& x, int most_links) {
         static_cast<long long>(l.waited), static_cast<long long>(l.time), ranks(l.writers, l.writer).c_str(),
         ranks(l.readers, l.reader).c_str());
   }
-  add(&text, "  (cycles; %zu lines moved in the episode)\n", x.lines.size());
+  add(&text, "  (cycles; %zu lines moved in the call)\n", x.lines.size());
 
   if (!x.directories.empty()) {
     add(&text, "\nbusiest directories      busy  served  cycles queued for each  lines\n");

@@ -74,7 +74,7 @@ class Subject {
   }
   bool backed() const { return !filled_[0].empty(); }
 
-  /// Compares a rank's result, then spoils it where its own data does not lie: an episode that does nothing
+  /// Compares a rank's result, then spoils it where its own data does not lie: a call that does nothing
   /// is seen.
   void check(Simulation& simulation, unsigned char* buffers, int rank, int variant) const {
     const std::size_t bytes = result_bytes(rank);
@@ -104,21 +104,21 @@ class Subject {
 
 namespace {
 
-// Of each reported episode, over its ranks.
-Cycles last_of(const std::vector<Cycles>& times, int ranks, int episode) {
-  const auto first = times.begin() + static_cast<std::ptrdiff_t>(episode) * ranks;
+// Of each reported call, over its ranks.
+Cycles last_of(const std::vector<Cycles>& times, int ranks, int call) {
+  const auto first = times.begin() + static_cast<std::ptrdiff_t>(call) * ranks;
   return *std::max_element(first, first + ranks);
 }
 
-// The barrier's promise: no rank leaves an episode before all have entered it.
+// The barrier's promise: no rank leaves a call before all have entered it.
 void check_barriers(const CollectiveRun& run) {
-  for (int e = 0; e < run.episodes; ++e) {
+  for (int e = 0; e < run.calls; ++e) {
     const auto in = run.entry.begin() + static_cast<std::ptrdiff_t>(e) * run.ranks;
     const auto out = run.exit.begin() + static_cast<std::ptrdiff_t>(e) * run.ranks;
     const auto last = std::max_element(in, in + run.ranks);
     const auto first = std::min_element(out, out + run.ranks);
     if (*first < *last)
-      throw Error("simulation: " + run.effective.text() + ": in episode " + std::to_string(e) + " rank " +
+      throw Error("simulation: " + run.effective.text() + ": in call " + std::to_string(e) + " rank " +
                   std::to_string(first - out) + " left at cycle " + std::to_string(*first) +
                   ", before rank " + std::to_string(last - in) + " entered at " + std::to_string(*last));
   }
@@ -130,28 +130,26 @@ std::vector<Cycles> CollectiveRun::times(bool window) const {
   std::vector<Cycles> found;
   if (window || !work.moves_data()) {
     Cycles before = *std::max_element(started.begin(), started.end());
-    for (int e = 0; e < episodes; ++e) {
+    for (int e = 0; e < calls; ++e) {
       const Cycles out = last_of(exit, ranks, e);
       found.push_back(out - (window ? last_of(entry, ranks, e) : before));
       before = out;
     }
     return found;
   }
-  const auto at = [this](int episode, int rank) {
-    return static_cast<std::size_t>(episode) * static_cast<std::size_t>(ranks) +
-           static_cast<std::size_t>(rank);
+  const auto at = [this](int call, int rank) {
+    return static_cast<std::size_t>(call) * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(rank);
   };
   Cycles whole = 0;
   Cycles writing = 0;
   for (int r = 0; r < ranks; ++r) {
     Cycles of_rank = 0;
-    for (int e = 0; e < episodes; ++e) of_rank += prepared[at(e, r)];
+    for (int e = 0; e < calls; ++e) of_rank += prepared[at(e, r)];
     writing = std::max(writing, of_rank);
-    if (episodes > 0)
-      whole = std::max(whole, exit[at(episodes - 1, r)] - started[static_cast<std::size_t>(r)]);
+    if (calls > 0) whole = std::max(whole, exit[at(calls - 1, r)] - started[static_cast<std::size_t>(r)]);
   }
-  for (Cycles e = 0; e < episodes; ++e)
-    found.push_back((whole - writing) * (e + 1) / episodes - (whole - writing) * e / episodes);
+  for (Cycles e = 0; e < calls; ++e)
+    found.push_back((whole - writing) * (e + 1) / calls - (whole - writing) * e / calls);
   return found;
 }
 
@@ -168,7 +166,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
   CollectiveRun run;
   run.work = work;
   run.ranks = shape.size();
-  run.episodes = options.episodes;
+  run.calls = options.calls;
   run.buffers = subject.bytes();
   run.effective = simulated_in_effect(spec, shape, program.facts(subject.call(0)));
   run.timing_only = subject.bytes() > options.ghost_above;
@@ -183,7 +181,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
     // The same algorithm with the same parameters but for where it changes its way, as large as may be
     // backed, once.
     CollectiveOptions twin = options;
-    twin.episodes = 1;
+    twin.calls = 1;
     twin.warm_up = 0;
     twin.simulation.log = false;
     const std::size_t unit = 64;
@@ -217,57 +215,57 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
     algorithms.push_back(
         make_collective<SimPort>(operation, run.effective, Setup{r, shape, simulation.memory()}));
 
-  const int total = options.warm_up + options.episodes;
-  run.entry.resize(ranks * static_cast<std::size_t>(options.episodes));
+  const int total = options.warm_up + options.calls;
+  run.entry.resize(ranks * static_cast<std::size_t>(options.calls));
   run.exit.resize(run.entry.size());
   run.prepared.resize(run.entry.size());
   run.started.resize(ranks);
-  const auto writes_before = [&](int episode) { return work.moves_data() && (episode == 0 || work.fresh); };
-  const auto variant_of = [&](int episode) { return work.fresh ? episode % 2 : 0; };
-  const auto index_of = [&](int episode, std::size_t r) {
-    return static_cast<std::size_t>(episode - options.warm_up) * ranks + r;
+  const auto writes_before = [&](int call) { return work.moves_data() && (call == 0 || work.fresh); };
+  const auto variant_of = [&](int call) { return work.fresh ? call % 2 : 0; };
+  const auto index_of = [&](int call, std::size_t r) {
+    return static_cast<std::size_t>(call - options.warm_up) * ranks + r;
   };
-  const auto prepare = [&](SimPort& port, int episode) {
-    if (!writes_before(episode)) return;
+  const auto prepare = [&](SimPort& port, int call) {
+    if (!writes_before(call)) return;
     const int rank = port.rank();
     const std::size_t size = program.contribution(subject.call(0), rank).bytes;
     const Cycles before = port.ticks();
     if (size != 0)
-      simulation.write(rank, subject.contributed(buffers, rank).at, subject.filled(variant_of(episode), rank),
+      simulation.write(rank, subject.contributed(buffers, rank).at, subject.filled(variant_of(call), rank),
                        size);
     port.fence();
-    if (episode >= options.warm_up)
-      run.prepared[index_of(episode, static_cast<std::size_t>(rank))] = port.ticks() - before;
+    if (call >= options.warm_up)
+      run.prepared[index_of(call, static_cast<std::size_t>(rank))] = port.ticks() - before;
   };
   std::vector<int> done(static_cast<std::size_t>(total));
-  const auto one = [&](SimPort& port, int episode) {
+  const auto one = [&](SimPort& port, int call) {
     const int rank = port.rank();
     const auto r = static_cast<std::size_t>(rank);
     const BoundCall bound(program, subject.call(0), rank, subject.send(buffers, rank),
                           subject.receive(buffers, rank), Data());
     const Cycles in = port.ticks();
-    if (episode == options.warm_up && simulation.log() != nullptr && run.counted_from == 0) {
+    if (call == options.warm_up && simulation.log() != nullptr && run.counted_from == 0) {
       run.counted_before = simulation.counters();
       run.counted_from = in;
     }
-    simulation.mark(rank, MarkKind::enter, episode - options.warm_up);
+    simulation.mark(rank, MarkKind::enter, call - options.warm_up);
     (*algorithms[r])(port, bound.call);
     port.software(Software::call);
     const Cycles out = port.ticks();
-    simulation.mark(rank, MarkKind::leave, episode - options.warm_up);
+    simulation.mark(rank, MarkKind::leave, call - options.warm_up);
     if (subject.backed()) {
       try {
-        subject.check(simulation, buffers, rank, variant_of(episode));
+        subject.check(simulation, buffers, rank, variant_of(call));
       } catch (const Error& error) {
         throw Error(std::string("simulation: ") + to_string(operation) + " by " + run.effective.text() +
-                    " of " + std::to_string(bytes) + " bytes, call " + std::to_string(episode) + ": " +
+                    " of " + std::to_string(bytes) + " bytes, call " + std::to_string(call) + ": " +
                     error.what());
       }
-      ++done[static_cast<std::size_t>(episode)];
+      ++done[static_cast<std::size_t>(call)];
     }
-    if (episode >= options.warm_up) {
-      run.entry[index_of(episode, r)] = in;
-      run.exit[index_of(episode, r)] = out;
+    if (call >= options.warm_up) {
+      run.entry[index_of(call, r)] = in;
+      run.exit[index_of(call, r)] = out;
     } else {
       run.started[r] = out;
     }
@@ -289,7 +287,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
   for (const int checked : done) run.verified += checked == run.ranks;
   if (!work.moves_data()) {
     check_barriers(run);
-    run.verified = run.episodes;
+    run.verified = run.calls;
   }
   run.counters = simulation.counters();
   run.counted_to = simulation.now();

@@ -22,12 +22,12 @@ constexpr std::size_t most_backed_bytes = std::size_t{64} << 20;
 constexpr std::size_t most_simulated_bytes = std::size_t{512} << 20;
 
 struct CollectiveOptions {
-  int episodes = 20;  ///< that are reported
-  int warm_up = 2;    ///< before them, for the lines to be where they always are
-  /// Back to back (`loop`), or each episode from rest with the ranks' entries drawn within
+  int calls = 20;   ///< that are reported
+  int warm_up = 2;  ///< before them, for the lines to be where they always are
+  /// Back to back (`loop`), or each call from rest with the ranks' entries drawn within
   /// `SimOptions::start_skew` cycles of each other (`window`).
   bool window = false;
-  /// Before each episode (windows only), after the writing of the data, the algorithm's flags and slots are dropped
+  /// Before each call (windows only), after the writing of the data, the algorithm's flags and slots are dropped
   /// from all caches, outside of the time.
   bool evicted = false;
   int root = 0;
@@ -39,28 +39,28 @@ struct CollectiveRun {
   measure::Work work;
   AlgorithmSpec effective;  ///< `auto` resolved
   int ranks = 0;
-  int episodes = 0;
+  int calls = 0;
   std::size_t buffers = 0;  ///< bytes of all ranks' buffers
-  /// When each rank entered and left each reported episode, in cycles: [episode * ranks + rank].
+  /// When each rank entered and left each reported call, in cycles: [call * ranks + rank].
   std::vector<Cycles> entry, exit;
-  /// How long each rank took to write its data before each reported episode: likewise.
+  /// How long each rank took to write its data before each reported call: likewise.
   std::vector<Cycles> prepared;
   std::vector<Cycles> started;  ///< when each rank left its last call before the reported ones
   bool timing_only = false;     ///< buffers were ghost; `twin_bytes` verified instead
   std::size_t twin_bytes = 0;   ///< the count argument of the backed twin that ran too
-  /// Episodes whose results were compared on every rank, warm-up included; of a barrier the reported ones, in which
+  /// Calls whose results were compared on every rank, warm-up included; of a barrier the reported ones, in which
   /// no rank left before all had entered.
   int verified = 0;
   Counters counters;  ///< of the whole run, warm-up included
   std::unique_ptr<Log> log;
-  /// With a log: what had been counted when the first rank entered the first reported episode, then and at
+  /// With a log: what had been counted when the first rank entered the first reported call, then and at
   /// the end.
   Counters counted_before;
   Cycles counted_from = 0, counted_to = 0;
 
-  /// The time of each reported episode in cycles.
+  /// The time of each reported call in cycles.
   /// Window: from the last entry to the last exit.
-  /// Loop of barriers: from the last rank's exit of one episode to that of the next.
+  /// Loop of barriers: from the last rank's exit of one call to that of the next.
   /// Loop of calls that move data: the slowest rank's time for its reported calls and for writing its data before
   /// each, less the slowest rank's time for the writing alone, which the loop without the calls would take too. Ranks
   /// go through a loop each at its own pace (the root of a ring is calls ahead while its cells last), so that only the

@@ -90,7 +90,7 @@ CountedProgram run_program_counted(const Program& program, const Shape& shape) {
       const Contribution part = program.contribution(call, r);
       if (part.bytes != 0) program.filling(call, r, layout.place(memory_of(r), part.buffer, part.at).at);
     }
-    found.counts.push_back(machine.run_episode(
+    found.counts.push_back(machine.run_call(
         [&](int r) {
           const auto i = static_cast<std::size_t>(r);
           made[i].call(ports[i], program, plan, layout, c, memory_of(r));
@@ -102,8 +102,8 @@ CountedProgram run_program_counted(const Program& program, const Shape& shape) {
 }
 
 // Alone, so that its memory ends where its footprint does.
-std::vector<Counts> count_barrier_episodes(const AlgorithmSpec& spec, const Shape& shape, int episodes,
-                                           const std::vector<int>& order) {
+std::vector<Counts> count_barrier_calls(const AlgorithmSpec& spec, const Shape& shape, int calls,
+                                        const std::vector<int>& order) {
   if (shape.size() < 1 || shape.size() > max_ranks)
     throw ArgumentError("ranks", std::to_string(shape.size()), "1 to " + std::to_string(max_ranks));
   const AlgorithmSpec effective = in_effect(spec, shape, CallFacts());
@@ -121,12 +121,12 @@ std::vector<Counts> count_barrier_episodes(const AlgorithmSpec& spec, const Shap
     (*barriers[i])(ports[i], Call());
   };
   std::vector<Counts> counts;
-  for (int e = 0; e < episodes; ++e) counts.push_back(machine.run_episode(one_call, order));
+  for (int e = 0; e < calls; ++e) counts.push_back(machine.run_call(one_call, order));
   return counts;
 }
 
 Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, const Shape& shape, int root) {
-  if (!work.moves_data()) return count_barrier_episodes(spec, shape, 3).back();
+  if (!work.moves_data()) return count_barrier_calls(spec, shape, 3).back();
   Program program;
   program.ranks = shape.size();
   ProgramCall call = program_call(work, shape.size(), root);

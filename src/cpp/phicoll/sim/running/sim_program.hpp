@@ -30,7 +30,7 @@ struct CountedProgram {
   std::vector<Counts> counts;  ///< of each call, all ranks entering it together
   std::vector<AlgorithmSpec> algorithms;
 };
-/// The same without a machine: each call is an episode of its own. Delays say nothing here.
+/// The same without a machine: a call begins when all ranks have left the last one. Delays say nothing here.
 CountedProgram run_program_counted(const Program& program, const Shape& shape);
 
 /// Buffers of all ranks together take no more where calls are counted.
@@ -42,10 +42,10 @@ constexpr std::size_t most_counted_bytes = std::size_t{64} << 20;
 Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, const Shape& shape,
                         int root = 0);
 
-/// The counts of each of the first `episodes` of a barrier, which ranks enter in the order of `order`, in rank order if
+/// The counts of each of the first `calls` of a barrier, which ranks enter in the order of `order`, in rank order if
 /// it is empty.
-std::vector<Counts> count_barrier_episodes(const AlgorithmSpec& spec, const Shape& shape, int episodes,
-                                           const std::vector<int>& order = {});
+std::vector<Counts> count_barrier_calls(const AlgorithmSpec& spec, const Shape& shape, int calls,
+                                        const std::vector<int>& order = {});
 
 }  // namespace sim
 }  // namespace phicoll

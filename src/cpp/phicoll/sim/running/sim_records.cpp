@@ -95,7 +95,7 @@ std::string sample_line(const SimulatedSettings& settings, const SimulatedPoint&
       .add("round", step.round)
       .add("order", 0)
       .add("definition", step.definition)
-      .add("calls", settings.episodes)
+      .add("calls", settings.calls)
       .add("capped", false)
       .add("delay_ns", 0)
       .add("imbalance_ns", 0)
@@ -152,7 +152,7 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
   }
   fields.add("verified", found.verified);
   JsonObject verification;
-  verification.add("episodes", found.compared);
+  verification.add("calls", found.compared);
   if (found.error.empty())
     verification.null("error");
   else
@@ -169,7 +169,7 @@ PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPo
   const measure::Work& work = point.work;
   const AlgorithmSpec effective = simulated_in_effect(point.spec, shape, work.facts());
   CollectiveOptions options;
-  options.episodes = settings.episodes;
+  options.calls = settings.calls;
   options.warm_up = settings.warm_up;
   options.evicted = settings.start == "evicted";
   options.simulation.wait = parse_wait_policy(settings.wait);

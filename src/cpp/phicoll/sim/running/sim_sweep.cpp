@@ -78,8 +78,8 @@ std::string SimulatedSettings::json() const {
       .add("machine_digest", machine.digest)
       .add("launches", 1)
       .add("rounds", rounds)
-      .add("calls", episodes)
-      .add("window_calls", episodes)
+      .add("calls", calls)
+      .add("window_calls", calls)
       .add("warm_up", warm_up)
       .raw("definitions", json_strings(definitions))
       .add("skew_ns", skew_ns)
@@ -122,7 +122,7 @@ SimulatedSettings parse_simulated_settings(const measure::SweepValues& values, b
   settings.placement = values.text("placement");
   settings.definitions = values.definitions();
   settings.start = values.text("start");
-  settings.episodes = static_cast<int>(values.integer("calls"));
+  settings.calls = static_cast<int>(values.integer("calls"));
   settings.warm_up = static_cast<int>(values.integer("warm-up"));
   settings.rounds = static_cast<int>(values.integer("rounds"));
   settings.skew_ns = values.number("skew-ns");
@@ -282,7 +282,7 @@ std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& p
       .add("ranks", point.ranks)
       .raw("steps", json_list(steps))
       .add("placement", settings.placement)
-      .add("episodes", settings.episodes)
+      .add("calls", settings.calls)
       .add("warm_up", settings.warm_up)
       .add("skew_ns", settings.skew_ns)
       .add("wait", settings.wait)
@@ -301,7 +301,7 @@ SimulatedTask parse_task(const std::string& text) {
   if (!value["tuning"].is_null())
     task.settings.tuning =
         unpack_tuning(value["tuning"].string, task.settings.machine.contexts(), TuningMode::simulated);
-  task.settings.episodes = static_cast<int>(value["episodes"].number);
+  task.settings.calls = static_cast<int>(value["calls"].number);
   task.settings.warm_up = static_cast<int>(value["warm_up"].number);
   task.settings.skew_ns = value["skew_ns"].number;
   task.settings.wait = value["wait"].string;

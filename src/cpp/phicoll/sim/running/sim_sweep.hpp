@@ -29,10 +29,10 @@ struct SimulatedSettings {
   std::string placement =
       measure::simulated_text("placement");  ///< or compact, scatter, a list of contexts such as 0,4,8-11
   std::vector<std::string> definitions{measure::simulated_text("definition")};
-  int episodes = measure::simulated_integer("calls");
+  int calls = measure::simulated_integer("calls");
   int warm_up = measure::simulated_integer("warm-up");
   int rounds = measure::simulated_integer("rounds");  ///< each another seed
-  /// Ranks start, and enter the episodes of a window, within this time of each other.
+  /// Ranks start, and enter the calls of a window, within this time of each other.
   double skew_ns = measure::simulated_number("skew-ns");
   std::string wait = measure::simulated_text("wait");
   std::uint64_t seed = static_cast<std::uint64_t>(measure::simulated_integer("seed"));

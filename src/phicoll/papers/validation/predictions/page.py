@@ -68,7 +68,7 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         "",
         "Predictions of `phicoll.models` beside runs. Written by `phicoll validate models --page FILE"
         f"{' --host HERE.json' if found.host else ''}`; simulated machine {found.machine.name}, digest `{found.machine.digest}`, seeds 1 to "
-        f"{effort.seeds} ({effort.few_seeds} for long messages and allreduce), {effort.episodes} calls per seed, each from the last entry to the last exit, all ranks entering at once, one per core.",
+        f"{effort.seeds} ({effort.few_seeds} for long messages and allreduce), {effort.calls} calls per seed, each from the last entry to the last exit, all ranks entering at once, one per core.",
         "",
         "- Numbers are *published* (printed in ramos-hoefler-2013), *simulated* (phicoll's Xeon Phi 5110P; nothing ran on a card), *measured* (on the "
         "named host) or *modelled*.",

@@ -39,7 +39,7 @@ class Effort:
 
     seeds: int
     few_seeds: int  # of what takes long to simulate
-    episodes: int  # of a point and seed, after one to warm up
+    calls: int  # of a point and seed, after one to warm up
     ranks: tuple[int, ...]  # of what takes little to simulate
     few_ranks: tuple[int, ...]
     samples: int  # of a latency
@@ -98,7 +98,7 @@ def simulate(
         ranks = [n for n in (effort.few_ranks if run.few else effort.ranks) if n <= run.most]
         results = sweep(
             run.operation, algorithm=list(run.algorithms), ranks=ranks, machine=machine, placement="scatter",
-            definition="window", start=start, skew_ns=0, rounds=effort.few_seeds if run.few else effort.seeds, calls=effort.episodes, warm_up=1,
+            definition="window", start=start, skew_ns=0, rounds=effort.few_seeds if run.few else effort.seeds, calls=effort.calls, warm_up=1,
             seed=1, progress=False, **more,
         )  # fmt: skip
         found = results if found is None else found + results
