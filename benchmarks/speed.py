@@ -4,7 +4,7 @@ Everything is measured within rounds that interleave all subjects (docs/measurin
 ratios within rounds labelled remote, with its exact 95 % interval. A target is met if the whole interval meets it,
 missed if the whole interval misses it, and otherwise unresolved.
 
-    python benchmarks/speed.py [--out DIRECTORY] [--minutes 8]
+    python benchmarks/speed.py [--out DIRECTORY] [--budget 480]
 """
 
 from __future__ import annotations
@@ -163,7 +163,9 @@ def main() -> int:
     parser.add_argument(
         "--out", type=Path, default=Path("bench-out"), help="directory of the records (default: bench-out)"
     )
-    parser.add_argument("--minutes", type=float, default=8.0, help="time for all of it (default: 8)")
+    parser.add_argument(
+        "--budget", type=float, default=480.0, metavar="S", help="seconds for all of it (default: 480)"
+    )
     arguments = parser.parse_args()
     cpus = len(os.sched_getaffinity(0))
     if cpus < 2:
@@ -171,7 +173,7 @@ def main() -> int:
         return 2
     arguments.out.mkdir(parents=True, exist_ok=True)
     shared = {"mode": ["threads", "processes"], "definition": ["loop", "window"], "placement": "compact"}
-    seconds = arguments.minutes * 60
+    seconds = arguments.budget
     pair, crowd = arguments.out / "two-ranks.jsonl", arguments.out / "crowded.jsonl"
     for path in (pair, crowd):
         path.unlink(missing_ok=True)
