@@ -80,7 +80,7 @@ class Alone {
   std::unique_ptr<Communicator> communicator_;
 };
 
-/// An address as the core takes it: null is "in place" there, so no bytes at all have one of their own.
+/// An address for the core, where null means "in place": an empty buffer gets an address of its own.
 void* pointer(Address address) {
   static unsigned char nothing;
   if (!address) return nullptr;
@@ -172,7 +172,7 @@ std::shared_ptr<CommunicatorHandle> CommunicatorHandle::alone(std::size_t memory
   return world(group->communicator(), nullptr, group);
 }
 
-// Nobody may be in it any more, but this may be any thread: the rank ends it when it leaves.
+// No call is in it any more, but this may be any thread: the rank ends it when it leaves.
 CommunicatorHandle::~CommunicatorHandle() {
   if (!own_) return;
   const std::lock_guard<std::mutex> lock(state_->mutex);
@@ -206,7 +206,7 @@ py::object CommunicatorHandle::broken() {
   return py::make_tuple(control.broken_rank(), control.broken_reason());
 }
 
-// A caller has a few texts, and gives one of them again and again: to read it takes longer than a small call.
+// A caller gives one of a few texts again and again, and parsing one takes longer than a small call.
 const AlgorithmSpec* CommunicatorHandle::named(Operation operation, const std::string& algorithm) {
   if (algorithm.empty()) return nullptr;
   constexpr std::size_t most = 32;

@@ -1,6 +1,6 @@
 #pragma once
 
-// A rank's communicator as Python holds it: valid until its group ends, whoever still refers to it.
+// A rank's communicator as Python holds it: valid until its group ends, whatever still refers to it.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -24,8 +24,8 @@ namespace py = pybind11;
 
 /// Called at import, by the thread that Python takes for the main one.
 void remember_main_thread();
-/// The interrupt hook: raises what Python's signal handlers raise, in waits of the main thread that hold no
-/// lock.
+/// The interrupt hook: raises what Python's signal handlers raise, in the main thread's waits without the
+/// interpreter's lock.
 void look_for_signals();
 
 /// An operator on elements of one type, with the function of a user's own.
@@ -52,12 +52,12 @@ using Sizes = std::vector<std::size_t>;
 
 class CommunicatorHandle;
 
-/// What the communicators and the arrays of one rank have in common.
+/// What the communicators and arrays of one rank share.
 struct RankState {
   std::shared_ptr<void> memory;      // kept as long as an array lies in it
   std::shared_ptr<void> membership;  // given up when the rank leaves
   std::mutex mutex;
-  std::vector<std::unique_ptr<Communicator>> dropped;    // nobody refers to them; they end with the group
+  std::vector<std::unique_ptr<Communicator>> dropped;    // nothing refers to them; they end with the group
   std::vector<std::weak_ptr<CommunicatorHandle>> parts;  // of Split and Dup
   std::vector<void*> unused;                             // of the heap, to be given back by the rank's thread
   bool open = true;
@@ -140,7 +140,7 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   auto call(Function&& function) -> decltype(function(std::declval<Communicator&>()));
 
   std::shared_ptr<CommunicatorHandle> part(std::unique_ptr<Communicator> communicator);
-  /// The algorithm of a call, if the caller names one; else null. Good until the next such call.
+  /// The algorithm that the caller names for a call, else null. Valid until the next such call.
   const AlgorithmSpec* named(Operation operation, const std::string& algorithm);
   struct Named {
     Operation operation;

@@ -1,4 +1,4 @@
-// What may spoil a measurement on this machine, as the kernel tells it; docs for each in
+// What may spoil a measurement on this machine, as the kernel reports it; docs for each in
 // phicoll/os/facts.hpp.
 
 #include <pybind11/stl.h>

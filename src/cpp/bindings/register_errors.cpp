@@ -1,5 +1,5 @@
-// C++ errors become the classes of phicoll.errors, which Python code catches. They are looked up when one is
-// raised: the package imports this module first.
+// Turns C++ errors into the classes of phicoll.errors, which Python code catches. The classes are looked up
+// when an error is raised, as the package imports this module before it defines them.
 
 #include <exception>
 #include <string>

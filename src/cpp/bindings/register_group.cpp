@@ -114,7 +114,7 @@ void run_threads(int ranks, const std::string& placement, std::size_t memory_lim
   });
 }
 
-/// The names of the types that an operator fits.
+/// The names of the types that an operator accepts.
 std::vector<std::string> operator_types(const std::string& name) {
   const Op op = parse_op(name);
   std::vector<std::string> found;
@@ -208,7 +208,7 @@ void register_group(py::module_& module) {
       .def("fail", &Handle::fail, py::arg("reason"))
       .def("close", &Handle::close);
 
-  // Of a contiguous array; NumPy's own ways to say it take a microsecond.
+  // Only of a contiguous array; asking NumPy itself takes a microsecond.
   module.def(
       "address", [](const py::array& array) { return reinterpret_cast<std::uintptr_t>(array.data()); },
       py::arg("array"));

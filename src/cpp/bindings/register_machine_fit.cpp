@@ -1,4 +1,4 @@
-// What a machine file of this host is made of: its costs, the lock of its CPUs, its clock.
+// The parts of this host's machine file: its costs, the lock of its CPUs, its clock.
 
 #include <pybind11/stl.h>
 

@@ -98,8 +98,8 @@ std::vector<std::vector<std::pair<int, int>>> best_ways(const std::vector<int>& 
   return found;
 }
 
-/// What designed algorithms take of a model, in tenths of a nanosecond: {name: (value, kind)} of what is
-/// known.
+/// The costs that designed algorithms take from a model, in tenths of a nanosecond: {name: (value, kind)} of
+/// those that are known.
 std::map<std::string, std::int64_t> line_costs(
     const std::map<std::string, std::pair<double, std::string>>& constants) {
   std::vector<sim::ModelConstant> model;

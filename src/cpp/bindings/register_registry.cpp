@@ -1,4 +1,4 @@
-// The registry: what there is, and what a text such as `dissemination:ways=3,paper-001` means.
+// The registry: its lists, and the meaning of a text such as `dissemination:ways=3,paper-001`.
 
 #include <pybind11/stl.h>
 

@@ -34,8 +34,8 @@ measure::BuildInfo build_info() {
   return build;
 }
 
-/// What simulating the points takes, and the lines that come before them. `resume` is a file to go on with,
-/// or empty.
+/// The work of simulating the points, and the lines that precede them. `resume` is a file to continue, or
+/// empty.
 py::dict plan_simulation(const std::string& operation, const std::map<std::string, std::string>& values,
                          const std::string& resume, const std::vector<std::string>& command) {
   const measure::SweepValues given(measure::parse_call(operation), values);
@@ -70,7 +70,7 @@ py::dict plan_simulation(const std::string& operation, const std::map<std::strin
   return found;
 }
 
-/// Turns true while points are to end after the step in hand.
+/// While true, points end after the current step.
 std::atomic<bool> stopping{false};
 
 /// (lines, samples, error). Without the GIL: threads simulate side by side.

@@ -1,4 +1,4 @@
-// Tuning tables, and what `auto` takes for a call and why.
+// Tuning tables, and what `auto` chooses for a call and why.
 
 #include <pybind11/stl.h>
 
@@ -131,8 +131,8 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
   return found;
 }
 
-/// A spec as a sweep of these ranks records it, its values in effect, and why it cannot serve them (""). What
-/// it does not say of `direct` is as `auto` would have it, for whom it is tried.
+/// A spec as a sweep of these ranks records it, its values in effect, and why it cannot serve them (""). Where
+/// it leaves `direct` open, `auto`'s value is used, as the spec is tried for `auto`.
 py::dict candidate(const std::string& operation, const std::string& spec, std::uint64_t size, int ranks,
                    const std::string& placement, const std::string& machine) {
   measure::Work work;

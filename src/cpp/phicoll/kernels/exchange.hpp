@@ -14,7 +14,7 @@
 namespace phicoll {
 namespace kernels {
 
-/// Who is a pair (004 figure A.1).
+/// Which ranks form a pair (004 figure A.1).
 enum class Pairing : unsigned char {
   neighbours,  ///< 2i and 2i + 1
   grouped,     ///< groups of four, interleaved: i and i + 2 (figure A.1a)

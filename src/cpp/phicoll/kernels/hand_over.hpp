@@ -1,7 +1,7 @@
 #pragma once
 
-// Ranks that hand one word on from each to the next: the one-way time of a cache line between two CPUs, and
-// the time of a switch between ranks of one CPU.
+// Ranks pass one word from each to the next. This measures the one-way time of a cache line between two CPUs,
+// and the time of a switch between ranks on one CPU.
 
 #include <sched.h>
 
@@ -13,13 +13,13 @@
 namespace phicoll {
 namespace kernels {
 
-/// Looks again at once, without a pause.
+/// Polls without a pause.
 struct BareLook {
   template <class Port>
   static void turn(Port&) {}
 };
 
-/// Gives the CPU away between two looks, and ends with the group.
+/// Yields the CPU between two looks, and ends with the group.
 struct YieldLook {
   template <class Port>
   static void turn(Port& port) {

@@ -42,7 +42,7 @@ bool asks_for_forward(const KernelSpec& spec);
 void check_kernel_ranks(const KernelSpec& spec, int ranks);
 /// Bytes of shared memory that it takes.
 std::size_t kernel_footprint(const KernelSpec& spec, int ranks);
-/// Where its ranks are meant to be if nobody says it: a placement, or a place (kernels/places.hpp).
+/// The default location of its ranks: a placement, or a place (kernels/places.hpp).
 std::string kernel_where(const KernelSpec& spec);
 /// What a sample in ticks is divided by: the accesses, or the ways of a round trip, in it.
 int kernel_per_sample(const KernelSpec& spec, int ranks);

@@ -48,7 +48,7 @@ struct ReadByAll {
     return static_cast<std::size_t>(p.lines) * arch::line_bytes;
   }
 
-  /// Whose lines `rank` copies; -1: nobody's (the root of one line). A last group of less than four turns
+  /// The rank whose lines `rank` copies; -1: none (the root of one line). A last group of less than four turns
   /// within itself, and one rank alone reads its neighbour's.
   static int source(Pattern pattern, int rank, int ranks) {
     const int group = rank / 4 * 4;

@@ -1,6 +1,6 @@
 #pragma once
 
-// How long a read takes by the state of the line and by whose it is. Source: 004 section 1.3.1 (BenchIT's
+// The time of a read by the line's state and owner. Source: 004 section 1.3.1 (BenchIT's
 // cache line transfers): pseudo-random lines within different pages, 32 reads a sample, each of which needs
 // the one before. Rank 0 reads; the owner is rank 1 or rank 0 itself; a line in state S or F has the next
 // rank as its other holder: S where that one read last, F where the owner did (MESIF's last reader answers).

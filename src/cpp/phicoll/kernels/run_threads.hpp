@@ -24,7 +24,7 @@ struct ThreadRun {
 };
 
 /// Throws ArgumentError("ranks") for more ranks than CPUs that this process may use, unless the kernel's are
-/// meant to share one. `or_else`: what the caller has for who wants that all the same.
+/// meant to share one. `or_else`: the way around that the caller offers, for the message.
 void check_kernel_cpus(const KernelSpec& spec, int ranks, const std::string& or_else = "");
 
 /// Throws ArgumentError (ranks, samples, placement, where), ResourceError, and what breaks a group.

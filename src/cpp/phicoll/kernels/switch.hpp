@@ -1,6 +1,6 @@
 #pragma once
 
-// What it takes to give a CPU to another rank on it: ranks that share one hand a word on, each to the next,
+// The time of giving a CPU to another rank on it: ranks that share one CPU pass a word from each to the next,
 // and yield until it comes. Beyond the yields a hand-over is a load and a store in the cache of that CPU.
 // Source: phicoll's own; the papers have a hardware context for each rank.
 
@@ -32,7 +32,7 @@ struct Switch {
   static int per_sample(const Parameters& p, int ranks) { return p.turns * ranks; }
   static std::size_t bytes(const Parameters&) { return 0; }
 
-  // No meeting between two samples: the word brings the ranks together, and whoever polled at a meeting
+  // No meeting between two samples: the word brings the ranks together, and a rank that polled at a meeting
   // without yielding would keep the others from coming to it.
   template <class Port>
   static void run(Port& port, const Parameters& p, const KernelRun& run, RankSamples& samples) {

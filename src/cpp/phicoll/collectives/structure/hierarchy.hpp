@@ -3,11 +3,11 @@
 // A group of ranks as parts that share a CPU, a core, a cache, a memory node or a package, for algorithms
 // that work within parts and between them.
 //
-// Stages stand on each other: in the first all ranks are in parts, in each further one the leaders of the
-// parts below are, and in the last one, the top, those who are left are together. A rank's chain are the
-// leaders that it reaches from stage to stage: itself, the leader of its part, the leader of that one's part,
-// and so on. The first rank of a part leads it, whoever is a call's root: who shares memory with whom then
-// does not hang on the root, so what rings hold and who has acknowledged what outlives the call.
+// Parts are formed in stages. The first stage divides all ranks into parts; each further stage divides the
+// leaders of the parts below; the last stage, the top, has the remaining leaders in one part. A rank's chain
+// is the leaders that it reaches from stage to stage: itself, the leader of its part, the leader of that
+// leader's part, and so on. The first rank of a part leads it, whatever a call's root is. Which ranks share
+// memory then does not depend on the root, so the contents of rings and their acknowledgements outlive a call.
 
 #include <cstddef>
 #include <vector>
@@ -17,7 +17,7 @@
 
 namespace phicoll {
 
-/// The levels by which ranks are grouped: one, or each that splits those who lead at the one within it.
+/// The levels by which ranks are grouped: one, or every level that splits the leaders of the level within it.
 enum class Grouping : unsigned char { cpu, core, l3, numa, package, nested };
 
 template <class Visitor>
@@ -61,7 +61,7 @@ class Hierarchy {
   using Parts = std::vector<std::vector<int>>;
   int ranks() const { return static_cast<int>(chain_.front().size()); }
   int top() const { return static_cast<int>(stages_.size()) - 1; }
-  /// In the order of their leaders; ranks rise within each.
+  /// The parts in the order of their leaders; ranks ascend within each.
   const Parts& parts(int stage) const { return stages_[index(stage)].parts; }
   const std::vector<int>& leaders() const { return parts(top()).front(); }
   /// The part of a rank's chain at a stage, and its place there.
@@ -70,13 +70,13 @@ class Hierarchy {
   const std::vector<int>& part_around(int stage, int rank) const {
     return parts(stage)[index(part_of(stage, rank))];
   }
-  /// The last stage in which a rank is itself: it leads its parts at the stages below.
+  /// The last stage in which a rank takes part itself: it leads its parts at the stages below.
   int last_stage(int rank) const {
     int stage = 0;
     while (stage < top() && chain_[index(stage) + 1][index(rank)] == rank) ++stage;
     return stage;
   }
-  /// Whether the ranks behind each part follow each other: an order of parts is then an order of ranks.
+  /// Whether each part stands for consecutive ranks: an order of parts is then an order of ranks.
   bool in_order() const {
     for (const Stage& stage : stages_)
       for (std::size_t r = 1; r < stage.of.size(); ++r)

@@ -1,14 +1,13 @@
 #pragma once
 
-// Which counts of children k_1, k_2, ... a tree of levels should have (level_tree.hpp) where a model says
-// what a level costs: exhaustive minimisation, in integers, so that every rank, the card and Python find the
-// same tree. Source: ramos-hoefler-2013 equations 4.3, 4.7 and 4.13 and appendix B; its broadcast and its
+// Finds the counts of children k_1, k_2, ... of a tree of levels (level_tree.hpp) that cost least under a
+// model: exhaustive minimisation, in integers, so that every rank, the card and Python find the same tree. Source: ramos-hoefler-2013 equations 4.3, 4.7 and 4.13 and appendix B; its broadcast and its
 // reduction, minimum and maximum, all have this form.
 //
-// How it is exhaustive and yet fast: a root with k_1 children needs subtrees of ceil((n - 1) / k_1) nodes, so
-// the least cost without an order of the counts is a recursion over few numbers of nodes. That is a lower
-// bound for every order, and a search in lexicographic order that cuts by it hardly ever turns back. A count
-// that is larger than its level needs is left out: it costs more and holds no more.
+// The search is exhaustive and yet fast. A root with k_1 children needs subtrees of ceil((n - 1) / k_1) nodes,
+// so the least cost with the counts in any order is a recursion over few numbers of nodes. It is a lower bound
+// for each order, and a search in lexicographic order that prunes by it hardly ever backtracks. A count larger
+// than its level needs is skipped: it costs more and holds no more.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +31,7 @@ struct LevelCost {
   }
 };
 
-/// How the counts must follow each other. `falling`, k_i >= k_{i+1}: what the paper's text and tables want.
+/// How the counts must follow each other. `falling`, k_i >= k_{i+1}: as the paper's text and tables have it.
 /// `rising`: as equation 4.7 and B.1 print it.
 enum class LevelOrder : unsigned char { falling, rising, any };
 

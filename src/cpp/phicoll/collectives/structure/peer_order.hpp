@@ -1,12 +1,12 @@
 #pragma once
 
-// In which order a rank awaits all others, where it may choose: first those that share its CPU, then the
-// rest, each part from the next rank on.
+// The order in which a rank waits for all others, where it may choose: first those that share its CPU, then
+// the rest, each part from the next rank on.
 //
-// Who waits for a rank of its own CPU gives the CPU away at once, so by the time all of these have come each
-// has been scheduled once, and the ranks of the other CPUs have most likely come too. In the order of ranks,
-// which are dealt out to CPUs in turn, a rank looked in vain for one on another CPU while those that it would
-// wait for next needed its own.
+// A rank that waits for one on its own CPU yields the CPU at once. When all of these have come, each has been
+// scheduled once, and the ranks of the other CPUs have most likely come too. In the order of ranks, which are
+// dealt out to CPUs in turn, a rank would poll in vain for one on another CPU while the ranks that it waits
+// for next needed its own CPU.
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/support/aligned_vector.hpp"

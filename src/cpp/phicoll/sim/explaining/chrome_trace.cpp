@@ -90,7 +90,7 @@ class Trace {
     event("\"ph\":\"M\",\"name\":\"thread_sort_index\"," + at(process, track) +
           ",\"args\":{\"sort_index\":" + std::to_string(track) + "}");
   }
-  /// `arguments`: the fields of a JSON object, perhaps none.
+  /// `arguments`: the fields of a JSON object; may be empty.
   void slice(int process, int track, const std::string& name, Cycles begin, Cycles end,
              const std::string& arguments) {
     begin = std::max(begin, from_);
@@ -171,7 +171,7 @@ class Trace {
       if (!shown[o] || x.cause < 0 || !shown[static_cast<std::size_t>(x.cause)]) continue;
       const OperationRecord& write = log_.operations[static_cast<std::size_t>(x.cause)];
       if (write.rank == x.rank || write.visible <= x.begun) continue;
-      // Only what was waited for; both ends lie inside their slices.
+      // Only writes that were waited for. Both ends lie inside their slices.
       const std::string head = "\"cat\":\"write\",\"name\":" + json_quote(line_name(x.line)) +
                                ",\"id\":" + std::to_string(++flow) + ",";
       event("\"ph\":\"s\"," + head + at(process_ranks, write.rank) + ",\"ts\":" + us(ns(write.begun)));
@@ -228,7 +228,7 @@ class Trace {
                 [](const TransferRecord* a, const TransferRecord* b) { return a->begun < b->begun; });
       Cycles free = from_;
       for (const TransferRecord* x : line.second) {
-        // Reads that memory serves side by side are drawn one behind the other.
+        // Reads that memory serves side by side are drawn one after the other.
         const Cycles begin = std::max(x->begun, free);
         const Cycles end =
             std::max(x->freed, x->filled < x->freed ? x->freed : std::min(x->filled, x->freed));

@@ -4,7 +4,7 @@
 // microseconds with three decimals, so nanoseconds are exact.
 //
 // Processes: the critical path; the ranks, a track each, with their calls and in them their operations;
-// who holds each line that moved; which request each of these lines is busy with; the directories, a track
+// the holders of each line that moved; the request that keeps each of these lines busy; the directories, a track
 // each, with the requests they serve. Arrows go from a write to the wait or load that it ended.
 
 #include <cstddef>
@@ -15,15 +15,14 @@
 namespace phicoll {
 namespace sim {
 
-/// Throws ArgumentError("trace") unless a file can be written there. Leaves no file behind that was not
-/// there.
+/// Throws ArgumentError("trace") unless a file can be written at this path. Leaves no new file there.
 void check_trace_path(const std::string& path);
 
 /// The trace's text. `all_calls`: everything in the log; else the explained call, about 4 MB for a
 /// dissemination barrier of 240 ranks.
 std::string chrome_trace(const Explanation& found, bool all_calls = false);
 
-/// Writes it; returns its size in bytes. Throws ArgumentError("trace"), ResourceError for a full disk.
+/// Writes the trace and returns its size in bytes. Throws ArgumentError("trace"), ResourceError for a full disk.
 std::size_t write_chrome_trace(const std::string& path, const Explanation& found, bool all_calls = false);
 
 }  // namespace sim

@@ -76,8 +76,8 @@ class Walk {
     start_ = path.from;
     time_ = path.to;
     go_at(path.last_out, static_cast<int>(of_rank_[static_cast<std::size_t>(path.last_out)].size()));
-    // Every step goes back in time or in the order of one rank's operations; the bound is for a log that is
-    // not what it says.
+    // Every step goes back in time or in the order of one rank's operations. The bound guards against a
+    // malformed log.
     const std::size_t most = 16 * (log_.operations.size() + log_.transfers.size()) + 64;
     for (std::size_t steps = 0; time_ > start_; ++steps) {
       if (steps > most) {
@@ -111,7 +111,7 @@ class Walk {
 
   // --- writing the path down, backwards
 
-  /// What is emitted next belongs to this link.
+  /// The parts emitted next belong to this link.
   void open(LinkKind kind, int rank, int o, int t) {
     kind_ = kind;
     link_rank_ = rank;

@@ -1,8 +1,8 @@
 #pragma once
 
-// The critical path of a call: which steps, one after the other, kept the last rank from leaving. Found
-// by walking backwards from the last departure: what a rank did last, and if it waited, the write it waited
-// for; before that the writer's store, from its instruction to its visibility; and so on until the last
+// The critical path of a call: the chain of steps that kept the last rank from leaving. It is found by walking
+// backwards from the last departure: from what a rank did last, and if it waited, to the write that it waited
+// for; from there to the writer's store, from its visibility to its instruction; and so on to the last
 // arrival.
 //
 // Where a request queued for a busy line, the path goes on through the request that held the line before it:
@@ -22,17 +22,17 @@
 namespace phicoll {
 namespace sim {
 
-/// What time goes into.
+/// Where time goes.
 enum class Cause : std::uint8_t {
   instructions,       ///< issue of instructions, hits included
   look,               ///< the value could be read, or the line was taken away, until the waiter's next look
   polite,             ///< a pause between two looks that the algorithm itself makes
-  store_buffer,       ///< behind the rank's earlier stores
-  turn,               ///< behind other contexts of the core that asked together
+  store_buffer,       ///< waiting for the rank's earlier stores
+  turn,               ///< other contexts of the core, which asked together, came first
   held_back,          ///< as many lines under way as the core may ask for
   request_trip,       ///< from the miss to the directory
   directory_queue,    ///< the directory served other lines' requests
-  line_busy,          ///< behind other requests of the line
+  line_busy,          ///< waiting for other requests of the line
   directory_service,  ///< look-up, and asking one sharer after another
   forward_trip,       ///< from the directory to the cache or memory
   cache_queue,        ///< the cache that was asked was busy
@@ -42,8 +42,8 @@ enum class Cause : std::uint8_t {
   go_ahead,           ///< acknowledgement to the directory, and its go-ahead to the core
   fill,               ///< from the answer to the instruction's end
   release_trip,       ///< the acknowledgement that frees the line for its next request
-  transfer,           ///< of a machine whose transfers cost what a table says
-  unexplained         ///< nothing in the log tells
+  transfer,           ///< on a machine with protocol `table`
+  unexplained         ///< the log does not say
 };
 constexpr int causes = 20;
 const char* to_string(Cause cause);
@@ -68,7 +68,7 @@ struct PathPart {
 /// One step of the path, in the order of time.
 struct PathLink {
   LinkKind kind = LinkKind::local;
-  int rank = -1;  ///< who did it; of a queue: who held the line, -1 for a core's prefetcher
+  int rank = -1;  ///< that did it; of a queue: that held the line, -1 for a core's prefetcher
   int core = -1;
   int operation = -1;  ///< in the log, -1 for none
   int transfer = -1;   ///< in the log, -1 for none
@@ -90,7 +90,7 @@ struct CriticalPath {
   std::array<Cycles, causes> by_cause() const;
   /// What the holders of queue links did, by cause.
   std::array<Cycles, causes> in_queues() const;
-  /// How often the path goes from one rank to another, queues apart.
+  /// How often the path goes from one rank to another; queues do not count.
   int hand_overs() const;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Why a collective takes the time it takes on a simulated machine: what was asked of the protocol, which
-// lines, directories and other servers were busy, and the critical path of one call.
+// Explains a collective's time on a simulated machine: the transactions, the busiest lines, directories and
+// other servers, and the critical path of one call.
 
 #include <array>
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ExplainOptions {
   std::uint64_t seed = 1;
   int calls = 20;  ///< simulated, after `warm_up` others
   int warm_up = measure::simulated_integer("warm-up");
-  int call = -1;        ///< the one whose path is wanted, from 0; -1 for the one of median time
+  int call = -1;        ///< to be explained, from 0; -1 for the call of median time
   bool window = false;  ///< each call from rest, its ranks entering within `start_skew`
   Cycles start_skew = 0;
   WaitPolicy wait;
@@ -36,12 +36,12 @@ struct TransactionReport {
   Request kind;
   Source source;
   std::int64_t count = 0;
-  Cycles time = 0;    ///< from the miss until the context could go on, in sum
+  Cycles time = 0;    ///< total, from the miss until the context could go on
   Cycles queued = 0;  ///< of that: for the directory and for the line
   std::int64_t invalidated = 0;
 };
 
-/// A line of the algorithm's memory, or behind it of the ranks' buffers, in the call.
+/// A line of the algorithm's memory, or of the ranks' buffers, which follow it, during the call.
 struct LineReport {
   LineId line = 0;
   std::size_t byte = 0;  ///< of that memory
@@ -50,8 +50,8 @@ struct LineReport {
   std::int64_t from_caches = 0;
   std::int64_t from_memory = 0;
   std::int64_t invalidated = 0;
-  Cycles waited = 0;             ///< requests waited for the line to be free, in sum
-  Cycles time = 0;               ///< its requests took, in sum
+  Cycles waited = 0;             ///< total time for which requests waited for the line
+  Cycles time = 0;               ///< total time of its requests
   int writers = 0;               ///< ranks that wrote it
   int readers = 0;               ///< ranks that looked at it
   int writer = -1, reader = -1;  ///< one of each
@@ -62,7 +62,7 @@ struct DirectoryReport {
   int directory = 0;
   std::int64_t served = 0;  ///< in all reported calls, as below
   double utilisation = 0;
-  double queued = 0;       ///< cycles a request waited for the directory, in the mean
+  double queued = 0;       ///< mean cycles for which a request waited for the directory
   std::int64_t lines = 0;  ///< lines it keeps that were asked for in the call
 };
 
@@ -73,14 +73,14 @@ struct CentreReport {
   double mean = 0;     ///< utilisation: share of the time that a server is busy
   double busiest = 0;  ///< of the busiest
   int which = -1;      ///< its number
-  double queued = 0;   ///< cycles a request waited, in the mean
+  double queued = 0;   ///< mean cycles for which a request waited
 };
 
 struct Explanation {
   Machine machine;
   AlgorithmSpec spec;            ///< as asked
   std::string effective;         ///< in effect
-  std::size_t shared_bytes = 0;  ///< of the algorithm's memory; buffers lie behind it
+  std::size_t shared_bytes = 0;  ///< of the algorithm's memory; the buffers follow it
   Shape shape;
   ExplainOptions options;  ///< `call` is the one that was taken
   std::vector<int> cores;  ///< of each rank
@@ -100,9 +100,9 @@ struct Explanation {
 Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                                const ExplainOptions& options);
 
-/// For a terminal: counters, servers, lines, directories, and the path with `most_links` of its links.
+/// Text for a terminal: counters, servers, lines, directories, and the path with `most_links` of its links.
 std::string explanation_text(const Explanation& found, int most_links = 60);
-/// One JSON object with the same and all links.
+/// One JSON object with the same facts and all links.
 std::string explanation_json(const Explanation& found);
 
 }  // namespace sim

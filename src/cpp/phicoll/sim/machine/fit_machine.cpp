@@ -16,8 +16,8 @@ namespace sim {
 
 namespace {
 
-/// What two CPUs cannot show is taken from here: of the shipped machines the one whose cores run out of order
-/// and whose transfers are a table.
+/// The shipped machine that supplies what two CPUs cannot show. Its cores run out of order, and its transfers
+/// are a table.
 const char* const family = "sandy-bridge-e5-2670";
 
 class Fit {
@@ -61,11 +61,11 @@ class Fit {
       if (value.first == parameter) return value.second;
     return "";
   }
-  /// As the relative has it: a count, a size or a choice.
+  /// The relative's value: a count, a size or a choice.
   void assume(const std::string& parameter) {
     set(parameter, relative_value(parameter), "assumed", std::string("as ") + family);
   }
-  /// As long as on the relative, by the clock on the wall.
+  /// The relative's time in nanoseconds.
   void assume_time(const std::string& parameter, const std::string& why) {
     const double ns = relative_.ns(std::stod(relative_value(parameter)));
     set(parameter, cycles(ns), "assumed", text(ns) + " ns as on " + family + ": " + why);
@@ -74,7 +74,7 @@ class Fit {
     return cost.how + ": " + text(cost.ns) + " ns (" + text(cost.low_ns) + " to " + text(cost.high_ns) +
            " by launch)";
   }
-  /// What is too quick for the clock is `least`, the parameter's own lowest value.
+  /// A cost too small for the clock becomes `least`, the parameter's lowest value.
   bool measured(const std::string& parameter, const HostCost& cost, int least = 0) {
     if (!cost.known()) return false;
     set(parameter, std::max(cycles(cost.ns), least), "measured", source_of(cost));

@@ -1,6 +1,6 @@
 #pragma once
 
-// A machine file of protocol `table` from what a host's kernels measured.
+// Makes a machine file of protocol `table` from what kernels measured on a host.
 
 #include <string>
 
@@ -17,12 +17,12 @@ namespace sim {
 /// cores than a simulated machine has.
 Machine fit_machine(const HostCosts& costs, const std::string& name);
 
-/// Throws ArgumentError("name") for a name that no machine can have or that a shipped one has: before
+/// Throws ArgumentError("name") for a name that no machine can have or that a shipped one has. Call it before
 /// measuring.
 void check_new_machine_name(const std::string& name);
 
-/// One way of a word that two cores of a package hand to each other, simulated, in nanoseconds: the
-/// counterpart of HostCosts::hand_over. The machine has two cores or more.
+/// The simulated one-way time of a word between two cores of a package, in nanoseconds: the counterpart of
+/// HostCosts::hand_over. The machine has two cores or more.
 double simulated_hand_over_ns(const Machine& machine);
 
 }  // namespace sim

@@ -64,8 +64,7 @@ double best_of(int turns, const std::function<void()>& batch) {
   return best * os::cycle_clock().ns_per_cycle / turns;
 }
 
-/// A dependent read among `bytes` of lines in random order, each within the caches after the first time
-/// round.
+/// Dependent reads of `bytes` of lines in random order. The lines are in the caches after the first pass.
 double chase_ns(std::size_t bytes, std::uint64_t seed) {
   struct alignas(arch::line_bytes) Line {
     const Line* next = nullptr;
@@ -90,7 +89,7 @@ double chase_ns(std::size_t bytes, std::uint64_t seed) {
   });
 }
 
-/// Adding a line of floats to a line of others: of blocks that lie in the first level, as a reduction's do.
+/// Adds a line of floats to another. Both blocks lie in the first level, as a reduction's do.
 double combine_ns() {
   constexpr std::size_t lines = 64;
   std::vector<float> left(lines * arch::line_bytes / sizeof(float), 1.0F);
@@ -102,7 +101,7 @@ double combine_ns() {
   });
 }
 
-/// Looks again at once, but gives the CPU away when the other rank seems not to run.
+/// Polls without a pause, but yields the CPU when the other rank seems not to run.
 struct PatientLook {
   template <class Port>
   static void turn(Port&) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What this machine's cores, caches and lines cost: what a machine file is fitted from.
+// The costs of this machine's cores, caches and lines, to which a machine file is fitted.
 
 #include <cstdint>
 #include <string>
@@ -17,10 +17,10 @@ struct HostCost {
   bool known() const { return ns >= 0; }
 };
 
-/// What costs nothing but a core, and a word handed over, measure_host_costs measures; reads of lines come
-/// from whoever has the kernels' samples (set). Those it does not know stay unknown.
+/// measure_host_costs measures what needs only a core, and the handing over of a word. Reads of lines are set
+/// by a caller that has the kernels' samples; until then they are unknown.
 struct HostCosts {
-  std::string cpu;  ///< the maker's name of it
+  std::string cpu;  ///< the maker's model name
   std::string date;
   int cores = 1, contexts_per_core = 1, packages = 1;
   int clock_mhz = 1000;
@@ -35,19 +35,19 @@ struct HostCosts {
   HostCost memory;
   HostCost hand_over;  ///< one way of a word that two cores of a package hand to each other
 
-  /// A cost by its name here. nullptr: no such name.
+  /// The cost with this name, nullptr if there is none.
   const HostCost* find(const std::string& name) const;
   HostCost* find(const std::string& name);
 };
 
 struct HostCostOptions {
   int launches = 7;     ///< of each measurement, with new threads
-  double budget_s = 5;  ///< once it is used up, what is left is launched once
+  double budget_s = 5;  ///< once it is used up, each remaining measurement is launched once
   std::uint64_t seed = 1;
 };
 
-/// Measures for a second or so, longer where other programs run, on CPUs that this process may use: lock them
-/// (os::CpuLock). Reads of lines stay unknown. Throws ResourceError, and what breaks a group.
+/// Measures for about a second, longer where other programs run, on CPUs that this process may use. Lock them
+/// first (os::CpuLock). Reads of lines stay unknown. Throws ResourceError and the errors that break a group.
 HostCosts measure_host_costs(const HostCostOptions& options);
 
 }  // namespace sim

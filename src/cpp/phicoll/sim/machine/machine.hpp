@@ -1,11 +1,11 @@
 #pragma once
 
-// A simulated machine is data: what follows describes itself, once, and a machine file gives each number
-// with its unit, its source and whether it was measured, published, calibrated, derived, assumed or guessed
+// A simulated machine is data. describe_machine describes each parameter once; a machine file gives each a
+// value, a source and whether it was measured, published, calibrated, derived, assumed or guessed
 // (docs/machines.md).
 //
-// Units: cycles of the core's clock unless the name says otherwise. All integers: a simulated time is the
-// same on every host.
+// Times are cycles of the core's clock unless the name says otherwise. They are integers, so that a simulated
+// time is the same on every host.
 
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ using Cycles = std::int64_t;
 constexpr int max_cores = 256;
 constexpr int max_contexts_per_core = 8;
 
-/// What a switch of the machine can be set to. The first is what the shipped Xeon Phi files take.
+/// The values of the machine's switches. The shipped Xeon Phi files use the first of each.
 enum class Protocol : unsigned char {
   directory,  ///< requests go over a ring to distributed tag directories (Xeon Phi)
   table       ///< a transfer costs what a table says by place and state (snooping machines, fitted hosts)
@@ -37,7 +37,7 @@ enum class Unlock : unsigned char {
 };
 enum class Responder : unsigned char { owner, nearest, memory };
 enum class MemoryFill : unsigned char {
-  defer,  ///< who asks for a line that memory is fetching is asked to come back when the fetch is done
+  defer,  ///< a request for a line that memory is fetching is sent back until the fetch is done
   join    ///< every reader fetches it from memory on its own
 };
 enum class Switch : unsigned char { off, on };
@@ -207,15 +207,14 @@ struct Evidence {
 };
 
 struct Machine {
-  std::string name;     ///< with what was changed, e.g. `xeon-phi-5110p:ring.hop=0`
+  std::string name;     ///< with its changes, e.g. `xeon-phi-5110p:ring.hop=0`
   std::string summary;  ///< one sentence
   MachineParameters p;
   std::vector<Evidence> evidence;
-  std::string digest;  ///< 16 hexadecimal digits over the values in effect
-  std::vector<ModelConstant>
-      model;        ///< as the file has them, in the order of model_constants(); may be empty
-  ModelHost host;   ///< known for a machine that was measured on a host
-  LineCosts costs;  ///< of the model, for designed algorithms; the default without one
+  std::string digest;                ///< 16 hexadecimal digits over the values in effect
+  std::vector<ModelConstant> model;  ///< those in the file, in the order of model_constants(); may be empty
+  ModelHost host;                    ///< known for a machine that was measured on a host
+  LineCosts costs;                   ///< from the model, for designed algorithms; the default without a model
 
   int contexts() const { return p.cores * p.contexts_per_core; }
   /// nullptr for a parameter that the machine's file leaves out.
@@ -225,13 +224,13 @@ struct Machine {
   std::vector<Place> places() const;
 };
 
-/// A shipped machine's name, or the path of a machine file (recognised by a slash or `.json`), perhaps
-/// followed by changes: `xeon-phi-5110p:directory.service=0:ring.hop=0`. Throws ArgumentError("machine"): an
+/// A shipped machine's name, or the path of a machine file (recognised by a slash or `.json`),
+/// optionally followed by changes: `xeon-phi-5110p:directory.service=0:ring.hop=0`. Throws ArgumentError("machine"): an
 /// unknown name (with the nearest), a file that cannot be read, a field that is missing, unknown or out of
 /// range (with its line and name), an unknown parameter.
 Machine load_machine(const std::string& text);
 
-/// The shipped machines, without evidence of their use: name and summary are set.
+/// The shipped machines, with name and summary only.
 std::vector<Machine> shipped_machines();
 
 }  // namespace sim

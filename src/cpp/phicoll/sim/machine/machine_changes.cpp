@@ -10,7 +10,7 @@ namespace {
 
 const char* const form = "name:parameter=value:..., such as xeon-phi-5110p:ring.hop=0";
 
-/// Where the name or path ends: at the colon behind it, or at the end.
+/// The end of the name or path: the colon after it, or the end of the text.
 std::size_t end_of_base(const std::string& text) {
   const std::string ending = ".json";
   const std::size_t json = text.rfind(ending + ":");
@@ -65,7 +65,7 @@ void change_machine(Machine* machine, const std::vector<std::pair<std::string, s
   const MachineConflict conflict = find_machine_conflict(machine->p);
   if (!conflict.parameter.empty())
     throw ArgumentError("machine", conflict.got + " for " + machine->name, conflict.allowed);
-  // Only what differs, in the order of description: equal machines have equal names.
+  // Only what differs, in the order of description, so that equal machines have equal names.
   const std::vector<std::pair<std::string, std::string>> after = machine_values(machine->p);
   std::string name = machine->name;
   for (std::size_t i = 0; i < after.size(); ++i) {

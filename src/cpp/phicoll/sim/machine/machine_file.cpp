@@ -66,7 +66,7 @@ class FileReader {
     throw ArgumentError("machine", "'" + file_ + "', line " + std::to_string(line) + ": " + got, allowed);
   }
 
-  /// These fields, and perhaps the optional ones.
+  /// Requires these fields, and allows the optional ones.
   void check_fields(const JsonValue& object, const std::string& where,
                     std::initializer_list<const char*> names,
                     std::initializer_list<const char*> optional = {}) const {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Machine files: JSON that people read, edit and compare, a line a parameter (docs/machines.md).
+// Machine files: JSON with one line per parameter, to be read, edited and compared (docs/machines.md).
 //     {"phicoll": "machine", "name": "...", "summary": "...",
 //      "host": {"cpu": "...", "allowed_cpus": 2, "clock_mhz": 2100},
 //      "model": {"line.local": {"value": 8.6, "unit": "ns", "kind": "published", "source": "..."}, ...},
@@ -14,7 +14,7 @@
 namespace phicoll {
 namespace sim {
 
-/// Whether a machine can be called so: not empty, without blanks, commas, colons and slashes.
+/// Whether `name` can name a machine: not empty, no blanks, commas, colons or slashes.
 bool is_machine_name(const std::string& name);
 
 /// The machine that `text` describes. `file` names it in messages. Throws ArgumentError("machine") with file,

@@ -1,6 +1,6 @@
 #pragma once
 
-// A machine for people and programs to look at: each of its parameters with value, meaning and origin.
+// Lists a machine's parameters with value, meaning and origin.
 
 #include <string>
 #include <vector>

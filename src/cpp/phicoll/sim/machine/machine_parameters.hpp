@@ -1,7 +1,7 @@
 #pragma once
 
-// The parameters of a simulated machine by name: listing, reading, setting, and what holds between them. All
-// of it follows from describe_machine.
+// The parameters of a simulated machine by name: listing, reading, setting, and the rules between them. All
+// of it is derived from describe_machine.
 
 #include <string>
 #include <utility>
@@ -12,7 +12,7 @@
 namespace phicoll {
 namespace sim {
 
-/// What a parameter is, for a person and for a program.
+/// A parameter's description.
 struct MachineParameterInfo {
   std::string name;
   std::string unit;  ///< of a number; may be empty
@@ -29,19 +29,19 @@ struct MachineParameterInfo {
 
 /// Every parameter in the order of its description.
 const std::vector<MachineParameterInfo>& machine_parameters();
-/// nullptr for a name that no parameter has.
+/// The parameter with this name, nullptr if there is none.
 const MachineParameterInfo* find_machine_parameter(const std::string& name);
-/// "nearest: ..." or all names, for an error about a name that no parameter has.
+/// "nearest: ..." or all names, for an error about an unknown name.
 std::string nearest_machine_parameter(const std::string& name);
 
-/// The values as files and the command line write them, in the order of description.
+/// The values as written in files and on the command line, in the order of description.
 std::vector<std::pair<std::string, std::string>> machine_values(const MachineParameters& parameters);
 /// Returns false, and changes nothing, for an unknown name or a value that is not in its range.
 bool set_machine_value(MachineParameters* parameters, const std::string& name, const std::string& value);
 
-/// What must hold between parameters and does not.
+/// A rule between parameters that is broken.
 struct MachineConflict {
-  std::string parameter;  ///< the one to look at; empty if all is well
+  std::string parameter;  ///< the one at fault; empty if no rule is broken
   std::string got, allowed;
 };
 MachineConflict find_machine_conflict(const MachineParameters& parameters);

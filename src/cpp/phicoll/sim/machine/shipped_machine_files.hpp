@@ -1,7 +1,7 @@
 #pragma once
 
-// The machine files that come with phicoll, as the build found them in sim/machines/: the core needs no
-// installed data. The source is written by embed_machines.cmake.
+// The machine files of sim/machines/, embedded in the library, so that the core needs no installed data.
+// embed_machines.cmake writes the source.
 
 namespace phicoll {
 namespace sim {
