@@ -67,7 +67,7 @@ inline void order_no_read_stores() {
   __asm__ __volatile__("dmb ish" : : : "memory");
 }
 
-/// A release that carries its data: words 1 to 7, then word 0 by STLR, behind them and behind every earlier
+/// A release that carries its data: words 1 to 7, then word 0 by STLR, after them and after every earlier
 /// access.
 inline void store_line_plain(void* line, const void* source) {
   store_words_then_flag(line, source);

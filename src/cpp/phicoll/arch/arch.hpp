@@ -19,7 +19,7 @@
 //       order_no_read_stores();
 //       flag.store(episode, release);                // or a line store that carries the flag
 //   A flag that is itself stored so wants order_no_read_stores() on both sides: in front for the release,
-//   behind it to be seen soon and before whatever comes next.
+//   after it to be seen soon and before whatever comes next.
 // - order_no_read_stores: every access before it, line stores included, comes before any store after it.
 //
 // Lines handed to the line stores are aligned to line_bytes; a source may have any alignment and may not

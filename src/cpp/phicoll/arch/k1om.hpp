@@ -71,13 +71,13 @@ inline const void* whole_line(const void* source, LineWord* room) {
   return room;
 }
 
-/// A release that carries its data: one store of 64 bytes, behind every earlier ordinary store.
+/// A release that carries its data: one store of 64 bytes, after every earlier ordinary store.
 inline void store_line_plain(void* line, const void* source) {
   alignas(line_bytes) LineWord room[line_words];
   k1om_bytes::copy_line(line, whole_line(source, room));
 }
 
-/// One store of 64 bytes: whoever sees a word of it sees all of it and every earlier ordinary store.
+/// One store of 64 bytes: a thread that sees a word of it sees all of it and every earlier ordinary store.
 inline void store_line_ascending(void* line, const void* source) {
   store_line_plain(line, source);
 }

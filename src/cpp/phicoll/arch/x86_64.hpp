@@ -39,7 +39,7 @@ inline void look_gap() {
 
 /// The time-stamp counter: constant rate on every CPU phicoll meets, not the core's clock. RDTSC is not
 /// serialising: it may execute before earlier instructions have finished and later ones may start before it.
-/// That is some tens of cycles of blur; a caller to whom these matter puts full_fence() in front. The
+/// That is some tens of cycles of blur; a caller for which these matter puts full_fence() in front. The
 /// compiler moves no memory access across it.
 inline std::uint64_t cycles() {
   std::uint32_t low, high;
@@ -113,7 +113,7 @@ constexpr std::size_t hand_over_bytes = 1024;
 /// A release that carries its data, without a read of the line. The first SFENCE makes the seven words and
 /// every earlier store, ordinary ones too, visible before the flag: the eight stores usually leave as one
 /// write of 64 bytes, but an interrupt among them splits that, and the order of the pieces is undefined. The
-/// second makes the flag visible now and before any later store. Fencing once, behind all eight, would be
+/// second makes the flag visible now and before any later store. Fencing once, after all eight, would be
 /// twice as fast (270 against 580 ns a line on a Zen server, 50 with plain stores) and could show a reader
 /// the flag without the data.
 inline void store_line_no_read(void* line, const void* source) {

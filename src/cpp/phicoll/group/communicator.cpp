@@ -89,7 +89,7 @@ Communicator::~Communicator() {
     if (memory_.control->leave(rank_, calls_, unwinding)) try {
         heap_.give_back(memory_.block);
       } catch (const Error&) {
-        // The group is broken, and a rank died while it held the heap's lock: nobody will use the heap again.
+        // The group is broken, and a rank died while it held the heap's lock: the heap is not used again.
       }
   } else if (!unwinding) {
     // A rank that unwinds breaks the group, with its exception's reason. Only an orderly end is a leave.

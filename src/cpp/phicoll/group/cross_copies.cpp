@@ -38,7 +38,7 @@ CrossCopyTrial::CrossCopyTrial(ProcessHeader& header, int rank)
     : header_(header), rank_(rank), target_(new Target(header.ranks)) {
   target_->nonce = make_nonce(target_.get(), rank);
   ProcessHeader::Member& member = header.members[rank];
-  // Plain: the rank's count as attached, a release, makes them visible to whoever has seen all attached.
+  // Plain: the rank's count as attached, a release, makes them visible to every rank that has seen all attached.
   member.nonce = target_->nonce;
   member.nonce_at = reinterpret_cast<std::uintptr_t>(&target_->nonce);
   member.written_at = reinterpret_cast<std::uintptr_t>(target_->written.data());
@@ -69,7 +69,7 @@ bool CrossCopyTrial::try_one(const Control& control, int rank) {
 
 bool CrossCopyTrial::try_all(const Control& control) {
   std::atomic<std::uint32_t>& failed = header_.cross_copies_failed.atomic();
-  // Once one pair has failed the others need not be tried. Each rank begins behind itself: not all at once
+  // Once one pair has failed the others need not be tried. Each rank begins with the rank after it: not all at once
   // with rank 0.
   for (int step = 1; step < header_.ranks && failed.load(std::memory_order_relaxed) == 0; ++step)
     if (!try_one(control, (rank_ + step) % header_.ranks)) failed.store(1, std::memory_order_relaxed);

@@ -24,7 +24,7 @@ class CrossCopyTrial {
   /// Reads the nonce of every other rank, writes to and reads back a word beside it. When all ranks are
   /// there. Never waits; a failure is noted in the header. Returns whether this was the last rank to be done.
   bool try_all(const Control& control);
-  /// All ranks are done: nobody writes here any more.
+  /// All ranks are done, and none writes here any more.
   void finished() { finished_ = true; }
 
  private:

@@ -71,7 +71,7 @@ struct Heap::Header {
   std::uint64_t unit;                 // bytes of one
   std::uint64_t units;                // all there are
   std::uint64_t known;                // the bitmaps hold so many, in pages that are taken
-  std::uint64_t touched;              // behind these none was ever used
+  std::uint64_t touched;              // pages from here on were never used
   std::uint64_t low;                  // in front of this none is free
   Word<std::uint64_t> free;           // units that no block has
   std::uint64_t used_at;              // bytes from the heap's start
@@ -80,7 +80,7 @@ struct Heap::Header {
   std::uint64_t data_at;
 };
 
-/// Nobody waits for a holder that died: its death breaks the group.
+/// No rank waits for a holder that died: its death breaks the group.
 class Heap::Lock {
  public:
   explicit Lock(const Heap& heap) : word_(heap.header().lock.value.atomic()) {
@@ -270,7 +270,7 @@ void Heap::reserve(const void* from, std::size_t bytes) const {
         throw ResourceError("heap_limit: " + std::to_string(missing) +
                             " bytes are needed and this machine has " + std::to_string(available) + " left");
     }
-    // Release: who sees the mark may store there. Other ranks set their pages' bits in the same words.
+    // Release: a rank that sees the mark may store there. Other ranks set their pages' bits in the same words.
     for (; page < upto; ++page)
       pages()[page / 64].atomic().fetch_or(std::uint64_t{1} << (page % 64), std::memory_order_release);
   }

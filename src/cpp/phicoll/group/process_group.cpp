@@ -50,7 +50,7 @@ ProcessHeader& header_of(const os::SharedMemory& shared) {
   return *GroupLayout::header_at(shared.data());
 }
 
-/// The launcher's word to those who wait for the rank.
+/// The launcher's word to the ranks that wait for this one.
 void started(const os::SharedMemory& shared, int rank, pid_t pid) {
   header_of(shared).members[rank].started.atomic().store(static_cast<std::uint32_t>(pid),
                                                          std::memory_order_release);
@@ -90,7 +90,7 @@ std::string missing_ranks(const ProcessHeader& header, int* first) {
   return missing;
 }
 
-/// The ranks behind `rank` that nobody has taken, up to the next one that somebody has: whether the process
+/// The ranks after `rank` that are not taken, up to the next one that is: whether the process
 /// that a launcher started for one of them has ended. Each missing rank is looked after by one of those who
 /// wait.
 void look_after_missing(Control& control, const ProcessHeader& header, int rank) {
@@ -261,7 +261,7 @@ ProcessGroup::ProcessGroup(os::SharedMemory memory, int rank, const WaitPolicy& 
   try {
     enter(wait);
   } catch (const std::exception& error) {
-    // The others need not wait for this rank until their attach_timeout. (Of no effect if it was they who
+    // The others need not wait for this rank until their attach_timeout. (Without effect if it was they that
     // broke the group.)
     control_of(memory_).break_group(rank, error.what());
     throw;
@@ -303,14 +303,14 @@ void ProcessGroup::fail(const std::string& reason) {
 
 void ProcessGroup::claim() {
   ProcessHeader::Member& member = header_of(memory_).members[rank_];
-  // By its pid, so that whoever sees the rank taken knows whom to watch: it may die at any moment.
+  // By its pid, so that a process that sees the rank taken knows which to watch: it may die at any moment.
   std::uint32_t nobody = 0;
   if (!member.pid.atomic().compare_exchange_strong(nobody, static_cast<std::uint32_t>(getpid()),
                                                    std::memory_order_acq_rel))
     throw ArgumentError("rank", std::to_string(rank_) + ", which another process has",
                         "a rank that is still free");
   claimed_ = true;
-  // Before this rank counts as attached, a release; of use to those who have seen all attached.
+  // Before this rank counts as attached, a release; for those that have seen all attached.
   control_of(memory_).set_pid(rank_, getpid());
   member.state.atomic().store(ProcessHeader::claimed, std::memory_order_release);
 }
@@ -346,13 +346,13 @@ void ProcessGroup::try_cross_copies(CrossCopyTrial& trial) {
   ProcessHeader& header = header_of(memory_);
   Control& control = control_of(memory_);
   if (header.cross_copies == 0) {
-    trial.finished();  // nobody tries
+    trial.finished();  // no pair tries
     return;
   }
   std::atomic<std::uint32_t>& tried = header.tried.atomic();
   if (trial.try_all(control)) {
     control.set_cross_copies(header.cross_copies_failed.atomic().load(std::memory_order_relaxed) == 0);
-    // Release: whoever sees the word sees the answer.
+    // Release: a process that sees the word sees the answer.
     tried.store(1, std::memory_order_release);
     os::futex_wake(&tried, INT_MAX, true);
   }
@@ -379,7 +379,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::from_environment(const WaitPolicy& w
   return join(environment_number(descriptor_variable), rank, wait);
 }
 
-/// One who comes with a table of its own must mean the group's; who has none takes the group's.
+/// A process with a table of its own must have the group's table; one without takes the group's.
 void ProcessGroup::check_same_tuning(const os::SharedMemory& memory, const GroupOptions& options) {
   const TuningSource source = tuning_source(options);
   if (source.path.empty()) return;

@@ -20,13 +20,13 @@ class CrossCopyTrial;
 /// peers.
 class ProcessGroup {
  public:
-  /// The shared memory of a new group for `ranks` processes, for who starts them: its descriptor is inherited
+  /// The shared memory of a new group for `ranks` processes, for their launcher: its descriptor is inherited
   /// by the ranks, which call join(). Throws ArgumentError("ranks", "placement"), ResourceError with the
   /// size.
   static os::SharedMemory create_memory(int ranks, const GroupOptions& options);
 
-  /// Takes `rank` in the group behind an inherited descriptor, which is taken over, and waits until all are
-  /// there. Throws ArgumentError("rank") (outside the group or taken), BrokenGroupError naming who is
+  /// Takes `rank` in the group of an inherited descriptor, which is taken over, and waits until all are
+  /// there. Throws ArgumentError("rank") (outside the group or taken), BrokenGroupError naming the rank that is
   /// missing.
   static std::unique_ptr<ProcessGroup> join(int descriptor, int rank, const WaitPolicy& wait = WaitPolicy());
 
@@ -34,9 +34,9 @@ class ProcessGroup {
   /// without it.
   static std::unique_ptr<ProcessGroup> from_environment(const WaitPolicy& wait = WaitPolicy());
 
-  /// Separate programs: all that give the same name form one group; whoever comes first makes it with its
+  /// Separate programs: all that give the same name form one group; the first to come makes it with its
   /// options. Waits until `size` ranks are there. Throws ArgumentError("name", "size", "rank") when the name
-  /// is of a complete group, of another size, or the rank is taken; BrokenGroupError naming who is missing
+  /// is of a complete group, of another size, or the rank is taken; BrokenGroupError naming the missing ranks
   /// after attach_timeout.
   static std::unique_ptr<ProcessGroup> attach(const std::string& name, int size, int rank,
                                               const GroupOptions& options = GroupOptions());

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the processes of a group know of each other, in shared memory: who is there, who lives, where ranks
+// What the processes of a group know of each other, in shared memory: which are there, which live, where ranks
 // are placed.
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct ProcessHeader {
 
   struct Member {
     Word<std::uint32_t> state;
-    Word<std::uint32_t> pid;  // who takes the rank puts it in place of 0; from then on its death is watched
+    Word<std::uint32_t>
+        pid;  // the process that takes the rank stores it in place of 0; from then on its death is watched
     Word<std::uint32_t> started;  // the process that a launcher started for the rank; 0: none that is known
     // For the ranks that try to reach this one's memory.
     std::uint64_t nonce;
@@ -32,7 +33,7 @@ struct ProcessHeader {
   std::uint64_t magic;
   std::uint64_t region_bytes;
   std::uint64_t heap_bytes;
-  std::uint64_t tuning_bytes;  // of the group's tuning table, behind everything else; 0: there is none
+  std::uint64_t tuning_bytes;  // of the group's tuning table, which comes last; 0: there is none
   std::int32_t tuning_cpus;
   std::int32_t ranks;
   std::int32_t launcher_pid;  // 0 when programs attach by name
@@ -41,7 +42,7 @@ struct ProcessHeader {
   Word<std::uint32_t> cross_copies_failed;  // 1 once a rank could not reach another's memory
   Word<std::uint32_t> tried_count;          // ranks that have tried all others
   Word<std::uint32_t> tried;                // 1 once all have and it is known what came out: a futex word
-  Word<std::uint32_t> attached_count;       // the futex word of who waits for the group to be complete
+  Word<std::uint32_t> attached_count;       // the futex word on which ranks wait for the group to be complete
   Member members[max_ranks];
 };
 

@@ -164,7 +164,7 @@ std::vector<Buffers> run_program_by_threads(const Program& program, const GroupO
   group.run([&](Communicator& comm) {
     const Memory memory(layout.bytes());
     run_rank(comm, program, layout, memory.at());
-    // A peer that is late may still write what it must not: whoever looks has heard of all.
+    // A late peer may still write what it must not: compare only after hearing from all.
     comm.barrier();
     found[static_cast<std::size_t>(comm.rank())] = layout.take(program, comm.rank(), memory.at());
     comm.barrier();

@@ -1,4 +1,4 @@
-// Sub-communicators: who belongs to which, and their memory in the group's heap.
+// Sub-communicators: their members, and their memory in the group's heap.
 
 #include <algorithm>
 #include <cstring>
@@ -78,7 +78,7 @@ void Communicator::found_child(const std::vector<int>& members, std::size_t regi
 std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_t memory_limit) {
   // Plain stores and loads of slots, ordered by the two barriers: the first makes every rank's wish visible
   // to all, the second every first rank's block to its part. A slot is written again only in the next split.
-  // Its color and key come before that one's first barrier, and by then nobody reads them, for all have come
+  // Its color and key come before that one's first barrier, and by then no rank reads them, as all have come
   // to this one's second; its block comes after it, when all have left this split.
   SplitSlot& own = memory_.slots[rank_];
   own.color = color;

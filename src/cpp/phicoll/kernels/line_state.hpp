@@ -17,7 +17,7 @@ enum class LineState : unsigned char {
   modified,   ///< written by its owner
   exclusive,  ///< written, evicted, read again by its owner alone
   shared,     ///< the same, then read by another rank too
-  forward,    ///< written, evicted and read by another rank, then read by its owner, who answers for it
+  forward,    ///< written, evicted and read by another rank, then read by its owner, which answers for it
   invalid     ///< written and evicted: in memory only
 };
 
@@ -25,7 +25,7 @@ enum class LineState : unsigned char {
 inline bool has_two_holders(LineState state) {
   return state == LineState::shared || state == LineState::forward;
 }
-/// Who brings the line into its state: of a line in state F the other holder, whose part the owner ends by
+/// The rank that brings the line into its state: of a line in state F the other holder, whose part the owner ends by
 /// reading. Where the protocol has no such state (MESI, the Xeon Phi's) that is one more shared line.
 inline bool owner_begins(LineState state) {
   return state != LineState::forward;

@@ -27,14 +27,14 @@ class Meeting {
         root_(run.ranks - 1),
         start_ticks_(run.start_ticks) {}
 
-  /// Nobody leaves before all have come; what was written before is visible after.
+  /// No rank leaves before all have come; what was written before is visible after.
   template <class Port>
   void meet(Port& port) {
     gather(port);
     if (rank_ == root_) port.signal(flag(root_).episode, episode_);
   }
 
-  /// The same, with a time stamp at which something starts: who has nothing to start goes on at once.
+  /// The same, with a time stamp at which something starts: a rank that starts nothing goes on at once.
   template <class Port>
   std::int64_t agree(Port& port) {
     gather(port);

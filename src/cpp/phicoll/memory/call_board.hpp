@@ -4,7 +4,7 @@
 // arguments that do not fit together, then end with an error that says so instead of waiting for ever.
 //
 // Every rank keeps its last calls in lines of its own. A data collective notes its call when it begins (three
-// stores into a line that nobody reads meanwhile). A barrier is noted only by a rank that waits in it for
+// stores into a line that is not read meanwhile). A barrier is noted only by a rank that waits in it for
 // long, and only such a rank reads what the others have noted.
 //
 // A root that has done its part in a call may be thousands of calls ahead of a rank that waits in it for
@@ -53,7 +53,7 @@ class CallBoard {
   /// other rank's memory any more.
   void done(int rank, std::uint64_t call) { done(calls_of(rank).last[call % remembered].call); }
   static void done(Noted& noted) {
-    // Release: a rank that sees it may free what this rank has read. Nobody else writes here.
+    // Release: a rank that sees it may free what this rank has read. No other rank writes here.
     noted.atomic().store(noted.atomic().load(std::memory_order_relaxed) | is_done, std::memory_order_release);
   }
   /// One of `rank`'s `remembered` entries, of which `a_line` share a line. Takes one read.

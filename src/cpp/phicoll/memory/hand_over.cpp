@@ -79,7 +79,7 @@ bool HandOver::changed(const CallBoard& board, unsigned first) {
 }
 
 // The line is a peer's line on the board of calls. The peer writes it when a call begins and ends; otherwise
-// nobody reads it. If it differs from what this rank last saw, it came from the peer's cache or from where
+// no rank reads it. If it differs from what this rank last saw, it came from the peer's cache or from where
 // that cache evicted it to. If not, it was already here and tells nothing.
 void HandOver::look(Control& control, int rank, std::uint64_t call) {
   const CallBoard* const board = control.board();

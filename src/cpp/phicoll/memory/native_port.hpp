@@ -11,7 +11,7 @@
 //   exchange, compare_exchange, fetch_add, fetch_or   acquire and release
 //   signal(word, v), signal_add, signal_or   store or update with release, then wake its sleepers
 //   signal(line, v, policy)                  the same for a line with a sole writer, perhaps stored whole
-//   signal_bytes(line, v)                    all 64 bytes of a line that nobody else writes now
+//   signal_bytes(line, v)                    all 64 bytes of a line with no other writer now
 //   wait(word, condition, from)              until the condition holds, with acquire; `from` is the rank that
 //                                            will signal, any_rank if it is not one known rank (a hint
 //                                            for which rank to yield to)

@@ -121,7 +121,7 @@ void write_holder(int fd) {
 
 CpuLock CpuLock::acquire(const std::vector<int>& cpus, double wait_s, const std::string& directory) {
   std::vector<int> order(
-      cpus);  // ascending, once each: two who want the same CPUs cannot wait for each other
+      cpus);  // ascending, once each: two processes that want the same CPUs cannot wait for each other
   std::sort(order.begin(), order.end());
   order.erase(std::unique(order.begin(), order.end()), order.end());
   const double patience_s =

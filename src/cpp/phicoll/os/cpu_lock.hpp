@@ -35,7 +35,7 @@ class CpuLock {
   std::vector<int> descriptors_;
 };
 
-/// Who holds the lock of `cpu` now, as "process 123 (phicoll-bench run ...)"; "" when it is free.
+/// The process that holds the lock of `cpu`, as "process 123 (phicoll-bench run ...)"; "" when it is free.
 std::string cpu_lock_holder(int cpu, const std::string& directory = "/tmp");
 
 }  // namespace os

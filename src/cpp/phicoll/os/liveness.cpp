@@ -65,7 +65,7 @@ bool process_has_ended(pid_t pid) {
     return ended;
   }
   if (kill(pid, 0) != 0 && errno == ESRCH) return true;
-  // "12 (name) Z ...": a child that nobody has reaped yet. The name may hold anything.
+  // "12 (name) Z ...": a child that is not reaped yet. The name may hold anything.
   std::string text;
   if (!read_text("/proc/" + std::to_string(pid) + "/stat", &text)) return false;
   const std::size_t name_end = text.rfind(") ");

@@ -25,7 +25,7 @@ bool process_has_ended(pid_t pid);
 /// Whether open_pidfd() works here.
 bool pidfd_available();
 
-/// Sleeps until one of the `n` processes behind `fds` has ended, `wake_fd` is readable (-1: none), or
+/// Sleeps until one of the `n` processes of `fds` has ended, `wake_fd` is readable (-1: none), or
 /// `timeout_ms` have passed (below 0: no limit). Entries of -1 are skipped. Returns whether one has ended.
 /// `*which` (may be null) is its index, the lowest if several have; n when it was `wake_fd`; -1 after the
 /// timeout.
@@ -44,18 +44,18 @@ class RobustToken {
     alive,     ///< held all the time until the timeout
     died,      ///< the owner ended without release()
     released,  ///< the owner let go of it in order
-    absent     ///< nobody has acquired it yet
+    absent     ///< not acquired yet
   };
 
   /// Whether the kernel does its part, tried once on a thread that ends with such a mutex. QEMU's user mode
   /// does not: a dead owner seems alive for ever there, and only pidfds tell.
   static bool works();
 
-  /// Makes the token usable, in memory that is mapped by all; once, by whoever makes the memory, before
+  /// Makes the token usable, in memory that is mapped by all; once, by the process that makes the memory, before
   /// anybody else sees it. ResourceError where the system has no robust process-shared mutex.
   void init();
 
-  /// The owner takes it: once, for life. Returns false when somebody else has it or had it.
+  /// The owner takes it: once, for life. Returns false when another process has it or had it.
   bool acquire();
 
   /// The owner leaves in order; called by the thread that acquired it.

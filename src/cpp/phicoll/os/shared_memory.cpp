@@ -55,7 +55,7 @@ int open_memfd(const std::string& label) {
 #endif
 }
 
-// Nobody may shrink it under a peer: a store beyond the end of a file is a SIGBUS.
+// No process may shrink it under a peer: a store beyond the end of a file is a SIGBUS.
 void seal_size(int fd) {
 #if defined(F_ADD_SEALS) && defined(F_SEAL_SHRINK)
   fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Memory that processes share without a name that could stay behind, even after SIGKILL.
+// Memory that processes share without a name, so that nothing stays behind, even after SIGKILL.
 
 #include <cstddef>
 #include <string>

@@ -10,7 +10,7 @@
 //
 // load/store: all read the operand in its owner's send buffer, or in a buffer in shared memory where they do
 // not reach that or where it is about to be overwritten (in place). Each rank counts the pieces that it has
-// read (release); an owner ends a piece when all have counted it (acquire), so nobody reads its operand any
+// read (release); an owner ends a piece when all have counted it (acquire), so no rank reads its operand any
 // more. The line that shows it has many readers and is stored again only after that.
 
 #include "phicoll/collectives/allreduce/transfer.hpp"

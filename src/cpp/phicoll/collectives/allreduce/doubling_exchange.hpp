@@ -19,7 +19,7 @@
 namespace phicoll {
 
 struct DoublingStep {
-  int to;             ///< who reads this rank's value
+  int to;             ///< the rank that reads this rank's value
   int from;           ///< whose value this rank reads
   bool theirs_first;  ///< it is the left operand
 };

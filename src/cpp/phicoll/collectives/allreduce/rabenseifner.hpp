@@ -20,9 +20,9 @@
 // reach that, a buffer in shared memory. In the first phase each rank reads its half in the partner's array
 // and combines it into its own: into the half that the partner does not read, so nothing is copied. In the
 // second phase it stores its range into the partner's array, where it read in the same step of the first
-// phase and nobody else ever does, and says so by `done` (release). That signal tells two things: what the
+// phase and no other rank ever does, and says so by `done` (release). That signal tells two things: what the
 // partner lacked is there, and its first-phase data was read. So a rank that was told in all its steps has
-// all, and nobody touches its arrays any more. Where both ranks combine the middle range, the results lie in
+// all, and no rank touches its arrays any more. Where both ranks combine the middle range, the results lie in
 // a second buffer until both have read, unless what they read is the send buffers.
 
 #include "phicoll/collectives/allreduce/transfer.hpp"
@@ -137,7 +137,7 @@ struct Rabenseifner : AlgorithmDefaults {
       const std::size_t middle = s.common.begin + s.common.count() / 2;
       return (rank_ < s.peer) == own ? Range{s.common.begin, middle} : Range{middle, s.common.end};
     }
-    // The steps that halve; the middle stage, if there is one, comes behind.
+    // The steps that halve; the middle stage, if there is one, comes after them.
     int halving_steps() const { return merge_middle_ ? fold_.steps() - 1 : fold_.steps(); }
 
     void put_get(Port& port, const Operator& op, Data send, Data receive, std::size_t count,

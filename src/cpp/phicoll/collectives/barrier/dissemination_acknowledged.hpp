@@ -62,7 +62,7 @@ struct DisseminationAcknowledged : AlgorithmDefaults {
   }
 
   using Line = SoleWriterLine<std::uint64_t>;
-  /// The flag and, for `ack=counter`, the counter behind it: written by its rank and by m others.
+  /// The flag and, for `ack=counter`, the counter after it: written by its rank and by m others.
   struct alignas(arch::line_bytes) FlagLine {
     Word<std::uint64_t> flag;
     Word<std::uint64_t> acknowledgements;

@@ -109,7 +109,7 @@ struct DynamicTournament : TournamentDescription {
       const Step* const top = bottom + path_.size();
       const Step* step = bottom;
       for (; step != top; ++step) {
-        port.store_release(*step->own, done.value);  // nobody sleeps on it
+        port.store_release(*step->own, done.value);  // no rank sleeps on it
         port.fence();
         if (all_set(port, *step, done)) continue;
         port.wait(global_ != nullptr ? global_->word : step->release->word, done);

@@ -134,7 +134,7 @@ struct HybridDissemination : AlgorithmDefaults {
     std::uint64_t episode_ = 0;
     Group* group_;
     /// The group as one rank among groups. A wait's hint is the lowest rank of the group that tells: where it runs, if
-    /// not who it is.
+    /// not which it is.
     typename Dissemination::template Rank<Port> between_;
     std::uint64_t members_;
     int leader_;

@@ -72,7 +72,7 @@ struct LibompHyper : AlgorithmDefaults {
       for (const int child : gather_) port.wait(arrived_[child].value.word, at_least(episode_), child);
       if (rank_ != 0) {
         // Hands on what the whole subtree wrote, acquired above, to the gatherer; the go line brings back
-        // what everybody wrote.
+        // what all wrote.
         port.signal(arrived_[rank_].value, episode_, store_);
         port.wait(go_[rank_].value.word, at_least(episode_), releaser_);
       }

@@ -71,7 +71,7 @@ struct SignalRegister : AlgorithmDefaults {
         if (all == 0) continue;
         Word<std::uint64_t>& word = registers_[first / bits].value.word;
         port.wait(word, equal(all), any_rank);
-        // Relaxed: nobody sets a bit again before it has acquired the release below.
+        // Relaxed: no rank sets a bit again before it has acquired the release below.
         port.store_relaxed(word, std::uint64_t{0});
       }
       if (flags_count_ == 1) {

@@ -8,7 +8,7 @@
 // in each phase every informed rank informs degree - 1 others; degree 1 is a chain, "pipelined".
 //
 // On the Cell a rank's buffers are its local store, 2 x 16 KB (4 KB did as well); here they lie in shared
-// memory, where they stay in the caches of the few who use them. The metadata entry that a parent writes on a
+// memory, where they stay in the caches of the few ranks which use them. The metadata entry that a parent writes on a
 // child is a line here, `small=header` puts messages of 48 bytes into it (the paper's section 4 (i) considers
 // that). See tree_passing.hpp for what makes what visible.
 

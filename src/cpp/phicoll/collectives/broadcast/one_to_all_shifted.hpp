@@ -6,9 +6,9 @@
 // begins at offset i S (modulo the size), and copies the initial portion last.
 //
 // A header is written by the rank's parent in the tree and says (release) that everything the root stored
-// before is there; who passes it on has acquired it. A rank's line says (release) that it has copied, which
+// before is there; the rank that passes it on has acquired it. A rank's line says (release) that it has copied, which
 // the root awaits before it returns, since its own buffer is read; and that its header is free, which next
-// call's parent, perhaps another rank, awaits before writing to it. Both only grow. A root whose memory the
+// call's parent, possibly another rank, awaits before writing to it. Both only grow. A root whose memory the
 // others can't reach says so in the header, and all read its message from a ring in shared memory, without
 // shift.
 

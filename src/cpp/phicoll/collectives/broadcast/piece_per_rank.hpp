@@ -5,12 +5,12 @@
 // piece is smaller than a minimum, so that of a small message a few ranks transfer more, rather than all a
 // little: 2 or 4 KB were best.
 //
-// A rank stores its address into a line of its own and signals the call's number there (release); who has a
+// A rank stores its address into a line of its own and signals the call's number there (release); a rank that has a
 // piece to transfer waits for all of them (acquire). When it has put its piece everywhere, it signals its
-// done line (release after its loads from the root and its stores); every rank returns when all who had a
-// piece have done that (acquire): then nobody reads or writes its memory any more, and nobody needs its
+// done line (release after its loads from the root and its stores); every rank returns when all that had a
+// piece have done that (acquire): then no rank reads or writes its memory any more, and none needs its
 // address, so that it may store the next. A done line is written again only when all have entered the next
-// call. If one of the ranks says that its memory can't be reached, those who see it transfer nothing and say
+// call. If one of the ranks says that its memory can't be reached, those that see it transfer nothing and say
 // so in their done lines; then all read the message from a ring in shared memory.
 
 #include <algorithm>

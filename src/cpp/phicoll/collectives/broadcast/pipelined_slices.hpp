@@ -7,7 +7,7 @@
 // from the root in a stage of its own, lest all write to the root's line at the same time, and an owner looks
 // at its notifications at the end only.
 //
-// The flag's number (release) follows the copy of the own slice; who has waited for it (acquire) reads the
+// The flag's number (release) follows the copy of the own slice; a rank that has waited for it (acquire) reads the
 // slice where the handle beside it says, and then adds to the owner's notifications (release). An owner whose
 // own buffer is read returns when all have read; one whose buffer the others can't reach offers its slice in
 // a cell in shared memory, two of them in turn, and in the next call waits for the notifications of this one
@@ -49,7 +49,7 @@ struct PipelinedSlicesBroadcast : AlgorithmDefaults {
     alignas(arch::line_bytes) Word<std::uint64_t> flag;  // blocks of which the rank's slice is there
     Word<std::uint64_t> exposed;
     ExposedWords handle;
-    Word<std::uint64_t> notified[2];  // who have read, in blocks of even and of odd number
+    Word<std::uint64_t> notified[2];  // how many have read, in blocks of even and of odd number
     // Of a receiver whose root stages: blocks for which its cell is free, and filled.
     alignas(arch::line_bytes) Word<std::uint64_t> free;
     Word<std::uint64_t> filled;
@@ -75,7 +75,7 @@ struct PipelinedSlicesBroadcast : AlgorithmDefaults {
       if (call.count == 0 || ranks_ == 1) return;
       const std::size_t receivers = static_cast<std::size_t>(ranks_ - 1);
       const std::size_t whole = receivers * largest_;
-      // Who read here in the former call has read the handle too.
+      // A rank that read here in the former call has read the handle too.
       await_notified(port, 0);
       await_notified(port, 1);
       exposed_ = port.exposable(call.receive, call.count);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Trees over relative ranks (the root is 0): who passes a message to whom, and in which order. Ranks are
+// Trees over relative ranks (the root is 0): each rank's parent and its children in order. Ranks are
 // numbered so that a parent serves its children in ascending order.
 
 #include <cstddef>
@@ -53,7 +53,7 @@ inline RankTree k_nomial_tree(int ranks, int degree) {
   return RankTree(std::move(parents));
 }
 
-/// The greedy tree of the LogP model: an informed rank sends every `overhead`; who is sent to may send
+/// The greedy tree of the LogP model: an informed rank sends every `overhead`; a receiver may send
 /// 2 overhead + latency later. Ranks are numbered in the order in which they are sent to.
 inline RankTree fibonacci_tree(int ranks, long overhead, long latency) {
   std::vector<int> parents(static_cast<std::size_t>(ranks), 0);

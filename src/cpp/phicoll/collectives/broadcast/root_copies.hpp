@@ -8,7 +8,7 @@
 // lines below it in the tree have theirs; the root, having acquired its children's, sees all. When all is
 // written the root signals each rank's done line (release after its stores); the rank returns when it has
 // seen that (acquire). A rank writes its address again in the next call, when the root has told it that this
-// one is over; a done line is written again, perhaps by another root, only after its rank has entered the
+// one is over; a done line is written again, possibly by another root, only after its rank has entered the
 // next call. If one of the ranks says that its memory can't be reached, the root's word is that all read the
 // message from a ring in shared memory.
 

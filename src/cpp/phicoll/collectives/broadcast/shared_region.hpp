@@ -11,7 +11,7 @@
 // a time: the root writes it only when it has seen it unset, the receiver only when it has seen it set.
 //
 // `reset=episode`: the flags of the n-th use are 2n-1 for set and 2n for unset, so that nothing old is taken
-// for new, whoever is root. `reset=unset`: 1 and 0, as in the paper. Its flags say nothing about a use that
+// for new, whatever the root. `reset=unset`: 1 and 0, as in the paper. Its flags say nothing about a use that
 // another root is still announcing: when the root changes, the former one first sees all flags unset and
 // tells the new one.
 

@@ -13,7 +13,7 @@
 //     template <class Port>
 //     class Rank {                                         // one rank's side
 //      public:
-//       // Works out who tells whom. Sends no message, stores nothing.
+//       // Computes the rank's partners. Sends no message, stores nothing.
 //       Rank(const Parameters& in_effect, const Setup&);
 //       void operator()(Port&);                            // of a barrier
 //       void operator()(Port&, const Call&);               // of an operation that moves data

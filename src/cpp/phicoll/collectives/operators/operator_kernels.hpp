@@ -1,6 +1,6 @@
 #pragma once
 
-// The loops behind the operators, compiled once for each vector instruction set that a processor may have.
+// The loops of the operators, compiled once for each vector instruction set that a processor may have.
 
 #include "phicoll/collectives/operators/operators.hpp"
 

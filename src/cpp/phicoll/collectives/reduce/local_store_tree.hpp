@@ -15,10 +15,10 @@
 // the sole writer of all of them; its parent reads `ready` and the results. `taken`, a number for each result
 // buffer, lies with the child and is written by its parent. Pieces are numbered by step, from 0 on over all
 // calls and alike on all ranks; step t uses result buffer t mod 2.
-//   * `ready` = t + 1 (release) behind the result: who sees it (acquire) sees the result of step t.
-//   * `taken` = t + 1 (release) behind the parent's last read of it: the child, which remembers the last step
+//   * `ready` = t + 1 (release) after the result: a rank that sees it (acquire) sees the result of step t.
+//   * `taken` = t + 1 (release) after the parent's last read of it: the child, which remembers the last step
 //     that it gave from this buffer, waits for that number (acquire) before it writes there again. The parent
-//     of that step is the only one who writes `taken` meanwhile, so the root may change from call to call.
+//     of that step is the only writer of `taken` meanwhile, so the root may change from call to call.
 // Numbers only grow; nothing is reset and no barrier follows the call. The paper's implementation had one
 // (section 4 ii: "can be avoided by using counters"): trailing=barrier.
 //
@@ -120,7 +120,7 @@ struct LocalStoreTreeReduce : AlgorithmDefaults {
     void turn_to(int root) {
       root_ = root;
       const int node = node_of(rank_, root, ranks_);
-      // Who is reached last has the smallest subtree and is ready first.
+      // The rank that is reached last has the smallest subtree and is ready first.
       children_.assign(tree_.begin(node), tree_.end(node));
       std::reverse(children_.begin(), children_.end());
       for (int& child : children_) child = rank_of(child, root, ranks_);

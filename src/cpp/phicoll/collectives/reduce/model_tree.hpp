@@ -7,7 +7,7 @@
 //
 // k1..k6 are the levels. Without them (k1=0) they are those with the least cost by equation 4.13, which is
 // how the paper found its d and k, with the costs of the ranks' machine (tree_model.hpp). Where the tree
-// holds more ranks than there are, level_tree.hpp says who lies where; where it holds fewer, the last k
+// holds more ranks than there are, level_tree.hpp says where each lies; where it holds fewer, the last k
 // serves further levels.
 //
 // into=common is the approach that section 4.3 dismisses: one buffer that each rank in turn reads, combines
@@ -19,11 +19,11 @@
 //     change; the child writes it, the parent of the step reads it. The child remembers the step and the
 //     parent of its last writing.
 //   * `open` of a parent = t: it has read all its buffers of steps before t. Sole writer the parent (release
-//     behind its reads, at the end of a step with children, or at the beginning of one if it said something
+//     after its reads, at the end of a step with children, or at the beginning of one if it said something
 //     older). A child waits (acquire) for its parent to have opened this step: its buffer is free then, and
 //     its notification can not be counted for an earlier step. If the parent is another than the last one, it
-//     waits for that one, too, to have opened the step behind the child's last.
-//   * ack=line-per-child: the child stores t + 1 (release, behind its buffer) into a line of its own; the
+//     waits for that one, too, to have opened the step after the child's last.
+//   * ack=line-per-child: the child stores t + 1 (release, after its buffer) into a line of its own; the
 //     parent waits for each (acquire). ack=counter: the children add 1 to one line of the parent's, which it
 //     waits for to have grown by their number (section 4.1.1; the paper uses one line).
 // into=common: one word `turn`, passed from rank to rank (release, acquire) and last to the root, which takes

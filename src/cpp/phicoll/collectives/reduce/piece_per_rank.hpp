@@ -17,11 +17,11 @@
 // Lines. Calls (with count > 0) are numbered from 1 on, chunks of staged calls from 0 on, alike on all ranks.
 //   * A rank's header of call c lies in its place c mod 2: the handles of its buffers, then c (release).
 //     Everyone reads everyone's (acquire).
-//   * `done` = c (release): this rank has put its piece and reads nobody's operand any more. Everyone waits
+//   * `done` = c (release): this rank has put its piece and reads no other operand any more. Every rank waits
 //     for everyone's (acquire) before it returns: the root's result is complete then, and the others'
-//     operands are free. Who begins call c + 2 has seen all ranks done with c + 1, for which all had left
+//     operands are free. A rank that begins call c + 2 has seen all ranks done with c + 1, for which all had left
 //     call c: its header place is free.
-//   * A rank's two slots: chunk s of its operand is written to slot s mod 2 behind a wait for all to be done
+//   * A rank's two slots: chunk s of its operand is written to slot s mod 2 after a wait for all to be done
 //     with chunk s - 2 (`done_chunk`), then `staged` = s + 1 (release). Slots are read by all; the part of
 //     the slot that holds the result of a piece is written by the piece's rank alone, which is also the only
 //     one to read that part of any slot: no two ranks touch a byte between staged and done_chunk. The root
@@ -207,7 +207,7 @@ struct PiecePerRankReduce : AlgorithmDefaults {
         chunk(port, call, done * size, count);
         ++chunk_;
       }
-      // Headers of this call have been read by all who have staged a chunk of it.
+      // Headers of this call have been read by all that have staged a chunk of it.
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_) port.wait(lines(r).staged.value.word, at_least(chunk_), r);
     }

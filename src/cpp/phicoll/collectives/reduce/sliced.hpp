@@ -6,18 +6,18 @@
 // ranks', whatever the root: the same bits in every run and for every root.
 //
 // What is visible to whom. Operands of chunk i are step 2i of Cells, results step 2i + 1; `publish` stores a
-// step's number with release behind the payload, `await` loads it with acquire before it is read. So all see
+// step's number with release after the payload, `await` loads it with acquire before it is read. So all see
 // everyone's operands, and the root everyone's results, whole.
 //
-// No cell is written while it is read. Nobody but the root reads results, so that a rank cannot tell from
+// No cell is written while it is read. Only the root reads results, so that a rank cannot tell from
 // what it awaits how far the others are, and the root may be another one in the next call: cells are
 // acknowledged. A rank finishes step 2i when it has combined its slice of all operands of chunk i, and step
 // 2i + 1 when it has taken all results, which is at once where it is not the root; its loads are before that
-// store (release), and who opens the cell again waits for it from all others (acquire). The cell that the
+// store (release), and the rank that opens the cell again waits for it from all others (acquire). The cell that the
 // root opens for its own result is never published: in place, what comes before its own operand is combined
 // there, as it may not be written over the operand.
 //
-// Nobody waits in a circle, with four cells or more. Call a rank in chunk i from when it opens step 2i + 2,
+// No ranks wait in a circle, with four cells or more. Call a rank in chunk i from when it opens step 2i + 2,
 // its operands of chunk i + 1, ahead of combining chunk i, to when it finishes step 2i + 1. Acknowledgements
 // come every cells/2 steps, the half rounded down; to open step t one of some step up to
 // t - 1 - (cells - cells/2), thus up to t - 3, is enough. In chunk i a rank waits

@@ -2,14 +2,14 @@
 
 // Tree reduce, reconstructed. panigrahi-2014 section VI measured a reduce but says of it only that the
 // authors "lack space to describe" it. This is what its description of the broadcast (section V: a shared
-// region for data, one for notification, flags set by who has data and unset by who has copied it, double
+// region for data, one for notification, flags set by the rank that has data and unset by the one that has copied it, double
 // buffering when the message is larger than the region) and its barriers (heap trees, degree 6) suggest: each
 // rank has a data region of its own, combines what its children have there with its own operand into it, and
 // sets the flag of that half.
 //
 // Lines. A rank owns a data region in two halves and a line with a flag for each. Steps (pieces of half a
 // region) are numbered from 0 on over all calls, alike on all ranks; step t uses half t mod 2. The rank is
-// the sole writer of its region, its parent reads it. It sets the flag (release) behind the data and its
+// the sole writer of its region, its parent reads it. It sets the flag (release) after the data and its
 // parent, having read, unsets it (release); before the rank writes the half again it waits for that
 // (acquire). Set means the step's number plus one, unset zero: with a bare bit, a parent in a later call
 // with another root could take what is meant for the parent of the call before.

@@ -7,7 +7,7 @@
 // What a rank's peers read lies in its send buffer if their loads reach that (transfer=load-store), and else, or in place,
 // in a buffer in shared memory, portion by portion; the owner decides and its line says where. Which store makes what
 // visible to whom: the line is published (release) after the data, and a rank that acquires it sees both. Each rank counts
-// the portions that it has read (release). An owner ends a portion when all others have counted it (acquire): nobody reads
+// the portions that it has read (release). An owner ends a portion when all others have counted it (acquire): no rank reads
 // its blocks or its line any more, and it may change them.
 
 #include <cstdint>

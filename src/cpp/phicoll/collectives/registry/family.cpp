@@ -24,7 +24,7 @@ void add_once(std::vector<AlgorithmSpec>& specs, AlgorithmSpec spec) {
 Family::Family(Operation operation, std::vector<Entry> entries, std::vector<AlgorithmSet> sets)
     : operation_(operation), entries_(std::move(entries)), sets_(std::move(sets)) {
   for (const Entry& entry : entries_) infos_.push_back(entry.info);
-  // Families are made from the registries: whoever adds the 32nd algorithm sees this.
+  // Families are made from the registries, so that adding a 32nd algorithm fails here.
   if (operation != Operation::barrier && infos_.size() >= 1u << name_bits)
     throw Error("the signature of a call has no room for so many algorithms");
 }

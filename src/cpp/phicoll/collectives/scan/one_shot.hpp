@@ -86,7 +86,7 @@ struct OneShotScan : AlgorithmDefaults {
     PeerOrder order_;
     std::uint64_t steps_ = 0;
     int rank_;
-    bool last_;  // nobody takes its operand
+    bool last_;  // no rank takes its operand
   };
 };
 

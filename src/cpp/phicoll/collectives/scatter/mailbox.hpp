@@ -67,11 +67,11 @@ struct MailboxScatter : AlgorithmDefaults {
       for (int step = 1; step < ranks_; ++step)
         mailbox_.post(port, message(0, step), call.send + call.block_at((rank_ + step) % ranks_), call.count,
                       call.tag);
-      // In place nothing is written: the root's blocks may be memory that nobody may write.
+      // In place nothing is written: the root's blocks may be memory that is read-only.
       const Data own = call.send + call.block_at(rank_);
       if (own != call.receive) write_value(port, call.receive, read_value(port, own, call.count), call.count);
     }
-    // Piece number `piece` of the rank `step` behind the root, whether or not others have as many.
+    // Piece number `piece` of rank root + `step`, whether or not others have as many.
     std::uint64_t message(std::uint64_t piece, int step) const {
       return piece * static_cast<std::uint64_t>(ranks_ - 1) + static_cast<std::uint64_t>(step - 1);
     }

@@ -1,7 +1,8 @@
 #pragma once
 
 // Finds the counts of children k_1, k_2, ... of a tree of levels (level_tree.hpp) that cost least under a
-// model: exhaustive minimisation, in integers, so that every rank, the card and Python find the same tree. Source: ramos-hoefler-2013 equations 4.3, 4.7 and 4.13 and appendix B; its broadcast and its
+// model: exhaustive minimisation, in integers, so that every rank, the card and Python find the same tree.
+// Source: ramos-hoefler-2013 equations 4.3, 4.7 and 4.13 and appendix B; its broadcast and its
 // reduction, minimum and maximum, all have this form.
 //
 // The search is exhaustive and yet fast. A root with k_1 children needs subtrees of ceil((n - 1) / k_1) nodes,

@@ -10,7 +10,7 @@
 //     and what the owner had written to its buffers.
 //  2. `finish` is a release after all copies of the rank. A rank that acquires it may reuse what the other read, and read
 //     what it wrote.
-//  3. A rank publishes the next call only after everyone who reads its line has finished the present one. The algorithms
+//  3. A rank publishes the next call only after every reader of its line has finished the present one. The algorithms
 //     ensure that before they return.
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct alignas(arch::line_bytes) ExposureLine {
   Word<std::uint64_t> call;
   ExposedWords buffers[2];
   Word<std::uint64_t> tag;    // of the call, see Call
-  Word<std::uint64_t> claim;  // of who copies which piece next, see rooted_copy.hpp
+  Word<std::uint64_t> claim;  // which rank copies which piece next: see rooted_copy.hpp
 };
 
 inline std::size_t exposures_footprint(int ranks) {

@@ -77,7 +77,7 @@ class PutBoxes {
 
  private:
   struct Box {
-    std::size_t at;      // behind the rank's memory: the line of `taken`, if any, and the cells
+    std::size_t at;      // after the rank's memory: the line of `taken`, if any, and the cells
     std::size_t stride;  // of a cell
   };
 

@@ -2,8 +2,8 @@
 
 // Single copies between a root and each other rank, made from both sides at once: the CPUs of the root and of the rank
 // take pieces of the rank's block as they become free, by a counter in the rank's line. The rank sets the counter to the
-// call's number times 2^32 before it publishes. Nobody adds to it after the end of the call, because both await each
-// other's end, so it is never set while somebody uses it.
+// call's number times 2^32 before it publishes. No rank adds to it after the end of the call, because both await each
+// other's end, so it is never set while it is in use.
 //
 // Where one side's buffer cannot be reached the other side copies alone. Where neither can be, the caller has to take
 // another way, which both sides see alike.

@@ -71,7 +71,7 @@ struct Program {
   std::vector<Buffers> initial() const;
   std::vector<Buffers> expected() const;
 
-  /// Writes the results of a call behind `receive(rank)`, from what every rank contributes.
+  /// Writes the results of a call at `receive(rank)`, from what every rank contributes.
   void outcome(const ProgramCall& call, const std::vector<std::vector<unsigned char>>& given,
                const std::function<unsigned char*(int rank)>& receive) const;
   CallExtents extents(const ProgramCall& call, int rank) const;

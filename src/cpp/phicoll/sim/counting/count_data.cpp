@@ -1,4 +1,4 @@
-// The books on message data: byte by byte, who wrote it and how many ranks it has crossed.
+// The books on message data: for each byte, the rank that wrote it and how many ranks it has crossed.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ int CountMachine::owner_of(std::size_t byte) const {
   return -1;
 }
 
-/// What lies in shared memory at the beginning of a call is nobody's, what lies in a rank's own is its.
+/// At the beginning of a call, bytes in shared memory belong to no rank, bytes in a rank's own memory to it.
 void CountMachine::forget_data() {
   if (own_.empty()) return;
   data_.assign(bytes_, Byte{-1, 0});
@@ -71,7 +71,7 @@ void CountMachine::moved(int rank, const void* to, const void* from, std::size_t
   wrote_data(rank, target, steps_);
 }
 
-/// Each byte of the result has behind it what the same bytes of both operands have.
+/// Each byte of the result inherits what the same bytes of both operands have crossed.
 void CountMachine::combined(int rank, const void* to, const void* left, const void* right, std::size_t bytes,
                             std::size_t elements) {
   ++counts_.transfers;

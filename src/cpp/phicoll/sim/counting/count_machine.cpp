@@ -37,12 +37,12 @@ struct CountMachine::WordState {
   std::int64_t rounds = none;
   int rounds_rank = none;
   std::int64_t rounds_of_others = none;
-  // Chain up to the value, and up to the one before it (what the last writer itself has behind it).
+  // Chain up to the value, and up to the one before it (the last writer's own chain).
   std::int64_t chain = 0;
   std::int64_t chain_before = 0;
   std::vector<std::uint64_t> heard;   // whose entry the value tells of: a bit a rank, or empty
   std::vector<int> readers;           // of this version
-  std::vector<std::int64_t> records;  // contributions that nobody else has obtained yet
+  std::vector<std::int64_t> records;  // contributions that no other rank has obtained yet
 };
 
 struct CountMachine::Line {
@@ -91,7 +91,7 @@ CountMachine::WordState& CountMachine::word_of(const void* word) {
   return line.words.back();
 }
 
-/// The word holds a new value by `rank`, whose counters say what is behind it.
+/// The word holds a new value by `rank`, whose counters say what led to it.
 void CountMachine::start_version(WordState& word, int rank, Write how, bool ordered, std::int64_t record) {
   const RankState& self = ranks_[static_cast<std::size_t>(rank)];
   const bool update = how == Write::arrival || how == Write::signal_update;
@@ -147,7 +147,7 @@ void CountMachine::finish_write(int rank, Line& line) {
 void CountMachine::wrote(int rank, const void* place, Write how, bool ordered) {
   RankState& self = ranks_[static_cast<std::size_t>(rank)];
   WordState& word = word_of(place);
-  // An atomic update queues behind those before it: it is done when they are.
+  // An atomic update queues after earlier ones: it is done when they are.
   if ((how == Write::arrival || how == Write::signal_update) && word.call == call_)
     self.chain = std::max(self.chain, word.writer == rank ? word.chain_before : word.chain);
   std::int64_t record = none;
@@ -352,7 +352,7 @@ Counts CountMachine::run_call(const std::function<void(int)>& body, const std::v
     state.heard.assign(heard_words_, 0);
     if (heard_words_ != 0) state.heard[static_cast<std::size_t>(r) / 64] |= std::uint64_t{1} << (r % 64);
     if (!state.fiber) {
-      // The fiber serves all calls: a stack and a start are dearer than a switch.
+      // The fiber serves all calls: a stack and a start cost more than a switch.
       state.fiber.reset(new Fiber([this, r] {
         for (RankState& self = ranks_[static_cast<std::size_t>(r)];;) {
           self.entered = true;

@@ -346,7 +346,7 @@ void Coherence::fetch(std::uint32_t t, Cycles from) {
 void Coherence::begin_read(std::uint32_t t, Cycles from) {
   Transaction& x = at(t);
   Line& line = lines_[x.line];
-  // Once deferred reads are being fetched, whoever comes meanwhile is fetched with them.
+  // Once deferred reads are being fetched, requests that come meanwhile are fetched with them.
   if (line.sharers.empty() || line.joining ||
       (p_.responder == Responder::memory && !line.dirty && !line.owned)) {
     if (line.fetching > 0 && !line.joining && p_.memory_fill == MemoryFill::defer) {
@@ -392,7 +392,7 @@ void Coherence::begin_write(std::uint32_t t, Cycles from) {
     wheel_.push(x.due, EventKind::fill, t);
     return;
   }
-  // The cache that sends the data is asked first, then the others, one behind the other.
+  // The cache that sends the data is asked first, then the others, one after the other.
   const int first = line.owner >= 0 && others.has(line.owner) ? line.owner : others.lowest();
   if (needs_data) {
     x.responder = static_cast<std::int16_t>(first);

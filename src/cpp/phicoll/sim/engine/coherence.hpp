@@ -91,7 +91,7 @@ class Coherence {
   /// What a read of a readable line costs.
   Cycles hit(int core, LineId line);
 
-  /// Makes a request of `rank` on `core`; fulfilled() tells when it has been served. A prefetch by rank -1 tells nobody. Joins
+  /// Makes a request of `rank` on `core`; fulfilled() tells when it has been served. A prefetch by rank -1 tells no rank. Joins
   /// a request of the core for the same line if the machine merges them.
   void request(Request kind, int core, int rank, LineId line);
   /// Whether the core has asked for the line and not got it yet.
@@ -115,11 +115,11 @@ class Coherence {
   static constexpr std::uint32_t none = UINT32_MAX;
 
   struct Line {
-    CoreSet sharers;               // as the directory knows: who has the line, the owner among them
+    CoreSet sharers;  // as the directory knows them: cores that have the line, the owner among them
     std::uint32_t waiting = none;  // requests in the order of their arrival
     std::uint32_t last = none;
     std::uint32_t deferred = none;  // reads that found the line being fetched from memory
-    std::int16_t owner = -1;        // who answers
+    std::int16_t owner = -1;        // the core that answers
     std::uint16_t home = 0;
     std::uint16_t channel = 0;
     std::int16_t package = -1;   // whose memory holds it: of the core that touched it first
@@ -129,7 +129,7 @@ class Coherence {
     bool dirty = false;    // memory has an older value
     bool joining = false;  // deferred reads are being fetched
     bool alone = false;    // a fetch gave the line exclusively
-    bool owned = false;    // its only holder got it exclusively or to write it, and nobody has read it since
+    bool owned = false;  // its only holder got it exclusively or to write it, and no other has read it since
     bool homed = false;
     Cycles memory_free = 0;
   };
@@ -149,7 +149,7 @@ class Coherence {
     std::uint16_t pending;  // caches that have not answered
     std::uint16_t invalidated;
     std::uint16_t ahead;
-    std::uint8_t ranks;  // who waits
+    std::uint8_t ranks;  // contexts that wait
     std::int16_t rank[max_contexts_per_core];
     Cycles issued, arrived, begun, answered, data, go, acknowledge, filled;
     Cycles due;  // when it will be filled, once that is known

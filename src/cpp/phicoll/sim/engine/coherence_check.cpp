@@ -1,4 +1,4 @@
-// Who may hold what, checked; and lines put into a state when a machine is set up.
+// Checks which core may hold which line in which state; puts lines into a state when a machine is set up.
 
 #include "phicoll/sim/engine/coherence.hpp"
 

@@ -13,7 +13,7 @@ namespace sim {
 /// What a context asks of the coherence protocol.
 enum class Request : std::uint8_t {
   read,           ///< a copy of the line
-  prefetch,       ///< the same, nobody waits
+  prefetch,       ///< the same; no rank waits for it
   write,          ///< the line for writing, with its data unless the core has a copy
   write_no_read,  ///< the line for writing whole: ownership without data (rodchenko-2015 sections 2 and 4)
   evict,          ///< leave to drop the line
@@ -34,7 +34,7 @@ enum class Source : std::uint8_t { none, cache, memory };
 struct ServiceCount {
   std::int64_t served = 0;
   Cycles busy = 0;
-  Cycles queued = 0;  ///< how long its requests waited for it, in sum
+  Cycles queued = 0;  ///< total time for which its requests waited
 };
 
 /// One of the three rings: requests, data, acknowledgements.
@@ -48,7 +48,7 @@ struct LineCount {
   std::int64_t transfers = 0;  ///< answered by a cache
   std::int64_t from_memory = 0;
   std::int64_t invalidations = 0;
-  Cycles waited = 0;  ///< requests waited for the line to be free, in sum
+  Cycles waited = 0;  ///< total time for which requests waited for the line
 };
 
 struct Counters {

@@ -43,7 +43,7 @@ namespace phicoll {
 
 namespace {
 
-/// Memory for a stack with a page below it that nobody may touch: stacks grow down on every machine we run
+/// Memory for a stack with a guard page below it: stacks grow down on every machine we run
 /// on.
 class Stack {
  public:

@@ -27,7 +27,7 @@ struct TransferRecord {
   Request kind;
   Source source;
   int core;
-  int rank;  ///< who asked first
+  int rank;  ///< the rank that asked first
   LineId line;
   int directory;
   int responder;    ///< the core that sent the data, -1 for none or memory
@@ -100,7 +100,7 @@ class Log {
     }
     for (unsigned b = offset; b < offset + bytes; ++b) found->second[b] = operation;
   }
-  /// The last operation that wrote one of the bytes, none if nobody did.
+  /// The last operation that wrote one of the bytes, none if there is none.
   int writer(LineId line, unsigned offset, unsigned bytes) const {
     const auto found = writers_.find(line);
     if (found == writers_.end()) return none;

@@ -111,7 +111,7 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
   vain_pauses_ = vain_sleeps_ = 0;
   for (Context& c : contexts_) {
     if (!c.fiber) {
-      // The fiber serves all runs: a stack and a start are dearer than a switch.
+      // The fiber serves all runs: a stack and a start cost more than a switch.
       c.fiber.reset(new Fiber([this, &c] {
         SimPort port(*this, c.rank);
         for (;;) {
@@ -138,7 +138,7 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
       coherence_.handle(event);
     run_ready();
   }
-  // The ranks' last instructions end behind the last event.
+  // The ranks' last instructions end after the last event.
   for (const Context& c : contexts_) wheel_.advance(c.time);
   counters_.events = wheel_.popped();
   if (unfinished_ != 0) throw_stuck("wait");

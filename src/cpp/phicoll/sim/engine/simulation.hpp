@@ -217,7 +217,7 @@ class Simulation final : private CoherenceListener {
   SimOptions options_;
   unsigned char* memory_ = nullptr;
   std::size_t bytes_;
-  bool mapped_ = false;  // memory_, which has ghost parts that nobody touches
+  bool mapped_ = false;  // memory_, which has ghost parts that are never touched
   EventWheel wheel_;
   Counters counters_;
   std::unique_ptr<Log> log_;

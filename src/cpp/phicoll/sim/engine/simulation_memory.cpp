@@ -100,7 +100,7 @@ void Simulation::read_part(Context& c, const void* from, void* destination, std:
   end_operation(c, cause_of(from, count, ~std::uint64_t{0}));
 }
 
-/// What the rank itself has stored there and nobody else sees yet; the newest store wins.
+/// What the rank itself has stored there and no other rank sees yet; the newest store wins.
 Simulation::Own Simulation::own_store(Context& c, LineId line, unsigned offset, unsigned bytes, void* value) {
   for (std::size_t i = c.store_count; i-- > 0;) {
     const Store& s = store_at(c, i);
@@ -235,7 +235,7 @@ std::uint64_t Simulation::update(int rank, void* word, unsigned bytes, Update ho
   if (how == Update::bit_or) after = before | value;
   const int cause = cause_of(word, bytes, ~std::uint64_t{0});
   if (how != Update::compare_exchange || before == expected) {
-    if (std::memcmp(word, &after, bytes) != 0) note_change();  // who polls by atomics changes nothing
+    if (std::memcmp(word, &after, bytes) != 0) note_change();  // polling by atomics changes nothing
     std::memcpy(word, &after, bytes);
     coherence_.modify(c.core, line);
     if (log_) {

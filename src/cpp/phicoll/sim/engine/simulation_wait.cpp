@@ -76,7 +76,7 @@ void Simulation::pause(int rank) {
 void Simulation::wait_until(int rank, std::int64_t ticks) {
   Context& c = context(rank);
   if (ticks <= c.time) return;
-  // Who polls by the clock is found too: it excuses those that poll meanwhile for so many turns only.
+  // A rank that polls by the clock is found too: it excuses those that poll meanwhile for so many turns only.
   if (++vain_sleeps_ > vain_turns_a_rank * std::max(unfinished_, 1)) throw_stuck("poll");
   sleeping_until_ = std::max(sleeping_until_, ticks);
   wake_at(c, ticks);

@@ -1,6 +1,6 @@
 #pragma once
 
-// A Program's calls on one of the simulator's ports, whatever the machine behind it: the algorithms that its
+// A Program's calls on one of the simulator's ports, whatever its machine: the algorithms that its
 // calls need, each made once, and one rank's way through the calls.
 
 #include <memory>
