@@ -106,7 +106,7 @@ def sweep(request: pytest.FixtureRequest) -> Iterator[Callable[..., Results]]:
 
         if session.ranks is not None:
             options["ranks"] = session.ranks
-        if session.sizes is not None and operation != "barrier":
+        if session.sizes is not None and phicoll.registry.moves_data(operation):
             options["sizes"] = session.sizes
         if request.config.getoption("--phicoll-oversubscribe"):
             options["oversubscribe"] = True

@@ -86,6 +86,13 @@ void check_work(const std::string& operation, std::uint64_t size_bytes, const st
 
 void register_registry(py::module_& module) {
   module.def("operations", &all_operations);
+  module.def("operations_without_data", [] {
+    std::vector<std::string> names;
+    for (const std::string& name : all_operations()) {
+      if (!measure::parse_call(name).moves_data()) names.push_back(name);
+    }
+    return names;
+  });
   module.def("measured_calls", [] {
     py::dict found;
     for (const std::string& name : measure::call_names())

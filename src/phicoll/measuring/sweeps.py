@@ -28,7 +28,7 @@ from phicoll.measuring.options import (
     value_text,
 )
 from phicoll.measuring.simulating import SimulatedPlan
-from phicoll.registry import CALLS, REDUCTIONS, check_call
+from phicoll.registry import CALLS, REDUCTIONS, check_call, moves_data
 from phicoll.results import Results, load
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def check_work(
     op: str | None,
 ) -> dict[str, Any]:
     """What the operation is called with: nothing for a barrier. Refuses arguments that it does not take."""
-    if operation == "barrier":
+    if not moves_data(operation):
         refuse({"sizes": sizes, "buffers": buffers, "type": type, "op": op}, "only where data moves")
         return {}
     work: dict[str, Any] = {
@@ -166,7 +166,7 @@ def call_arguments(
     operation: str, size: int | str | None, buffers: str | None, type: str | None, op: str | None
 ) -> dict[str, Any]:
     """What the core is told about one call, of 4096 bytes by default: nothing for a barrier."""
-    if operation != "barrier":
+    if moves_data(operation):
         size = 4096 if size is None else size
     work = check_work(operation, size, buffers, type, op)
     if not work:

@@ -111,7 +111,7 @@ class ComparedRuns:
         lines = [self.summary()]
         for r in self.rows:
             s = r.subject
-            data = f" {s.size_bytes} B" if s.operation != "barrier" else ""
+            data = f" {s.size_bytes} B" if s.data else ""
             lines.append(
                 f"  {s.operation} {r.name:<27}{s.ranks:>4} ranks{data} {s.start:<8}{r.kind} "
                 f"median {r.median:>9.0f} ns, band {r.prediction.low_ns:.0f} to {r.prediction.high_ns:.0f}, "
@@ -196,7 +196,7 @@ def compare_with_runs(
         why = unfit(subject, point, all(o.verified for o in observations), names)
         if not why:
             spec = spec_in_effect(subject, point)
-            size = 0 if subject.operation == "barrier" else subject.size_bytes
+            size = subject.size_bytes if subject.data else 0
             try:
                 prediction = predict(
                     subject.operation, spec, subject.ranks, size, found, start=start or subject.start, b=b

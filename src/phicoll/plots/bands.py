@@ -215,7 +215,7 @@ def title_of(rows: Sequence[Modelled], over: str) -> str:
     words = [f"{s.operation} {rows[0].name}"]
     if over == "size_bytes":
         words.append(f"{s.ranks} ranks")
-    elif s.operation != "barrier":
+    elif s.data:
         words.append(size_text(s.size_bytes))
     where = f"simulated, {s.machine}" if s.simulated else f"measured, {s.mode}"
     inside = np.mean([row.inside for row in rows])

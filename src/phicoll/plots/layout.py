@@ -15,7 +15,6 @@ from phicoll.plots.ranks import draw_ranks
 from phicoll.plots.sizes import draw_sizes
 from phicoll.plots.style import MODE_MARKERS, ORIGIN_COLOURS
 from phicoll.results.compare import Row, compare
-from phicoll.results.subject import size_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,8 +91,8 @@ def panels(rows: Sequence[Row], of: Callable[[Row], tuple[Any, ...]]) -> dict[tu
 def panel_title(row: Row, mode: bool) -> str:
     s = row.subject
     words = [f"{s.ranks} ranks" if not mode else s.mode, s.definition]
-    if s.operation != "barrier":
-        words.insert(1, f"{size_text(s.size_bytes)} {s.buffers}".rstrip())
+    if s.data:
+        words.insert(1, s.data)
     if s.oversubscribed and not mode:
         words[0] += f" on {len(set(json.loads(s.cpus)))} CPUs"
     if s.delay_ns:
@@ -181,8 +180,8 @@ def ranks(results: Recorded, unit: str | None = None, label: str | None = None, 
         draw_ranks(ax, of, unit=unit_of(of, unit, "ns") or "ns", highlight=highlight)
         s = of[0].subject
         words = [s.mode, s.machine, s.placement] if s.simulated else [s.mode]
-        if s.operation != "barrier":
-            words.insert(0, f"{size_text(s.size_bytes)} {s.buffers}".rstrip())
+        if s.data:
+            words.insert(0, s.data)
         ax.set_title(f"{s.operation}: {', '.join([*words, s.definition])}", loc="left", pad=14)
     for ax in axes.flat[len(found) :]:
         ax.set_visible(False)
@@ -197,7 +196,7 @@ def of_one_size_axis(row: Row) -> tuple[Any, ...]:
 
 
 def sizes(results: Recorded, unit: str | None = None, label: str | None = None, highlight: int = 6) -> Figure:
-    rows = [row for row in chosen_rows(results, label) if row.subject.operation != "barrier"]
+    rows = [row for row in chosen_rows(results, label) if row.subject.data]
     if not rows:
         raise ArgumentError("results", "no operation that moves data", "at least one for kind sizes")
     found = panels(rows, of_one_size_axis)

@@ -13,6 +13,7 @@ from phicoll.registry.algorithms import (
     check_call,
     check_operation,
     expand,
+    moves_data,
     short_spec,
 )
 from phicoll.registry.machines import Machine, load_machine, machines
@@ -33,5 +34,6 @@ __all__ = [
     "expand",
     "load_machine",
     "machines",
+    "moves_data",
     "short_spec",
 ]

@@ -25,6 +25,7 @@ __all__ = [
     "check_call",
     "check_operation",
     "expand",
+    "moves_data",
     "short_spec",
 ]
 
@@ -35,6 +36,12 @@ OPERATIONS: tuple[str, ...] = tuple(_core.operations())
 CALLS: dict[str, str] = dict(_core.measured_calls())
 #: The operations that combine elements with an operator.
 REDUCTIONS: tuple[str, ...] = tuple(_core.reductions())
+_WITHOUT_DATA = frozenset(_core.operations_without_data())
+
+
+def moves_data(operation: str) -> bool:
+    """Whether the operation has a message or blocks, and so a size: all but ``barrier``."""
+    return operation not in _WITHOUT_DATA
 
 
 @dataclass(frozen=True)

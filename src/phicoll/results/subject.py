@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from phicoll.registry import moves_data
+
 __all__ = ["Subject", "size_text"]
 
 
@@ -78,6 +80,11 @@ class Subject:
             return "cycles"
         return "switches" if self.oversubscribed else "lines"
 
+    @property
+    def data(self) -> str:
+        """Size and buffers in words, ``4 KB fresh``; empty where no data moves."""
+        return f"{size_text(self.size_bytes)} {self.buffers}".rstrip() if moves_data(self.operation) else ""
+
     def title(self) -> str:
         """The setting in words: the title of a table or panel."""
         ranks = f"{self.ranks} ranks, simulated" if self.simulated else f"{self.ranks} {self.mode}"
@@ -86,8 +93,8 @@ class Subject:
             words.append(self.machine)
         if self.simulated:
             words.append(self.placement)
-        if self.operation != "barrier":
-            words.append(f"{size_text(self.size_bytes)} {self.buffers}".rstrip())
+        if self.data:
+            words.append(self.data)
         if self.type:
             words.append(f"{self.type} {self.op}")
         words.append(self.definition)

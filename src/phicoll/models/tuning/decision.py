@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phicoll.registry import short_spec
+from phicoll.registry import moves_data, short_spec
 from phicoll.results import Results
 from phicoll.results.compare.best import Rounds, by_round, choose_best, split
 from phicoll.results.compare.units import CONFIDENCE, estimate, units_of
@@ -62,7 +62,7 @@ class Point:
 
     def title(self) -> str:
         words = [self.operation, f"{self.ranks}/{self.cpus} {self.mode}"]
-        return " ".join(words if self.operation == "barrier" else [*words, size_text(self.size)])
+        return " ".join([*words, size_text(self.size)] if moves_data(self.operation) else words)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Decision:
     def comment(self) -> str:
         """The comment after the table's row."""
         operation = self.point.operation
-        at = "" if operation == "barrier" else f" at {size_text(self.point.size)}"
+        at = f" at {size_text(self.point.size)}" if moves_data(operation) else ""
         rule = short_spec(operation, self.rule)
         if self.rule_unknown:
             return f"by the model{at}: it does not know {rule}, which stays"

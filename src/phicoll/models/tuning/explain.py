@@ -13,7 +13,7 @@ from phicoll.errors import ArgumentError
 from phicoll.measuring.sweeps import MAX_RANKS, MODES, check_sizes, check_whole, machine_text, placement_text
 from phicoll.models.tuning.prediction import Predicted, model_of, predicted
 from phicoll.models.tuning.table import Table, as_table
-from phicoll.registry import REDUCTIONS, short_spec
+from phicoll.registry import REDUCTIONS, moves_data, short_spec
 from phicoll.registry.machines import Machine
 from phicoll.results.subject import size_text
 
@@ -87,7 +87,7 @@ class Choice:
 
     def __str__(self) -> str:
         where = f"{self.machine}, simulated" if self.mode == "simulated" else self.mode
-        what = self.call if self.operation == "barrier" else f"{self.call} of {size_text(self.size)}"
+        what = f"{self.call} of {size_text(self.size)}" if moves_data(self.operation) else self.call
         share = "some share one" if self.sharing else "a CPU each"
         lines = [
             f"{what}, {self.ranks} ranks ({where}, {self.cpus} CPUs: {share})",
@@ -95,7 +95,7 @@ class Choice:
             f"  because     {self.reason}",
             "  parameters  " + (", ".join(f"{k}={v}" for k, v in self.parameters.items()) or "none"),
         ]
-        if self.operation != "barrier":
+        if moves_data(self.operation):
             end = "on" if self.to_bytes is None else f"to {self.to_bytes:,}"
             lines.append(f"  holds       from {self.from_bytes:,} {end} bytes")
         lines.append(f"  memory      {self.shared_bytes:,} bytes of the group's")
@@ -219,7 +219,7 @@ def why(
         operation=operation,
         call=found["call"],
         ranks=count,
-        size=0 if operation == "barrier" else sizes[0],
+        size=sizes[0] if moves_data(operation) else 0,
         mode=mode,
         machine=text or "host",
         placement=where,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
+from phicoll.registry import moves_data
 
 if TYPE_CHECKING:
     from phicoll.models import MachineModel
@@ -95,7 +96,7 @@ def predicted(
     if name not in modelled().get(operation, ()):
         return None, f"none: {name} is not modelled"
     try:
-        found = predict(operation, spec, ranks, 0 if operation == "barrier" else size, model, start=START)
+        found = predict(operation, spec, ranks, size if moves_data(operation) else 0, model, start=START)
     except ArgumentError as error:
         if error.argument in CONSTANTS:
             return None, f"none: {error.argument} is {error.got}"

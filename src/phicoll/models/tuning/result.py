@@ -13,7 +13,7 @@ import numpy as np
 
 from phicoll.models.tuning.decision import Decision, Gain
 from phicoll.models.tuning.table import SMALL, Row, merged, thresholds
-from phicoll.registry import short_spec
+from phicoll.registry import moves_data, short_spec
 from phicoll.results.subject import size_text
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class Tuned:
         cells = [("operation", "ranks", "bytes", "rule", "takes", "times faster")]
         for decision in self.decisions:
             point = decision.point
-            size = "" if point.operation == "barrier" else size_text(point.size)
+            size = size_text(point.size) if moves_data(point.operation) else ""
             taken = "the rule" if decision.spec == "auto" else short_spec(point.operation, decision.spec)
             gain = "" if decision.spec == "auto" else str(decision.gain)
             if decision.by == "model" and gain:

@@ -18,7 +18,7 @@ from phicoll.measuring.sweeps import (
 )
 from phicoll.models.tuning.candidates import candidates
 from phicoll.models.tuning.decision import Point
-from phicoll.registry import expand
+from phicoll.registry import expand, moves_data
 
 if TYPE_CHECKING:
     from phicoll.models import MachineModel
@@ -73,7 +73,7 @@ def plan(
         for mode in setting.modes
         for count in counts
         for operation in operations
-        for size in ([0] if operation == "barrier" else sorted(sizes))
+        for size in (sorted(sizes) if moves_data(operation) else [0])
     ]
 
 
@@ -121,7 +121,7 @@ def check_sizes(operations: Sequence[str], sizes: Any) -> list[int]:
     try:
         found = sweeps.check_sizes(sizes)
         for operation in operations:
-            if operation != "barrier":
+            if moves_data(operation):
                 sweeps.check_work(operation, found, None, None, None)
     except ArgumentError as error:
         raise ArgumentError("sizes", error.got, error.allowed) from None

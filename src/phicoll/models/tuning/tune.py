@@ -38,7 +38,7 @@ from phicoll.models.tuning.setting import (
     plan,
 )
 from phicoll.models.tuning.table import TableFile, text_of
-from phicoll.registry import OPERATIONS
+from phicoll.registry import OPERATIONS, moves_data
 from phicoll.registry.machines import Machine, load_machine
 from phicoll.results import Results
 
@@ -320,7 +320,7 @@ class Run:
             "definition": setting.definition,
         }
         options |= {"placement": setting.placement, "seed": setting.seed, "progress": False}
-        if point.operation != "barrier":
+        if moves_data(point.operation):
             options["sizes"] = [point.size]
         if setting.simulated:
             options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "calls": CALLS}

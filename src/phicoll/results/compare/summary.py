@@ -17,7 +17,6 @@ import numpy as np
 
 from phicoll.registry import short_spec
 from phicoll.results.compare.table import Comparison, Row
-from phicoll.results.subject import size_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,8 +170,8 @@ def summarise(comparison: Comparison, references: bool = True) -> list[Summary]:
 def summarise_family(rows: Sequence[Row]) -> Summary:
     subject = rows[0].subject
     words = [subject.operation, subject.mode, subject.definition]
-    if subject.operation != "barrier":
-        words.insert(1, f"{size_text(subject.size_bytes)} {subject.buffers}".rstrip())
+    if subject.data:
+        words.insert(1, subject.data)
     if subject.machine != "host":
         words.append(subject.machine)
     if subject.label:

@@ -10,6 +10,7 @@ from phicoll.plots.bands import draw_bands, title_of
 from phicoll.plots.canvas import Canvas, new_figure
 from phicoll.plots.medians import medians_figure
 from phicoll.plots.style import INK, PALE, SERIES, tidy
+from phicoll.registry import moves_data
 from phicoll.results.subject import size_text
 
 __all__ = ["draw_host", "draw_orders", "draw_pieces", "draw_runs", "draw_trees"]
@@ -121,6 +122,6 @@ def draw_host(found: ModelOutcome) -> Canvas | None:
     ):
         for ax, start in zip(line, starts, strict=True):
             of = list(runs.select(operation=operation, start=start).rows)
-            draw_bands(ax, of, over="size_bytes" if operation != "barrier" else "ranks", log=True)
+            draw_bands(ax, of, over="size_bytes" if moves_data(operation) else "ranks", log=True)
             ax.set_title(f"{operation}, {start} start, 2 threads, measured", loc="left")
     return figure
