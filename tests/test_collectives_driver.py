@@ -244,7 +244,7 @@ def test_a_system_that_does_not_start_is_told_and_the_others_go_on() -> None:
 def arguments(folder: Path, **options: Any) -> argparse.Namespace:
     plain = {
         "report": folder, "full": False, "sizes": "8,1M", "operations": "broadcast,scan", "again": False, "seed": 1,
-        "rounds": 12, "launches": 1, "minutes": 0, "kind": "processes", "cap_ms": 20.0,
+        "rounds": 12, "launches": 1, "budget": 0, "kind": "processes", "cap_ms": 20.0,
     }  # fmt: skip
     return argparse.Namespace(**(plain | options))
 

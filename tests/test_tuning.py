@@ -544,7 +544,7 @@ def test_a_model_of_another_host_is_refused_where_that_is_asked_for(tmp_path: Pa
             assert main([*named, *asked]) == 2
             assert "any with foreign=use" in capsys.readouterr().err
         assert main([*named, "--foreign", "use"]) == 0
-        assert "is not this host's, and is used" in capsys.readouterr().err
+        assert "is not this host's, but is used" in capsys.readouterr().err
         assert main([*command, "--foreign", "use"]) == 2
         assert "foreign: got use without a model; allowed: with --model FILE" in capsys.readouterr().err
 

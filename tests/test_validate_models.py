@@ -104,7 +104,7 @@ def test_another_machines_file_is_refused_before_anything_runs_or_used_with_a_wa
         validate_models(quick=True, host=elsewhere)
     assert main(["validate", "models", "--quick", "--host", str(elsewhere), "--foreign", "refuse"]) == 2
     assert "any with foreign=use" in capsys.readouterr().err
-    with pytest.warns(phicoll.PhicollWarning, match="is not this host's, and is used"):
+    with pytest.warns(phicoll.PhicollWarning, match="is not this host's, but is used"):
         assert model_of_host(elsewhere, "use").name == "other"
     with pytest.raises(phicoll.ArgumentError, match="foreign: got 'warn'; allowed: refuse, use"):
         validate_models(quick=True, host=elsewhere, foreign="warn")
