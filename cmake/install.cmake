@@ -1,7 +1,7 @@
 # `cmake --install` installs libphicoll, its headers, and the package for find_package(phicoll).
 include(CMakePackageConfigHelpers)
 
-set(PHICOLL_LIBRARIES phicoll)
+set(PHICOLL_LIBRARIES phicoll phicoll_measure)
 if(TARGET phicoll_sim)
   list(APPEND PHICOLL_LIBRARIES phicoll_sim)
 endif()
