@@ -42,7 +42,8 @@ share() {
 run_ctest() {
   local name=$1
   shift
-  "$ctest" --test-dir "build/$name" --output-on-failure --no-tests=error "$@"
+  # Two at a time: most of a test is waiting for its turn. A budget is shared out among tests that run one by one.
+  "$ctest" --test-dir "build/$name" --output-on-failure --no-tests=error -j "$([ -n "$long" ] && echo 1 || echo 2)" "$@"
   told "$name"
 }
 # How much of the matrix was run; ctest does not print the output of a test that passed.

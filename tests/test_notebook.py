@@ -59,7 +59,7 @@ comparison.unfit = lambda subject, *rest: unfit(subject, *rest) or ("" if subjec
 @pytest.mark.parametrize(
     ("name", "one_core"),
     [(name, False) for name in NOTEBOOKS]
-    + [(name, True) for name in ("characterise-and-tune", "ramos-hoefler-2013")],
+    + [("characterise-and-tune", True), pytest.param("ramos-hoefler-2013", True, marks=pytest.mark.long)],
 )
 def test_it_runs(name, one_core, tmp_path, monkeypatch):
     monkeypatch.setenv("PHICOLL_QUICK", "1")

@@ -1,9 +1,9 @@
 // No rank leaves a barrier before all have entered it: every algorithm, its parameters, wait and store
 // policies, threads and processes, rank counts, placements and orders of arrival.
 //
-// By default a pairwise covering array of these for each algorithm. PHICOLL_TEST_LONG=1 adds the full matrix:
-// every parameter value at every rank count, under every wait policy, by threads and by processes, some
-// 30,000 cases. It is walked in an order drawn from the seed until PHICOLL_TEST_BUDGET_S seconds are over (0:
+// By default a pairwise covering array of these for each algorithm. PHICOLL_TEST_LONG=1 takes more episodes a case and
+// adds the full matrix: every parameter value at every rank count, under every wait policy, by threads and by
+// processes, some 30,000 cases. It is walked in an order drawn from the seed until PHICOLL_TEST_BUDGET_S seconds are over (0:
 // to its end), so that a short budget samples it all. PHICOLL_TEST_SEED sets the seed, which is printed with
 // the time and the number of cases run; PHICOLL_TEST_EPISODES, where a machine is slow, the episodes of a
 // usual case.
@@ -64,14 +64,17 @@ constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = false;
 #endif
-constexpr std::uint64_t whole_episodes = sanitized ? 100 : 1000;
-const int usual_episodes = static_cast<int>(from_environment("PHICOLL_TEST_EPISODES", whole_episodes));
-// Ranks that share a CPU and never give it away take a time slice for every step.
-constexpr int spinning_episodes = 20;
 
 bool long_run() {
   return from_environment("PHICOLL_TEST_LONG", 0) == 1;
 }
+
+constexpr std::uint64_t long_episodes = sanitized ? 100 : 1000;
+constexpr std::uint64_t short_episodes = sanitized ? 30 : 300;
+const int usual_episodes =
+    static_cast<int>(from_environment("PHICOLL_TEST_EPISODES", long_run() ? long_episodes : short_episodes));
+// Ranks that share a CPU and never give it away take a time slice for every step.
+constexpr int spinning_episodes = 20;
 
 std::uint64_t seed() {
   return from_environment("PHICOLL_TEST_SEED", 20150824);
