@@ -1,13 +1,14 @@
 """phicoll's C++ core: facts, rules and statistics. Measuring is phicoll-bench's."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 _Values = Sequence[float] | NDArray[np.float64]
 
 # The registry
@@ -181,6 +182,7 @@ most_types: int  # the highest such number
 
 def operator_types(op: str) -> list[str]: ...
 def address(array: NDArray[Any]) -> int: ...
+def plain_call(function: _Method) -> _Method: ...
 
 class Communicator:
     @property

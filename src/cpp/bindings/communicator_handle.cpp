@@ -18,37 +18,8 @@ namespace bindings {
 namespace {
 
 unsigned long main_thread = 0;
-// Only a wait that this file began may take the interpreter's lock, and only the main thread has signals.
-thread_local bool looks_for_signals = false;
-
-/// While it lives the hook looks for signals on this thread.
-class Waiting {
- public:
-  Waiting() : before_(looks_for_signals) { looks_for_signals = PyThread_get_thread_ident() == main_thread; }
-  ~Waiting() { looks_for_signals = before_; }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
-
- private:
-  bool before_;
-};
-
-/// One call at a time: a communicator is its rank's alone.
-class Busy {
- public:
-  explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
-    if (flag_.exchange(true, std::memory_order_acquire))
-      throw Error(
-          "this communicator is in a call already (another thread's, or the one that called this "
-          "function); allowed: one call at a time");
-  }
-  ~Busy() { flag_.store(false, std::memory_order_release); }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-
- private:
-  std::atomic<bool>& flag_;
-};
+// Only what a call began on this thread may touch the interpreter's lock.
+thread_local Waiting* current = nullptr;
 
 /// The memory and the communicator of a group of one.
 class Alone {
@@ -148,8 +119,24 @@ void remember_main_thread() {
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
 }
 
+Waiting::Waiting(GiveUp when)
+    : before_(current), looks_for_signals_(PyThread_get_thread_ident() == main_thread) {
+  current = this;
+  if (when == GiveUp::at_once) state_ = PyEval_SaveThread();
+}
+
+Waiting::~Waiting() {
+  if (state_ != nullptr) PyEval_RestoreThread(state_);
+  current = before_;
+}
+
+void give_up_interpreter() {
+  if (current != nullptr && current->state_ == nullptr && PyGILState_Check())
+    current->state_ = PyEval_SaveThread();
+}
+
 void look_for_signals() {
-  if (!looks_for_signals) return;
+  if (current == nullptr || !current->looks_for_signals_) return;
   py::gil_scoped_acquire locked;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
@@ -186,18 +173,14 @@ Communicator& CommunicatorHandle::open() const {
   return *communicator_;
 }
 
-template <class Function>
-auto CommunicatorHandle::call(Function&& function) -> decltype(function(std::declval<Communicator&>())) {
-  Communicator& communicator = open();
-  const Busy busy(busy_);
-  py::gil_scoped_release released;
-  const Waiting waiting;
-  try {
-    return function(communicator);
-  } catch (const py::error_already_set& error) {
-    communicator.control().break_group(communicator.rank(), reason_of(error).c_str());
-    throw;
-  }
+void CommunicatorHandle::Busy::refuse() {
+  throw Error(
+      "this communicator is in a call already (another thread's, or the one that called this "
+      "function); allowed: one call at a time");
+}
+
+void CommunicatorHandle::break_group(Communicator& communicator, const py::error_already_set& error) {
+  communicator.control().break_group(communicator.rank(), reason_of(error).c_str());
 }
 
 py::object CommunicatorHandle::broken() {

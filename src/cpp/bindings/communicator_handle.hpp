@@ -28,6 +28,28 @@ void remember_main_thread();
 /// interpreter's lock.
 void look_for_signals();
 
+/// The wait hook: gives up the interpreter's lock if a call of this thread holds it.
+void give_up_interpreter();
+
+/// A call of the core by Python: it runs without the interpreter's lock, and looks for signals on the main thread.
+class Waiting {
+ public:
+  /// When the lock is given up. Short calls of processes keep it until they have to wait: letting go of it and taking it
+  /// back takes as long as such a call. Threads need it to begin their part.
+  enum class GiveUp { at_once, to_wait };
+  explicit Waiting(GiveUp when);
+  ~Waiting();
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  friend void give_up_interpreter();
+  friend void look_for_signals();
+  PyThreadState* state_ = nullptr;  // null while the lock is held
+  Waiting* before_;                 // the call whose operator made this one
+  bool looks_for_signals_;          // only the main thread has signals
+};
+
 /// An operator on elements of one type, with the function of a user's own.
 class OperatorHandle {
  public:
@@ -132,12 +154,47 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// Leaves the group (a world) with all communicators made from it.
   void close();
 
+  /// function(communicator) as a call of at most so many bytes. What leaves a call half done breaks the group.
+  template <class Function>
+  auto call(std::size_t bytes, Function&& function) -> decltype(function(std::declval<Communicator&>())) {
+    Communicator& communicator = open();
+    const Busy busy(busy_);
+    const Waiting waiting(bytes < large && (size_ == 1 || communicator.control().shared())
+                              ? Waiting::GiveUp::to_wait
+                              : Waiting::GiveUp::at_once);
+    try {
+      return function(communicator);
+    } catch (const py::error_already_set& error) {
+      break_group(communicator, error);
+      throw;
+    }
+  }
+
  private:
+  /// One call at a time: a communicator is its rank's alone.
+  class Busy {
+   public:
+    explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
+      if (flag_.exchange(true, std::memory_order_acquire)) refuse();
+    }
+    ~Busy() { flag_.store(false, std::memory_order_release); }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    [[noreturn]] static void refuse();
+    std::atomic<bool>& flag_;
+  };
+
+  static constexpr std::size_t large =
+      32 * 1024;  // bytes, from which other threads of Python need not wait for a copy
+  static void break_group(Communicator& communicator, const py::error_already_set& error);
   CommunicatorHandle() = default;
   Communicator& open() const;
-  /// function(communicator) without the interpreter's lock. What leaves a call half done breaks the group.
   template <class Function>
-  auto call(Function&& function) -> decltype(function(std::declval<Communicator&>()));
+  auto call(Function&& function) -> decltype(function(std::declval<Communicator&>())) {
+    return call(large, std::forward<Function>(function));
+  }
 
   std::shared_ptr<CommunicatorHandle> part(std::unique_ptr<Communicator> communicator);
   /// The algorithm that the caller names for a call, else null. Valid until the next such call.

@@ -133,6 +133,7 @@ void die_with_parent(int parent) {
 
 void register_group(py::module_& module) {
   set_interrupt_hook(&look_for_signals);
+  set_wait_hook(&give_up_interpreter);
   remember_main_thread();
 
   py::class_<LaunchedGroup>(module, "LaunchedGroup")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import phicoll._core as _core
 from phicoll.comm.buffers import (
     Blocks,
     Message,
@@ -184,10 +185,12 @@ class Comm:
 
     # Buffers.
 
+    @_core.plain_call
     def Barrier(self) -> None:
         """Wait until every rank has called it."""
         self._whole.barrier()
 
+    @_core.plain_call
     def Bcast(self, buf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
         """Copy the root's ``buf`` into the ``buf`` of every other rank.
 
@@ -237,6 +240,7 @@ class Comm:
         if receive is not None and receive.copied is not None:
             receive.deliver()
 
+    @_core.plain_call
     def Reduce(
         self, sendbuf: Any, recvbuf: Any, op: Any = SUM, root: int = 0, *, algorithm: str | None = None
     ) -> None:
@@ -258,6 +262,7 @@ class Comm:
         root = self._root(root)
         self._reduction("reduce", sendbuf, recvbuf, op, algorithm, root)
 
+    @_core.plain_call
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
         """Combine the ranks' elements; every rank gets the result, bitwise the same.
 
@@ -274,10 +279,12 @@ class Comm:
         """
         self._reduction("allreduce", sendbuf, recvbuf, op, algorithm)
 
+    @_core.plain_call
     def Scan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
         """Combine the elements of ranks 0 to this one (inclusive); arguments as for :meth:`Allreduce`."""
         self._reduction("scan", sendbuf, recvbuf, op, algorithm)
 
+    @_core.plain_call
     def Exscan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
         """Combine the elements of the ranks before this one; rank 0's ``recvbuf`` is left unchanged."""
         self._reduction("exscan", sendbuf, recvbuf, op, algorithm)
@@ -385,6 +392,7 @@ class Comm:
         core.reduce_scatter(address, receive.address, counts, operator, algorithm or "")
         receive.deliver()
 
+    @_core.plain_call
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
         """Collect every rank's block on the root, in rank order.
 
@@ -415,6 +423,7 @@ class Comm:
         core.gather(address_of(own), receive.address, receive.nbytes, root, algorithm or "", kind)
         receive.deliver()
 
+    @_core.plain_call
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
         """Send block i of the root to rank i.
 
@@ -455,6 +464,7 @@ class Comm:
         if own is not None:
             own.deliver()
 
+    @_core.plain_call
     def Allgather(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
         """Collect every rank's block on every rank, in rank order.
 
@@ -477,6 +487,7 @@ class Comm:
         core.allgather(address_of(own), receive.address, receive.nbytes, algorithm or "", kind)
         receive.deliver()
 
+    @_core.plain_call
     def Alltoall(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
         """Send block i to rank i and receive block i from rank i.
 

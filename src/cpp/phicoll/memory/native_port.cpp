@@ -16,6 +16,11 @@ namespace phicoll {
 namespace {
 
 std::atomic<InterruptHook> interrupt_hook{nullptr};
+std::atomic<WaitHook> wait_hook{nullptr};
+
+void tell_of_a_wait() {
+  if (const WaitHook hook = wait_hook.load(std::memory_order_acquire)) hook();
+}
 
 // Looks between two checks whether the group is broken: some microseconds of spinning.
 constexpr unsigned turns_a_check = 4096;
@@ -79,6 +84,10 @@ void set_interrupt_hook(InterruptHook hook) {
   interrupt_hook.store(hook, std::memory_order_release);
 }
 
+void set_wait_hook(WaitHook hook) {
+  wait_hook.store(hook, std::memory_order_release);
+}
+
 std::int64_t NativePort::now() const {
   return os::now_ns();
 }
@@ -138,6 +147,7 @@ inline bool NativePort::awaited_needs_this_cpu(const Awaited& a) const {
 bool NativePort::spin_then_yield(const Awaited& a, std::uint64_t& seen) const {
   if (!awaited_needs_this_cpu(a)) {
     if (look_turns(a, seen, bare_looks, 0)) return true;
+    tell_of_a_wait();
     const bool polite_only = !sharing_ && !control_->crowded();
     if (look_turns(a, seen, polite_only ? polite_looks_alone : polite_looks_sharing, 1)) return true;
   }
@@ -222,12 +232,15 @@ std::uint64_t NativePort::wait_slow(const Awaited& a) const {
     // Where ranks share a CPU, most waits end within a few yields. They end here, without a clock and at the
     // least depth of calls.
     if (awaited_needs_this_cpu(a)) {
+      tell_of_a_wait();
       for (unsigned turn = 0; turn < yields_a_check; ++turn) {
         sched_yield();
         if (look(a, seen)) return seen;
       }
     }
     if (spin_then_yield(a, seen)) return seen;
+  } else {
+    tell_of_a_wait();
   }
   for (;;) {
     check_alive(patience, true);

@@ -72,6 +72,10 @@ namespace phicoll {
 /// null.
 using InterruptHook = void (*)();
 void set_interrupt_hook(InterruptHook hook);
+/// A function that a thread calls when a wait is not over after the first looks, some hundred nanoseconds, or before it gives
+/// its CPU away. It throws nothing. Null: none.
+using WaitHook = void (*)();
+void set_wait_hook(WaitHook hook);
 
 class NativePort {
  public:

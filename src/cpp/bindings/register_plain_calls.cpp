@@ -1,0 +1,501 @@
+// The plain calls of Comm, made without a frame of Python: NumPy arrays in C order, MPI's operators, a root by number.
+//
+// `plain_call(function)` takes the place of a method of Comm. It reads the arguments as they lie on the interpreter's stack.
+// A call that is plain goes to the core at once; every other, and all that is wrong with a call, is the function's, with the
+// same arguments. So this file refuses nothing, and a call that it makes is one that the function would make too.
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <structmember.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "bindings/communicator_handle.hpp"
+#include "bindings/register.hpp"
+
+namespace phicoll {
+namespace bindings {
+namespace {
+
+/// What the calls look up, once. The references live as long as the interpreter.
+struct Known {
+  PyTypeObject* array = nullptr;
+  PyTypeObject* communicator = nullptr;
+  PyObject* core = nullptr;  // interned names
+  PyObject* op = nullptr;
+  PyObject* root = nullptr;
+  PyObject* in_place = nullptr;
+  PyObject* sum = nullptr;
+  PyObject* type_number = nullptr;
+  PyObject* core_operator = nullptr;
+
+  /// At the first call, as the modules that have these import this one.
+  static const Known& get() {
+    static const Known known = look_up();
+    return known;
+  }
+
+ private:
+  static Known look_up() {
+    const auto kept = [](const py::object& object) { return py::object(object).release().ptr(); };
+    const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
+    const py::module_ buffers = py::module_::import("phicoll.comm.buffers");
+    const py::module_ operators = py::module_::import("phicoll.comm.operators");
+    Known known;
+    known.array = py::detail::npy_api::get().PyArray_Type_;
+    known.communicator = reinterpret_cast<PyTypeObject*>(py::type::of<CommunicatorHandle>().ptr());
+    known.core = name("_core");
+    known.op = name("op");
+    known.root = name("root");
+    known.in_place = kept(buffers.attr("IN_PLACE"));
+    known.sum = kept(operators.attr("OPERATORS")["SUM"]);
+    known.type_number = kept(py::module_::import("phicoll.comm.datatypes").attr("type_number"));
+    known.core_operator = kept(operators.attr("core_operator"));
+    return known;
+  }
+};
+
+/// A dtype of fixed size. It is known by its address, which the reference keeps from being used again.
+struct Element {
+  PyObject* dtype = nullptr;
+  std::size_t bytes = 0;
+  unsigned number = 0;
+};
+
+/// One of MPI's operators on a dtype.
+struct Reduction {
+  PyObject* op = nullptr;
+  PyObject* dtype = nullptr;
+  PyObject* handle = nullptr;
+  const OperatorHandle* core = nullptr;
+};
+
+/// The most recent of a few; guarded by the interpreter's lock.
+template <class Entry, std::size_t most>
+class Recent {
+ public:
+  template <class Wanted>
+  const Entry* find(Wanted&& wanted) const {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (wanted(entries_[i])) return &entries_[i];
+    return nullptr;
+  }
+  /// The place of the oldest entry, whose references are the caller's to drop.
+  Entry& next() {
+    Entry& place = entries_[next_];
+    next_ = (next_ + 1) % most;
+    if (count_ < most) ++count_;
+    return place;
+  }
+
+ private:
+  std::array<Entry, most> entries_{};
+  std::size_t count_ = 0;
+  std::size_t next_ = 0;
+};
+
+/// The element type; without a dtype if it is not plain: one with objects in it, or of no bytes.
+Element element_of(PyObject* dtype) {
+  static Recent<Element, 16> recent;
+  if (const Element* const found = recent.find([&](const Element& e) { return e.dtype == dtype; }))
+    return *found;
+  const auto type = py::reinterpret_borrow<py::dtype>(dtype);
+  if (type.itemsize() <= 0 || py::bool_(type.attr("hasobject"))) return Element();
+  const auto number = py::reinterpret_borrow<py::function>(Known::get().type_number)(type).cast<unsigned>();
+  Element& place = recent.next();
+  Py_XDECREF(place.dtype);
+  place = Element{type.inc_ref().ptr(), static_cast<std::size_t>(type.itemsize()), number};
+  return place;
+}
+
+/// The core's operator; none if it is a user's, which may be freed.
+class CoreOperator {
+ public:
+  CoreOperator(PyObject* op, PyObject* dtype) {
+    static Recent<Reduction, 32> recent;
+    const Reduction* found = recent.find([&](const Reduction& r) { return r.op == op && r.dtype == dtype; });
+    if (found == nullptr) {
+      const auto given = py::reinterpret_borrow<py::object>(op);
+      if (!py::bool_(py::getattr(given, "is_predefined", py::bool_(false)))) return;
+      const auto type = py::reinterpret_borrow<py::dtype>(dtype);
+      py::object handle = py::reinterpret_borrow<py::function>(Known::get().core_operator)(given, type);
+      const auto* const core = handle.cast<const OperatorHandle*>();
+      Reduction& place = recent.next();
+      Py_XDECREF(place.op);
+      Py_XDECREF(place.dtype);
+      Py_XDECREF(place.handle);
+      place = Reduction{given.inc_ref().ptr(), type.inc_ref().ptr(), handle.release().ptr(), core};
+      found = &place;
+    }
+    kept_ = py::reinterpret_borrow<py::object>(found->handle);
+    core_ = found->core;
+  }
+  explicit operator bool() const { return core_ != nullptr; }
+  const Operator& get() const { return core_->get(); }
+
+ private:
+  py::object kept_;  // the table may drop its own while the call waits
+  const OperatorHandle* core_ = nullptr;
+};
+
+/// An array in C order; false if it is none, is empty, or is not writable where that is asked for.
+struct Plain {
+  Element element;
+  unsigned char* data = nullptr;
+  std::size_t count = 0;
+
+  Plain(PyObject* object, bool writable) {
+    if (Py_TYPE(object) != Known::get().array) return;
+    const auto* const array = py::detail::array_proxy(object);
+    const int wanted = py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ |
+                       (writable ? py::detail::npy_api::NPY_ARRAY_WRITEABLE_ : 0);
+    if ((array->flags & wanted) != wanted) return;
+    std::size_t found = 1;
+    for (int i = 0; i < array->nd; ++i) found *= static_cast<std::size_t>(array->dimensions[i]);
+    if (found == 0) return;
+    element = element_of(array->descr);
+    data = reinterpret_cast<unsigned char*>(array->data);
+    count = found;
+  }
+  explicit operator bool() const { return element.dtype != nullptr; }
+  std::size_t bytes() const { return count * element.bytes; }
+  unsigned number() const { return element.number; }
+  bool overlaps(const Plain& other) const {
+    return data < other.data + other.bytes() && other.data < data + bytes();
+  }
+};
+
+/// The arguments of a call: two positions for buffers, then `op` and `root` by position or name.
+struct Arguments {
+  PyObject* const* given;  // the communicator and what follows it
+  std::size_t positions;
+  PyObject* op = nullptr;
+  PyObject* root = nullptr;
+  bool plain = true;
+
+  /// `buffers` of them, then those of `op` and `root` that the call has.
+  Arguments(PyObject* const* args, std::size_t count, PyObject* names, std::size_t buffers, bool has_op,
+            bool has_root)
+      : given(args), positions(count) {
+    const Known& known = Known::get();
+    plain = count > buffers && count <= 1 + buffers + has_op + has_root;
+    if (!plain) return;
+    std::size_t at = 1 + buffers;
+    if (has_op && at < count) op = args[at++];
+    if (has_root && at < count) root = args[at++];
+    const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+    for (Py_ssize_t i = 0; i < named; ++i) {
+      PyObject* const name = PyTuple_GET_ITEM(names, i);
+      PyObject** const place = has_op && name == known.op       ? &op
+                               : has_root && name == known.root ? &root
+                                                                : nullptr;
+      if (place == nullptr || *place != nullptr) {
+        plain = false;
+        return;
+      }
+      *place = args[count + static_cast<std::size_t>(i)];
+    }
+    if (has_op && op == nullptr) op = known.sum;
+  }
+
+  /// The root, or -1 if it is not one by number.
+  int root_of(int size) const {
+    if (root == nullptr) return 0;
+    if (!PyLong_CheckExact(root)) return -1;
+    int overflow = 0;
+    const long number = PyLong_AsLongAndOverflow(root, &overflow);
+    return overflow == 0 && number >= 0 && number < size ? static_cast<int>(number) : -1;
+  }
+};
+
+bool in_place(PyObject* spec) {
+  return spec == Py_None || spec == Known::get().in_place;
+}
+
+// Each returns whether it made the call.
+
+bool barrier(CommunicatorHandle& handle, const Arguments& a) {
+  if (a.positions != 1) return false;
+  handle.call(0, [](Communicator& communicator) { communicator.barrier(); });
+  return true;
+}
+
+bool broadcast(CommunicatorHandle& handle, const Arguments& a) {
+  const int root = a.root_of(handle.size());
+  if (root < 0) return false;
+  const Plain buffer(a.given[1], handle.rank() != root);
+  if (!buffer) return false;
+  handle.call(buffer.bytes(), [&](Communicator& communicator) {
+    communicator.broadcast(buffer.data, buffer.bytes(), root, nullptr, buffer.number());
+  });
+  return true;
+}
+
+/// A reduction by all ranks, whose result each gets: call(communicator, send, receive, count, operator).
+template <class Call>
+bool reduction(CommunicatorHandle& handle, const Arguments& a, const Call& call) {
+  const Plain receive(a.given[2], true);
+  if (!receive) return false;
+  const void* from = nullptr;
+  if (!in_place(a.given[1])) {
+    const Plain send(a.given[1], false);
+    if (!send || send.element.dtype != receive.element.dtype || send.count != receive.count) return false;
+    if (send.data != receive.data) {
+      if (send.overlaps(receive)) return false;
+      from = send.data;
+    }
+  }
+  const CoreOperator op(a.op, receive.element.dtype);
+  if (!op) return false;
+  handle.call(receive.bytes(), [&](Communicator& communicator) {
+    call(communicator, from, receive.data, receive.count, op.get());
+  });
+  return true;
+}
+
+bool allreduce(CommunicatorHandle& handle, const Arguments& a) {
+  return reduction(
+      handle, a, [](Communicator& c, const void* send, void* receive, std::size_t count, const Operator& op) {
+        c.allreduce(send, receive, count, op);
+      });
+}
+
+bool scan(CommunicatorHandle& handle, const Arguments& a) {
+  return reduction(
+      handle, a, [](Communicator& c, const void* send, void* receive, std::size_t count, const Operator& op) {
+        c.scan(send, receive, count, op);
+      });
+}
+
+bool exscan(CommunicatorHandle& handle, const Arguments& a) {
+  return reduction(
+      handle, a, [](Communicator& c, const void* send, void* receive, std::size_t count, const Operator& op) {
+        c.exscan(send, receive, count, op);
+      });
+}
+
+bool reduce(CommunicatorHandle& handle, const Arguments& a) {
+  const int root = a.root_of(handle.size());
+  if (root < 0) return false;
+  if (handle.rank() == root)
+    return reduction(handle, a,
+                     [&](Communicator& c, const void* send, void* receive, std::size_t count,
+                         const Operator& op) { c.reduce(send, receive, count, op, root); });
+  const Plain send(a.given[1], false);
+  if (!send) return false;
+  const CoreOperator op(a.op, send.element.dtype);
+  if (!op) return false;
+  handle.call(send.bytes(), [&](Communicator& communicator) {
+    communicator.reduce(send.data, nullptr, send.count, op.get(), root);
+  });
+  return true;
+}
+
+/// Blocks of `ranks` ranks against one block, of the same type and apart.
+bool fit(const Plain& blocks, const Plain& one, int ranks) {
+  return blocks && one && blocks.element.dtype == one.element.dtype &&
+         blocks.count == one.count * static_cast<std::size_t>(ranks) && !blocks.overlaps(one);
+}
+
+bool allgather(CommunicatorHandle& handle, const Arguments& a) {
+  const Plain send(a.given[1], false);
+  const Plain receive(a.given[2], true);
+  if (!fit(receive, send, handle.size())) return false;
+  handle.call(receive.bytes(), [&](Communicator& communicator) {
+    communicator.allgather(send.data, receive.data, send.bytes(), nullptr, send.number());
+  });
+  return true;
+}
+
+bool alltoall(CommunicatorHandle& handle, const Arguments& a) {
+  const Plain send(a.given[1], false);
+  const Plain receive(a.given[2], true);
+  const auto ranks = static_cast<std::size_t>(handle.size());
+  if (!fit(send, receive, 1) || send.count % ranks != 0) return false;
+  handle.call(receive.bytes(), [&](Communicator& communicator) {
+    communicator.alltoall(send.data, receive.data, receive.bytes() / ranks, nullptr, receive.number());
+  });
+  return true;
+}
+
+bool gather(CommunicatorHandle& handle, const Arguments& a) {
+  const int root = a.root_of(handle.size());
+  if (root < 0) return false;
+  const Plain send(a.given[1], false);
+  if (!send) return false;
+  void* to = nullptr;
+  if (handle.rank() == root) {
+    const Plain receive(a.given[2], true);
+    if (!fit(receive, send, handle.size())) return false;
+    to = receive.data;
+  }
+  handle.call(send.bytes() * static_cast<std::size_t>(handle.size()), [&](Communicator& communicator) {
+    communicator.gather(send.data, to, send.bytes(), root, nullptr, send.number());
+  });
+  return true;
+}
+
+bool scatter(CommunicatorHandle& handle, const Arguments& a) {
+  const int root = a.root_of(handle.size());
+  if (root < 0) return false;
+  const Plain receive(a.given[2], true);
+  if (!receive) return false;
+  const void* from = nullptr;
+  if (handle.rank() == root) {
+    const Plain send(a.given[1], false);
+    if (!fit(send, receive, handle.size())) return false;
+    from = send.data;
+  }
+  handle.call(receive.bytes() * static_cast<std::size_t>(handle.size()), [&](Communicator& communicator) {
+    communicator.scatter(from, receive.data, receive.bytes(), root, nullptr, receive.number());
+  });
+  return true;
+}
+
+/// A method of Comm: its name and arguments, and the function that makes its plain calls.
+struct Method {
+  const char* name;
+  std::size_t buffers;
+  bool has_op;
+  bool has_root;
+  bool (*call)(CommunicatorHandle& handle, const Arguments& arguments);
+};
+
+constexpr Method methods[] = {
+    {"Barrier", 0, false, false, &barrier},
+    {"Bcast", 1, false, true, &broadcast},
+    {"Reduce", 2, true, true, &reduce},
+    {"Allreduce", 2, true, false, &allreduce},
+    {"Scan", 2, true, false, &scan},
+    {"Exscan", 2, true, false, &exscan},
+    {"Gather", 2, false, true, &gather},
+    {"Scatter", 2, false, true, &scatter},
+    {"Allgather", 2, false, false, &allgather},
+    {"Alltoall", 2, false, false, &alltoall},
+};
+
+/// What stands in a class in place of the function.
+struct PlainCall {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* attributes;  // the function's name, signature and documentation, as functools.wraps sets them
+  PyObject* function;
+  const Method* method;
+};
+
+/// -1: an exception is set. 0: the call is not plain. 1: it was made.
+int try_plain(const PlainCall& self, PyObject* const* args, std::size_t count, PyObject* names) {
+  if (count == 0) return 0;
+  try {
+    const Known& known = Known::get();
+    const auto core = py::reinterpret_steal<py::object>(PyObject_GetAttr(args[0], known.core));
+    if (!core) {
+      PyErr_Clear();
+      return 0;
+    }
+    if (Py_TYPE(core.ptr()) != known.communicator) return 0;
+    auto* const instance = reinterpret_cast<py::detail::instance*>(core.ptr());
+    auto* const handle = static_cast<CommunicatorHandle*>(instance->get_value_and_holder().value_ptr());
+    const Method& method = *self.method;
+    const Arguments arguments(args, count, names, method.buffers, method.has_op, method.has_root);
+    return arguments.plain && method.call(*handle, arguments) ? 1 : 0;
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (...) {
+    py::detail::try_translate_exceptions();
+  }
+  return -1;
+}
+
+PyObject* call(PyObject* callable, PyObject* const* args, std::size_t flags, PyObject* names) {
+  const auto& self = *reinterpret_cast<PlainCall*>(callable);
+  switch (try_plain(self, args, static_cast<std::size_t>(PyVectorcall_NARGS(flags)), names)) {
+    case 1:
+      Py_RETURN_NONE;
+    case 0:
+      return PyObject_Vectorcall(self.function, args, flags, names);
+    default:
+      return nullptr;
+  }
+}
+
+PyObject* bind(PyObject* self, PyObject* object, PyObject*) {
+  if (object == nullptr || object == Py_None) return Py_NewRef(self);
+  return PyMethod_New(self, object);
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  auto* const self = reinterpret_cast<PlainCall*>(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->attributes);
+  Py_VISIT(self->function);
+  return 0;
+}
+
+int clear(PyObject* object) {
+  auto* const self = reinterpret_cast<PlainCall*>(object);
+  Py_CLEAR(self->attributes);
+  Py_CLEAR(self->function);
+  return 0;
+}
+
+void destroy(PyObject* object) {
+  PyTypeObject* const type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  clear(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyTypeObject* make_type() {
+  static PyMemberDef members[] = {
+      {"__vectorcalloffset__", T_PYSSIZET, offsetof(PlainCall, vectorcall), READONLY, nullptr},
+      {"__dictoffset__", T_PYSSIZET, offsetof(PlainCall, attributes), READONLY, nullptr},
+      {nullptr, 0, 0, 0, nullptr}};
+  static PyGetSetDef getters[] = {
+      {"__dict__", &PyObject_GenericGetDict, &PyObject_GenericSetDict, nullptr, nullptr},
+      {nullptr, nullptr, nullptr, nullptr, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
+                                {Py_tp_descr_get, reinterpret_cast<void*>(&bind)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                                {Py_tp_dealloc, reinterpret_cast<void*>(&destroy)},
+                                {Py_tp_members, members},
+                                {Py_tp_getset, getters},
+                                {0, nullptr}};
+  static PyType_Spec spec = {
+      "phicoll._core.PlainCall", sizeof(PlainCall), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+      slots};
+  auto* const type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (type == nullptr) throw py::error_already_set();
+  return type;
+}
+
+py::object plain_call(const py::function& function) {
+  static PyTypeObject* const type = make_type();
+  const auto name = function.attr("__name__").cast<std::string>();
+  for (const Method& method : methods) {
+    if (name != method.name) continue;
+    auto* const made = PyObject_GC_New(PlainCall, type);
+    if (made == nullptr) throw py::error_already_set();
+    made->vectorcall = &call;
+    made->attributes = nullptr;
+    made->function = py::object(function).release().ptr();
+    made->method = &method;
+    PyObject_GC_Track(made);
+    auto wrapped = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(made));
+    return py::module_::import("functools").attr("update_wrapper")(wrapped, function);
+  }
+  throw ArgumentError("function", name, "a method of Comm with plain calls");
+}
+
+}  // namespace
+
+void register_plain_calls(py::module_& module) {
+  module.def("plain_call", &plain_call, py::arg("function"));
+}
+
+}  // namespace bindings
+}  // namespace phicoll
