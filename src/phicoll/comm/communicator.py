@@ -73,7 +73,7 @@ POINT_TO_POINT = frozenset(
 
 
 class Alone:
-    """A context in which an exception breaks the group: this rank alone may have seen the error."""
+    """A context in which an exception breaks the group, unless it has no other rank: only this one may have seen it."""
 
     __slots__ = ("core",)
 
@@ -84,7 +84,7 @@ class Alone:
         pass
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if kind is not None and not self.core.closed:
+        if kind is not None and self.core.size > 1 and not self.core.closed:
             self.core.fail(f"raised {kind.__name__}: {error}")
 
 
@@ -106,9 +106,11 @@ class Comm:
     ArgumentError
         An error that all ranks see, such as a root that does not exist or an operator that does not fit the type, has
         no other effect. One that a single rank may see, such as a buffer that is too small, also breaks the group, so
-        that the other ranks learn of it.
+        that the other ranks, if there are any, learn of it.
     BrokenGroupError
         Another rank died, raised, left or was refused; ``rank`` is the first that did.
+    Error
+        The calling process was forked by a rank and is none itself. (A program that is a group of one may fork.)
     """
 
     _core: Any
