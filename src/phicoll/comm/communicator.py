@@ -18,6 +18,7 @@ from phicoll.comm.buffers import (
     blocks_of,
     is_in_place,
     refuse_overlap,
+    same_order,
 )
 from phicoll.comm.datatypes import fixed_size, layout
 from phicoll.comm.operators import OPERATORS, called, core_operator
@@ -96,10 +97,11 @@ class Comm:
 
     A buffer is a NumPy array or any object with the buffer protocol, alone or as ``[buffer, type]``, ``[buffer,
     count]``, ``[buffer, count, type]`` or ``[buffer, (count, displacement), type]``; in the vector versions
-    ``[buffer, (counts, displacements), type]``. A contiguous buffer is used in place, any other through a packed copy.
-    Elements may be of any fixed-size type; each operator has its list of types. ``IN_PLACE`` or None as a rank's input
-    means that the input lies where the result will be. ``algorithm`` selects the algorithm of this one call, the same
-    on all ranks, as in :meth:`select`.
+    ``[buffer, (counts, displacements), type]``. A contiguous buffer is used in place, any other through a packed copy
+    in C order. A call's two buffers must not differ in order, one C and the other Fortran. Elements may be of any
+    fixed-size type; each operator has its list of types. ``IN_PLACE`` or None as a rank's input means that the input
+    lies where the result will be. ``algorithm`` selects the algorithm of this one call, the same on all ranks, as in
+    :meth:`select`.
 
     Raises
     ------
@@ -372,7 +374,7 @@ class Comm:
                         "recvbuf", f"{receive.count} elements in place", f"{total}, all blocks"
                     )
             else:
-                same_type(receive, send)
+                same_kind(receive, send)
                 if send.count != total:
                     raise ArgumentError(
                         "sendbuf", f"{send.count} elements", f"{total}, the sum of recvcounts"
@@ -446,7 +448,7 @@ class Comm:
             own = None
             if not is_in_place(recvbuf):
                 own = block(recvbuf, "recvbuf", writable=True)
-                same_type(own, send)
+                same_kind(own, send)
                 same_bytes("recvbuf", own.nbytes, send.nbytes)
                 at = send.address + core.rank * send.nbytes
                 if own.address == at:
@@ -498,7 +500,7 @@ class Comm:
             send = None
             if not is_in_place(sendbuf):
                 send = block(sendbuf, "sendbuf", writable=False, blocks=size)
-                same_type(receive, send)
+                same_kind(receive, send)
                 same_bytes("sendbuf", send.nbytes, receive.nbytes)
                 refuse_overlap(span(send, size), span(receive, size))
         kind = receive.type_number
@@ -576,7 +578,7 @@ class Comm:
             own = None
             if not is_in_place(recvbuf):
                 own = block(recvbuf, "recvbuf", writable=True)
-                same_type(own, send)
+                same_kind(own, send)
                 same_bytes("recvbuf", own.nbytes, send.counts[root])
                 if own.address == send.address + send.displacements[root]:
                     own = None
@@ -642,7 +644,7 @@ class Comm:
             send: Blocks | None = None
             if not is_in_place(sendbuf):
                 send = blocks_of(sendbuf, "sendbuf", size, writable=False)
-                same_type(receive, send)
+                same_kind(receive, send)
                 refuse_overlap(send.extent(), receive.extent())
         core.alltoallv(
             address_of(send),
@@ -876,7 +878,9 @@ def span(message: Message, blocks: int = 1) -> tuple[int, int]:
     return message.address, message.address + message.nbytes * blocks
 
 
-def same_type(receive: Message | Blocks, send: Message | Blocks) -> None:
+def same_kind(receive: Message | Blocks, send: Message | Blocks) -> None:
+    """Check that both have elements of one type, in one order of memory."""
+    same_order(send, receive)
     if send.dtype is receive.dtype or send.dtype == receive.dtype or not (send.nbytes and receive.nbytes):
         return
     if layout(send.dtype) != layout(receive.dtype):
@@ -884,7 +888,7 @@ def same_type(receive: Message | Blocks, send: Message | Blocks) -> None:
 
 
 def same_elements(send: Message, receive: Message) -> None:
-    same_type(receive, send)
+    same_kind(receive, send)
     if send.count != receive.count:
         raise ArgumentError("recvbuf", f"{receive.count} elements", f"as many as sendbuf, {send.count}")
 
@@ -912,7 +916,7 @@ def own_part(
     if is_in_place(sendbuf):
         return None
     send = block(sendbuf, "sendbuf", writable=False)
-    same_type(receive, send)
+    same_kind(receive, send)
     same_bytes("sendbuf", send.nbytes, nbytes)
     if nbytes > 0 and send.address == receive.address + at:
         return None
