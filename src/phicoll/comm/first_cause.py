@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
 from phicoll.errors import BrokenGroupError
 
@@ -18,9 +19,25 @@ class RankTraceback(Exception):  # noqa: N818 - it shows where an error was rais
 
 
 def first_cause(
+    broken: tuple[int, str] | None,
+    raised: dict[int, tuple[BaseException, str]],
+    overdue: Sequence[int] = (),
+    fate: str = "",
+) -> BaseException | None:
+    """The exception that a run raises, given how its group broke and what its ranks raised; None if all went well.
+
+    ``overdue`` ranks had not ended in time; ``fate`` says what became of each.
+    """
+    error = cause_of(broken, raised)
+    if error is not None and overdue and hasattr(error, "add_note"):
+        for rank in overdue:
+            error.add_note(f"rank {rank} had not ended some seconds later: {fate}")
+    return error
+
+
+def cause_of(
     broken: tuple[int, str] | None, raised: dict[int, tuple[BaseException, str]]
 ) -> BaseException | None:
-    """The exception that a run raises, given how its group broke and what its ranks raised; None if all went well."""
     if broken is not None and broken[0] in raised:
         rank = broken[0]
     elif broken is not None:
