@@ -383,13 +383,6 @@ def read_answer(rank: int, descriptor: int) -> tuple[str, Any, str]:
     return found
 
 
-def executable(path: str) -> list[str]:
-    """The command line of a program: this interpreter for a Python script, otherwise the program itself."""
-    if path.endswith(".py") or (Path(path).is_file() and not os.access(path, os.X_OK)):
-        return [sys.executable, path]
-    return [path]
-
-
 def end_with_launcher() -> Callable[[], None]:
     """A ``preexec_fn`` that makes the system end the program when the thread that started it ends."""
     parent = os.getpid()
