@@ -1,14 +1,13 @@
 // Processes that a rank forks: no ranks. Their calls are refused, and their end is not the rank's.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 
+#include "child_process.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
@@ -24,22 +23,9 @@ GroupOptions small() {
   return options;
 }
 
-/// The exit status of a child that returns `body`'s, 99 after an exception.
 template <class Body>
 int status_of_child(Body body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    int status = 99;
-    try {
-      status = body();
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-    }
-    _exit(status);
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return status_of(in_process(body));
 }
 
 /// Whether the call is refused as a forked process's, in words that name the rank.
@@ -111,20 +97,9 @@ TEST(Forks, ChildEndsItsCopyOfAMembershipWithoutLeavingTheGroup) {
     group->communicator().barrier();
     return status;
   };
-  const pid_t other = fork();
-  if (other == 0) {
-    int status = 98;
-    try {
-      status = rank(1);
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-    }
-    _exit(status);
-  }
+  const pid_t other = in_process([&] { return rank(1); });
   EXPECT_EQ(rank(0), 0);
-  int status = 0;
-  waitpid(other, &status, 0);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(status_of(other), 0);
 }
 
 TEST(Forks, ThreadsOfAForkedProcessAreNoRanks) {
