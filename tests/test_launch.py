@@ -89,3 +89,23 @@ def test_a_program_that_is_none_is_refused(words, told):
     assert done.returncode == 2
     assert f"phicoll.launch: {told}" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "fate"),
+    [("processes", 143, "its process was ended"), ("threads", 3, "its thread goes on")],
+)
+def test_a_rank_that_does_not_end_after_a_timeout_is_named(mode, status, fate, tmp_path):
+    (tmp_path / "program.py").write_text(
+        """
+import time, phicoll
+comm = phicoll.COMM_WORLD
+if comm.rank == 0:
+    time.sleep(1000)
+comm.Barrier()
+"""
+    )
+    done = launched("-n", "2", "--mode", mode, "--timeout", "0.2", str(tmp_path / "program.py"))
+    assert done.returncode == status
+    assert "timeout of 200 ms" in done.stderr
+    assert done.stderr.endswith(f"phicoll.launch: rank 0 had not ended some seconds later: {fate}\n")

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import phicoll._core as _core
+from phicoll.comm.first_cause import ENDED, late
 from phicoll.comm.group_options import (
     HEAP_LIMIT,
     MEMORY_LIMIT,
@@ -104,11 +105,16 @@ def main(words: Sequence[str] | None = None, prog: str = "python -m phicoll.laun
     except KeyboardInterrupt:
         return INTERRUPTED
     except ArgumentError as error:
-        print(f"phicoll.launch: {error}", file=sys.stderr)
+        say(str(error))
         return BAD_INPUT
     except Error as error:
-        print(f"phicoll.launch: {error}", file=sys.stderr)
+        for text in (str(error), *getattr(error, "__notes__", ())):
+            say(text)
         return BROKEN
+
+
+def say(text: str) -> None:
+    print(f"phicoll.launch: {text}", file=sys.stderr)
 
 
 def launch_processes(options: GroupOptions, program: Program) -> int:
@@ -126,7 +132,9 @@ def launch_processes(options: GroupOptions, program: Program) -> int:
     processes.wait(GRACE_S)
     if processes.broken is not None:
         rank, reason = processes.broken
-        print(f"phicoll.launch: group broken by rank {rank}: {reason}", file=sys.stderr)
+        say(f"group broken by rank {rank}: {reason}")
+    for rank in processes.overdue:
+        say(late(rank, ENDED))
     worst = max(128 - status if status < 0 else status for status in processes.statuses.values())
     return worst or (BROKEN if processes.broken is not None else 0)
 
@@ -147,7 +155,7 @@ def launch_threads(options: GroupOptions, program: Program) -> int:
     except Error:
         raise
     except Exception as error:
-        print(f"phicoll.launch: {error.__cause__}", file=sys.stderr)
+        say(str(error.__cause__))
         return 1
     return 0
 

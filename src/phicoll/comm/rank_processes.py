@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import phicoll._core as _core
-from phicoll.comm.first_cause import first_cause
+from phicoll.comm.first_cause import ENDED, first_cause
 from phicoll.comm.group_options import GroupOptions
 from phicoll.errors import ArgumentError, BrokenGroupError, ResourceError
 
@@ -313,7 +313,7 @@ class ProcessesRun:
                     returned[rank] = value
                 else:
                     raised[rank] = (value, text)
-            error = first_cause(processes.broken, raised, processes.overdue, "its process was ended")
+            error = first_cause(processes.broken, raised, processes.overdue, ENDED)
             if error is not None:
                 raise error
             return [returned[rank] for rank in range(self.options.ranks)]
