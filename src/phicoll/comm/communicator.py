@@ -880,7 +880,8 @@ def span(message: Message, blocks: int = 1) -> tuple[int, int]:
 
 def same_kind(receive: Message | Blocks, send: Message | Blocks) -> None:
     """Check that both have elements of one type, in one order of memory."""
-    same_order(send, receive)
+    if send.fortran is not receive.fortran:  # saves a frame in most calls
+        same_order(send, receive)
     if send.dtype is receive.dtype or send.dtype == receive.dtype or not (send.nbytes and receive.nbytes):
         return
     if layout(send.dtype) != layout(receive.dtype):

@@ -71,8 +71,8 @@ def run(
     timeout:
         Seconds that a single wait inside a collective may take; None for no limit. Computing is not timed, but once a
         wait has taken too long, or the group is broken otherwise, ranks have a few seconds to end. Processes that have
-        not, because they are stopped or compute on, are ended; threads cannot be, so they go on, and the exception's
-        notes name them.
+        not, because they are stopped or compute on, are ended. Threads get KeyboardInterrupt; the exception's notes
+        name those that go on even so.
     wait:
         How ranks wait: ``spin``, ``pause``, ``pause(n)``, ``yield``, ``adaptive``.
     memory_limit:
