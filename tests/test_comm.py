@@ -291,6 +291,23 @@ def test_user_defined_operators(run):
     run(check)
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_an_operator_that_is_not_commutative_is_refused_where_operands_change_places(ranks):
+    def check(comm, commute):
+        def add(left, inout, datatype):
+            total = np.frombuffer(inout, datatype.dtype)
+            total += np.frombuffer(left, datatype.dtype)
+
+        found = np.empty(4)
+        operator = phicoll.Op.Create(add, commute=commute)
+        comm.Allreduce(np.ones(4), found, operator, algorithm="bruck:bit_identical=no")
+        return list(found)
+
+    assert phicoll.run(check, ranks, "threads", args=(True,)) == [[ranks] * 4] * ranks
+    with pytest.raises(phicoll.ArgumentError, match="allowed: a commutative operator"):
+        phicoll.run(check, ranks, "threads", args=(False,))
+
+
 # Moving data
 
 

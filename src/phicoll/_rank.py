@@ -26,7 +26,13 @@ def main() -> None:
     import phicoll._core as _core
 
     _core.die_with_parent(parent)
-    core = _core.join(descriptor, rank, wait)
+    try:
+        core = _core.join(descriptor, rank, wait)
+    except Exception as error:  # the group is broken by it, and all know why
+        from phicoll.comm.rank_processes import write_all
+
+        write_all(answer, pickled_error(error, ""))
+        return
 
     # The group stands before anything is unpickled: whatever fails from here on, the others learn why.
     from phicoll.comm.first_cause import describe, traceback_text

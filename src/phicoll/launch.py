@@ -1,21 +1,23 @@
-"""Programs as ranks: ``python -m phicoll.launch -n 4 script.py arguments``.
+"""Programs as ranks: ``phicoll launch -n 4 script.py arguments``, or ``python -m phicoll.launch``.
 
-Starts the program once for each rank. In a Python script ``phicoll.COMM_WORLD`` (or ``phicoll.world()``) is then the
-communicator of all of them; a C++ program calls ``phicoll::ProcessGroup::from_environment()``. What ranks print is
-passed on by lines with the rank in front. The exit status is the largest of the ranks', 128 and the signal's number
-for one that was killed; 3 where none failed but the group broke; 2 for bad input.
+Starts a program once for each rank: a script, a module (``-m name``), code (``-c code``) or any executable. In Python
+``phicoll.COMM_WORLD`` (or ``phicoll.world()``) is then the communicator of all of them; a C++ program calls
+``phicoll::ProcessGroup::from_environment()``. Rank 0 has the launcher's standard input, the others an empty one; ranks
+that are threads share it. What ranks print is passed on by lines with the rank in front. The exit status is the largest
+of the ranks', 128 and the signal's number for one that was killed; 3 where none failed but the group broke; 2 for bad
+input.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from argparse import REMAINDER
+from argparse import REMAINDER, Namespace
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import phicoll._core as _core
+from phicoll.comm.first_cause import ENDED, late
 from phicoll.comm.group_options import (
     HEAP_LIMIT,
     MEMORY_LIMIT,
@@ -27,6 +29,8 @@ from phicoll.comm.group_options import (
     milliseconds,
     whole_number,
 )
+from phicoll.comm.program import Program
+from phicoll.comm.rank_processes import GRACE_S, RankProcesses, end_with_launcher, one_blas_thread
 from phicoll.comm.running import ThreadedRun
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.arguments import Parser
@@ -34,13 +38,9 @@ from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
 
 __all__ = ["main"]
 
-GRACE_S = 10.0  # how long the others may go on when a rank has failed
 
-
-def parser() -> Parser:
-    made = Parser(
-        prog="python -m phicoll.launch", description="Starts a program once for each rank of a group."
-    )
+def parser(prog: str) -> Parser:
+    made = Parser(prog=prog, description="Starts a program once for each rank of a group.")
     made.add_argument("-n", "--ranks", type=int, required=True, help=f"how many, 1 to {MOST_RANKS}")
     made.add_argument(
         "--mode", choices=MODES, default="processes", help="threads: a Python script, in one interpreter"
@@ -65,15 +65,31 @@ def parser() -> Parser:
         choices=("refuse", "use"),
         help="what to do with another machine's table (default: PHICOLL_TUNING_FOREIGN, else refuse)",
     )
-    made.add_argument("program", help="a Python script, or any program")
+    # What is left goes to the first of these three.
+    made.add_argument("-m", dest="module", nargs=REMAINDER, help="a module, as python -m takes it")
+    made.add_argument("-c", dest="code", nargs=REMAINDER, help="code, as python -c takes it")
+    made.add_argument("program", nargs="?", help="a Python script, or any program")
     made.add_argument("arguments", nargs=REMAINDER, help="the program's own")
     return made
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def program(given: Namespace) -> Program:
+    """What the command line says that ranks run."""
+    for kind in ("module", "code"):
+        words = getattr(given, kind)
+        if words is not None:
+            if not words:
+                raise ArgumentError(kind, "none", f"{kind} after -{kind[0]}")
+            return Program(kind, words[0], words[1:])
+    if given.program is None:
+        raise ArgumentError("program", "none", "a script, any program, -m and a module, or -c and code")
+    return Program("program", given.program, given.arguments)
+
+
+def main(words: Sequence[str] | None = None, prog: str = "python -m phicoll.launch") -> int:
     """Start a program's ranks and wait for them; the exit status."""
     try:
-        given = parser().parse_args(words)
+        given = parser(prog).parse_args(words)
         options = GroupOptions(
             whole_number("ranks", given.ranks, 1, MOST_RANKS),
             checked_placement(given.placement, given.ranks),
@@ -85,21 +101,24 @@ def main(words: Sequence[str] | None = None) -> int:
             given.tuning_foreign,
         )
         start = launch_threads if given.mode == "threads" else launch_processes
-        return start(options, given.program, given.arguments)
+        return start(options, program(given))
     except KeyboardInterrupt:
         return INTERRUPTED
     except ArgumentError as error:
-        print(f"phicoll.launch: {error}", file=sys.stderr)
+        say(str(error))
         return BAD_INPUT
     except Error as error:
-        print(f"phicoll.launch: {error}", file=sys.stderr)
+        for text in (str(error), *getattr(error, "__notes__", ())):
+            say(text)
         return BROKEN
 
 
-def launch_processes(options: GroupOptions, program: str, arguments: list[str]) -> int:
-    from phicoll.comm.rank_processes import RankProcesses, end_with_launcher, executable, one_blas_thread
+def say(text: str) -> None:
+    print(f"phicoll.launch: {text}", file=sys.stderr)
 
-    command = [*executable(program), *arguments]
+
+def launch_processes(options: GroupOptions, program: Program) -> int:
+    command = program.command()
     environment = {**os.environ, "PHICOLL_WAIT": options.wait}
     environment.setdefault("PYTHONUNBUFFERED", "1")
     one_blas_thread(environment)
@@ -108,26 +127,24 @@ def launch_processes(options: GroupOptions, program: str, arguments: list[str]) 
         lambda rank: (command, ()),
         environment,
         prepare=end_with_launcher(),
+        stdin=None,
     )
     processes.wait(GRACE_S)
     if processes.broken is not None:
         rank, reason = processes.broken
-        print(f"phicoll.launch: group broken by rank {rank}: {reason}", file=sys.stderr)
+        say(f"group broken by rank {rank}: {reason}")
+    for rank in processes.overdue:
+        say(late(rank, ENDED))
     worst = max(128 - status if status < 0 else status for status in processes.statuses.values())
     return worst or (BROKEN if processes.broken is not None else 0)
 
 
-def launch_threads(options: GroupOptions, program: str, arguments: list[str]) -> int:
-    try:
-        code = compile(Path(program).read_bytes(), program, "exec")
-    except (OSError, SyntaxError, ValueError) as error:
-        raise ArgumentError("program", repr(program), f"a Python script ({error})") from error
-    sys.argv[:] = [program, *arguments]
-    sys.path.insert(0, str(Path(program).resolve().parent))
+def launch_threads(options: GroupOptions, program: Program) -> int:
+    code, variables = program.loaded()
 
     def script(comm: Any) -> int:
         try:
-            exec(code, {"__name__": "__main__", "__file__": program, "__builtins__": __builtins__})
+            exec(code, dict(variables))
         except SystemExit as error:
             if error.code not in (None, 0):
                 raise
@@ -138,7 +155,7 @@ def launch_threads(options: GroupOptions, program: str, arguments: list[str]) ->
     except Error:
         raise
     except Exception as error:
-        print(f"phicoll.launch: {error.__cause__}", file=sys.stderr)
+        say(str(error.__cause__))
         return 1
     return 0
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <thread>
 
+#include "child_process.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/process_group.hpp"
@@ -31,27 +32,6 @@ GroupOptions small() {
   options.memory_limit = std::size_t{1} << 20;
   options.attach_timeout_ms = 10000;
   return options;
-}
-
-template <class Body>
-pid_t in_process(Body body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    int status = 99;
-    try {
-      status = body();
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-    }
-    _exit(status);
-  }
-  return pid;
-}
-
-int status_of(pid_t pid) {
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 void expect_refused(const GroupOptions& options, const std::string& argument) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <thread>
 
+#include "child_process.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
@@ -318,36 +319,25 @@ std::string unique_name(const char* what) {
   return std::string(what) + "-" + std::to_string(getpid());
 }
 
-/// Runs `body` in a forked process and returns its exit status.
+/// Starts a child that ends with what `body` returns as its exit status, or with a number for what it throws.
 template <class Body>
-pid_t in_process(Body body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    int status = 99;
+pid_t attaching(Body body) {
+  return in_process([body] {
     try {
-      status = body();
+      return body();
     } catch (const ArgumentError& error) {
-      status = error.argument() == "size" ? 21 : error.argument() == "rank" ? 22 : 20;
+      return error.argument() == "size" ? 21 : error.argument() == "rank" ? 22 : 20;
     } catch (const BrokenGroupError& error) {
-      status = std::string(error.what()).find("missing ranks: 1, 3") != std::string::npos ? 31 : 30;
-    } catch (...) {
+      return std::string(error.what()).find("missing ranks: 1, 3") != std::string::npos ? 31 : 30;
     }
-    _exit(status);
-  }
-  return pid;
-}
-
-int status_of(pid_t pid) {
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  });
 }
 
 TEST(Attach, SeparateProgramsFindEachOtherByName) {
   const std::string name = unique_name("meet");
   std::vector<pid_t> pids;
   for (int r = 0; r < 4; ++r)
-    pids.push_back(in_process([&] {
+    pids.push_back(attaching([&] {
       auto group = ProcessGroup::attach(name, 4, r, waiting("adaptive"));
       for (int i = 0; i < 100; ++i) group->communicator().barrier();
       return 0;
@@ -360,23 +350,23 @@ TEST(Attach, SeparateProgramsFindEachOtherByName) {
 
 TEST(Attach, AWrongSizeOrATakenRankIsRefusedAndTheGroupGoesOn) {
   const std::string name = unique_name("refuse");
-  const pid_t first = in_process([&] {
+  const pid_t first = attaching([&] {
     auto group = ProcessGroup::attach(name, 2, 0, waiting("adaptive"));
     group->communicator().barrier();
     return 0;
   });
   usleep(200000);
-  EXPECT_EQ(status_of(in_process([&] {
+  EXPECT_EQ(status_of(attaching([&] {
               ProcessGroup::attach(name, 3, 1, waiting("adaptive"));
               return 0;
             })),
             21);
-  EXPECT_EQ(status_of(in_process([&] {
+  EXPECT_EQ(status_of(attaching([&] {
               ProcessGroup::attach(name, 2, 0, waiting("adaptive"));
               return 0;
             })),
             22);
-  const pid_t second = in_process([&] {
+  const pid_t second = attaching([&] {
     auto group = ProcessGroup::attach(name, 2, 1, waiting("adaptive"));
     group->communicator().barrier();
     return 0;
@@ -392,7 +382,7 @@ TEST(Attach, AnIncompleteGroupFailsOnAllWhoAttachedAndNamesTheMissing) {
   const auto start = Clock::now();
   std::vector<pid_t> pids;
   for (int r : {0, 2})
-    pids.push_back(in_process([&] {
+    pids.push_back(attaching([&] {
       ProcessGroup::attach(name, 4, r, options);
       return 0;
     }));

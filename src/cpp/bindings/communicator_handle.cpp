@@ -170,6 +170,7 @@ CommunicatorHandle::~CommunicatorHandle() {
 
 Communicator& CommunicatorHandle::open() const {
   if (communicator_ == nullptr) throw Error("this communicator was freed, or its group has ended");
+  communicator_->check_process();
   return *communicator_;
 }
 
@@ -425,7 +426,7 @@ py::array_t<std::uint8_t> CommunicatorHandle::allocate(std::size_t bytes) {
 }
 
 void CommunicatorHandle::close() {
-  if (communicator_ == nullptr) return;
+  if (closed()) return;
   if (own_) {
     free();
     return;

@@ -100,7 +100,8 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  bool closed() const { return communicator_ == nullptr; }
+  /// Whether the calling process has no part in the group: it has ended here, or this is a fork of the rank's.
+  bool closed() const { return communicator_ == nullptr || !communicator_->in_own_process(); }
   /// (rank, reason), or None while the group is whole.
   py::object broken();
 

@@ -61,6 +61,10 @@ def parser() -> argparse.ArgumentParser:
         "demo", help="check this machine, compare all barriers on it, write a report", add_help=False
     )
     demo.set_defaults(function=None)
+    launch = commands.add_parser(
+        "launch", help="start a program once for each rank of a group", add_help=False
+    )
+    launch.set_defaults(function=None)
     return root
 
 
@@ -91,6 +95,10 @@ def dispatch(words: list[str]) -> int:
         from phicoll.report import demo
 
         return int(demo.main(words[1:]) or 0)
+    if words[:1] == ["launch"]:
+        from phicoll import launch
+
+        return launch.main(words[1:], prog="phicoll launch")
     arguments = parser().parse_args(words)
     return int(arguments.function(arguments))
 

@@ -5,7 +5,8 @@ Specifications are mpi4py's: a buffer alone; ``[buffer, type]``; ``[buffer, coun
 number in place of a list if all blocks are alike. Counts and displacements are in elements of the type.
 
 A contiguous buffer, in C or Fortran order, is used in place. Any other is replaced by a packed copy in C order, which
-a receiving call copies back.
+a receiving call copies back. The two buffers of a call must not differ in order: elements go by their place in memory,
+so they would come out permuted.
 """
 
 from __future__ import annotations
@@ -19,7 +20,17 @@ import phicoll._core as _core
 from phicoll.comm.datatypes import Datatype, dtype_of, fixed_size, type_number
 from phicoll.errors import ArgumentError
 
-__all__ = ["IN_PLACE", "Blocks", "InPlace", "Message", "block", "blocks_of", "is_in_place", "refuse_overlap"]
+__all__ = [
+    "IN_PLACE",
+    "Blocks",
+    "InPlace",
+    "Message",
+    "block",
+    "blocks_of",
+    "is_in_place",
+    "refuse_overlap",
+    "same_order",
+]
 
 
 class InPlace:
@@ -41,16 +52,28 @@ def is_in_place(spec: Any) -> bool:
 
 
 class Message:
-    """``count`` elements of ``dtype`` at ``address``. The address is valid while this object lives."""
+    """``count`` elements of ``dtype`` at ``address``. The address is valid while this object lives.
 
-    __slots__ = ("address", "copied", "count", "dtype", "memory")
+    ``fortran``: they lie in Fortran order, which is not C order as well.
+    """
 
-    def __init__(self, address: int, count: int, dtype: np.dtype[Any], memory: Any, copied: Any) -> None:
+    __slots__ = ("address", "copied", "count", "dtype", "fortran", "memory")
+
+    def __init__(
+        self,
+        address: int,
+        count: int,
+        dtype: np.dtype[Any],
+        memory: Any,
+        copied: Any,
+        fortran: bool = False,
+    ) -> None:
         self.address = address
         self.count = count
         self.dtype = dtype
         self.memory = memory
         self.copied = copied
+        self.fortran = fortran
 
     @property
     def nbytes(self) -> int:
@@ -68,9 +91,9 @@ class Message:
 
 
 class Blocks:
-    """One block per rank: ``counts[i]`` bytes at ``address + displacements[i]``."""
+    """One block per rank: ``counts[i]`` bytes at ``address + displacements[i]``. ``fortran`` as in :class:`Message`."""
 
-    __slots__ = ("address", "copied", "counts", "displacements", "dtype", "memory")
+    __slots__ = ("address", "copied", "counts", "displacements", "dtype", "fortran", "memory")
 
     def __init__(
         self,
@@ -80,6 +103,7 @@ class Blocks:
         dtype: np.dtype[Any],
         memory: Any,
         copied: Any,
+        fortran: bool,
     ) -> None:
         self.address = address
         self.counts = counts
@@ -87,6 +111,7 @@ class Blocks:
         self.dtype = dtype
         self.memory = memory
         self.copied = copied
+        self.fortran = fortran
 
     def extent(self) -> tuple[int, int]:
         """The addresses where the first block begins and the last one ends."""
@@ -234,7 +259,7 @@ def block(spec: Any, argument: str, *, writable: bool, blocks: int = 1) -> Messa
             text = f"{count} elements of {dtype}" + (f" for each of {blocks} ranks" if blocks > 1 else "")
             raise too_small(argument, memory, needed, text + (f" after {at} others" if at else ""))
     address = 0 if memory is None else _core.address(memory) + at * dtype.itemsize
-    return Message(address, count, dtype, memory, copied)
+    return Message(address, count, dtype, memory, copied, is_fortran(memory))
 
 
 def numbers(given: Any, ranks: int, argument: str, what: str) -> list[int] | None:
@@ -289,6 +314,28 @@ def blocks_of(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks
         dtype,
         memory,
         copied,
+        is_fortran(memory),
+    )
+
+
+def is_fortran(memory: Any) -> bool:
+    """Whether contiguous memory is in Fortran order and not, as if it had one dimension, in C order too."""
+    return memory is not None and not memory.flags.c_contiguous
+
+
+def same_order(
+    send: Message | Blocks, receive: Message | Blocks, argument: str = "recvbuf", other: str = "sendbuf"
+) -> None:
+    """Raise ArgumentError if one buffer is in Fortran order and the other in C order."""
+    if send.fortran is receive.fortran:
+        return
+    memory = (receive if send.fortran else send).memory
+    if memory is None or memory.flags.f_contiguous:  # one dimension: either order
+        return
+    raise ArgumentError(
+        argument,
+        f"memory in {'Fortran' if receive.fortran else 'C'} order",
+        f"the order of {other}, {'Fortran' if send.fortran else 'C'}, or np.ravel(array, 'K'), which has none",
     )
 
 

@@ -19,6 +19,7 @@ from phicoll.comm.buffers import (
     blocks_of,
     is_in_place,
     refuse_overlap,
+    same_order,
 )
 from phicoll.comm.datatypes import fixed_size, layout
 from phicoll.comm.operators import OPERATORS, called, core_operator
@@ -74,7 +75,7 @@ POINT_TO_POINT = frozenset(
 
 
 class Alone:
-    """A context in which an exception breaks the group: this rank alone may have seen the error."""
+    """A context in which an exception breaks the group, unless it has no other rank: only this one may have seen it."""
 
     __slots__ = ("core",)
 
@@ -85,7 +86,7 @@ class Alone:
         pass
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if kind is not None and not self.core.closed:
+        if kind is not None and self.core.size > 1 and not self.core.closed:
             self.core.fail(f"raised {kind.__name__}: {error}")
 
 
@@ -97,19 +98,22 @@ class Comm:
 
     A buffer is a NumPy array or any object with the buffer protocol, alone or as ``[buffer, type]``, ``[buffer,
     count]``, ``[buffer, count, type]`` or ``[buffer, (count, displacement), type]``; in the vector versions
-    ``[buffer, (counts, displacements), type]``. A contiguous buffer is used in place, any other through a packed copy.
-    Elements may be of any fixed-size type; each operator has its list of types. ``IN_PLACE`` or None as a rank's input
-    means that the input lies where the result will be. ``algorithm`` selects the algorithm of this one call, the same
-    on all ranks, as in :meth:`select`.
+    ``[buffer, (counts, displacements), type]``. A contiguous buffer is used in place, any other through a packed copy
+    in C order. A call's two buffers must not differ in order, one C and the other Fortran. Elements may be of any
+    fixed-size type; each operator has its list of types. ``IN_PLACE`` or None as a rank's input means that the input
+    lies where the result will be. ``algorithm`` selects the algorithm of this one call, the same on all ranks, as in
+    :meth:`select`.
 
     Raises
     ------
     ArgumentError
         An error that all ranks see, such as a root that does not exist or an operator that does not fit the type, has
         no other effect. One that a single rank may see, such as a buffer that is too small, also breaks the group, so
-        that the other ranks learn of it.
+        that the other ranks, if there are any, learn of it.
     BrokenGroupError
         Another rank died, raised, left or was refused; ``rank`` is the first that did.
+    Error
+        The calling process was forked by a rank and is none itself. (A program that is a group of one may fork.)
     """
 
     _core: Any
@@ -377,7 +381,7 @@ class Comm:
                         "recvbuf", f"{receive.count} elements in place", f"{total}, all blocks"
                     )
             else:
-                same_type(receive, send)
+                same_kind(receive, send)
                 if send.count != total:
                     raise ArgumentError(
                         "sendbuf", f"{send.count} elements", f"{total}, the sum of recvcounts"
@@ -453,7 +457,7 @@ class Comm:
             own = None
             if not is_in_place(recvbuf):
                 own = block(recvbuf, "recvbuf", writable=True)
-                same_type(own, send)
+                same_kind(own, send)
                 same_bytes("recvbuf", own.nbytes, send.nbytes)
                 at = send.address + core.rank * send.nbytes
                 if own.address == at:
@@ -507,7 +511,7 @@ class Comm:
             send = None
             if not is_in_place(sendbuf):
                 send = block(sendbuf, "sendbuf", writable=False, blocks=size)
-                same_type(receive, send)
+                same_kind(receive, send)
                 same_bytes("sendbuf", send.nbytes, receive.nbytes)
                 refuse_overlap(span(send, size), span(receive, size))
         kind = receive.type_number
@@ -585,7 +589,7 @@ class Comm:
             own = None
             if not is_in_place(recvbuf):
                 own = block(recvbuf, "recvbuf", writable=True)
-                same_type(own, send)
+                same_kind(own, send)
                 same_bytes("recvbuf", own.nbytes, send.counts[root])
                 if own.address == send.address + send.displacements[root]:
                     own = None
@@ -651,7 +655,7 @@ class Comm:
             send: Blocks | None = None
             if not is_in_place(sendbuf):
                 send = blocks_of(sendbuf, "sendbuf", size, writable=False)
-                same_type(receive, send)
+                same_kind(receive, send)
                 refuse_overlap(send.extent(), receive.extent())
         core.alltoallv(
             address_of(send),
@@ -885,7 +889,10 @@ def span(message: Message, blocks: int = 1) -> tuple[int, int]:
     return message.address, message.address + message.nbytes * blocks
 
 
-def same_type(receive: Message | Blocks, send: Message | Blocks) -> None:
+def same_kind(receive: Message | Blocks, send: Message | Blocks) -> None:
+    """Check that both have elements of one type, in one order of memory."""
+    if send.fortran is not receive.fortran:  # saves a frame in most calls
+        same_order(send, receive)
     if send.dtype is receive.dtype or send.dtype == receive.dtype or not (send.nbytes and receive.nbytes):
         return
     if layout(send.dtype) != layout(receive.dtype):
@@ -893,7 +900,7 @@ def same_type(receive: Message | Blocks, send: Message | Blocks) -> None:
 
 
 def same_elements(send: Message, receive: Message) -> None:
-    same_type(receive, send)
+    same_kind(receive, send)
     if send.count != receive.count:
         raise ArgumentError("recvbuf", f"{receive.count} elements", f"as many as sendbuf, {send.count}")
 
@@ -921,7 +928,7 @@ def own_part(
     if is_in_place(sendbuf):
         return None
     send = block(sendbuf, "sendbuf", writable=False)
-    same_type(receive, send)
+    same_kind(receive, send)
     same_bytes("sendbuf", send.nbytes, nbytes)
     if nbytes > 0 and send.address == receive.address + at:
         return None

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
+from typing import Any
 
 from phicoll.errors import BrokenGroupError
 
-__all__ = ["RankTraceback", "describe", "first_cause", "traceback_text"]
+__all__ = ["ENDED", "RankTraceback", "describe", "first_cause", "late", "traceback_text"]
+
+ENDED = "its process was ended"  # the fate of a late process
 
 
 class RankTraceback(Exception):  # noqa: N818 - it shows where an error was raised
@@ -18,9 +22,29 @@ class RankTraceback(Exception):  # noqa: N818 - it shows where an error was rais
 
 
 def first_cause(
+    broken: tuple[int, str] | None,
+    raised: dict[int, tuple[BaseException, str]],
+    overdue: Sequence[int] = (),
+    fate: str = "",
+) -> BaseException | None:
+    """The exception that a run raises, given how its group broke and what its ranks raised; None if all went well.
+
+    ``overdue`` ranks had not ended in time; ``fate`` says what became of each.
+    """
+    error = cause_of(broken, raised)
+    for rank in overdue if error is not None else ():
+        add_note(error, late(rank, fate))
+    return error
+
+
+def late(rank: int, fate: str) -> str:
+    """What is said of a rank that did not end when its group was broken."""
+    return f"rank {rank} had not ended some seconds later: {fate}"
+
+
+def cause_of(
     broken: tuple[int, str] | None, raised: dict[int, tuple[BaseException, str]]
 ) -> BaseException | None:
-    """The exception that a run raises, given how its group broke and what its ranks raised; None if all went well."""
     if broken is not None and broken[0] in raised:
         rank = broken[0]
     elif broken is not None:
@@ -36,9 +60,17 @@ def first_cause(
     error.__cause__ = cause
     with contextlib.suppress(Exception):  # some take no attributes; the cause still names the rank
         error.rank = rank  # type: ignore[attr-defined]
-    if hasattr(error, "add_note"):
-        error.add_note(f"raised on rank {rank}")
+    add_note(error, f"raised on rank {rank}")
     return error
+
+
+def add_note(error: Any, text: str) -> None:
+    """``error.add_note``, which Python 3.10 does not have: there a traceback does not show what it adds."""
+    if hasattr(error, "add_note"):
+        error.add_note(text)
+    else:
+        with contextlib.suppress(Exception):
+            error.__notes__ = [*getattr(error, "__notes__", ()), text]
 
 
 def describe(error: BaseException) -> str:

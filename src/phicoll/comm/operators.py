@@ -87,7 +87,7 @@ class Op:
 
     def Reduce_local(self, inbuf: Any, inoutbuf: Any) -> None:
         """Compute ``inout = in op inout`` element by element, on this rank alone."""
-        from phicoll.comm.buffers import block
+        from phicoll.comm.buffers import block, same_order
 
         left = block(inbuf, "inbuf", writable=False)
         right = block(inoutbuf, "inoutbuf", writable=True)
@@ -95,6 +95,7 @@ class Op:
             raise ArgumentError("inoutbuf", f"elements of {right.dtype}", f"those of inbuf, {left.dtype}")
         if left.count != right.count:
             raise ArgumentError("inoutbuf", f"{right.count} elements", f"those of inbuf, {left.count}")
+        same_order(left, right, "inoutbuf", "inbuf")
         core_operator(self, right.dtype).combine(left.address, right.address, right.count)
         right.deliver()
 

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import IO, Any
 
 import phicoll._core as _core
-from phicoll.comm.first_cause import first_cause
+from phicoll.comm.first_cause import ENDED, first_cause
 from phicoll.comm.group_options import GroupOptions
 from phicoll.errors import ArgumentError, BrokenGroupError, ResourceError
 
-__all__ = ["Output", "ProcessesRun", "RankProcesses", "unnamed_file"]
+__all__ = ["GRACE_S", "Output", "ProcessesRun", "RankProcesses", "unnamed_file"]
 
+GRACE_S = 5.0  # time that ranks get to end once their group is broken, if they may not go on for ever
 PATIENCE_S = 3.0  # time that interrupted ranks get to end
 SEEN_BY_A_PEER = "its process died"  # src/cpp/phicoll/group/watcher.cpp
 POLL_S = 0.05  # polling interval on systems without descriptors for processes (pidfd)
@@ -92,6 +93,7 @@ class RankProcesses:
     """The processes of one group, from start to end.
 
     ``command(rank)`` returns the rank's command line, and the descriptors that it inherits besides the group's memory.
+    ``stdin`` is rank 0's standard input, as ``subprocess`` takes it; the other ranks' is empty.
     """
 
     def __init__(
@@ -101,12 +103,14 @@ class RankProcesses:
         environment: dict[str, str],
         prepare: Callable[[], None] | None = None,
         finished: Callable[[int], bool] = lambda rank: True,
+        stdin: int | None = subprocess.DEVNULL,
     ) -> None:
         self.group = options.launched_group()
         self.broken: tuple[int, str] | None = None  # the first cause, once all have ended
         self.ranks = options.ranks
         self.processes: list[subprocess.Popen[bytes]] = []
         self.statuses: dict[int, int] = {}
+        self.overdue: list[int] = []  # ranks that were ended because they did not end in time
         self.finished = finished
         self.selector = selectors.DefaultSelector()
         self.outputs: dict[Any, Output] = {}
@@ -117,7 +121,7 @@ class RankProcesses:
                 try:
                     process = subprocess.Popen(
                         words,
-                        stdin=subprocess.DEVNULL,
+                        stdin=stdin if rank == 0 else subprocess.DEVNULL,
                         stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE,
                         env={
@@ -152,17 +156,18 @@ class RankProcesses:
     def wait(self, grace_s: float | None = None) -> None:
         """Wait until all have ended, forwarding their output. Ctrl-C ends them and is raised again.
 
-        ``grace_s`` is the time that the others get after one has failed; None sets no limit.
+        ``grace_s`` is the time that ranks get to end once the group is broken; None sets no limit.
         """
         deadline = None
         try:
             while len(self.statuses) < self.ranks:
                 self.step()
-                if grace_s is None or not any(self.statuses.values()):
+                if grace_s is None or self.group.broken is None:
                     continue
                 if deadline is None:
                     deadline = time.monotonic() + grace_s
                 elif time.monotonic() > deadline:
+                    self.overdue = [rank for rank in range(self.ranks) if rank not in self.statuses]
                     self.interrupt(signal.SIGTERM)
         except BaseException:
             self.interrupt(signal.SIGINT)
@@ -297,7 +302,7 @@ class ProcessesRun:
             processes = RankProcesses(
                 self.options, command, rank_environment(), finished=lambda rank: has_answer(answers[rank])
             )
-            processes.wait()
+            processes.wait(GRACE_S if self.options.timeout_ms else None)
             returned: dict[int, Any] = {}
             raised: dict[int, tuple[BaseException, str]] = {}
             for rank, answer in enumerate(answers):
@@ -308,7 +313,7 @@ class ProcessesRun:
                     returned[rank] = value
                 else:
                     raised[rank] = (value, text)
-            error = first_cause(processes.broken, raised)
+            error = first_cause(processes.broken, raised, processes.overdue, ENDED)
             if error is not None:
                 raise error
             return [returned[rank] for rank in range(self.options.ranks)]
@@ -376,13 +381,6 @@ def read_answer(rank: int, descriptor: int) -> tuple[str, Any, str]:
             "",
         )
     return found
-
-
-def executable(path: str) -> list[str]:
-    """The command line of a program: this interpreter for a Python script, otherwise the program itself."""
-    if path.endswith(".py") or (Path(path).is_file() and not os.access(path, os.X_OK)):
-        return [sys.executable, path]
-    return [path]
 
 
 def end_with_launcher() -> Callable[[], None]:

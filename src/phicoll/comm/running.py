@@ -6,9 +6,11 @@ first cause, after all ranks have ended.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,9 +28,9 @@ from phicoll.comm.group_options import (
     milliseconds,
     whole_number,
 )
-from phicoll.comm.rank_processes import ProcessesRun
+from phicoll.comm.rank_processes import GRACE_S, ProcessesRun
 from phicoll.comm.world import as_world
-from phicoll.errors import ArgumentError, Error
+from phicoll.errors import ArgumentError, Error, ResourceError
 
 __all__ = ["ThreadedRun", "run"]
 
@@ -67,7 +69,10 @@ def run(
     placement:
         ``compact``, ``scatter``, ``balanced`` or a list of CPUs such as ``0,2,4-7`` pins the ranks; None does not.
     timeout:
-        Seconds that a single wait inside a collective may take; None for no limit. Computing is not timed.
+        Seconds that a single wait inside a collective may take; None for no limit. Computing is not timed, but once a
+        wait has taken too long, or the group is broken otherwise, ranks have a few seconds to end. Processes that have
+        not, because they are stopped or compute on, are ended. Threads get KeyboardInterrupt; the exception's notes
+        name those that go on even so.
     wait:
         How ranks wait: ``spin``, ``pause``, ``pause(n)``, ``yield``, ``adaptive``.
     memory_limit:
@@ -95,8 +100,8 @@ def run(
         A rank died, exited, or returned while others waited for it; ``error.rank`` is the first that did. The other
         ranks see the same error in the call in which they wait.
     BaseException
-        The first exception of a rank, raised after all ranks have ended. Its ``rank`` attribute is the rank, its
-        ``__cause__`` the rank's traceback as text.
+        The first exception of a rank, raised after all ranks have ended (see ``timeout``). Its ``rank`` attribute is
+        the rank, its ``__cause__`` the rank's traceback as text.
 
     Examples
     --------
@@ -146,12 +151,14 @@ class ThreadedRun:
         self.ended = threading.Event()
 
     def results(self) -> list[Any]:
-        # A daemon, so that a second Ctrl-C can abandon ranks that do not end.
+        # A daemon, so that a second Ctrl-C, or a timeout, can abandon ranks that do not end.
         waiter = threading.Thread(target=self.run_group, name="phicoll-group", daemon=True)
-        waiter.start()
         try:
-            while not self.ended.wait(self.SLICE_S):  # an interrupted join marks its thread as ended
-                pass
+            waiter.start()
+        except RuntimeError as refusal:
+            raise ResourceError(f"the threads of the group could not be started: {refusal}") from refusal
+        try:
+            self.wait()
         except KeyboardInterrupt:
             self.interrupt()
             self.ended.wait(self.PATIENCE_S)
@@ -159,11 +166,31 @@ class ThreadedRun:
         # A rank's own exception says more than the failure of the whole group.
         if self.failure is not None and not self.raised:
             raise self.failure
-        error = first_cause(self.broken, self.raised)
+        overdue = [] if self.ended.is_set() else sorted(self.threads)
+        error = first_cause(self.broken, dict(self.raised), overdue, "its thread goes on")
         self.raised.clear()
         if error is not None:
             raise error
         return [self.returned[rank] for rank in range(self.options.ranks)]
+
+    def wait(self) -> None:
+        """Wait until all ranks have ended, with a timeout not much longer once the group is broken."""
+        deadline = None
+        while not self.ended.wait(self.SLICE_S):  # an interrupted join marks its thread as ended
+            if not self.options.timeout_ms or not self.is_broken():
+                continue
+            if deadline is None:
+                deadline = time.monotonic() + GRACE_S
+            elif time.monotonic() > deadline:
+                self.interrupt()  # those that compute in Python end by it
+                self.ended.wait(self.SLICE_S * 10)
+                return
+
+    def is_broken(self) -> bool:
+        for core in list(self.cores.values()):
+            with contextlib.suppress(Error):  # a rank that has ended
+                self.broken = self.broken or core.broken
+        return self.broken is not None
 
     def run_group(self) -> None:
         options = self.options
@@ -204,11 +231,9 @@ class ThreadedRun:
     def interrupt(self) -> None:
         """End all ranks: those that wait see a broken group, those that compute get KeyboardInterrupt."""
         for core in list(self.cores.values()):
-            try:
+            with contextlib.suppress(Error):  # a rank that has ended
                 core.fail("interrupted")
                 break
-            except Error:
-                continue
         for thread in list(self.threads.values()):
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)

@@ -7,8 +7,9 @@ import contextlib
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import phicoll._core as _core
 from phicoll.comm.communicator import Comm
@@ -22,8 +23,12 @@ _process: Comm | None = None  # a rank that is a process
 
 @contextlib.contextmanager
 def as_world(core: Any) -> Iterator[Comm]:
-    """Make a rank's communicator the one that :func:`world` returns on this thread."""
+    """Make a rank's communicator the one that :func:`world` returns on this thread.
+
+    A process that is forked meanwhile is no rank: it ends where the rank would go on.
+    """
     global _process
+    process = os.getpid()
     comm = Comm(core)
     before = getattr(_thread, "world", None)
     _thread.world = comm
@@ -33,9 +38,28 @@ def as_world(core: Any) -> Iterator[Comm]:
     try:
         yield comm
     finally:
+        if os.getpid() != process:
+            end_forked(sys.exc_info()[1])
         _thread.world = before
         if alone:
             _process = process_before
+
+
+def end_forked(error: BaseException | None) -> NoReturn:
+    """End a forked process as Python would after ``error``, but for what the rank registered to be done at exit."""
+    status: Any = 0
+    if isinstance(error, SystemExit):
+        status = error.code or 0
+        if not isinstance(status, int):
+            print(status, file=sys.stderr)
+            status = 1
+    elif error is not None:
+        traceback.print_exception(error)
+        status = 1
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status & 0xFF)
 
 
 def world() -> Comm:
@@ -63,10 +87,10 @@ def launched() -> Any:
     del os.environ["PHICOLL_GROUP_FD"]  # programs that this one starts are not ranks
     before = sys.excepthook
 
-    def tell(kind: Any, error: Any, traceback: Any) -> None:
+    def tell(kind: Any, error: Any, where: Any) -> None:
         if not core.closed:
             core.fail(f"raised {kind.__name__}: {error}")
-        before(kind, error, traceback)
+        before(kind, error, where)
 
     sys.excepthook = tell
     atexit.register(core.close)

@@ -86,6 +86,7 @@ struct Inside {
 /// Begins a call that the algorithm with the mark `by` serves.
 [[gnu::always_inline]] inline data_call::Inside Communicator::begin(const CallFacts& facts, Call& call,
                                                                     SignatureWord by) {
+  check_process();
   call.vector = facts.vector;
   const SignatureWord signature = CallSignature::of(facts, call, size_, by);
   const std::uint64_t number = calls_.begin(signature, by);

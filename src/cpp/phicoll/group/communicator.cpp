@@ -83,6 +83,7 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
 Communicator::~Communicator() {
   collectives_.reset();
   barrier_.reset();
+  if (!in_own_process()) return;  // it is not this process that leaves
   const bool unwinding = std::uncaught_exception() || abandoned_;
   if (memory_.block != nullptr) {
     // The last rank gives the memory back: the others do not use it any more.
@@ -95,6 +96,19 @@ Communicator::~Communicator() {
     // A rank that unwinds breaks the group, with its exception's reason. Only an orderly end is a leave.
     memory_.control->leave(rank_, calls_);
   }
+}
+
+// Fork has copied all of it, and no other process knows of the copy.
+bool Communicator::has_private_copy() const {
+  const Control& whole = memory_.control->root();
+  return whole.ranks() == 1 && !whole.shared();
+}
+
+void Communicator::enter_from_fork() {
+  if (!has_private_copy())
+    throw Error("this process was forked by rank " + std::to_string(root_rank()) +
+                " and is no rank of its group; allowed: calls by the rank's own process");
+  home_ = os::HomeProcess();
 }
 
 void Communicator::sync() {
@@ -113,6 +127,7 @@ void Communicator::make_room(std::size_t bytes) {
 // that was used is zeroed by rank 0 between two barriers: after the first, no rank is in its former use; before the second,
 // none is in its next.
 Region::Block Communicator::take_zeroed(std::size_t bytes, const std::size_t* place) {
+  check_process();
   if (place == nullptr) make_room(bytes);
   const Region::Block block = place != nullptr ? region_.take_at(*place, bytes) : region_.take(bytes);
   if (memory_.reserve) try {

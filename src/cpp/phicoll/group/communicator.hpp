@@ -16,6 +16,7 @@
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/region.hpp"
 #include "phicoll/memory/shape.hpp"
+#include "phicoll/os/home_process.hpp"
 
 namespace phicoll {
 
@@ -47,10 +48,7 @@ class Barrier {
   ~Barrier();
   /// No rank leaves its n-th wait before every rank has entered its n-th. Throws BrokenGroupError,
   /// TimeoutError.
-  void wait() {
-    calls_->begin();
-    algorithm_->bare()(*algorithm_, port_);
-  }
+  void wait();
   const AlgorithmSpec& spec() const { return spec_; }
 
  private:
@@ -67,7 +65,7 @@ class Barrier {
 };
 
 /// A rank's handle on its group. Cannot be copied or moved, because barriers refer to it. Only its own rank's thread may use
-/// it.
+/// it; in a process that the rank forked, every call is refused (Error) and nothing of it reaches the group.
 class alignas(arch::stride_bytes) Communicator {
  public:
   // C++14's operator new does not align to strides.
@@ -87,6 +85,7 @@ class alignas(arch::stride_bytes) Communicator {
 
   /// Blocks until every rank of the group has called it. Uses `auto` unless select_barrier chose. Collective.
   void barrier() {
+    check_process();
     if (__builtin_expect(enter_ == nullptr, 0)) begin_with_barrier();
     calls_.begin();
     enter_(*entered_, barrier_port_);
@@ -186,9 +185,15 @@ class alignas(arch::stride_bytes) Communicator {
 
   /// Allocates memory that all ranks of the group reach, not zeroed, aligned to at least 128 bytes. Throws ResourceError
   /// with what was asked for and what is free.
-  void* allocate(std::size_t bytes) { return heap_.take(bytes).at; }
+  void* allocate(std::size_t bytes) {
+    check_process();
+    return heap_.take(bytes).at;
+  }
   /// Frees what any rank of the group got from allocate. Throws ArgumentError("pointer").
-  void release(void* pointer) { heap_.give_back(pointer); }
+  void release(void* pointer) {
+    check_process();
+    heap_.give_back(pointer);
+  }
   /// Whether all of the range is in memory that every rank of the group reaches.
   bool in_shared_memory(const void* pointer, std::size_t bytes) const {
     return memory_.control->holds(pointer, bytes);
@@ -198,7 +203,17 @@ class alignas(arch::stride_bytes) Communicator {
 
   /// Breaks the group: this rank cannot go on, and the others must not wait for it. They get a
   /// BrokenGroupError that names this rank and the reason.
-  void fail(const std::string& reason) { memory_.control->break_group(rank_, reason.c_str()); }
+  void fail(const std::string& reason) {
+    check_process();
+    memory_.control->break_group(rank_, reason.c_str());
+  }
+
+  /// Whether the calling process is the rank's own, or a fork of it that has a group of one, in private memory, to itself.
+  bool in_own_process() const { return home_.here() || has_private_copy(); }
+  /// Throws Error otherwise. Every call does it first.
+  void check_process() {
+    if (__builtin_expect(!home_.here(), 0)) enter_from_fork();
+  }
 
   std::size_t region_bytes() const { return region_.bytes(); }
   /// The region's memory, for measurements that put something of their own where a barrier would lie; they leave it zeroed.
@@ -223,6 +238,8 @@ class alignas(arch::stride_bytes) Communicator {
   [[gnu::noinline, gnu::cold]] void run_anew(const CallFacts& facts, Call& call,
                                              const AlgorithmSpec* algorithm);
   void check_whole() const;
+  bool has_private_copy() const;
+  [[gnu::noinline, gnu::cold]] void enter_from_fork();
   data_call::Inside begin(const CallFacts& facts, Call& call, SignatureWord by);
   void check_root(int root) const;
   void check_buffer(const char* name, const void* pointer, std::size_t bytes);
@@ -246,6 +263,7 @@ class alignas(arch::stride_bytes) Communicator {
   // What barrier() touches lies side by side.
   AnyCollective<NativePort>::Bare enter_ = nullptr;
   AnyCollective<NativePort>* entered_ = nullptr;
+  os::HomeProcess home_;
   CallHistory calls_;
   NativePort barrier_port_;
   CallBoard* board_;  // null: calls are not noted
@@ -266,5 +284,11 @@ class alignas(arch::stride_bytes) Communicator {
   Heap heap_;
   bool abandoned_ = false;
 };
+
+inline void Barrier::wait() {
+  owner_->check_process();
+  calls_->begin();
+  algorithm_->bare()(*algorithm_, port_);
+}
 
 }  // namespace phicoll

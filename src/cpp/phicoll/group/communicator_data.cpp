@@ -43,10 +43,10 @@ AlgorithmChoice Communicator::why(const CallFacts& facts) {
   return collectives().why(facts);
 }
 
-// The others have begun the call and would wait.
+// The others, if there are any, have begun the call and would wait.
 void Communicator::refuse_alone(const char* argument, const std::string& got, const std::string& allowed) {
   const ArgumentError error(argument, got, allowed);
-  memory_.control->break_group(rank_, error.what());
+  if (size() > 1) fail(error.what());
   throw error;
 }
 

@@ -283,6 +283,12 @@ void ProcessGroup::enter(const WaitPolicy& wait) {
 }
 
 ProcessGroup::~ProcessGroup() {
+  if (!home_.here()) {
+    // A process that the rank forked: its threads are not here to be joined, and its place is not given up.
+    static_cast<void>(watcher_.release());
+    static_cast<void>(server_.release());
+    return;
+  }
   // A rank that never got to its communicator leaves the group incomplete, and one that unwinds leaves it
   // broken.
   Control& control = control_of(memory_);
@@ -298,7 +304,7 @@ Communicator& ProcessGroup::communicator() {
 }
 
 void ProcessGroup::fail(const std::string& reason) {
-  control_of(memory_).break_group(rank_, reason.c_str());
+  communicator_->fail(reason);
 }
 
 void ProcessGroup::claim() {

@@ -10,6 +10,7 @@
 
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/options.hpp"
+#include "phicoll/os/home_process.hpp"
 #include "phicoll/os/shared_memory.hpp"
 
 namespace phicoll {
@@ -62,6 +63,7 @@ class ProcessGroup {
   class Pin;
   os::SharedMemory memory_;
   int rank_;
+  os::HomeProcess home_;
   bool claimed_ = false;
   std::unique_ptr<NameServer> server_;
   std::unique_ptr<Watcher> watcher_;

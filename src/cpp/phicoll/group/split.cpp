@@ -80,6 +80,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
   // to all, the second every first rank's block to its part. A slot is written again only in the next split.
   // Its color and key come before that one's first barrier, and by then no rank reads them, as all have come
   // to this one's second; its block comes after it, when all have left this split.
+  check_process();
   SplitSlot& own = memory_.slots[rank_];
   own.color = color;
   own.key = key;

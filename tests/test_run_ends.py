@@ -1,0 +1,204 @@
+"""How a run ends if a rank does not: stopped, in a loop of its own, without a thread, or gone while it wrote its answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import phicoll
+from phicoll.comm import rank_processes, running
+
+LONG_S = 60  # no test waits so long for anything that works
+
+
+@pytest.fixture
+def short_grace(monkeypatch):
+    for module in (rank_processes, running):
+        monkeypatch.setattr(module, "GRACE_S", 0.3)
+    monkeypatch.setattr(rank_processes, "PATIENCE_S", 0.3)
+
+
+HANGS = {
+    "stopped": "os.kill(os.getpid(), signal.SIGSTOP)",
+    "in a loop": "while True: pass",
+    "deaf": "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)",
+}
+
+
+@pytest.mark.parametrize("code", HANGS.values(), ids=HANGS.keys())
+@pytest.mark.usefixtures("short_grace")
+def test_a_rank_process_that_does_not_end_after_a_timeout_is_ended(code, tmp_path):
+    def function(comm):
+        if comm.rank == 0:
+            (tmp_path / "pid").write_text(str(os.getpid()))
+            exec(code, {"os": os, "signal": signal, "time": time})
+        comm.Barrier()
+
+    with pytest.raises(phicoll.TimeoutError, match="timeout of 200 ms") as caught:
+        phicoll.run(function, ranks=2, timeout=0.2)
+    assert caught.value.rank == 1
+    assert caught.value.__notes__ == [
+        "raised on rank 1",
+        "rank 0 had not ended some seconds later: its process was ended",
+    ]
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
+
+
+def hangs_until(release):
+    def function(comm):
+        if comm.rank == 0:
+            release.wait(LONG_S)
+        comm.Barrier()
+
+    return function
+
+
+@pytest.mark.usefixtures("short_grace")
+def test_a_rank_thread_that_does_not_end_after_a_timeout_is_named():
+    release = threading.Event()
+    with pytest.raises(phicoll.TimeoutError, match="timeout of 200 ms") as caught:
+        phicoll.run(hangs_until(release), ranks=2, mode="threads", timeout=0.2)
+    assert not release.is_set()
+    assert caught.value.__notes__ == [
+        "raised on rank 1",
+        "rank 0 had not ended some seconds later: its thread goes on",
+    ]
+    release.set()
+    deadline = time.monotonic() + LONG_S
+    while any(thread.name == "phicoll-group" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline, "the group's threads are left"
+        time.sleep(0.02)
+
+
+@pytest.mark.usefixtures("short_grace")
+def test_a_rank_thread_that_computes_in_python_after_a_timeout_is_interrupted():
+    ended = []
+
+    def function(comm):
+        if comm.rank == 0:
+            try:
+                while True:
+                    pass
+            finally:
+                ended.append(comm.rank)
+        comm.Barrier()
+
+    with pytest.raises(phicoll.TimeoutError) as caught:
+        phicoll.run(function, ranks=2, mode="threads", timeout=0.2)
+    assert ended == [0]
+    assert caught.value.__notes__ == ["raised on rank 1"]
+
+
+@pytest.mark.parametrize("mode", ["processes", "threads"])
+@pytest.mark.usefixtures("short_grace")
+def test_computing_has_no_limit_while_the_group_is_whole(mode):
+    def function(comm):
+        time.sleep(1.2)
+        return comm.rank
+
+    assert phicoll.run(function, ranks=2, mode=mode, timeout=0.1) == [0, 1]
+
+
+@pytest.mark.parametrize("mode", ["processes", "threads"])
+@pytest.mark.usefixtures("short_grace")
+def test_without_a_timeout_ranks_of_a_broken_group_may_go_on(mode, tmp_path):
+    def function(comm):
+        if comm.rank == 1:
+            raise ValueError("out of luck")
+        time.sleep(1.2)
+        (tmp_path / "done").write_text("yes")
+
+    with pytest.raises(ValueError, match="out of luck"):
+        phicoll.run(function, ranks=2, mode=mode)
+    assert (tmp_path / "done").exists()
+
+
+DEAF = """
+    import os, signal, sys, time
+    from pathlib import Path
+    import phicoll
+    from phicoll.comm import rank_processes
+
+    rank_processes.PATIENCE_S = 0.3
+
+    def function(comm):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        print("deaf", flush=True)
+        while True:
+            time.sleep(1)
+
+    try:
+        phicoll.run(function, ranks=2)
+    except KeyboardInterrupt:
+        tasks = Path("/proc/self/task").glob("*/children")
+        print("left:", [pid for task in tasks for pid in task.read_text().split()], flush=True)
+"""
+
+
+def test_interrupted_ranks_that_do_not_listen_are_ended_by_force(tmp_path):
+    (tmp_path / "program.py").write_text(textwrap.dedent(DEAF))
+    process = subprocess.Popen(
+        [sys.executable, str(tmp_path / "program.py")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for _ in range(2):
+        assert "deaf" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=LONG_S)
+    assert out == "left: []\n", err
+
+
+def test_half_an_answer_is_none():
+    def function(comm):
+        written = os.pwrite
+
+        def dies_half_way(descriptor, data, at):
+            written(descriptor, bytes(data)[: len(data) // 2], at)
+            os._exit(0)
+
+        os.pwrite = dies_half_way
+        return list(range(1000))
+
+    with pytest.raises(
+        phicoll.BrokenGroupError, match="ended with exit status 0 before its function returned"
+    ):
+        phicoll.run(function, ranks=1)
+
+
+# What cannot be started
+
+
+def test_no_thread_for_the_group_is_an_error_of_ours(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(phicoll.ResourceError, match="could not be started: can't start new thread"):
+        phicoll.run(print, ranks=2, mode="threads")
+
+
+def test_no_process_for_a_rank_is_an_error_of_ours(monkeypatch):
+    def refuse(*words, **options):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(phicoll.ResourceError, match=r"rank 0 could not be started: .*temporarily"):
+        phicoll.run(print, ranks=2)
+
+
+def test_a_rank_that_cannot_join_raises_why_and_prints_nothing(monkeypatch, tmp_path, capfd):
+    (tmp_path / "sitecustomize.py").write_text("import os\nos.environ['PHICOLL_RANK'] = '7'\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(phicoll.ArgumentError, match=r"rank: got 7; allowed: 0\.\.1"):
+        phicoll.run(print, ranks=2)
+    assert capfd.readouterr().err == ""
