@@ -150,6 +150,10 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// Bytes of the group's heap, given back with the array.
   py::array_t<std::uint8_t> allocate(std::size_t bytes);
 
+  /// Breaks the group, unless it has no other rank, for what this rank alone may have seen.
+  void fail_alone(const py::error_already_set& error) {
+    if (size_ > 1) break_group(open(), error);
+  }
   /// Breaks the group for all, from any thread.
   void fail(const std::string& reason);
   /// Leaves the group (a world) with all communicators made from it.

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "bindings/communicator_handle.hpp"
+#include "bindings/objects.hpp"
 #include "bindings/register.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/layout.hpp"
@@ -200,6 +201,30 @@ void register_group(py::module_& module) {
       .def("alltoallv", &Handle::alltoallv, py::arg("send"), py::arg("send_counts"),
            py::arg("send_displacements"), py::arg("receive"), py::arg("counts"), py::arg("displacements"),
            algorithm, type)
+      .def(
+          "broadcast_object",
+          [](Handle& self, const py::object& object, int root) {
+            return Objects(self).broadcast(object, root);
+          },
+          py::arg("object"), py::arg("root"))
+      .def(
+          "gather_object",
+          [](Handle& self, const py::object& object, int root) { return Objects(self).gather(object, root); },
+          py::arg("object"), py::arg("root"))
+      .def(
+          "scatter_objects",
+          [](Handle& self, const py::object& objects, int root) {
+            return Objects(self).scatter(objects, root);
+          },
+          py::arg("objects"), py::arg("root"))
+      .def(
+          "allgather_object",
+          [](Handle& self, const py::object& object) { return Objects(self).allgather(object); },
+          py::arg("object"))
+      .def(
+          "alltoall_objects",
+          [](Handle& self, const py::object& objects) { return Objects(self).alltoall(objects); },
+          py::arg("objects"))
       .def("select", &Handle::select, py::arg("operation"), py::arg("algorithm"))
       .def("why", &Handle::why, py::arg("operation"), py::arg("nbytes"))
       .def("split", &Handle::split, py::arg("color"), py::arg("key"), py::arg("memory_limit") = 0)

@@ -178,7 +178,7 @@ class Comm:
         return Alone(self._core)
 
     def _root(self, root: Any) -> int:
-        size = self.size
+        size = self._whole.size
         try:
             number = index(root)
         except TypeError:
@@ -685,52 +685,22 @@ class Comm:
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Return the root's object on every rank."""
         root = self._root(root)
-        core = self._core
-        length = np.zeros(1, np.int64)
-        data: Any = None
-        if core.rank == root:
-            with self._alone():
-                data = pickled(obj)
-            length[0] = len(data)
-        self.Bcast(length, root)
-        if core.rank != root:
-            data = np.empty(int(length[0]), np.uint8)
-        self.Bcast(data, root)
-        return obj if core.rank == root else pickle.loads(data)
+        return self._core.broadcast_object(obj, root)
 
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
         """Return a list of every rank's object, in rank order, on the root; None elsewhere."""
         root = self._root(root)
-        core = self._core
-        with self._alone():
-            data = pickled(sendobj)
-        lengths = np.empty(core.size, np.int64) if core.rank == root else None
-        self.Gather(np.array([len(data)], np.int64), lengths, root)
-        if lengths is None:
-            self.Gatherv(data, None, root)
-            return None
-        counts = [int(n) for n in lengths]
-        whole = np.empty(sum(counts), np.uint8)
-        self.Gatherv(data, [whole, counts], root)
-        return unpickled(whole, counts)
+        return self._core.gather_object(sendobj, root)  # type: ignore[no-any-return]
 
     def scatter(self, sendobj: Sequence[Any] | None, root: int = 0) -> Any:
         """Return item i of the root's sequence on rank i."""
         root = self._root(root)
         core = self._core
-        length = np.empty(1, np.int64)
-        if core.rank != root:
-            self.Scatter(None, length, root)
-            data = np.empty(int(length[0]), np.uint8)
-            self.Scatterv(None, data, root)
-            return pickle.loads(data)
-        with self._alone():
-            parts = [pickled(item) for item in self._one_for_each(sendobj)]
-        counts = [len(part) for part in parts]
-        self.Scatter(np.array(counts, np.int64), length, root)
-        data = np.empty(int(length[0]), np.uint8)
-        self.Scatterv([b"".join(parts), counts], data, root)
-        return pickle.loads(data)
+        items = None
+        if core.rank == root:
+            with self._alone():
+                items = self._one_for_each(sendobj)
+        return core.scatter_objects(items, root)
 
     def _one_for_each(self, sendobj: Any) -> list[Any]:
         try:
@@ -744,26 +714,14 @@ class Comm:
 
     def allgather(self, sendobj: Any) -> list[Any]:
         """Return a list of every rank's object, in rank order, on every rank."""
-        self._whole  # noqa: B018
-        with self._alone():
-            data = pickled(sendobj)
-        counts = self._lengths(len(data))
-        whole = np.empty(sum(counts), np.uint8)
-        self.Allgatherv(data, [whole, counts])
-        return unpickled(whole, counts)
+        return self._whole.allgather_object(sendobj)  # type: ignore[no-any-return]
 
     def alltoall(self, sendobj: Sequence[Any]) -> list[Any]:
         """Send item i to rank i; return the items sent to this rank, in rank order."""
         core = self._whole
         with self._alone():
-            parts = [pickled(item) for item in self._one_for_each(sendobj)]
-        sent = np.array([len(part) for part in parts], np.int64)
-        received = np.empty(core.size, np.int64)
-        self.Alltoall(sent, received)
-        counts = [int(n) for n in received]
-        whole = np.empty(sum(counts), np.uint8)
-        self.Alltoallv([b"".join(parts), [int(n) for n in sent]], [whole, counts])
-        return unpickled(whole, counts)
+            items = self._one_for_each(sendobj)
+        return core.alltoall_objects(items)  # type: ignore[no-any-return]
 
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any:
         """Return the ranks' objects combined in rank order, on the root; None elsewhere."""
@@ -778,7 +736,7 @@ class Comm:
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM) -> Any:
         """Return the ranks' objects combined in rank order, on every rank; each rank combines them itself."""
         op = called(op)
-        found = self.allgather(sendobj)
+        found = self._whole.allgather_object(sendobj)
         with self._alone():
             return functools.reduce(op, found)
 
@@ -962,13 +920,3 @@ def pickled(obj: Any) -> bytes:
         import cloudpickle
 
         return cloudpickle.dumps(obj)  # type: ignore[no-any-return]
-
-
-def unpickled(whole: np.ndarray[Any, Any], counts: list[int]) -> list[Any]:
-    view = memoryview(whole)
-    found = []
-    at = 0
-    for count in counts:
-        found.append(pickle.loads(view[at : at + count]))
-        at += count
-    return found

@@ -166,6 +166,8 @@ def called(op: Any) -> Callable[[Any, Any], Any]:
         raise ArgumentError(
             "op", repr(op), f"{', '.join(OPERATORS)}, Op.Create(...) or a function of two objects"
         )
+    if isinstance(op, Op) and not op._user:
+        return op._function  # type: ignore[return-value]  # without a frame of Op's
     return op  # type: ignore[no-any-return]
 
 
