@@ -60,7 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     )
     put_found(found, arguments.json)
     if figure is not None:
-        found.plot().savefig(figure, dpi=150)
+        from phicoll.plots.canvas import save_figure
+
+        save_figure(found.plot(), figure)
         report_written(figure)
     return 0
 

@@ -43,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise ArgumentError(name, str(value), f"a whole number from {least} on")
     results = reduce(join, [load(path) for path in arguments.files])
     options = {name: getattr(arguments, name) for name in ("unit", "label", "most", "highlight")}
-    results.plot(arguments.kind, **options).savefig(figure, dpi=150)
+    from phicoll.plots.canvas import save_figure
+
+    save_figure(results.plot(arguments.kind, **options), figure)
     report_written(figure)
     return 0

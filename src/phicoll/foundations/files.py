@@ -1,12 +1,68 @@
-"""Check that a file can be written before anything is measured."""
+"""Files that a user names: what is read and written, checked before anything is measured."""
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from phicoll.errors import ArgumentError
 
-__all__ = ["check_writable"]
+__all__ = ["as_path", "check_writable", "input_bytes", "input_lines", "open_input"]
+
+#: The longest line of a run with 1,024 ranks and 1,000 calls in a window has some 20 MB.
+MOST_LINE = 64 << 20
+
+
+def as_path(path: Any, argument: str = "path") -> Path:
+    """``path`` as a Path. Raises :class:`ArgumentError` for what is no name of a file."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise ArgumentError(argument, repr(path), "a file's name")
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise ArgumentError(argument, repr(os.fspath(path)), "a file's name")
+    return Path(path)
+
+
+def open_input(path: Path) -> BinaryIO:
+    """Open a regular file for reading. A device or a FIFO, which may never answer or never end, is an OSError too."""
+    # O_NONBLOCK: a FIFO without a writer is refused instead of waited for.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def input_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a regular file, up to the size that it has now. Raises OSError, also for an endless line."""
+    with open_input(path) as stream:
+        left = os.fstat(stream.fileno()).st_size
+        while left > 0:
+            line = stream.readline(min(left, MOST_LINE + 1))
+            if len(line) > MOST_LINE:
+                raise OSError(errno.EFBIG, f"a line of more than {MOST_LINE >> 20} MB")
+            if not line:
+                return
+            left -= len(line)
+            yield line
+
+
+def input_bytes(path: Path, most: int = 4 << 20) -> bytes:
+    """All of a regular file. Raises OSError, also for more than ``most`` bytes."""
+    with open_input(path) as stream:
+        found = stream.read(most + 1)
+    if len(found) > most:
+        raise OSError(errno.EFBIG, f"more than {most >> 20} MB")
+    return found
 
 
 def check_writable(path: str | Path, argument: str = "path") -> Path:
@@ -17,7 +73,7 @@ def check_writable(path: str | Path, argument: str = "path") -> Path:
     ArgumentError
         The folder does not exist, or the file can't be opened for writing.
     """
-    path = Path(path)
+    path = as_path(path, argument)
     if path.is_dir():
         raise ArgumentError(argument, f"{str(path)!r}, a folder", "a file that can be written")
     if not path.parent.is_dir():
@@ -26,8 +82,8 @@ def check_writable(path: str | Path, argument: str = "path") -> Path:
         )
     existed = path.exists()
     try:
-        with path.open("ab"):
-            pass
+        # O_NONBLOCK: a FIFO that nobody reads is refused instead of waited for.
+        os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666))
     except OSError as error:
         raise ArgumentError(
             argument, repr(str(path)), f"a file that can be written ({error.strerror})"

@@ -17,6 +17,7 @@ import phicoll._core as _core
 from phicoll import bench
 from phicoll.errors import ArgumentError, PhicollWarning
 from phicoll.foundations.files import check_writable
+from phicoll.foundations.nearest import near
 from phicoll.foundations.progress import Display, display
 from phicoll.measuring.options import (
     OPTIONS,
@@ -346,7 +347,7 @@ def check_choices(argument: str, value: str | Sequence[str], allowed: Sequence[s
     found = list(dict.fromkeys(as_list(value)))
     for one in found:
         if one not in allowed:
-            raise ArgumentError(argument, repr(one), ", ".join(allowed))
+            raise ArgumentError(argument, repr(one), near(one, allowed))
     if not found:
         raise ArgumentError(argument, "none", ", ".join(allowed))
     return found

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.files import as_path
 from phicoll.results.observations import Observations, observe
 from phicoll.results.records import Record, parse_lines, read_file
 from phicoll.results.subject import Subject
@@ -216,14 +217,15 @@ def freeze(value: Any) -> Any:
 def load(path: str | Path) -> Results:
     """Read results written by :meth:`Results.save`, ``phicoll run`` or ``phicoll-bench``.
 
-    Damaged lines, such as a last one that was cut off, are skipped with a warning and counted in ``damaged_lines``.
+    Damaged lines, such as a last one that was cut off or one whose fields are not what docs/records.md says, are
+    skipped with a warning that names them, and counted in ``damaged_lines``. Only a regular file is read.
 
     Raises
     ------
     ResultsFileError
         The file can't be read, is not a results file, or was written by a newer version.
     """
-    if Path(path).suffix == ".parquet":
+    if as_path(path).suffix == ".parquet":
         from phicoll.results.storage import read_parquet
 
         found = read_parquet(path)

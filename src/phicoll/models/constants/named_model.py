@@ -10,6 +10,8 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
+from phicoll.foundations.files import as_path, input_bytes
+from phicoll.foundations.json_text import parse_json
 from phicoll.models.constants.machine_model import MachineModel
 from phicoll.models.constants.published import PUBLISHED
 
@@ -74,8 +76,9 @@ def read_machine_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     ArgumentError
         A file that cannot be read or is no machine file.
     """
+    path = as_path(path, "machine")
     try:
-        file = json.loads(Path(path).read_text(encoding="utf-8"))
+        file = parse_json(input_bytes(path))
     except OSError as error:
         raise ArgumentError(
             "machine", f"{path} ({error.strerror})", "a machine file that can be read"

@@ -100,7 +100,7 @@ class Choice:
             lines.append(f"  holds       from {self.from_bytes:,} {end} bytes")
         lines.append(f"  memory      {self.shared_bytes:,} bytes of the group's")
         if self.table is None:
-            lines.append("  table       none; PHICOLL_TUNING or --tuning names one")
+            lines.append("  table       none is given, and PHICOLL_TUNING names none")
         else:
             lines.append(f"  table       {self.table.name}, digest {self.table.digest}")
         if self.tuned or self.environment:
