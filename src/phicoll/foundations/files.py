@@ -65,7 +65,7 @@ def input_bytes(path: Path, most: int = 4 << 20) -> bytes:
     return found
 
 
-def check_writable(path: str | Path, argument: str = "path") -> Path:
+def check_writable(path: str | os.PathLike[str], argument: str = "path") -> Path:
     """Check that ``path`` can be written and return it; no file is left behind and none is changed.
 
     Raises
@@ -74,13 +74,13 @@ def check_writable(path: str | Path, argument: str = "path") -> Path:
         The folder does not exist, or the file can't be opened for writing.
     """
     path = as_path(path, argument)
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 (false for a name that is too long)
         raise ArgumentError(argument, f"{str(path)!r}, a folder", "a file that can be written")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):  # noqa: PTH112
         raise ArgumentError(
             argument, repr(str(path)), f"a file in a folder that exists ({path.parent} does not)"
         )
-    existed = path.exists()
+    existed = os.path.exists(path)  # noqa: PTH110
     try:
         # O_NONBLOCK: a FIFO that nobody reads is refused instead of waited for.
         os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666))

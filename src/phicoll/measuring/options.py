@@ -12,6 +12,7 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import check_text
 from phicoll.registry import as_text
 
 __all__ = [
@@ -109,7 +110,8 @@ def as_values(given: Mapping[str, Any]) -> dict[str, str]:
             if value:
                 values[option.name] = ""
         elif value is not None:
-            values[option.name] = as_text(value) if argument == "algorithm" else value_text(value)
+            text = as_text(value) if argument == "algorithm" else value_text(value)
+            values[option.name] = check_text(argument, text)
     return values
 
 

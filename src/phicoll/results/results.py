@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import argument_names
 from phicoll.foundations.files import as_path
 from phicoll.results.observations import Observations, observe
 from phicoll.results.records import Record, parse_lines, read_file
@@ -32,6 +33,8 @@ class Results:
     """
 
     def __init__(self, records: Iterable[Record], *, damaged_lines: int = 0, source: str = "") -> None:
+        if isinstance(records, str | bytes) or not isinstance(records, Iterable):
+            raise ArgumentError("records", repr(records), "records; phicoll.load reads them from a file")
         self.records: list[Record] = list(records)
         #: The number of damaged lines of the source; complete lines were kept.
         self.damaged_lines = damaged_lines
@@ -153,6 +156,8 @@ class Results:
         """Compare with an older run: for each subject in both, the ratio of the new time to the old."""
         from phicoll.results.compare import compare_with_baseline
 
+        if not isinstance(baseline, Results):
+            raise ArgumentError("baseline", repr(baseline), "results, as phicoll.load returns them")
         return compare_with_baseline(self, baseline, threshold)
 
     def to_dataframe(self, what: str = "samples") -> pd.DataFrame:
@@ -214,6 +219,7 @@ def freeze(value: Any) -> Any:
     return json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else value
 
 
+@argument_names
 def load(path: str | Path) -> Results:
     """Read results written by :meth:`Results.save`, ``phicoll run`` or ``phicoll-bench``.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, ResourceError
+from phicoll.foundations.checks import check_text
 
 __all__ = ["Group", "Row", "Table", "load_table"]
 
@@ -62,7 +63,14 @@ class Table:
 
 def load_table(path: str | os.PathLike[str]) -> Table:
     """Read a table. Raises an ArgumentError("tuning") that names the file, the line and what is allowed there."""
-    return as_table(_core.tuning_table(os.fspath(path)))
+    return as_table(_core.tuning_table(tuning_text(path)))
+
+
+def tuning_text(path: Any) -> str:
+    """A table's path as the core takes it."""
+    return check_text(
+        "tuning", str(path) if isinstance(path, Path) else path, "a tuning table's path, or 'none'"
+    )
 
 
 def as_table(found: dict[str, Any]) -> Table:
