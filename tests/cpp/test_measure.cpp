@@ -136,6 +136,7 @@ TEST(Json, TextsAreUtf8AndNumbersFinite) {
   EXPECT_EQ(printable("a\xff"
                       "b\xc3"),
             "a?b?");
+  EXPECT_EQ(printable(std::string("a\0b\n\x7f", 5)), "a?b\n?");
 }
 
 TEST(Json, IsReadBackAsItWasWritten) {

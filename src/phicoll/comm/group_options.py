@@ -62,9 +62,9 @@ def checked_placement(placement: Any, ranks: int) -> str:
     """Check a placement before anything is started; empty text for none."""
     if placement is None or placement == "":
         return ""
-    check_text("placement", placement, "compact, scatter, balanced or a list of CPUs")
-    _core.place(ranks, placement)
-    return placement
+    text = check_text("placement", placement, "compact, scatter, balanced or a list of CPUs")
+    _core.place(ranks, text)
+    return text
 
 
 def checked_tuning(tuning: Any) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
-from phicoll.foundations.checks import argument_names
+from phicoll.foundations.checks import argument_names, check_items
 from phicoll.foundations.html_table import html_table
 from phicoll.measuring.sweeps import call_arguments
 from phicoll.registry import algorithms, check_call, expand, short_spec
@@ -150,9 +150,8 @@ def count(
         raise ArgumentError("algorithm", repr(outside[0]), "barriers of phicoll; references can't be counted")
     if placement not in PLACEMENTS:
         raise ArgumentError("placement", repr(placement), ", ".join(PLACEMENTS))
-    if isinstance(shape, bytes) or not isinstance(shape, Iterable):
-        raise ArgumentError("shape", repr(shape), "cores x contexts, such as '60x4', or a list of them")
-    shapes = [shape] if isinstance(shape, str) else list(shape)
+    words = "cores x contexts, such as '60x4', or a list of them"
+    shapes = [shape] if isinstance(shape, str) else check_items("shape", shape, words)
     extents = [parse_shape(one) for one in shapes]
     rows = []
     for one, (cores, contexts) in zip(shapes, extents, strict=True):

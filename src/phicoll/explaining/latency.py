@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.explaining.kernel_runs import KernelSamples, run
-from phicoll.foundations.checks import argument_names, check_text, check_whole
+from phicoll.foundations.checks import argument_names, check_items, check_text, check_whole
 from phicoll.measuring.sweeps import machine_text
 from phicoll.registry import Machine, load_machine
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["LINES", "LatencyMatrix", "latency_matrix"]
+__all__ = ["LINES", "MOST_CPUS", "LatencyMatrix", "latency_matrix"]
 
 LINES = ("fresh", "repeated")
 MOST_CPUS = 1024
@@ -214,9 +214,7 @@ def check_cpus(machine: str | None, cpus: Iterable[int] | None) -> list[int]:
         there = list(range(loaded.contexts))
         default = there[:: loaded.contexts // loaded.cores]
         allowed = f"two or more contexts of {loaded.name}, 0 to {loaded.contexts - 1}"
-    if cpus is not None and (isinstance(cpus, str | bytes) or not isinstance(cpus, Iterable)):
-        raise ArgumentError("cpus", repr(cpus), allowed)
-    chosen = default if cpus is None else list(cpus)
+    chosen = default if cpus is None else check_items("cpus", cpus, allowed)
     if (
         not all(isinstance(cpu, int) for cpu in chosen)
         or len(chosen) < 2

@@ -30,7 +30,8 @@ class Parser(argparse.ArgumentParser):
             for action in (commands[command] if isinstance(commands, dict) and command else self)._actions
             for name in action.option_strings
         ]
-        found = nearest(word.partition("=")[0], options)
+        bare_names = {name.lstrip("-"): name for name in options}
+        found = [bare_names[name] for name in nearest(word.partition("=")[0].lstrip("-"), bare_names)]
         words = f"nearest: {', '.join(found)}; all: " if found else ""
         return ArgumentError("arguments", repr(word), f"{words}what {page} --help lists")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
 from phicoll.errors import ArgumentError
 from phicoll.foundations.nearest import near
 
-__all__ = ["argument_names", "check_flag", "check_number", "check_text", "check_whole"]
+__all__ = ["argument_names", "check_flag", "check_items", "check_number", "check_text", "check_whole"]
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -40,6 +40,13 @@ def check_text(argument: str, value: Any, allowed: str = "a text") -> str:
     except UnicodeEncodeError:
         raise ArgumentError(argument, ascii(value), f"{allowed}, in UTF-8") from None
     return value
+
+
+def check_items(argument: str, value: Any, allowed: str) -> list[Any]:
+    """The items of a list or another iterable that is no text."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise ArgumentError(argument, repr(value), allowed)
+    return list(value)
 
 
 def check_flag(argument: str, value: Any) -> bool:

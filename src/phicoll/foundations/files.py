@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from phicoll.errors import ArgumentError
+from phicoll.errors import ArgumentError, ResourceError
 
-__all__ = ["as_path", "check_writable", "input_bytes", "input_lines", "open_input"]
+__all__ = ["as_path", "check_writable", "input_bytes", "input_lines", "open_input", "replaced"]
 
 #: The longest line of a run with 1,024 ranks and 1,000 calls in a window has some 20 MB.
 MOST_LINE = 64 << 20
@@ -65,13 +67,41 @@ def input_bytes(path: Path, most: int = 4 << 20) -> bytes:
     return found
 
 
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Replace a file at once or not at all: what is written to the path that this yields is put in its place.
+
+    Raises
+    ------
+    ResourceError
+        It cannot be written: the disk is full, say.
+    """
+    target = Path(os.path.realpath(path))  # a symbolic link stays
+    temporary: Path | None = None
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
+        yield temporary
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(target)
+    except OSError as error:
+        raise ResourceError(f"{path}: cannot be written ({error.strerror or error})") from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
 def check_writable(path: str | os.PathLike[str], argument: str = "path") -> Path:
     """Check that ``path`` can be written and return it; no file is left behind and none is changed.
 
     Raises
     ------
     ArgumentError
-        The folder does not exist, or the file can't be opened for writing.
+        The folder does not exist, the file can't be opened for writing, or it is a device or FIFO, which
+        :func:`replaced` would take away.
     """
     path = as_path(path, argument)
     if os.path.isdir(path):  # noqa: PTH112 (false for a name that is too long)
@@ -81,13 +111,17 @@ def check_writable(path: str | os.PathLike[str], argument: str = "path") -> Path
             argument, repr(str(path)), f"a file in a folder that exists ({path.parent} does not)"
         )
     existed = os.path.exists(path)  # noqa: PTH110
+    if existed and not path.is_file():
+        raise ArgumentError(
+            argument, f"{str(path)!r}, which is not a regular file", "a file that can be written"
+        )
     try:
-        # O_NONBLOCK: a FIFO that nobody reads is refused instead of waited for.
-        os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666))
+        with path.open("ab"):
+            pass
     except OSError as error:
         raise ArgumentError(
             argument, repr(str(path)), f"a file that can be written ({error.strerror})"
         ) from error
     if not existed:
-        path.unlink(missing_ok=True)
+        Path(os.path.realpath(path)).unlink(missing_ok=True)  # not a link to it
     return path

@@ -10,7 +10,7 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
-from phicoll.foundations.checks import argument_names, check_text
+from phicoll.foundations.checks import argument_names, check_items, check_text
 from phicoll.foundations.html_table import Html, code, html_table
 
 __all__ = [
@@ -161,12 +161,11 @@ def as_text(algorithm: str | Iterable[str]) -> str:
     """Join specs with commas."""
     if isinstance(algorithm, str):
         text = algorithm
-    elif isinstance(algorithm, bytes) or not isinstance(algorithm, Iterable):
-        raise ArgumentError(
-            "algorithm", repr(algorithm), "a text such as 'dissemination:ways=3', or a list of them"
-        )
     else:
-        parts = [str(part) if not isinstance(part, Algorithm) else part.name for part in algorithm]
+        given = check_items(
+            "algorithm", algorithm, "a text such as 'dissemination:ways=3', or a list of them"
+        )
+        parts = [str(part) if not isinstance(part, Algorithm) else part.name for part in given]
         text = ",".join(parts)
     if not text.strip():
         raise ArgumentError("algorithm", repr(algorithm), "at least one algorithm or set")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
-from phicoll.foundations.checks import argument_names
+from phicoll.foundations.checks import argument_names, check_items
 from phicoll.foundations.files import as_path
 from phicoll.results.observations import Observations, observe
 from phicoll.results.records import Record, parse_lines, read_file
@@ -33,9 +33,9 @@ class Results:
     """
 
     def __init__(self, records: Iterable[Record], *, damaged_lines: int = 0, source: str = "") -> None:
-        if isinstance(records, str | bytes) or not isinstance(records, Iterable):
-            raise ArgumentError("records", repr(records), "records; phicoll.load reads them from a file")
-        self.records: list[Record] = list(records)
+        self.records: list[Record] = check_items(
+            "records", records, "records; phicoll.load reads them from a file"
+        )
         #: The number of damaged lines of the source; complete lines were kept.
         self.damaged_lines = damaged_lines
         self.source = source

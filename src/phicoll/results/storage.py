@@ -7,13 +7,11 @@ returns the same records in the same order.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phicoll.errors import ResourceError, ResultsFileError
-from phicoll.foundations.files import check_writable, open_input
+from phicoll.errors import ResultsFileError
+from phicoll.foundations.files import check_writable, open_input, replaced
 from phicoll.foundations.json_text import parse_json
 from phicoll.results.records import Record, RecordFile, check
 
@@ -29,30 +27,13 @@ SAMPLE_COLUMNS = ("run", "point", "launch", "round", "order", "definition", "cal
 def write(results: Recorded, path: str | Path) -> Path:
     """Write all records to ``path``, replacing it atomically. Raises :class:`ResourceError` if the disk is full."""
     path = check_writable(path)
-    try:
-        return write_beside(results, path)
-    except OSError as error:
-        raise ResourceError(f"{path}: cannot be written ({error.strerror or error})") from error
-
-
-def write_beside(results: Recorded, path: Path) -> Path:
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with replaced(path) as temporary:
         if path.suffix == ".parquet":
             write_parquet(results, temporary)
         else:
             with temporary.open("w", encoding="utf-8") as stream:
                 for record in results.records:
                     stream.write(json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n")
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
     return path
 
 

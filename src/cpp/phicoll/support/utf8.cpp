@@ -45,7 +45,10 @@ std::string printable(const std::string& text) {
   std::string whole, rest = text;
   for (std::size_t good; (good = utf8_prefix(rest)) < rest.size(); rest.erase(0, good + 1))
     whole.append(rest, 0, good) += '?';
-  return whole + rest;
+  whole += rest;
+  for (char& c : whole)
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f) c = '?';
+  return whole;
 }
 
 }  // namespace phicoll

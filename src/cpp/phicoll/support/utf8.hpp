@@ -12,7 +12,7 @@ std::size_t utf8_prefix(const std::string& text);
 /// Appends the UTF-8 of a code point below 0x110000.
 void append_utf8(std::string* text, unsigned long code);
 
-/// The text with a question mark in place of each byte that is not UTF-8, for messages.
+/// The text with a question mark in place of each byte that is not UTF-8 and of control characters, for messages.
 std::string printable(const std::string& text);
 
 }  // namespace phicoll

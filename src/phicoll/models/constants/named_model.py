@@ -10,6 +10,7 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import check_text
 from phicoll.foundations.files import as_path, input_bytes
 from phicoll.foundations.json_text import parse_json
 from phicoll.models.constants.machine_model import MachineModel
@@ -51,7 +52,7 @@ def machine_model(
 
 
 def model_named(machine: str | os.PathLike[str]) -> MachineModel:
-    text = os.fspath(machine)
+    text = check_text("machine", os.fspath(machine))
     colon = text.find(":", text.rfind("/") + 1)
     if (
         not isinstance(machine, str)

@@ -176,7 +176,8 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
     const std::vector<std::string> words = words_of(whole_line);
     if (!begun) {
       if (joined(words, 0) != first_line)
-        line.refuse("'" + whole_line.substr(0, 80) + "'", "'" + std::string(first_line) + "' as first line");
+        line.refuse("'" + printable(whole_line.substr(0, 80)) + "'",
+                    "'" + std::string(first_line) + "' as first line");
       begun = true;
       continue;
     }
