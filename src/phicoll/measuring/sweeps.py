@@ -112,7 +112,7 @@ def plan_simulated(
         warnings.warn(
             "references are left out: barriers of other systems have no simulated form",
             PhicollWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     if output is not None and not go_on and output.exists() and output.stat().st_size:
         load(output)  # refuses to append to a file that is not phicoll's
@@ -304,7 +304,6 @@ if sweep.__doc__ is not None:  # with -OO there is none
     sweep.__doc__ = sweep.__doc__.replace("    {options}", textwrap.indent(described(), "    "))
 
 
-@argument_names
 def measure(algorithm: str | Iterable[str], **options: Any) -> Results:
     """Measure or simulate one algorithm or a few; takes what :func:`sweep` takes.
 
@@ -320,11 +319,11 @@ def warn_about(results: Results) -> None:
     failed = sorted({str(point.get("spec")) for point in results.unverified})
     if failed:
         warnings.warn(
-            f"not verified and therefore not summarised: {', '.join(failed)}", PhicollWarning, stacklevel=3
+            f"not verified and therefore not summarised: {', '.join(failed)}", PhicollWarning, stacklevel=4
         )
     if results.interrupted:
         warnings.warn(
-            f"interrupted: the {len(results)} samples measured so far are kept", PhicollWarning, stacklevel=3
+            f"interrupted: the {len(results)} samples measured so far are kept", PhicollWarning, stacklevel=4
         )
 
 

@@ -280,4 +280,4 @@ def warn_of_fits(made: Derived) -> None:
 
 
 def warn(text: str) -> None:
-    warnings.warn(text, PhicollWarning, stacklevel=4)
+    warnings.warn(text, PhicollWarning, stacklevel=5)

@@ -38,5 +38,6 @@ def read_journal(path: Path, head: dict[str, Any]) -> list[Decision]:
             found.append(Decision.from_dict(parse_json(line)))
         except ValueError:
             if number < len(lines):
-                raise ArgumentError("resume", f"{path}:{number}: {line[:60]!r}", "a decision") from None
+                shown = line[:60].decode("utf-8", "replace")
+                raise ArgumentError("resume", f"{path}:{number}: {shown!r}", "a decision") from None
     return found
