@@ -12,7 +12,6 @@ import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import check_text
 from phicoll.foundations.files import as_path, input_bytes
-from phicoll.foundations.json_text import parse_json
 from phicoll.models.constants.machine_model import MachineModel
 from phicoll.models.constants.published import PUBLISHED
 
@@ -79,12 +78,12 @@ def read_machine_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     path = as_path(path, "machine")
     try:
-        file = parse_json(input_bytes(path))
+        file = json.loads(input_bytes(path))  # takes NaN, so that its field is named
     except OSError as error:
         raise ArgumentError(
             "machine", f"{path} ({error.strerror})", "a machine file that can be read"
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ArgumentError("machine", f"{path} ({error})", "a machine file, which is JSON") from None
     if not isinstance(file, dict) or file.get("phicoll") != "machine":
         raise ArgumentError("machine", str(path), 'a machine file: an object with "phicoll": "machine"')
