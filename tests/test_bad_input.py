@@ -418,6 +418,12 @@ def test_the_shell_is_told_its_own_names(words, said, capsys):
     assert said in capsys.readouterr().err
 
 
+def test_a_variable_of_the_environment_keeps_its_name(monkeypatch, capsys):
+    monkeypatch.setenv("PHICOLL_TUNING_FOREIGN", "maybe")
+    assert cli.main(["why", "barrier"]) == 2
+    assert "PHICOLL_TUNING_FOREIGN: got 'maybe'" in capsys.readouterr().err
+
+
 def test_python_is_told_its_own_names():
     with pytest.raises(phicoll.ArgumentError, match="unless oversubscribe=True is given"):
         phicoll.sweep(ranks=999)

@@ -115,7 +115,9 @@ def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Ite
     except ResultsFileError:  # its argument is a file's name
         raise
     except ArgumentError as error:
-        name = names.get(error.argument, error.argument.replace("_", "-"))
+        name = names.get(error.argument, error.argument)
+        if name.islower():  # not a variable of the environment
+            name = name.replace("_", "-")
         got = "a value" if name in switches else as_options(error.got)
         raise ArgumentError(name, got, as_options(error.allowed)) from error
 
