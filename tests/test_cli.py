@@ -110,7 +110,7 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
         ),
         (
             "run barrier --speed 3",
-            "phicoll: arguments: got '--speed'; allowed: what phicoll run --help lists",
+            "phicoll: arguments: got '--speed'; allowed: nearest: --seed; all: what phicoll run --help lists",
         ),
         ("run", "phicoll: operation: got none; allowed: "),
         ("run barrier --ranks", "phicoll: ranks: got no value; allowed: one"),

@@ -157,7 +157,11 @@ def __getattr__(name: str) -> Any:
         if name in comm.__all__:
             globals()[name] = value = getattr(comm, name)
             return value
-    raise AttributeError(f"module 'phicoll' has no attribute {name!r}")
+    from phicoll.foundations.nearest import nearest
+
+    found = nearest(name, (known for known in __dir__() if not known.startswith("_")))
+    words = f"; nearest: {', '.join(found)}" if found else ""
+    raise AttributeError(f"module 'phicoll' has no attribute {name!r}{words}")
 
 
 def __dir__() -> list[str]:

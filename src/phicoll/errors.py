@@ -22,6 +22,10 @@ __all__ = [
 ]
 
 
+#: How much of a value an error's text shows; ``got`` has all of it.
+MOST_SHOWN = 400
+
+
 class Error(Exception):
     """Base of every error that phicoll raises."""
 
@@ -43,7 +47,8 @@ class ArgumentError(Error, ValueError):
     """
 
     def __init__(self, argument: str, got: str, allowed: str) -> None:
-        super().__init__(f"{argument}: got {got}; allowed: {allowed}")
+        shown = got if len(got) <= MOST_SHOWN else f"{got[:MOST_SHOWN]}... ({len(got)} characters)"
+        super().__init__(f"{argument}: got {shown}; allowed: {allowed}")
         self.argument = argument
         self.got = got
         self.allowed = allowed

@@ -80,6 +80,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
     ranks, sizes, save, baseline, threshold = options
     try:
+        if threshold is not None and baseline is None:
+            raise ArgumentError(
+                "--phicoll-threshold", f"{threshold:g} without a baseline", "with --phicoll-baseline FILE"
+            )
         ratio = THRESHOLD if threshold is None else check_threshold(threshold, "--phicoll-threshold")
         config.stash[KEY] = Session(
             ranks=check_rank_list(ranks) if ranks else None,

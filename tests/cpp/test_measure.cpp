@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -25,6 +26,7 @@
 #include "phicoll/os/clock.hpp"
 #include "phicoll/support/json.hpp"
 #include "phicoll/support/random.hpp"
+#include "phicoll/support/utf8.hpp"
 #include "refusals.hpp"
 
 using namespace phicoll;
@@ -119,6 +121,22 @@ TEST(Random, IsTheSameEverywhere) {
   EXPECT_EQ(std::set<int>(items.begin(), items.end()).size(), 8u);
   for (int i = 0; i < 1000; ++i) EXPECT_LT(random.below(7), 7u);
   EXPECT_NE(mix_seed(1, 2, 3), mix_seed(1, 3, 2));
+}
+
+TEST(Json, TextsAreUtf8AndNumbersFinite) {
+  JsonValue value;
+  EXPECT_TRUE(JsonValue::parse("\"\xc3\xa9 \\ud83d\\ude00\"", &value));
+  EXPECT_EQ(value.string, "\xc3\xa9 \xf0\x9f\x98\x80");
+  for (const char* const bad : {"\"\xff\"", "\"\xc0\x80\"", "\"\xed\xa0\x80\"", "\"\xe2\x82\"", "\"\\ud83d\"",
+                                "\"\\ude00\"", "\"\\ud83d\\u0041\"", "\"\\u00zz\"", "1e999", "-1e999"}) {
+    JsonFault fault;
+    EXPECT_FALSE(JsonValue::parse(bad, &value, &fault)) << bad;
+    EXPECT_NE(fault.what, "") << bad;
+  }
+  EXPECT_EQ(printable("a\xff"
+                      "b\xc3"),
+            "a?b?");
+  EXPECT_EQ(printable(std::string("a\0b\n\x7f", 5)), "a?b\n?");
 }
 
 TEST(Json, IsReadBackAsItWasWritten) {
@@ -554,6 +572,45 @@ TEST(Records, WhatIsNotOursOrNewerIsRefused) {
   EXPECT_NE(refusal_of([&] { RecordWriter writer(folder.file("no/such")); }).find("output: got"),
             std::string::npos);
   EXPECT_NE(refusal_of([&] { RecordWriter writer("/tmp"); }).find("not a file"), std::string::npos);
+}
+
+TEST(Records, LinesOfAnotherFormAreCountedWithTheirNumbers) {
+  const Folder folder;
+  const std::string path = folder.file("r.jsonl");
+  const std::string head = "{\"schema\":1,\"kind\":\"", sample = head + "sample\",\"point\":0,";
+  std::ofstream(path) << head << "context\",\"phicoll\":\"results\"}\n"
+                      << sample << "\"launch\":0,\"round\":0,\"ns\":[1]}\n"
+                      << sample << "\"launch\":\"0\",\"round\":0,\"ns\":[1]}\n"
+                      << sample << "\"launch\":0,\"ns\":[1]}\n"
+                      << sample << "\"launch\":0,\"round\":0,\"ns\":[1e999]}\n"
+                      << sample << "\"launch\":1e30,\"round\":0,\"ns\":[1]}\n"
+                      << std::string(3000, '[') << "\n"
+                      << "{\"kind\":\"end\"}\n"
+                      << "[]\n"
+                      << head << "remark\",\"text\":[{}]}\n";
+  const RecordLines lines = read_records(path, "file");
+  EXPECT_EQ(lines.records.size(), 3u);
+  EXPECT_EQ(lines.damaged, 7u);
+  EXPECT_EQ(lines.loss(),
+            "7 damaged line(s) skipped, 3 whole lines kept; line 3: 'launch' is no whole number; line 4: no "
+            "field 'round'; line 5: a number out of range; ...");
+}
+
+TEST(Records, OnlyARegularFileIsRead) {
+  const Folder folder;
+  const std::string fifo = folder.file("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string& path : {std::string("/dev/zero"), fifo})
+    EXPECT_NE(refusal_of([&] { read_records(path, "file"); }).find("(not a regular file)"),
+              std::string::npos);
+  EXPECT_NE(refusal_of([&] { read_records("/tmp", "file"); }).find("(Is a directory)"), std::string::npos);
+  const std::string endless = folder.file("endless");
+  std::ofstream(endless) << "";
+  ASSERT_EQ(truncate(endless.c_str(), off_t{1} << 40), 0);
+  EXPECT_NE(refusal_of([&] { read_records(endless, "file"); }).find("(a line of more than 64 MB)"),
+            std::string::npos);
+  EXPECT_NE(refusal_of([&] { RecordWriter writer(endless); }).find("a line of more than 64 MB"),
+            std::string::npos);
 }
 
 TEST(Records, AFullDiskIsAnErrorThatNamesTheFile) {

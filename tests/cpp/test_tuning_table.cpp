@@ -126,6 +126,7 @@ TEST(TuningTable, SaysWhichLineIsBadAndWhatIsAllowed) {
                  {"t.tuning:3: a second row", "line 2"});
   EXPECT_THROW(TuningTable::read("/nowhere/there.tuning"), ArgumentError);
   EXPECT_THROW(TuningTable::read("/"), ArgumentError);
+  EXPECT_THROW(TuningTable::read("/dev/zero"), ArgumentError);
 }
 
 TEST(TuningTable, FindsTheNearestGroupWithTheSameSharing) {

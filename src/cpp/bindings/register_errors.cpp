@@ -6,6 +6,7 @@
 
 #include "bindings/register.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/support/utf8.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -21,15 +22,16 @@ void translate(std::exception_ptr pointer) {
   try {
     if (pointer) std::rethrow_exception(pointer);
   } catch (const ArgumentError& error) {
-    raise("ArgumentError", py::make_tuple(error.argument(), error.got(), error.allowed()));
+    raise("ArgumentError",
+          py::make_tuple(printable(error.argument()), printable(error.got()), printable(error.allowed())));
   } catch (const BrokenGroupError& error) {
-    raise("BrokenGroupError", py::make_tuple(error.what(), error.rank()));
+    raise("BrokenGroupError", py::make_tuple(printable(error.what()), error.rank()));
   } catch (const ResourceError& error) {
-    raise("ResourceError", py::make_tuple(error.what()));
+    raise("ResourceError", py::make_tuple(printable(error.what())));
   } catch (const TimeoutError& error) {
-    raise("TimeoutError", py::make_tuple(error.what()));
+    raise("TimeoutError", py::make_tuple(printable(error.what())));
   } catch (const Error& error) {
-    raise("Error", py::make_tuple(error.what()));
+    raise("Error", py::make_tuple(printable(error.what())));
   }
 }
 

@@ -23,7 +23,15 @@ from phicoll.cli import (
     validate,
     why,
 )
-from phicoll.errors import ArgumentError, BrokenGroupError, Error, PhicollWarning, VerificationError
+from phicoll.cli.options import option_names
+from phicoll.errors import (
+    ArgumentError,
+    BrokenGroupError,
+    Error,
+    PhicollWarning,
+    ResourceError,
+    VerificationError,
+)
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, FAILED, INTERRUPTED, OK
 
@@ -86,8 +94,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             say("interrupted")
             return INTERRUPTED
         except BrokenPipeError:  # the reader of the output has exited, as head does
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            drop_output()
             return OK
+        except OSError as error:  # a full disk, say
+            drop_output()
+            name = f"{error.filename}: " if error.filename else ""
+            return complain(ResourceError(f"{name}{error.strerror or error}"), FAILED)
+        except MemoryError:
+            return complain(ResourceError("not enough memory"), FAILED)
+
+
+def drop_output() -> None:
+    """Nothing can be written to stdout any more: the interpreter does not try again when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def dispatch(words: list[str]) -> int:
@@ -100,7 +119,8 @@ def dispatch(words: list[str]) -> int:
 
         return launch.main(words[1:], prog="phicoll launch")
     arguments = parser().parse_args(words)
-    return int(arguments.function(arguments))
+    with option_names({}):
+        return int(arguments.function(arguments))
 
 
 def say(text: str) -> None:

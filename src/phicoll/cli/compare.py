@@ -8,6 +8,7 @@ from functools import reduce
 from operator import add as join
 
 from phicoll.cli.output import add_json, put, put_json
+from phicoll.errors import ArgumentError
 from phicoll.foundations.exit_codes import REGRESSED
 from phicoll.results import Results, load
 from phicoll.results.compare.regression import THRESHOLD, check_threshold
@@ -30,7 +31,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--threshold",
         type=float,
-        default=THRESHOLD,
         metavar="RATIO",
         help=f"the time ratio above which a slowdown is a regression (default: {THRESHOLD:.2f})",
     )
@@ -39,6 +39,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    check_together(arguments)
     results = reduce(join, [load(path) for path in arguments.files])
     if arguments.baseline is not None:
         return against_baseline(arguments, results)
@@ -58,8 +59,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def check_together(arguments: argparse.Namespace) -> None:
+    """Refuse options that have no effect beside the others."""
+    if arguments.threshold is not None and arguments.baseline is None:
+        raise ArgumentError(
+            "threshold", f"{arguments.threshold:g} without --baseline", "with --baseline FILE"
+        )
+    if arguments.against is not None and (arguments.summary or arguments.baseline is not None):
+        other = "--summary" if arguments.summary else "--baseline"
+        raise ArgumentError("against", f"{arguments.against!r} with {other}", f"without {other}")
+    if arguments.summary and arguments.baseline is not None:
+        raise ArgumentError("summary", "a value with --baseline", "one of --summary and --baseline")
+
+
 def against_baseline(arguments: argparse.Namespace, results: Results) -> int:
-    threshold = check_threshold(arguments.threshold)
+    threshold = THRESHOLD if arguments.threshold is None else check_threshold(arguments.threshold)
     found = results.regressions(load(arguments.baseline), threshold)
     if arguments.json:
         put_json([one.to_dict() for one in found])

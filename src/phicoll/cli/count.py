@@ -55,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         put(str(counts))
     if figure is not None:
-        counts.plot().savefig(figure, dpi=150)
+        from phicoll.plots.canvas import save_figure
+
+        save_figure(counts.plot(), figure)
         report_written(figure)
     return 0

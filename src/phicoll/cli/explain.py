@@ -89,6 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
         size = written.stat().st_size / 1e6
         report_written(f"{written}, {size:.1f} MB; ui.perfetto.dev opens it")
     if figure is not None:
-        found.plot().savefig(figure, dpi=150)  # type: ignore[union-attr]
+        from phicoll.plots.canvas import save_figure
+
+        save_figure(found.plot(), figure)  # type: ignore[arg-type]
         report_written(figure)
     return 0

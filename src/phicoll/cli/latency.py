@@ -7,7 +7,7 @@ import argparse
 from phicoll.cli.options import check_figure, report_written
 from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
-from phicoll.explaining.latency import LINES, latency_matrix
+from phicoll.explaining.latency import LINES, MOST_CPUS, latency_matrix
 
 __all__ = ["add"]
 
@@ -60,7 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     )
     put_found(found, arguments.json)
     if figure is not None:
-        found.plot().savefig(figure, dpi=150)
+        from phicoll.plots.canvas import save_figure
+
+        save_figure(found.plot(), figure)
         report_written(figure)
     return 0
 
@@ -72,5 +74,8 @@ def parse_cpus(text: str) -> list[int]:
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise ArgumentError("cpus", repr(text), "a list such as 0,2,8-11")
-        found += range(int(first), int(last if dash else first) + 1)
+        numbers = range(int(first), int(last if dash else first) + 1)
+        if len(numbers) > MOST_CPUS:
+            raise ArgumentError("cpus", repr(text), f"at most {MOST_CPUS} CPUs")
+        found += numbers
     return found

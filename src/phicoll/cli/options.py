@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from phicoll.errors import ArgumentError
+from phicoll.errors import ArgumentError, ResultsFileError
 from phicoll.foundations.files import check_writable
 from phicoll.measuring.options import OPTIONS, Option, simulated_default
 
@@ -104,15 +104,20 @@ def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Ite
     """Rename arguments in the library's errors to their options on the command line. ``switches`` have no value."""
 
     def as_option(found: re.Match[str]) -> str:
-        return f"--{names.get(found[1], found[1]).replace('_', '-')} {found[2]}"
+        return f"--{names.get(found[1], found[1]).replace('_', '-')} {found[2] or ''}".rstrip()
 
-    def as_options(text: str) -> str:  # other arguments that the text names, say definition='window'
-        return re.sub(r"\b([a-z_]+)='([^']*)'", as_option, text)
+    # Other arguments that the text names: definition='window', oversubscribe=True.
+    def as_options(text: str) -> str:
+        return re.sub(r"\b([a-z_]+)=(?:'([^']*)'|True\b)", as_option, text)
 
     try:
         yield
+    except ResultsFileError:  # its argument is a file's name
+        raise
     except ArgumentError as error:
         name = names.get(error.argument, error.argument)
+        if name.islower():  # not a variable of the environment
+            name = name.replace("_", "-")
         got = "a value" if name in switches else as_options(error.got)
         raise ArgumentError(name, got, as_options(error.allowed)) from error
 

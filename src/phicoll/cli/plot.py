@@ -7,7 +7,6 @@ from functools import reduce
 from operator import add as join
 
 from phicoll.cli.options import check_figure, report_written
-from phicoll.errors import ArgumentError
 from phicoll.results import load
 
 __all__ = ["add"]
@@ -37,12 +36,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     figure = check_figure(arguments.figure)
-    for name, least in (("most", 1), ("highlight", 1)):
-        value = getattr(arguments, name)
-        if value is not None and value < least:
-            raise ArgumentError(name, str(value), f"a whole number from {least} on")
     results = reduce(join, [load(path) for path in arguments.files])
     options = {name: getattr(arguments, name) for name in ("unit", "label", "most", "highlight")}
-    results.plot(arguments.kind, **options).savefig(figure, dpi=150)
+    from phicoll.plots.canvas import save_figure
+
+    save_figure(results.plot(arguments.kind, **options), figure)
     report_written(figure)
     return 0

@@ -170,7 +170,14 @@ class Comm:
                 f"{name}: point-to-point communication is not offered; phicoll has collectives only (Bcast, Gather, "
                 "Alltoallv, ...)"
             )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        from phicoll.foundations.nearest import nearest
+
+        words = f"{type(self).__name__!r} object has no attribute {name!r}"
+        public = [known for known in dir(type(self)) if not known.startswith("_")]
+        if name[:1] == "I" and name[1:].capitalize() in public:
+            raise AttributeError(f"{words}; calls that do not block are not offered: {name[1:].capitalize()}")
+        found = nearest(name, public)
+        raise AttributeError(words + (f"; nearest: {', '.join(found)}" if found else ""))
 
     # Errors.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import check_text
 
 __all__ = ["GroupOptions", "checked_placement", "checked_tuning", "milliseconds", "whole_number"]
 
@@ -61,19 +62,17 @@ def checked_placement(placement: Any, ranks: int) -> str:
     """Check a placement before anything is started; empty text for none."""
     if placement is None or placement == "":
         return ""
-    if not isinstance(placement, str):
-        raise ArgumentError("placement", repr(placement), "compact, scatter, balanced or a list of CPUs")
-    _core.place(ranks, placement)
-    return placement
+    text = check_text("placement", placement, "compact, scatter, balanced or a list of CPUs")
+    _core.place(ranks, text)
+    return text
 
 
 def checked_tuning(tuning: Any) -> str:
     """A table's path as the core takes it; empty for the environment's. The core reads it when the group is made."""
     if tuning is None:
         return ""
-    if not isinstance(tuning, (str, os.PathLike)):
-        raise ArgumentError("tuning", repr(tuning), "a tuning table's path, or 'none'")
-    return os.fspath(tuning)
+    path = os.fspath(tuning) if isinstance(tuning, os.PathLike) else tuning
+    return check_text("tuning", path, "a tuning table's path, or 'none'")
 
 
 def milliseconds(timeout: float | None) -> int:

@@ -31,10 +31,12 @@ from phicoll.comm.group_options import (
 from phicoll.comm.rank_processes import GRACE_S, ProcessesRun
 from phicoll.comm.world import as_world
 from phicoll.errors import ArgumentError, Error, ResourceError
+from phicoll.foundations.checks import argument_names, check_text
 
 __all__ = ["ThreadedRun", "run"]
 
 
+@argument_names
 def run(
     function: Callable[..., Any],
     ranks: int = 4,
@@ -123,9 +125,9 @@ def run(
         whole_number("memory_limit", memory_limit, 1, MOST_BYTES),
         whole_number("heap_limit", heap_limit, 0, MOST_BYTES),
         milliseconds(timeout),
-        _core.parse_wait(wait),
+        _core.parse_wait(check_text("wait", wait)),
         checked_tuning(tuning),
-        tuning_foreign,
+        check_text("tuning_foreign", tuning_foreign, "refuse, use"),
     )
     if mode == "threads":
         return ThreadedRun(function, tuple(args), options).results()

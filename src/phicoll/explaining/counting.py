@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import argument_names, check_items
 from phicoll.foundations.html_table import html_table
 from phicoll.measuring.sweeps import call_arguments
 from phicoll.registry import algorithms, check_call, expand, short_spec
@@ -98,6 +99,7 @@ class Counts(Sequence[dict[str, Any]]):
         return html_table(heads, [[row[name] for name in self.columns] for row in self.rows])
 
 
+@argument_names
 def count(
     algorithm: str | Iterable[str] = "all",
     shape: str | Sequence[str] = PAPER_SHAPES,
@@ -148,7 +150,8 @@ def count(
         raise ArgumentError("algorithm", repr(outside[0]), "barriers of phicoll; references can't be counted")
     if placement not in PLACEMENTS:
         raise ArgumentError("placement", repr(placement), ", ".join(PLACEMENTS))
-    shapes = [shape] if isinstance(shape, str) else list(shape)
+    words = "cores x contexts, such as '60x4', or a list of them"
+    shapes = [shape] if isinstance(shape, str) else check_items("shape", shape, words)
     extents = [parse_shape(one) for one in shapes]
     rows = []
     for one, (cores, contexts) in zip(shapes, extents, strict=True):

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import argument_names, check_number, check_text, check_whole
 from phicoll.foundations.files import check_writable
 from phicoll.measuring.options import simulated_default
-from phicoll.measuring.sweeps import call_arguments, machine_text
+from phicoll.measuring.sweeps import MAX_RANKS, call_arguments, machine_text, placement_text
 from phicoll.registry import check_call
 from phicoll.registry.machines import Machine
 
@@ -199,6 +200,7 @@ class Explanation:
         return f"<pre>{html.escape(self.text)}</pre>"
 
 
+@argument_names
 def explain(
     algorithm: str | None = None,
     machine: str | os.PathLike[str] | Machine = "xeon-phi-5110p",
@@ -256,39 +258,36 @@ def explain(
     """
     operation = check_call(operation)
     work = call_arguments(operation, size, buffers, type, op)
-    placement = simulated_default("placement") if placement is None else placement
-    wait = simulated_default("wait") if wait is None else wait
+    placement = placement_text(simulated_default("placement") if placement is None else placement)
+    wait = check_text("wait", simulated_default("wait") if wait is None else wait)
     warm_up = int(simulated_default("warm_up")) if warm_up is None else warm_up
     seed = int(simulated_default("seed")) if seed is None else seed
     skew_ns = float(simulated_default("skew_ns")) if skew_ns is None else skew_ns
     if definition not in DEFINITIONS:
         raise ArgumentError("definition", repr(definition), ", ".join(DEFINITIONS))
     for name, value, least, most in (
-        ("ranks", 1 if ranks is None else ranks, 1, None),
+        ("ranks", 1 if ranks is None else ranks, 1, MAX_RANKS),
         ("calls", calls, 1, 1000),
         ("warm_up", warm_up, 0, 1000),
         ("seed", seed, 0, 2**53 - 1),
-        ("most_links", most_links, 0, None),
+        ("most_links", most_links, 0, 2**31 - 1),
     ):
-        allowed = (
-            f"a whole number from {least} on" if most is None else f"a whole number from {least} to {most}"
-        )
-        if not isinstance(value, int) or value < least or (most is not None and value > most):
-            raise ArgumentError(name, repr(value), allowed)
+        if not isinstance(value, int):
+            raise ArgumentError(name, repr(value), f"a whole number from {least} to {most}")
+        check_whole(name, value, least, most)
     if call is not None and (not isinstance(call, int) or not 0 <= call < calls):
         raise ArgumentError("call", repr(call), f"0 to {calls - 1}, the calls that are simulated")
-    if not 0 <= skew_ns <= 1e9:
-        raise ArgumentError("skew_ns", repr(skew_ns), "0 to 1e9")
+    skew_ns = check_number("skew_ns", skew_ns, most=1e9)
     request: dict[str, Any] = {
         "machine": machine_text(machine),
-        "algorithm": algorithm or ("auto" if work else "hybrid-dissemination"),
+        "algorithm": check_text("algorithm", algorithm or ("auto" if work else "hybrid-dissemination")),
         "ranks": ranks or 0,
         "placement": placement,
         "definition": definition,
         "calls": calls,
         "warm_up": warm_up,
         "call": -1 if call is None else call,
-        "skew_ns": float(skew_ns),
+        "skew_ns": skew_ns,
         "wait": wait,
         "seed": seed,
         "most_links": most_links,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.explaining.kernel_runs import KernelSamples, run
+from phicoll.foundations.checks import argument_names, check_items, check_text, check_whole
 from phicoll.measuring.sweeps import machine_text
 from phicoll.registry import Machine, load_machine
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["LINES", "LatencyMatrix", "latency_matrix"]
+__all__ = ["LINES", "MOST_CPUS", "LatencyMatrix", "latency_matrix"]
 
 LINES = ("fresh", "repeated")
 MOST_CPUS = 1024
@@ -116,6 +117,7 @@ class LatencyMatrix:
         return text
 
 
+@argument_names
 def latency_matrix(
     machine: str | os.PathLike[str] | Machine | None = None,
     cpus: Iterable[int] | None = None,
@@ -160,10 +162,12 @@ def latency_matrix(
         raise ArgumentError("lines", repr(lines), ", ".join(LINES))
     text = None if machine is None else machine_text(machine)
     count = (20 if text else 200) if samples is None else samples
-    if not isinstance(count, int) or count < 1:
-        raise ArgumentError("samples", repr(samples), "a whole number from 1")
-    if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
-        raise ArgumentError("jobs", repr(jobs), "a whole number from 1")
+    check_whole("samples", count, 1, 100_000)
+    if jobs is not None:
+        check_whole("jobs", jobs, 1, MOST_CPUS)
+    check_whole("seed", seed, 0, 2**53 - 1)
+    for name, value in (("state", state), ("receive", receive)):
+        check_text(name, value)
     chosen = check_cpus(text, cpus)
     spec = _core.parse_kernel(f"ping-pong:state={state}:receive={receive}")
     pairs = list(combinations(range(len(chosen)), 2))
@@ -210,7 +214,12 @@ def check_cpus(machine: str | None, cpus: Iterable[int] | None) -> list[int]:
         there = list(range(loaded.contexts))
         default = there[:: loaded.contexts // loaded.cores]
         allowed = f"two or more contexts of {loaded.name}, 0 to {loaded.contexts - 1}"
-    chosen = default if cpus is None else list(cpus)
-    if len(chosen) < 2 or len(set(chosen)) < len(chosen) or not set(chosen) <= set(there):
+    chosen = default if cpus is None else check_items("cpus", cpus, allowed)
+    if (
+        not all(isinstance(cpu, int) for cpu in chosen)
+        or len(chosen) < 2
+        or len(set(chosen)) < len(chosen)
+        or not set(chosen) <= set(there)
+    ):
         raise ArgumentError("cpus", repr(chosen), allowed)
     return chosen

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 from typing import Any, NoReturn
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.nearest import near, nearest
 
 __all__ = ["Parser"]
 
@@ -18,9 +18,22 @@ class Parser(argparse.ArgumentParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, rest = self.parse_known_args(args, namespace)
         if rest:
-            page = " ".join([self.prog, *filter(None, [getattr(found, "command", None)])])
-            raise ArgumentError("arguments", repr(rest[0]), f"what {page} --help lists")
+            raise self.unknown(rest[0], getattr(found, "command", None))
         return found
+
+    def unknown(self, word: str, command: str | None) -> ArgumentError:
+        """The error for a word that neither this parser nor that of ``command`` takes."""
+        page = f"{self.prog} {command}" if command else self.prog
+        commands = next((a.choices for a in self._actions if a.dest == "command" and a.choices), {})
+        options = [
+            name
+            for action in (commands[command] if isinstance(commands, dict) and command else self)._actions
+            for name in action.option_strings
+        ]
+        bare_names = {name.lstrip("-"): name for name in options}
+        found = [bare_names[name] for name in nearest(word.partition("=")[0].lstrip("-"), bare_names)]
+        words = f"nearest: {', '.join(found)}; all: " if found else ""
+        return ArgumentError("arguments", repr(word), f"{words}what {page} --help lists")
 
     def error(self, message: str) -> NoReturn:
         raise self.refusal(message)
@@ -53,9 +66,3 @@ class Parser(argparse.ArgumentParser):
 def bare(name: str) -> str:
     """An option's name as error messages give it: ``output`` for ``-o/--output``."""
     return name.rsplit("/", 1)[-1].lstrip("-").lower()
-
-
-def near(word: str, allowed: list[str]) -> str:
-    """The allowed words as text, those nearest to ``word`` first."""
-    nearest = difflib.get_close_matches(word, allowed, n=2)
-    return (f"nearest: {', '.join(nearest)}; all: " if nearest else "") + ", ".join(allowed)

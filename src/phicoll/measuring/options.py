@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import check_text
 from phicoll.registry import as_text
 
 __all__ = [
@@ -108,7 +110,8 @@ def as_values(given: Mapping[str, Any]) -> dict[str, str]:
             if value:
                 values[option.name] = ""
         elif value is not None:
-            values[option.name] = as_text(value) if argument == "algorithm" else value_text(value)
+            text = as_text(value) if argument == "algorithm" else value_text(value)
+            values[option.name] = check_text(argument, text)
     return values
 
 
@@ -129,7 +132,14 @@ def python_names() -> Iterator[None]:
         yield
     except ArgumentError as error:
         names = {option.name: argument for argument, option in OPTIONS.items()}
-        raise ArgumentError(names.get(error.argument, error.argument), error.got, error.allowed) from None
+
+        def as_argument(found: re.Match[str]) -> str:
+            argument = names.get(found[1], "")
+            flag = argument and OPTIONS[argument].kind == "flag"
+            return f"{argument}=True" if flag else argument or found[0]
+
+        got, allowed = (re.sub(r"--([a-z][a-z-]*)", as_argument, text) for text in (error.got, error.allowed))
+        raise ArgumentError(names.get(error.argument, error.argument), got, allowed) from None
 
 
 def described() -> str:

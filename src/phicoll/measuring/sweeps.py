@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import phicoll._core as _core
 from phicoll import bench
 from phicoll.errors import ArgumentError, PhicollWarning
-from phicoll.foundations.files import check_writable
+from phicoll.foundations.checks import argument_names, check_text, check_whole
+from phicoll.foundations.files import as_path, check_writable
+from phicoll.foundations.nearest import near
 from phicoll.foundations.progress import Display, display
 from phicoll.measuring.options import (
     OPTIONS,
@@ -110,7 +112,7 @@ def plan_simulated(
         warnings.warn(
             "references are left out: barriers of other systems have no simulated form",
             PhicollWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     if output is not None and not go_on and output.exists() and output.stat().st_size:
         load(output)  # refuses to append to a file that is not phicoll's
@@ -155,7 +157,9 @@ def check_sizes(sizes: Any) -> list[int]:
     found: list[int] = []
     for part in as_list(sizes):
         found += (
-            _core.parse_sizes(part) if isinstance(part, str) else [check_whole("sizes", part, 0, MAX_SIZE)]
+            _core.parse_sizes(check_text("sizes", part))
+            if isinstance(part, str)
+            else [check_whole("sizes", part, 0, MAX_SIZE)]
         )
     if not found:
         raise ArgumentError("sizes", "none", "bytes such as 8 or '4K'")
@@ -185,10 +189,8 @@ def machine_text(machine: Any) -> str:
     if isinstance(machine, Machine):
         return machine.name
     if isinstance(machine, os.PathLike):
-        return path_text(Path(machine))
-    if not isinstance(machine, str):
-        raise ArgumentError("machine", repr(machine), "a machine's name or file")
-    return machine
+        machine = path_text(as_path(machine, "machine"))
+    return check_text("machine", machine, "a machine's name or file")
 
 
 def refuse(options: dict[str, Any], allowed: str) -> None:
@@ -217,6 +219,7 @@ def check_output(save: str | Path | None, resume: bool) -> tuple[Path | None, bo
     return output, False
 
 
+@argument_names
 def sweep(
     operation: str = "barrier",
     *,
@@ -316,11 +319,11 @@ def warn_about(results: Results) -> None:
     failed = sorted({str(point.get("spec")) for point in results.unverified})
     if failed:
         warnings.warn(
-            f"not verified and therefore not summarised: {', '.join(failed)}", PhicollWarning, stacklevel=3
+            f"not verified and therefore not summarised: {', '.join(failed)}", PhicollWarning, stacklevel=4
         )
     if results.interrupted:
         warnings.warn(
-            f"interrupted: the {len(results)} samples measured so far are kept", PhicollWarning, stacklevel=3
+            f"interrupted: the {len(results)} samples measured so far are kept", PhicollWarning, stacklevel=4
         )
 
 
@@ -343,41 +346,22 @@ def as_list(value: Any) -> list[Any]:
 
 
 def check_choices(argument: str, value: str | Sequence[str], allowed: Sequence[str]) -> list[str]:
-    found = list(dict.fromkeys(as_list(value)))
+    found = as_list(value)
     for one in found:
         if one not in allowed:
-            raise ArgumentError(argument, repr(one), ", ".join(allowed))
+            raise ArgumentError(argument, repr(one), near(one, allowed))
     if not found:
         raise ArgumentError(argument, "none", ", ".join(allowed))
-    return found
+    return list(dict.fromkeys(found))
 
 
 def check_rank_list(ranks: Any) -> list[int]:
     """Rank counts; in text also ranges such as ``2,4,8..32:8``."""
-    return list(_core.parse_ranks(value_text(ranks)))
+    return list(_core.parse_ranks(check_text("ranks", value_text(ranks))))
 
 
-def check_whole(argument: str, value: Any, least: int, most: int | None = None) -> int:
-    allowed = f"a whole number from {least}" + (f" to {most}" if most is not None else " on")
-    try:
-        number = int(value) if isinstance(value, str) else value.__index__()
-    except (ValueError, AttributeError, TypeError):
-        raise ArgumentError(argument, repr(value), allowed) from None
-    if isinstance(value, bool) or number < least or (most is not None and number > most):
-        raise ArgumentError(argument, repr(value), allowed)
-    return int(number)
-
-
-def check_number(argument: str, value: Any, above: float | None = None) -> float:
-    allowed = "a number above 0" if above is not None else "a number, 0 or above"
-    try:
-        number = float(value)
-    except (ValueError, TypeError):
-        raise ArgumentError(argument, repr(value), allowed) from None
-    if not 0 <= number < float("inf") or (above is not None and number <= above):
-        raise ArgumentError(argument, repr(value), allowed)
-    return number
-
-
-def placement_text(placement: str | Sequence[int]) -> str:
-    return placement if isinstance(placement, str) else ",".join(map(str, placement))
+def placement_text(placement: Any) -> str:
+    """A placement, by name or as a list of CPUs, as the core takes it."""
+    if isinstance(placement, Iterable) and not isinstance(placement, str | bytes):
+        placement = ",".join(map(str, placement))
+    return check_text("placement", placement, "compact, scatter, balanced or CPUs such as 0,2,4-7")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 from matplotlib.figure import Figure
 
-__all__ = ["Canvas", "new_figure"]
+from phicoll.errors import ResourceError
+
+__all__ = ["Canvas", "new_figure", "save_figure"]
 
 
 class Canvas(Figure):
@@ -16,6 +19,24 @@ class Canvas(Figure):
         stream = io.BytesIO()
         self.savefig(stream, format="png", dpi=90)
         return stream.getvalue()
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure to ``path``; no part of it is left there if that fails.
+
+    Raises
+    ------
+    ResourceError
+        The disk is full, or the figure is larger than Matplotlib or the memory allows.
+    """
+    existed = path.exists()
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError, MemoryError) as error:
+        if not existed:
+            path.unlink(missing_ok=True)
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ResourceError(f"{path}: cannot be written ({reason or 'not enough memory'})") from error
 
 
 def new_figure(width: float, height: float) -> Canvas:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import check_whole
 from phicoll.plots.canvas import new_figure
 from phicoll.plots.comparison import draw_comparison
 from phicoll.plots.distributions import draw_distribution
@@ -41,6 +42,8 @@ def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
             raise ArgumentError(
                 name, f"{value!r} for {kind}", ", ".join(sorted(OPTIONS[kind])) or "no option"
             )
+        if name in ("most", "highlight"):
+            check_whole(name, value, 1)
         if name in VALUES and value not in VALUES[name]:
             raise ArgumentError(name, repr(value), ", ".join(VALUES[name]))
     if given.get("unit") == "GB/s" and kind != "sizes":

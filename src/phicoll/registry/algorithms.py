@@ -10,6 +10,7 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import argument_names, check_items, check_text
 from phicoll.foundations.html_table import Html, code, html_table
 
 __all__ = [
@@ -96,9 +97,7 @@ class AlgorithmList(tuple[Algorithm, ...]):
 
 def check_call(operation: str) -> str:
     """Return the name in :data:`CALLS` of a call given by that name or MPI's, else raise :class:`ArgumentError`."""
-    if not isinstance(operation, str):
-        raise ArgumentError("operation", repr(operation), ", ".join(CALLS))
-    return str(_core.call_of(operation))
+    return str(_core.call_of(check_text("operation", operation, ", ".join(CALLS))))
 
 
 def check_operation(operation: str) -> str:
@@ -106,7 +105,7 @@ def check_operation(operation: str) -> str:
     return CALLS[check_call(operation)]
 
 
-@functools.cache
+@argument_names
 def algorithms(operation: str = "barrier") -> AlgorithmList:
     """All algorithms of an operation: the papers', phicoll's own, and references from other systems.
 
@@ -115,6 +114,11 @@ def algorithms(operation: str = "barrier") -> AlgorithmList:
     ArgumentError
         ``operation`` is not one of :data:`OPERATIONS`.
     """
+    return algorithms_of(check_operation(operation))
+
+
+@functools.cache
+def algorithms_of(operation: str) -> AlgorithmList:
     return AlgorithmList(
         Algorithm(
             name=found["name"],
@@ -123,7 +127,7 @@ def algorithms(operation: str = "barrier") -> AlgorithmList:
             summary=found["summary"],
             parameters=tuple(Parameter(**parameter) for parameter in found["parameters"]),
         )
-        for found in _core.algorithms(check_operation(operation))
+        for found in _core.algorithms(operation)
     )
 
 
@@ -132,6 +136,7 @@ def algorithm_sets(operation: str = "barrier") -> list[str]:
     return list(_core.algorithm_sets(check_operation(operation)))
 
 
+@argument_names
 def expand(algorithm: str | Iterable[str] = "all", operation: str = "barrier") -> list[str]:
     """Expand ``algorithm`` to a list of canonical specs, each with the value of every parameter.
 
@@ -157,11 +162,14 @@ def as_text(algorithm: str | Iterable[str]) -> str:
     if isinstance(algorithm, str):
         text = algorithm
     else:
-        parts = [str(part) if not isinstance(part, Algorithm) else part.name for part in algorithm]
+        given = check_items(
+            "algorithm", algorithm, "a text such as 'dissemination:ways=3', or a list of them"
+        )
+        parts = [str(part) if not isinstance(part, Algorithm) else part.name for part in given]
         text = ",".join(parts)
     if not text.strip():
         raise ArgumentError("algorithm", repr(algorithm), "at least one algorithm or set")
-    return text
+    return check_text("algorithm", text)
 
 
 @functools.cache

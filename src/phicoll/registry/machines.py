@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import phicoll._core as _core
+from phicoll.foundations.checks import argument_names, check_text
+from phicoll.foundations.files import as_path
 from phicoll.foundations.html_table import code, html_table
 
 __all__ = ["Machine", "MachineList", "MachineParameter", "load_machine", "machine_parameters", "machines"]
@@ -105,6 +107,7 @@ def machines() -> MachineList:
     return MachineList(map(as_machine, _core.shipped_machines()))
 
 
+@argument_names
 def load_machine(machine: str | os.PathLike[str] | Machine) -> Machine:
     """Load a machine by name or from a file, optionally with changes.
 
@@ -122,8 +125,8 @@ def load_machine(machine: str | os.PathLike[str] | Machine) -> Machine:
     """
     if isinstance(machine, Machine):
         return machine
-    text = machine if isinstance(machine, str) else path_text(Path(machine))
-    return as_machine(_core.load_machine(text))
+    text = machine if isinstance(machine, str) else path_text(as_path(machine, "machine"))
+    return as_machine(_core.load_machine(check_text("machine", text)))
 
 
 def machine_parameters() -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -181,10 +182,16 @@ def observe_one(subject: Subject, point: Record, sample: Record, probe: Record, 
         calls=int(sample.get("calls") or raw.size),
         capped=bool(sample.get("capped")),
         late=int(sample.get("late") or 0),
-        lines=value / pingpong if pingpong and not subject.oversubscribed else None,
-        switches=value / switch if switch and subject.oversubscribed else None,
+        lines=None if subject.oversubscribed else quotient(value, pingpong),
+        switches=quotient(value, switch) if subject.oversubscribed else None,
         cycles=sample.get("value_cycles"),
         sample=sample,
         probes=probe,
         point=point,
     )
+
+
+def quotient(value: float, unit: float | None) -> float | None:
+    """A value in a unit; None without the unit, or one that no probe gives."""
+    found = value / unit if unit is not None and unit > 0 else math.inf
+    return found if math.isfinite(found) else None

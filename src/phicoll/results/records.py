@@ -1,18 +1,22 @@
 """Reading the lines of a results file (docs/records.md).
 
-Every complete line is kept; damaged ones are counted. A file of another program or of a newer schema is refused.
+Every complete line is kept; damaged ones, and those whose fields are not what docs/records.md says, are counted and
+told with their numbers. A file of another program or of a newer schema is refused.
 """
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any
 
 from phicoll.errors import PhicollWarning, ResultsFileError
+from phicoll.foundations.files import as_path, input_lines
+from phicoll.foundations.json_text import parse_json
+from phicoll.results.schema import record_fault
 
 __all__ = ["KINDS", "SCHEMA", "Record", "RecordFile", "parse_lines", "read_file", "verified_calls"]
 
@@ -53,22 +57,27 @@ def parse_lines(lines: Iterable[str | bytes], source: str, *, warn: bool = True)
     """
     parsed = RecordFile(source=source)
     last_is_cut_off = False
+    faults: list[str] = []
     for number, line in enumerate(lines, start=1):
-        text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
-        text = text.strip().strip("\0")
+        text = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
+        text = text.strip().strip(b"\0")
         if not text:
             continue
         try:
-            record = json.loads(text)
-        except ValueError:
-            if not parsed.records and not text.startswith("{"):
+            record = parse_json(text)
+        except ValueError as error:
+            if not parsed.records and not text.startswith(b"{"):
                 raise not_ours(source, f"line {number} is not JSON") from None
-            parsed.damaged_lines += 1
+            faults.append(f"line {number}: {error}")
             last_is_cut_off = True
             continue
         last_is_cut_off = False
-        check(record, number, source, first=not parsed.records)
-        parsed.records.append(record)
+        fault = check(record, number, source, first=not parsed.records)
+        if fault:
+            faults.append(f"line {number}: {fault}")
+        else:
+            parsed.records.append(record)
+    parsed.damaged_lines = len(faults)
     if not parsed.records:
         got = (
             "no line"
@@ -79,7 +88,7 @@ def parse_lines(lines: Iterable[str | bytes], source: str, *, warn: bool = True)
     if parsed.damaged_lines and warn:
         warnings.warn(
             f"{source}: {describe_damage(parsed.damaged_lines, last_is_cut_off)} skipped,"
-            f" {len(parsed.records)} whole lines kept",
+            f" {len(parsed.records)} whole lines kept; {told(faults)}",
             PhicollWarning,
             stacklevel=2,
         )
@@ -93,21 +102,39 @@ def describe_damage(lines: int, last_is_cut_off: bool) -> str:
     return " and ".join(parts)
 
 
-def check(record: object, number: int, source: str, *, first: bool) -> None:
-    """Raise :class:`ResultsFileError` if ``record`` is not a record of phicoll."""
+def told(faults: list[str], most: int = 3) -> str:
+    """The first faults as text."""
+    return "; ".join([*faults[:most], *["..."] * (len(faults) > most)])
+
+
+def check(record: object, number: int, source: str, *, first: bool) -> str:
+    """What is wrong with a record; empty if nothing is.
+
+    Raises
+    ------
+    ResultsFileError
+        The first record is not phicoll's, or the record is of a newer schema.
+    """
+    fault = ""
     if not isinstance(record, dict) or "schema" not in record or "kind" not in record:
-        raise not_ours(source, f"line {number} has no schema and kind")
-    schema = record["schema"]
-    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        raise not_ours(source, f"line {number} has schema {schema!r}")
-    if schema > SCHEMA:
-        raise ResultsFileError(
-            source,
-            f"schema {schema} in line {number}",
-            f"schema {SCHEMA} or older; a newer phicoll wrote this file",
-        )
-    if first and (record["kind"] != "context" or record.get("phicoll") != "results"):
-        raise not_ours(source, f"line {number} is of kind {record['kind']!r}")
+        fault = "no schema and kind"
+    else:
+        schema = record["schema"]
+        if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+            fault = f"schema {shortened(schema)}"
+        elif schema > SCHEMA:
+            raise ResultsFileError(
+                source,
+                f"schema {shortened(schema)} in line {number}",
+                f"schema {SCHEMA} or older; a newer phicoll wrote this file",
+            )
+        elif first and (record["kind"] != "context" or record.get("phicoll") != "results"):
+            fault = f"kind {shortened(record['kind'])}"
+        else:
+            fault = record_fault(record)
+    if fault and first:
+        raise not_ours(source, f"line {number}: {fault}")
+    return fault
 
 
 def verified_calls(point: Record) -> int:
@@ -122,10 +149,9 @@ def not_ours(source: str, why: str) -> ResultsFileError:
 
 def read_file(path: str | Path, *, warn: bool = True) -> RecordFile:
     """Read a JSON Lines results file. Raises :class:`ResultsFileError` if it cannot be read."""
-    path = Path(path)
+    path = as_path(path)
     try:
-        with path.open("rb") as stream:
-            return parse_lines(stream, str(path), warn=warn)
+        return parse_lines(input_lines(path), str(path), warn=warn)
     except OSError as error:
         raise ResultsFileError(
             str(path), error.strerror or str(error), "a results file that can be read"

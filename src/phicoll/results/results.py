@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import argument_names, check_items
+from phicoll.foundations.files import as_path
 from phicoll.results.observations import Observations, observe
 from phicoll.results.records import Record, parse_lines, read_file
 from phicoll.results.subject import Subject
@@ -31,7 +33,9 @@ class Results:
     """
 
     def __init__(self, records: Iterable[Record], *, damaged_lines: int = 0, source: str = "") -> None:
-        self.records: list[Record] = list(records)
+        self.records: list[Record] = check_items(
+            "records", records, "records; phicoll.load reads them from a file"
+        )
         #: The number of damaged lines of the source; complete lines were kept.
         self.damaged_lines = damaged_lines
         self.source = source
@@ -152,6 +156,8 @@ class Results:
         """Compare with an older run: for each subject in both, the ratio of the new time to the old."""
         from phicoll.results.compare import compare_with_baseline
 
+        if not isinstance(baseline, Results):
+            raise ArgumentError("baseline", repr(baseline), "results, as phicoll.load returns them")
         return compare_with_baseline(self, baseline, threshold)
 
     def to_dataframe(self, what: str = "samples") -> pd.DataFrame:
@@ -213,17 +219,19 @@ def freeze(value: Any) -> Any:
     return json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else value
 
 
+@argument_names
 def load(path: str | Path) -> Results:
     """Read results written by :meth:`Results.save`, ``phicoll run`` or ``phicoll-bench``.
 
-    Damaged lines, such as a last one that was cut off, are skipped with a warning and counted in ``damaged_lines``.
+    Damaged lines, such as a last one that was cut off or one whose fields are not what docs/records.md says, are
+    skipped with a warning that names them, and counted in ``damaged_lines``. Only a regular file is read.
 
     Raises
     ------
     ResultsFileError
         The file can't be read, is not a results file, or was written by a newer version.
     """
-    if Path(path).suffix == ".parquet":
+    if as_path(path).suffix == ".parquet":
         from phicoll.results.storage import read_parquet
 
         found = read_parquet(path)

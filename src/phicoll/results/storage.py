@@ -7,13 +7,12 @@ returns the same records in the same order.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ResultsFileError
-from phicoll.foundations.files import check_writable
+from phicoll.foundations.files import check_writable, open_input, replaced
+from phicoll.foundations.json_text import parse_json
 from phicoll.results.records import Record, RecordFile, check
 
 if TYPE_CHECKING:
@@ -26,25 +25,15 @@ SAMPLE_COLUMNS = ("run", "point", "launch", "round", "order", "definition", "cal
 
 
 def write(results: Recorded, path: str | Path) -> Path:
-    """Write all records to ``path``, replacing it atomically."""
+    """Write all records to ``path``, replacing it atomically. Raises :class:`ResourceError` if the disk is full."""
     path = check_writable(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with replaced(path) as temporary:
         if path.suffix == ".parquet":
             write_parquet(results, temporary)
         else:
             with temporary.open("w", encoding="utf-8") as stream:
                 for record in results.records:
                     stream.write(json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n")
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
     return path
 
 
@@ -90,20 +79,29 @@ def read_parquet(path: str | Path) -> RecordFile:
 
     allowed = "a results file of phicoll"
     try:
-        table = pq.read_table(path)
+        with open_input(Path(path)) as stream:
+            table = pq.read_table(stream)
     except (OSError, pa.ArrowException) as error:
         raise ResultsFileError(str(path), str(error).splitlines()[0], allowed) from error
     metadata = (table.schema.metadata or {}).get(METADATA)
     if metadata is None:
         raise ResultsFileError(str(path), "a Parquet file without phicoll's metadata", allowed)
-    head = json.loads(metadata)
-    placed: list[tuple[int, Record]] = [(position, record) for position, record in head["records"]]
-    for row in table.to_pylist():
-        position, more = row.pop("position"), json.loads(row.pop("more"))
-        known = {name: value for name, value in row.items() if value is not None}
-        placed.append((position, {**more, **known}))
-    placed.sort(key=lambda pair: pair[0])
+    try:
+        head = parse_json(metadata)
+        placed: list[tuple[int, Record]] = [(position, record) for position, record in head["records"]]
+        for row in table.to_pylist():
+            position, more = row.pop("position"), parse_json(row.pop("more"))
+            known = {name: value for name, value in row.items() if value is not None}
+            placed.append((position, {**more, **known}))
+        placed.sort(key=lambda pair: pair[0])
+        damaged_lines = int(head["damaged_lines"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise ResultsFileError(
+            str(path), f"columns or metadata that are damaged ({error})", allowed
+        ) from error
     records = [record for _, record in placed]
     for number, record in enumerate(records, start=1):
-        check(record, number, str(path), first=number == 1)
-    return RecordFile(records, head["damaged_lines"], str(path))
+        fault = check(record, number, str(path), first=number == 1)
+        if fault:
+            raise ResultsFileError(str(path), f"record {number}: {fault}", allowed)
+    return RecordFile(records, damaged_lines, str(path))

@@ -7,12 +7,13 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/measure/record_schema.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/facts.hpp"
+#include "phicoll/os/input_file.hpp"
 #include "phicoll/os/topology.hpp"
 #include "phicoll/support/random.hpp"
 #include "phicoll/version.hpp"
@@ -48,16 +49,14 @@ RecordWriter::RecordWriter(const std::string& path) : file_(stdout), path_(path)
     throw ArgumentError("output", "'" + path + "', which is not a file", "a file that can be written");
   bool unfinished = false;
   if (exists && S_ISREG(status.st_mode) && status.st_size > 0) {
-    std::ifstream stream(path, std::ios::binary);
+    os::InputFile file(path);
     std::string line;
-    std::getline(stream, line);
     JsonValue first;
+    if (!file.next_line(&line) && !file.fault().empty()) throw not_ours("output", path, file.fault());
     if (!JsonValue::parse(line, &first)) throw not_ours("output", path, "its first line is not JSON");
     check_first(first, path, "output");
     check_schema(first, path, "output");
-    stream.clear();
-    stream.seekg(-1, std::ios::end);
-    unfinished = stream.get() != '\n';
+    unfinished = !file.ends_with_line();
   }
   file_ = std::fopen(path.c_str(), "ae");
   if (file_ == nullptr)
@@ -91,28 +90,43 @@ void RecordWriter::write_line(const std::string& line) {
 }
 
 RecordLines read_records(const std::string& path, const std::string& argument) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream)
-    throw ArgumentError(argument, "'" + path + "' (" + std::strerror(errno) + ")", "a file that can be read");
+  os::InputFile file(path);
   RecordLines lines;
   std::string line;
-  while (std::getline(stream, line)) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+  for (std::size_t number = 1; file.next_line(&line); ++number) {
+    if (line.find_first_not_of(std::string(" \t\r\0", 4)) == std::string::npos) continue;
     JsonValue value;
-    if (!JsonValue::parse(line, &value) || value.type != JsonValue::Type::object) {
+    JsonFault not_json;
+    if (!JsonValue::parse(line, &value, &not_json)) {
       if (lines.records.empty() && line[0] != '{')
         throw not_ours(argument, path, "its first line is not JSON");
-      ++lines.damaged;
+      lines.damage(number, not_json.what);
       lines.last_is_cut_off = true;
       continue;
     }
     lines.last_is_cut_off = false;
     if (lines.records.empty()) check_first(value, path, argument);
     check_schema(value, path, argument);
-    lines.records.push_back(std::move(value));
+    const std::string fault = record_fault(value);
+    if (fault.empty())
+      lines.records.push_back(std::move(value));
+    else if (lines.records.empty())
+      throw not_ours(argument, path, "line " + std::to_string(number) + ": " + fault);
+    else
+      lines.damage(number, fault);
   }
+  if (!file.fault().empty())
+    throw ArgumentError(argument, "'" + path + "' (" + file.fault() + ")", "a results file that can be read");
   if (lines.records.empty()) throw not_ours(argument, path, "no whole line");
   return lines;
+}
+
+void RecordLines::damage(std::size_t line, const std::string& what) {
+  constexpr std::size_t most_told = 3;
+  if (++damaged <= most_told)
+    reasons += "; line " + std::to_string(line) + ": " + what;
+  else if (damaged == most_told + 1)
+    reasons += "; ...";
 }
 
 std::string RecordLines::loss() const {
@@ -120,7 +134,7 @@ std::string RecordLines::loss() const {
   const std::size_t inner = damaged - (last_is_cut_off ? 1 : 0);
   std::string text = inner > 0 ? std::to_string(inner) + " damaged line(s)" : "";
   if (last_is_cut_off) text += std::string(inner > 0 ? " and " : "") + "1 cut-off line";
-  return text + " skipped, " + std::to_string(records.size()) + " whole lines kept";
+  return text + " skipped, " + std::to_string(records.size()) + " whole lines kept" + reasons;
 }
 
 JsonObject context_fields(const Settings& settings, const std::vector<std::string>& command,

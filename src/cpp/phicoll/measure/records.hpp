@@ -62,7 +62,11 @@ struct RecordLines {
   std::vector<JsonValue> records;
   std::size_t damaged = 0;       ///< `last_is_cut_off` included
   bool last_is_cut_off = false;  ///< only the last line can have been cut off by the end of a run
-  /// For a person: "1 damaged line(s) and 1 cut-off line skipped, 12 whole lines kept"; "" without damage.
+  std::string reasons;           ///< what is wrong with the first damaged lines: "; line 7: ..."
+  /// Counts a damaged line.
+  void damage(std::size_t line, const std::string& what);
+  /// For a person: "1 damaged line(s) and 1 cut-off line skipped, 12 whole lines kept; line 7: no field
+  /// 'launch'; ..."; "" without damage.
   std::string loss() const;
 };
 /// Reads a results file; damaged lines are skipped and counted. Throws ArgumentError(argument) if the file

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "phicoll/support/utf8.hpp"
+
 namespace phicoll {
 
 std::string json_quote(const std::string& text) {
@@ -140,6 +142,7 @@ class Parser {
     value->number = std::strtod(at_, &after);
     if (length == 0 || *at_ == '+' || after != at_ + length || after > end_)
       return fail("a value is expected");
+    if (!std::isfinite(value->number)) return fail("a number out of range");
     at_ = after;
     return true;
   }
@@ -175,12 +178,21 @@ class Parser {
       if (!word(",")) return fail("',' or ']' is expected");
     }
   }
+  /// The four digits after the u at `at_`, which is moved to the last of them.
+  bool parse_unit(unsigned long* code) {
+    const char* const digits = at_ + 1;
+    if (end_ - digits < 4 || std::strspn(digits, "0123456789abcdefABCDEF") < 4)
+      return fail("\\u without four digits");
+    *code = std::strtoul(std::string(digits, 4).c_str(), nullptr, 16);
+    at_ += 4;
+    return true;
+  }
   bool parse_string(std::string* text) {
     ++at_;
     for (; at_ < end_; ++at_) {
       if (*at_ == '"') {
         ++at_;
-        return true;
+        return utf8_prefix(*text) == text->size() || fail("a text that is not UTF-8");
       }
       if (*at_ == '\n') return fail("a text without its closing quote");
       if (*at_ != '\\') {
@@ -205,20 +217,16 @@ class Parser {
           *text += '\f';
           break;
         case 'u': {
-          if (end_ - at_ < 5) return fail("\\u without four digits");
-          const unsigned long code = std::strtoul(std::string(at_ + 1, 4).c_str(), nullptr, 16);
-          // UTF-8 of the basic plane; surrogate halves come out as such, which our own lines never hold.
-          if (code < 0x80) {
-            *text += static_cast<char>(code);
-          } else if (code < 0x800) {
-            *text += static_cast<char>(0xc0 | (code >> 6));
-            *text += static_cast<char>(0x80 | (code & 0x3f));
-          } else {
-            *text += static_cast<char>(0xe0 | (code >> 12));
-            *text += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
-            *text += static_cast<char>(0x80 | (code & 0x3f));
+          unsigned long code = 0, low = 0;
+          if (!parse_unit(&code)) return false;
+          if (code >= 0xd800 && code < 0xdc00) {  // the first half of a code point above 0xffff
+            ++at_;
+            if (!word("\\") || at_ == end_ || *at_ != 'u') return fail("half a surrogate pair");
+            if (!parse_unit(&low)) return false;
+            if (low < 0xdc00 || low > 0xdfff) return fail("half a surrogate pair");
+            code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
           }
-          at_ += 4;
+          append_utf8(text, code);
           break;
         }
         default:

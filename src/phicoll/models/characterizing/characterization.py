@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError, PhicollWarning
+from phicoll.foundations.checks import argument_names
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.progress import display
 from phicoll.models.characterizing.constants import Derived, derive
@@ -78,6 +79,7 @@ class Characterization:
         return self.model._repr_html_()
 
 
+@argument_names
 def characterize(
     mode: str = "quick",
     path: str | os.PathLike[str] | None = None,
@@ -278,4 +280,4 @@ def warn_of_fits(made: Derived) -> None:
 
 
 def warn(text: str) -> None:
-    warnings.warn(text, PhicollWarning, stacklevel=4)
+    warnings.warn(text, PhicollWarning, stacklevel=5)

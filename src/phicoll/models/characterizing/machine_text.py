@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import phicoll._core as _core
+from phicoll.foundations.files import replaced
 from phicoll.models.characterizing.identity import host_object
 from phicoll.models.characterizing.observations import Observations
 from phicoll.models.constants.constant import Constant
@@ -78,14 +77,5 @@ def text(value: Any) -> str:
 
 def put_file(path: Path, content: str) -> None:
     """Replace the file at once or not at all."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(content)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replaced(path) as temporary:
+        temporary.write_text(content, encoding="utf-8")

@@ -10,6 +10,8 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import check_text
+from phicoll.foundations.files import as_path, input_bytes
 from phicoll.models.constants.machine_model import MachineModel
 from phicoll.models.constants.published import PUBLISHED
 
@@ -49,11 +51,11 @@ def machine_model(
 
 
 def model_named(machine: str | os.PathLike[str]) -> MachineModel:
-    text = os.fspath(machine)
+    text = check_text("machine", os.fspath(machine))
     colon = text.find(":", text.rfind("/") + 1)
     if (
         not isinstance(machine, str)
-        or Path(text).is_file()
+        or os.path.isfile(text)  # noqa: PTH113 (false for a name that is too long)
         or (colon < 0 and ("/" in text or text.endswith(".json")))
     ):
         return model_of_file(Path(text))
@@ -74,13 +76,14 @@ def read_machine_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     ArgumentError
         A file that cannot be read or is no machine file.
     """
+    path = as_path(path, "machine")
     try:
-        file = json.loads(Path(path).read_text(encoding="utf-8"))
+        file = json.loads(input_bytes(path))  # takes NaN, so that its field is named
     except OSError as error:
         raise ArgumentError(
             "machine", f"{path} ({error.strerror})", "a machine file that can be read"
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ArgumentError("machine", f"{path} ({error})", "a machine file, which is JSON") from None
     if not isinstance(file, dict) or file.get("phicoll") != "machine":
         raise ArgumentError("machine", str(path), 'a machine file: an object with "phicoll": "machine"')

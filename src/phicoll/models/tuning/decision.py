@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from phicoll.registry import moves_data, short_spec
@@ -143,14 +144,12 @@ class Decision:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> Decision:
-        values = dict(found)
-        values["point"] = Point(**values["point"])
-        for name in ("gain", "best_gain", "model_gain", "model_loss", "model_loss_of_its_own"):
-            values[name] = Gain(**values[name]) if values.get(name) else None
-        for name in ("failed", "modelled"):
-            values[name] = tuple(values[name])
-        return cls(**values)
+    def from_dict(cls, found: Any) -> Decision:
+        """The decision of an object of :meth:`to_dict`. Raises ValueError for anything else."""
+        try:
+            return msgspec.convert(found, cls)
+        except msgspec.ValidationError as error:
+            raise ValueError(str(error)) from None
 
 
 def observations_of(results: Results) -> dict[str, tuple[Subject, list[Observation]]]:

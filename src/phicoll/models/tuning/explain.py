@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import phicoll._core as _core
 from phicoll.comm.group_options import MEMORY_LIMIT, MOST_BYTES
 from phicoll.errors import ArgumentError
-from phicoll.measuring.sweeps import MAX_RANKS, MODES, check_sizes, check_whole, machine_text, placement_text
+from phicoll.foundations.checks import argument_names, check_flag, check_text, check_whole
+from phicoll.measuring.sweeps import MAX_RANKS, MODES, check_sizes, machine_text, placement_text
 from phicoll.models.tuning.prediction import Predicted, model_of, predicted
-from phicoll.models.tuning.table import Table, as_table
+from phicoll.models.tuning.table import Table, as_table, tuning_text
 from phicoll.registry import REDUCTIONS, moves_data, short_spec
 from phicoll.registry.machines import Machine
 from phicoll.results.subject import size_text
@@ -100,7 +101,7 @@ class Choice:
             lines.append(f"  holds       from {self.from_bytes:,} {end} bytes")
         lines.append(f"  memory      {self.shared_bytes:,} bytes of the group's")
         if self.table is None:
-            lines.append("  table       none; PHICOLL_TUNING or --tuning names one")
+            lines.append("  table       none is given, and PHICOLL_TUNING names none")
         else:
             lines.append(f"  table       {self.table.name}, digest {self.table.digest}")
         if self.tuned or self.environment:
@@ -112,6 +113,7 @@ class Choice:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
+@argument_names
 def why(
     operation: str,
     ranks: int = 2,
@@ -173,9 +175,8 @@ def why(
         Bad input; a table that cannot be read (the message names the line) or is another machine's; an environment
         variable that names an algorithm which does not exist or cannot serve this call.
     """
-    if not isinstance(operation, str):
-        raise ArgumentError("operation", repr(operation), "a name such as 'allreduce' or 'Gatherv'")
-    call, operation, counts_differ = _core.call_name(operation)
+    name = check_text("operation", operation, "a name such as 'allreduce' or 'Gatherv'")
+    call, operation, counts_differ = _core.call_name(name)
     count = check_whole("ranks", ranks, 1, MAX_RANKS)
     try:
         sizes = check_sizes(size)
@@ -188,7 +189,7 @@ def why(
     mode = ("simulated" if text else "processes") if mode is None else mode
     if mode not in allowed:
         raise ArgumentError("mode", repr(mode), ", ".join(allowed) + (" with a machine" if text else ""))
-    if not commutative and operation not in REDUCTIONS:
+    if not check_flag("commutative", commutative) and operation not in REDUCTIONS:
         raise ArgumentError("commutative", "False", "only with " + ", ".join(REDUCTIONS))
     where = placement_text(placement)
     found = _core.choose(
@@ -198,11 +199,11 @@ def why(
         mode=mode,
         placement=where,
         machine=text,
-        tuning="" if tuning is None else os.fspath(tuning),
-        foreign=foreign,
-        type=type,
-        op=op,
-        vector=vector or counts_differ,
+        tuning="" if tuning is None else tuning_text(tuning),
+        foreign=check_text("foreign", foreign, "refuse, use"),
+        type=check_text("type", type),
+        op=check_text("op", op),
+        vector=check_flag("vector", vector) or counts_differ,
         commutative=commutative,
         memory_limit=check_whole("memory_limit", memory_limit, 1, MOST_BYTES),
     )

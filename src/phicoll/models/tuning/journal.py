@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.files import input_lines
+from phicoll.foundations.json_text import parse_json
 from phicoll.models.tuning.decision import Decision
 
 __all__ = ["read_journal"]
@@ -16,9 +18,12 @@ def read_journal(path: Path, head: dict[str, Any]) -> list[Decision]:
     """The decisions of an earlier run; none if there is no such file. A last line that was cut off is dropped."""
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")
     try:
-        theirs = json.loads(lines[0])
+        lines = [line.rstrip(b"\n") for line in input_lines(path)]
+    except OSError as error:
+        raise ArgumentError("resume", f"'{path}' ({error.strerror})", "a file that can be read") from None
+    try:
+        theirs = parse_json(lines[0]) if lines else None
     except ValueError:
         theirs = None
     if theirs != head:
@@ -30,8 +35,9 @@ def read_journal(path: Path, head: dict[str, Any]) -> list[Decision]:
         if not line:
             continue
         try:
-            found.append(Decision.from_dict(json.loads(line)))
-        except (ValueError, TypeError, KeyError):
+            found.append(Decision.from_dict(parse_json(line)))
+        except ValueError:
             if number < len(lines):
-                raise ArgumentError("resume", f"{path}:{number}: {line[:60]!r}", "a decision") from None
+                shown = line[:60].decode("utf-8", "replace")
+                raise ArgumentError("resume", f"{path}:{number}: {shown!r}", "a decision") from None
     return found

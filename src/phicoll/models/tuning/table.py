@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import phicoll._core as _core
-from phicoll.errors import ArgumentError, ResourceError
+from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import check_text
+from phicoll.foundations.files import replaced
 
 __all__ = ["Group", "Row", "Table", "load_table"]
 
@@ -62,7 +64,14 @@ class Table:
 
 def load_table(path: str | os.PathLike[str]) -> Table:
     """Read a table. Raises an ArgumentError("tuning") that names the file, the line and what is allowed there."""
-    return as_table(_core.tuning_table(os.fspath(path)))
+    return as_table(_core.tuning_table(tuning_text(path)))
+
+
+def tuning_text(path: Any) -> str:
+    """A table's path as the core takes it."""
+    return check_text(
+        "tuning", str(path) if isinstance(path, Path) else path, "a tuning table's path, or 'none'"
+    )
 
 
 def as_table(found: dict[str, Any]) -> Table:
@@ -120,6 +129,7 @@ class TableFile:
     """
 
     def __init__(self, path: Path, machine: str, host: str) -> None:
+        check_text("save", str(path), "a file's name")
         self.path = path
         self.machine = machine
         self.host = host
@@ -146,12 +156,6 @@ class TableFile:
         kept = [row for row in self.kept if row.group not in new]
         text = text_of(self.machine, self.host, notes, costs, [*kept, *rows])
         _core.parse_tuning(text, str(self.path))  # write nothing that cannot be read back
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        try:
-            beside.write_text(text)
-            beside.replace(self.path)
-        except OSError as error:
-            raise ResourceError(f"{self.path}: {error.strerror}") from error
-        finally:
-            beside.unlink(missing_ok=True)
+        with replaced(self.path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
         return text

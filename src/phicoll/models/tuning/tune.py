@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import phicoll._core as _core
 from phicoll.comm.group_options import MEMORY_LIMIT
 from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
+from phicoll.foundations.checks import argument_names, check_number, check_whole
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.progress import display
 from phicoll.measuring.sweeps import (
     check_choices,
-    check_number,
     check_rank_list,
-    check_whole,
     machine_text,
     sweep,
 )
@@ -58,6 +57,7 @@ SEEDS = 12  # per simulated point: six odd and six even rounds, the minimum for 
 CALLS = 5
 
 
+@argument_names
 def tune(
     operations: str | Sequence[str] | None = None,
     *,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import argument_names
 from phicoll.foundations.html_table import html_table
 from phicoll.models.equations.checks import check_whole
 from phicoll.papers.claims import HOLDS, Finding
@@ -106,6 +107,7 @@ def checks_of(name: str, machine: str, effort: Effort) -> list[Check]:
     return [transfers.sandy_reads(machine, effort), transfers.sandy_ping_pong(machine, effort)]
 
 
+@argument_names
 def validate(
     machine: str | os.PathLike[str] | Machine = "xeon-phi-5110p",
     *,

@@ -33,7 +33,7 @@ MOST_SHIFT = 2.0
 
 def check_threshold(value: float, argument: str = "threshold") -> float:
     """Check the ratio above which a resolved slowdown is a regression."""
-    if not value > 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise ArgumentError(argument, repr(value), "a ratio above 0, such as 1.10")
     return value
 

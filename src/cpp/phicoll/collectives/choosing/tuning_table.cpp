@@ -1,17 +1,16 @@
 #include "phicoll/collectives/choosing/tuning_table.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <map>
 #include <tuple>
 
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
+#include "phicoll/os/input_file.hpp"
 #include "phicoll/support/nearest.hpp"
 #include "phicoll/support/text_hash.hpp"
+#include "phicoll/support/utf8.hpp"
 
 namespace phicoll {
 
@@ -172,10 +171,13 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
     const std::string whole_line = text.substr(at, end - at);
     at = end + 1;
     const Line line(name, ++number);
+    if (utf8_prefix(whole_line) != whole_line.size())
+      line.refuse("'" + printable(whole_line.substr(0, 80)) + "', which is not UTF-8", "a text in UTF-8");
     const std::vector<std::string> words = words_of(whole_line);
     if (!begun) {
       if (joined(words, 0) != first_line)
-        line.refuse("'" + whole_line.substr(0, 80) + "'", "'" + std::string(first_line) + "' as first line");
+        line.refuse("'" + printable(whole_line.substr(0, 80)) + "'",
+                    "'" + std::string(first_line) + "' as first line");
       begun = true;
       continue;
     }
@@ -209,21 +211,10 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
 }
 
 TuningTable TuningTable::read(const std::string& path) {
-  std::FILE* const file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr)
-    throw ArgumentError("tuning", "'" + path + "': " + std::strerror(errno),
-                        "a tuning table that can be read");
-  std::string text(most_text + 1, '\0');
-  const std::size_t size = std::fread(&text[0], 1, text.size(), file);
-  const bool bad = std::ferror(file) != 0;
-  const int error = errno;
-  std::fclose(file);
-  if (bad)
-    throw ArgumentError("tuning", "'" + path + "': " + std::strerror(error),
-                        "a tuning table that can be read");
-  if (size > most_text)
-    throw ArgumentError("tuning", "'" + path + "' of more than a megabyte", "a tuning table");
-  text.resize(size);
+  std::string text;
+  os::InputFile file(path);
+  if (!file.read_all(most_text, &text))
+    throw ArgumentError("tuning", "'" + path + "' (" + file.fault() + ")", "a tuning table that can be read");
   return parse(text, path);
 }
 

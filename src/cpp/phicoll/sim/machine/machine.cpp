@@ -1,10 +1,7 @@
 #include "phicoll/sim/machine/machine.hpp"
 
-#include <cerrno>
-#include <cstring>
-
 #include "phicoll/errors.hpp"
-#include "phicoll/os/text_file.hpp"
+#include "phicoll/os/input_file.hpp"
 #include "phicoll/sim/machine/machine_changes.hpp"
 #include "phicoll/sim/machine/machine_file.hpp"
 #include "phicoll/sim/machine/shipped_machine_files.hpp"
@@ -16,10 +13,11 @@ namespace sim {
 namespace {
 
 std::string read_file(const std::string& path) {
+  constexpr std::size_t most = std::size_t(4) << 20;
   std::string text;
-  errno = 0;
-  if (!os::read_text(path, &text) || errno == EISDIR)  // a folder can be opened, but not read
-    throw ArgumentError("machine", "'" + path + "' (" + std::strerror(errno != 0 ? errno : EIO) + ")",
+  os::InputFile file(path);
+  if (!file.read_all(most, &text))
+    throw ArgumentError("machine", "'" + path + "' (" + file.fault() + ")",
                         "a machine file that can be read, or a shipped machine's name");
   return text;
 }

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace phicoll {
+
+/// The number of bytes before the first one that is not UTF-8; the text's size if all are. Surrogates and overlong forms
+/// are not UTF-8.
+std::size_t utf8_prefix(const std::string& text);
+
+/// Appends the UTF-8 of a code point below 0x110000.
+void append_utf8(std::string* text, unsigned long code);
+
+/// The text with a question mark in place of each byte that is not UTF-8 and of control characters, for messages.
+std::string printable(const std::string& text);
+
+}  // namespace phicoll

@@ -1,0 +1,81 @@
+"""Checks of single arguments: the value that the core takes, or an :class:`ArgumentError` that names the argument."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+from phicoll.errors import ArgumentError
+from phicoll.foundations.nearest import near
+
+__all__ = ["argument_names", "check_flag", "check_items", "check_number", "check_text", "check_whole"]
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def argument_names(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorate a public function: an argument that it does not have is an :class:`ArgumentError` with the nearest."""
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        for name in kwargs:
+            if name not in names:
+                raise ArgumentError("argument", repr(name), near(name, names))
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def check_text(argument: str, value: Any, allowed: str = "a text") -> str:
+    """A text that the core can take: in Unicode without lone surrogates, which stand for bytes that are not UTF-8."""
+    if not isinstance(value, str):
+        raise ArgumentError(argument, repr(value), allowed)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(argument, ascii(value), f"{allowed}, in UTF-8") from None
+    return value
+
+
+def check_items(argument: str, value: Any, allowed: str) -> list[Any]:
+    """The items of a list or another iterable that is no text."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise ArgumentError(argument, repr(value), allowed)
+    return list(value)
+
+
+def check_flag(argument: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ArgumentError(argument, repr(value), "True or False")
+    return value
+
+
+def check_whole(argument: str, value: Any, least: int, most: int | None = None) -> int:
+    """A whole number, given as one or as text."""
+    allowed = f"a whole number from {least}" + (f" to {most}" if most is not None else " on")
+    try:
+        number = int(value) if isinstance(value, str) else value.__index__()
+    except (ValueError, AttributeError, TypeError):
+        raise ArgumentError(argument, repr(value), allowed) from None
+    if isinstance(value, bool) or number < least or (most is not None and number > most):
+        raise ArgumentError(argument, repr(value), allowed)
+    return int(number)
+
+
+def check_number(argument: str, value: Any, above: float | None = None, most: float = math.inf) -> float:
+    """A finite number, given as one or as text."""
+    allowed = "a number above 0" if above is not None else "a number, 0 or above"
+    if most < math.inf:
+        allowed = f"{allowed}, at most {most:g}"
+    try:
+        number = float(value)
+    except (ValueError, TypeError, OverflowError):
+        raise ArgumentError(argument, repr(value), allowed) from None
+    if not 0 <= number < math.inf or number > most or (above is not None and number <= above):
+        raise ArgumentError(argument, repr(value), allowed)
+    return number
