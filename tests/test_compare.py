@@ -10,6 +10,7 @@ import pytest
 import phicoll
 from made_up import MadeUp, MadeUpSubject
 from phicoll.results import from_lines
+from phicoll.results.compare.best import holm_levels
 
 A, B = MadeUpSubject("dissemination:ways=3", 1.1), MadeUpSubject("sense-reversing", 2.2)
 
@@ -208,3 +209,48 @@ def test_too_few_units_resolve_no_regression():
     before = results_of(subjects=(B,), launches=1, rounds=3)
     after = results_of(subjects=(MadeUpSubject(B.spec, 9.0),), launches=1, rounds=3)
     assert all(one.verdict == "too few units" for one in after.regressions(before))
+
+
+def test_intervals_of_a_comparison_with_a_baseline_hold_jointly():
+    """Seven rounds resolve a slowdown of one subject; of twenty subjects at once they are too few (Bonferroni)."""
+    options = {"launches": 1, "rounds": 7, "definitions": ("loop",)}
+
+    def verdicts(count):
+        specs = [f"dissemination:ways={ways}" for ways in range(1, count + 1)]
+        before = results_of(subjects=[MadeUpSubject(spec, 1.0) for spec in specs], **options)
+        after = results_of(subjects=[MadeUpSubject(spec, 3.0) for spec in specs], seed=7, **options)
+        return {one.verdict for one in after.regressions(before)}
+
+    assert verdicts(1) == {"slower"}
+    assert verdicts(20) == {"too few units"}
+
+
+def test_a_table_s_ratios_are_corrected_over_its_rows():
+    """Holm: each of many equal p-values is tested at its share, and an interval is as wide as its row's test."""
+    levels, corrected = holm_levels([0.01, 0.03, 0.04], 0.95)
+    assert levels == pytest.approx([1 - 0.05 / 3, 1 - 0.05 / 2, 1 - 0.05 / 2])
+    assert corrected == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_the_interval_s_low_end_decides_a_regression_and_not_the_ratio():
+    before = results_of(subjects=(B,), launches=1, rounds=12, round_sigma=0.25, definitions=("loop",))
+    slower = MadeUpSubject(B.spec, B.lines * 1.25)
+    after = results_of(
+        subjects=(slower,), launches=1, rounds=12, round_sigma=0.25, seed=7, definitions=("loop",)
+    )
+    (found,) = after.regressions(before, 1.10)
+    assert found.enough
+    assert found.low < 1.10 < found.ratio
+    assert not found.regressed
+    assert found.verdict == "no regression resolved"
+
+
+def test_a_point_that_failed_verification_is_not_verified_by_a_later_record():
+    made = MadeUp(subjects=(A, MadeUpSubject(B.spec, B.lines, verified=False)))
+    records = made.records()
+    failed = next(r for r in records if r["kind"] == "point" and not r["verified"])
+    passed = {**failed, "verified": True, "verification": {"calls": 100, "error": None}}
+    row = next(r for r in phicoll.Results([*records, passed]).compare() if r.subject.spec == B.spec)
+    assert not row.verified
+    assert row.time is None
+    assert "left call 3" in row.error
