@@ -11,6 +11,7 @@ import phicoll
 from made_up import MadeUp, MadeUpSubject
 from phicoll.results import from_lines
 from phicoll.results.compare.best import holm_levels
+from phicoll.results.compare.text import ratio_cell
 
 A, B = MadeUpSubject("dissemination:ways=3", 1.1), MadeUpSubject("sense-reversing", 2.2)
 
@@ -254,3 +255,27 @@ def test_a_point_that_failed_verification_is_not_verified_by_a_later_record():
     assert not row.verified
     assert row.time is None
     assert "left call 3" in row.error
+
+
+@pytest.mark.parametrize(("launches", "rounds"), [(1, 8), (25, 10)])
+def test_no_ratio_is_not_significant_beside_an_interval_that_excludes_1(launches, rounds):
+    """Verdict and interval come from one test: four units have none, however far apart the two subjects are."""
+    comparison = results_of(
+        subjects=(A, MadeUpSubject("tree:degree=2", 1.1), B),
+        launches=launches,
+        rounds=rounds,
+        definitions=("loop",),
+    ).compare()
+    few = launches == 1
+    others = [row for row in comparison if row.ratio_to_best.opponent != row.subject.spec]
+    shown = [ratio_cell(row) for row in others]
+    assert len(shown) == 2
+    for cell, row in zip(shown, others, strict=True):
+        ratio = row.ratio_to_best
+        assert ratio.enough == (not few)
+        assert ("n.s." in cell) == (not ratio.resolved)
+        assert ("[" in cell) == ratio.enough
+        assert ratio.resolved or not ratio.enough or ratio.low <= 1 <= ratio.high
+    assert all(cell.endswith(" n.s. (4 units)") for cell in shown) or not few
+    assert any("n.s." not in cell for cell in shown) or few
+    assert "n.s. : not significant" in str(comparison)

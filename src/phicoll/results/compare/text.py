@@ -56,21 +56,24 @@ def scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value * scale
 
 
+def ratio_cell(row: Row) -> str:
+    """The ratio with the interval of its test; ``n.s.`` where that includes 1 or the units are too few for one."""
+    ratio = row.ratio_to_best
+    if ratio is None:
+        return "-"
+    if ratio.opponent == row.subject.spec:
+        return "1 (best)"
+    if row.subject.simulated and row.units == 1:
+        return f"{ratio.median:.2f}"
+    limits = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.enough else ""
+    plural = "unit" if ratio.units == 1 else "units"
+    return f"{ratio.median:.2f}{limits}" + ("" if ratio.resolved else f" n.s. ({ratio.units} {plural})")
+
+
 def cells(row: Row) -> list[str]:
     """One row's cells, in the order of :func:`columns`."""
     if not row.verified:
         return [row.name, "not verified", "", "", "", "", str(row.samples), row.error or ""]
-    ratio = row.ratio_to_best
-    if ratio is None:
-        ratio_text = "-"
-    elif ratio.opponent == row.subject.spec:
-        ratio_text = "1 (best)"
-    elif row.subject.simulated and row.units == 1:
-        ratio_text = f"{ratio.median:.2f}"
-    else:
-        ratio_text = f"{ratio.median:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]" + (
-            "" if ratio.resolved else " ="
-        )
     note = f"chose {row.chosen['spec']}" if row.chosen and row.chosen.get("spec") else ""
     scale = 1e-3 if row.subject.simulated else 1.0
     units = row.units if row.subject.simulated else None
@@ -78,7 +81,7 @@ def cells(row: Row) -> list[str]:
         row.name,
         interval(row.time, scale, units),
         interval(row.in_units, units=units),
-        ratio_text,
+        ratio_cell(row),
         number(scaled(row.p95_ns, scale)),
         number(scaled(row.max_ns, scale)),
         str(row.samples),
@@ -103,7 +106,10 @@ def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
         )
     shown = rows + [row for row in seeds if row.units > 1]
     if any(row.ratio_to_best and not row.ratio_to_best.resolved and row.ratio_to_best.units for row in shown):
-        lines.append("= : no difference resolved (sign test within rounds, Holm-corrected over the table)")
+        lines.append(
+            "n.s. : not significant (sign test within rounds, Holm-corrected over the table); no interval where the "
+            "units are too few for one"
+        )
     if any(row.in_units and not row.in_units.enough for row in shown):
         lines.append("? : too few units for a 95 % interval; the whole range is shown")
     if any(row.subject.oversubscribed for row in rows):
