@@ -92,8 +92,13 @@ class Results:
         return len(self.samples)
 
     def __add__(self, other: Results) -> Results:
-        """The runs of both results."""
-        return Results(self.records + other.records, damaged_lines=self.damaged_lines + other.damaged_lines)
+        """The runs of both results. What both have of one run, such as a file given twice, is counted once."""
+        runs = {record.get("run") for record in self.records} & {
+            record.get("run") for record in other.records
+        }
+        known = {freeze(record) for record in self.records if record.get("run") in runs}
+        new = [r for r in other.records if r.get("run") not in runs or freeze(r) not in known]
+        return Results(self.records + new, damaged_lines=self.damaged_lines + other.damaged_lines)
 
     def select(self, **fields: Any) -> Results:
         """Select the points and samples with the given values of fields.
