@@ -10,6 +10,7 @@ import pytest
 import phicoll
 from made_up import MadeUp, MadeUpSubject
 from phicoll.results import from_lines
+from phicoll.results.compare.baseline import MOST_ROWS, baseline_text
 from phicoll.results.compare.best import holm_levels
 from phicoll.results.compare.text import ratio_cell
 
@@ -279,3 +280,20 @@ def test_no_ratio_is_not_significant_beside_an_interval_that_excludes_1(launches
     assert all(cell.endswith(" n.s. (4 units)") for cell in shown) or not few
     assert any("n.s." not in cell for cell in shown) or few
     assert "n.s. : not significant" in str(comparison)
+
+
+def test_a_baseline_s_table_is_capped_and_never_hides_what_changed():
+    alike = [MadeUpSubject(f"dissemination:ways={ways}", 1.0) for ways in range(1, 61)]
+    options = {"launches": 1, "rounds": 20, "definitions": ("loop",)}
+    before = results_of(subjects=alike, **options)
+    slower = MadeUpSubject(alike[-1].spec, 3.0)
+    found = results_of(subjects=[*alike[:-1], slower], seed=7, **options).regressions(before, 1.5)
+    text = baseline_text(found)
+    assert text.count("dissemination") == MOST_ROWS
+    assert "20 of 60 rows, all unresolved, are not shown (--all shows them)" in text
+    (row,) = (line for line in text.splitlines() if line.endswith("  slower"))
+    assert "ways=60" in row
+    assert "geometric mean of 60 ratio(s) in lines: 1.0" in text
+    assert text.endswith("1 slower, 0 faster, 59 unresolved (threshold 1.5)")
+    assert baseline_text(found, show_all=True).count("dissemination") == 60
+    assert baseline_text([]) == "no subject is in both"

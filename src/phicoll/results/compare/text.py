@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from phicoll.results.compare.row import Row
 from phicoll.results.compare.units import MIN_UNITS, Estimate
 
-__all__ = ["cells", "columns", "footer", "number", "to_text"]
+__all__ = ["aligned", "cells", "columns", "footer", "number", "to_text"]
 
 NUMERIC = (1, 2, 3, 4, 5, 6)
 
@@ -131,6 +131,19 @@ def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
     return lines
 
 
+def aligned(table: Sequence[Sequence[str]], numeric: Collection[int]) -> list[str]:
+    """The lines of a table whose first row is its heads; the columns numbered in ``numeric`` are aligned right."""
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+    lines = []
+    for index, line in enumerate(table):
+        text = "  ".join(
+            cell.rjust(size) if column in numeric and index else cell.ljust(size)
+            for column, (cell, size) in enumerate(zip(line, widths, strict=True))
+        )
+        lines.append("  " + text.rstrip())
+    return lines
+
+
 def to_text(groups: Sequence[tuple[str, Sequence[Row]]], notes: Sequence[str]) -> str:
     """Plain text: a title and an aligned table for each setting, then the notes."""
     if not groups:
@@ -138,13 +151,6 @@ def to_text(groups: Sequence[tuple[str, Sequence[Row]]], notes: Sequence[str]) -
     parts = []
     for title, rows in groups:
         table = [list(columns(rows)), *(cells(row) for row in rows)]
-        widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-        parts.append(title)
-        for index, line in enumerate(table):
-            text = "  ".join(
-                cell.rjust(size) if column in NUMERIC and index else cell.ljust(size)
-                for column, (cell, size) in enumerate(zip(line, widths, strict=True))
-            )
-            parts.append("  " + text.rstrip())
+        parts += [title, *aligned(table, NUMERIC)]
         parts.append("")
     return "\n".join([*parts, *notes]).rstrip()
