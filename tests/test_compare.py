@@ -297,3 +297,13 @@ def test_a_baseline_s_table_is_capped_and_never_hides_what_changed():
     assert text.endswith("1 slower, 0 faster, 59 unresolved (threshold 1.5)")
     assert baseline_text(found, show_all=True).count("dissemination") == 60
     assert baseline_text([]) == "no subject is in both"
+
+
+def test_a_busy_machine_is_told_of_in_the_footer():
+    records = MadeUp().records()
+    assert "busy" not in str(phicoll.Results(records).compare())
+    records[0]["host"]["load"] = [3.0, 1.0, 1.0]
+    comparison = phicoll.Results(records).compare()
+    told = "warning: the machine was busy when a run began (load 1.5 for each CPU)"
+    assert told in str(comparison)
+    assert told in comparison._repr_html_()

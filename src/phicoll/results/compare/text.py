@@ -9,6 +9,8 @@ from phicoll.results.compare.units import MIN_UNITS, Estimate
 
 __all__ = ["aligned", "cells", "columns", "footer", "number", "to_text"]
 
+HIGH_LOAD = 0.5  # of one CPU; above it other work shares CPUs with the ranks
+
 NUMERIC = (1, 2, 3, 4, 5, 6)
 
 
@@ -89,7 +91,7 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
+def footer(all_rows: Sequence[Row], damaged_lines: int = 0, load: float | None = None) -> list[str]:
     """Explanations of the signs that occur in the table, and warnings about its numbers."""
     lines = []
     verified = [row for row in all_rows if row.verified]
@@ -126,6 +128,8 @@ def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
     capped = sum(row.capped for row in rows)
     if capped:
         lines.append(f"{capped} sample(s) were cut by a time cap")
+    if load is not None and load > HIGH_LOAD:
+        lines.append(f"warning: the machine was busy when a run began (load {load:.1f} for each CPU)")
     if damaged_lines:
         lines.append(f"{damaged_lines} line(s) of the file were damaged or cut off, and skipped")
     return lines

@@ -49,8 +49,8 @@ class ModelValidation(ModelOutcome):
             )
         lines.append("")
         for constants, of in self.compared.items():
-            for found in of.values():
-                lines += wrapped(f"{constants} constants: {found.summary()}")
+            for start, found in of.items():
+                lines += wrapped(f"{constants} constants, {start} start: {found.summary()}")
         if self.host is not None:
             lines += wrapped(f"{self.host.cpu}, measured: {self.host.compared.summary()}")
         lines += ["", "Statements"]
