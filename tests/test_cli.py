@@ -143,8 +143,14 @@ def test_compare_with_a_baseline_exits_with_4_on_a_regression(phicoll_command, t
     )
     done = phicoll_command("compare", new, "--baseline", old)
     assert done.returncode == 4
-    assert "slower" in done.stdout
-    assert phicoll_command("compare", old, "--baseline", old).returncode == 0
+    assert "geometric mean of 2 ratio(s) in lines: 1." in done.stdout
+    assert "2 slower, 0 faster, 0 unresolved (threshold 1.1)" in done.stdout
+    same = phicoll_command("compare", old, "--baseline", old)
+    assert same.returncode == 0
+    assert "0 slower, 0 faster, 2 unresolved" in same.stdout
+    refused = phicoll_command("compare", old, "--all")
+    assert refused.returncode == 2
+    assert "with --baseline FILE" in refused.stderr
     assert phicoll_command("compare", new, "--baseline", old, "--threshold", "2").returncode == 0
 
 

@@ -10,6 +10,9 @@ import pytest
 import phicoll
 from made_up import MadeUp, MadeUpSubject
 from phicoll.results import from_lines
+from phicoll.results.compare.baseline import MOST_ROWS, baseline_text
+from phicoll.results.compare.best import holm_levels
+from phicoll.results.compare.text import ratio_cell
 
 A, B = MadeUpSubject("dissemination:ways=3", 1.1), MadeUpSubject("sense-reversing", 2.2)
 
@@ -208,3 +211,99 @@ def test_too_few_units_resolve_no_regression():
     before = results_of(subjects=(B,), launches=1, rounds=3)
     after = results_of(subjects=(MadeUpSubject(B.spec, 9.0),), launches=1, rounds=3)
     assert all(one.verdict == "too few units" for one in after.regressions(before))
+
+
+def test_intervals_of_a_comparison_with_a_baseline_hold_jointly():
+    """Seven rounds resolve a slowdown of one subject; of twenty subjects at once they are too few (Bonferroni)."""
+    options = {"launches": 1, "rounds": 7, "definitions": ("loop",)}
+
+    def verdicts(count):
+        specs = [f"dissemination:ways={ways}" for ways in range(1, count + 1)]
+        before = results_of(subjects=[MadeUpSubject(spec, 1.0) for spec in specs], **options)
+        after = results_of(subjects=[MadeUpSubject(spec, 3.0) for spec in specs], seed=7, **options)
+        return {one.verdict for one in after.regressions(before)}
+
+    assert verdicts(1) == {"slower"}
+    assert verdicts(20) == {"too few units"}
+
+
+def test_a_table_s_ratios_are_corrected_over_its_rows():
+    """Holm: each of many equal p-values is tested at its share, and an interval is as wide as its row's test."""
+    levels, corrected = holm_levels([0.01, 0.03, 0.04], 0.95)
+    assert levels == pytest.approx([1 - 0.05 / 3, 1 - 0.05 / 2, 1 - 0.05 / 2])
+    assert corrected == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_the_interval_s_low_end_decides_a_regression_and_not_the_ratio():
+    before = results_of(subjects=(B,), launches=1, rounds=12, round_sigma=0.25, definitions=("loop",))
+    slower = MadeUpSubject(B.spec, B.lines * 1.25)
+    after = results_of(
+        subjects=(slower,), launches=1, rounds=12, round_sigma=0.25, seed=7, definitions=("loop",)
+    )
+    (found,) = after.regressions(before, 1.10)
+    assert found.enough
+    assert found.low < 1.10 < found.ratio
+    assert not found.regressed
+    assert found.verdict == "no regression resolved"
+
+
+def test_a_point_that_failed_verification_is_not_verified_by_a_later_record():
+    made = MadeUp(subjects=(A, MadeUpSubject(B.spec, B.lines, verified=False)))
+    records = made.records()
+    failed = next(r for r in records if r["kind"] == "point" and not r["verified"])
+    passed = {**failed, "verified": True, "verification": {"calls": 100, "error": None}}
+    row = next(r for r in phicoll.Results([*records, passed]).compare() if r.subject.spec == B.spec)
+    assert not row.verified
+    assert row.time is None
+    assert "left call 3" in row.error
+
+
+@pytest.mark.parametrize(("launches", "rounds"), [(1, 8), (25, 10)])
+def test_no_ratio_is_not_significant_beside_an_interval_that_excludes_1(launches, rounds):
+    """Verdict and interval come from one test: four units have none, however far apart the two subjects are."""
+    comparison = results_of(
+        subjects=(A, MadeUpSubject("tree:degree=2", 1.1), B),
+        launches=launches,
+        rounds=rounds,
+        definitions=("loop",),
+    ).compare()
+    few = launches == 1
+    others = [row for row in comparison if row.ratio_to_best.opponent != row.subject.spec]
+    shown = [ratio_cell(row) for row in others]
+    assert len(shown) == 2
+    for cell, row in zip(shown, others, strict=True):
+        ratio = row.ratio_to_best
+        assert ratio.enough == (not few)
+        assert ("n.s." in cell) == (not ratio.resolved)
+        assert ("[" in cell) == ratio.enough
+        assert ratio.resolved or not ratio.enough or ratio.low <= 1 <= ratio.high
+    assert all(cell.endswith(" n.s. (4 units)") for cell in shown) or not few
+    assert any("n.s." not in cell for cell in shown) or few
+    assert "n.s. : not significant" in str(comparison)
+
+
+def test_a_baseline_s_table_is_capped_and_never_hides_what_changed():
+    alike = [MadeUpSubject(f"dissemination:ways={ways}", 1.0) for ways in range(1, 61)]
+    options = {"launches": 1, "rounds": 20, "definitions": ("loop",)}
+    before = results_of(subjects=alike, **options)
+    slower = MadeUpSubject(alike[-1].spec, 3.0)
+    found = results_of(subjects=[*alike[:-1], slower], seed=7, **options).regressions(before, 1.5)
+    text = baseline_text(found)
+    assert text.count("dissemination") == MOST_ROWS
+    assert "20 of 60 rows, all unresolved, are not shown (--all shows them)" in text
+    (row,) = (line for line in text.splitlines() if line.endswith("  slower"))
+    assert "ways=60" in row
+    assert "geometric mean of 60 ratio(s) in lines: 1.0" in text
+    assert text.endswith("1 slower, 0 faster, 59 unresolved (threshold 1.5)")
+    assert baseline_text(found, show_all=True).count("dissemination") == 60
+    assert baseline_text([]) == "no subject is in both"
+
+
+def test_a_busy_machine_is_told_of_in_the_footer():
+    records = MadeUp().records()
+    assert "busy" not in str(phicoll.Results(records).compare())
+    records[0]["host"]["load"] = [3.0, 1.0, 1.0]
+    comparison = phicoll.Results(records).compare()
+    told = "warning: the machine was busy when a run began (load 1.5 for each CPU)"
+    assert told in str(comparison)
+    assert told in comparison._repr_html_()

@@ -176,3 +176,16 @@ def test_adding_results_keeps_runs_apart(tmp_path):
     row = both.compare()[0]
     assert row.launches == 4
     assert row.samples == 8
+
+
+def test_a_run_given_twice_is_counted_once(path, tmp_path):
+    once = phicoll.load(path)
+    twice = once + phicoll.load(path)
+    assert twice.records == once.records
+    assert twice.compare().to_list() == once.compare().to_list()
+    # A copy that was made before the run ended adds nothing, in either order.
+    part = tmp_path / "part.jsonl"
+    part.write_text("".join(path.read_text().splitlines(keepends=True)[:40]))
+    early = phicoll.load(part)
+    assert (once + early).compare().to_list() == once.compare().to_list()
+    assert (early + once).compare().to_list() == once.compare().to_list()

@@ -89,6 +89,9 @@ def test_the_page_is_the_same_twice_and_has_every_piece_row_and_statement(found,
 def test_text_and_json_have_all_of_it(found):
     assert json.dumps(found.to_dict())
     assert all(f.claim.number in str(found) for f in found.findings)
+    assert all(len(line) <= 100 for line in str(found).splitlines())
+    assert len(str(found).splitlines()) <= 100
+    assert "every value and row: --page FILE or --json" in str(found)
     assert len(found.to_dict()["bands"]) == sum(
         len(of.rows) for c in found.compared.values() for of in c.values()
     )

@@ -144,6 +144,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     session = config.stash.get(KEY, None)
     if session is None or not session.results:
         return
+    from phicoll.results.compare.baseline import baseline_text
 
     terminalreporter.section("phicoll")
     for results in session.results:
@@ -153,7 +154,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"saved: {session.save}")
     if session.baseline is not None:
         terminalreporter.write_line(f"against the baseline, threshold {session.threshold:g}:")
-        for one in sorted(session.regressions, key=lambda one: -one.ratio):
-            terminalreporter.write_line(f"  {one}")
-        if not session.regressions:
-            terminalreporter.write_line("  no subject is in both")
+        for line in baseline_text(session.regressions, show_all=True).splitlines():
+            terminalreporter.write_line(line)

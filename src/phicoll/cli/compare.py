@@ -11,6 +11,7 @@ from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
 from phicoll.foundations.exit_codes import REGRESSED
 from phicoll.results import Results, load
+from phicoll.results.compare.baseline import MOST_ROWS, baseline_text
 from phicoll.results.compare.regression import THRESHOLD, check_threshold
 
 __all__ = ["add"]
@@ -34,6 +35,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="RATIO",
         help=f"the time ratio above which a slowdown is a regression (default: {THRESHOLD:.2f})",
     )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help=f"with --baseline: all rows, also where they are more than {MOST_ROWS}",
+    )
     add_json(parser)
     parser.set_defaults(function=run)
 
@@ -41,6 +47,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     check_together(arguments)
     results = reduce(join, [load(path) for path in arguments.files])
+    if arguments.all and arguments.baseline is None:
+        raise ArgumentError("all", "no baseline", "with --baseline FILE")
     if arguments.baseline is not None:
         return against_baseline(arguments, results)
     if arguments.summary:
@@ -78,5 +86,5 @@ def against_baseline(arguments: argparse.Namespace, results: Results) -> int:
     if arguments.json:
         put_json([one.to_dict() for one in found])
     else:
-        put("\n".join(map(str, found)) or "no subject is in both")
+        put(baseline_text(found, arguments.all))
     return REGRESSED if any(one.regressed for one in found) else 0

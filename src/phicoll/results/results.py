@@ -96,8 +96,13 @@ class Results:
         return len(self.samples)
 
     def __add__(self, other: Results) -> Results:
-        """The runs of both results."""
-        return Results(self.records + other.records, damaged_lines=self.damaged_lines + other.damaged_lines)
+        """The runs of both results. What both have of one run, such as a file given twice, is counted once."""
+        runs = {record.get("run") for record in self.records} & {
+            record.get("run") for record in other.records
+        }
+        known = {freeze(record) for record in self.records if record.get("run") in runs}
+        new = [r for r in other.records if r.get("run") not in runs or freeze(r) not in known]
+        return Results(self.records + new, damaged_lines=self.damaged_lines + other.damaged_lines)
 
     def select(self, **fields: Any) -> Results:
         """Select the points and samples with the given values of fields.
@@ -144,6 +149,7 @@ class Results:
 
         comparison = compare(self.observations, self.points, against)
         comparison.damaged_lines = self.damaged_lines
+        comparison.load = max(map(load_of, self.contexts), key=lambda load: load or 0.0, default=None)
         return comparison
 
     def summary(self, references: bool = True) -> list[Summary]:
@@ -212,6 +218,13 @@ class Results:
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.caption())}</p>{self.compare()._repr_html_()}"
+
+
+def load_of(context: Record) -> float | None:
+    """The load average for each allowed CPU when a measured run began; None if unknown or simulated."""
+    load, cpus = (context.get("host") or {}).get("load"), context.get("allowed_cpus")
+    known = load and load[0] is not None and cpus and not context.get("machines")
+    return float(load[0]) / len(cpus) if known else None
 
 
 def freeze(value: Any) -> Any:

@@ -29,7 +29,8 @@ class Ratio:
     """A subject's time divided by the opponent's in the same rounds; above 1 is slower.
 
     ``confidence`` is that of the interval after Holm's correction, ``p_holm`` the corrected p-value of the sign test.
-    ``resolved`` says whether the interval excludes 1; if not, no difference was resolved.
+    ``enough`` says whether the units sufficed for it; otherwise ``low`` and ``high`` are the whole range.
+    ``resolved`` says whether an interval with units enough excludes 1; if not, no difference was resolved.
     """
 
     opponent: str
@@ -38,6 +39,7 @@ class Ratio:
     high: float
     confidence: float
     p_holm: float
+    enough: bool
     resolved: bool
     unit: str
     units: int
@@ -52,6 +54,7 @@ class Ratio:
             "best": self.opponent,
             "confidence": self.confidence,
             "p_holm": self.p_holm,
+            "enough": self.enough,
             "resolved": self.resolved,
             "unit": self.unit,
             "units": self.units,
@@ -128,7 +131,7 @@ def ratios_to(
     ratios_of: dict[Subject, Ratio] = {}
     if opponent in values:
         ratios_of[opponent] = Ratio(
-            opponent.spec, 1.0, 1.0, 1.0, 1.0, 1.0, False, "round", 0, len(compared), note
+            opponent.spec, 1.0, 1.0, 1.0, 1.0, 1.0, True, False, "round", 0, len(compared), note
         )
     for (subject, of), level, p in zip(units.items(), levels, p_holm, strict=True):
         found = estimate(np.log(of.values), level)
@@ -139,6 +142,7 @@ def ratios_to(
             high=float(np.exp(found.high)),
             confidence=found.confidence,
             p_holm=p,
+            enough=found.enough,
             resolved=found.enough and (found.low > 0 or found.high < 0),
             unit=of.kind,
             units=len(of),

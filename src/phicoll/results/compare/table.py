@@ -32,6 +32,8 @@ class Comparison(Sequence[Row]):
     rows: list[Row] = field(default_factory=list)
     damaged_lines: int = 0
     orphans: int = 0
+    #: The 1-minute load average for each allowed CPU when the busiest measured run began.
+    load: float | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -73,14 +75,15 @@ class Comparison(Sequence[Row]):
         return pd.DataFrame(flat)
 
     def __str__(self) -> str:
-        return to_text(self.groups(), footer(self.rows, self.damaged_lines))
+        return to_text(self.groups(), footer(self.rows, self.damaged_lines, self.load))
 
     def _repr_html_(self) -> str:
         parts = []
         for title, rows in self.groups():
             parts.append(html_table(columns(rows), map(cells, rows), caption=title))
         parts += [
-            f"<p><small>{html.escape(line)}</small></p>" for line in footer(self.rows, self.damaged_lines)
+            f"<p><small>{html.escape(line)}</small></p>"
+            for line in footer(self.rows, self.damaged_lines, self.load)
         ]
         return "".join(parts) if self.rows else "<p>no samples</p>"
 

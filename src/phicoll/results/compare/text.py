@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from phicoll.results.compare.row import Row
 from phicoll.results.compare.units import MIN_UNITS, Estimate
 
-__all__ = ["cells", "columns", "footer", "number", "to_text"]
+__all__ = ["aligned", "cells", "columns", "footer", "number", "to_text"]
+
+HIGH_LOAD = 0.5  # of one CPU; above it other work shares CPUs with the ranks
 
 NUMERIC = (1, 2, 3, 4, 5, 6)
 
@@ -56,21 +58,24 @@ def scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value * scale
 
 
+def ratio_cell(row: Row) -> str:
+    """The ratio with the interval of its test; ``n.s.`` where that includes 1 or the units are too few for one."""
+    ratio = row.ratio_to_best
+    if ratio is None:
+        return "-"
+    if ratio.opponent == row.subject.spec:
+        return "1 (best)"
+    if row.subject.simulated and row.units == 1:
+        return f"{ratio.median:.2f}"
+    limits = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.enough else ""
+    plural = "unit" if ratio.units == 1 else "units"
+    return f"{ratio.median:.2f}{limits}" + ("" if ratio.resolved else f" n.s. ({ratio.units} {plural})")
+
+
 def cells(row: Row) -> list[str]:
     """One row's cells, in the order of :func:`columns`."""
     if not row.verified:
         return [row.name, "not verified", "", "", "", "", str(row.samples), row.error or ""]
-    ratio = row.ratio_to_best
-    if ratio is None:
-        ratio_text = "-"
-    elif ratio.opponent == row.subject.spec:
-        ratio_text = "1 (best)"
-    elif row.subject.simulated and row.units == 1:
-        ratio_text = f"{ratio.median:.2f}"
-    else:
-        ratio_text = f"{ratio.median:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]" + (
-            "" if ratio.resolved else " ="
-        )
     note = f"chose {row.chosen['spec']}" if row.chosen and row.chosen.get("spec") else ""
     scale = 1e-3 if row.subject.simulated else 1.0
     units = row.units if row.subject.simulated else None
@@ -78,7 +83,7 @@ def cells(row: Row) -> list[str]:
         row.name,
         interval(row.time, scale, units),
         interval(row.in_units, units=units),
-        ratio_text,
+        ratio_cell(row),
         number(scaled(row.p95_ns, scale)),
         number(scaled(row.max_ns, scale)),
         str(row.samples),
@@ -86,7 +91,7 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
+def footer(all_rows: Sequence[Row], damaged_lines: int = 0, load: float | None = None) -> list[str]:
     """Explanations of the signs that occur in the table, and warnings about its numbers."""
     lines = []
     verified = [row for row in all_rows if row.verified]
@@ -103,7 +108,10 @@ def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
         )
     shown = rows + [row for row in seeds if row.units > 1]
     if any(row.ratio_to_best and not row.ratio_to_best.resolved and row.ratio_to_best.units for row in shown):
-        lines.append("= : no difference resolved (sign test within rounds, Holm-corrected over the table)")
+        lines.append(
+            "n.s. : not significant (sign test within rounds, Holm-corrected over the table); no interval where the "
+            "units are too few for one"
+        )
     if any(row.in_units and not row.in_units.enough for row in shown):
         lines.append("? : too few units for a 95 % interval; the whole range is shown")
     if any(row.subject.oversubscribed for row in rows):
@@ -120,8 +128,23 @@ def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
     capped = sum(row.capped for row in rows)
     if capped:
         lines.append(f"{capped} sample(s) were cut by a time cap")
+    if load is not None and load > HIGH_LOAD:
+        lines.append(f"warning: the machine was busy when a run began (load {load:.1f} for each CPU)")
     if damaged_lines:
         lines.append(f"{damaged_lines} line(s) of the file were damaged or cut off, and skipped")
+    return lines
+
+
+def aligned(table: Sequence[Sequence[str]], numeric: Collection[int]) -> list[str]:
+    """The lines of a table whose first row is its heads; the columns numbered in ``numeric`` are aligned right."""
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+    lines = []
+    for index, line in enumerate(table):
+        text = "  ".join(
+            cell.rjust(size) if column in numeric and index else cell.ljust(size)
+            for column, (cell, size) in enumerate(zip(line, widths, strict=True))
+        )
+        lines.append("  " + text.rstrip())
     return lines
 
 
@@ -132,13 +155,6 @@ def to_text(groups: Sequence[tuple[str, Sequence[Row]]], notes: Sequence[str]) -
     parts = []
     for title, rows in groups:
         table = [list(columns(rows)), *(cells(row) for row in rows)]
-        widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-        parts.append(title)
-        for index, line in enumerate(table):
-            text = "  ".join(
-                cell.rjust(size) if column in NUMERIC and index else cell.ljust(size)
-                for column, (cell, size) in enumerate(zip(line, widths, strict=True))
-            )
-            parts.append("  " + text.rstrip())
+        parts += [title, *aligned(table, NUMERIC)]
         parts.append("")
     return "\n".join([*parts, *notes]).rstrip()

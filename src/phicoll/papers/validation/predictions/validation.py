@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import os
+import textwrap
 import time
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +18,15 @@ from phicoll.models.equations.checks import check_whole
 from phicoll.papers.validation.points import MOST_SEEDS
 from phicoll.papers.validation.predictions import runs as collectives
 from phicoll.papers.validation.predictions.outcome import PUBLISHED, SIMULATED, HostPart, ModelOutcome
-from phicoll.papers.validation.predictions.pieces import host_pieces, simulated_pieces
+from phicoll.papers.validation.predictions.pieces import Piece, host_pieces, simulated_pieces
 from phicoll.papers.validation.predictions.runs import FULL, MACHINE, QUICK, STARTS, Effort
 from phicoll.papers.validation.predictions.statements import judge_models, judge_runs
 from phicoll.registry.machines import load_machine
 from phicoll.results import Results
 
 __all__ = ["ModelValidation", "validate_models"]
+
+WIDTH = 100  # of a line of text, in characters
 
 
 class ModelValidation(ModelOutcome):
@@ -36,22 +40,28 @@ class ModelValidation(ModelOutcome):
 
     def __str__(self) -> str:
         lines = [f"models beside {self.machine.name} ({self.machine.digest})", ""]
+        groups: dict[str, list[Piece]] = {}
         for p in self.pieces + (self.host.pieces if self.host else ()):
-            errors = ", ".join(
-                f"{name} {p.error(name):+.0%}" for name in p.modelled if p.error(name) is not None
+            groups.setdefault(f"{p.group}, {p.kind}", []).append(p)
+        for group, pieces in groups.items():
+            lines += wrapped(
+                f"{group}: {len(pieces)} value(s); model's error: {errors_of(pieces) or 'no model'}"
             )
-            lines.append(
-                f"  {p.group}, {p.name}: {p.observed:.5g} {p.unit} {p.kind}; model's error: {errors or 'no model'}"
-            )
+        lines.append("")
         for constants, of in self.compared.items():
-            for found in of.values():
-                lines += ["", f"{constants} constants", str(found)]
+            for start, found in of.items():
+                lines += wrapped(f"{constants} constants, {start} start: {found.summary()}")
         if self.host is not None:
-            lines += ["", f"{self.host.cpu}, measured", str(self.host.compared)]
+            lines += wrapped(f"{self.host.cpu}, measured: {self.host.compared.summary()}")
         lines += ["", "Statements"]
         for f in self.findings:
-            lines += [f"  {f.claim.number}  {f.verdict:<24} {f.claim.statement}", f"          {f.measured}"]
-        return "\n".join([*lines, "", *self.summary(), f"{self.elapsed_s:.0f} s"])
+            lines.append(
+                textwrap.shorten(
+                    f"{f.claim.number} {f.verdict}: {f.claim.statement}", WIDTH, placeholder=" ..."
+                )
+            )
+        lines += ["", *(line for words in self.summary() for line in wrapped(words))]
+        return "\n".join([*lines, "every value and row: --page FILE or --json", f"{self.elapsed_s:.0f} s"])
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
@@ -172,3 +182,18 @@ def measured(model: MachineModel, effort: Effort) -> HostPart:
         tuple(host_pieces({model.name: model}, effort)),
         compare_with_runs(results, model),
     )
+
+
+def wrapped(text: str) -> list[str]:
+    """The text as lines of a screen's width."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent="    ")
+
+
+def errors_of(pieces: Sequence[Piece]) -> str:
+    """Each model's relative errors over the pieces, from the lowest to the highest."""
+    errors: dict[str, list[float]] = {}
+    for p in pieces:
+        for name in p.modelled:
+            if (error := p.error(name)) is not None:
+                errors.setdefault(name, []).append(error)
+    return ", ".join(f"{name} {min(of):+.0%} to {max(of):+.0%}" for name, of in errors.items())
