@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.files import check_writable
+from phicoll.foundations.html_table import preformatted
 from phicoll.measuring.options import simulated_default
 from phicoll.measuring.sweeps import call_arguments, machine_text
 from phicoll.registry import check_call
@@ -196,7 +196,7 @@ class Explanation:
         )
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text)}</pre>"
+        return preformatted(self.text)
 
 
 def explain(
