@@ -208,3 +208,10 @@ def test_too_few_units_resolve_no_regression():
     before = results_of(subjects=(B,), launches=1, rounds=3)
     after = results_of(subjects=(MadeUpSubject(B.spec, 9.0),), launches=1, rounds=3)
     assert all(one.verdict == "too few units" for one in after.regressions(before))
+
+
+def test_the_best_of_each_setting_are_a_comparison_that_is_shown_as_a_table():
+    comparison = results_of(launches=2, rounds=3).compare()
+    best = comparison.best()
+    assert [row.name for row in best] == [rows[0].name for _, rows in comparison.groups()]
+    assert best._repr_html_().count("<table") == len(comparison.groups())
