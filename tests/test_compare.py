@@ -307,3 +307,10 @@ def test_a_busy_machine_is_told_of_in_the_footer():
     told = "warning: the machine was busy when a run began (load 1.5 for each CPU)"
     assert told in str(comparison)
     assert told in comparison._repr_html_()
+
+
+def test_the_best_of_each_setting_are_a_comparison_that_is_shown_as_a_table():
+    comparison = results_of(launches=2, rounds=3).compare()
+    best = comparison.best()
+    assert [row.name for row in best] == [rows[0].name for _, rows in comparison.groups()]
+    assert best._repr_html_().count("<table") == len(comparison.groups())

@@ -77,7 +77,7 @@ def test_text_and_figure_of_every_machine(machine, definition):
     assert "dissemination, 16 ranks" in ax.get_title(loc="left")
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert any("%" in label for label in labels)
-    assert found._repr_html_().startswith("<pre>")
+    assert found._repr_html_().startswith("<pre style='font-family:monospace")
 
 
 def test_draws_into_axes_that_are_given(hybrid):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phicoll.foundations.html_table import Html, code, html_table
+from phicoll.foundations.html_table import Html, code, html_table, preformatted
 
 
 def test_cells_are_escaped_unless_they_are_html_already():
@@ -16,5 +16,15 @@ def test_cells_are_escaped_unless_they_are_html_already():
 def test_sentences_begin_at_the_left_and_a_caption_is_escaped():
     table = html_table(["n", "what"], [[1, "a sentence"]], left=(1,), caption="2 < 3")
     assert "<caption>2 &lt; 3</caption>" in table
-    assert "<td>1</td><td style='text-align:left'>a sentence</td>" in table
+    assert "<td>1</td><td style='text-align:left;white-space:normal'>a sentence</td>" in table
     assert "<caption>" not in html_table(["n"], [])
+
+
+def test_numbers_and_intervals_keep_to_one_line():
+    assert html_table(["ns"], [["4.2 [3.9, 5.0]"]]).startswith("<table style='white-space:nowrap'>")
+
+
+def test_preformatted_text_is_escaped_and_monospaced():
+    text = preformatted("a  <b>\n c")
+    assert "font-family:monospace" in text
+    assert text.endswith(">a  &lt;b&gt;\n c</pre>")

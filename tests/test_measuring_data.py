@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import phicoll
@@ -189,3 +190,25 @@ def test_data_is_simulated_with_the_same_words():
     assert results.plot("sizes").axes
     again = phicoll.sweep("broadcast", calls=4, progress=False, **options)
     assert [s["value_cycles"] for s in again.samples] == [s["value_cycles"] for s in results.samples]
+
+
+@pytest.mark.parametrize(
+    ("type_", "op", "words"),
+    [
+        (np.float64, phicoll.SUM, ["--type=float64", "--op=sum"]),
+        (np.dtype("i4"), phicoll.MAX, ["--type=int32", "--op=max"]),
+        (phicoll.DOUBLE, "sum", ["--type=float64", "--op=sum"]),
+    ],
+)
+def test_types_and_operators_are_taken_as_objects_too(type_, op, words):
+    planned = plan("allreduce", ranks=2, sizes=[64], type=type_, op=op, oversubscribe=True)
+    said = " ".join(planned.arguments).replace("=", " ")
+    assert all(word.replace("=", " ") in said for word in words)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"type": np.dtype("V3")}, {"type": np.dtype("S4")}, {"op": phicoll.Op.Create(lambda a, b: a)}]
+)
+def test_types_and_operators_that_a_sweep_does_not_know_are_refused(bad):
+    with pytest.raises(phicoll.ArgumentError, match=next(iter(bad))):
+        plan("allreduce", ranks=2, sizes=[64], oversubscribe=True, **bad)

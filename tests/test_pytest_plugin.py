@@ -52,9 +52,10 @@ def test_a_resolved_regression_fails(pytester, tmp_path, lines, slower):
         ["--phicoll-ranks", "0"],
         ["--phicoll-baseline", "/nonexistent.jsonl"],
         ["--phicoll-save", "/nonexistent/out.jsonl"],
+        ["--phicoll-save", "out.txt"],
         ["--phicoll-threshold", "0"],
     ],
-    ids=lambda words: words[0],
+    ids=" ".join,
 )
 def test_bad_options_stop_pytest_before_any_test(pytester, words):
     pytester.makepyfile(BENCHMARK)

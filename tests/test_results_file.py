@@ -134,6 +134,31 @@ def test_writing_where_nothing_can_be_written_is_refused_and_leaves_nothing(path
     assert not check_writable(tmp_path / "new.jsonl").exists()
 
 
+@pytest.mark.parametrize("name", ["r.txt", "r.json", "r", "r.CSV"])
+def test_an_unknown_ending_is_refused_and_the_known_ones_are_named(path, tmp_path, name):
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(phicoll.ArgumentError, match=r"\.jsonl, \.parquet, \.csv"):
+        phicoll.load(path).save(tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_csv_is_the_table_of_samples(path, tmp_path):
+    import pandas as pd
+
+    results = phicoll.load(path)
+    read = pd.read_csv(results.save(tmp_path / "r.csv"))
+    table = results.to_dataframe()
+    assert list(read.columns) == list(table.columns)
+    assert read["ns"].tolist() == pytest.approx(table["ns"].tolist())
+
+
+def test_several_files_are_loaded_in_order(path, tmp_path):
+    first = phicoll.load(path)
+    second = MadeUp(launches=1, rounds=2).write(tmp_path / "second.jsonl")
+    both = phicoll.load(path, second)
+    assert both.records == first.records + phicoll.load(second).records
+
+
 def test_views(path):
     results = phicoll.load(path)
     samples = results.to_dataframe()

@@ -73,10 +73,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[KEY] = Session()
         return
     from phicoll.errors import ArgumentError
-    from phicoll.foundations.files import check_writable
     from phicoll.measuring.sweeps import check_rank_list, check_sizes
     from phicoll.results import load
     from phicoll.results.compare.regression import THRESHOLD, check_threshold
+    from phicoll.results.storage import check_savable
 
     ranks, sizes, save, baseline, threshold = options
     try:
@@ -88,7 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[KEY] = Session(
             ranks=check_rank_list(ranks) if ranks else None,
             sizes=check_sizes(sizes) if sizes else None,
-            save=check_writable(save, "--phicoll-save") if save else None,
+            save=check_savable(save, "--phicoll-save") if save else None,
             baseline=load(baseline) if baseline else None,
             threshold=ratio,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names, check_number, check_text, check_whole
 from phicoll.foundations.files import check_writable
+from phicoll.foundations.html_table import preformatted
 from phicoll.measuring.options import simulated_default
 from phicoll.measuring.sweeps import MAX_RANKS, call_arguments, machine_text, placement_text
 from phicoll.registry import check_call
@@ -197,7 +197,7 @@ class Explanation:
         )
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text)}</pre>"
+        return preformatted(self.text)
 
 
 @argument_names

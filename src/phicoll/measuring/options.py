@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import phicoll._core as _core
+from phicoll.comm.datatypes import dtype_of, type_name
+from phicoll.comm.operators import OPERATORS, Op
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import check_text
 from phicoll.registry import as_text
@@ -110,7 +112,7 @@ def as_values(given: Mapping[str, Any]) -> dict[str, str]:
             if value:
                 values[option.name] = ""
         elif value is not None:
-            text = as_text(value) if argument == "algorithm" else value_text(value)
+            text = TEXTS.get(argument, value_text)(value)
             values[option.name] = check_text(argument, text)
     return values
 
@@ -123,6 +125,30 @@ def value_text(value: Any) -> str:
     else:
         return str(value)
     return ",".join(part for part in parts if part)
+
+
+def type_text(value: Any) -> str:
+    """The core's name of an element type, given by that name, as a ``Datatype`` or as what ``numpy.dtype`` takes."""
+    if isinstance(value, str):
+        return value
+    dtype = dtype_of(value, "type")
+    name = type_name(dtype)
+    if name is None or name not in _core.known_types:
+        raise ArgumentError("type", str(dtype), ", ".join(_core.known_types))
+    return name
+
+
+def op_text(value: Any) -> str:
+    """The core's name of an operator, given by that name or as an ``Op``."""
+    if isinstance(value, Op):
+        if OPERATORS.get(value.name) is not value:
+            raise ArgumentError("op", repr(value), "an operator of MPI, such as phicoll.SUM")
+        return value.name.lower()
+    return value_text(value)
+
+
+#: How arguments that are more than texts and numbers become text.
+TEXTS: dict[str, Callable[[Any], str]] = {"algorithm": as_text, "type": type_text, "op": op_text}
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from phicoll.results import Results, load
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from phicoll.comm.operators import Op
     from phicoll.registry.machines import Machine
 
 __all__ = ["DEFINITIONS", "MAX_RANKS", "MODES", "Plan", "measure", "plan", "sweep"]
@@ -207,11 +208,11 @@ def check_output(save: str | Path | None, resume: bool) -> tuple[Path | None, bo
             raise ArgumentError("resume", "True without save", "save= with the file to continue")
         return None, False
     output = check_writable(save, "save")
-    if output.suffix == ".parquet":
+    if output.suffix in (".parquet", ".csv"):
         raise ArgumentError(
             "save",
             repr(str(save)),
-            "a JSON Lines file, which is written as the run goes on; Results.save writes Parquet",
+            "a JSON Lines file, which is written as the run goes on; Results.save writes Parquet and CSV",
         )
     if resume and output.exists() and output.stat().st_size:
         load(output)  # refuses a file that is not phicoll's
@@ -228,8 +229,8 @@ def sweep(
     machine: str | os.PathLike[str] | Machine | None = None,
     sizes: int | str | Iterable[int | str] | None = None,
     buffers: str | Sequence[str] | None = None,
-    type: str | None = None,
-    op: str | None = None,
+    type: Any = None,
+    op: str | Op | None = None,
     mode: str | Sequence[str] | None = None,
     definition: str | Sequence[str] | None = None,
     launches: int | None = None,

@@ -186,7 +186,16 @@ class Results:
         return figure(self, kind, **options)
 
     def save(self, path: str | Path) -> Path:
-        """Write all records as JSON Lines, or as Parquet if the path ends in ``.parquet``. :func:`load` reads both."""
+        """Write the results in the format that the path's ending names, and return the path.
+
+        ``.jsonl`` (JSON Lines) and ``.parquet`` hold all records, and :func:`load` reads them. ``.csv`` holds the table
+        of ``to_dataframe()``, for other programs.
+
+        Raises
+        ------
+        ArgumentError
+            The path has another ending, or can't be written.
+        """
         from phicoll.results.storage import write
 
         return write(self, path)
@@ -233,17 +242,23 @@ def freeze(value: Any) -> Any:
 
 
 @argument_names
-def load(path: str | Path) -> Results:
-    """Read results written by :meth:`Results.save`, ``phicoll run`` or ``phicoll-bench``.
+def load(path: str | Path, *more: str | Path) -> Results:
+    """Read results written by :meth:`Results.save`, ``phicoll run`` or ``phicoll-bench``, of one file or several.
 
-    Damaged lines, such as a last one that was cut off or one whose fields are not what docs/records.md says, are
-    skipped with a warning that names them, and counted in ``damaged_lines``. Only a regular file is read.
+    The records of several files follow each other in the order of the arguments. Damaged lines, such as a last one
+    that was cut off or one whose fields are not what docs/records.md says, are skipped with a warning that names them,
+    and counted in ``damaged_lines``. Only regular files are read.
 
     Raises
     ------
     ResultsFileError
-        The file can't be read, is not a results file, or was written by a newer version.
+        A file can't be read, is not a results file, or was written by a newer version.
     """
+    return sum(map(load_file, more), load_file(path))
+
+
+def load_file(path: str | Path) -> Results:
+    """The results in one file."""
     if as_path(path).suffix == ".parquet":
         from phicoll.results.storage import read_parquet
 

@@ -10,26 +10,40 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phicoll.errors import ResultsFileError
-from phicoll.foundations.files import check_writable, open_input, replaced
+from phicoll.errors import ArgumentError, ResultsFileError
+from phicoll.foundations.files import as_path, check_writable, open_input, replaced
 from phicoll.foundations.json_text import parse_json
+from phicoll.results.frames import to_dataframe
 from phicoll.results.records import Record, RecordFile, check
 
 if TYPE_CHECKING:
     from phicoll.results.recorded import Recorded
 
-__all__ = ["read_parquet", "write"]
+__all__ = ["check_savable", "read_parquet", "write"]
 
 METADATA = b"phicoll"
+ENDINGS = (".jsonl", ".parquet", ".csv")
 SAMPLE_COLUMNS = ("run", "point", "launch", "round", "order", "definition", "calls", "capped", "ns")
 
 
+def check_savable(path: str | Path, argument: str = "path") -> Path:
+    """Check that results can be saved in ``path``, by its ending and its folder, and return it."""
+    if as_path(path, argument).suffix not in ENDINGS:
+        raise ArgumentError(argument, repr(str(path)), f"a file that ends in {', '.join(ENDINGS)}")
+    return check_writable(path, argument)
+
+
 def write(results: Recorded, path: str | Path) -> Path:
-    """Write all records to ``path``, replacing it atomically. Raises :class:`ResourceError` if the disk is full."""
-    path = check_writable(path)
+    """Write all records to ``path``, or the table of samples if it ends in ``.csv``; replaces the file atomically.
+
+    Raises :class:`ResourceError` if the disk is full.
+    """
+    path = check_savable(path)
     with replaced(path) as temporary:
         if path.suffix == ".parquet":
             write_parquet(results, temporary)
+        elif path.suffix == ".csv":
+            to_dataframe(results).to_csv(temporary, index=False)
         else:
             with temporary.open("w", encoding="utf-8") as stream:
                 for record in results.records:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import phicoll._core as _core
 from phicoll.comm.group_options import MEMORY_LIMIT, MOST_BYTES
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names, check_flag, check_text, check_whole
+from phicoll.foundations.html_table import preformatted
 from phicoll.measuring.sweeps import MAX_RANKS, MODES, check_sizes, machine_text, placement_text
 from phicoll.models.tuning.prediction import Predicted, model_of, predicted
 from phicoll.models.tuning.table import Table, as_table, tuning_text
@@ -110,7 +110,7 @@ class Choice:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return preformatted(str(self))
 
 
 @argument_names

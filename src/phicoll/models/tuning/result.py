@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phicoll.foundations.html_table import preformatted
 from phicoll.models.tuning.decision import Decision, Gain
 from phicoll.models.tuning.table import SMALL, Row, merged, thresholds
 from phicoll.registry import moves_data, short_spec
@@ -219,7 +219,7 @@ class Tuned:
         return lines
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return preformatted(str(self))
 
 
 def resolved(losses: Sequence[Gain]) -> list[float]:

@@ -8,13 +8,13 @@ meta-algorithm takes the best at each count.
 from __future__ import annotations
 
 import functools
-import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phicoll.foundations.html_table import preformatted
 from phicoll.registry import short_spec
 from phicoll.results.compare.table import Comparison, Row
 
@@ -124,7 +124,7 @@ class Summary(Sequence[SummaryRow]):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return preformatted(str(self))
 
 
 def geomean(values: Sequence[float]) -> float:

@@ -51,9 +51,9 @@ class Comparison(Sequence[Row]):
             found.setdefault(row.subject.setting, []).append(row)
         return [(rows[0].subject.title(), rows) for rows in found.values()]
 
-    def best(self) -> list[Row]:
-        """The first verified row of each setting."""
-        return [row for _, rows in self.groups() for row in rows[:1] if row.verified]
+    def best(self) -> Comparison:
+        """The first verified row of each setting, as a comparison of its own."""
+        return Comparison([row for _, rows in self.groups() for row in rows[:1] if row.verified])
 
     def to_list(self) -> list[dict[str, Any]]:
         """The rows as plain objects, as ``phicoll compare --json`` prints them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import textwrap
 import time
@@ -11,6 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from phicoll.foundations.html_table import preformatted
 from phicoll.foundations.progress import display
 from phicoll.models import MachineModel, compare_with_runs, machine_model
 from phicoll.models.characterizing.identity import check_foreign, check_host
@@ -64,7 +64,7 @@ class ModelValidation(ModelOutcome):
         return "\n".join([*lines, "every value and row: --page FILE or --json", f"{self.elapsed_s:.0f} s"])
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return preformatted(str(self))
 
 
 def validate_models(
