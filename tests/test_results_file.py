@@ -155,6 +155,7 @@ def test_csv_is_the_table_of_samples(path, tmp_path):
 def test_several_files_are_loaded_in_order(path, tmp_path):
     first = phicoll.load(path)
     second = MadeUp(launches=1, rounds=2).write(tmp_path / "second.jsonl")
+    second.write_text(second.read_text().replace(first.records[0]["run"], "00000000000000bb"))
     both = phicoll.load(path, second)
     assert both.records == first.records + phicoll.load(second).records
 
