@@ -1,5 +1,7 @@
 #include "bindings/objects.hpp"
 
+#include <pybind11/gil_safe_call_once.h>
+
 #include <cstring>
 #include <utility>
 
@@ -11,14 +13,25 @@ namespace {
 
 enum class Kind : std::uint8_t { pickle, number, integer, text, none, yes, no };
 
-/// An attribute of a module, looked up once; the reference lives as long as the interpreter.
-py::handle attribute_of(const char* module, const char* name) {
-  return py::object(py::module_::import(module).attr(name)).release();
-}
+/// What is used of the module pickle.
+struct Pickle {
+  py::object dumps, loads, highest;
+
+  /// Looked up once, and kept as long as the interpreter lives. Importing lets go of the interpreter's lock, which must not
+  /// happen inside a static's own guard: see Known in register_plain_calls.cpp.
+  static const Pickle& get() {
+    PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<Pickle> pickle;
+    return pickle
+        .call_once_and_store_result([] {
+          const py::module_ module = py::module_::import("pickle");
+          return Pickle{module.attr("dumps"), module.attr("loads"), module.attr("HIGHEST_PROTOCOL")};
+        })
+        .get_stored();
+  }
+};
 
 py::object unpickled(const void* data, std::size_t bytes) {
-  static const py::handle loads = attribute_of("pickle", "loads");
-  return loads(py::memoryview::from_memory(data, static_cast<py::ssize_t>(bytes)));
+  return Pickle::get().loads(py::memoryview::from_memory(data, static_cast<py::ssize_t>(bytes)));
 }
 
 /// Data of a call that is bytes.
@@ -62,10 +75,9 @@ bool Packed::take_text(const py::object& object, std::size_t room) {
 
 Packed::Packed(const py::object& object, std::size_t room) {
   if (take_value(object.ptr()) || take_text(object, room)) return;
-  static const py::handle dumps = attribute_of("pickle", "dumps");
-  static const py::handle highest = attribute_of("pickle", "HIGHEST_PROTOCOL");
-  PyObject* const arguments[] = {object.ptr(), highest.ptr()};
-  kept_ = py::reinterpret_steal<py::object>(PyObject_Vectorcall(dumps.ptr(), arguments, 2, nullptr));
+  const Pickle& pickle = Pickle::get();
+  PyObject* const arguments[] = {object.ptr(), pickle.highest.ptr()};
+  kept_ = py::reinterpret_steal<py::object>(PyObject_Vectorcall(pickle.dumps.ptr(), arguments, 2, nullptr));
   if (!kept_) {
     PyErr_Clear();
     kept_ = py::module_::import("phicoll.comm.communicator").attr("pickled")(object);

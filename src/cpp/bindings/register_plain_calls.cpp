@@ -4,6 +4,7 @@
 // A call that is plain goes to the core at once; every other, and all that is wrong with a call, is the function's, with the
 // same arguments. So this file refuses nothing, and a call that it makes is one that the function would make too.
 
+#include <pybind11/gil_safe_call_once.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <structmember.h>
@@ -31,10 +32,11 @@ struct Known {
   PyObject* type_number = nullptr;
   PyObject* core_operator = nullptr;
 
-  /// At the first call, as the modules that have these import this one.
+  /// At the first call, as the modules that have these import this one. Importing lets go of the interpreter's lock, so two
+  /// ranks' threads may both look up; a static's own guard would be held meanwhile, and they would wait for each other.
   static const Known& get() {
-    static const Known known = look_up();
-    return known;
+    PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<Known> known;
+    return known.call_once_and_store_result(&look_up).get_stored();
   }
 
  private:
