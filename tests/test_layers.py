@@ -15,7 +15,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 CPP = SOURCE / "cpp"
-LAYERS = ["arch", "support", "os", "memory", "collectives", "group", "kernels", "measure", "sim"]
+LAYERS = ["arch", "support", "os", "memory", "collectives", "messages", "group", "kernels", "measure", "sim"]
 HEADERS = sorted(CPP.glob("phicoll/**/*.hpp"))
 
 

@@ -30,7 +30,23 @@ from phicoll.errors import (
 from phicoll.results import Results, load
 
 if TYPE_CHECKING:
-    from phicoll.comm import COMM_NULL, COMM_SELF, COMM_WORLD, IN_PLACE, UNDEFINED, Comm, Datatype, Op, world
+    from phicoll.comm import (
+        ANY_SOURCE,
+        ANY_TAG,
+        COMM_NULL,
+        COMM_SELF,
+        COMM_WORLD,
+        IN_PLACE,
+        PROC_NULL,
+        REQUEST_NULL,
+        UNDEFINED,
+        Comm,
+        Datatype,
+        Op,
+        Request,
+        Status,
+        world,
+    )
     from phicoll.comm.running import run
     from phicoll.explaining.counting import count
     from phicoll.explaining.explanation import Explanation as Explanation, explain
@@ -72,10 +88,14 @@ _DATATYPES = (
 # What a user types, and what programs written for mpi4py expect of a star import. The other names, in _LAZY below and
 # in phicoll.errors, are there all the same.
 __all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
     "COMM_NULL",
     "COMM_SELF",
     "COMM_WORLD",
     "IN_PLACE",
+    "PROC_NULL",
+    "REQUEST_NULL",
     "UNDEFINED",
     "ArgumentError",
     "BrokenGroupError",
@@ -83,7 +103,9 @@ __all__ = [
     "Datatype",
     "Error",
     "Op",
+    "Request",
     "Results",
+    "Status",
     "algorithms",
     "characterize",
     "count",
@@ -129,6 +151,8 @@ _LAZY = {
     "Comm": "phicoll.comm",
     "Datatype": "phicoll.comm",
     "Op": "phicoll.comm",
+    "Request": "phicoll.comm",
+    "Status": "phicoll.comm",
     "world": "phicoll.comm",
 }
 

@@ -51,13 +51,6 @@ class Alone {
   std::unique_ptr<Communicator> communicator_;
 };
 
-/// An address for the core, where null means "in place": an empty buffer gets an address of its own.
-void* pointer(Address address) {
-  static unsigned char nothing;
-  if (!address) return nullptr;
-  return *address != 0 ? reinterpret_cast<void*>(*address) : &nothing;
-}
-
 void check_sizes(const Sizes& sizes, int ranks) {
   if (sizes.size() != static_cast<std::size_t>(ranks))
     throw ArgumentError("counts", std::to_string(sizes.size()),
@@ -75,6 +68,12 @@ std::string reason_of(const py::error_already_set& error) {
 }
 
 }  // namespace
+
+void* pointer(Address address) {
+  static unsigned char nothing;
+  if (!address) return nullptr;
+  return *address != 0 ? reinterpret_cast<void*>(*address) : &nothing;
+}
 
 std::shared_ptr<OperatorHandle> OperatorHandle::predefined(const std::string& op, const std::string& type) {
   auto handle = std::make_shared<OperatorHandle>();

@@ -71,6 +71,8 @@ class OperatorHandle {
 /// Where data lies, as a number; none: in place.
 using Address = std::optional<std::uintptr_t>;
 using Sizes = std::vector<std::size_t>;
+/// An address for the core, where null means "in place": an empty buffer gets an address of its own.
+void* pointer(Address address);
 
 class CommunicatorHandle;
 

@@ -19,6 +19,7 @@ PYBIND11_MODULE(_core, module) {
   register_kernels(module);
   register_explain(module);
   register_group(module);
+  register_messages(module);
   register_plain_calls(module);
   register_program(module);
   register_tuning(module);

@@ -22,6 +22,8 @@ class Packed {
   /// room: bytes of a frame after its first word. Raises what pickling raises.
   Packed(const py::object& object, std::size_t room);
   void write(unsigned char* frame) const;
+  /// Bytes of a frame of this object alone, if it has no rest.
+  std::size_t frame_bytes() const { return sizeof(std::uint64_t) + bytes_; }
   /// The bytes, and how many of them follow the frame: all or none.
   const void* data() const { return kept_ ? data_ : value_; }
   std::size_t rest() const { return rest_; }

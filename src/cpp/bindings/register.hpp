@@ -23,6 +23,7 @@ void register_simulation(py::module_& module);
 void register_kernels(py::module_& module);
 void register_explain(py::module_& module);
 void register_group(py::module_& module);
+void register_messages(py::module_& module);
 void register_plain_calls(py::module_& module);
 void register_program(py::module_& module);
 void register_tuning(py::module_& module);

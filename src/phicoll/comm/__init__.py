@@ -11,10 +11,13 @@ from typing import Any
 from phicoll.comm.buffers import IN_PLACE
 from phicoll.comm.communicator import COMM_NULL, UNDEFINED, Comm
 from phicoll.comm.datatypes import DATATYPES, Datatype
+from phicoll.comm.messages import ANY_SOURCE, ANY_TAG, PROC_NULL, REQUEST_NULL, Request, Status
 from phicoll.comm.operators import OPERATORS, Op
 from phicoll.comm.world import COMM_SELF, world
 
 __all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
     "COMM_NULL",
     "COMM_SELF",
     "COMM_WORLD",
@@ -23,6 +26,10 @@ __all__ = [
     "Comm",
     "Datatype",
     "Op",
+    "PROC_NULL",
+    "REQUEST_NULL",
+    "Request",
+    "Status",
     "world",
     *DATATYPES,
     *OPERATORS,

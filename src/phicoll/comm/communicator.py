@@ -22,54 +22,29 @@ from phicoll.comm.buffers import (
     same_order,
 )
 from phicoll.comm.datatypes import fixed_size, layout
+from phicoll.comm.messages import UNDEFINED, PointToPoint
 from phicoll.comm.operators import OPERATORS, called, core_operator
 from phicoll.errors import ArgumentError, Error
 
 __all__ = ["COMM_NULL", "UNDEFINED", "Comm"]
 
-UNDEFINED = -32766
 PART_MEMORY = 32 << 20  # bytes for the collectives of a sub-communicator; allocated as they are used
 SUM = OPERATORS["SUM"]
 
-# MPI's point-to-point calls, refused with a message of their own.
-POINT_TO_POINT = frozenset(
+# MPI's calls between two ranks that are not offered; the others are in phicoll.comm.messages.
+NOT_OFFERED = frozenset(
     [
-        "Send",
-        "Recv",
-        "Isend",
-        "Irecv",
-        "Ssend",
-        "Issend",
-        "Bsend",
-        "Ibsend",
-        "Rsend",
-        "Irsend",
-        "Sendrecv",
-        "Sendrecv_replace",
-        "Isendrecv",
-        "Probe",
-        "Iprobe",
         "Mprobe",
         "Improbe",
+        "mprobe",
+        "improbe",
         "Send_init",
         "Bsend_init",
         "Ssend_init",
         "Rsend_init",
         "Recv_init",
+        "Isendrecv",
         "Isendrecv_replace",
-        "send",
-        "recv",
-        "isend",
-        "irecv",
-        "ssend",
-        "issend",
-        "bsend",
-        "ibsend",
-        "sendrecv",
-        "probe",
-        "iprobe",
-        "mprobe",
-        "improbe",
     ]
 )
 
@@ -90,8 +65,8 @@ class Alone:
             self.core.fail(f"raised {kind.__name__}: {error}")
 
 
-class Comm:
-    """One rank's communicator: a group of ranks and its collectives.
+class Comm(PointToPoint):
+    """One rank's communicator: a group of ranks, its collectives, and messages between two of them.
 
     Unless it says otherwise, every method is collective: all ranks call the same methods in the same order, with the
     same root, operator and counts. Methods with a capital move buffers, the others any object that can be pickled.
@@ -165,10 +140,9 @@ class Comm:
         raise TypeError("a communicator belongs to its rank and cannot be pickled")
 
     def __getattr__(self, name: str) -> Any:
-        if name in POINT_TO_POINT:
+        if name in NOT_OFFERED:
             raise AttributeError(
-                f"{name}: point-to-point communication is not offered; phicoll has collectives only (Bcast, Gather, "
-                "Alltoallv, ...)"
+                f"{name} is not offered; there are Send, Recv, Isend, Irecv, Sendrecv, Probe and Iprobe"
             )
         from phicoll.foundations.nearest import nearest
 

@@ -9,6 +9,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/environment.hpp"
 #include "phicoll/group/layout.hpp"
+#include "phicoll/group/messages.hpp"
 
 namespace phicoll {
 
@@ -83,11 +84,13 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
 Communicator::~Communicator() {
   collectives_.reset();
   barrier_.reset();
+  messages_.reset();
   if (!in_own_process()) return;  // it is not this process that leaves
   const bool unwinding = std::uncaught_exception() || abandoned_;
   if (memory_.block != nullptr) {
     // The last rank gives the memory back: the others do not use it any more.
     if (memory_.control->leave(rank_, calls_, unwinding)) try {
+        GroupChannels::give_back(*memory_.control, heap_);
         heap_.give_back(memory_.block);
       } catch (const Error&) {
         // The group is broken, and a rank died while it held the heap's lock: the heap is not used again.

@@ -16,6 +16,7 @@
 #include "phicoll/memory/native_port.hpp"
 #include "phicoll/memory/region.hpp"
 #include "phicoll/memory/shape.hpp"
+#include "phicoll/messages/transfer.hpp"
 #include "phicoll/os/home_process.hpp"
 
 namespace phicoll {
@@ -36,6 +37,7 @@ struct GroupMemory {
 };
 
 class Communicator;
+class Messages;
 namespace data_call {
 struct Inside;
 }
@@ -156,6 +158,47 @@ class alignas(arch::stride_bytes) Communicator {
                  void* receive, const std::size_t* counts, const std::size_t* displacements,
                  const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
 
+  // --- Messages between two ranks (group/communicator_messages.cpp). Not collective.
+  //
+  // Matched in MPI's order. `tag` is 0 or more; a receive's `source` may be any_source and its tag any_tag. A `source` or `dest` of
+  // no_rank (MPI_PROC_NULL) means that nothing is sent: such a receive is done at once, with no bytes. `type` as above; a
+  // receive takes messages of its type, and bytes.
+  //
+  // A small message is copied, and its send returns at once while the way to the receiver has room. A large one returns when
+  // it has been received. Memory for the ways comes from the group's heap, about 70 KB for each pair that uses one.
+  //
+  // A message that a receive would take but cannot, as it is larger than the buffer or of another type, raises
+  // ArgumentError there; the message stays, for another receive. A wait that cannot end, because all ranks wait or the
+  // awaited one has left, breaks the group.
+
+  void send(const void* data, std::size_t bytes, int dest, int tag = 0, unsigned type = 0);
+  Envelope receive(void* buffer, std::size_t bytes, int source = any_source, int tag = any_tag,
+                   unsigned type = 0);
+  /// Sends and receives at once, whatever the other rank does first.
+  Envelope send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
+                        std::size_t room, int source = any_source, int receive_tag = any_tag,
+                        unsigned type = 0);
+  /// Begins a send or receive, which goes on in later calls. The memory is its own until it is done. `synchronous`: done when
+  /// the message has been matched. Dropping the result lets it go on.
+  std::shared_ptr<Transfer> begin_send(const void* data, std::size_t bytes, int dest, int tag = 0,
+                                       unsigned type = 0, bool synchronous = false);
+  std::shared_ptr<Transfer> begin_receive(void* buffer, std::size_t bytes, int source = any_source,
+                                          int tag = any_tag, unsigned type = 0);
+  /// Whether it is done; goes on with all that is under way.
+  bool test(const Transfer& transfer);
+  void wait(Transfer& transfer);
+  /// As test and wait, without the error: `refused` says it.
+  bool go_on(const Transfer& transfer);
+  void finish(Transfer& transfer);
+  /// Waits until one is done that was not, and returns its place. Throws ArgumentError if there are none.
+  std::size_t wait_any(const std::vector<std::shared_ptr<Transfer>>& transfers);
+  /// Takes back a receive that no message has matched. False if one has.
+  bool cancel(Transfer& transfer);
+  /// The message that a receive would take next, which stays.
+  Envelope probe(int source = any_source, int tag = any_tag);
+  /// The same without waiting; false if there is none.
+  bool probe_now(Envelope* found, int source = any_source, int tag = any_tag);
+
   /// Sets what the operation uses from now on: `auto` or an algorithm. The default is `auto`, unless the environment has
   /// PHICOLL_BROADCAST or the like. Collective.
   void select(Operation operation, const std::string& spec);
@@ -251,6 +294,7 @@ class alignas(arch::stride_bytes) Communicator {
   void reduction(Operation operation, const void* send, void* receive, std::size_t count, const Operator& op,
                  bool exclusive, const AlgorithmSpec* algorithm);
   void sync();
+  Messages& messages();
   std::size_t default_region(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes);
   AlgorithmChoice first_barrier() const;
@@ -282,6 +326,7 @@ class alignas(arch::stride_bytes) Communicator {
   std::vector<bool> reserved_;  // pages of the region
   HandOver hand_over_;
   Heap heap_;
+  std::unique_ptr<Messages> messages_;
   bool abandoned_ = false;
 };
 

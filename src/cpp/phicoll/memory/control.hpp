@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "phicoll/memory/call_board.hpp"
+#include "phicoll/memory/wait_board.hpp"
 #include "phicoll/memory/word.hpp"
 
 namespace phicoll {
@@ -121,6 +122,11 @@ class alignas(arch::stride_bytes) Control {
   /// Breaks the group if a rank left before call number `call`, in which another rank waits: that wait would
   /// never end. `waited_long`: a rank that left by an exception counts too.
   void check_left(std::uint64_t call, bool waited_long = true);
+  /// Where a rank notes long waits. Only the root's marks are used.
+  WaitMark& wait_mark(int rank) { return wait_marks_[rank]; }
+  const WaitMark& wait_mark(int rank) const { return wait_marks_[rank]; }
+  /// Offset in the group's memory of what this group's messages need; 0 until a rank has made it.
+  Word<std::uint64_t>& messages() { return messages_; }
   int broken_rank() const { return root().broken_rank_; }
   std::string broken_reason() const { return std::string(root().broken_reason_); }
 
@@ -159,12 +165,14 @@ class alignas(arch::stride_bytes) Control {
   std::uint64_t memory_bytes_;
   std::uint64_t behind_root_;  // bytes from the root's control to this one
   std::uint64_t board_;
+  Word<std::uint64_t> messages_;
   std::int32_t cross_copies_;
   std::int32_t pids_[max_ranks];
   std::int16_t cpus_[max_ranks];
   std::int16_t root_ranks_[max_ranks];  // of a child's ranks
   std::uint8_t shares_[max_ranks];
   ParkingSlot slots_[slots];
+  WaitMark wait_marks_[max_ranks];
 };
 
 }  // namespace phicoll

@@ -1,6 +1,7 @@
 #include "phicoll/memory/native_port.hpp"
 
 #include <sched.h>
+#include <time.h>
 
 #include <cerrno>
 #include <cstring>
@@ -32,6 +33,9 @@ constexpr unsigned polite_looks_sharing = 256;
 // Then it gives the CPU away for this long before it sleeps: a sleep and a wake cost some microseconds.
 constexpr std::int64_t yielding_ns = 300 * 1000;
 constexpr unsigned yields_a_check = 16;
+// A wait for any of several words cannot sleep on one. After so long it naps, for this long, every 16th turn.
+constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
+constexpr long nap_ns = 50 * 1000;
 // The longest sleep: the fallback where membarrier is missing, and the latest moment at which a sleeper sees
 // a broken group.
 constexpr std::int64_t longest_sleep_ns = 10 * 1000 * 1000;
@@ -99,6 +103,26 @@ void NativePort::wait_until(std::int64_t ticks) const {
     if (sharing_ || roaming_) sched_yield();
     if (turn % turns_a_look == 0) check_alive(patience, false);
   }
+}
+
+void NativePort::take_turn(Patience& patience) const {
+  const std::uint64_t turn = ++patience.turns_;
+  const bool alone = !sharing_ && !control_->crowded();
+  if (!sharing_ && !roaming_) {
+    if (turn == bare_looks) tell_of_a_wait();
+    if (turn < (alone ? polite_looks_alone : bare_looks)) return arch::pause();
+  } else if (turn == 1) {
+    tell_of_a_wait();
+  }
+  if (turn % yields_a_check == 0) {
+    check_alive(patience, true);
+    if (os::now_ns() - patience.started_ns_ > yielding_turns_ns) {
+      const timespec nap = {0, nap_ns};
+      nanosleep(&nap, nullptr);
+      return;
+    }
+  }
+  sched_yield();
 }
 
 bool NativePort::look_turns(const Awaited& a, std::uint64_t& seen, unsigned turns, unsigned pauses) {
@@ -195,30 +219,40 @@ void NativePort::wake_slow(const void* place) const {
 
 void NativePort::check_alive(Patience& patience, bool in_call) const {
   const std::int64_t now = os::now_ns();
-  if (patience.started_ns == 0) patience.started_ns = patience.compared_ns = now;
+  if (patience.started_ns_ == 0) patience.started_ns_ = patience.compared_ns_ = now;
   if (calls_ != nullptr) {
-    const bool long_ago = now - patience.started_ns > exception_ns;
+    const bool long_ago = now - patience.started_ns_ > exception_ns;
     control_->check_left(calls_->begun(), long_ago);
     // What the others stored came before they left: a look after seeing that they left sees everything there
     // will ever be.
-    if (patience.alone) {
+    if (patience.alone_) {
       const std::string reason = "waits in call " + std::to_string(calls_->begun()) +
                                  " for ranks that have left: their calls did not fit";
       control_->break_group(rank_, reason.c_str());
     }
-    patience.alone = in_call && long_ago && control_->others_have_left();
+    patience.alone_ = in_call && long_ago && control_->others_have_left();
     // Reading what the others note takes their lines from them, so a rank does it only after a long wait, and
     // seldom. It first notes a barrier, so that ranks which wait in the same barrier are counted as many when
     // calls are compared.
-    if (in_call && now - patience.compared_ns > compare_calls_ns) {
-      control_->check_calls(rank_, *calls_, patience.compared_ns != patience.started_ns);
-      patience.compared_ns = now;
+    if (in_call && now - patience.compared_ns_ > compare_calls_ns) {
+      control_->check_calls(rank_, *calls_, patience.compared_ns_ != patience.started_ns_);
+      patience.compared_ns_ = now;
     }
+  }
+  if (in_call) {
+    if (patience.mark_ == nullptr) patience.mark_ = &control_->root().wait_mark(control_->root_rank(rank_));
+    WaitNote note;
+    if (stuck_ != nullptr)
+      note = stuck_->note;
+    else if (calls_ != nullptr)
+      note.call = calls_->begun();
+    patience.mark_->look(note);
+    if (stuck_ != nullptr) stuck_->check(*control_, rank_, now - patience.started_ns_);
   }
   control_->check_broken(rank_);
   if (InterruptHook hook = interrupt_hook.load(std::memory_order_acquire)) hook();
   const std::int64_t limit = control_->timeout_ns();
-  if (limit <= 0 || now - patience.started_ns <= limit) return;
+  if (limit <= 0 || now - patience.started_ns_ <= limit) return;
   const std::string reason =
       "waited longer than the group's timeout of " + std::to_string(limit / 1000000) + " ms";
   control_->break_group(rank_, reason.c_str(), true);

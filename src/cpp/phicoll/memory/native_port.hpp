@@ -15,6 +15,7 @@
 //   wait(word, condition, from)              until the condition holds, with acquire; `from` is the rank that
 //                                            will signal, any_rank if it is not one known rank (a hint
 //                                            for which rank to yield to)
+//   take_turn(patience)                      between two looks of a wait for any of several words
 //   wait_line(line, mask, value, from)       until every byte of the mask (bit b: byte b) equals value
 //   load_line, store_line, prefetch, evict   a whole line
 //   fence()                                  sequentially consistent
@@ -81,12 +82,13 @@ class NativePort {
  public:
   /// `calls`: the collective calls that this rank has begun. Their number tells a wait that cannot end (a
   /// peer left before this call) from one that will. Without `hand_over`, which needs `calls`, all data is
-  /// stored by ordinary stores.
+  /// stored by ordinary stores. `stuck` serves waits for messages, in which `calls` is null.
   NativePort(Control& control, int rank, WaitPolicy wait, const CallHistory* calls = nullptr,
-             HandOver* hand_over = nullptr)
+             HandOver* hand_over = nullptr, StuckSearch* stuck = nullptr)
       : control_(&control),
         calls_(calls),
         hand_over_(hand_over),
+        stuck_(stuck),
         rank_(rank),
         wait_(wait),
         sharing_(control.shares_cpu(rank)),
@@ -209,6 +211,27 @@ class NativePort {
     arch::pause();
   }
   std::int64_t now() const;
+
+  // How long a wait has lasted, as far as the clock was read, and the mark that tells of it.
+  class Patience {
+   public:
+    Patience() = default;
+    ~Patience() {
+      if (mark_ != nullptr) mark_->end();
+    }
+    Patience(const Patience&) = delete;
+    Patience& operator=(const Patience&) = delete;
+
+   private:
+    friend class NativePort;
+    std::int64_t started_ns_ = 0;
+    std::int64_t compared_ns_ = 0;  // when calls were compared last
+    std::uint64_t turns_ = 0;
+    WaitMark* mark_ = nullptr;
+    bool alone_ = false;  // all others had left at the last check
+  };
+  /// A turn, after a look in vain, of a wait for any of several words; `patience` is the wait's. Ends with the group.
+  void take_turn(Patience& patience) const;
 
   std::int64_t ticks() const {
     if (__builtin_expect(!os::cycle_counter_is_clock(), 0)) return now();
@@ -351,17 +374,12 @@ class NativePort {
   bool awaited_needs_this_cpu(const Awaited& awaited) const;
   bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen) const;
   bool sleep_once(const Awaited& awaited, std::uint64_t& seen) const;
-  // How long a wait has lasted, as far as the clock was read.
-  struct Patience {
-    std::int64_t started_ns = 0;
-    std::int64_t compared_ns = 0;  // when calls were compared last
-    bool alone = false;            // all others had left at the last check
-  };
   void check_alive(Patience& patience, bool in_call) const;
 
   Control* control_;
   const CallHistory* calls_;
   HandOver* hand_over_;
+  StuckSearch* stuck_;
   int rank_;
   WaitPolicy wait_;
   bool sharing_;  // another rank is pinned to the same CPU

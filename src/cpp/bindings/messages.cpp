@@ -1,0 +1,176 @@
+#include "bindings/messages.hpp"
+
+#include <utility>
+
+#include "bindings/objects.hpp"
+#include "phicoll/errors.hpp"
+
+namespace phicoll {
+namespace bindings {
+namespace {
+
+// Objects up to this size are received where they are expected, larger ones into memory of their size.
+constexpr std::size_t usual_object = 4096;
+constexpr std::size_t any_room = SIZE_MAX;
+
+using FrameBytes = std::vector<unsigned char>;
+
+py::tuple told(const Envelope& envelope) {
+  return py::make_tuple(envelope.source, envelope.tag, envelope.bytes);
+}
+
+/// Keeps an object until the core drops it, on whatever thread.
+std::shared_ptr<void> keep(const py::object& object) {
+  if (object.is_none()) return nullptr;
+  return std::shared_ptr<void>(py::object(object).release().ptr(), [](void* kept) {
+    if (Py_IsInitialized() == 0) return;
+    const py::gil_scoped_acquire locked;
+    Py_DECREF(static_cast<PyObject*>(kept));
+  });
+}
+
+std::shared_ptr<FrameBytes> frame_of(const py::object& object) {
+  const Packed packed(object, any_room);
+  auto frame = std::make_shared<FrameBytes>(packed.frame_bytes());
+  packed.write(frame->data());
+  return frame;
+}
+
+py::object object_in(const FrameBytes& frame) {
+  return Frame(frame.data(), any_room).object(nullptr);
+}
+
+/// Whether a refused message is an object that is only larger than the memory that was given.
+bool is_larger(const Transfer& transfer) {
+  return !transfer.refused.empty() && transfer.type == object_type && transfer.envelope.type == object_type;
+}
+
+}  // namespace
+
+void MessageCalls::send(Address data, std::size_t bytes, int dest, int tag, unsigned type, bool synchronous) {
+  handle_.call(bytes, [&](Communicator& communicator) {
+    if (!synchronous) return communicator.send(pointer(data), bytes, dest, tag, type);
+    communicator.wait(*communicator.begin_send(pointer(data), bytes, dest, tag, type, true));
+  });
+}
+
+py::tuple MessageCalls::receive(Address buffer, std::size_t bytes, int source, int tag, unsigned type) {
+  return told(handle_.call(bytes, [&](Communicator& communicator) {
+    return communicator.receive(pointer(buffer), bytes, source, tag, type);
+  }));
+}
+
+TransferHandle MessageCalls::begin_send(Address data, std::size_t bytes, int dest, int tag, unsigned type,
+                                        bool synchronous, const py::object& kept) {
+  const std::shared_ptr<void> owner = keep(kept);
+  return {handle_.call(bytes,
+                       [&](Communicator& communicator) {
+                         auto transfer =
+                             communicator.begin_send(pointer(data), bytes, dest, tag, type, synchronous);
+                         if (!transfer->done) transfer->kept = owner;
+                         return transfer;
+                       }),
+          nullptr};
+}
+
+TransferHandle MessageCalls::begin_receive(Address buffer, std::size_t bytes, int source, int tag,
+                                           unsigned type, const py::object& kept) {
+  const std::shared_ptr<void> owner = keep(kept);
+  return {handle_.call(bytes,
+                       [&](Communicator& communicator) {
+                         auto transfer =
+                             communicator.begin_receive(pointer(buffer), bytes, source, tag, type);
+                         if (!transfer->done) transfer->kept = owner;
+                         return transfer;
+                       }),
+          nullptr};
+}
+
+void MessageCalls::send_object(const py::object& object, int dest, int tag, bool synchronous) {
+  const auto frame = frame_of(object);
+  send(reinterpret_cast<std::uintptr_t>(frame->data()), frame->size(), dest, tag, object_type, synchronous);
+}
+
+TransferHandle MessageCalls::begin_send_object(const py::object& object, int dest, int tag,
+                                               bool synchronous) {
+  const auto frame = frame_of(object);
+  return {handle_.call(frame->size(),
+                       [&](Communicator& communicator) {
+                         auto transfer = communicator.begin_send(frame->data(), frame->size(), dest, tag,
+                                                                 object_type, synchronous);
+                         transfer->kept = frame;
+                         return transfer;
+                       }),
+          nullptr};
+}
+
+TransferHandle MessageCalls::begin_receive_object(int source, int tag) {
+  const auto frame = std::make_shared<FrameBytes>(usual_object);
+  return {handle_.call(frame->size(),
+                       [&](Communicator& communicator) {
+                         auto transfer = communicator.begin_receive(frame->data(), frame->size(), source, tag,
+                                                                    object_type);
+                         transfer->kept = frame;
+                         return transfer;
+                       }),
+          frame};
+}
+
+py::object MessageCalls::object_of(const TransferHandle& given) {
+  const Transfer& transfer = *given.transfer();
+  if (transfer.peer == no_rank) return py::none();
+  if (!is_larger(transfer)) return object_in(*given.frame());
+  const Envelope& found = transfer.envelope;
+  FrameBytes frame(found.bytes);
+  handle_.call(frame.size(), [&](Communicator& communicator) {
+    communicator.receive(frame.data(), frame.size(), found.source, found.tag, object_type);
+  });
+  return object_in(frame);
+}
+
+py::tuple MessageCalls::receive_object(int source, int tag) {
+  const TransferHandle transfer = begin_receive_object(source, tag);
+  wait(transfer);
+  const Envelope& found = transfer.transfer()->envelope;
+  return py::make_tuple(object_of(transfer), found.source, found.tag, found.bytes);
+}
+
+bool MessageCalls::test(const TransferHandle& given) {
+  Transfer& transfer = *given.transfer();
+  return handle_.call(transfer.bytes, [&](Communicator& communicator) {
+    return communicator.go_on(transfer) && (is_larger(transfer) || communicator.test(transfer));
+  });
+}
+
+void MessageCalls::wait(const TransferHandle& given) {
+  Transfer& transfer = *given.transfer();
+  handle_.call(transfer.bytes, [&](Communicator& communicator) {
+    communicator.finish(transfer);
+    if (!is_larger(transfer)) communicator.wait(transfer);
+  });
+}
+
+std::size_t MessageCalls::wait_any(const std::vector<TransferHandle*>& given) {
+  std::vector<std::shared_ptr<Transfer>> transfers;
+  for (const TransferHandle* const one : given) transfers.push_back(one->transfer());
+  return handle_.call(0, [&](Communicator& communicator) { return communicator.wait_any(transfers); });
+}
+
+bool MessageCalls::cancel(const TransferHandle& given) {
+  return handle_.call(0, [&](Communicator& communicator) { return communicator.cancel(*given.transfer()); });
+}
+
+py::tuple MessageCalls::probe(int source, int tag) {
+  return told(handle_.call(0, [&](Communicator& communicator) { return communicator.probe(source, tag); }));
+}
+
+py::object MessageCalls::probe_now(int source, int tag) {
+  Envelope found;
+  const bool any = handle_.call(
+      0, [&](Communicator& communicator) { return communicator.probe_now(&found, source, tag); });
+  if (!any) return py::none();
+  return told(found);
+}
+
+}  // namespace bindings
+}  // namespace phicoll

@@ -1,0 +1,66 @@
+#pragma once
+
+// Messages between two ranks, of buffers and of Python objects.
+
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/communicator_handle.hpp"
+#include "phicoll/messages/transfer.hpp"
+
+namespace phicoll {
+namespace bindings {
+
+/// A send or receive that a request stands for.
+class TransferHandle {
+ public:
+  TransferHandle(std::shared_ptr<Transfer> transfer, std::shared_ptr<std::vector<unsigned char>> frame)
+      : transfer_(std::move(transfer)), frame_(std::move(frame)) {}
+  const std::shared_ptr<Transfer>& transfer() const { return transfer_; }
+  const std::shared_ptr<std::vector<unsigned char>>& frame() const { return frame_; }
+
+ private:
+  std::shared_ptr<Transfer> transfer_;
+  std::shared_ptr<std::vector<unsigned char>> frame_;  // of a receive of an object
+};
+
+/// The messages of one communicator. Received messages are told as (source, tag, bytes).
+class MessageCalls {
+ public:
+  explicit MessageCalls(CommunicatorHandle& handle) : handle_(handle) {}
+
+  void send(Address data, std::size_t bytes, int dest, int tag, unsigned type, bool synchronous);
+  py::tuple receive(Address buffer, std::size_t bytes, int source, int tag, unsigned type);
+  /// `kept` lives as long as the transfer: the owner of the memory.
+  TransferHandle begin_send(Address data, std::size_t bytes, int dest, int tag, unsigned type,
+                            bool synchronous, const py::object& kept);
+  TransferHandle begin_receive(Address buffer, std::size_t bytes, int source, int tag, unsigned type,
+                               const py::object& kept);
+
+  void send_object(const py::object& object, int dest, int tag, bool synchronous);
+  TransferHandle begin_send_object(const py::object& object, int dest, int tag, bool synchronous);
+  /// (object, source, tag, bytes)
+  py::tuple receive_object(int source, int tag);
+  TransferHandle begin_receive_object(int source, int tag);
+  /// What has come; the transfer is done.
+  py::object object_of(const TransferHandle& transfer);
+
+  bool test(const TransferHandle& transfer);
+  void wait(const TransferHandle& transfer);
+  /// The place of one that is done.
+  std::size_t wait_any(const std::vector<TransferHandle*>& transfers);
+  bool cancel(const TransferHandle& transfer);
+  py::tuple probe(int source, int tag);
+  py::object probe_now(int source, int tag);
+
+ private:
+  CommunicatorHandle& handle_;
+};
+
+}  // namespace bindings
+}  // namespace phicoll

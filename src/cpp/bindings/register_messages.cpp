@@ -1,0 +1,67 @@
+// Point-to-point messages, as methods of the core's Communicator.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bindings/messages.hpp"
+#include "bindings/register.hpp"
+
+namespace phicoll {
+namespace bindings {
+namespace {
+
+/// A method of Messages as one of the communicator's.
+template <class Result, class... Arguments>
+auto method(Result (MessageCalls::*function)(Arguments...)) {
+  return [function](CommunicatorHandle& self, Arguments... arguments) -> Result {
+    return (MessageCalls(self).*function)(std::forward<Arguments>(arguments)...);
+  };
+}
+
+}  // namespace
+
+void register_messages(py::module_& module) {
+  module.attr("any_source") = any_source;
+  module.attr("any_tag") = any_tag;
+  module.attr("no_rank") = no_rank;
+
+  py::class_<TransferHandle>(module, "Transfer")
+      .def_property_readonly("done", [](const TransferHandle& self) { return self.transfer()->done; })
+      .def_property_readonly("sends", [](const TransferHandle& self) { return self.transfer()->sends; })
+      .def_property_readonly("source",
+                             [](const TransferHandle& self) { return self.transfer()->envelope.source; })
+      .def_property_readonly("tag", [](const TransferHandle& self) { return self.transfer()->envelope.tag; })
+      .def_property_readonly("nbytes",
+                             [](const TransferHandle& self) { return self.transfer()->envelope.bytes; });
+
+  const auto dest = py::arg("dest");
+  const auto tag = py::arg("tag");
+  const auto source = py::arg("source");
+  const auto type = py::arg("type");
+  const auto nbytes = py::arg("nbytes");
+  const auto synchronous = py::arg("synchronous") = false;
+  auto communicator =
+      py::reinterpret_borrow<py::class_<CommunicatorHandle, std::shared_ptr<CommunicatorHandle>>>(
+          module.attr("Communicator"));
+  communicator.def("send", method(&MessageCalls::send), py::arg("data"), nbytes, dest, tag, type, synchronous)
+      .def("receive", method(&MessageCalls::receive), py::arg("buffer"), nbytes, source, tag, type)
+      .def("begin_send", method(&MessageCalls::begin_send), py::arg("data"), nbytes, dest, tag, type,
+           synchronous, py::arg("kept") = py::none())
+      .def("begin_receive", method(&MessageCalls::begin_receive), py::arg("buffer"), nbytes, source, tag,
+           type, py::arg("kept") = py::none())
+      .def("send_object", method(&MessageCalls::send_object), py::arg("object"), dest, tag, synchronous)
+      .def("begin_send_object", method(&MessageCalls::begin_send_object), py::arg("object"), dest, tag,
+           synchronous)
+      .def("receive_object", method(&MessageCalls::receive_object), source, tag)
+      .def("begin_receive_object", method(&MessageCalls::begin_receive_object), source, tag)
+      .def("object_of", method(&MessageCalls::object_of), py::arg("transfer"))
+      .def("test", method(&MessageCalls::test), py::arg("transfer"))
+      .def("wait", method(&MessageCalls::wait), py::arg("transfer"))
+      .def("wait_any", method(&MessageCalls::wait_any), py::arg("transfers"))
+      .def("cancel", method(&MessageCalls::cancel), py::arg("transfer"))
+      .def("probe", method(&MessageCalls::probe), source, tag)
+      .def("probe_now", method(&MessageCalls::probe_now), source, tag);
+}
+
+}  // namespace bindings
+}  // namespace phicoll

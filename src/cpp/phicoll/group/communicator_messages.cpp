@@ -1,0 +1,264 @@
+// A communicator's messages: arguments, and the channels in the group's heap.
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/communicator.hpp"
+#include "phicoll/group/messages.hpp"
+
+namespace phicoll {
+
+namespace {
+
+// Two ranks get 64 KB, 240 ranks 4 KB: all pairs together take some hundred MB at most.
+std::size_t ring_bytes_for(int ranks) {
+  constexpr std::size_t least = 4096;
+  constexpr std::size_t most = 65536;
+  return std::max(least,
+                  std::min(most, (std::size_t{1} << 20) / static_cast<std::size_t>(ranks) / least * least));
+}
+
+unsigned char* zeroed(Heap& heap, std::size_t bytes) {
+  const Heap::Block block = heap.take(bytes);
+  std::memset(block.at, 0, std::min(bytes, block.used_before));
+  return block.at;
+}
+
+}  // namespace
+
+GroupChannels::GroupChannels(Control& control, Heap& heap)
+    : control_(control), heap_(heap), ring_bytes_(ring_bytes_for(control.ranks())) {
+  if (heap.bytes() == 0)
+    throw ResourceError(
+        "heap_limit: messages between ranks need the group's shared heap, and this group has none");
+  std::atomic<std::uint64_t>& made = control.messages().atomic();
+  std::uint64_t place = made.load(std::memory_order_acquire);
+  if (place == 0) {
+    const auto ranks = static_cast<std::size_t>(control.ranks());
+    unsigned char* const table = zeroed(heap, ranks * ranks * sizeof(std::uint64_t));
+    // acq_rel: whoever sees the table's place sees it zeroed. Of several ranks, the first one's is taken.
+    if (made.compare_exchange_strong(place, control.offset_of(table), std::memory_order_acq_rel))
+      place = control.offset_of(table);
+    else
+      heap.give_back(table);
+  }
+  table_ = reinterpret_cast<Word<std::uint64_t>*>(control.at(place));
+}
+
+Word<std::uint64_t>& GroupChannels::place(int from, int to) {
+  return table_[static_cast<std::size_t>(to) * static_cast<std::size_t>(control_.ranks()) +
+                static_cast<std::size_t>(from)];
+}
+
+Channel& GroupChannels::at(std::uint64_t place) {
+  return *reinterpret_cast<Channel*>(control_.at(place));
+}
+
+std::uint64_t GroupChannels::make() {
+  return control_.offset_of(zeroed(heap_, Channel::footprint(ring_bytes_)));
+}
+
+void GroupChannels::give_back(Control& control, Heap& heap) {
+  const std::uint64_t place = control.messages().atomic().load(std::memory_order_acquire);
+  if (place == 0) return;
+  auto* const table = reinterpret_cast<Word<std::uint64_t>*>(control.at(place));
+  const auto ranks = static_cast<std::size_t>(control.ranks());
+  for (std::size_t i = 0; i < ranks * ranks; ++i) {
+    const std::uint64_t channel = table[i].atomic().load(std::memory_order_relaxed);
+    if (channel != 0) heap.give_back(control.at(channel));
+  }
+  heap.give_back(table);
+}
+
+Messages::Messages(Control& control, Heap& heap, int rank, const Shape& shape, const WaitPolicy& wait)
+    : port(control, rank, wait, nullptr, nullptr, &stuck),
+      channels(control, heap),
+      endpoint(Setup{rank, shape, nullptr}, channels, stuck) {}
+
+Endpoint<NativePort>::Shared Messages::spare() {
+  if (!spare_ || spare_.use_count() != 1)
+    spare_ = std::make_shared<Transfer>();
+  else
+    *spare_ = Transfer();
+  return spare_;
+}
+
+Messages& Communicator::messages() {
+  check_process();
+  if (!messages_) messages_.reset(new Messages(*memory_.control, heap_, rank_, shape_, wait_));
+  if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
+  return *messages_;
+}
+
+namespace {
+
+void check_message(const char* peer, int rank, int size, bool any, int tag, const void* data,
+                   std::size_t bytes, unsigned type) {
+  if (rank != no_rank && !(any && rank == any_source) && (rank < 0 || rank >= size))
+    throw ArgumentError(
+        peer, std::to_string(rank),
+        "0.." + std::to_string(size - 1) + (any ? ", any_source (-1)" : "") + " or no_rank (-2)");
+  if (tag < 0 && !(any && tag == any_tag))
+    throw ArgumentError("tag", std::to_string(tag),
+                        std::string("0..") + std::to_string(INT32_MAX) + (any ? " or any_tag (-1)" : ""));
+  if (data == nullptr && bytes != 0)
+    throw ArgumentError("data", "null", "an address of " + std::to_string(bytes) + " bytes");
+  if (type > most_types && type != object_type)
+    throw ArgumentError("type", std::to_string(type), "0.." + std::to_string(most_types));
+}
+
+Transfer nothing(bool sends) {
+  Transfer t;
+  t.sends = sends;
+  t.done = true;
+  t.peer = no_rank;
+  t.envelope.source = no_rank;
+  return t;
+}
+
+Transfer described(bool sends, const void* data, std::size_t bytes, int peer, int tag, unsigned type) {
+  Transfer t;
+  t.sends = sends;
+  t.peer = peer;
+  t.tag = tag;
+  t.type = type;
+  t.data = Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(data))};
+  t.bytes = bytes;
+  return t;
+}
+
+void check_taken(const Transfer& transfer) {
+  if (__builtin_expect(!transfer.refused.empty(), 0))
+    throw ArgumentError("buffer",
+                        std::to_string(transfer.bytes) + " bytes" +
+                            (transfer.type == object_type ? " for an object"
+                             : transfer.type != 0         ? " of " + type_name(transfer.type)
+                                                          : ""),
+                        transfer.refused);
+}
+
+}  // namespace
+
+void Communicator::send(const void* data, std::size_t bytes, int dest, int tag, unsigned type) {
+  check_message("dest", dest, size_, false, tag, data, bytes, type);
+  if (dest == no_rank) return;
+  Messages& own = messages();
+  const auto transfer = own.spare();
+  *transfer = described(true, data, bytes, dest, tag, type);
+  own.endpoint.begin(own.port, transfer);
+  own.endpoint.finish(own.port, *transfer);
+}
+
+Envelope Communicator::receive(void* buffer, std::size_t bytes, int source, int tag, unsigned type) {
+  check_message("source", source, size_, true, tag, buffer, bytes, type);
+  if (source == no_rank) return nothing(false).envelope;
+  Messages& own = messages();
+  const auto transfer = own.spare();
+  *transfer = described(false, buffer, bytes, source, tag, type);
+  own.endpoint.begin(own.port, transfer);
+  own.endpoint.finish(own.port, *transfer);
+  check_taken(*transfer);
+  return transfer->envelope;
+}
+
+Envelope Communicator::send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
+                                    std::size_t room, int source, int receive_tag, unsigned type) {
+  check_message("source", source, size_, true, receive_tag, buffer, room, type);
+  const auto sent = begin_send(data, bytes, dest, tag, type);
+  const auto received = begin_receive(buffer, room, source, receive_tag, type);
+  wait(*received);
+  wait(*sent);
+  return received->envelope;
+}
+
+std::shared_ptr<Transfer> Communicator::begin_send(const void* data, std::size_t bytes, int dest, int tag,
+                                                   unsigned type, bool synchronous) {
+  check_message("dest", dest, size_, false, tag, data, bytes, type);
+  if (dest == no_rank) return std::make_shared<Transfer>(nothing(true));
+  const auto transfer = std::make_shared<Transfer>(described(true, data, bytes, dest, tag, type));
+  transfer->synchronous = synchronous;
+  Messages& own = messages();
+  own.endpoint.begin(own.port, transfer);
+  return transfer;
+}
+
+std::shared_ptr<Transfer> Communicator::begin_receive(void* buffer, std::size_t bytes, int source, int tag,
+                                                      unsigned type) {
+  check_message("source", source, size_, true, tag, buffer, bytes, type);
+  if (source == no_rank) return std::make_shared<Transfer>(nothing(false));
+  const auto transfer = std::make_shared<Transfer>(described(false, buffer, bytes, source, tag, type));
+  Messages& own = messages();
+  own.endpoint.begin(own.port, transfer);
+  return transfer;
+}
+
+bool Communicator::go_on(const Transfer& transfer) {
+  if (!transfer.done) {
+    Messages& own = messages();
+    own.endpoint.progress(own.port);
+  }
+  return transfer.done;
+}
+
+void Communicator::finish(Transfer& transfer) {
+  if (transfer.done) return;
+  Messages& own = messages();
+  own.endpoint.finish(own.port, transfer);
+}
+
+bool Communicator::test(const Transfer& transfer) {
+  if (go_on(transfer)) check_taken(transfer);
+  return transfer.done;
+}
+
+void Communicator::wait(Transfer& transfer) {
+  finish(transfer);
+  check_taken(transfer);
+}
+
+std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Transfer>>& transfers) {
+  if (transfers.empty()) throw ArgumentError("transfers", "none", "one at least");
+  std::size_t found = 0;
+  const auto any = [&] {
+    for (found = 0; found < transfers.size(); ++found)
+      if (transfers[found]->done) return true;
+    return false;
+  };
+  if (!any()) {
+    Messages& own = messages();
+    own.endpoint.tell_of_several();
+    own.endpoint.wait_for(own.port, any);
+  }
+  check_taken(*transfers[found]);
+  return found;
+}
+
+bool Communicator::cancel(Transfer& transfer) {
+  if (transfer.sends)
+    throw ArgumentError("transfer", "a send", "a receive: what is sent cannot be taken back");
+  return messages().endpoint.take_back(transfer);
+}
+
+Envelope Communicator::probe(int source, int tag) {
+  check_message("source", source, size_, true, tag, nullptr, 0, 0);
+  if (source == no_rank) return nothing(false).envelope;
+  Messages& own = messages();
+  return own.endpoint.probe(own.port, source, tag);
+}
+
+bool Communicator::probe_now(Envelope* found, int source, int tag) {
+  check_message("source", source, size_, true, tag, nullptr, 0, 0);
+  if (source == no_rank) {
+    *found = nothing(false).envelope;
+    return true;
+  }
+  Messages& own = messages();
+  const Envelope* const seen = own.endpoint.look(own.port, source, tag);
+  if (seen != nullptr) *found = *seen;
+  return seen != nullptr;
+}
+
+}  // namespace phicoll

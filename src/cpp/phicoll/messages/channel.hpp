@@ -1,0 +1,103 @@
+#pragma once
+
+// The way of messages from one rank to one other: a ring of cells, a ring of bytes, and words by which the reader
+// acknowledges. Written by the sender, but for the acknowledgements.
+//
+// Which store makes what visible to whom:
+//
+//  1. The sender stores a cell's payload and what it says of it, and bytes in the byte ring before that, then the cell's
+//     number with release. The reader acquires the number and sees all of it.
+//  2. The reader stores how many cells, and how many bytes of the byte ring, it is through with, with release. The sender
+//     acquires that before it writes them again.
+//  3. A message that stays in its sender's memory has a ticket. The reader, which fetches it when it is matched, stores the
+//     ticket's number into the ticket's word, with release. The sender acquires that before it uses the memory, or the
+//     ticket, again. A message whose sender waits until it is matched has a ticket too.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "phicoll/collectives/transport/exposed_words.hpp"
+#include "phicoll/memory/data.hpp"
+#include "phicoll/memory/word.hpp"
+
+namespace phicoll {
+
+enum class CellKind : unsigned char {
+  here,    ///< the message is in the cell
+  ring,    ///< its first piece is in the byte ring
+  more,    ///< a further piece of the message before
+  exposed  ///< it stays in its sender's memory
+};
+
+struct alignas(arch::stride_bytes) MessageCell {
+  static constexpr std::size_t room = arch::stride_bytes - 3 * sizeof(std::uint64_t);
+
+  Word<std::uint64_t> number;  ///< of the cell in its channel, from 1
+  Word<std::uint64_t> what;    ///< tag, type, kind, ticket
+  Word<std::uint64_t> bytes;   ///< of the whole message
+  unsigned char payload[room];
+
+  struct Piece {             ///< in the payload of a cell whose bytes lie in the byte ring
+    Word<std::uint64_t> at;  ///< counted from the channel's beginning of life
+    Word<std::uint64_t> bytes;
+  };
+  Piece& piece() { return *reinterpret_cast<Piece*>(payload); }
+  ExposedWords& exposed() { return *reinterpret_cast<ExposedWords*>(payload); }
+};
+
+struct alignas(arch::stride_bytes) Channel {
+  static constexpr std::uint64_t cells = 32;
+  static constexpr unsigned tickets = arch::stride_bytes / sizeof(std::uint64_t);
+
+  struct alignas(arch::stride_bytes) Read {
+    Word<std::uint64_t> cells;
+    Word<std::uint64_t> bytes;
+  };
+  struct alignas(arch::stride_bytes) Tickets {
+    Word<std::uint64_t> done[tickets];
+  };
+  Read read;
+  Tickets ticket;
+  MessageCell cell[cells];
+
+  static std::size_t footprint(std::size_t ring_bytes) { return sizeof(Channel) + ring_bytes; }
+  MessageCell& cell_of(std::uint64_t number) { return cell[number % cells]; }
+  unsigned char* ring() { return reinterpret_cast<unsigned char*>(this + 1); }
+};
+
+/// What a cell says of its message, in one word.
+struct CellNote {
+  int tag;
+  unsigned type;
+  CellKind kind;
+  unsigned ticket;
+
+  std::uint64_t word() const {
+    return std::uint64_t{static_cast<std::uint32_t>(tag)} | std::uint64_t{type} << 32 |
+           std::uint64_t{static_cast<unsigned char>(kind)} << 48 | std::uint64_t{ticket} << 56;
+  }
+  static CellNote of(std::uint64_t word) {
+    return CellNote{static_cast<int>(static_cast<std::uint32_t>(word)),
+                    static_cast<unsigned>(word >> 32 & 0xffff), static_cast<CellKind>(word >> 48 & 0xff),
+                    static_cast<unsigned>(word >> 56)};
+  }
+};
+
+/// Where a communicator's channels lie. A channel is made when its sender first uses it.
+class Channels {
+ public:
+  Channels() = default;
+  virtual ~Channels() = default;
+  Channels(const Channels&) = delete;
+  Channels& operator=(const Channels&) = delete;
+
+  /// Bytes of each channel's byte ring, a multiple of 256.
+  virtual std::size_t ring_bytes() const = 0;
+  /// The word that says where the channel from `from` to `to` lies; 0 until its sender has made it.
+  virtual Word<std::uint64_t>& place(int from, int to) = 0;
+  virtual Channel& at(std::uint64_t place) = 0;
+  /// Makes a channel, zeroed, for its sender, which then stores its place. Throws ResourceError.
+  virtual std::uint64_t make() = 0;
+};
+
+}  // namespace phicoll

@@ -1,0 +1,506 @@
+#pragma once
+
+// One rank's side of point-to-point messages, matched in MPI's order (MPI 4.1, section 3.5): of two messages from one rank
+// that both fit a receive, the first sent is taken; of two receives that a message fits, the first made takes it.
+//
+// A message of at most MessageCell::room bytes travels in one cell, a larger one through the channel's byte ring, piece by
+// piece. One that is larger than a piece stays where it is if its receiver can reach it there, and is copied once.
+//
+// Messages that come before their receive wait in `waiting_`, in the order in which they came. A receive first looks there.
+// If none fits, it is put behind the receives in `posted_`, and each message that comes later is offered to these in turn.
+// So both orders hold: cells of one sender are taken in order, and both lists keep theirs.
+//
+// A rank sends and takes messages when it is in a call: pieces that found no room go on, and receives are served, while it
+// waits in any call or tests any request of this communicator.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/wait_board.hpp"
+#include "phicoll/messages/channel.hpp"
+#include "phicoll/messages/transfer.hpp"
+
+namespace phicoll {
+
+template <class Port>
+class Endpoint {
+ public:
+  using Shared = std::shared_ptr<Transfer>;
+
+  /// `stuck` is the port's.
+  Endpoint(const Setup& setup, Channels& channels, StuckSearch& stuck)
+      : channels_(channels),
+        stuck_(stuck),
+        rank_(setup.rank),
+        ranks_(setup.size()),
+        hint_(setup.hint()),
+        ring_bytes_(channels.ring_bytes()),
+        piece_bytes_(ring_bytes_ / 4),
+        out_(static_cast<std::size_t>(ranks_)),
+        in_(static_cast<std::size_t>(ranks_)) {}
+
+  /// Begins `transfer`, which lives at least until it is done.
+  void begin(Port& port, const Shared& transfer) {
+    if (transfer->sends)
+      begin_send(port, transfer);
+    else
+      begin_receive(port, transfer);
+  }
+  /// Waits until it is done.
+  void finish(Port& port, Transfer& transfer) {
+    if (transfer.done) return;
+    tell(transfer);
+    if (!transfer.sends && transfer.peer != any_source && posted_.size() == 1 && under_way_ == 0 &&
+        posted_.front().get() == &transfer) {
+      // Nothing else can come to pass meanwhile: it waits on one word after the other.
+      while (!transfer.done) take_next(port, transfer.peer);
+    } else if (transfer.sends && posted_.empty() && streams_ == 0 && under_way_ == 1 &&
+               out_of(transfer.peer).queue.empty()) {
+      port.wait(out_of(transfer.peer).channel->ticket.done[transfer.ticket], equal(transfer.ticket_number),
+                hint_(transfer.peer));
+      progress(port);
+    } else {
+      wait_for(port, [&] { return transfer.done; });
+    }
+  }
+  /// Goes on with all that is under way. Whether anything came of it.
+  bool progress(Port& port) {
+    bool any = false;
+    if (under_way_ != 0) any = push_all(port);
+    if (!posted_.empty() || streams_ != 0) {
+      const bool from_any =
+          std::any_of(posted_.begin(), posted_.end(), [](const Shared& t) { return t->peer == any_source; });
+      for (int from = 0; from < ranks_; ++from)
+        if (from_any || expects(from)) any = take_all(port, from) || any;
+    }
+    return any;
+  }
+  /// Takes a receive back that no message has matched. False if one has.
+  bool take_back(const Transfer& transfer) {
+    for (auto it = posted_.begin(); it != posted_.end(); ++it) {
+      if (it->get() != &transfer) continue;
+      posted_.erase(it);
+      return true;
+    }
+    return false;
+  }
+
+  /// The first message that a receive would take now, or null.
+  const Envelope* look(Port& port, int source, int tag) {
+    progress(port);
+    if (const Envelope* const found = find_waiting(source, tag)) return found;
+    for (int from = 0; from < ranks_; ++from)
+      if (source == any_source || source == from) take_all(port, from);
+    return find_waiting(source, tag);
+  }
+  /// Waits for it.
+  Envelope probe(Port& port, int source, int tag) {
+    const Envelope* found = look(port, source, tag);
+    Transfer wanted;
+    wanted.peer = source;
+    wanted.tag = tag;
+    tell(wanted);
+    if (found == nullptr) wait_for(port, [&] { return (found = look(port, source, tag)) != nullptr; });
+    return *found;
+  }
+
+  /// Waits until one of several is so; goes on with all that is under way.
+  template <class Holds>
+  void wait_for(Port& port, const Holds& holds) {
+    while (!holds()) {
+      // Each wait in vain has a mark of its own: what comes of it is no proof that the group is stuck.
+      typename Port::Patience patience;
+      while (!progress(port) && !holds()) port.take_turn(patience);
+    }
+  }
+  /// What the next wait for several transfers is called.
+  void tell_of_several() { stuck_.note = WaitNote{WaitNote::Kind::requests, -1, -1, 0}; }
+
+ private:
+  struct Out {
+    Channel* channel = nullptr;
+    std::uint64_t cells = 0;       // written
+    std::uint64_t cells_read = 0;  // as far as is known
+    std::uint64_t bytes = 0;
+    std::uint64_t bytes_read = 0;
+    std::uint64_t tickets[Channel::tickets] = {};  // the last number of each
+    std::deque<Shared> queue;                      // not all of it in the channel
+    std::vector<Shared> handed;                    // all in the channel, with a ticket that has not come back
+  };
+  /// A message that came before its receive.
+  struct Waiting {
+    Envelope envelope;
+    bool exposed = false;
+    Exposed where{0, 0, 0};
+    unsigned ticket = no_ticket;
+    std::uint64_t ticket_number = 0;
+    std::vector<unsigned char> bytes;
+    std::size_t came = 0;
+    Shared claimed;  // by a receive, before all of it has come
+  };
+  struct In {
+    Channel* channel = nullptr;
+    std::uint64_t cells = 0;  // read
+    std::uint64_t cells_told = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t bytes_told = 0;
+    // Where the further pieces of a message go: to a receive or to a message that waits.
+    Shared stream;
+    Waiting* waiting = nullptr;
+  };
+
+  Out& out_of(int to) { return out_[static_cast<std::size_t>(to)]; }
+  In& in_of(int from) { return in_[static_cast<std::size_t>(from)]; }
+
+  void tell(const Transfer& t) {
+    stuck_.note = WaitNote{t.sends ? WaitNote::Kind::send : WaitNote::Kind::receive,
+                           t.peer == any_source ? -1 : hint_(t.peer), t.tag, 0};
+  }
+
+  // Sending.
+
+  void begin_send(Port& port, const Shared& t) {
+    Out& out = out_of(t->peer);
+    if (out.channel == nullptr) {
+      const std::uint64_t place = channels_.make();
+      out.channel = &channels_.at(place);
+      port.signal(channels_.place(rank_, t->peer), place);
+    }
+    if (out.queue.empty() && push(port, out, *t)) {
+      if (t->ticket == no_ticket) {
+        t->done = true;
+        return;
+      }
+      out.handed.push_back(t);
+    } else {
+      out.queue.push_back(t);
+    }
+    ++under_way_;
+  }
+  bool push_all(Port& port) {
+    bool any = false;
+    for (Out& out : out_) {
+      while (!out.queue.empty()) {
+        const Shared t = out.queue.front();
+        const std::uint64_t before = out.cells;
+        const bool all = push(port, out, *t);
+        any = any || out.cells != before;
+        if (!all) break;
+        out.queue.pop_front();
+        if (t->ticket != no_ticket) {
+          out.handed.push_back(t);
+        } else {
+          t->done = true;
+          --under_way_;
+        }
+      }
+      for (std::size_t i = 0; i < out.handed.size();) {
+        Transfer& t = *out.handed[i];
+        if (port.load_acquire(out.channel->ticket.done[t.ticket]) != t.ticket_number) {
+          ++i;
+          continue;
+        }
+        t.done = true;
+        any = true;
+        --under_way_;
+        out.handed.erase(out.handed.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+    }
+    return any;
+  }
+  /// Writes what there is room for. Whether that is all.
+  bool push(Port& port, Out& out, Transfer& t) {
+    const bool begun = t.moved != 0;
+    if (!begun) {
+      const bool stays = t.bytes > piece_bytes_ && port.exposable(t.data, t.bytes);
+      if (!has_cell(port, out)) return false;
+      if ((stays || t.synchronous) && !take_ticket(port, out, t)) return false;
+      if (t.bytes <= MessageCell::room || stays) {
+        MessageCell& cell = out.channel->cell_of(out.cells);
+        if (stays)
+          cell.exposed().store(port, port.expose(t.data));
+        else if (t.bytes != 0)
+          port.move(port.shared(cell.payload), t.data, t.bytes);
+        write(port, out, cell, t, stays ? CellKind::exposed : CellKind::here);
+        return true;
+      }
+    }
+    while (t.moved < t.bytes) {
+      const std::size_t piece = std::min(t.bytes - t.moved, piece_bytes_);
+      if (!has_cell(port, out) || !has_bytes(port, out, piece)) return false;
+      MessageCell& cell = out.channel->cell_of(out.cells);
+      port.move(port.shared(out.channel->ring() + out.bytes % ring_bytes_), t.data + t.moved, piece);
+      port.store_relaxed(cell.piece().at, out.bytes);
+      port.store_relaxed(cell.piece().bytes, std::uint64_t{piece});
+      out.bytes += arch::whole_lines(piece);
+      const CellKind kind = t.moved == 0 ? CellKind::ring : CellKind::more;
+      t.moved += piece;
+      write(port, out, cell, t, kind);
+    }
+    return true;
+  }
+  void write(Port& port, Out& out, MessageCell& cell, const Transfer& t, CellKind kind) {
+    port.store_relaxed(cell.what, CellNote{t.tag, t.type, kind, t.ticket}.word());
+    port.store_relaxed(cell.bytes, std::uint64_t{t.bytes});
+    port.signal(cell.number, ++out.cells);
+  }
+  bool has_cell(Port& port, Out& out) {
+    if (out.cells - out.cells_read < Channel::cells) return true;
+    out.cells_read = port.load_acquire(out.channel->read.cells);
+    return out.cells - out.cells_read < Channel::cells;
+  }
+  /// Whether the ring has room for a piece without a break, at out.bytes, which is moved to the ring's beginning if need be.
+  bool has_bytes(Port& port, Out& out, std::size_t piece) {
+    const std::size_t to_end = ring_bytes_ - out.bytes % ring_bytes_;
+    const std::uint64_t begin = piece <= to_end ? out.bytes : out.bytes + to_end;
+    const std::uint64_t end = begin + arch::whole_lines(piece);
+    if (end - out.bytes_read > ring_bytes_) {
+      out.bytes_read = port.load_acquire(out.channel->read.bytes);
+      if (end - out.bytes_read > ring_bytes_) return false;
+    }
+    out.bytes = begin;
+    return true;
+  }
+  /// A ticket's number is that of the message's first cell, which both sides know.
+  bool take_ticket(Port& port, Out& out, Transfer& t) {
+    if (t.ticket != no_ticket) return true;
+    for (unsigned i = 0; i < Channel::tickets; ++i) {
+      if (port.load_acquire(out.channel->ticket.done[i]) != out.tickets[i]) continue;
+      t.ticket = i;
+      t.ticket_number = out.tickets[i] = out.cells + 1;
+      return true;
+    }
+    return false;
+  }
+
+  // Receiving.
+
+  static bool fits(const Envelope& message, int source, int tag) {
+    return (source == any_source || source == message.source) && (tag == any_tag || tag == message.tag);
+  }
+  /// Why a receive does not take a message that it fits; empty if it does.
+  static std::string refusal(const Envelope& message, const Transfer& t) {
+    const std::string from =
+        " from rank " + std::to_string(message.source) + " with tag " + std::to_string(message.tag);
+    const auto plain = [](unsigned type) { return type == 0 || type == type_number(Type::uint8); };
+    const bool differ = message.type != t.type && message.bytes != 0;
+    if (differ && (message.type == object_type || t.type == object_type))
+      return std::string("a receive of ") + (t.type == object_type ? "data" : "an object") +
+             ", as the message" + from + " is";
+    if (differ && !plain(message.type) && !plain(t.type))
+      return type_name(message.type) + ", as the message" + from + " is, or bytes";
+    if (message.bytes > t.bytes)
+      return "room for " + std::to_string(message.bytes) + " bytes, the message" + from;
+    return std::string();
+  }
+
+  void begin_receive(Port& port, const Shared& t) {
+    for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
+      if (it->claimed || !fits(it->envelope, t->peer, t->tag)) continue;
+      t->refused = refusal(it->envelope, *t);
+      t->envelope = it->envelope;
+      if (!t->refused.empty()) {
+        t->done = true;
+      } else if (it->came < it->bytes.size()) {
+        it->claimed = t;
+      } else {
+        deliver(port, *it, *t);
+        waiting_.erase(it);
+      }
+      return;
+    }
+    posted_.push_back(t);
+  }
+  void deliver(Port& port, Waiting& message, Transfer& t) {
+    if (message.exposed)
+      fetch(port, message.where, t, message.envelope);
+    else if (!message.bytes.empty())
+      port.move(t.data, port.bind(message.bytes.data(), message.bytes.size()), message.bytes.size());
+    complete(port, t, message.envelope, message.ticket, message.ticket_number);
+  }
+  void complete(Port& port, Transfer& t, const Envelope& envelope, unsigned ticket, std::uint64_t number) {
+    if (ticket != no_ticket) port.signal(in_of(envelope.source).channel->ticket.done[ticket], number);
+    t.envelope = envelope;
+    t.done = true;
+  }
+  void fetch(Port& port, const Exposed& where, Transfer& t, const Envelope& envelope) {
+    if (envelope.source == rank_ && !Port::direct(where))
+      port.move(t.data, port.bind(reinterpret_cast<const void*>(where.address), envelope.bytes),
+                envelope.bytes);
+    else
+      port.fetch(t.data, where, 0, envelope.bytes);
+  }
+
+  bool expects(int from) const {
+    const In& in = in_[static_cast<std::size_t>(from)];
+    if (in.stream || in.waiting != nullptr) return true;
+    return std::any_of(posted_.begin(), posted_.end(), [&](const Shared& t) { return t->peer == from; });
+  }
+  bool has_channel(Port& port, int from) {
+    In& in = in_of(from);
+    if (in.channel != nullptr) return true;
+    const std::uint64_t place = port.load_acquire(channels_.place(from, rank_));
+    if (place != 0) in.channel = &channels_.at(place);
+    return place != 0;
+  }
+  bool take_all(Port& port, int from) {
+    if (!has_channel(port, from)) return false;
+    In& in = in_of(from);
+    bool any = false;
+    for (std::uint64_t i = 0; i < Channel::cells; ++i) {
+      if (port.load_acquire(in.channel->cell_of(in.cells).number) != in.cells + 1) break;
+      take(port, from, in);
+      any = true;
+    }
+    return any;
+  }
+  /// Waits for the next cell of a rank and takes it.
+  void take_next(Port& port, int from) {
+    In& in = in_of(from);
+    if (in.channel == nullptr)
+      in.channel =
+          &channels_.at(port.wait(channels_.place(from, rank_), not_equal(std::uint64_t{0}), hint_(from)));
+    port.wait(in.channel->cell_of(in.cells).number, equal(in.cells + 1), hint_(from));
+    take(port, from, in);
+  }
+  void take(Port& port, int from, In& in) {
+    MessageCell& cell = in.channel->cell_of(in.cells);
+    const CellNote note = CellNote::of(port.load_relaxed(cell.what));
+    if (note.kind == CellKind::more) {
+      take_piece(port, in, cell);
+    } else {
+      const Envelope envelope{from, note.tag, static_cast<std::size_t>(port.load_relaxed(cell.bytes)),
+                              note.type};
+      if (Shared t = match(envelope))
+        take_matched(port, in, cell, note, envelope, t);
+      else
+        take_unmatched(port, in, cell, note, envelope);
+    }
+    ++in.cells;
+    tell_read(port, in);
+  }
+  /// The first receive that takes the message. One that it does not fit into ends, and the message goes on.
+  Shared match(const Envelope& envelope) {
+    for (auto it = posted_.begin(); it != posted_.end();) {
+      if (!fits(envelope, (*it)->peer, (*it)->tag)) {
+        ++it;
+        continue;
+      }
+      const Shared t = *it;
+      it = posted_.erase(it);
+      t->refused = refusal(envelope, *t);
+      if (t->refused.empty()) return t;
+      t->envelope = envelope;
+      t->done = true;
+    }
+    return Shared();
+  }
+  void take_matched(Port& port, In& in, MessageCell& cell, const CellNote& note, const Envelope& envelope,
+                    const Shared& t) {
+    if (note.kind == CellKind::ring) {
+      t->envelope = envelope;
+      t->ticket = note.ticket;
+      t->ticket_number = in.cells + 1;
+      in.stream = t;
+      ++streams_;
+      take_piece(port, in, cell);
+      return;
+    }
+    if (note.kind == CellKind::exposed)
+      fetch(port, cell.exposed().load(port), *t, envelope);
+    else if (envelope.bytes != 0)
+      port.move(t->data, port.shared(cell.payload), envelope.bytes);
+    complete(port, *t, envelope, note.ticket, in.cells + 1);
+  }
+  void take_unmatched(Port& port, In& in, MessageCell& cell, const CellNote& note, const Envelope& envelope) {
+    waiting_.emplace_back();
+    Waiting& message = waiting_.back();
+    message.envelope = envelope;
+    message.ticket = note.ticket;
+    message.ticket_number = in.cells + 1;
+    if (note.kind == CellKind::exposed) {
+      message.exposed = true;
+      message.where = cell.exposed().load(port);
+      return;
+    }
+    message.bytes.resize(envelope.bytes);
+    if (note.kind == CellKind::ring) {
+      in.waiting = &message;
+      ++streams_;
+      take_piece(port, in, cell);
+    } else if (envelope.bytes != 0) {
+      port.move(port.bind(message.bytes.data(), envelope.bytes), port.shared(cell.payload), envelope.bytes);
+      message.came = envelope.bytes;
+    }
+  }
+  void take_piece(Port& port, In& in, MessageCell& cell) {
+    const std::uint64_t at = port.load_relaxed(cell.piece().at);
+    const auto bytes = static_cast<std::size_t>(port.load_relaxed(cell.piece().bytes));
+    const Data piece = port.shared(in.channel->ring() + at % ring_bytes_);
+    in.bytes = at + arch::whole_lines(bytes);
+    if (in.stream) {
+      Transfer& t = *in.stream;
+      port.move(t.data + t.moved, piece, bytes);
+      t.moved += bytes;
+      if (t.moved < t.envelope.bytes) return;
+      complete(port, t, t.envelope, t.ticket, t.ticket_number);
+      in.stream.reset();
+    } else {
+      Waiting& message = *in.waiting;
+      port.move(port.bind(message.bytes.data() + message.came, bytes), piece, bytes);
+      message.came += bytes;
+      if (message.came < message.bytes.size()) return;
+      in.waiting = nullptr;
+      if (message.claimed) {
+        deliver(port, message, *message.claimed);
+        waiting_.remove_if([&](const Waiting& w) { return &w == &message; });
+      }
+    }
+    --streams_;
+  }
+  /// Seldom, as the word's line goes to the sender each time; soon enough that no sender waits in vain: it always finds room
+  /// for a piece and the rest of a lap beside what it has not been told of.
+  void tell_read(Port& port, In& in) {
+    constexpr std::uint64_t cells_a_word = Channel::cells / 4;
+    if (in.cells - in.cells_told >= cells_a_word) {
+      in.cells_told = in.cells;
+      port.signal(in.channel->read.cells, in.cells);
+    }
+    if (in.bytes - in.bytes_told >= ring_bytes_ / 4) {
+      in.bytes_told = in.bytes;
+      port.signal(in.channel->read.bytes, in.bytes);
+    }
+  }
+
+  const Envelope* find_waiting(int source, int tag) const {
+    for (const Waiting& message : waiting_)
+      if (!message.claimed && fits(message.envelope, source, tag)) return &message.envelope;
+    return nullptr;
+  }
+
+  Channels& channels_;
+  StuckSearch& stuck_;
+  int rank_;
+  int ranks_;
+  Hint hint_;
+  std::size_t ring_bytes_;
+  std::size_t piece_bytes_;
+  std::vector<Out> out_;
+  std::vector<In> in_;
+  std::vector<Shared> posted_;
+  std::list<Waiting> waiting_;
+  std::size_t under_way_ = 0;  // sends that are not done
+  std::size_t streams_ = 0;    // messages of which pieces are still to come
+};
+
+}  // namespace phicoll

@@ -1,0 +1,48 @@
+#pragma once
+
+// A message and its send or receive, as callers see them.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "phicoll/memory/data.hpp"
+
+namespace phicoll {
+
+constexpr int any_source = -1;
+constexpr int any_tag = -1;
+constexpr int no_rank = -2;
+
+/// What a message is called by its receiver.
+struct Envelope {
+  int source = -1;
+  int tag = -1;
+  std::size_t bytes = 0;
+  unsigned type = 0;  ///< by type_number; 0 for plain bytes
+};
+
+constexpr unsigned no_ticket = 0xff;
+/// The type of a message that only a receive of the same type takes, not one of bytes: an object of an interpreter's.
+constexpr unsigned object_type = 64;
+
+/// A send or receive that may go on after the call that made it.
+struct Transfer {
+  bool sends = false;
+  bool done = false;
+  bool synchronous = false;  ///< done only when it is matched
+  int peer = any_source;
+  int tag = any_tag;
+  unsigned type = 0;
+  Data data;
+  std::size_t bytes = 0;  ///< of a receive: the buffer's
+  std::size_t moved = 0;
+  unsigned ticket = no_ticket;
+  std::uint64_t ticket_number = 0;
+  Envelope envelope;           ///< of a receive that is done
+  std::string refused;         ///< why the message was not received; it waits for another receive
+  std::shared_ptr<void> kept;  ///< lives as long as the transfer goes on
+};
+
+}  // namespace phicoll

@@ -1,0 +1,559 @@
+"""Messages between two ranks: the point-to-point methods of :class:`~phicoll.Comm`, requests and statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import phicoll._core as _core
+from phicoll.comm.buffers import Message, block
+from phicoll.comm.datatypes import DATATYPES, dtype_of
+from phicoll.errors import ArgumentError
+
+__all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
+    "PROC_NULL",
+    "REQUEST_NULL",
+    "UNDEFINED",
+    "PointToPoint",
+    "Request",
+    "Status",
+]
+
+ANY_SOURCE: int = _core.any_source
+ANY_TAG: int = _core.any_tag
+PROC_NULL: int = _core.no_rank
+UNDEFINED = -32766
+BYTE = DATATYPES["BYTE"]
+
+
+class Status:
+    """What is known of a message that was received or found.
+
+    Attributes
+    ----------
+    source, tag:
+        Its sender and tag; ``ANY_SOURCE`` and ``ANY_TAG`` in a status that tells of no message.
+    nbytes:
+        Its bytes.
+    cancelled:
+        Whether the receive was taken back.
+    error:
+        Always 0: errors are exceptions.
+    """
+
+    __slots__ = ("cancelled", "error", "nbytes", "source", "tag")
+
+    def __init__(self, status: Status | None = None) -> None:
+        self.source = ANY_SOURCE if status is None else status.source
+        self.tag = ANY_TAG if status is None else status.tag
+        self.nbytes = 0 if status is None else status.nbytes
+        self.cancelled = False if status is None else status.cancelled
+        self.error = 0
+
+    def __repr__(self) -> str:
+        return f"<phicoll.Status source {self.source}, tag {self.tag}, {self.nbytes} bytes>"
+
+    @property
+    def count(self) -> int:
+        """Its bytes."""
+        return self.nbytes
+
+    def Get_source(self) -> int:
+        """The rank that sent it."""
+        return self.source
+
+    def Set_source(self, source: int) -> None:
+        """Set the rank that sent it."""
+        self.source = source
+
+    def Get_tag(self) -> int:
+        """Its tag."""
+        return self.tag
+
+    def Set_tag(self, tag: int) -> None:
+        """Set its tag."""
+        self.tag = tag
+
+    def Get_error(self) -> int:
+        """0: errors are exceptions."""
+        return self.error
+
+    def Set_error(self, error: int) -> None:
+        """Set the error."""
+        self.error = error
+
+    def Get_count(self, datatype: Any = BYTE) -> int:
+        """Its elements of a type; ``UNDEFINED`` if its bytes are no whole number of them."""
+        count, rest = divmod(self.nbytes, dtype_of(datatype, "datatype").itemsize)
+        return UNDEFINED if rest else count
+
+    def Get_elements(self, datatype: Any = BYTE) -> int:
+        """As :meth:`Get_count`."""
+        return self.Get_count(datatype)
+
+    def Is_cancelled(self) -> bool:
+        """Whether the receive was taken back."""
+        return self.cancelled
+
+    def _tell(self, source: int, tag: int, nbytes: int) -> None:
+        self.source, self.tag, self.nbytes = source, tag, nbytes
+        self.cancelled = False
+
+
+class Request:
+    """A send or receive that was begun. When it has ended it is a null request, whose waits and tests return at once.
+
+    Its memory must not be used meanwhile. A request that is dropped goes on, as after MPI's ``Request_free``.
+    """
+
+    __slots__ = ("_core", "_deliver", "_is_object", "_transfer")
+
+    def __init__(self, request: Request | None = None) -> None:
+        for slot in Request.__slots__:
+            setattr(self, slot, None if request is None else getattr(request, slot))
+
+    @classmethod
+    def _of(cls, core: Any, transfer: Any, message: Message | None = None) -> Request:
+        self = cls()
+        self._core = core
+        self._transfer = transfer
+        self._is_object = message is None
+        self._deliver = message.deliver if message is not None and message.copied is not None else None
+        return self
+
+    def __bool__(self) -> bool:
+        return self._transfer is not None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Request) and self._transfer is other._transfer
+
+    def __hash__(self) -> int:
+        return hash(id(self._transfer))
+
+    def __repr__(self) -> str:
+        if self._transfer is None:
+            return "phicoll.REQUEST_NULL"
+        return f"<phicoll.Request, a {'send' if self._transfer.sends else 'receive'} under way>"
+
+    def _end(self, status: Status | None) -> Any:
+        """The object received, if it is one; the request is then null."""
+        transfer = self._transfer
+        found = None
+        if transfer is not None:
+            receives = not transfer.sends
+            if status is not None and receives:
+                status._tell(transfer.source, transfer.tag, transfer.nbytes)
+            self._transfer = None
+            if receives and self._is_object:
+                found = self._core.object_of(transfer)
+            elif receives and self._deliver is not None:
+                self._deliver()
+        elif status is not None:
+            status._tell(ANY_SOURCE, ANY_TAG, 0)
+        return found
+
+    def wait(self, status: Status | None = None) -> Any:
+        """Wait until it has ended and return the object received, or None."""
+        if self._transfer is not None:
+            self._core.wait(self._transfer)
+        return self._end(status)
+
+    def test(self, status: Status | None = None) -> tuple[bool, Any]:
+        """Return whether it has ended, and the object received, or None."""
+        if self._transfer is not None and not self._core.test(self._transfer):
+            return False, None
+        return True, self._end(status)
+
+    def Wait(self, status: Status | None = None) -> bool:
+        """Wait until it has ended. Return True."""
+        self.wait(status)
+        return True
+
+    def Test(self, status: Status | None = None) -> bool:
+        """Return whether it has ended."""
+        return self.test(status)[0]
+
+    def Get_status(self, status: Status | None = None) -> bool:
+        """Return whether it has ended; it stays as it is."""
+        if self._transfer is None:
+            return True
+        done: bool = self._core.test(self._transfer)
+        if done and status is not None and not self._transfer.sends:
+            status._tell(self._transfer.source, self._transfer.tag, self._transfer.nbytes)
+        return done
+
+    def Free(self) -> None:
+        """Let it go on by itself."""
+        self._transfer = None
+
+    def Cancel(self) -> None:
+        """Take back a receive that no message has matched.
+
+        Raises
+        ------
+        ArgumentError
+            What is sent cannot be taken back.
+        """
+        if self._transfer is not None and self._core.cancel(self._transfer):
+            self._transfer = None
+
+    cancel = Cancel
+
+    # Several.
+
+    @classmethod
+    def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[Any]:
+        """Wait for all of them and return the objects received, None for each other."""
+        told = for_each(requests, statuses)
+        return [request.wait(status) for request, status in zip(requests, told, strict=True)]
+
+    @classmethod
+    def Waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
+        """Wait for all of them. Return True."""
+        cls.waitall(requests, statuses)
+        return True
+
+    @classmethod
+    def testall(
+        cls, requests: Sequence[Request], statuses: list[Status] | None = None
+    ) -> tuple[bool, list[Any] | None]:
+        """Return whether all have ended, and then the objects received."""
+        ended = [request.Get_status() for request in requests]  # each goes on
+        if not all(ended):
+            return False, None
+        return True, cls.waitall(requests, statuses)
+
+    @classmethod
+    def Testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
+        """Return whether all have ended."""
+        return cls.testall(requests, statuses)[0]
+
+    @classmethod
+    def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
+        """Wait until one has ended; return its place and the object received. ``UNDEFINED`` if all are null."""
+        active = [place for place, request in enumerate(requests) if request]
+        if not active:
+            return UNDEFINED, REQUEST_NULL._end(status)
+        core = requests[active[0]]._core
+        alike = [place for place in active if requests[place]._core is core]
+        if alike != active:
+            raise ArgumentError("requests", "requests of several communicators", "those of one")
+        place = active[core.wait_any([requests[place]._transfer for place in active])]
+        return place, requests[place]._end(status)
+
+    @classmethod
+    def Waitany(cls, requests: Sequence[Request], status: Status | None = None) -> int:
+        """Wait until one has ended; return its place. ``UNDEFINED`` if all are null."""
+        return cls.waitany(requests, status)[0]
+
+    @classmethod
+    def testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool, Any]:
+        """Return the place of one that has ended, whether there is one, and the object received."""
+        active = [place for place, request in enumerate(requests) if request]
+        for place in active:
+            if requests[place].Get_status():
+                return place, True, requests[place]._end(status)
+        return UNDEFINED, not active, None
+
+    @classmethod
+    def Testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
+        """Return the place of one that has ended, and whether there is one."""
+        place, found, _ = cls.testany(requests, status)
+        return place, found
+
+    @classmethod
+    def waitsome(
+        cls, requests: Sequence[Request], statuses: list[Status] | None = None
+    ) -> tuple[list[int] | None, list[Any] | None]:
+        """Wait until one has ended; return the places of all that have, and the objects. None if all are null."""
+        active = [place for place, request in enumerate(requests) if request]
+        if not active:
+            return None, None
+        first, found = cls.waitany(requests, for_each(requests, statuses)[0])
+        places, objects = [first], [found]
+        for place in active:
+            if place != first and requests[place].Get_status():
+                status = None if statuses is None else for_each(requests, statuses)[len(places)]
+                places.append(place)
+                objects.append(requests[place]._end(status))
+        return places, objects
+
+    @classmethod
+    def Waitsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
+        """Wait until one has ended; return the places of all that have. None if all are null."""
+        return cls.waitsome(requests, statuses)[0]
+
+    @classmethod
+    def testsome(
+        cls, requests: Sequence[Request], statuses: list[Status] | None = None
+    ) -> tuple[list[int] | None, list[Any] | None]:
+        """Return the places of all that have ended and the objects received. None if all are null."""
+        active = [place for place, request in enumerate(requests) if request]
+        if not active:
+            return None, None
+        ended = [requests[place].Get_status() for place in active]  # each goes on
+        return cls.waitsome(requests, statuses) if any(ended) else ([], [])
+
+    @classmethod
+    def Testsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
+        """Return the places of all that have ended. None if all are null."""
+        return cls.testsome(requests, statuses)[0]
+
+
+REQUEST_NULL = Request()
+
+
+def for_each(requests: Sequence[Request], statuses: list[Status] | None) -> Sequence[Status | None]:
+    """A status for each request; missing ones are added to the list, as mpi4py does."""
+    if statuses is None:
+        return [None] * len(requests)
+    statuses.extend(Status() for _ in range(len(requests) - len(statuses)))
+    return statuses[: len(requests)]
+
+
+def number(argument: str, value: Any) -> int:
+    """A rank or a tag as the core takes it, which checks whether there is such a one."""
+    try:
+        found = index(value)
+    except TypeError:
+        raise ArgumentError(argument, repr(value), "a whole number") from None
+    if not -(2**31) <= found < 2**31:
+        raise ArgumentError(argument, str(found), f"0..{2**31 - 1}")
+    return found
+
+
+class PointToPoint:
+    """The methods of :class:`~phicoll.Comm` that move a message between two ranks."""
+
+    _core: Any
+
+    @property
+    def _whole(self) -> Any:
+        raise NotImplementedError
+
+    # Buffers.
+
+    def _send(self, buf: Any, dest: int, tag: int, synchronous: bool = False) -> None:
+        core = self._whole
+        dest, tag = number("dest", dest), number("tag", tag)
+        message = block(buf, "buf", writable=False)
+        core.send(message.address, message.nbytes, dest, tag, message.type_number, synchronous)
+
+    def _isend(self, buf: Any, dest: int, tag: int, synchronous: bool = False) -> Request:
+        core = self._whole
+        dest, tag = number("dest", dest), number("tag", tag)
+        message = block(buf, "buf", writable=False)
+        transfer = core.begin_send(
+            message.address, message.nbytes, dest, tag, message.type_number, synchronous, message.memory
+        )
+        return Request._of(core, transfer, message)
+
+    def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """Send ``buf`` to rank ``dest``. Not collective.
+
+        A small message is on its way when the call returns; a large one has been received.
+
+        Parameters
+        ----------
+        buf:
+            A buffer as in :meth:`Bcast`.
+        dest:
+            The receiver; ``PROC_NULL`` sends nothing.
+        tag:
+            A number from 0 by which the receiver tells messages apart.
+        """
+        self._send(buf, dest, tag)
+
+    def Ssend(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """As :meth:`Send`; returns when the message is being received."""
+        self._send(buf, dest, tag, True)
+
+    def Bsend(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """As :meth:`Send`, but never waits for the receiver: the message is copied."""
+        message = block(buf, "buf", writable=False)
+        self.Isend([bytearray(message_bytes(message)), message.count, message.dtype], dest, tag).Free()
+
+    def Rsend(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """As :meth:`Send`."""
+        self._send(buf, dest, tag)
+
+    def Recv(
+        self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
+    ) -> None:
+        """Receive a message into ``buf``, which may be larger. Not collective.
+
+        Of the messages that fit, the first sent by a rank comes first.
+
+        Parameters
+        ----------
+        buf:
+            A buffer as in :meth:`Bcast`.
+        source:
+            The sender, ``ANY_SOURCE``, or ``PROC_NULL`` for none.
+        tag:
+            The message's tag, or ``ANY_TAG``.
+        status:
+            Filled in with the sender, tag and size.
+
+        Raises
+        ------
+        ArgumentError
+            The message is larger than ``buf`` or of another type. It stays, for another receive.
+        """
+        core = self._whole
+        source, tag = number("source", source), number("tag", tag)
+        message = block(buf, "buf", writable=True)
+        told = core.receive(message.address, message.nbytes, source, tag, message.type_number)
+        message.deliver()
+        if status is not None:
+            status._tell(*told)
+
+    def Sendrecv(
+        self,
+        sendbuf: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int = ANY_SOURCE,
+        recvtag: int = ANY_TAG,
+        status: Status | None = None,
+    ) -> None:
+        """Send one message and receive another, whatever the other ranks do first. Arguments as in Send and Recv."""
+        received = self.Irecv(recvbuf, source, recvtag)
+        sent = self._isend(sendbuf, dest, sendtag)
+        received.wait(status)
+        sent.wait()
+
+    def Sendrecv_replace(
+        self,
+        buf: Any,
+        dest: int,
+        sendtag: int = 0,
+        source: int = ANY_SOURCE,
+        recvtag: int = ANY_TAG,
+        status: Status | None = None,
+    ) -> None:
+        """Send ``buf``, then receive into it."""
+        self.Bsend(buf, dest, sendtag)
+        self.Recv(buf, source, recvtag, status)
+
+    def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
+        """Begin to send ``buf``; return the request. The buffer must stay as it is until the request has ended."""
+        return self._isend(buf, dest, tag)
+
+    def Issend(self, buf: Any, dest: int, tag: int = 0) -> Request:
+        """As :meth:`Isend`; ends when the message is being received."""
+        return self._isend(buf, dest, tag, True)
+
+    def Ibsend(self, buf: Any, dest: int, tag: int = 0) -> Request:
+        """As :meth:`Bsend`; return a request that has ended."""
+        self.Bsend(buf, dest, tag)
+        return Request()
+
+    def Irsend(self, buf: Any, dest: int, tag: int = 0) -> Request:
+        """As :meth:`Isend`."""
+        return self._isend(buf, dest, tag)
+
+    def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
+        """Begin to receive into ``buf``; return the request. The buffer is its own until it has ended."""
+        core = self._whole
+        source, tag = number("source", source), number("tag", tag)
+        message = block(buf, "buf", writable=True)
+        transfer = core.begin_receive(
+            message.address, message.nbytes, source, tag, message.type_number, message.memory
+        )
+        return Request._of(core, transfer, message)
+
+    def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
+        """Wait for a message, which stays to be received. Return True."""
+        told = self._whole.probe(number("source", source), number("tag", tag))
+        if status is not None:
+            status._tell(*told)
+        return True
+
+    def Iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
+        """Return whether a message has come, which stays to be received."""
+        told = self._whole.probe_now(number("source", source), number("tag", tag))
+        if told is not None and status is not None:
+            status._tell(*told)
+        return told is not None
+
+    # Objects.
+
+    def send(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """Send an object to rank ``dest``. Not collective."""
+        self._whole.send_object(obj, number("dest", dest), number("tag", tag))
+
+    def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """As :meth:`send`; returns when the object is being received."""
+        self._whole.send_object(obj, number("dest", dest), number("tag", tag), True)
+
+    def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """As :meth:`send`, but never waits for the receiver."""
+        self._whole.begin_send_object(obj, number("dest", dest), number("tag", tag))
+
+    def recv(
+        self,
+        buf: Any = None,
+        source: int = ANY_SOURCE,
+        tag: int = ANY_TAG,
+        status: Status | None = None,
+    ) -> Any:
+        """Receive and return an object. ``buf`` is there for mpi4py's programs and is not used."""
+        found, *told = self._whole.receive_object(number("source", source), number("tag", tag))
+        if status is not None:
+            status._tell(*told)
+        return found
+
+    def sendrecv(
+        self,
+        sendobj: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int = ANY_SOURCE,
+        recvtag: int = ANY_TAG,
+        status: Status | None = None,
+    ) -> Any:
+        """Send one object and receive another, whatever the other ranks do first."""
+        sent = self.isend(sendobj, dest, sendtag)
+        found = self.recv(None, source, recvtag, status)
+        sent.wait()
+        return found
+
+    def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
+        """Begin to send an object; return the request."""
+        core = self._whole
+        return Request._of(core, core.begin_send_object(obj, number("dest", dest), number("tag", tag)))
+
+    def issend(self, obj: Any, dest: int, tag: int = 0) -> Request:
+        """As :meth:`isend`; ends when the object is being received."""
+        core = self._whole
+        return Request._of(core, core.begin_send_object(obj, number("dest", dest), number("tag", tag), True))
+
+    def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request:
+        """As :meth:`isend`."""
+        return self.isend(obj, dest, tag)
+
+    def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
+        """Begin to receive an object; return the request, whose :meth:`Request.wait` returns it."""
+        core = self._whole
+        return Request._of(core, core.begin_receive_object(number("source", source), number("tag", tag)))
+
+    def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
+        """As :meth:`Probe`."""
+        return self.Probe(source, tag, status)
+
+    def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
+        """As :meth:`Iprobe`."""
+        return self.Iprobe(source, tag, status)
+
+
+def message_bytes(message: Message) -> bytes:
+    """A copy of what a message holds."""
+    import ctypes
+
+    return ctypes.string_at(message.address, message.nbytes) if message.nbytes else b""

@@ -1,0 +1,436 @@
+// Messages between two ranks: every size and way, MPI's order, many at once, and waits that cannot end.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/support/random.hpp"
+
+namespace phicoll {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+using Function = std::function<void(Communicator&)>;
+
+GroupOptions options() {
+  GroupOptions found;
+  found.memory_limit = std::size_t{4} << 20;
+  found.heap_limit = std::size_t{32} << 20;
+  found.attach_timeout_ms = 10000;
+  found.timeout_ms = 60000;
+  return found;
+}
+
+void on_threads(int ranks, const Function& function) {
+  ThreadGroup(ranks, options()).run(function);
+}
+void on_processes(int ranks, const Function& function) {
+  // A failed expectation in a process is told as an exception, which ends the group and reaches the parent.
+  fork_and_run(ranks, options(), [&](Communicator& communicator) {
+    function(communicator);
+    if (::testing::Test::HasFailure()) throw Error("an expectation failed");
+  });
+}
+
+class Messages : public ::testing::TestWithParam<bool> {
+ protected:
+  static void run(int ranks, const Function& function) {
+    GetParam() ? on_processes(ranks, function) : on_threads(ranks, function);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ranks, Messages, ::testing::Bool(),
+                         [](const auto& ranks) { return ranks.param ? "processes" : "threads"; });
+
+Bytes filled(std::size_t bytes, std::uint64_t seed) {
+  Bytes found(bytes);
+  for (std::size_t i = 0; i < bytes; ++i)
+    found[i] = static_cast<unsigned char>((seed * 0x9e3779b97f4a7c15ull + i * 0x2545f491ull) >> 24);
+  return found;
+}
+
+constexpr std::size_t sizes[] = {0,    1,     8,     103,   104,   105,    4096,
+                                 5000, 16384, 16385, 65536, 65537, 100000, 1 << 20};
+
+TEST_P(Messages, EverySizeArrivesWholeBothWays) {
+  run(2, [](Communicator& communicator) {
+    const int other = 1 - communicator.rank();
+    for (const std::size_t bytes : sizes) {
+      const Bytes sent = filled(bytes, bytes + static_cast<std::size_t>(communicator.rank()));
+      Bytes got(bytes + 1, 0xee);
+      for (int turn = 0; turn < 3; ++turn) {
+        Envelope envelope;
+        if (communicator.rank() == 0) {
+          communicator.send(sent.data(), bytes, other, 7);
+          envelope = communicator.receive(got.data(), bytes, other, 7);
+        } else {
+          envelope = communicator.receive(got.data(), bytes, other, 7);
+          communicator.send(sent.data(), bytes, other, 7);
+        }
+        EXPECT_EQ(envelope.source, other);
+        EXPECT_EQ(envelope.tag, 7);
+        ASSERT_EQ(envelope.bytes, bytes);
+        Bytes wanted = filled(bytes, bytes + static_cast<std::size_t>(other));
+        wanted.push_back(0xee);
+        ASSERT_EQ(got, wanted) << bytes;
+      }
+    }
+  });
+}
+
+TEST_P(Messages, SmallSendsNeedNoReceiveAndWaitInOrder) {
+  run(2, [](Communicator& communicator) {
+    constexpr int many = 20;
+    if (communicator.rank() == 0) {
+      for (std::uint64_t i = 0; i < many; ++i) communicator.send(&i, sizeof i, 1, static_cast<int>(i % 2));
+      communicator.barrier();
+    } else {
+      communicator.barrier();
+      std::uint64_t got = 0;
+      for (std::uint64_t i = 1; i < many; i += 2) {  // the odd ones first
+        communicator.receive(&got, sizeof got, 0, 1);
+        EXPECT_EQ(got, i);
+      }
+      for (std::uint64_t i = 0; i < many; i += 2) {
+        communicator.receive(&got, sizeof got);
+        EXPECT_EQ(got, i);
+      }
+    }
+  });
+}
+
+// All ranks begin all their messages, of random sizes and tags, and receive in an order of their own. Messages of one sender
+// and tag come in the order in which they were sent.
+TEST_P(Messages, ManyAtOnceKeepTheirOrder) {
+  constexpr int ranks = 4;
+  constexpr int each = 60;
+  run(ranks, [](Communicator& communicator) {
+    const int self = communicator.rank();
+    struct Sent {
+      int to, tag;
+      std::size_t bytes;
+    };
+    const auto sent_by = [](int rank) {
+      Random random(static_cast<std::uint64_t>(rank) + 17);
+      std::vector<Sent> list;
+      for (int i = 0; i < each; ++i)
+        list.push_back({static_cast<int>(random.below(ranks)), static_cast<int>(random.below(3)),
+                        sizes[random.below(sizeof sizes / sizeof *sizes - 1)]});
+      return list;
+    };
+    const auto seed = [](int from, std::size_t i) { return static_cast<std::uint64_t>(from) * 1000 + i; };
+    std::vector<Bytes> data;
+    std::vector<std::shared_ptr<Transfer>> transfers;
+    const std::vector<Sent> own = sent_by(self);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      data.push_back(filled(own[i].bytes, seed(self, i)));
+      transfers.push_back(communicator.begin_send(data.back().data(), own[i].bytes, own[i].to, own[i].tag));
+    }
+    struct Got {
+      Bytes bytes;
+      int from, tag;
+      std::shared_ptr<Transfer> transfer;
+    };
+    std::vector<Got> got;
+    for (int tag = 2; tag >= 0; --tag)
+      for (int from = 0; from < ranks; ++from)
+        for (const Sent& sent : sent_by(from))
+          if (sent.to == self && sent.tag == tag) got.push_back({Bytes(100000), from, tag, nullptr});
+    for (Got& one : got)
+      one.transfer = communicator.begin_receive(one.bytes.data(), one.bytes.size(), one.from, one.tag);
+    for (Got& one : got) communicator.wait(*one.transfer);
+    for (const auto& transfer : transfers) communicator.wait(*transfer);
+    std::size_t at = 0;
+    for (int tag = 2; tag >= 0; --tag)
+      for (int from = 0; from < ranks; ++from) {
+        const std::vector<Sent> list = sent_by(from);
+        for (std::size_t i = 0; i < list.size(); ++i) {
+          if (list[i].to != self || list[i].tag != tag) continue;
+          Got& one = got[at++];
+          ASSERT_EQ(one.transfer->envelope.bytes, list[i].bytes);
+          one.bytes.resize(list[i].bytes);
+          ASSERT_EQ(one.bytes, filled(list[i].bytes, seed(from, i)));
+        }
+      }
+  });
+}
+
+TEST_P(Messages, AnySourceTakesAllAndNamesThem) {
+  constexpr int ranks = 5;
+  run(ranks, [](Communicator& communicator) {
+    constexpr int each = 50;
+    if (communicator.rank() != 0) {
+      for (std::uint64_t i = 0; i < each; ++i) {
+        const Bytes bytes = filled(8 + 40 * i, i);
+        communicator.send(bytes.data(), bytes.size(), 0, static_cast<int>(i));
+      }
+      return;
+    }
+    std::vector<int> next(ranks, 0);
+    for (int i = 0; i < each * (ranks - 1); ++i) {
+      Bytes got(3000);
+      const Envelope envelope = communicator.receive(got.data(), got.size());
+      const auto source = static_cast<std::size_t>(envelope.source);
+      EXPECT_EQ(envelope.tag, next[source]++);
+      got.resize(envelope.bytes);
+      EXPECT_EQ(got, filled(8 + 40 * static_cast<std::size_t>(envelope.tag),
+                            static_cast<std::uint64_t>(envelope.tag)));
+    }
+  });
+}
+
+TEST_P(Messages, ProbeTellsWhatAReceiveTakes) {
+  run(2, [](Communicator& communicator) {
+    if (communicator.rank() == 0) {
+      const Bytes large = filled(200000, 3);
+      communicator.send("abc", 3, 1, 5);
+      communicator.send(large.data(), large.size(), 1, 6);
+      return;
+    }
+    const Envelope second = communicator.probe(0, 6);
+    EXPECT_EQ(second.bytes, 200000u);
+    const Envelope first = communicator.probe();
+    EXPECT_EQ(first.tag, 5);
+    EXPECT_EQ(first.bytes, 3u);
+    Bytes got(200000);
+    communicator.receive(got.data(), got.size(), 0, 6);
+    EXPECT_EQ(got, filled(200000, 3));
+    communicator.receive(got.data(), 3);
+    EXPECT_EQ(std::memcmp(got.data(), "abc", 3), 0);
+    Envelope none;
+    EXPECT_FALSE(communicator.probe_now(&none));
+  });
+}
+
+TEST_P(Messages, ASynchronousSendIsDoneOnlyWhenItIsMatched) {
+  run(2, [](Communicator& communicator) {
+    if (communicator.rank() == 0) {
+      const auto transfer = communicator.begin_send("x", 1, 1, 0, 0, true);
+      for (int i = 0; i < 100; ++i) EXPECT_FALSE(communicator.test(*transfer));
+      communicator.barrier();
+      communicator.wait(*transfer);
+    } else {
+      communicator.barrier();
+      char got = 0;
+      communicator.receive(&got, 1);
+      EXPECT_EQ(got, 'x');
+    }
+  });
+}
+
+TEST_P(Messages, ARankSendsToItselfAndToNone) {
+  run(2, [](Communicator& communicator) {
+    const Bytes sent = filled(300000, static_cast<std::uint64_t>(communicator.rank()));
+    Bytes got(sent.size());
+    communicator.send_receive(sent.data(), sent.size(), communicator.rank(), 1, got.data(), got.size(),
+                              communicator.rank());
+    EXPECT_EQ(got, sent);
+    communicator.send(sent.data(), 10, no_rank);
+    const Envelope nothing = communicator.receive(got.data(), 10, no_rank);
+    EXPECT_EQ(nothing.source, no_rank);
+    EXPECT_EQ(nothing.bytes, 0u);
+  });
+}
+
+TEST_P(Messages, SendReceiveGoesRound) {
+  run(3, [](Communicator& communicator) {
+    const int size = communicator.size();
+    const int right = (communicator.rank() + 1) % size;
+    const int left = (communicator.rank() + size - 1) % size;
+    for (const std::size_t bytes : sizes) {
+      const Bytes sent = filled(bytes, static_cast<std::uint64_t>(communicator.rank()));
+      Bytes got(bytes);
+      communicator.send_receive(sent.data(), bytes, right, 2, got.data(), bytes, left, 2);
+      EXPECT_EQ(got, filled(bytes, static_cast<std::uint64_t>(left)));
+    }
+  });
+}
+
+TEST_P(Messages, AMessageThatDoesNotFitStays) {
+  run(2, [](Communicator& communicator) {
+    const double sent[3] = {1, 2, 3};
+    const unsigned float64 = type_number(Type::float64);
+    if (communicator.rank() == 0) {
+      communicator.send(sent, sizeof sent, 1, 4, float64);
+      return;
+    }
+    double got[3] = {};
+    try {
+      communicator.receive(got, 16, 0, 4, float64);
+      FAIL();
+    } catch (const ArgumentError& error) {
+      EXPECT_STREQ(
+          error.what(),
+          "buffer: got 16 bytes of float64; allowed: room for 24 bytes, the message from rank 0 with tag 4");
+    }
+    EXPECT_THROW(communicator.receive(got, 24, 0, 4, type_number(Type::int64)), ArgumentError);
+    communicator.receive(got, 24, 0, 4, float64);
+    EXPECT_EQ(got[2], 3);
+  });
+}
+
+TEST_P(Messages, APostedReceiveThatDoesNotFitEndsAndTheMessageStays) {
+  run(2, [](Communicator& communicator) {
+    char got[8] = {};
+    std::shared_ptr<Transfer> posted;
+    if (communicator.rank() == 1) posted = communicator.begin_receive(got, 2, 0);
+    communicator.barrier();
+    if (communicator.rank() == 0) {
+      communicator.send("abcd", 4, 1);
+      return;
+    }
+    EXPECT_THROW(communicator.wait(*posted), ArgumentError);
+    EXPECT_EQ(communicator.receive(got, 8).bytes, 4u);
+    EXPECT_STREQ(got, "abcd");
+  });
+}
+
+TEST_P(Messages, AReceiveCanBeTakenBackAndASendCannot) {
+  run(2, [](Communicator& communicator) {
+    char got = 0;
+    if (communicator.rank() == 1) {
+      const auto posted = communicator.begin_receive(&got, 1, 0);
+      EXPECT_TRUE(communicator.cancel(*posted));
+      communicator.barrier();
+      communicator.receive(&got, 1, 0);
+      EXPECT_EQ(got, 'y');
+    } else {
+      communicator.barrier();
+      const auto sent = communicator.begin_send("y", 1, 1);
+      EXPECT_THROW(communicator.cancel(*sent), ArgumentError);
+    }
+  });
+}
+
+TEST_P(Messages, PartsHaveTheirOwnAndGiveTheirMemoryBack) {
+  run(4, [](Communicator& communicator) {
+    communicator.barrier();
+    for (int turn = 0; turn < 3; ++turn) {
+      const auto part = communicator.split(communicator.rank() % 2, 0);
+      int sent = 10 * communicator.rank() + turn;
+      int got = -1;
+      int whole = -1;
+      part->send_receive(&sent, sizeof sent, 1 - part->rank(), 0, &got, sizeof got);
+      communicator.send_receive(&turn, sizeof turn, communicator.rank() ^ 1, 0, &whole, sizeof whole);
+      EXPECT_EQ(got, 10 * (communicator.rank() ^ 2) + turn);
+      EXPECT_EQ(whole, turn);
+    }
+    communicator.barrier();
+    const std::size_t before = communicator.heap_free_bytes();
+    {
+      const auto part = communicator.split(0, 0);
+      char c = 'c';
+      part->send_receive(&c, 1, part->rank() ^ 1, 0, &c + 0, 0, no_rank);
+      part->receive(&c, 1);
+      part->barrier();
+    }
+    communicator.barrier();
+    EXPECT_EQ(communicator.heap_free_bytes(), before);
+    communicator.barrier();
+  });
+}
+
+TEST(MessageArguments, AreNamedWithWhatIsAllowed) {
+  on_threads(2, [](Communicator& communicator) {
+    char byte = 0;
+    const auto refused = [&](const char* argument, const std::function<void()>& call) {
+      try {
+        call();
+        ADD_FAILURE() << argument;
+      } catch (const ArgumentError& error) {
+        EXPECT_EQ(error.argument(), argument);
+      }
+    };
+    refused("dest", [&] { communicator.send(&byte, 1, 2); });
+    refused("dest", [&] { communicator.send(&byte, 1, any_source); });
+    refused("tag", [&] { communicator.send(&byte, 1, 0, -1); });
+    refused("data", [&] { communicator.send(nullptr, 1, 0); });
+    refused("source", [&] { communicator.receive(&byte, 1, 7); });
+    refused("tag", [&] { communicator.receive(&byte, 1, 0, -3); });
+    refused("type", [&] { communicator.receive(&byte, 1, 0, 0, 1000); });
+    refused("transfers", [&] { communicator.wait_any({}); });
+    communicator.barrier();
+  });
+}
+
+// Waits that cannot end: an error within a second or so that names ranks, sources and tags.
+
+std::string end_of(bool processes, int ranks, const Function& function) {
+  try {
+    processes ? on_processes(ranks, function) : on_threads(ranks, function);
+  } catch (const BrokenGroupError& error) {
+    return error.what();
+  }
+  return "ended well";
+}
+
+TEST_P(Messages, RanksThatAllReceiveAreToldOfIt) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::string told = end_of(GetParam(), 2, [](Communicator& communicator) {
+    char byte;
+    communicator.receive(&byte, 1, 1 - communicator.rank(), 40 + communicator.rank());
+  });
+  EXPECT_NE(told.find("waits for a message from rank"), std::string::npos) << told;
+  EXPECT_NE(told.find("with tag 40"), std::string::npos) << told;
+  EXPECT_NE(told.find("with tag 41"), std::string::npos) << told;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+}
+
+TEST_P(Messages, AReceiveBesideABarrierIsToldOf) {
+  const std::string told = end_of(GetParam(), 3, [](Communicator& communicator) {
+    char byte;
+    if (communicator.rank() == 1)
+      communicator.receive(&byte, 1);
+    else
+      communicator.barrier();
+  });
+  EXPECT_NE(told.find("waits for a message from any rank, which cannot end"), std::string::npos) << told;
+  EXPECT_NE(told.find("waits in collective call 1"), std::string::npos) << told;
+}
+
+TEST_P(Messages, ARankThatHasLeftIsNotAwaited) {
+  const std::string told = end_of(GetParam(), 3, [](Communicator& communicator) {
+    char byte;
+    if (communicator.rank() == 0) communicator.receive(&byte, 1, 2, 9);
+    if (communicator.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  });
+  EXPECT_NE(told.find("waits for a message from rank 2 with tag 9, which has left"), std::string::npos)
+      << told;
+}
+
+TEST_P(Messages, ALargeSendThatNobodyTakesIsToldOf) {
+  const std::string told = end_of(GetParam(), 2, [](Communicator& communicator) {
+    const Bytes large(1 << 20);
+    communicator.send(large.data(), large.size(), 1 - communicator.rank(), 3);
+  });
+  EXPECT_NE(told.find("to receive a message with tag 3"), std::string::npos) << told;
+}
+
+// A slow sender is no stuck group.
+TEST_P(Messages, ALateMessageIsAwaited) {
+  run(3, [](Communicator& communicator) {
+    char byte = 'z';
+    if (communicator.rank() == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(900));
+      communicator.send(&byte, 1, 1);
+    } else if (communicator.rank() == 1) {
+      communicator.receive(&byte, 1);
+      communicator.send(&byte, 1, 2);
+    } else {
+      communicator.receive(&byte, 1, any_source, 0);
+    }
+    communicator.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace phicoll

@@ -1,0 +1,322 @@
+"""Messages between two ranks from Python: mpi4py's calls, requests, statuses, objects, and bad input."""
+
+import time
+
+import numpy as np
+import pytest
+
+import phicoll
+from phicoll import ANY_SOURCE, ANY_TAG, PROC_NULL, Request, Status
+
+MODES = ["processes", "threads"]
+
+
+@pytest.fixture(params=MODES)
+def mode(request):
+    return request.param
+
+
+def run(function, ranks, mode="processes"):
+    return phicoll.run(function, ranks=ranks, mode=mode, timeout=60)
+
+
+def test_arrays_go_round_and_statuses_tell_of_them(mode):
+    def work(comm):
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        for count in (0, 1, 13, 1000, 100_000):
+            sent = np.arange(count, dtype=np.float64) + comm.rank
+            got = np.full(count + 5, -1.0)
+            status = Status()
+            comm.Sendrecv(sent, right, 3, got, left, 3, status)
+            assert (got[:count] == np.arange(count) + left).all()
+            assert (got[count:] == -1).all()
+            assert (status.Get_source(), status.Get_tag(), status.Get_count(phicoll.DOUBLE)) == (
+                left,
+                3,
+                count,
+            )
+            assert status.Get_count(phicoll.BYTE) == 8 * count
+
+    run(work, 3, mode)
+
+
+def test_a_strided_array_is_received_in_place():
+    def work(comm):
+        if comm.rank == 0:
+            comm.Send(np.arange(6.0)[::2], 1)
+            return None
+        whole = np.zeros(6)
+        comm.Recv(whole[1::2], 0)
+        later = np.zeros((2, 2))
+        assert not comm.Iprobe()
+        return whole.tolist(), later.tolist()
+
+    assert run(work, 2)[1][0] == [0, 0, 0, 2, 0, 4]
+
+
+OBJECTS = [
+    None,
+    True,
+    3,
+    -(2**70),
+    1.5,
+    "text",
+    "x" * 5000,
+    {"a": [1, 2]},
+    b"\0" * 100_000,
+    (1, (2, 3)),
+    np.arange(3),
+]
+
+
+def same(a, b):
+    return np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b and type(a) is type(b)
+
+
+def test_objects_arrive_as_they_were(mode):
+    def work(comm):
+        other = 1 - comm.rank
+        for found in OBJECTS:
+            assert same(comm.sendrecv(found, other, 5, source=other, recvtag=5), found)
+        sent = [comm.isend(found, other, tag) for tag, found in enumerate(OBJECTS)]
+        received = [comm.irecv(source=other, tag=tag) for tag in reversed(range(len(OBJECTS)))]
+        found = Request.waitall(received)
+        assert all(map(same, found, reversed(OBJECTS)))
+        assert Request.waitall(sent) == [None] * len(OBJECTS)
+        status = Status()
+        comm.send("last", other)
+        assert comm.recv(status=status) == "last"
+        assert status.source == other
+
+    run(work, 2, mode)
+
+
+def test_messages_of_one_sender_keep_their_order():
+    def work(comm):
+        if comm.rank:
+            for i in range(200):
+                comm.send((comm.rank, i), 0, tag=i % 3)
+            return True
+        heard = {rank: [] for rank in range(1, comm.size)}
+        status = Status()
+        for _ in range(200 * (comm.size - 1)):
+            rank, i = comm.recv(source=ANY_SOURCE, tag=ANY_TAG, status=status)
+            assert (status.source, status.tag) == (rank, i % 3)
+            heard[rank].append(i)
+        return all(found == list(range(200)) for found in heard.values())
+
+    assert run(work, 4)[0]
+
+
+def test_requests_end_one_by_one_and_are_null_then():
+    def work(comm):
+        if comm.rank == 0:
+            comm.Barrier()
+            comm.send("second", 1, 2)
+            comm.Barrier()
+            comm.send("first", 1, 1)
+            return
+        requests = [comm.irecv(source=0, tag=1), comm.irecv(source=0, tag=2)]
+        assert requests[0].test() == (False, None)
+        assert Request.testany(requests) == (phicoll.UNDEFINED, False, None)
+        assert Request.testsome(requests) == ([], [])
+        comm.Barrier()
+        assert Request.waitany(requests) == (1, "second")
+        assert not requests[1]
+        assert repr(requests[1]) == "phicoll.REQUEST_NULL"
+        assert requests[1].wait() is None
+        comm.Barrier()
+        assert Request.waitsome(requests) == ([0], ["first"])
+        assert Request.waitsome(requests) == (None, None)
+        assert Request.waitany(requests) == (phicoll.UNDEFINED, None)
+        assert Request.Testall(requests)
+
+    run(work, 2)
+
+
+def test_a_request_keeps_its_buffer_and_goes_on_when_it_is_dropped():
+    def work(comm):
+        if comm.rank == 0:
+            comm.Isend(np.full(200_000, 7.0), 1)  # dropped, with its array
+            comm.Barrier()
+            comm.Barrier()
+            return
+        comm.Barrier()
+        got = np.zeros(200_000)
+        comm.Recv(got, 0)
+        assert (got == 7).all()
+        comm.Barrier()
+
+    run(work, 2, "threads")
+
+    def waited(comm):
+        if comm.rank == 0:
+            comm.Isend(np.full(200_000, 7.0), 1).Wait()
+            return True
+        got = np.zeros(200_000)
+        comm.Recv(got, 0)
+        return bool((got == 7).all())
+
+    assert run(waited, 2) == [True, True]
+
+
+def test_probe_finds_what_a_receive_takes(mode):
+    def work(comm):
+        if comm.rank == 0:
+            comm.Send(np.arange(5, dtype=np.int32), 1, 8)
+            comm.Barrier()
+            return
+        status = Status()
+        comm.Probe(0, ANY_TAG, status)
+        assert (status.tag, status.Get_count(phicoll.INT)) == (8, 5)
+        assert comm.Iprobe(0, 8)
+        assert not comm.Iprobe(0, 9)
+        got = np.zeros(status.Get_count(phicoll.INT), np.int32)
+        comm.Recv(got)
+        assert got.tolist() == [0, 1, 2, 3, 4]
+        assert not comm.Iprobe()
+        comm.Barrier()
+
+    run(work, 2, mode)
+
+
+def test_a_synchronous_send_waits_for_its_receive():
+    def work(comm):
+        if comm.rank == 0:
+            request = comm.issend("now", 1)
+            assert not request.Test()
+            comm.Barrier()
+            request.Wait()
+            comm.Ssend(np.ones(1), 1)
+            return
+        comm.Barrier()
+        assert comm.recv() == "now"
+        comm.Recv(np.ones(1))
+
+    run(work, 2)
+
+
+def test_no_rank_and_itself():
+    def work(comm):
+        comm.Send(np.ones(3), PROC_NULL)
+        got = np.zeros(3)
+        status = Status()
+        comm.Recv(got, PROC_NULL, status=status)
+        assert (status.source, status.Get_count()) == (PROC_NULL, 0)
+        assert comm.recv(source=PROC_NULL) is None
+        request = comm.Irecv(got, comm.rank)
+        comm.Send(np.full(3, 2.0), comm.rank)
+        request.Wait()
+        assert got.tolist() == [2, 2, 2]
+        comm.Sendrecv_replace(got, (comm.rank + 1) % comm.size, 1, (comm.rank - 1) % comm.size, 1)
+
+    run(work, 2)
+    work(phicoll.COMM_SELF)
+
+
+def test_halos_of_a_grid_are_what_one_rank_alone_computes():
+    rows, columns, steps = 12, 7, 5
+    start = np.arange(rows * columns, dtype=float).reshape(rows, columns) % 5
+
+    def step(padded):
+        return (padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]) / 4
+
+    def work(comm):
+        share = rows // comm.size
+        own = np.zeros((share + 2, columns + 2))
+        own[1:-1, 1:-1] = start[comm.rank * share : (comm.rank + 1) * share]
+        up = comm.rank - 1 if comm.rank else PROC_NULL
+        down = comm.rank + 1 if comm.rank + 1 < comm.size else PROC_NULL
+        for _ in range(steps):
+            requests = [
+                comm.Irecv(own[0], up, 1),
+                comm.Irecv(own[-1], down, 2),
+                comm.Isend(own[1], up, 2),
+                comm.Isend(own[-2], down, 1),
+            ]
+            Request.Waitall(requests)
+            own[1:-1, 1:-1] = step(own)
+        return own[1:-1, 1:-1]
+
+    alone = np.zeros((rows + 2, columns + 2))
+    alone[1:-1, 1:-1] = start
+    for _ in range(steps):
+        alone[1:-1, 1:-1] = step(alone)
+    assert np.allclose(np.vstack(run(work, 3)), alone[1:-1, 1:-1])
+
+
+def refused(comm, words, call, *arguments):
+    with pytest.raises(phicoll.ArgumentError, match=words):
+        call(*arguments)
+
+
+def test_bad_input_names_the_argument():
+    def work(comm):
+        one = np.ones(1)
+        refused(comm, "dest: got 2; allowed: 0..1", comm.Send, one, 2)
+        refused(comm, "dest: got 1.5; allowed: a whole number", comm.Send, one, 1.5)
+        refused(comm, "dest: got -1", comm.send, "x", ANY_SOURCE)
+        refused(comm, "source: got 5", comm.Recv, one, 5)
+        refused(comm, "tag: got -2", comm.send, "x", 0, -2)
+        refused(comm, "tag: got 2147483648", comm.send, "x", 0, 2**31)
+        refused(comm, "buf: got an int", comm.Send, 5, 0)
+        refused(comm, "read-only", comm.Recv, b"abc", 0)
+        refused(comm, "transfer: got a send", comm.isend("x", comm.rank).Cancel)
+        with pytest.raises(Exception, match="pickle"):
+            comm.send((i for i in range(3)), 0)
+        assert comm.recv(source=comm.rank) == "x"
+        with pytest.raises(AttributeError, match="Mprobe is not offered"):
+            comm.Mprobe()
+
+    run(work, 2)
+
+
+def test_a_message_that_does_not_fit_stays():
+    def work(comm):
+        if comm.rank == 0:
+            comm.Send(np.arange(4.0), 1, 6)
+            comm.send("an object", 1, 7)
+            return
+        refused(comm, "room for 32 bytes, the message from rank 0 with tag 6", comm.Recv, np.zeros(3), 0, 6)
+        refused(comm, "float64, as the message", comm.Recv, np.zeros(4, np.int64), 0, 6)
+        refused(comm, "a receive of data", lambda: comm.recv(source=0, tag=6))
+        refused(comm, "a receive of an object", comm.Recv, np.zeros(4), 0, 7)
+        got = np.zeros(4)
+        comm.Recv(got, 0, 6)
+        assert got.tolist() == [0, 1, 2, 3]
+        assert comm.recv(source=0, tag=7) == "an object"
+
+    run(work, 2)
+
+
+def test_a_receive_can_be_taken_back():
+    def work(comm):
+        request = comm.irecv(source=0, tag=77)
+        request.Cancel()
+        assert not request
+
+    run(work, 2)
+
+
+def test_ranks_that_wait_for_each_other_are_told_within_seconds(mode):
+    def work(comm):
+        comm.recv(source=1 - comm.rank, tag=30 + comm.rank)
+
+    start = time.monotonic()
+    with pytest.raises(phicoll.BrokenGroupError) as error:
+        run(work, 2, mode)
+    words = str(error.value)
+    assert "waits for a message from rank" in words
+    assert "with tag 30" in words
+    assert "with tag 31" in words
+    assert time.monotonic() - start < 10
+
+
+def test_a_rank_that_dies_ends_a_receive():
+    def work(comm):
+        if comm.rank == 1:
+            raise ValueError("no more")
+        comm.recv(source=1)
+
+    with pytest.raises(ValueError, match="no more"):
+        run(work, 2)
