@@ -14,6 +14,7 @@ import os
 import sys
 from argparse import REMAINDER, Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import phicoll._core as _core
@@ -37,6 +38,9 @@ from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
 
 __all__ = ["main"]
+
+# The folder of a package that is called mpi4py.
+AS_MPI4PY = str(Path(__file__).resolve().parent / "comm" / "as_mpi4py")
 
 
 def parser(prog: str) -> Parser:
@@ -64,6 +68,9 @@ def parser(prog: str) -> Parser:
         default="",
         choices=("refuse", "use"),
         help="what to do with another machine's table (default: PHICOLL_TUNING_FOREIGN, else refuse)",
+    )
+    made.add_argument(
+        "--as-mpi4py", action="store_true", help="'from mpi4py import MPI' gives programs phicoll.MPI"
     )
     # What is left goes to the first of these three.
     made.add_argument("-m", dest="module", nargs=REMAINDER, help="a module, as python -m takes it")
@@ -101,7 +108,7 @@ def main(words: Sequence[str] | None = None, prog: str = "python -m phicoll.laun
             given.tuning_foreign,
         )
         start = launch_threads if given.mode == "threads" else launch_processes
-        return start(options, program(given))
+        return start(options, program(given), [AS_MPI4PY] if given.as_mpi4py else [])
     except KeyboardInterrupt:
         return INTERRUPTED
     except ArgumentError as error:
@@ -117,9 +124,12 @@ def say(text: str) -> None:
     print(f"phicoll.launch: {text}", file=sys.stderr)
 
 
-def launch_processes(options: GroupOptions, program: Program) -> int:
+def launch_processes(options: GroupOptions, program: Program, path: list[str]) -> int:
     command = program.command()
     environment = {**os.environ, "PHICOLL_WAIT": options.wait}
+    if path:
+        before = environment.get("PYTHONPATH")
+        environment["PYTHONPATH"] = os.pathsep.join([*path, *([before] if before else [])])
     environment.setdefault("PYTHONUNBUFFERED", "1")
     one_blas_thread(environment)
     processes = RankProcesses(
@@ -139,7 +149,8 @@ def launch_processes(options: GroupOptions, program: Program) -> int:
     return worst or (BROKEN if processes.broken is not None else 0)
 
 
-def launch_threads(options: GroupOptions, program: Program) -> int:
+def launch_threads(options: GroupOptions, program: Program, path: list[str]) -> int:
+    sys.path[:0] = path
     code, variables = program.loaded()
 
     def script(comm: Any) -> int:

@@ -389,6 +389,18 @@ std::shared_ptr<CommunicatorHandle> CommunicatorHandle::dup(std::size_t memory_l
   return part(call([&](Communicator& communicator) { return communicator.dup(memory_limit); }));
 }
 
+std::shared_ptr<CommunicatorHandle> CommunicatorHandle::create_group(const std::vector<int>& members, int tag,
+                                                                     std::size_t memory_limit) {
+  return part(call(
+      [&](Communicator& communicator) { return communicator.create_group(members, tag, memory_limit); }));
+}
+
+std::vector<int> CommunicatorHandle::members() const {
+  std::vector<int> found;
+  for (int r = 0; r < size_; ++r) found.push_back(open().control().root_rank(r));
+  return found;
+}
+
 void CommunicatorHandle::free() {
   open();
   if (!own_) throw ArgumentError("comm", "the communicator of a whole group", "one that Split or Dup made");

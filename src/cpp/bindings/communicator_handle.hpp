@@ -147,6 +147,11 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// None for a negative color. `memory_limit` as in Communicator::split.
   std::shared_ptr<CommunicatorHandle> split(int color, int key, std::size_t memory_limit);
   std::shared_ptr<CommunicatorHandle> dup(std::size_t memory_limit);
+  /// As Communicator::create_group.
+  std::shared_ptr<CommunicatorHandle> create_group(const std::vector<int>& members, int tag,
+                                                   std::size_t memory_limit);
+  /// The ranks' numbers in the whole group.
+  std::vector<int> members() const;
   /// Ends what split or dup made.
   void free();
   /// Bytes of the group's heap, given back with the array.

@@ -36,13 +36,17 @@ std::shared_ptr<FrameBytes> frame_of(const py::object& object) {
   return frame;
 }
 
-py::object object_in(const FrameBytes& frame) {
-  return Frame(frame.data(), any_room).object(nullptr);
-}
-
 /// Whether a refused message is an object that is only larger than the memory that was given.
 bool is_larger(const Transfer& transfer) {
-  return !transfer.refused.empty() && transfer.type == object_type && transfer.envelope.type == object_type;
+  return !transfer.refused.empty() && transfer.type == object_type &&
+         transfer.envelope.bytes > transfer.bytes;
+}
+
+/// The object of a message. One of bytes holds a pickle, or nothing for None.
+py::object object_in(const FrameBytes& frame, const Envelope& envelope) {
+  if (envelope.type == object_type) return Frame(frame.data(), any_room).object(nullptr);
+  if (envelope.bytes == 0) return py::none();
+  return unpickled(frame.data(), envelope.bytes);
 }
 
 }  // namespace
@@ -119,13 +123,13 @@ TransferHandle MessageCalls::begin_receive_object(int source, int tag) {
 py::object MessageCalls::object_of(const TransferHandle& given) {
   const Transfer& transfer = *given.transfer();
   if (transfer.peer == no_rank) return py::none();
-  if (!is_larger(transfer)) return object_in(*given.frame());
+  if (!is_larger(transfer)) return object_in(*given.frame(), transfer.envelope);
   const Envelope& found = transfer.envelope;
   FrameBytes frame(found.bytes);
   handle_.call(frame.size(), [&](Communicator& communicator) {
     communicator.receive(frame.data(), frame.size(), found.source, found.tag, object_type);
   });
-  return object_in(frame);
+  return object_in(frame, found);
 }
 
 py::tuple MessageCalls::receive_object(int source, int tag) {

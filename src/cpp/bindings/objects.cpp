@@ -30,16 +30,16 @@ struct Pickle {
   }
 };
 
-py::object unpickled(const void* data, std::size_t bytes) {
-  return Pickle::get().loads(py::memoryview::from_memory(data, static_cast<py::ssize_t>(bytes)));
-}
-
 /// Data of a call that is bytes.
 unsigned bytes_number() {
   return type_number(Type::uint8);
 }
 
 }  // namespace
+
+py::object unpickled(const void* data, std::size_t bytes) {
+  return Pickle::get().loads(py::memoryview::from_memory(data, static_cast<py::ssize_t>(bytes)));
+}
 
 bool Packed::take_value(PyObject* given) {
   const auto take = [this](Kind kind, const void* value, std::size_t bytes) {

@@ -15,6 +15,8 @@
 namespace phicoll {
 namespace bindings {
 
+py::object unpickled(const void* data, std::size_t bytes);
+
 /// An object that is ready to be sent.
 class Packed {
  public:

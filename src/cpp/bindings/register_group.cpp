@@ -229,6 +229,9 @@ void register_group(py::module_& module) {
       .def("why", &Handle::why, py::arg("operation"), py::arg("nbytes"))
       .def("split", &Handle::split, py::arg("color"), py::arg("key"), py::arg("memory_limit") = 0)
       .def("dup", &Handle::dup, py::arg("memory_limit") = 0)
+      .def("create_group", &Handle::create_group, py::arg("members"), py::arg("tag"),
+           py::arg("memory_limit") = 0)
+      .def_property_readonly("members", &Handle::members)
       .def("free", &Handle::free)
       .def("allocate", &Handle::allocate, py::arg("nbytes"))
       .def("fail", &Handle::fail, py::arg("reason"))

@@ -27,6 +27,8 @@ void register_messages(py::module_& module) {
 
   py::class_<TransferHandle>(module, "Transfer")
       .def_property_readonly("done", [](const TransferHandle& self) { return self.transfer()->done; })
+      .def_property_readonly("cancelled",
+                             [](const TransferHandle& self) { return self.transfer()->cancelled; })
       .def_property_readonly("sends", [](const TransferHandle& self) { return self.transfer()->sends; })
       .def_property_readonly("source",
                              [](const TransferHandle& self) { return self.transfer()->envelope.source; })

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from phicoll.comm.buffers import IN_PLACE
-from phicoll.comm.communicator import COMM_NULL, UNDEFINED, Comm
+from phicoll.comm.communicator import COMM_NULL, Comm
 from phicoll.comm.datatypes import DATATYPES, Datatype
-from phicoll.comm.messages import ANY_SOURCE, ANY_TAG, PROC_NULL, REQUEST_NULL, Request, Status
+from phicoll.comm.messages import ANY_SOURCE, ANY_TAG, PROC_NULL, REQUEST_NULL, UNDEFINED, Request, Status
 from phicoll.comm.operators import OPERATORS, Op
 from phicoll.comm.world import COMM_SELF, world
 

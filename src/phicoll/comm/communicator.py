@@ -22,13 +22,14 @@ from phicoll.comm.buffers import (
     same_order,
 )
 from phicoll.comm.datatypes import fixed_size, layout
-from phicoll.comm.messages import UNDEFINED, PointToPoint
+from phicoll.comm.derived import Derived
+from phicoll.comm.messages import PointToPoint
+from phicoll.comm.numbers import whole_count
 from phicoll.comm.operators import OPERATORS, called, core_operator
 from phicoll.errors import ArgumentError, Error
 
-__all__ = ["COMM_NULL", "UNDEFINED", "Comm"]
+__all__ = ["COMM_NULL", "Comm"]
 
-PART_MEMORY = 32 << 20  # bytes for the collectives of a sub-communicator; allocated as they are used
 SUM = OPERATORS["SUM"]
 
 # MPI's calls between two ranks that are not offered; the others are in phicoll.comm.messages.
@@ -65,7 +66,7 @@ class Alone:
             self.core.fail(f"raised {kind.__name__}: {error}")
 
 
-class Comm(PointToPoint):
+class Comm(PointToPoint, Derived):
     """One rank's communicator: a group of ranks, its collectives, and messages between two of them.
 
     Unless it says otherwise, every method is collective: all ranks call the same methods in the same order, with the
@@ -95,6 +96,10 @@ class Comm(PointToPoint):
 
     def __init__(self, core: Any = None) -> None:
         self._core = core
+
+    @classmethod
+    def _made(cls, core: Any) -> Comm:
+        return COMM_NULL if core is None else Comm(core)
 
     # Rank and size. Not collective.
 
@@ -737,43 +742,6 @@ class Comm(PointToPoint):
         with self._alone():
             return functools.reduce(op, found[: self._core.rank])
 
-    # Communicators.
-
-    def Split(self, color: int = 0, key: int = 0, *, memory_limit: int = PART_MEMORY) -> Comm:
-        """Return a new communicator of the ranks with the same ``color``, ordered by ``key``, then by rank.
-
-        Parameters
-        ----------
-        color:
-            A number from 0, or ``UNDEFINED``: this rank joins none and gets ``COMM_NULL``.
-        key:
-            Sorts the ranks of the new communicator.
-        memory_limit:
-            Bytes of the group's heap that its collectives may take.
-
-        Raises
-        ------
-        ResourceError
-            The heap has no room for it; the group is unchanged.
-        """
-        core = self._whole
-        with self._alone():
-            color = -1 if color == UNDEFINED else whole_count(color, "color")
-            key = signed("key", key)
-            memory_limit = whole_count(memory_limit, "memory_limit")
-        part = core.split(color, key, memory_limit)
-        return COMM_NULL if part is None else Comm(part)
-
-    def Dup(self, *, memory_limit: int = PART_MEMORY) -> Comm:
-        """Return a new communicator of the same ranks; calls on the two are independent. Raises as :meth:`Split`."""
-        with self._alone():
-            memory_limit = whole_count(memory_limit, "memory_limit")
-        return Comm(self._whole.dup(memory_limit))
-
-    def Free(self) -> None:
-        """Release the memory of a communicator that :meth:`Split` or :meth:`Dup` made; it cannot be used again."""
-        self._whole.free()
-
     # Memory and algorithms.
 
     def empty(self, shape: Any, dtype: Any = float) -> np.ndarray[Any, Any]:
@@ -877,20 +845,6 @@ def own_part(
 
 def address_of(message: Message | Blocks | None) -> int | None:
     return None if message is None else message.address
-
-
-def whole_count(value: Any, argument: str = "recvcounts") -> int:
-    number = signed(argument, value)
-    if number < 0:
-        raise ArgumentError(argument, str(number), "a whole number from 0")
-    return number
-
-
-def signed(argument: str, value: Any) -> int:
-    try:
-        return index(value)
-    except TypeError:
-        raise ArgumentError(argument, repr(value), "a whole number") from None
 
 
 def pickled(obj: Any) -> bytes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import phicoll._core as _core
 from phicoll.comm.buffers import Message, block
 from phicoll.comm.datatypes import DATATYPES, dtype_of
+from phicoll.comm.numbers import rank_or_tag
 from phicoll.errors import ArgumentError
 
 __all__ = [
@@ -101,6 +102,7 @@ class Status:
     def _tell(self, source: int, tag: int, nbytes: int) -> None:
         self.source, self.tag, self.nbytes = source, tag, nbytes
         self.cancelled = False
+        self.error = 0
 
 
 class Request:
@@ -146,7 +148,10 @@ class Request:
             receives = not transfer.sends
             if status is not None and receives:
                 status._tell(transfer.source, transfer.tag, transfer.nbytes)
+                status.cancelled = transfer.cancelled
             self._transfer = None
+            if transfer.cancelled:
+                return None
             if receives and self._is_object:
                 found = self._core.object_of(transfer)
             elif receives and self._deliver is not None:
@@ -179,26 +184,24 @@ class Request:
     def Get_status(self, status: Status | None = None) -> bool:
         """Return whether it has ended; it stays as it is."""
         if self._transfer is None:
+            if status is not None:
+                status._tell(ANY_SOURCE, ANY_TAG, 0)
             return True
         done: bool = self._core.test(self._transfer)
         if done and status is not None and not self._transfer.sends:
             status._tell(self._transfer.source, self._transfer.tag, self._transfer.nbytes)
         return done
 
+    get_status = Get_status
+
     def Free(self) -> None:
         """Let it go on by itself."""
         self._transfer = None
 
     def Cancel(self) -> None:
-        """Take back a receive that no message has matched.
-
-        Raises
-        ------
-        ArgumentError
-            What is sent cannot be taken back.
-        """
-        if self._transfer is not None and self._core.cancel(self._transfer):
-            self._transfer = None
+        """Take back a receive that no message has matched: it then ends. A send goes on."""
+        if self._transfer is not None and not self._transfer.sends:
+            self._core.cancel(self._transfer)
 
     cancel = Cancel
 
@@ -230,6 +233,15 @@ class Request:
     def Testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
         """Return whether all have ended."""
         return cls.testall(requests, statuses)[0]
+
+    @classmethod
+    def Get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
+        """Return whether all have ended; they stay as they are."""
+        told = for_each(requests, statuses)
+        ended = [request.Get_status(status) for request, status in zip(requests, told, strict=True)]
+        return all(ended)
+
+    get_status_all = Get_status_all
 
     @classmethod
     def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
@@ -279,6 +291,8 @@ class Request:
                 status = None if statuses is None else for_each(requests, statuses)[len(places)]
                 places.append(place)
                 objects.append(requests[place]._end(status))
+        if statuses is not None:
+            del statuses[len(places) :]
         return places, objects
 
     @classmethod
@@ -310,19 +324,9 @@ def for_each(requests: Sequence[Request], statuses: list[Status] | None) -> Sequ
     """A status for each request; missing ones are added to the list, as mpi4py does."""
     if statuses is None:
         return [None] * len(requests)
-    statuses.extend(Status() for _ in range(len(requests) - len(statuses)))
+    if len(statuses) < len(requests):
+        statuses.extend(Status() for _ in range(len(requests) - len(statuses)))
     return statuses[: len(requests)]
-
-
-def number(argument: str, value: Any) -> int:
-    """A rank or a tag as the core takes it, which checks whether there is such a one."""
-    try:
-        found = index(value)
-    except TypeError:
-        raise ArgumentError(argument, repr(value), "a whole number") from None
-    if not -(2**31) <= found < 2**31:
-        raise ArgumentError(argument, str(found), f"0..{2**31 - 1}")
-    return found
 
 
 class PointToPoint:
@@ -338,14 +342,14 @@ class PointToPoint:
 
     def _send(self, buf: Any, dest: int, tag: int, synchronous: bool = False) -> None:
         core = self._whole
-        dest, tag = number("dest", dest), number("tag", tag)
-        message = block(buf, "buf", writable=False)
+        dest, tag = rank_or_tag("dest", dest), rank_or_tag("tag", tag)
+        message = message_of(buf, writable=False)
         core.send(message.address, message.nbytes, dest, tag, message.type_number, synchronous)
 
     def _isend(self, buf: Any, dest: int, tag: int, synchronous: bool = False) -> Request:
         core = self._whole
-        dest, tag = number("dest", dest), number("tag", tag)
-        message = block(buf, "buf", writable=False)
+        dest, tag = rank_or_tag("dest", dest), rank_or_tag("tag", tag)
+        message = message_of(buf, writable=False)
         transfer = core.begin_send(
             message.address, message.nbytes, dest, tag, message.type_number, synchronous, message.memory
         )
@@ -373,7 +377,7 @@ class PointToPoint:
 
     def Bsend(self, buf: Any, dest: int, tag: int = 0) -> None:
         """As :meth:`Send`, but never waits for the receiver: the message is copied."""
-        message = block(buf, "buf", writable=False)
+        message = message_of(buf, writable=False)
         self.Isend([bytearray(message_bytes(message)), message.count, message.dtype], dest, tag).Free()
 
     def Rsend(self, buf: Any, dest: int, tag: int = 0) -> None:
@@ -404,8 +408,8 @@ class PointToPoint:
             The message is larger than ``buf`` or of another type. It stays, for another receive.
         """
         core = self._whole
-        source, tag = number("source", source), number("tag", tag)
-        message = block(buf, "buf", writable=True)
+        source, tag = rank_or_tag("source", source), rank_or_tag("tag", tag)
+        message = message_of(buf, writable=True)
         told = core.receive(message.address, message.nbytes, source, tag, message.type_number)
         message.deliver()
         if status is not None:
@@ -460,8 +464,8 @@ class PointToPoint:
     def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive into ``buf``; return the request. The buffer is its own until it has ended."""
         core = self._whole
-        source, tag = number("source", source), number("tag", tag)
-        message = block(buf, "buf", writable=True)
+        source, tag = rank_or_tag("source", source), rank_or_tag("tag", tag)
+        message = message_of(buf, writable=True)
         transfer = core.begin_receive(
             message.address, message.nbytes, source, tag, message.type_number, message.memory
         )
@@ -469,14 +473,14 @@ class PointToPoint:
 
     def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """Wait for a message, which stays to be received. Return True."""
-        told = self._whole.probe(number("source", source), number("tag", tag))
+        told = self._whole.probe(rank_or_tag("source", source), rank_or_tag("tag", tag))
         if status is not None:
             status._tell(*told)
         return True
 
     def Iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """Return whether a message has come, which stays to be received."""
-        told = self._whole.probe_now(number("source", source), number("tag", tag))
+        told = self._whole.probe_now(rank_or_tag("source", source), rank_or_tag("tag", tag))
         if told is not None and status is not None:
             status._tell(*told)
         return told is not None
@@ -485,15 +489,15 @@ class PointToPoint:
 
     def send(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send an object to rank ``dest``. Not collective."""
-        self._whole.send_object(obj, number("dest", dest), number("tag", tag))
+        self._whole.send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag))
 
     def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """As :meth:`send`; returns when the object is being received."""
-        self._whole.send_object(obj, number("dest", dest), number("tag", tag), True)
+        self._whole.send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag), True)
 
     def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """As :meth:`send`, but never waits for the receiver."""
-        self._whole.begin_send_object(obj, number("dest", dest), number("tag", tag))
+        self._whole.begin_send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag))
 
     def recv(
         self,
@@ -503,7 +507,9 @@ class PointToPoint:
         status: Status | None = None,
     ) -> Any:
         """Receive and return an object. ``buf`` is there for mpi4py's programs and is not used."""
-        found, *told = self._whole.receive_object(number("source", source), number("tag", tag))
+        if buf is not None:
+            warnings.warn("recv: buf is not used", stacklevel=2)
+        found, *told = self._whole.receive_object(rank_or_tag("source", source), rank_or_tag("tag", tag))
         if status is not None:
             status._tell(*told)
         return found
@@ -527,12 +533,16 @@ class PointToPoint:
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Begin to send an object; return the request."""
         core = self._whole
-        return Request._of(core, core.begin_send_object(obj, number("dest", dest), number("tag", tag)))
+        return Request._of(
+            core, core.begin_send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag))
+        )
 
     def issend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """As :meth:`isend`; ends when the object is being received."""
         core = self._whole
-        return Request._of(core, core.begin_send_object(obj, number("dest", dest), number("tag", tag), True))
+        return Request._of(
+            core, core.begin_send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag), True)
+        )
 
     def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """As :meth:`isend`."""
@@ -541,7 +551,9 @@ class PointToPoint:
     def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive an object; return the request, whose :meth:`Request.wait` returns it."""
         core = self._whole
-        return Request._of(core, core.begin_receive_object(number("source", source), number("tag", tag)))
+        return Request._of(
+            core, core.begin_receive_object(rank_or_tag("source", source), rank_or_tag("tag", tag))
+        )
 
     def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """As :meth:`Probe`."""
@@ -550,6 +562,11 @@ class PointToPoint:
     def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """As :meth:`Iprobe`."""
         return self.Iprobe(source, tag, status)
+
+
+def message_of(buf: Any, *, writable: bool) -> Message:
+    """What a buffer holds. None is an empty one."""
+    return block([None, 0, "B"] if buf is None else buf, "buf", writable=writable)
 
 
 def message_bytes(message: Message) -> bytes:

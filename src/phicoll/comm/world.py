@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import phicoll._core as _core
 from phicoll.comm.communicator import Comm
+from phicoll.comm.groups import Group
 
 __all__ = ["SelfComm", "as_world", "world"]
 
@@ -109,6 +110,11 @@ class SelfComm(Comm):
         if core is None:
             core = self._own.core = _core.alone()
         return core
+
+    def Get_group(self) -> Group:
+        """This rank, by its number in the world."""
+        everyone = world()
+        return everyone.Get_group().Incl([everyone.rank])
 
     def Free(self) -> None:
         """Refused: ``COMM_SELF`` cannot be freed."""

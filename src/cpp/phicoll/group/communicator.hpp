@@ -221,6 +221,10 @@ class alignas(arch::stride_bytes) Communicator {
   std::unique_ptr<Communicator> split(int color, int key, std::size_t memory_limit = 0);
   /// Makes a communicator with the same ranks.
   std::unique_ptr<Communicator> dup(std::size_t memory_limit = 0) { return split(0, rank_, memory_limit); }
+  /// Makes a communicator of some ranks, in the order of `members`. Collective over these alone, with the same list and tag.
+  /// Throws as split, and ArgumentError for a list without the calling rank or with a rank twice.
+  std::unique_ptr<Communicator> create_group(const std::vector<int>& members, int tag = 0,
+                                             std::size_t memory_limit = 0);
   /// This rank's number in the group that it began in.
   int root_rank() const { return memory_.control->root_rank(rank_); }
 
@@ -297,6 +301,8 @@ class alignas(arch::stride_bytes) Communicator {
   Messages& messages();
   std::size_t default_region(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes);
+  std::unique_ptr<Communicator> child(const std::vector<int>& members, const SplitSlot& slot);
+  void exchange(void* data, std::size_t bytes, int peer, int tag, bool sends);
   AlgorithmChoice first_barrier() const;
   void begin_with_barrier();
   void set_barrier(const AlgorithmSpec& spec, const std::size_t* place);

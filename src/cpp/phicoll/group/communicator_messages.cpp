@@ -164,6 +164,15 @@ Envelope Communicator::receive(void* buffer, std::size_t bytes, int source, int 
   return transfer->envelope;
 }
 
+// A message of the library's own, whose tag is below any_tag.
+void Communicator::exchange(void* data, std::size_t bytes, int peer, int tag, bool sends) {
+  Messages& own = messages();
+  const auto transfer = std::make_shared<Transfer>(described(sends, data, bytes, peer, tag, 0));
+  own.endpoint.begin(own.port, transfer);
+  own.endpoint.finish(own.port, *transfer);
+  check_taken(*transfer);
+}
+
 Envelope Communicator::send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
                                     std::size_t room, int source, int receive_tag, unsigned type) {
   check_message("source", source, size_, true, receive_tag, buffer, room, type);
@@ -239,7 +248,9 @@ std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Transfer>>&
 bool Communicator::cancel(Transfer& transfer) {
   if (transfer.sends)
     throw ArgumentError("transfer", "a send", "a receive: what is sent cannot be taken back");
-  return messages().endpoint.take_back(transfer);
+  transfer.cancelled = messages().endpoint.take_back(transfer);
+  if (transfer.cancelled) transfer.done = true;
+  return transfer.cancelled;
 }
 
 Envelope Communicator::probe(int source, int tag) {

@@ -1,6 +1,7 @@
 // Sub-communicators: their members, and their memory in the group's heap.
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
@@ -107,8 +108,42 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
   }
   meet();
   if (color < 0) return nullptr;
+  return child(members, memory_.slots[members[0]]);
+}
 
-  const SplitSlot& slot = memory_.slots[members[0]];
+std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>& members, int tag,
+                                                         std::size_t memory_limit) {
+  check_process();
+  std::vector<bool> seen(static_cast<std::size_t>(size_), false);
+  for (const int member : members) {
+    if (member < 0 || member >= size_ || seen[static_cast<std::size_t>(member)])
+      throw ArgumentError("members", std::to_string(member),
+                          "each of 0.." + std::to_string(size_ - 1) + " once");
+    seen[static_cast<std::size_t>(member)] = true;
+  }
+  if (tag < 0) throw ArgumentError("tag", std::to_string(tag), "0.." + std::to_string(INT32_MAX));
+  if (!seen[static_cast<std::size_t>(rank_)])
+    throw ArgumentError("members", "none that is the calling rank", "a list with it");
+  // The first member makes the memory and tells the others, with a tag that no receive of a user's takes.
+  const int private_tag = -2 - tag % (INT32_MAX - 2);
+  SplitSlot slot = SplitSlot();
+  if (members[0] == rank_) {
+    try {
+      found_child(members, memory_limit != 0 ? memory_limit : std::max(usual_region, least_region));
+    } catch (const std::exception& error) {
+      fail(error.what());
+      throw;
+    }
+    slot = memory_.slots[rank_];
+    for (std::size_t i = 1; i < members.size(); ++i)
+      exchange(&slot, sizeof slot, members[i], private_tag, true);
+  } else {
+    exchange(&slot, sizeof slot, members[0], private_tag, false);
+  }
+  return child(members, slot);
+}
+
+std::unique_ptr<Communicator> Communicator::child(const std::vector<int>& members, const SplitSlot& slot) {
   if (slot.block == 0)
     throw ResourceError("heap_limit: a sub-communicator needs " + std::to_string(slot.asked) +
                         " bytes of the group's shared heap, of which " + std::to_string(slot.free) +

@@ -286,7 +286,9 @@ class Endpoint {
   // Receiving.
 
   static bool fits(const Envelope& message, int source, int tag) {
-    return (source == any_source || source == message.source) && (tag == any_tag || tag == message.tag);
+    // Tags below any_tag are the library's own.
+    return (source == any_source || source == message.source) &&
+           (tag == message.tag || (tag == any_tag && message.tag >= 0));
   }
   /// Why a receive does not take a message that it fits; empty if it does.
   static std::string refusal(const Envelope& message, const Transfer& t) {
@@ -294,7 +296,7 @@ class Endpoint {
         " from rank " + std::to_string(message.source) + " with tag " + std::to_string(message.tag);
     const auto plain = [](unsigned type) { return type == 0 || type == type_number(Type::uint8); };
     const bool differ = message.type != t.type && message.bytes != 0;
-    if (differ && (message.type == object_type || t.type == object_type))
+    if (differ && (message.type == object_type || (t.type == object_type && !plain(message.type))))
       return std::string("a receive of ") + (t.type == object_type ? "data" : "an object") +
              ", as the message" + from + " is";
     if (differ && !plain(message.type) && !plain(t.type))

@@ -24,7 +24,7 @@ struct Envelope {
 };
 
 constexpr unsigned no_ticket = 0xff;
-/// The type of a message that only a receive of the same type takes, not one of bytes: an object of an interpreter's.
+/// The type of an interpreter's object: no other receive takes it, while its receive takes bytes too.
 constexpr unsigned object_type = 64;
 
 /// A send or receive that may go on after the call that made it.
@@ -32,6 +32,7 @@ struct Transfer {
   bool sends = false;
   bool done = false;
   bool synchronous = false;  ///< done only when it is matched
+  bool cancelled = false;    ///< a receive that was taken back, and is done
   int peer = any_source;
   int tag = any_tag;
   unsigned type = 0;

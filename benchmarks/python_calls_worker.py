@@ -1,0 +1,102 @@
+"""Times of calls from Python on one set of ranks: what `benchmarks/python_calls.py` starts, with mpi4py or phicoll.
+
+    mpiexec -n 2 python benchmarks/python_calls_worker.py SECONDS
+    phicoll launch --as-mpi4py -n 2 benchmarks/python_calls_worker.py SECONDS
+
+Prints, on rank 0, one line of JSON: the calls by name, and of each the seconds a call takes. With one rank that is the
+least of many batches: the way of the call alone. With more it is the median of batches, each after a barrier.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+rank, size = comm.Get_rank(), comm.Get_size()
+SMALL, LARGE = [8, 256, 4096], [32 << 10, 256 << 10, 1 << 20]
+RECORD = {"step": 17, "residual": 0.25, "name": "a small record", "shape": (3, 4, 5), "more": list(range(10))}
+
+
+def text_of(nbytes: int) -> str:
+    for unit, name in ((1 << 20, "MB"), (1 << 10, "KB")):
+        if nbytes >= unit:
+            return f"{nbytes // unit} {name}"
+    return f"{nbytes} B"
+
+
+def ping_pong(send: Callable[[int], None], receive: Callable[[int], None]) -> Callable[[], None]:
+    def turn() -> None:
+        if rank == 0:
+            send(1)
+            receive(1)
+        elif rank == 1:
+            receive(0)
+            send(0)
+
+    return turn
+
+
+def calls() -> dict[str, Callable[[], object]]:
+    made: dict[str, Callable[[], object]] = {"Barrier": comm.Barrier}
+    for nbytes in [8] if size == 1 else SMALL + LARGE:
+        count = nbytes // 8
+        send, receive = np.ones(count), np.ones(count)
+        block = np.ones(max(1, count // size))
+        name = text_of(nbytes)
+        made[f"Allreduce {name}"] = lambda s=send, r=receive: comm.Allreduce(s, r)
+        made[f"Bcast {name}"] = lambda s=send: comm.Bcast(s)
+        made[f"Reduce {name}"] = lambda s=send, r=receive: comm.Reduce(s, r)
+        blocks, others = np.ones(block.size * size), np.ones(block.size * size)
+        made[f"Allgather {name}"] = lambda s=block, r=blocks: comm.Allgather(s, r)
+        made[f"Alltoall {name}"] = lambda s=blocks, r=others: comm.Alltoall(s, r)
+        if size > 1:
+            made[f"Send and Recv {name}"] = ping_pong(
+                lambda to, s=send: comm.Send(s, to), lambda source, r=receive: comm.Recv(r, source)
+            )
+            if size == 2:
+                made[f"Sendrecv {name}"] = lambda s=send, r=receive: comm.Sendrecv(
+                    s, 1 - rank, 0, r, 1 - rank, 0
+                )
+    made["allreduce of a float"] = lambda: comm.allreduce(1.5)
+    made["bcast of a small dict"] = lambda: comm.bcast(RECORD)
+    made["allgather of a small dict"] = lambda: comm.allgather(RECORD)
+    if size > 1:
+        made["send and recv of a small dict"] = ping_pong(
+            lambda to: comm.send(RECORD, to), lambda source: comm.recv(source=source)
+        )
+    return made
+
+
+def batch(call: Callable[[], object], times: int) -> float:
+    comm.Barrier()
+    start = time.perf_counter()
+    for _ in range(times):
+        call()
+    return (time.perf_counter() - start) / times
+
+
+def measured(call: Callable[[], object], seconds: float) -> float:
+    """All ranks measure as many batches, of as many calls, as rank 0 says."""
+    batch(call, 10)
+    one = batch(call, 20)
+    times = comm.bcast(max(1, min(50 if size == 1 else 200, int(2e-3 / one))))
+    batches = comm.bcast(max(3, min(3000, int(seconds / (one * times)))))
+    found = sorted(batch(call, times) for _ in range(batches))
+    return found[0] if size == 1 else found[len(found) // 2]
+
+
+def main() -> None:
+    seconds = float(sys.argv[1])
+    chosen = calls()
+    found = {name: measured(call, seconds / len(chosen)) for name, call in chosen.items()}
+    if rank == 0:
+        print(json.dumps(found), flush=True)
+
+
+main()

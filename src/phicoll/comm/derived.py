@@ -1,0 +1,193 @@
+"""Communicators that are made from others: the methods of :class:`~phicoll.Comm` that make, compare and name them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from phicoll.comm.groups import CONGRUENT, IDENT, SIMILAR, UNEQUAL, Group
+from phicoll.comm.messages import UNDEFINED, Request
+from phicoll.comm.numbers import rank_or_tag, signed, whole_count
+from phicoll.errors import ArgumentError, Error
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["COMM_TYPE_SHARED", "PART_MEMORY", "TAG_UB", "Derived"]
+
+PART_MEMORY = 32 << 20  # bytes for the collectives of a sub-communicator; allocated as they are used
+COMM_TYPE_SHARED = 1  # a kind of Split_type
+TAG_UB = 0  # a key of Get_attr: the largest tag
+
+
+class Derived:
+    """The methods of :class:`~phicoll.Comm` that make, compare and name communicators."""
+
+    _core: Any
+    _name: str | None = None
+
+    @property
+    def _whole(self) -> Any:
+        raise NotImplementedError
+
+    def _alone(self) -> Any:
+        raise NotImplementedError
+
+    @classmethod
+    def _made(cls, core: Any) -> Self:
+        """A communicator, or COMM_NULL if ``core`` is None."""
+        raise NotImplementedError
+
+    def Split(self, color: int = 0, key: int = 0, *, memory_limit: int = PART_MEMORY) -> Self:
+        """Return a new communicator of the ranks with the same ``color``, ordered by ``key``, then by rank.
+
+        Parameters
+        ----------
+        color:
+            A number from 0, or ``UNDEFINED``: this rank joins none and gets ``COMM_NULL``.
+        key:
+            Sorts the ranks of the new communicator.
+        memory_limit:
+            Bytes of the group's heap that its collectives may take.
+
+        Raises
+        ------
+        ResourceError
+            The heap has no room for it; the group is unchanged.
+        """
+        core = self._whole
+        with self._alone():
+            color = -1 if color == UNDEFINED else whole_count(color, "color")
+            key = signed("key", key)
+            memory_limit = whole_count(memory_limit, "memory_limit")
+        return self._made(core.split(color, key, memory_limit))
+
+    def Split_type(self, split_type: int = COMM_TYPE_SHARED, key: int = 0, info: Any = None) -> Self:
+        """Return a new communicator of the ranks that share memory, which all do; ``UNDEFINED`` as in :meth:`Split`."""
+        if split_type not in (COMM_TYPE_SHARED, UNDEFINED):
+            raise ArgumentError("split_type", repr(split_type), "COMM_TYPE_SHARED or UNDEFINED")
+        return self.Split(UNDEFINED if split_type == UNDEFINED else 0, key)
+
+    def Dup(self, info: Any = None, *, memory_limit: int = PART_MEMORY) -> Self:
+        """Return a new communicator of the same ranks; calls on the two are independent. Raises as :meth:`Split`.
+
+        ``info`` is there for mpi4py's programs and is not used.
+        """
+        with self._alone():
+            memory_limit = whole_count(memory_limit, "memory_limit")
+        return self._made(self._whole.dup(memory_limit))
+
+    def Clone(self) -> Self:
+        """As :meth:`Dup`."""
+        return self.Dup()
+
+    def Dup_with_info(self, info: Any) -> Self:
+        """As :meth:`Dup`."""
+        return self.Dup(info)
+
+    def Idup(self, info: Any = None) -> tuple[Self, Request]:
+        """As :meth:`Dup`, which waits for the other ranks, with a request that has ended."""
+        return self.Dup(info), Request()
+
+    def Create(self, group: Group) -> Self:
+        """Return a new communicator of a group's ranks, ``COMM_NULL`` on the others. Collective over all ranks here."""
+        place = group.rank
+        return self.Split(UNDEFINED if place == UNDEFINED else 0, max(place, 0))
+
+    def Create_group(self, group: Group, tag: int = 0, *, memory_limit: int = PART_MEMORY) -> Self:
+        """Return a new communicator of a group's ranks. Collective over these alone, with the same group and tag."""
+        core = self._whole
+        places = group.Translate_ranks(None, self.Get_group())
+        if UNDEFINED in places:
+            raise ArgumentError("group", repr(group), "ranks of this communicator")
+        return self._made(core.create_group(places, rank_or_tag("tag", tag), memory_limit))
+
+    def Free(self) -> None:
+        """Release the memory of a communicator that was made from another; it cannot be used again."""
+        self._whole.free()
+
+    # What it is. Not collective.
+
+    def Get_group(self) -> Group:
+        """The ranks, as a group."""
+        members = self._whole.members
+        return Group.of(members, members[self._core.rank])
+
+    @property
+    def group(self) -> Group:
+        """The ranks, as a group."""
+        return self.Get_group()
+
+    def Compare(self, comm: Derived) -> int:
+        """``IDENT`` (the same), ``CONGRUENT`` (the same ranks), ``SIMILAR`` (in another order) or ``UNEQUAL``."""
+        if self == comm:
+            return IDENT
+        found = self.Get_group().Compare(comm.Get_group())
+        return {IDENT: CONGRUENT, SIMILAR: SIMILAR}.get(found, UNEQUAL)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Derived) and self._core is other._core
+
+    def __hash__(self) -> int:
+        return hash(id(self._core))
+
+    def Get_name(self) -> str:
+        """Its name, by default MPI's."""
+        return self._name if self._name is not None else repr(self).removeprefix("phicoll.").strip("<>")
+
+    def Set_name(self, name: str) -> None:
+        """Give it a name, on this rank alone."""
+        self._name = str(name)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.Get_name()
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self.Set_name(name)
+
+    def Is_inter(self) -> bool:
+        """False: all communicators have one group."""
+        return False
+
+    def Is_intra(self) -> bool:
+        """True: all communicators have one group."""
+        return True
+
+    @property
+    def is_inter(self) -> bool:
+        """False: all communicators have one group."""
+        return False
+
+    @property
+    def is_intra(self) -> bool:
+        """True: all communicators have one group."""
+        return True
+
+    def Get_topology(self) -> int:
+        """``UNDEFINED``: communicators have no topology."""
+        return UNDEFINED
+
+    def Get_attr(self, keyval: int) -> Any:
+        """The largest tag for ``TAG_UB``; None for all else."""
+        return 2**31 - 1 if keyval == TAG_UB else None
+
+    def Abort(self, errorcode: int = 1) -> None:
+        """End this rank with ``errorcode`` and all others with an error. Of rank threads none can be ended: it raises.
+
+        Raises
+        ------
+        Error
+            The rank is a thread.
+        """
+        code = signed("errorcode", errorcode)
+        self._whole.fail(f"called Abort({code})")
+        if threading.current_thread() is not threading.main_thread():
+            raise Error(f"Abort({code})")
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(code & 0xFF)
