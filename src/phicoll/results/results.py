@@ -19,7 +19,6 @@ from phicoll.results.subject import Subject
 if TYPE_CHECKING:
     import pandas as pd
     import xarray
-    from matplotlib.figure import Figure
 
     from phicoll.results.compare import Comparison, Regression, Summary
 
@@ -200,8 +199,12 @@ class Results:
 
         return to_xarray(self)
 
-    def plot(self, kind: str = "auto", **options: Any) -> Figure:
-        """Draw a figure; see :func:`phicoll.plots.figure` for the kinds and their options."""
+    def plot(self, kind: str = "auto", **options: Any) -> Any:
+        """Draw a figure and return it, or draw into ``ax=`` and return that.
+
+        ``title=`` and ``figsize=`` are as in Matplotlib; see :func:`phicoll.plots.figure` for the kinds and other
+        options.
+        """
         from phicoll.plots import figure
 
         return figure(self, kind, **options)
