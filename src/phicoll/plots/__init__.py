@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
-from phicoll.foundations.checks import check_text
 from phicoll.plots.comparison import draw_comparison
 from phicoll.plots.counts import draw_counts
 from phicoll.plots.distributions import draw_distribution
@@ -78,18 +77,10 @@ def figure(
         An unknown kind or option, nothing to show, or more or fewer Axes than panels.
     """
     from phicoll.plots import layout
-    from phicoll.plots.panels import Panels, check_figsize
+    from phicoll.plots.panels import Panels
 
     if kind not in KINDS:
         raise ArgumentError("kind", repr(kind), ", ".join(KINDS))
-    if title is not None:
-        check_text("title", title)
-    if figsize is not None:
-        figsize = check_figsize(figsize)
-        if ax is not None:
-            raise ArgumentError(
-                "figsize", f"{figsize!r} beside ax", "one of them: Axes have a figure with its size"
-            )
     if kind == "auto":
         several = len({point.get("size_bytes") for point in results.points}) > 1
         kind = (

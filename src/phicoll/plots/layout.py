@@ -10,7 +10,7 @@ from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import check_whole
 from phicoll.plots.comparison import draw_comparison
 from phicoll.plots.distributions import draw_distribution
-from phicoll.plots.panels import Panels
+from phicoll.plots.panels import Panels, size_of
 from phicoll.plots.probes import draw_probes
 from phicoll.plots.ranks import draw_ranks
 from phicoll.plots.sizes import draw_sizes
@@ -202,11 +202,6 @@ def ranks(
             words.insert(0, s.data)
         drawn.entitle(ax, f"{s.operation}: {', '.join([*words, s.definition])}", pad=14)
     return drawn
-
-
-def size_of(number: int, width: float, height: float, columns: int = 2) -> tuple[float, float]:
-    """The size of a figure of that many panels of one size."""
-    return width * min(columns, number), height * -(-number // columns)
 
 
 def of_one_size_axis(row: Row) -> tuple[Any, ...]:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.checks import check_text
 from phicoll.plots.canvas import new_figure
 from phicoll.plots.style import CHARACTER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Panels", "check_figsize"]
+__all__ = ["Panels", "size_of"]
 
 TITLE_SIZE = 10.0
 
@@ -50,6 +51,14 @@ class Panels:
         title: str | None = None,
         figsize: tuple[float, float] | None = None,
     ) -> None:
+        if title is not None:
+            check_text("title", title)
+        if figsize is not None:
+            size = check_figsize(figsize)
+            if ax is not None:
+                raise ArgumentError(
+                    "figsize", f"{size!r} beside ax", "one of them: Axes have a figure with its size"
+                )
         self.given = ax is not None
         self.axes: list[Axes] = []
         if self.given:
@@ -58,7 +67,7 @@ class Panels:
             if self.figure.get_layout_engine() is None:
                 self.figure.set_layout_engine("constrained")
         else:
-            self.figure = new_figure(*(figsize or size))
+            self.figure = new_figure(*size)
             lines = -(-number // columns)
             grid = self.figure.subplots(lines, min(columns, number), squeeze=False, height_ratios=heights)
             self.axes = list(grid.flat[:number])
@@ -81,6 +90,11 @@ class Panels:
         )
         for axis, inches in ((ax.xaxis, 1.15 * width), (ax.yaxis, 1.15 * height)):
             axis.label.set_text(wrap(axis.label.get_text(), inches, axis.label.get_fontsize()))
+
+
+def size_of(number: int, width: float, height: float, columns: int = 2) -> tuple[float, float]:
+    """The size of a figure of that many panels of one size."""
+    return width * min(columns, number), height * -(-number // columns)
 
 
 def wrap(text: str, inches: float, size: float) -> str:
