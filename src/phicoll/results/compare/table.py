@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "Row", "compare"]
 
 
-@dataclass
+@dataclass(repr=False)
 class Comparison(Sequence[Row]):
     """Rows by setting, the best first. Displayed as a table in notebooks and terminals."""
 
@@ -76,6 +76,8 @@ class Comparison(Sequence[Row]):
 
     def __str__(self) -> str:
         return to_text(self.groups(), footer(self.rows, self.damaged_lines, self.load))
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         parts = []
