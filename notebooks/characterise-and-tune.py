@@ -33,10 +33,8 @@ from phicoll.models import optima
 from phicoll.plots.fits import plot_fit
 
 QUICK = bool(os.environ.get("PHICOLL_QUICK"))  # a short form, for tests
-FOLDER = Path(
-    tempfile.mkdtemp(prefix="phicoll-")
-)  # where the files below go; choose one of your own to keep them
-HERE, TABLE = FOLDER / "here.json", FOLDER / "here.tuning"
+os.chdir(tempfile.mkdtemp())  # where the files below go; choose a folder of your own to keep them
+HERE, TABLE = Path("here.json"), Path("here.tuning")
 print(f"phicoll {phicoll.__version__}, {len(os.sched_getaffinity(0))} CPUs allowed")
 
 # %% [markdown]

@@ -36,10 +36,9 @@ from IPython.display import HTML, Markdown, display
 
 import phicoll
 from phicoll import kernels
-from phicoll.papers.claims import HOLDS, counted
+from phicoll.papers.claims import HOLDS, check_counts, counter
 from phicoll.plots.canvas import new_figure
 from phicoll.plots.style import INK, PALE, SERIES, plain_log_ticks, tidy
-from phicoll.report.evidence import counter
 from phicoll.papers.validation import validate
 
 QUICK = bool(os.environ.get("PHICOLL_QUICK"))  # a few seconds, for tests
@@ -100,17 +99,9 @@ def smt(axes, words=True):
 validation = validate(MACHINE, seeds=JUDGES, quick=QUICK, progress=False)
 verdicts = {
     finding.claim.number: finding
-    for finding in validation.findings
+    for finding in (*validation.findings, *check_counts(counter, (2, 3, 7, 61, 122, 244)))
     if finding.claim.number.startswith("000-")
 }
-for finding in (
-    counted.dissemination_rounds(counter, (2, 3, 61, 122, 244)),
-    counted.tree_steps(counter, (2, 7, 61, 122, 244)),
-    counted.tournament_steps(counter, (2, 7, 61, 122, 244)),
-    counted.binomial_children(counter, (2, 7, 61, 122, 244)),
-    counted.who_communicates(counter, (2, 61, 122, 244)),
-):
-    verdicts[finding.claim.number] = finding
 display(Markdown(", ".join(f"{sum(f.verdict == v for f in verdicts.values())} {v}"
                            for v in dict.fromkeys(f.verdict for f in verdicts.values()))
                  + f" of {len(verdicts)} statements of this paper, over seeds 1 to {JUDGES}."))  # fmt: skip

@@ -34,11 +34,10 @@ import pandas as pd
 from IPython.display import HTML, Markdown, display
 
 import phicoll
-from phicoll.papers.claims import HOLDS, counted
+from phicoll.papers.claims import HOLDS, check_counts, counter
 from phicoll.plots.canvas import new_figure
 from phicoll.plots.geomeans import draw_geomeans
 from phicoll.plots.style import INK, PALE, SERIES, tidy
-from phicoll.report.evidence import counter
 from phicoll.papers.validation import validate
 
 QUICK = bool(os.environ.get("PHICOLL_QUICK"))  # a few seconds, for tests
@@ -92,15 +91,9 @@ def note(text):
 validation = validate(MACHINE, seeds=JUDGES, quick=QUICK, progress=False)
 verdicts = {
     finding.claim.number: finding
-    for finding in validation.findings
+    for finding in (*validation.findings, *check_counts(counter, (2, 3, 4, 5, 8, 16, 60, 61, 240)))
     if finding.claim.number.startswith("001-")
 }
-for finding in (
-    counted.ways_rounds(counter, (2, 3, 4, 8, 60, 61, 240)),
-    counted.all_at_once(counter, (2, 5, 16, 60)),
-    counted.edges_between_cores(counter),
-):
-    verdicts[finding.claim.number] = finding
 display(Markdown(", ".join(f"{sum(f.verdict == v for f in verdicts.values())} {v}"
                            for v in dict.fromkeys(f.verdict for f in verdicts.values()))
                  + f" of {len(verdicts)} statements of this paper, over seeds 1 to {JUDGES}."))  # fmt: skip

@@ -17,12 +17,12 @@ from phicoll.papers.claims import (
     WAITING,
     check_counts,
     check_native,
+    counter,
 )
 from phicoll.papers.claims.counted import RANKS, ceil_log, covered, rounds_across
 from phicoll.papers.claims.native import addresses, correctness, faster, matches, order
 from phicoll.papers.claims.statement import Finding
 from phicoll.papers.claims.statements import claim
-from phicoll.report.evidence import counter
 from phicoll.results import Results
 
 TREE = "tree:degree=6:reset=episode:store=plain"

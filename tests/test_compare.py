@@ -149,6 +149,7 @@ def test_tables_show_themselves_everywhere():
     results = results_of()
     assert "<table" in results._repr_html_()
     assert "barrier, 2 threads, loop" in str(results)
+    assert repr(results.compare().best()).startswith("barrier, 2 threads, loop")
     frame = results.compare().to_dataframe()
     assert len(frame) == 10
     assert "ratio_to_best_median" in frame.columns

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import phicoll
 from phicoll import _core, bench, kernels
@@ -118,6 +119,10 @@ def test_a_matrix_of_all_pairs():
     assert told["mode"] == "simulated"
     assert str(found).count("\n") == 6
     assert found.plot().axes
+    left, right = Figure().subplots(1, 2)
+    assert found.plot(right) is right
+    assert right.images
+    assert not left.has_data()
 
 
 def test_far_cores_are_further_and_contexts_of_a_core_near():

@@ -1,8 +1,13 @@
-"""Every notebook is what its text pair says, and runs from top to bottom."""
+"""Every notebook is what its text pair says, with outputs of just that text, and runs from top to bottom."""
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import os
+import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -14,7 +19,7 @@ nbclient = pytest.importorskip("nbclient")
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.py"))
-# Simulated results are the same on every host: scripts/notebooks.py runs these in full, and their outputs are kept.
+# These simulate this machine: its digest is in the first output.
 SIMULATED = {
     "panigrahi-2014": "xeon-phi-se10p",
     "rodchenko-2015": "xeon-phi-5110p",
@@ -24,24 +29,58 @@ SIMULATED = {
 }
 
 
+#: The script that runs them.
+SCRIPT = runpy.run_path(str(FOLDER.parent / "scripts" / "notebooks.py"))
+
+
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_the_pair_agrees(name):
+def test_the_pair_agrees_and_its_outputs_are_current(name):
     text, notebook = (jupytext.read(FOLDER / f"{name}.{suffix}") for suffix in ("py", "ipynb"))
-    assert [(cell.cell_type, cell.source) for cell in text.cells] == [
-        (cell.cell_type, cell.source) for cell in notebook.cells
-    ], (
-        f"run: {'python scripts/notebooks.py ' + name if name in SIMULATED else f'jupytext --sync notebooks/{name}.py'}"
-    )
+    again = f"run: python scripts/notebooks.py {name}"
+    assert SCRIPT["digest"](text) == SCRIPT["digest"](notebook), again
+    assert notebook.metadata.get("phicoll") == {"outputs_of": SCRIPT["digest"](text)}, again
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    if name not in SIMULATED:
-        assert not outputs
-    else:
-        assert {"image/png", "text/html", "text/markdown"} <= {
-            kind for o in outputs for kind in o.get("data", {})
-        }
-        assert not any(o.output_type == "error" or o.get("name") == "stderr" for o in outputs)
+    assert {"image/png", "text/html"} <= {kind for o in outputs for kind in o.get("data", {})}
+    assert not any(o.output_type == "error" or o.get("name") == "stderr" for o in outputs)
+    assert SCRIPT["places"](notebook) == []
+    if name in SIMULATED:
         digest = phicoll.load_machine(SIMULATED[name]).digest
-        assert digest in str(outputs[0]), f"the machine has changed: python scripts/notebooks.py {name}"
+        assert digest in str(outputs[0]), f"the machine has changed; {again}"
+
+
+def test_every_change_of_a_cell_changes_the_digest():
+    def digest(*cells):
+        return SCRIPT["digest"](jupytext.reads("\n\n".join(cells), "py:percent"))
+
+    one, two, words = "# %%\na = 1", "# %%\na = 2", "# %% [markdown]\n# a = 1"
+    assert len({digest(one), digest(two), digest(words), digest(one, two), digest(two, one)}) == 5
+
+
+@pytest.mark.parametrize("text", ["/tmp/phicoll-x1/here.json", "wrote /home/me/r.jsonl", "'/work/a'"])
+def test_paths_in_outputs_are_found(text):
+    notebook = jupytext.reads("# %%\n1", "py:percent")
+    assert SCRIPT["places"](notebook) == []
+    notebook.cells[0]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": text}]
+    assert len(SCRIPT["places"](notebook)) == 1
+
+
+def is_public(module, name):
+    """Whether a module says that a name is public, or has a module of that name."""
+    return name in module.__all__ or inspect.ismodule(getattr(module, name, None))
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_it_uses_public_names_only(name):
+    tree = ast.parse((FOLDER / f"{name}.py").read_text())
+    private = [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and re.match(r"_[^_]", n.attr)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("phicoll."):
+            module = importlib.import_module(node.module)
+            private += [alias.name for alias in node.names if not is_public(module, alias.name)]
+            private += [part for part in node.module.split(".") if part.startswith("_")]
+        elif isinstance(node, ast.Import):
+            private += [alias.name for alias in node.names if "._" in alias.name]
+    assert private == []
 
 
 #: What a kernel imports first where both CPUs are to look as if they were one core all the time: virtual ones are, for

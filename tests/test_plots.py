@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import phicoll
-from made_up import MadeUp, MadeUpSubject
+from made_up import DEFAULT, MadeUp, MadeUpSubject
 from phicoll.plots import KINDS, draw_comparison, draw_probes
+from phicoll.plots.ranks import spread
 from phicoll.results import from_lines
 
 
@@ -76,6 +78,104 @@ def test_the_legend_of_distributions_lies_above_the_curves():
     assert box.y1 <= ax.get_ylim()[1]
 
 
+@pytest.fixture(scope="module")
+def sizes():
+    """An allreduce over sizes, simulated on two rank counts."""
+    return phicoll.sweep("allreduce", algorithm="all", ranks=[4, 8], sizes=[8, 512, 32768],
+                         machine="sandy-bridge-e5-2670", calls=2, rounds=2, progress=False)  # fmt: skip
+
+
+def overlaps(figure):
+    """Pairs of texts of a figure that lie on each other, and texts that are cut off."""
+    figure.draw_without_rendering()
+    texts = [t for t in figure.findobj(Text) if t.get_text() and t.get_visible() and t.axes is not None]
+    # Ticks beyond an axis's limits are not drawn.
+    ticks = {t for ax in figure.axes for t in (*ax.get_xticklabels(), *ax.get_yticklabels())}
+    # Without the line that leads to a name.
+    boxes = {t: Text.get_window_extent(t) for t in texts if t not in ticks}
+    found = [
+        (a.get_text(), b.get_text())
+        for a in boxes
+        for b in boxes
+        if id(a) < id(b) and boxes[a].shrunk(0.96, 0.8).overlaps(boxes[b].shrunk(0.96, 0.8))
+    ]
+    cut = [t.get_text() for t, box in boxes.items() if box.x1 > figure.bbox.x1 + 1 or box.x0 < -1]
+    return found, cut
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"unit": "ratio", "figsize": (9, 3)}, {"title": "All of them", "figsize": (14, 5)}]
+)
+def test_labels_of_sizes_do_not_collide(sizes, options):
+    figure = sizes.plot(**options)
+    assert overlaps(figure) == ([], [])
+    assert figure.get_suptitle() == options.get("title", "")
+    if "figsize" in options:
+        assert tuple(figure.get_size_inches()) == options["figsize"]
+
+
+def test_each_name_stands_at_the_end_of_its_line(sizes):
+    figure = sizes.select(ranks=8).plot(highlight=3)
+    ax = figure.axes[0]
+    names = [text for text in ax.texts if text.arrow_patch is not None]
+    assert len(names) == 3
+    for text in names:
+        (line,) = (one for one in ax.lines if one.get_color() == text.get_color())
+        assert text.xy == (line.get_xdata()[-1], line.get_ydata()[-1])
+
+
+def test_names_are_spread_as_little_as_possible():
+    assert spread([0.1, 0.5, 0.9], 0.1) == pytest.approx([0.1, 0.5, 0.9])
+    assert spread([0.5, 0.5, 0.5], 0.1) == pytest.approx([0.4, 0.5, 0.6])
+    assert spread([0.96, 0.97, 0.98], 0.1) == pytest.approx([0.8, 0.9, 1.0])
+    assert spread([0.0, 0.01], 0.1) == pytest.approx([0.0, 0.1])
+    assert spread([0.5] * 5, 1) == pytest.approx([0, 0.25, 0.5, 0.75, 1])
+    assert spread([], 0.1) == []
+
+
+def test_the_ratio_to_the_best_is_that_of_the_table(sizes):
+    one = sizes.select(ranks=8)
+    ax = one.plot(unit="ratio").axes[0]
+    drawn = {
+        (x, round(y, 9))
+        for line in ax.lines
+        for x, y in zip(*line.get_data(), strict=True)
+        if len(line.get_data()[0]) == 3
+    }
+    assert drawn == {(row.subject.size_bytes, round(row.ratio_to_best.median, 9)) for row in one.compare()}
+    assert "best" in ax.get_ylabel()
+    with pytest.raises(phicoll.ArgumentError, match="'ratio' for ranks"):
+        one.plot("ranks", unit="ratio")
+
+
+@pytest.mark.parametrize("kind", ["comparison", "ranks", "probes", "distributions"])
+def test_a_figure_composes_with_given_axes(kind):
+    results = results_of(
+        subjects=DEFAULT[:1], ranks=(2, 4) if kind == "ranks" else (2,), cpus=4, definitions=("loop",)
+    )
+    figure = Figure(figsize=(10, 4))
+    left, right = figure.subplots(1, 2)
+    assert results.plot(kind, ax=right, title="mine") is right
+    assert right.get_title(loc="left") == "mine"
+    assert not left.has_data()
+    assert right.has_data()
+    assert figure.get_layout_engine() is not None
+    assert tuple(figure.get_size_inches()) == (10, 4)
+    assert overlaps(figure) == ([], [])
+
+
+def test_several_panels_take_as_many_axes():
+    results = results_of(launches=2, rounds=3)
+    figure = Figure(figsize=(12, 4), layout="tight")
+    both = figure.subplots(1, 2)
+    assert results.plot("comparison", ax=both, title="mine") is both
+    assert figure.get_suptitle() == "mine"
+    assert [ax.get_title(loc="left")[:15] for ax in both] == ["barrier: 2 rank"] * 2
+    assert "TightLayout" in type(figure.get_layout_engine()).__name__
+    with pytest.raises(phicoll.ArgumentError, match="1 Axes; allowed: 2, one for each panel"):
+        results.plot("comparison", ax=both[0])
+
+
 def test_counts_are_drawn():
     figure = phicoll.count("dissemination,tree,simd-flags").plot()
     assert [ax.get_title(loc="left") for ax in figure.axes][:2] == ["rounds", "longest chain"]
@@ -89,6 +189,11 @@ def test_counts_are_drawn():
         ("comparison", {"label": "local"}, "label"),
         ("probes", {"unit": "ns"}, "unit"),
         ("comparison", {"label": "same-core"}, "results"),
+        ("comparison", {"ax": "left"}, "ax"),
+        ("comparison", {"title": 3}, "title"),
+        ("comparison", {"figsize": 4}, "figsize"),
+        ("comparison", {"figsize": (4, 0)}, "figsize"),
+        ("comparison", {"figsize": (4, 3), "ax": Figure().subplots()}, "figsize"),
     ],
 )
 def test_bad_input_is_refused(kind, options, argument):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from scipy import stats
 
 import phicoll
@@ -171,6 +172,10 @@ def test_the_figure_has_a_panel_for_each_algorithm(compared, tmp_path):
     one = compared.select(algorithm="flat")
     for options in ({"over": "size_bytes"}, {"log": True}):
         assert one.plot(**options).axes
+    assert one.plot(title="mine", figsize=(5, 3)).axes[0].get_title(loc="left") == "mine"
+    panels = Figure().subplots(1, len(TREES))
+    assert compared.plot(ax=panels) is panels
+    assert all(ax.has_data() for ax in panels)
     with pytest.raises(phicoll.ArgumentError, match="over"):
         one.plot(over="time")
     with pytest.raises(phicoll.ArgumentError, match="compared"):

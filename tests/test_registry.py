@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 
 import phicoll
-from phicoll.registry import algorithm_sets, short_spec
+from phicoll.registry import AlgorithmList, algorithm_sets, short_spec
 
 PAPERS_AND_OURS = [
     *("sense-reversing", "combining-tree", "static-tournament", "dynamic-tournament", "dissemination"),
@@ -48,6 +50,21 @@ def test_every_barrier_is_there_with_what_a_list_needs():
         if algorithm.origin != "reference":
             assert algorithm.parameters[-1].name == "wait"
     assert "<table" in found._repr_html_()
+
+
+@pytest.mark.parametrize("operation", ["barrier", "allreduce"])
+def test_what_most_algorithms_take_is_said_once(operation):
+    shown = phicoll.algorithms(operation)._repr_html_()
+    wait = phicoll.algorithms(operation)[0].parameters[-1]
+    assert shown.count(html.escape(wait.meaning)) == 1
+    takers = sum(wait in algorithm.parameters for algorithm in phicoll.algorithms(operation))
+    assert shown.count("<code>wait</code>") == takers + 1
+
+
+def test_a_table_of_one_algorithm_keeps_its_parameters_in_its_row():
+    table, _, below = AlgorithmList(phicoll.algorithms()[:1])._repr_html_().partition("</table>")
+    assert "how a rank waits" in table
+    assert below == ""
 
 
 def test_sets_expand_to_members():

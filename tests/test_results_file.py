@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
 import phicoll
 from made_up import MadeUp
 from phicoll.foundations.files import check_writable
+from phicoll.results import frames
 from phicoll.results.records import verified_calls
 
 
@@ -172,6 +174,67 @@ def test_views(path):
     assert len(results.to_dataframe("points")) == 5
     with pytest.raises(phicoll.ArgumentError, match="samples, calls, rounds, points"):
         results.to_dataframe("all")
+
+
+def test_columns_of_numbers_are_numeric_although_none_is_there(path):
+    results = phicoll.load(path)
+    frame = results.to_dataframe()
+    assert frame["cycles"].dtype == float
+    assert frame["start"].unique().tolist() == ["warm"]
+    table = results.select(algorithm="std-barrier").compare().to_dataframe()
+    numbers = [
+        c
+        for c in table
+        if c.startswith(("median_", "low_", "high_", "ratio_to_best_")) and c[-5:] not in ("_best", "olved")
+    ]
+    assert len(numbers) == 16
+    assert table[numbers].dtypes.eq(float).all()
+    assert table["ratio_to_best_resolved"].dtype == "boolean"
+    assert table["error"].tolist() == [None, None]
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    pytest.importorskip("xarray")
+    one = MadeUp(launches=2, rounds=3, ranks=(2, 8), run="a" * 16)
+    two = MadeUp(launches=1, rounds=4, ranks=(2,), run="b" * 16, seed=2)
+    results = phicoll.load(one.write(tmp_path / "1.jsonl"), two.write(tmp_path / "2.jsonl"))
+    return results, results.to_xarray()
+
+
+def test_a_dataset_has_every_sample_at_its_place(dataset):
+    results, found = dataset
+    assert dict(found.sizes) == {"spec": 5, "ranks": 2, "definition": 2, "round": 10}
+    assert int(found.ns.count()) == len(results) == 5 * 2 * (2 * 2 * 3 + 4)
+    frame = results.to_dataframe()
+    for _, row in frame.sample(20, random_state=1).iterrows():
+        at = found.sel(spec=row.spec, ranks=row.ranks, definition=row.definition)
+        at = at.isel(round=((found.run == row.run) & (found.launch == row.launch)).values)
+        assert row.ns in at.ns.values
+    assert found.operation.item() == "barrier"
+    assert found.algorithm.dims == ("spec",)
+    assert found.oversubscribed.dims == ("ranks",)
+    assert found.sel(ranks=2).lines.count() == 100
+    assert found.sel(ranks=8).lines.count() == 0
+    assert "cycles" not in found
+
+
+def test_a_dataset_has_nothing_unverified_and_is_not_too_large(dataset, monkeypatch):
+    results, found = dataset
+    wrong = [{**r, "verified": False} if r.get("algorithm") == "std-barrier" else r for r in results.records]
+    left = phicoll.Results(wrong).to_xarray()
+    assert set(found.algorithm.values) - set(left.algorithm.values) == {"std-barrier"}
+    with pytest.raises(phicoll.ArgumentError, match="no verified sample"):
+        phicoll.Results([]).to_xarray()
+    monkeypatch.setattr(frames, "MOST_CELLS", 199)
+    with pytest.raises(phicoll.ArgumentError, match=r"200 points of spec x ranks x definition x round"):
+        results.to_xarray()
+
+
+def test_without_xarray_an_error_says_so(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(phicoll.ResourceError, match="pip install xarray"):
+        phicoll.load(path).to_xarray()
 
 
 def test_a_window_sample_is_the_middle_half_of_its_calls_unless_it_says(path):

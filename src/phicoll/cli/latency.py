@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if figure is not None:
         from phicoll.plots.canvas import save_figure
 
-        save_figure(found.plot(), figure)
+        save_figure(found.plot(), figure)  # type: ignore[arg-type]
         report_written(figure)
     return 0
 

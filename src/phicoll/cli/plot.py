@@ -23,13 +23,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--kind", default="auto", choices=KINDS, help="what to show (default: auto)")
     parser.add_argument(
         "--unit",
-        choices=("lines", "switches", "ns", "us", "cycles", "GB/s"),
-        help="unit of the axis (default: lines or switches; simulated: us)",
+        choices=("lines", "switches", "ns", "us", "cycles", "GB/s", "ratio"),
+        help="unit of the axis (default: lines or switches; simulated: us; sizes: us, GB/s or the ratio to the best)",
     )
     parser.add_argument("--label", choices=("remote", "same-core"), help="rounds to show (default: remote)")
     parser.add_argument("--most", type=int, metavar="N", help="show only the N fastest algorithms")
     parser.add_argument(
         "--highlight", type=int, metavar="N", help="show N algorithms in colour (ranks, sizes)"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="title of the figure")
+    parser.add_argument(
+        "--figsize", metavar="W,H", help="width and height of the figure in inches (default: by its panels)"
     )
     parser.set_defaults(function=run)
 
@@ -37,7 +41,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     figure = check_figure(arguments.figure)
     results = reduce(join, [load(path) for path in arguments.files])
-    options = {name: getattr(arguments, name) for name in ("unit", "label", "most", "highlight")}
+    options = {name: getattr(arguments, name) for name in ("unit", "label", "most", "highlight", "title")}
+    if arguments.figsize is not None:
+        options["figsize"] = arguments.figsize.split(",")
     from phicoll.plots.canvas import save_figure
 
     save_figure(results.plot(arguments.kind, **options), figure)

@@ -21,6 +21,7 @@ from phicoll.registry import Machine, load_machine
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["LINES", "MOST_CPUS", "LatencyMatrix", "latency_matrix"]
@@ -85,11 +86,13 @@ class LatencyMatrix:
             "matrix_ns": rows,
         }
 
-    def plot(self) -> Figure:
-        """Draw a heat map."""
+    def plot(self, ax: Axes | None = None) -> Figure | Axes:
+        """Draw a heat map. Returns the figure, or ``ax`` if it is given."""
         from phicoll.plots.canvas import new_figure
         from phicoll.plots.latency_matrix import draw_latency_matrix, size_of
 
+        if ax is not None:
+            return draw_latency_matrix(ax, self)
         figure = new_figure(*size_of(self))
         figure.set_layout_engine("compressed")  # a square matrix, nothing cut off
         draw_latency_matrix(figure.add_subplot(), self)

@@ -25,7 +25,6 @@ from phicoll.models.predict import STARTS, modelled, predict
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from phicoll.results import Results
     from phicoll.results.subject import Subject
@@ -89,7 +88,7 @@ class ComparedRuns:
         rows: Sequence[Compared | Order] = self.rows if what == "bands" else self.orders()
         return pd.DataFrame([row.to_dict() for row in rows])
 
-    def plot(self, **options: Any) -> Figure:
+    def plot(self, **options: Any) -> Any:
         """Bands with box plots of the samples over ranks or sizes; see :func:`phicoll.plots.bands.bands_figure`."""
         from phicoll.plots.bands import bands_figure
 

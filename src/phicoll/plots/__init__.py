@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
@@ -13,7 +15,7 @@ from phicoll.plots.ranks import draw_ranks
 from phicoll.plots.sizes import draw_sizes
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
     from phicoll.results.recorded import Recorded
 
@@ -31,7 +33,15 @@ __all__ = [
 KINDS = ("auto", "comparison", "ranks", "sizes", "probes", "distributions")
 
 
-def figure(results: Recorded, kind: str = "auto", **options: Any) -> Figure:
+def figure(
+    results: Recorded,
+    kind: str = "auto",
+    *,
+    ax: Axes | Sequence[Axes] | None = None,
+    title: str | None = None,
+    figsize: tuple[float, float] | None = None,
+    **options: Any,
+) -> Any:
     """Draw a figure of ``results``. A notebook displays it; ``figure.savefig(path)`` writes it.
 
     Parameters
@@ -43,17 +53,31 @@ def figure(results: Recorded, kind: str = "auto", **options: Any) -> Figure:
         counts. ``"sizes"``: lines over message sizes. ``"probes"``: the probes over the time of the run.
         ``"distributions"``: threads against processes. ``"auto"``: ``"sizes"`` if there are several sizes, else
         ``"ranks"`` if there are more than three rank counts, else ``"comparison"``.
+    ax:
+        Axes of Matplotlib to draw into instead of a new figure: one, or an array of as many as the kind has panels.
+        Their figure gets constrained layout if it has no layout engine.
+    title:
+        The title of a single panel, in place of its own, or of the figure above several.
+    figsize:
+        The width and height of a new figure in inches; by default by the number of panels.
     **options:
         ``unit``: ``"lines"``, ``"switches"``, ``"ns"``, ``"us"``, ``"cycles"`` (us by default if simulated) or, for
-        sizes, ``"GB/s"``; ``label``: ``"remote"`` or ``"same-core"``; ``most``: the number of algorithms shown, the
-        fastest first (comparison, distributions); ``highlight``: the number of algorithms in colour (ranks, sizes).
+        sizes, ``"GB/s"`` and ``"ratio"``, to the best of each size; ``label``: ``"remote"`` or ``"same-core"``;
+        ``most``: the number of algorithms shown, the fastest first (comparison, distributions); ``highlight``: the
+        number of algorithms in colour (ranks, sizes).
+
+    Returns
+    -------
+    Figure or Axes
+        The figure, or ``ax`` if it is given.
 
     Raises
     ------
     ArgumentError
-        An unknown kind or option, or nothing to show.
+        An unknown kind or option, nothing to show, or more or fewer Axes than panels.
     """
     from phicoll.plots import layout
+    from phicoll.plots.panels import Panels
 
     if kind not in KINDS:
         raise ArgumentError("kind", repr(kind), ", ".join(KINDS))
@@ -66,4 +90,6 @@ def figure(results: Recorded, kind: str = "auto", **options: Any) -> Figure:
             if len({point.get("ranks") for point in results.points}) > 3
             else "comparison"
         )
-    return layout.LAYOUTS[kind](results, **layout.check_options(kind, options))
+    place = partial(Panels, ax=ax, title=title, figsize=figsize)
+    drawn = layout.LAYOUTS[kind](results, place, **layout.check_options(kind, options))
+    return drawn.figure if ax is None else ax

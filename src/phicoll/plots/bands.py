@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phicoll.errors import ArgumentError
-from phicoll.plots.canvas import new_figure
+from phicoll.plots.panels import Panels, size_of
 from phicoll.plots.style import INK, SERIES, plain_log_ticks, tidy
 from phicoll.results.subject import Subject, size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["Modelled", "ModelledRuns", "bands_figure", "draw_bands", "draw_boxes"]
 
@@ -163,9 +162,16 @@ def draw_bands(
 
 
 def bands_figure(
-    compared: ModelledRuns, *, over: Over | None = None, log: bool = False, columns: int = 2
-) -> Figure:
-    """Draw a panel of bands and box plots for each algorithm, start and setting.
+    compared: ModelledRuns,
+    *,
+    over: Over | None = None,
+    log: bool = False,
+    columns: int = 2,
+    ax: Axes | Sequence[Axes] | None = None,
+    title: str | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> Any:
+    """Draw a panel of bands and box plots for each algorithm, start and setting; the figure, or ``ax`` if it is given.
 
     Parameters
     ----------
@@ -175,11 +181,13 @@ def bands_figure(
         Whether time axes are logarithmic.
     columns:
         The number of panels in a row.
+    ax, title, figsize:
+        As :func:`phicoll.plots.figure` has them.
 
     Raises
     ------
     ArgumentError
-        Nothing to show, or no such axis.
+        Nothing to show, no such axis, or more or fewer Axes than panels.
     """
     if not compared.rows:
         raise ArgumentError("compared", "no modelled subject", "at least one")
@@ -191,17 +199,12 @@ def bands_figure(
     panels: dict[tuple[Any, ...], list[Modelled]] = {}
     for row in compared.rows:
         panels.setdefault(panel_of(row, over), []).append(row)
-    across = min(columns, len(panels))
-    down = -(-len(panels) // across)
-    figure = new_figure(5.2 * across, 2.9 * down)
-    axes = figure.subplots(down, across, squeeze=False)
-    for index, (ax, of) in enumerate(zip(axes.flat, panels.values(), strict=False)):
-        colour = SERIES[index % len(SERIES)]
-        draw_bands(ax, of, over=over, colours=[colour], log=log)
-        ax.set_title(title_of(of, over), loc="left")
-    for ax in axes.flat[len(panels) :]:
-        ax.set_visible(False)
-    return figure
+    size = size_of(len(panels), 5.2, 2.9, columns)
+    drawn = Panels(len(panels), size, columns=columns, ax=ax, title=title, figsize=figsize)
+    for index, (panel, of) in enumerate(zip(drawn.axes, panels.values(), strict=True)):
+        draw_bands(panel, of, over=over, colours=[SERIES[index % len(SERIES)]], log=log)
+        drawn.entitle(panel, title_of(of, over))
+    return drawn.figure if ax is None else ax
 
 
 def panel_of(row: Modelled, over: str) -> tuple[Any, ...]:

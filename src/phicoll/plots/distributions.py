@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phicoll.plots.style import AXIS_LABELS, SERIES, plain_log_ticks, tidy
+from phicoll.plots.style import AXIS_LABELS, SERIES, fitting_size, plain_log_ticks, tidy
 from phicoll.results.compare import Row
 
 if TYPE_CHECKING:
@@ -72,13 +72,15 @@ def draw_distribution(
         if high / low > 5:
             plain_log_ticks(ax, "x", low * 0.95, high * 1.05)
         ax.set_xlim(low * 0.95, high * 1.05)
+    inches = ax.get_window_extent().height / ax.figure.dpi
     # The legend is above 100 %, as the curves may be anywhere below.
-    ax.set_ylim(-0.08 - 0.06 * max(len(rows) - 1, 0), 1.04 + 0.11 * len(rows))
+    ax.set_ylim(-0.08 - 0.06 * max(len(rows) - 1, 0), 1.04 + max(0.11, 0.24 / inches) * len(rows))
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
     ax.set_ylabel("share of calls" if rows and rows[0].subject.simulated else "share of rounds")
     ax.set_xlabel(AXIS_LABELS[unit])
     tidy(ax, "both")
-    ax.legend(fontsize=7, frameon=False, loc="upper left", borderaxespad=0.1)
+    size = fitting_size(ax, 36, 7)  # with its line
+    ax.legend(fontsize=size, frameon=False, loc="upper left", borderaxespad=0.1)
     if rows:
         ax.set_title(rows[0].name, loc="left")
     return ax

@@ -1,4 +1,4 @@
-"""Whole figures: which panels they have, and their sizes."""
+"""Whole figures: which panels they have, and their sizes. A function for each kind."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import check_whole
-from phicoll.plots.canvas import new_figure
 from phicoll.plots.comparison import draw_comparison
 from phicoll.plots.distributions import draw_distribution
+from phicoll.plots.panels import Panels, size_of
 from phicoll.plots.probes import draw_probes
 from phicoll.plots.ranks import draw_ranks
 from phicoll.plots.sizes import draw_sizes
@@ -18,11 +18,12 @@ from phicoll.plots.style import MODE_MARKERS, ORIGIN_COLOURS
 from phicoll.results.compare import Row, compare
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from phicoll.results.recorded import Recorded
 
 __all__ = ["LAYOUTS", "check_options"]
+
+#: What arranges the panels: :class:`Panels` with what the caller says of the figure.
+Place = Callable[..., Panels]
 
 OPTIONS = {
     "comparison": {"unit", "label", "most"},
@@ -31,7 +32,8 @@ OPTIONS = {
     "probes": set[str](),
     "distributions": {"unit", "label", "most"},
 }
-VALUES = {"unit": ("lines", "switches", "ns", "us", "cycles", "GB/s"), "label": ("remote", "same-core")}
+SIZES_ALONE = ("GB/s", "ratio")
+VALUES = {"unit": ("lines", "switches", "ns", "us", "cycles", *SIZES_ALONE), "label": ("remote", "same-core")}
 
 
 def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,8 +48,10 @@ def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
             check_whole(name, value, 1)
         if name in VALUES and value not in VALUES[name]:
             raise ArgumentError(name, repr(value), ", ".join(VALUES[name]))
-    if given.get("unit") == "GB/s" and kind != "sizes":
-        raise ArgumentError("unit", f"'GB/s' for {kind}", "GB/s for sizes alone")
+    if given.get("unit") in SIZES_ALONE and kind != "sizes":
+        raise ArgumentError(
+            "unit", f"{given['unit']!r} for {kind}", f"{' and '.join(SIZES_ALONE)} for sizes alone"
+        )
     return given
 
 
@@ -109,8 +113,12 @@ def panel_title(row: Row, mode: bool) -> str:
 
 
 def comparison(
-    results: Recorded, unit: str | None = None, label: str | None = None, most: int | None = None
-) -> Figure:
+    results: Recorded,
+    place: Place,
+    unit: str | None = None,
+    label: str | None = None,
+    most: int | None = None,
+) -> Panels:
     rows = chosen_rows(results, label)
     found = panels(rows, key)
     modes = max(len({row.subject.mode for row in of}) for of in found.values())
@@ -119,20 +127,18 @@ def comparison(
     sizes = [min(len({row.name for row in of if row.verified}), most or len(of)) for of in found.values()]
     tallest = [max(sizes[line * columns : (line + 1) * columns]) for line in range(lines)]
     heights = [(0.19 + 0.13 * modes) * size + 1.1 for size in tallest]
-    figure = new_figure(6.6 * columns, sum(heights) + 0.3)
-    axes = figure.subplots(lines, columns, squeeze=False, height_ratios=heights)
-    for ax, of in zip(axes.flat, found.values(), strict=False):
+    drawn = place(len(found), (6.6 * columns, sum(heights) + 0.3), columns=2, heights=heights)
+    for ax, of in zip(drawn.axes, found.values(), strict=True):
         draw_comparison(ax, results.observations, of, unit=unit_of(of, unit, None), most=most)
-        ax.set_title(panel_title(of[0], mode=False), loc="left", pad=16 if modes else 6)
-    for ax in axes.flat[len(found) :]:
-        ax.set_visible(False)
-    legend(figure, rows)
-    return figure
+        drawn.entitle(ax, panel_title(of[0], mode=False), pad=16 if modes else 6)
+    legend(drawn, rows)
+    return drawn
 
 
-def legend(figure: Figure, rows: Sequence[Row]) -> None:
-    """Draw the legend: colours of origins and markers of modes, those that occur."""
+def legend(drawn: Panels, rows: Sequence[Row]) -> None:
+    """Draw the legend: colours of origins and markers of modes, those that occur. It is below the panels."""
     from matplotlib.lines import Line2D
+    from matplotlib.transforms import ScaledTranslation
 
     origins = [
         origin for origin in ORIGIN_COLOURS if origin and any(r.subject.origin == origin for r in rows)
@@ -156,7 +162,16 @@ def legend(figure: Figure, rows: Sequence[Row]) -> None:
     ]
     if any(row.units > 1 for row in rows):
         handles.append(Line2D([], [], color="#222222", linewidth=2.2, label="95 % interval of the median"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8)
+    if not drawn.given:
+        drawn.figure.legend(
+            handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
+        )
+        return
+    ax = drawn.axes[-1]
+    points = 18 + 12 * len(ax.get_xlabel().split("\n"))  # what the axis has below it
+    below = ax.transAxes + ScaledTranslation(0, -points / 72, drawn.figure.dpi_scale_trans)
+    where = {"loc": "upper right", "bbox_to_anchor": (1, 0), "bbox_transform": below, "borderaxespad": 0.0}
+    ax.legend(handles=handles, ncols=3, frameon=False, fontsize=7.5, **where)
 
 
 def of_one_machine(row: Row) -> tuple[Any, ...]:
@@ -166,29 +181,27 @@ def of_one_machine(row: Row) -> tuple[Any, ...]:
     return (s.operation, *where, s.size_bytes, s.buffers, s.type, s.op, s.definition)
 
 
-def ranks(results: Recorded, unit: str | None = None, label: str | None = None, highlight: int = 6) -> Figure:
+def ranks(
+    results: Recorded, place: Place, unit: str | None = None, label: str | None = None, highlight: int = 6
+) -> Panels:
     rows = chosen_rows(results, label)
     counts = {row.subject.ranks for row in rows}
     if len(counts) == 1:
         # A line of one point shows nothing.
-        figure = comparison(results, unit, label)
-        figure.suptitle(f"{counts.pop()} ranks are the only rank count: algorithms side by side", fontsize=9)
-        return figure
+        drawn = comparison(results, place, unit, label)
+        if not (drawn.given or drawn.figure.get_suptitle()):
+            drawn.head(f"{counts.pop()} ranks are the only rank count: algorithms side by side")
+        return drawn
     found = panels(rows, of_one_machine)
-    columns = min(2, len(found))
-    lines = -(-len(found) // columns)
-    figure = new_figure(6.8 * columns, 3.6 * lines)
-    axes = figure.subplots(lines, columns, squeeze=False)
-    for ax, of in zip(axes.flat, found.values(), strict=False):
+    drawn = place(len(found), size_of(len(found), 6.8, 3.6), columns=2)
+    for ax, of in zip(drawn.axes, found.values(), strict=True):
         draw_ranks(ax, of, unit=unit_of(of, unit, "ns") or "ns", highlight=highlight)
         s = of[0].subject
         words = [s.mode, s.machine, s.placement] if s.simulated else [s.mode]
         if s.data:
             words.insert(0, s.data)
-        ax.set_title(f"{s.operation}: {', '.join([*words, s.definition])}", loc="left", pad=14)
-    for ax in axes.flat[len(found) :]:
-        ax.set_visible(False)
-    return figure
+        drawn.entitle(ax, f"{s.operation}: {', '.join([*words, s.definition])}", pad=14)
+    return drawn
 
 
 def of_one_size_axis(row: Row) -> tuple[Any, ...]:
@@ -198,29 +211,26 @@ def of_one_size_axis(row: Row) -> tuple[Any, ...]:
     return (s.operation, s.ranks, *where, s.buffers, s.type, s.op, s.definition, s.label or "")
 
 
-def sizes(results: Recorded, unit: str | None = None, label: str | None = None, highlight: int = 6) -> Figure:
+def sizes(
+    results: Recorded, place: Place, unit: str | None = None, label: str | None = None, highlight: int = 6
+) -> Panels:
     rows = [row for row in chosen_rows(results, label) if row.subject.data]
     if not rows:
         raise ArgumentError("results", "no operation that moves data", "at least one for kind sizes")
     found = panels(rows, of_one_size_axis)
-    columns = min(2, len(found))
-    lines = -(-len(found) // columns)
-    figure = new_figure(6.8 * columns, 3.6 * lines)
-    axes = figure.subplots(lines, columns, squeeze=False)
-    for ax, of in zip(axes.flat, found.values(), strict=False):
-        taken = unit if unit == "GB/s" else unit_of(of, unit, "us")
+    drawn = place(len(found), size_of(len(found), 6.8, 3.6), columns=2)
+    for ax, of in zip(drawn.axes, found.values(), strict=True):
+        taken = unit if unit in SIZES_ALONE else unit_of(of, unit, "us")
         draw_sizes(ax, of, unit=taken or "us", highlight=highlight)
         s = of[0].subject
         words = [f"{s.ranks} {'ranks' if s.simulated else s.mode}"]
         words += [s.machine, s.placement] if s.simulated else []
         words += [word for word in (s.buffers, f"{s.type} {s.op}".strip(), s.definition) if word]
-        ax.set_title(f"{s.operation}: {', '.join(words)}", loc="left")
-    for ax in axes.flat[len(found) :]:
-        ax.set_visible(False)
-    return figure
+        drawn.entitle(ax, f"{s.operation}: {', '.join(words)}")
+    return drawn
 
 
-def probes(results: Recorded) -> Figure:
+def probes(results: Recorded, place: Place) -> Panels:
     runs = list(dict.fromkeys(record.get("run", "") for record in results.rounds))
     if not any(record.get("t_s") is not None for record in results.rounds):
         raise ArgumentError("results", "no rounds with probes", "at least one: simulated rounds have none")
@@ -230,18 +240,21 @@ def probes(results: Recorded) -> Figure:
         wanted.append((run, ("pingpong_ns", "read_ns")))
         if any(record.get("switch_ns") for record in of):
             wanted.append((run, ("switch_ns",)))
-    figure = new_figure(10, 2.6 * len(wanted))
-    axes = figure.subplots(len(wanted), 1, squeeze=False)
-    for ax, (run, names) in zip(axes.flat, wanted, strict=True):
+    drawn = place(len(wanted), (10, 2.6 * len(wanted)), columns=1)
+    for ax, (run, names) in zip(drawn.axes, wanted, strict=True):
         draw_probes(ax, [record for record in results.rounds if record.get("run", "") == run], names)
-        if len(runs) > 1:
-            ax.set_title(f"run {run}: " + ax.get_title(loc="left"), loc="left")
-    return figure
+        own = ax.get_title(loc="left")
+        drawn.entitle(ax, f"run {run}: {own}" if len(runs) > 1 else own)
+    return drawn
 
 
 def distributions(
-    results: Recorded, unit: str | None = None, label: str | None = None, most: int | None = None
-) -> Figure:
+    results: Recorded,
+    place: Place,
+    unit: str | None = None,
+    label: str | None = None,
+    most: int | None = None,
+) -> Panels:
     rows = chosen_rows(results, label)
     found = panels(rows, lambda row: (*key(row), row.name))
     both = {at: of for at, of in found.items() if len({row.subject.mode for row in of if row.verified}) > 1}
@@ -251,25 +264,20 @@ def distributions(
         return min(row.time.median for row in of if row.time is not None)
 
     shown = sorted(found.values(), key=fastest)[: most or 6]
-    columns = min(3, len(shown))
-    lines = -(-len(shown) // columns)
-    figure = new_figure(4.3 * columns, 3.1 * lines)
-    axes = figure.subplots(lines, columns, squeeze=False)
-    for ax, of in zip(axes.flat, shown, strict=False):
+    drawn = place(len(shown), size_of(len(shown), 4.3, 3.1, columns=3), columns=3)
+    for ax, of in zip(drawn.axes, shown, strict=True):
         s = of[0].subject
         taken = unit_of(of, unit, None)
         draw_distribution(ax, results.observations, of, taken)
         title = f"{of[0].name}, {s.ranks} ranks, {s.definition}"
         if s.simulated:
             title = f"{of[0].name}\n{s.ranks} ranks, {s.definition}, simulated\n{s.machine}, {s.placement}"
-        ax.set_title(title, loc="left", **({"fontsize": 8} if s.simulated else {}))
         ax.set_xlabel(taken or s.unit)
-    for ax in axes.flat[len(shown) :]:
-        ax.set_visible(False)
-    return figure
+        drawn.entitle(ax, title)
+    return drawn
 
 
-LAYOUTS: dict[str, Callable[..., Figure]] = {
+LAYOUTS: dict[str, Callable[..., Panels]] = {
     "comparison": comparison,
     "ranks": ranks,
     "sizes": sizes,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from phicoll.plots.comparison import estimate_in
-from phicoll.plots.style import INK, PALE, SERIES, plain_log_ticks, tidy
+from phicoll.plots.style import INK, PALE, SERIES, fitting_size, plain_log_ticks, tidy
 from phicoll.results.compare import Row
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_ranks"]
 
+NAME_SIZE = 7.5
 MOST_TICKS = 12  # rank counts with a tick each; a sweep of more has an evenly divided axis
 
 
@@ -52,7 +53,7 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
         return len(by) < len(counts), float(np.mean(np.log([max(by[r][0], 1e-3) for r in by])))
 
     names = sorted(series, key=score)
-    ends: list[tuple[float, str, str]] = []
+    ends: list[tuple[float, float, str, str]] = []
     for index, name in enumerate(names):
         by = series[name]
         at = sorted(by)
@@ -70,7 +71,7 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
         if index < highlight and band:
             lows, highs = ([by[r][side] for r in at] for side in (1, 2))
             ax.fill_between(at, lows, highs, color=colour, alpha=0.22, linewidth=0, zorder=2.5)
-            ends.append((medians[-1], name, colour))
+            ends.append((at[-1], medians[-1], name, colour))
         elif index < highlight:
             ax.vlines(
                 at,
@@ -81,7 +82,7 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
                 alpha=0.45,
                 zorder=2.5,
             )
-            ends.append((medians[-1], name, colour))
+            ends.append((at[-1], medians[-1], name, colour))
     best = [min(by[ranks][0] for by in series.values() if ranks in by) for ranks in counts]
     ax.plot(counts, best, color=INK, linewidth=1, linestyle=(0, (2, 2)), zorder=4)
     values = [value for by in series.values() for point in by.values() for value in point if value > 0]
@@ -102,12 +103,17 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
     seeds = max(row.units for row in rows) if band else 0
     words = f"simulated, band: interval over {seeds} seeds; " if seeds > 1 else ""
     words += "dashed: best at each count (ideal meta-algorithm)" + (f"; grey: {rest} others" if rest else "")
-    ax.annotate(words, (0, 1.01), xycoords="axes fraction", fontsize=7, color="#777777", va="bottom")
+    size = fitting_size(ax, len(words), 7, 1.4)
+    ax.annotate(words, (0, 1.01), xycoords="axes fraction", fontsize=size, color="#777777", va="bottom")
     return ax
 
 
-def name_ends(ax: Axes, ends: Sequence[tuple[float, str, str]], low: float, high: float) -> None:
-    """Write names at the right in the lines' colours, moved apart if they would overlap."""
+def name_ends(ax: Axes, ends: Sequence[tuple[float, float, str, str]], low: float, high: float) -> None:
+    """Write the names of lines, of which ``ends`` has the ends, to the right of them in their colours.
+
+    Names that would overlap are moved apart, as little as possible, and stay beside the panel. A thin line leads from
+    each line's end to its name.
+    """
     log = ax.get_yscale() == "log"
 
     def place(value: float) -> float:
@@ -115,16 +121,42 @@ def name_ends(ax: Axes, ends: Sequence[tuple[float, str, str]], low: float, high
             return float(np.log(value / low) / np.log(high / low))
         return (value - low) / (high - low)
 
-    last = -1.0
-    for value, name, colour in sorted(ends):
-        y = max(place(value), last + 0.055)
-        last = y
+    ends = sorted(ends, key=lambda end: end[1])
+    inches = ax.get_window_extent().height / ax.figure.dpi
+    apart = spread([place(value) for _, value, _, _ in ends], 1.3 * NAME_SIZE / 72 / inches)
+    for (x, value, name, colour), y in zip(ends, apart, strict=True):
         ax.annotate(
             name,
-            (1.02, y),
-            xycoords="axes fraction",
+            (x, value),
+            (1.03, y),
+            textcoords="axes fraction",
             color=colour,
-            fontsize=7.5,
+            fontsize=NAME_SIZE,
             va="center",
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.7,
+                "alpha": 0.6,
+                "shrinkA": 1,
+                "shrinkB": 3,
+                "relpos": (0, 0.5),
+            },
             annotation_clip=False,
         )
+
+
+def spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Places in 0 to 1 for ascending ones, at least ``gap`` apart and near to them: least squares.
+
+    The gap is smaller where there are too many for it.
+    """
+    gap = min(gap, 1 / max(1, len(wanted) - 1))
+    runs: list[list[float]] = []  # of places that touch, without their gaps
+    for index, place in enumerate(wanted):
+        runs.append([place - index * gap])
+        while len(runs) > 1 and np.mean(runs[-2]) >= np.mean(runs[-1]):
+            runs[-2:] = [runs[-2] + runs[-1]]
+    start = [float(np.mean(run)) for run in runs for _ in run]
+    most = max(0.0, 1 - gap * (len(wanted) - 1))
+    return [min(max(place, 0.0), most) + index * gap for index, place in enumerate(start)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from phicoll.plots.comparison import estimate_in
 from phicoll.plots.ranks import name_ends
-from phicoll.plots.style import PALE, SERIES, plain_log_ticks, tidy
+from phicoll.plots.style import INK, PALE, SERIES, plain_log_ticks, tidy
 from phicoll.results.compare import Row
 from phicoll.results.compare.units import Estimate
 from phicoll.results.subject import size_text
@@ -27,6 +27,7 @@ AXES = {
     "switches": "median time per call, switches",
     "cycles": "median time per call, cycles (simulated)",
     "GB/s": "bytes of the count argument per time, GB/s",
+    "ratio": "time / best time at the size",
 }
 
 
@@ -40,7 +41,8 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
     rows:
         Rows of a comparison that differ only in algorithm and size.
     unit:
-        ``"ns"``, ``"us"``, ``"lines"``, ``"switches"``, ``"cycles"``, or ``"GB/s"``: bytes of the argument / time.
+        ``"ns"``, ``"us"``, ``"lines"``, ``"switches"``, ``"cycles"``, ``"GB/s"``: bytes of the argument / time, or
+        ``"ratio"``: to the best at each size.
     highlight:
         The number of algorithms in colour and with names: those with the lowest geometric mean time.
     """
@@ -56,7 +58,7 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
         return ax
     sizes = sorted({size for by in series.values() for size in by})
     names = sorted(series, key=lambda name: (len(series[name]) < len(sizes), np.mean(np.log(times[name]))))
-    ends: list[tuple[float, str, str]] = []
+    ends: list[tuple[float, float, str, str]] = []
     for index, name in enumerate(names):
         at = sorted(series[name])
         colour = SERIES[index % len(SERIES)] if index < highlight else PALE
@@ -68,10 +70,10 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
         if index < highlight:
             lows, highs = ([series[name][size][side] for size in at] for side in (1, 2))
             ax.vlines(x, lows, highs, color=colour, linewidth=2.4, alpha=0.45)
-            ends.append((medians[-1], name, colour))
+            ends.append((x[-1], medians[-1], name, colour))
     values = [value for by in series.values() for point in by.values() for value in point if value > 0]
     low, high = min(values) * 0.85, max(values) * 1.2
-    plain_log_ticks(ax, "y", low, high)
+    plain_log_ticks(ax, "y", low, high, fine=unit == "ratio")
     ax.set_ylim(low, high)
     ax.set_xscale("log", base=2)
     ticks = sizes[:: -(-len(sizes) // MOST_TICKS)]
@@ -80,6 +82,8 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
     ax.set_xlabel("size of the count argument")
     ax.set_ylabel(AXES[unit])
     tidy(ax, "both")
+    if unit == "ratio":
+        ax.axhline(1, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     name_ends(ax, ends, low, high)
     return ax
 
@@ -91,5 +95,8 @@ def value_of(row: Row, unit: str) -> tuple[float, float, float] | None:
             return None
         size = row.subject.size_bytes
         return size / row.time.median, size / row.time.high, size / row.time.low
+    if unit == "ratio":
+        ratio = row.ratio_to_best
+        return (ratio.median, ratio.low, ratio.high) if ratio is not None else None
     found: Estimate | None = estimate_in(row, unit) if unit in ("ns", "us") else getattr(row, unit)
     return (found.median, found.low, found.high) if found is not None else None

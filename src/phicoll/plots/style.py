@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AXIS_LABELS",
+    "CHARACTER",
     "INK",
     "MODE_MARKERS",
     "ORIGIN_COLOURS",
     "PALE",
     "SERIES",
+    "fitting_size",
     "jitter",
     "plain_log_ticks",
     "tidy",
@@ -27,6 +29,7 @@ __all__ = [
 ORIGIN_COLOURS = {"paper": "#0072B2", "phicoll": "#009E73", "reference": "#B5651D", "": "#555555"}
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#4D4D4D")
 MODE_MARKERS = {"threads": "o", "processes": "D", "simulated": "s"}
+CHARACTER = 0.53  # the mean width of a character in sizes of the font
 INK = "#222222"
 PALE = "#C9CDD2"
 
@@ -59,12 +62,20 @@ def jitter(count: int, width: float) -> NDArray[np.float64]:
     return np.asarray(((np.arange(1, count + 1) * golden) % 1.0 - 0.5) * width, dtype=np.float64)
 
 
-def plain_log_ticks(ax: Axes, axis: str, low: float, high: float) -> None:
-    """Make an axis logarithmic, with plain numbers at 1, 2 and 5 of each decade."""
+def fitting_size(ax: Axes, letters: int, size: float, widths: float = 1.0) -> float:
+    """A font's size, at most ``size``, in which as many letters take at most that many widths of the panel."""
+    points = widths * ax.get_window_extent().width / ax.figure.dpi * 72
+    return float(max(4.5, min(size, points / (CHARACTER * letters))))
+
+
+def plain_log_ticks(ax: Axes, axis: str, low: float, high: float, fine: bool = False) -> None:
+    """Make an axis logarithmic, with plain numbers at 1, 2 and 5 of each decade, or at more of a short, fine one."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     steps: Sequence[float] = (1, 2, 5) if high / low < 300 else (1,)
+    if fine and high / low < 8:
+        steps = (1, 1.2, 1.5, 2, 3, 4, 5, 7)
     ticks = [step * 10.0**decade for decade in decades for step in steps]
     ticks = [tick for tick in ticks if low <= tick <= high]
     which = ax.xaxis if axis == "x" else ax.yaxis

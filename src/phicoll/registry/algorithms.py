@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -83,16 +84,22 @@ class AlgorithmList(tuple[Algorithm, ...]):
         return [algorithm.name for algorithm in self]
 
     def _repr_html_(self) -> str:
+        # What most of them take is said once; the rows have its name alone.
+        found = Counter(parameter for algorithm in self for parameter in algorithm.parameters)
+        common = [parameter for parameter, number in found.items() if number > max(1, len(self) / 2)]
+
+        def meaning(p: Parameter) -> str:
+            return f"{code(p.name)} {html.escape(f'{p.range}, default {p.default}: {p.meaning}')}"
+
         def parameters(a: Algorithm) -> Html:
+            named = ", ".join(code(p.name) for p in a.parameters if p in common)
             return Html(
-                "<br>".join(
-                    f"{code(p.name)} {html.escape(f'{p.range}, default {p.default}: {p.meaning}')}"
-                    for p in a.parameters
-                )
+                "<br>".join([meaning(p) for p in a.parameters if p not in common] + [named] * bool(named))
             )
 
         rows = [[code(a.name), a.origin, a.source, a.summary, parameters(a)] for a in self]
-        return html_table(["name", "origin", "source", "what it does", "parameters"], rows, left=(3, 4))
+        table = html_table(["name", "origin", "source", "what it does", "parameters"], rows, left=(3, 4))
+        return table + "".join(f"<p><small>{meaning(parameter)}</small></p>" for parameter in common)
 
 
 def check_call(operation: str) -> str:

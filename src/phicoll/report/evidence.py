@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from phicoll import bench
 from phicoll.explaining.counting import PAPER_SHAPES, count
-from phicoll.papers.claims import Finding, check_counts, check_native
+from phicoll.papers.claims import Finding, check_counts, check_native, counter
 from phicoll.report.parts import MAIN, PAPERS, PLACES, Part, split_parts
 from phicoll.report.simulated import Simulated
 from phicoll.results import Results
@@ -44,15 +43,6 @@ def examine() -> Doctor:
         elif len(line) > 25 and line[24] == " " and line[:24].strip():
             facts.append((line[:24].strip(), line[25:].strip()))
     return Doctor(facts, advice)
-
-
-def counter(
-    spec: str, ranks: Sequence[int], machine: str, placement: str, **work: Any
-) -> list[dict[str, Any]]:
-    """The :class:`phicoll.papers.claims.counting.Counter` of the counted claims."""
-    return [
-        row for number in ranks for row in count(spec, machine, ranks=number, placement=placement, **work)
-    ]
 
 
 @dataclass

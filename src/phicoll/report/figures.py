@@ -318,7 +318,7 @@ def draw_simulated_ranks(simulated: Simulated) -> Figure:
             linewidth=2.2,
             alpha=0.35,
         )
-        ends.append((middle[-1], name, colour))
+        ends.append((at[-1], middle[-1], name, colour))
     values = [value / 1000 for by in times.values() for of in by.values() for value in of]
     low, high = min(values) * 0.85, max(values) * 1.2
     plain_log_ticks(ax, "y", low, high)

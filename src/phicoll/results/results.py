@@ -18,7 +18,7 @@ from phicoll.results.subject import Subject
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
+    import xarray
 
     from phicoll.results.compare import Comparison, Regression, Summary
 
@@ -28,8 +28,8 @@ __all__ = ["Results", "from_lines", "load"]
 class Results:
     """The records of one or more runs, in the order in which they were written (docs/records.md).
 
-    No record is ever dropped; :meth:`to_dataframe`, :meth:`compare`, :meth:`summary` and :meth:`plot` are views. A
-    notebook displays it as a table.
+    No record is ever dropped; :meth:`to_dataframe`, :meth:`to_xarray`, :meth:`compare`, :meth:`summary` and
+    :meth:`plot` are views. A notebook displays it as a table.
     """
 
     def __init__(self, records: Iterable[Record], *, damaged_lines: int = 0, source: str = "") -> None:
@@ -179,8 +179,32 @@ class Results:
 
         return to_dataframe(self, what)
 
-    def plot(self, kind: str = "auto", **options: Any) -> Figure:
-        """Draw a figure; see :func:`phicoll.plots.figure` for the kinds and their options."""
+    def to_xarray(self) -> xarray.Dataset:
+        """Return the verified samples as a Dataset of xarray, which has to be installed.
+
+        ``ns``, and ``lines``, ``switches``, ``cycles`` and ``label`` where there are any, over the dimension ``round``
+        and over what varies of ``operation``, ``spec``, ``mode``, ``ranks``, ``size_bytes``, ``definition`` and other
+        settings: ``results.to_xarray().ns.median("round")``. The rounds of all launches and runs are numbered through,
+        with ``run`` and ``launch`` as coordinates. What does not vary is a coordinate too. Points that were not
+        measured are missing.
+
+        Raises
+        ------
+        ResourceError
+            There is no xarray.
+        ArgumentError
+            No sample is verified, or the points are too many for an array.
+        """
+        from phicoll.results.frames import to_xarray
+
+        return to_xarray(self)
+
+    def plot(self, kind: str = "auto", **options: Any) -> Any:
+        """Draw a figure and return it, or draw into ``ax=`` and return that.
+
+        ``title=`` and ``figsize=`` are as in Matplotlib; see :func:`phicoll.plots.figure` for the kinds and other
+        options.
+        """
         from phicoll.plots import figure
 
         return figure(self, kind, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from phicoll.papers.claims.counted import check_counts
+from phicoll.papers.claims.counting import counter
 from phicoll.papers.claims.data import check_data, wanted
 from phicoll.papers.claims.modelled import MODELLED
 from phicoll.papers.claims.native import check_native
@@ -26,5 +27,6 @@ __all__ = [
     "check_data",
     "check_native",
     "claim",
+    "counter",
     "wanted",
 ]

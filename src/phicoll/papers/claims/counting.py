@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from phicoll.explaining.counting import count
 from phicoll.papers.claims.statement import FAILS, HOLDS, Finding
 from phicoll.papers.claims.statements import claim
 
-__all__ = ["Counter", "agreement", "span"]
+__all__ = ["Counter", "agreement", "counter", "span"]
 
 
 class Counter(Protocol):
@@ -18,6 +19,15 @@ class Counter(Protocol):
     def __call__(
         self, spec: str, ranks: Sequence[int], machine: str, placement: str, **work: Any
     ) -> list[dict[str, Any]]: ...
+
+
+def counter(
+    spec: str, ranks: Sequence[int], machine: str, placement: str, **work: Any
+) -> list[dict[str, Any]]:
+    """The :class:`Counter` that counts."""
+    return [
+        row for number in ranks for row in count(spec, machine, ranks=number, placement=placement, **work)
+    ]
 
 
 def agreement(

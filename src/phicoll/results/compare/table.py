@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "Row", "compare"]
 
 
-@dataclass
+@dataclass(repr=False)
 class Comparison(Sequence[Row]):
     """Rows by setting, the best first. Displayed as a table in notebooks and terminals."""
 
@@ -64,7 +64,7 @@ class Comparison(Sequence[Row]):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A DataFrame with one row per subject; the ratio's fields are the columns ``ratio_to_best_*``."""
-        import pandas as pd
+        from phicoll.results.frames import frame_of
 
         flat = []
         for row in self.to_list():
@@ -72,10 +72,12 @@ class Comparison(Sequence[Row]):
             for name in ("median", "low", "high", "best", "p_holm", "resolved"):
                 row[f"ratio_to_best_{name}"] = ratio.get(name)
             flat.append(row)
-        return pd.DataFrame(flat)
+        return frame_of(flat).astype({"ratio_to_best_resolved": "boolean"} if flat else {})
 
     def __str__(self) -> str:
         return to_text(self.groups(), footer(self.rows, self.damaged_lines, self.load))
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         parts = []
