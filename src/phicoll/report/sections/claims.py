@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-from phicoll.papers.claims import CANNOT, FAILS, HOLDS, UNRESOLVED, WAITING, Finding
+from phicoll.papers.claims import CANNOT, ELSEWHERE, FAILS, HOLDS, UNRESOLVED, WAITING, Finding, tally
 from phicoll.report.evidence import Evidence
 from phicoll.report.html import details, paragraph, table, text
 
 TITLE = "The papers’ claims, checked"
 ANCHOR = "claims"
 
-CLASSES = {HOLDS: "holds", FAILS: "fails", UNRESOLVED: "open", CANNOT: "cannot"}
+CLASSES = {HOLDS: "holds", FAILS: "fails", ELSEWHERE: "elsewhere", UNRESOLVED: "open", CANNOT: "cannot"}
 HOW = {
     "counted": "Counted exactly, on the counting port",
     "measured": "Measured in this run",
@@ -22,22 +20,14 @@ HOW = {
 def body(evidence: Evidence) -> str:
     if not evidence.findings:
         return ""
-    tally = Counter(finding.verdict for finding in evidence.findings)
-    plural = {
-        HOLDS: "hold",
-        FAILS: "do not hold",
-        UNRESOLVED: "not resolved",
-        CANNOT: "cannot be checked here",
-    }
+    plural = {HOLDS: "hold", FAILS: "do not hold", ELSEWHERE: "do not carry over"}
     chips = " ".join(
-        f'<span class="verdict {CLASSES[v]}">{tally[v]} {v if tally[v] == 1 else plural[v]}</span>'
-        for v in CLASSES
-        if tally[v]
+        f'<span class="verdict {CLASSES[v]}">{count} {v if count == 1 else plural.get(v, v)}</span>'
+        for v, count in tally(evidence.findings).items()
     )
     intro = paragraph(
         "Statements of the papers in our own words, each with its number. Numbers of rounds and messages are checked exactly. What is measured "
-        "here is measured on this machine, which is not the papers’: “does not hold” then says that it does not carry over, not that the "
-        "paper was wrong about its own machine."
+        "here is measured on this machine, which is not the papers’: “does not carry over” says nothing about the paper’s own."
     )
     intro += paragraph(chips)
     exact = [finding for finding in evidence.findings if finding.how == "counted"]

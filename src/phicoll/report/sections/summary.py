@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-from phicoll.papers.claims import CANNOT, FAILS, HOLDS, UNRESOLVED
+from phicoll.papers.claims import ELSEWHERE, FAILS, HOLDS, tally
 from phicoll.papers.claims.versus import family_ratio
 from phicoll.registry import short_spec
 from phicoll.report.evidence import Evidence, crowded
@@ -112,10 +110,8 @@ def modes_point(part: Part, settings: dict[tuple[str, str], Setting]) -> str:
 
 
 def claims_point(evidence: Evidence) -> str:
-    tally = Counter(finding.verdict for finding in evidence.findings)
-    parts = [f"{tally[verdict]} {word}" for verdict, word in
-             ((HOLDS, "hold"), (FAILS, "do not hold as stated"), (UNRESOLVED, "not resolved"), (CANNOT, "cannot be checked here"))
-             if tally[verdict]]  # fmt: skip
+    words = {HOLDS: "hold", FAILS: "do not hold as stated", ELSEWHERE: "do not carry over to this machine"}
+    parts = [f"{count} {words.get(verdict, verdict)}" for verdict, count in tally(evidence.findings).items()]
     if not parts:
         return ""
     return f'<b>The papers’ claims.</b> Of {len(evidence.findings)} checked, {", ".join(parts)}; <a href="#claims">each with its evidence</a>.'
