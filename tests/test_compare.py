@@ -309,6 +309,36 @@ def test_a_busy_machine_is_told_of_in_the_footer():
     assert told in comparison._repr_html_()
 
 
+def test_stolen_time_and_wide_spreads_are_told_of_in_the_footer():
+    quiet = MadeUp(drift=0.02)
+    assert "warning" not in str(phicoll.Results(quiet.records()).compare())
+    records = quiet.records()
+    records[-1]["steal_share"] = 0.034
+    told = "warning: the hypervisor took 3.4% of the CPUs' time during a run (steal)"
+    assert told in str(phicoll.Results(records).compare())
+    comparison = results_of(drift=0.8)
+    assert all(row.to_dict()["spread"] > 2 for row in comparison.compare())
+    assert "warning: in 10 of 10 rows the middle 80 % of the times span more than a factor of 2" in str(
+        comparison.compare()
+    )
+
+
+def test_what_was_left_out_is_told_with_its_reason():
+    """A subject that could not be set up has a point and no sample."""
+    records = MadeUp(subjects=(A, B)).records()
+    point = next(r for r in records if r["kind"] == "point" and r["spec"] == B.spec)
+    point["verified"] = False
+    point["verification"]["error"] = "memory: no space left in the heap"
+    kept = [r for r in records if r["kind"] != "sample" or r["point"] != point["point"]]
+    told = "not verified, left out: sense-reversing, 2 threads: memory: no space left in the heap"
+    assert told in str(phicoll.Results(kept).compare())
+    alone = [r for r in kept if r["kind"] != "sample"]
+    assert str(phicoll.Results(alone).compare()) == f"no samples\n{told}"
+    assert told in phicoll.Results(alone).compare()._repr_html_()
+    point["verification"]["error"] = None
+    assert f"{told.split(': memory')[0]}: the record has no reason" in str(phicoll.Results(kept).compare())
+
+
 def test_the_best_of_each_setting_are_a_comparison_that_is_shown_as_a_table():
     comparison = results_of(launches=2, rounds=3).compare()
     best = comparison.best()

@@ -122,7 +122,7 @@ def test_sentences_name_the_best_the_limit_and_the_references(made_up_evidence):
     text = re.sub(r"<[^>]+>", "", summary(made_up_evidence))
     best = "The fastest is dissemination:ways=3"
     assert f"2 ranks on 2 CPUs, threads, back to back. {best}" in text
-    assert "as long as hand-one-line" in text
+    assert "as long as the hand-written reference, hand-one-line" in text
     assert "The best of other systems, std-barrier, takes" in text
     assert f"8 ranks on 2 CPUs, threads, back to back. {best}" in text
     assert re.search(r"1\.[01]\d switches", text)
@@ -141,11 +141,11 @@ def test_what_is_not_resolved_is_said(tmp_path):
 def test_every_figure_can_be_drawn_and_is_named_in_the_page(made_up_evidence, tmp_path):
     known = figures(made_up_evidence)
     assert {
-        "limit-2",
+        "reference-2",
         "loop-2",
         "window-2",
         "modes-2",
-        "limit-8",
+        "reference-8",
         "loop-8",
         "probes",
         "counts",
@@ -155,7 +155,7 @@ def test_every_figure_can_be_drawn_and_is_named_in_the_page(made_up_evidence, tm
     page = build(made_up_evidence)
     for name in known:
         assert f"--figure {name}" in page
-    known["limit-2"]().savefig(tmp_path / "limit.png")
+    known["reference-2"]().savefig(tmp_path / "limit.png")
     assert (tmp_path / "limit.png").stat().st_size > 10_000
 
 
@@ -274,5 +274,5 @@ def test_bad_input_is_refused_before_measuring(tmp_path):
 def test_an_unknown_figure_is_refused_with_those_there_are(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text(records(ranks=(2,)))
-    with pytest.raises(ArgumentError, match="limit-2"):
-        rebuild(path, tmp_path, "limit-3")
+    with pytest.raises(ArgumentError, match="reference-2"):
+        rebuild(path, tmp_path, "reference-3")

@@ -32,6 +32,7 @@ from phicoll.measuring.options import (
 from phicoll.measuring.simulating import SimulatedPlan
 from phicoll.registry import CALLS, REDUCTIONS, check_call, moves_data
 from phicoll.results import Results, load
+from phicoll.results.compare.conditions import why_not_verified
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -317,11 +318,10 @@ def measure(algorithm: str | Iterable[str], **options: Any) -> Results:
 
 def warn_about(results: Results) -> None:
     """Warn about what a reader of the numbers has to know."""
-    failed = sorted({str(point.get("spec")) for point in results.unverified})
+    failed = {str(point.get("spec")): why_not_verified(point) for point in results.unverified}
     if failed:
-        warnings.warn(
-            f"not verified and therefore not summarised: {', '.join(failed)}", PhicollWarning, stacklevel=4
-        )
+        reasons = "; ".join(f"{spec} ({failed[spec]})" for spec in sorted(failed))
+        warnings.warn(f"not verified and therefore not summarised: {reasons}", PhicollWarning, stacklevel=4)
     if results.interrupted:
         warnings.warn(
             f"interrupted: the {len(results)} samples measured so far are kept", PhicollWarning, stacklevel=4

@@ -16,7 +16,7 @@ from phicoll.plots.ranks import name_ends
 from phicoll.plots.style import INK, MODE_MARKERS, ORIGIN_COLOURS, PALE, SERIES, plain_log_ticks, tidy
 from phicoll.report.evidence import Evidence
 from phicoll.report.parts import PLACES, Part
-from phicoll.report.ratios import is_limit, limit_of
+from phicoll.report.ratios import hand_written_of, is_hand_written
 from phicoll.report.simulated import Simulated, times_of
 from phicoll.results.compare import Row
 from phicoll.results.compare.best import Ratio
@@ -29,14 +29,14 @@ __all__ = ["figures"]
 
 WIDTH = 10.0
 MODES = ("threads", "processes")
-LIMIT_COLOUR = "#6B7280"
+HAND_COLOUR = "#6B7280"
 
 
 def figures(evidence: Evidence) -> dict[str, Callable[[], Figure]]:
     """The figures that can be drawn from this evidence, by name."""
     found: dict[str, Callable[[], Figure]] = {}
     for part in evidence.mains:
-        found[f"limit-{part.ranks}"] = partial(draw_limits, part)
+        found[f"reference-{part.ranks}"] = partial(draw_ratios, part)
         for definition in ("loop", "window"):
             if any(key[0] == definition for key in part.settings):
                 found[f"{definition}-{part.ranks}"] = partial(draw_spread, part, definition)
@@ -58,18 +58,18 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def draw_limits(part: Part) -> Figure:
-    """Draw each barrier's ratio to the hand-written loop: loop and window side by side, on one scale."""
+def draw_ratios(part: Part) -> Figure:
+    """Draw each barrier's ratio to the hand-written reference: loop and window side by side, on one scale."""
     settings = part.settings
     definitions = [d for d in ("loop", "window") if any(key[0] == d for key in settings)]
-    limits = {key: limit_of(setting) for key, setting in settings.items()}
+    by_hand = {key: hand_written_of(setting) for key, setting in settings.items()}
     ratios: dict[tuple[str, str], dict[str, Ratio]] = {
-        key: {short_name(s): r for s, r in limit.ratios.items()}
-        for key, limit in limits.items()
-        if limit is not None
+        key: {short_name(s): r for s, r in hand.ratios.items()}
+        for key, hand in by_hand.items()
+        if hand is not None
     }
     origins = {short_name(s): s.origin for setting in settings.values() for s in setting.group}
-    hands = {short_name(s) for setting in settings.values() for s in setting.group if is_limit(s)}
+    hands = {short_name(s) for setting in settings.values() for s in setting.group if is_hand_written(s)}
     first = ratios.get((definitions[0], "threads")) or next(iter(ratios.values()), {})
     names = sorted(
         {n for of in ratios.values() for n in of}, key=lambda n: first[n].median if n in first else 1e9
@@ -89,26 +89,28 @@ def draw_limits(part: Part) -> Figure:
                 ratio = ratios.get((definition, mode), {}).get(name)
                 if ratio is not None:
                     draw_ratio(
-                        ax, index + offset, ratio, mode, "limit" if name in hands else origins[name], high
+                        ax, index + offset, ratio, mode, "hand" if name in hands else origins[name], high
                     )
         ax.axvline(1, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         plain_log_ticks(ax, "x", low, high)
         ax.set_xlim(low, high)
-        limit = limits.get((definition, "threads")) or next(iter(limits.values()))
-        ax.set_title(f"{definition}: time over {limit.name if limit else 'the limit'}", loc="left")
+        hand = by_hand.get((definition, "threads")) or next(iter(by_hand.values()))
+        ax.set_title(
+            f"{definition}: time over {hand.name if hand else 'the hand-written reference'}", loc="left"
+        )
         ax.set_xlabel("times as long, within the same rounds")
         tidy(ax)
         stripes(ax, len(names))
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     axes[0].set_yticks(range(len(names)), names)
     for label, name in zip(axes[0].get_yticklabels(), names, strict=True):
-        label.set_color(LIMIT_COLOUR if name in hands else ORIGIN_COLOURS.get(origins[name], INK))
+        label.set_color(HAND_COLOUR if name in hands else ORIGIN_COLOURS.get(origins[name], INK))
     legend(figure, set(origins.values()), [m for m in MODES if any(key[1] == m for key in settings)])
     return figure
 
 
 def draw_ratio(ax: Axes, y: float, ratio: Ratio, mode: str, origin: str, high: float) -> None:
-    colour = LIMIT_COLOUR if origin == "limit" else ORIGIN_COLOURS.get(origin, INK)
+    colour = HAND_COLOUR if origin == "hand" else ORIGIN_COLOURS.get(origin, INK)
     if ratio.median > high:
         ax.annotate(f"{ratio.median:,.0f} ▸", (0.995, y), xycoords=("axes fraction", "data"), ha="right", va="center",
                     fontsize=6.5, color=colour)  # fmt: skip
@@ -168,7 +170,7 @@ def draw_spread(part: Part, definition: str) -> Figure:
         ax.xaxis.set_major_locator(FixedLocator([step * 10.0**e for e in range(-4, 9) for step in (1, 2, 5)]))
         ax.set_xlim(low, high)
     origins = {
-        row.name: LIMIT_COLOUR if is_limit(row.subject) else ORIGIN_COLOURS.get(row.subject.origin, INK)
+        row.name: HAND_COLOUR if is_hand_written(row.subject) else ORIGIN_COLOURS.get(row.subject.origin, INK)
         for row in rows
     }
     for label in ax.get_yticklabels():
@@ -325,7 +327,7 @@ def draw_simulated_ranks(simulated: Simulated) -> Figure:
     ax.set_ylim(low, high)
     for cores in (60, 120, 180):
         ax.axvline(cores, color=PALE, linewidth=1, zorder=0)
-        ax.annotate(f"{cores // 60} a core", (cores, 0.99), xycoords=("data", "axes fraction"), fontsize=7.5, color=LIMIT_COLOUR,
+        ax.annotate(f"{cores // 60} a core", (cores, 0.99), xycoords=("data", "axes fraction"), fontsize=7.5, color=HAND_COLOUR,
                     ha="right", va="top", xytext=(-3, 0), textcoords="offset points")  # fmt: skip
     ax.set_xlim(0, counts[-1] * 1.02)
     ax.set_xlabel("ranks")

@@ -146,10 +146,11 @@ class Results:
     def compare(self, against: str | None = None) -> Comparison:
         """Compare subjects: medians with exact intervals, ratios to the best of each setting or to ``against``."""
         from phicoll.results.compare import compare
+        from phicoll.results.compare.conditions import conditions
 
         comparison = compare(self.observations, self.points, against)
         comparison.damaged_lines = self.damaged_lines
-        comparison.load = max(map(load_of, self.contexts), key=lambda load: load or 0.0, default=None)
+        comparison.conditions = conditions(self.contexts, self.ends)
         return comparison
 
     def summary(self, references: bool = True) -> list[Summary]:
@@ -227,13 +228,6 @@ class Results:
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.caption())}</p>{self.compare()._repr_html_()}"
-
-
-def load_of(context: Record) -> float | None:
-    """The load average for each allowed CPU when a measured run began; None if unknown or simulated."""
-    load, cpus = (context.get("host") or {}).get("load"), context.get("allowed_cpus")
-    known = load and load[0] is not None and cpus and not context.get("machines")
-    return float(load[0]) / len(cpus) if known else None
 
 
 def freeze(value: Any) -> Any:

@@ -8,7 +8,7 @@ from phicoll.papers.claims.versus import Versus
 from phicoll.report.evidence import Evidence, crowded
 from phicoll.report.html import code, interval, number, span, table, text
 from phicoll.report.parts import Part
-from phicoll.report.ratios import Limit, Setting, is_limit, limit_of
+from phicoll.report.ratios import HandWritten, Setting, hand_written_of, is_hand_written
 from phicoll.results.compare import Row
 from phicoll.results.compare.best import Ratio
 
@@ -65,7 +65,9 @@ def comparison_table(
 ) -> str:
     """All subjects of one definition: threads and processes side by side, by the time of threads."""
     chosen = {mode: setting for (d, mode), setting in settings.items() if d == definition}
-    limits: dict[str, Limit | None] = {mode: limit_of(setting) for mode, setting in chosen.items()}
+    by_hand: dict[str, HandWritten | None] = {
+        mode: hand_written_of(setting) for mode, setting in chosen.items()
+    }
     rows: dict[str, dict[str, Row]] = {}
     for mode, setting in chosen.items():
         for row in setting.rows.values():
@@ -75,8 +77,8 @@ def comparison_table(
 
     def key(name: str) -> tuple[float, str]:
         row = next(iter(rows[name][mode] for mode in chosen if mode in rows[name]))
-        limit = limits[row.subject.mode]
-        ratio = limit.ratios.get(row.subject) if limit else None
+        hand = by_hand[row.subject.mode]
+        ratio = hand.ratios.get(row.subject) if hand else None
         assert row.time is not None
         return (ratio.median if ratio else row.time.median, name)
 
@@ -87,30 +89,30 @@ def comparison_table(
     )
     for name in ordered:
         row = next(iter(rows[name].values()))
-        origin = "hand" if is_limit(row.subject) else row.subject.origin
+        origin = "hand" if is_hand_written(row.subject) else row.subject.origin
         cells = [f'<span class="dot {origin}"></span>{text(name)}']
         for mode in chosen:
             at = rows[name].get(mode)
-            limit = limits[mode]
+            hand = by_hand[mode]
             if at is None:
-                cells += ["–"] * (3 if limit else 2)
+                cells += ["–"] * (3 if hand else 2)
                 continue
             cells += [interval(at.time, scale), interval(at.in_units)]
-            if limit:
-                cells.append(ratio_cell(limit.ratios.get(at.subject), at.subject == limit.subject))
+            if hand:
+                cells.append(ratio_cell(hand.ratios.get(at.subject), at.subject == hand.subject))
         body.append(cells)
-        classes.append("limit" if origin == "hand" else "best" if name == first_ours else "")
+        classes.append("hand-row" if origin == "hand" else "best" if name == first_ours else "")
     head, groups = ["barrier"], [("", 1)]
     for mode in chosen:
-        limit = limits[mode]
+        hand = by_hand[mode]
         head += ["ns" if scale == 1 else "µs", unit]
-        if limit:
-            head.append("× limit")
-        groups.append((mode, 3 if limit else 2))
-    limit_names = sorted({limit.name for limit in limits.values() if limit})
+        if hand:
+            head.append("× hand")
+        groups.append((mode, 3 if hand else 2))
+    hand_names = sorted({hand.name for hand in by_hand.values() if hand})
     caption = (
-        f"{where(part)}, {definition}. Median of a call with its exact 95 % interval; “× limit” is the time over "
-        f"{' or '.join(limit_names) or 'the limit'} in the same rounds. Blue dots: from a paper; green: phicoll’s own; brown: "
-        "other systems; rings: the hand-written limits."
+        f"{where(part)}, {definition}. Median of a call with its exact 95 % interval; “× hand” is the time over the hand-written "
+        f"reference, {' or '.join(hand_names)}, in the same rounds. Blue dots: from a paper; green: phicoll’s own; brown: "
+        "other systems; rings: the hand-written reference."
     )
     return table(head, body, caption=caption, groups=groups, classes=classes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from phicoll.report.evidence import Evidence, crowded
 from phicoll.report.html import number, paragraph
-from phicoll.report.ratios import limit_of
+from phicoll.report.ratios import hand_written_of
 from phicoll.report.sections.common import where
 from phicoll.report.sections.limit import one
 
@@ -27,12 +27,12 @@ def body(evidence: Evidence) -> str:
         cpus = len({cpu for point in part.results.points for cpu in point.get("cpus") or []})
         least = part.ranks / cpus - 1
         loop = next((s for (d, m), s in part.settings.items() if d == "loop"), None)
-        limit = limit_of(loop) if loop else None
-        if loop and limit:
-            row = loop.rows[limit.subject]
+        hand = hand_written_of(loop) if loop else None
+        if loop and hand:
+            row = loop.rows[hand.subject]
             if row.switches is not None:
                 text += paragraph(
-                    f"{where(part)}: at least {number(least)} switches. The best hand-written loop, <code>{limit.name}</code>, takes "
+                    f"{where(part)}: at least {number(least)} switches. The best hand-written loop, <code>{hand.name}</code>, takes "
                     f"{number(row.switches.median)}, {number(row.switches.median / least)} times that."
                 )
         text += one(evidence, part)

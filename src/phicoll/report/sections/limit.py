@@ -1,4 +1,4 @@
-"""Distance to the limit where every rank has a CPU: loop and window separately, with intervals."""
+"""Ratios to the hand-written reference where every rank has a CPU: loop and window separately, with intervals."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from phicoll.report.html import details, figure, paragraph
 from phicoll.report.parts import Part
 from phicoll.report.sections.common import comparison_table, made, place_of, raw, where
 
-TITLE = "Distance to the limit"
-ANCHOR = "limit"
+TITLE = "Beside the hand-written reference"
+ANCHOR = "reference"
 
 
 def body(evidence: Evidence) -> str:
@@ -17,7 +17,7 @@ def body(evidence: Evidence) -> str:
     if not parts:
         return ""
     intro = paragraph(
-        "The yardstick is a loop written by hand for exactly two ranks: one flag for each, nothing checked, nothing configurable. It ran in "
+        "The hand-written reference is a loop for exactly two ranks: one flag for each, nothing checked, nothing configurable. It ran in "
         "the same rounds, at the same places, and everything is given as a multiple of it. "
         "Back to back, the best hand-written loop keeps both flags in one line: the line that brings the partner’s flag is also the "
         "one that a rank stores its next flag to. With time between barriers that advantage is gone."
@@ -31,16 +31,16 @@ def one(evidence: Evidence, part: Part) -> str:
     settings = part.settings
     known = figures(evidence)
     heading = f"<h3>{where(part)}</h3>"
-    name = f"limit-{part.ranks}"
+    name = f"reference-{part.ranks}"
     parts = [heading]
     if any(setting.hands for setting in settings.values()):
         parts.append(
             figure(
                 name,
                 known[name](),
-                "Time of a call over that of the best hand-written loop in the same rounds, with the exact 95 % interval of the median "
+                "Time of a call over that of the hand-written reference in the same rounds, with the exact 95 % interval of the median "
                 "ratio (Holm-corrected over the rows). Filled: threads; open: processes; grey: the "
-                "hand-written loops. The dashed line is the limit. A number at the right edge is a ratio beyond the axis.",
+                "hand-written loops. The dashed line is the reference; what is left of it is faster. A number at the right edge is a ratio beyond the axis.",
                 "Ratios to the hand-written loop for every barrier, loop and window",
                 made(name, part),
                 raw(part),

@@ -20,8 +20,8 @@ def body(evidence: Evidence) -> str:
                   "to it carry over between moments, and to some extent between machines, where nanoseconds do not."),
         ("Switches", "One switch is the time in which two ranks of one CPU hand over a word by yielding, in the same round. It is the unit where "
                      "ranks share CPUs."),
-        ("Limit", "Loops written by hand for one case: two flags in one line or in two lines; for ranks that share CPUs, a counter for each CPU before the "
-                  "CPUs meet, or flat flags, those of the own CPU first. Where there are two, the better one is chosen on odd rounds and used on even ones."),
+        ("Hand-written reference", "Loops for one case, without checks: two flags in one line or in two lines; for ranks that share CPUs, a counter for each CPU before the "
+                  "CPUs meet, or flat flags, those of the own CPU first. Where there are two, the better one is chosen on odd rounds and used on even ones. A barrier may be faster."),
         ("Round, place, launch", "A round visits every barrier and reference in a random order, after the probes, at one seeded place of memory. A "
                                  "launch starts new threads and processes."),
         ("Intervals", "Medians with exact intervals from order statistics; ratios are medians of log ratios within rounds with the sign test’s interval, "

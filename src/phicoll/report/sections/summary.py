@@ -8,7 +8,7 @@ from phicoll.registry import short_spec
 from phicoll.report.evidence import Evidence, crowded
 from phicoll.report.html import code, duration, number, span
 from phicoll.report.parts import Part
-from phicoll.report.ratios import Setting, limit_of
+from phicoll.report.ratios import Setting, hand_written_of
 from phicoll.report.sections.common import names, times, where
 from phicoll.results.compare import Row
 from phicoll.results.compare.units import MIN_UNITS
@@ -37,7 +37,7 @@ def part_points(part: Part) -> list[str]:
 
 
 def best_point(part: Part, setting: Setting) -> str:
-    """The best barrier, its distance to the limit, which barriers tie with it, and its lead over the other systems."""
+    """The best barrier, its ratio to the hand-written reference, which barriers tie with it, and its lead over the other systems."""
     tied = setting.tied()
     if tied is None:
         return ""
@@ -51,10 +51,10 @@ def best_point(part: Part, setting: Setting) -> str:
     if units:
         text += f", {number(units.median)} {best.subject.unit} {span(units.low, units.high)}"
     text += "."
-    limit = limit_of(setting)
-    if limit and best.subject in limit.ratios:
-        ratio = limit.ratios[best.subject]
-        text += f" It takes {times(ratio)} as long as {code(limit.name)}, a loop written by hand for this case alone."
+    hand = hand_written_of(setting)
+    if hand and best.subject in hand.ratios:
+        ratio = hand.ratios[best.subject]
+        text += f" It takes {times(ratio)} as long as the hand-written reference, {code(hand.name)}."
         if ratio.low <= 1 <= ratio.high:
             text += " A difference is not resolved."
     same = [row for row, ratio in others if not ratio.resolved]

@@ -19,7 +19,8 @@ class Row:
     """One subject's summary. Times are in ns; statistics are ``None`` if the subject is not verified.
 
     ``time`` is the median over the units with its exact interval; ``mean_ns``, ``p95_ns``, ``p99_ns`` and ``max_ns``
-    are over the calls of a window or the samples of a loop. ``lines`` and ``switches`` are medians of ratios to the
+    are over the calls of a window or the samples of a loop; ``spread`` is the ratio of the 90th percentile of the
+    samples to the 10th. ``lines`` and ``switches`` are medians of ratios to the
     probe of the same round; ``cycles`` are a simulated machine's.
     """
 
@@ -39,6 +40,7 @@ class Row:
     switches: Estimate | None = None
     cycles: Estimate | None = None
     mean_ns: float | None = None
+    spread: float | None = None
     p95_ns: float | None = None
     p99_ns: float | None = None
     max_ns: float | None = None
@@ -99,6 +101,7 @@ class Row:
             **spread("ns", self.time),
             "confidence": self.time.confidence if self.time else None,
             "mean_ns": self.mean_ns,
+            "spread": self.spread,
             "p95_ns": self.p95_ns,
             "p99_ns": self.p99_ns,
             "max_ns": self.max_ns,

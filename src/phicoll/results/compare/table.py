@@ -13,6 +13,7 @@ import numpy as np
 from phicoll.errors import ArgumentError
 from phicoll.foundations.html_table import html_table
 from phicoll.results.compare.best import Ratio, ratios_to
+from phicoll.results.compare.conditions import left_out, why_not_verified
 from phicoll.results.compare.row import Row
 from phicoll.results.compare.text import cells, columns, footer, to_text
 from phicoll.results.compare.units import Estimate, Units, estimate, units_of
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Row", "compare"]
 
+LEAST_FOR_SPREAD = 10  # samples
+
 
 @dataclass
 class Comparison(Sequence[Row]):
@@ -32,8 +35,10 @@ class Comparison(Sequence[Row]):
     rows: list[Row] = field(default_factory=list)
     damaged_lines: int = 0
     orphans: int = 0
-    #: The 1-minute load average for each allowed CPU when the busiest measured run began.
-    load: float | None = None
+    #: Warnings about the machine during the runs.
+    conditions: list[str] = field(default_factory=list)
+    #: Subjects without samples because they were not verified, with the reasons.
+    left_out: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -75,17 +80,18 @@ class Comparison(Sequence[Row]):
         return pd.DataFrame(flat)
 
     def __str__(self) -> str:
-        return to_text(self.groups(), footer(self.rows, self.damaged_lines, self.load))
+        return to_text(self.groups(), self.footer())
+
+    def footer(self) -> list[str]:
+        """Explanations of the signs in the table, and warnings about its numbers."""
+        return [*footer(self.rows, self.damaged_lines), *self.conditions, *self.left_out]
 
     def _repr_html_(self) -> str:
         parts = []
         for title, rows in self.groups():
             parts.append(html_table(columns(rows), map(cells, rows), caption=title))
-        parts += [
-            f"<p><small>{html.escape(line)}</small></p>"
-            for line in footer(self.rows, self.damaged_lines, self.load)
-        ]
-        return "".join(parts) if self.rows else "<p>no samples</p>"
+        parts += [f"<p><small>{html.escape(line)}</small></p>" for line in self.footer()]
+        return "".join(parts) if parts else "<p>no samples</p>"
 
 
 def compare(
@@ -98,7 +104,7 @@ def compare(
     observations:
         The observations that :func:`phicoll.results.observations.observe` read from the records.
     points:
-        Point records; those without samples are not shown.
+        Point records; those without samples are not shown, but told in the footer if they were not verified.
     against:
         A fixed opponent (canonical spec or name) instead of the best one.
 
@@ -125,7 +131,8 @@ def compare(
         ratios = ratios_to(verified, opponent)
         group = [summarise_subject(s, of, s in verified, ratios.get(s)) for s, of in members.items()]
         rows += sorted(group, key=rank_in_group)
-    return Comparison(rows, orphans=observations.orphans)
+    sampled = {(o.run, o.point["point"]) for o in observations.all}
+    return Comparison(rows, orphans=observations.orphans, left_out=left_out(points, sampled))
 
 
 def order_of(subject: Subject) -> tuple[Any, ...]:
@@ -155,11 +162,10 @@ def summarise_subject(
     subject: Subject, of: Sequence[Observation], verified: bool, ratio: Ratio | None
 ) -> Row:
     first = of[0].point
-    verification = first.get("verification") or {}
     counts: dict[str, Any] = {
         "subject": subject,
         "verified": verified,
-        "error": verification.get("error"),
+        "error": None if verified else why_not_verified(first),
         "samples": len(of),
         "calls": sum(o.calls for o in of),
         "launches": len({o.launch_key for o in of}),
@@ -174,6 +180,7 @@ def summarise_subject(
         units = Units(np.array([o.ns for o in of]), "round", None, counts["launches"])
     raw = np.array([value for o in of for value in o.call_values()])
     p95, p99 = np.percentile(raw, [95, 99])
+    low, high = np.percentile([o.ns for o in of], [10, 90])
     notes = [note for note in (units.note, ratio.note if ratio else None) if note and not subject.simulated]
     if subject.simulated:
         notes.append(f"simulated with {len({o.round_key for o in of})} seed(s)")
@@ -189,6 +196,7 @@ def summarise_subject(
         switches=estimate_ratio(of, "switches"),
         cycles=estimate_ratio(of, "cycles"),
         mean_ns=float(raw.mean()),
+        spread=float(high / max(low, 1e-3)) if len(of) >= LEAST_FOR_SPREAD else None,
         p95_ns=float(p95),
         p99_ns=float(p99),
         max_ns=float(raw.max()),

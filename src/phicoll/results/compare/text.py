@@ -9,7 +9,7 @@ from phicoll.results.compare.units import MIN_UNITS, Estimate
 
 __all__ = ["aligned", "cells", "columns", "footer", "number", "to_text"]
 
-HIGH_LOAD = 0.5  # of one CPU; above it other work shares CPUs with the ranks
+WIDE = 2.0  # spread of the samples; above it nanoseconds alone say little
 
 NUMERIC = (1, 2, 3, 4, 5, 6)
 
@@ -91,7 +91,7 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def footer(all_rows: Sequence[Row], damaged_lines: int = 0, load: float | None = None) -> list[str]:
+def footer(all_rows: Sequence[Row], damaged_lines: int = 0) -> list[str]:
     """Explanations of the signs that occur in the table, and warnings about its numbers."""
     lines = []
     verified = [row for row in all_rows if row.verified]
@@ -128,8 +128,12 @@ def footer(all_rows: Sequence[Row], damaged_lines: int = 0, load: float | None =
     capped = sum(row.capped for row in rows)
     if capped:
         lines.append(f"{capped} sample(s) were cut by a time cap")
-    if load is not None and load > HIGH_LOAD:
-        lines.append(f"warning: the machine was busy when a run began (load {load:.1f} for each CPU)")
+    wide = sum(row.spread is not None and row.spread > WIDE for row in rows)
+    if wide:
+        lines.append(
+            f"warning: in {wide} of {len(rows)} rows the middle 80 % of the times span more than a factor of {WIDE:g}; "
+            "ratios, which are taken within rounds, say more"
+        )
     if damaged_lines:
         lines.append(f"{damaged_lines} line(s) of the file were damaged or cut off, and skipped")
     return lines
@@ -150,9 +154,7 @@ def aligned(table: Sequence[Sequence[str]], numeric: Collection[int]) -> list[st
 
 def to_text(groups: Sequence[tuple[str, Sequence[Row]]], notes: Sequence[str]) -> str:
     """Plain text: a title and an aligned table for each setting, then the notes."""
-    if not groups:
-        return "no samples"
-    parts = []
+    parts = [] if groups else ["no samples"]
     for title, rows in groups:
         table = [list(columns(rows)), *(cells(row) for row in rows)]
         parts += [title, *aligned(table, NUMERIC)]
