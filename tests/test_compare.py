@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 
 import numpy as np
 import pytest
 
 import phicoll
-from made_up import MadeUp, MadeUpSubject
+from made_up import DEFAULT, MadeUp, MadeUpSubject
+from phicoll import bench
 from phicoll.results import from_lines
 from phicoll.results.compare.baseline import MOST_ROWS, baseline_text
 from phicoll.results.compare.best import holm_levels
-from phicoll.results.compare.text import ratio_cell
+from phicoll.results.compare.text import cells, ratio_cell
 
 A, B = MadeUpSubject("dissemination:ways=3", 1.1), MadeUpSubject("sense-reversing", 2.2)
 
@@ -344,3 +347,28 @@ def test_the_best_of_each_setting_are_a_comparison_that_is_shown_as_a_table():
     best = comparison.best()
     assert [row.name for row in best] == [rows[0].name for _, rows in comparison.groups()]
     assert best._repr_html_().count("<table") == len(comparison.groups())
+
+
+def bench_rows(bench, path):
+    """Every row that `phicoll-bench compare` prints: (n, median, in units, ratio)."""
+    done = subprocess.run([str(bench), "compare", str(path)], capture_output=True, text=True, check=True)
+    cell = r"(\S+(?: \[[^]]*\])?(?: \?)?)"
+    return sorted(re.findall(rf"^\S+ +(\d+)  {cell} +{cell} +(.*)$", done.stdout, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"launches": 30, "rounds": 8, "launch_sigma": 0.2},  # launches are the units
+        {"launches": 30, "rounds": 8},  # rounds are
+        {"launches": 1, "rounds": 7},  # few, and one launch
+        {"launches": 12, "rounds": 1},  # all rounds even
+        {"launches": 6, "ranks": (2, 8), "modes": ("threads", "processes"), "same_core": 0.3},
+    ],
+)
+def test_both_programs_give_the_same_medians_intervals_and_ratios(tmp_path, options):
+    made = MadeUp(subjects=(*DEFAULT, MadeUpSubject("tree:degree=2", 1.12)), drift=0.5, **options)
+    path = made.write(tmp_path / "r.jsonl")
+    expected = sorted(tuple(cells(row)[i] for i in (6, 1, 2, 3)) for row in phicoll.load(path).compare())
+    assert bench_rows(bench.find(), path) == expected
+    assert any("n.s." in row[3] for row in expected) or options["launches"] == 30
