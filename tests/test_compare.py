@@ -13,8 +13,9 @@ import phicoll
 from made_up import DEFAULT, MadeUp, MadeUpSubject
 from phicoll import bench
 from phicoll.results import from_lines
-from phicoll.results.compare.baseline import MOST_ROWS, baseline_text
+from phicoll.results.compare.baseline import baseline_text
 from phicoll.results.compare.best import holm_levels
+from phicoll.results.compare.shown import MOST_ROWS
 from phicoll.results.compare.text import cells, ratio_cell
 
 A, B = MadeUpSubject("dissemination:ways=3", 1.1), MadeUpSubject("sense-reversing", 2.2)
@@ -372,3 +373,54 @@ def test_both_programs_give_the_same_medians_intervals_and_ratios(tmp_path, opti
     expected = sorted(tuple(cells(row)[i] for i in (6, 1, 2, 3)) for row in phicoll.load(path).compare())
     assert bench_rows(bench.find(), path) == expected
     assert any("n.s." in row[3] for row in expected) or options["launches"] == 30
+
+
+def over_sizes(sizes, subjects):
+    """Made-up barriers called allreduces, a run for each size."""
+    records = []
+    for number, size in enumerate(sizes):
+        made = MadeUp(subjects=subjects, run=f"{number:016x}", seed=number, definitions=("loop",))
+        for record in made.records():
+            if record["kind"] == "point":
+                record |= {"operation": "allreduce", "size_bytes": size, "buffers": "fresh"}
+                record |= {"type": "float32", "op": "sum"}
+            records.append(record)
+    return phicoll.Results(records).compare()
+
+
+def test_several_sizes_are_one_table_with_time_bandwidth_and_ratio():
+    auto = MadeUpSubject("auto", 1.0)
+    comparison = over_sizes((8, 4096, 1 << 20), (auto, MadeUpSubject("one-shot", 3.0)))
+    (table,) = comparison.tables()
+    assert table.title == "allreduce, 2 threads, fresh, float32 sum, loop, CPUs 0,1, remote"
+    assert table.heads[:5] == ("size", "algorithm", "median us [95 %]", "GB/s", "ratio to best")
+    assert [line[0] for line in table.cells] == ["8 B", "", "4 KB", "", "1 MB", ""]
+    assert [line[1] for line in table.cells] == ["auto", "one-shot"] * 3
+    row = comparison.rows[2]
+    assert row.gigabytes_a_second == pytest.approx(4096 / row.time.median)
+    assert table.cells[2][2].startswith(f"{row.time.median / 1000:.3g} [")
+    assert table.cells[2][3] == f"{row.gigabytes_a_second:.3g}"
+    text = str(comparison)
+    assert "GB/s : the size over the median time" in text
+    assert "lines :" not in text  # a column that the table does not have
+    assert comparison._repr_html_().count("<table") == 1
+    alone = over_sizes((8,), (auto,))
+    assert "lines [95 %]" in alone.tables()[0].heads
+
+
+def test_a_long_table_leaves_out_the_slowest_but_not_auto_until_all_is_asked_for():
+    many = [MadeUpSubject(f"dissemination:ways={ways}", 1.0 + ways / 10) for ways in range(1, 61)]
+    bad = MadeUpSubject("tree:degree=6", 1.0, verified=False)
+    options = {"subjects": [*many, MadeUpSubject("auto", 20.0), bad], "launches": 2, "rounds": 4}
+    comparison = results_of(definitions=("loop",), **options).compare()
+    text = str(comparison)
+    assert text.count("dissemination") == MOST_ROWS
+    assert "  20 slower row(s) not shown (all: phicoll compare --all, to_dataframe())" in text
+    assert text.index("  auto") < text.index("not verified")
+    assert "20 slower row(s) not shown" in comparison._repr_html_()
+    assert comparison.to_text(show_all=True).count("dissemination") == 60
+    by_size = over_sizes([1 << shift for shift in range(3, 23)], [*many[:5], MadeUpSubject("auto", 20.0)])
+    (table,) = by_size.tables()
+    assert len(table.cells) == 20 * 3  # the best two of each size, and auto
+    assert table.left_out == 20 * 3
+    assert len(by_size.tables(show_all=True)[0].cells) == 120

@@ -60,6 +60,12 @@ class Row:
             return self.cycles
         return self.switches if self.subject.oversubscribed else self.lines
 
+    @property
+    def gigabytes_a_second(self) -> float | None:
+        """The size over the median time, in 1e9 bytes a second; ``None`` where no data moves."""
+        size = self.subject.size_bytes
+        return size / self.time.median if size and self.time and self.time.median > 0 else None
+
     def to_dict(self) -> dict[str, Any]:
         """The row as ``phicoll compare --json`` prints it (docs/cli.md lists the fields)."""
         subject = self.subject
@@ -108,6 +114,7 @@ class Row:
             **spread("lines", self.lines),
             **spread("switches", self.switches),
             **spread("cycles", self.cycles),
+            "gigabytes_a_second": self.gigabytes_a_second,
             "ratio_to_best": self.ratio_to_best.to_dict() if self.ratio_to_best else None,
             "notes": list(self.notes),
         }

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.errors import ArgumentError
-from phicoll.foundations.html_table import html_table
 from phicoll.results.compare.best import Ratio, ratios_to
 from phicoll.results.compare.conditions import left_out, why_not_verified
 from phicoll.results.compare.row import Row
-from phicoll.results.compare.text import cells, columns, footer, to_text
+from phicoll.results.compare.shown import Shown, shown
+from phicoll.results.compare.text import footer
 from phicoll.results.compare.units import Estimate, Units, estimate, units_of
 from phicoll.results.observations import Observation, Observations
 from phicoll.results.subject import Subject
@@ -80,16 +80,24 @@ class Comparison(Sequence[Row]):
         return pd.DataFrame(flat)
 
     def __str__(self) -> str:
-        return to_text(self.groups(), self.footer())
+        return self.to_text()
+
+    def to_text(self, show_all: bool = False) -> str:
+        """The tables and their footer as plain text; long tables in full if ``show_all``."""
+        parts = [line for table in self.tables(show_all) for line in (*table.lines(), "")]
+        return "\n".join([*(parts or ["no samples"]), *self.footer()]).rstrip()
+
+    def tables(self, show_all: bool = False) -> list[Shown]:
+        """What is shown: a table for each setting, or one over several sizes; long ones are cut unless ``show_all``."""
+        return shown(self.groups(), show_all)
 
     def footer(self) -> list[str]:
-        """Explanations of the signs in the table, and warnings about its numbers."""
-        return [*footer(self.rows, self.damaged_lines), *self.conditions, *self.left_out]
+        """Explanations of the signs in the tables, and warnings about their numbers."""
+        heads = {head for table in self.tables() for head in table.heads}
+        return [*footer(self.rows, self.damaged_lines, heads), *self.conditions, *self.left_out]
 
     def _repr_html_(self) -> str:
-        parts = []
-        for title, rows in self.groups():
-            parts.append(html_table(columns(rows), map(cells, rows), caption=title))
+        parts = [table.html() for table in self.tables()]
         parts += [f"<p><small>{html.escape(line)}</small></p>" for line in self.footer()]
         return "".join(parts) if parts else "<p>no samples</p>"
 
