@@ -209,11 +209,11 @@ def check_output(save: str | Path | None, resume: bool) -> tuple[Path | None, bo
             raise ArgumentError("resume", "True without save", "save= with the file to continue")
         return None, False
     output = check_writable(save, "save")
-    if output.suffix in (".parquet", ".csv"):
+    if output.suffix in (".parquet", ".csv", ".gz"):
         raise ArgumentError(
             "save",
             repr(str(save)),
-            "a JSON Lines file, which is written as the run goes on; Results.save writes Parquet and CSV",
+            "a JSON Lines file, which is written as the run goes on; Results.save writes the others",
         )
     if resume and output.exists() and output.stat().st_size:
         load(output)  # refuses a file that is not phicoll's

@@ -189,8 +189,8 @@ class Results:
     def save(self, path: str | Path) -> Path:
         """Write the results in the format that the path's ending names, and return the path.
 
-        ``.jsonl`` (JSON Lines) and ``.parquet`` hold all records, and :func:`load` reads them. ``.csv`` holds the table
-        of ``to_dataframe()``, for other programs.
+        ``.jsonl`` (JSON Lines), ``.jsonl.gz`` and ``.parquet`` hold all records, and :func:`load` reads them. ``.csv``
+        holds the table of ``to_dataframe()``, for other programs.
 
         Raises
         ------
@@ -241,7 +241,8 @@ def load(path: str | Path, *more: str | Path) -> Results:
 
     The records of several files follow each other in the order of the arguments. Damaged lines, such as a last one
     that was cut off or one whose fields are not what docs/records.md says, are skipped with a warning that names them,
-    and counted in ``damaged_lines``. Only regular files are read.
+    and counted in ``damaged_lines``. Only regular files are read,
+    also those that gzip compressed.
 
     Raises
     ------
