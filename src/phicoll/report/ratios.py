@@ -64,6 +64,11 @@ class Setting:
         )
         return self.rows[first], others
 
+    def fastest(self, group: Group) -> Row | None:
+        """The best subject of a group, chosen as everywhere: on odd rounds."""
+        ratios = ratios_to(group)
+        return next((self.rows[s] for s, ratio in ratios.items() if ratio.opponent == s.spec), None)
+
     def lead(self) -> Versus | None:
         """The best reference over the project's best."""
         return family_ratio(self.references, self.ours)
