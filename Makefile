@@ -14,7 +14,7 @@ SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -na
 .PHONY: help setup build demo test test-long bench bench-full style clean mpich openmpi intelmpi mpis
 
 help:
-	@echo "make demo       check this machine and compare the barriers on it: demo/report.html, demo/results.jsonl"
+	@echo "make demo       check this machine and compare the barriers on it: demo/report.html, demo/results.jsonl.gz"
 	@echo "make test       C++ and Python tests, the notebook, style, a sample of the sanitizers and fallbacks"
 	@echo "make test-long  a sample of the full matrix, BUDGET=36 minutes of it (0: all), every sanitizer, the emulated aarch64"
 	@echo "make bench      the speed tables: phicoll against the limit, the references and the MPIs; the simulated machine"

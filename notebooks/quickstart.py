@@ -5,6 +5,8 @@
 #     text_representation:
 #       extension: .py
 #       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -86,8 +88,9 @@ results
 
 # %% [markdown]
 # The table above is `results.compare()`: medians with exact 95 % intervals, in nanoseconds and in *lines* (one-way
-# transfers of one cache line, measured in the same round: the limit for two ranks is 1), and the ratio to the best, taken
-# within rounds. *n.s.* marks a difference that is not significant, with the number of units that it was tested on.
+# transfers of one cache line, measured in the same round: about 1 for the hand-written reference of two ranks), and the
+# ratio to the best, taken within rounds. *n.s.* marks a difference that is not significant, with the number of units that
+# it was tested on.
 
 # %% [markdown]
 # ## Compare

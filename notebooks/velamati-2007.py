@@ -104,9 +104,9 @@ verdicts = []
 def verdict(number, statement, faster, slower, condition):
     """Whether ``faster`` takes less time than ``slower`` (a seed each) in every seed."""
     ratio = np.asarray(slower, float) / np.asarray(faster, float)
-    found = "holds" if (ratio > 1).all() else "does not hold" if (ratio < 1).all() else "not resolved"
+    found = "holds" if (ratio > 1).all() else "does not carry over" if (ratio < 1).all() else "not resolved"
     verdicts.append({"claim": number, "the paper, in our words": statement, "here": f"{ratio.min():.2f} to {ratio.max():.2f} times, {condition}",
-                     "carries over": found})  # fmt: skip
+                     "verdict": found})  # fmt: skip
     display(
         Markdown(
             f"> **{number}** {statement} **{found}**: {ratio.min():.2f} to {ratio.max():.2f} times, {condition}."

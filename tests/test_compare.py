@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 
 import numpy as np
 import pytest
 
 import phicoll
-from made_up import MadeUp, MadeUpSubject
+from made_up import DEFAULT, MadeUp, MadeUpSubject
+from phicoll import bench
 from phicoll.results import from_lines
-from phicoll.results.compare.baseline import MOST_ROWS, baseline_text
+from phicoll.results.compare.baseline import baseline_text
 from phicoll.results.compare.best import holm_levels
-from phicoll.results.compare.text import ratio_cell
+from phicoll.results.compare.shown import MOST_ROWS
+from phicoll.results.compare.text import cells, ratio_cell
 
 A, B = MadeUpSubject("dissemination:ways=3", 1.1), MadeUpSubject("sense-reversing", 2.2)
 
@@ -310,8 +314,114 @@ def test_a_busy_machine_is_told_of_in_the_footer():
     assert told in comparison._repr_html_()
 
 
+def test_stolen_time_and_wide_spreads_are_told_of_in_the_footer():
+    quiet = MadeUp(drift=0.02)
+    assert "warning" not in str(phicoll.Results(quiet.records()).compare())
+    records = quiet.records()
+    records[-1]["steal_share"] = 0.034
+    told = "warning: the hypervisor took 3.4% of the CPUs' time during a run (steal)"
+    assert told in str(phicoll.Results(records).compare())
+    comparison = results_of(drift=0.8)
+    assert all(row.to_dict()["spread"] > 2 for row in comparison.compare())
+    assert "warning: in 10 of 10 rows the middle 80 % of the times span more than a factor of 2" in str(
+        comparison.compare()
+    )
+
+
+def test_what_was_left_out_is_told_with_its_reason():
+    """A subject that could not be set up has a point and no sample."""
+    records = MadeUp(subjects=(A, B)).records()
+    point = next(r for r in records if r["kind"] == "point" and r["spec"] == B.spec)
+    point["verified"] = False
+    point["verification"]["error"] = "memory: no space left in the heap"
+    kept = [r for r in records if r["kind"] != "sample" or r["point"] != point["point"]]
+    told = "not verified, left out: sense-reversing, 2 threads: memory: no space left in the heap"
+    assert told in str(phicoll.Results(kept).compare())
+    alone = [r for r in kept if r["kind"] != "sample"]
+    assert str(phicoll.Results(alone).compare()) == f"no samples\n{told}"
+    assert told in phicoll.Results(alone).compare()._repr_html_()
+    point["verification"]["error"] = None
+    assert f"{told.split(': memory')[0]}: the record has no reason" in str(phicoll.Results(kept).compare())
+
+
 def test_the_best_of_each_setting_are_a_comparison_that_is_shown_as_a_table():
     comparison = results_of(launches=2, rounds=3).compare()
     best = comparison.best()
     assert [row.name for row in best] == [rows[0].name for _, rows in comparison.groups()]
     assert best._repr_html_().count("<table") == len(comparison.groups())
+
+
+def bench_rows(bench, path):
+    """Every row that `phicoll-bench compare` prints: (n, median, in units, ratio)."""
+    done = subprocess.run([str(bench), "compare", str(path)], capture_output=True, text=True, check=True)
+    cell = r"(\S+(?: \[[^]]*\])?(?: \?)?)"
+    return sorted(re.findall(rf"^\S+ +(\d+)  {cell} +{cell} +(.*)$", done.stdout, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"launches": 30, "rounds": 8, "launch_sigma": 0.2},  # launches are the units
+        {"launches": 30, "rounds": 8},  # rounds are
+        {"launches": 1, "rounds": 7},  # few, and one launch
+        {"launches": 12, "rounds": 1},  # all rounds even
+        {"launches": 6, "ranks": (2, 8), "modes": ("threads", "processes"), "same_core": 0.3},
+    ],
+)
+def test_both_programs_give_the_same_medians_intervals_and_ratios(tmp_path, options):
+    made = MadeUp(subjects=(*DEFAULT, MadeUpSubject("tree:degree=2", 1.12)), drift=0.5, **options)
+    path = made.write(tmp_path / "r.jsonl")
+    expected = sorted(tuple(cells(row)[i] for i in (6, 1, 2, 3)) for row in phicoll.load(path).compare())
+    assert bench_rows(bench.find(), path) == expected
+    assert any("n.s." in row[3] for row in expected) or options["launches"] == 30
+
+
+def over_sizes(sizes, subjects):
+    """Made-up barriers called allreduces, a run for each size."""
+    records = []
+    for number, size in enumerate(sizes):
+        made = MadeUp(subjects=subjects, run=f"{number:016x}", seed=number, definitions=("loop",))
+        for record in made.records():
+            if record["kind"] == "point":
+                record |= {"operation": "allreduce", "size_bytes": size, "buffers": "fresh"}
+                record |= {"type": "float32", "op": "sum"}
+            records.append(record)
+    return phicoll.Results(records).compare()
+
+
+def test_several_sizes_are_one_table_with_time_bandwidth_and_ratio():
+    auto = MadeUpSubject("auto", 1.0)
+    comparison = over_sizes((8, 4096, 1 << 20), (auto, MadeUpSubject("one-shot", 3.0)))
+    (table,) = comparison.tables()
+    assert table.title == "allreduce, 2 threads, fresh, float32 sum, loop, CPUs 0,1, remote"
+    assert table.heads[:5] == ("size", "algorithm", "median us [95 %]", "GB/s", "ratio to best")
+    assert [line[0] for line in table.cells] == ["8 B", "", "4 KB", "", "1 MB", ""]
+    assert [line[1] for line in table.cells] == ["auto", "one-shot"] * 3
+    row = comparison.rows[2]
+    assert row.gigabytes_a_second == pytest.approx(4096 / row.time.median)
+    assert table.cells[2][2].startswith(f"{row.time.median / 1000:.3g} [")
+    assert table.cells[2][3] == f"{row.gigabytes_a_second:.3g}"
+    text = str(comparison)
+    assert "GB/s : the size over the median time" in text
+    assert "lines :" not in text  # a column that the table does not have
+    assert comparison._repr_html_().count("<table") == 1
+    alone = over_sizes((8,), (auto,))
+    assert "lines [95 %]" in alone.tables()[0].heads
+
+
+def test_a_long_table_leaves_out_the_slowest_but_not_auto_until_all_is_asked_for():
+    many = [MadeUpSubject(f"dissemination:ways={ways}", 1.0 + ways / 10) for ways in range(1, 61)]
+    bad = MadeUpSubject("tree:degree=6", 1.0, verified=False)
+    options = {"subjects": [*many, MadeUpSubject("auto", 20.0), bad], "launches": 2, "rounds": 4}
+    comparison = results_of(definitions=("loop",), **options).compare()
+    text = str(comparison)
+    assert text.count("dissemination") == MOST_ROWS
+    assert "  20 slower row(s) not shown (all: phicoll compare --all, to_dataframe())" in text
+    assert text.index("  auto") < text.index("not verified")
+    assert "20 slower row(s) not shown" in comparison._repr_html_()
+    assert comparison.to_text(show_all=True).count("dissemination") == 60
+    by_size = over_sizes([1 << shift for shift in range(3, 23)], [*many[:5], MadeUpSubject("auto", 20.0)])
+    (table,) = by_size.tables()
+    assert len(table.cells) == 20 * 3  # the best two of each size, and auto
+    assert table.left_out == 20 * 3
+    assert len(by_size.tables(show_all=True)[0].cells) == 120

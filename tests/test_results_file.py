@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
 import sys
 
 import pytest
 
 import phicoll
 from made_up import MadeUp
+from phicoll import bench
 from phicoll.foundations.files import check_writable
 from phicoll.results import frames
 from phicoll.results.records import verified_calls
@@ -27,7 +30,7 @@ def test_load_keeps_every_record(path):
     assert len(results) == 2 * 3 * 5 * 2
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
 def test_saving_and_loading_gives_the_same_records(path, tmp_path, suffix):
     results = phicoll.load(path)
     results.samples[0]["order"] = None  # null is not the same as missing
@@ -139,7 +142,7 @@ def test_writing_where_nothing_can_be_written_is_refused_and_leaves_nothing(path
 @pytest.mark.parametrize("name", ["r.txt", "r.json", "r", "r.CSV"])
 def test_an_unknown_ending_is_refused_and_the_known_ones_are_named(path, tmp_path, name):
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(phicoll.ArgumentError, match=r"\.jsonl, \.parquet, \.csv"):
+    with pytest.raises(phicoll.ArgumentError, match=r"\.jsonl, \.jsonl\.gz, \.parquet, \.csv"):
         phicoll.load(path).save(tmp_path / name)
     assert sorted(tmp_path.iterdir()) == before
 
@@ -278,3 +281,40 @@ def test_a_run_given_twice_is_counted_once(path, tmp_path):
     early = phicoll.load(part)
     assert (once + early).compare().to_list() == once.compare().to_list()
     assert (early + once).compare().to_list() == once.compare().to_list()
+
+
+def test_compressed_results_are_read_by_both_programs_and_written(tmp_path):
+    path = MadeUp().write(tmp_path / "r.jsonl")
+    results = phicoll.load(path)
+    packed = results.save(tmp_path / "r.jsonl.gz")
+    assert packed.read_bytes()[:2] == b"\x1f\x8b"
+    assert packed.stat().st_size < path.stat().st_size / 2
+    assert phicoll.load(packed).records == results.records
+    both = [
+        subprocess.run([str(bench.find()), "compare", str(of)], capture_output=True, text=True, check=True)
+        for of in (path, packed)
+    ]
+    assert both[0].stdout == both[1].stdout
+    twice = tmp_path / "twice.jsonl.gz"  # as `cat` joins them: a run each
+    other = MadeUp(run="b" * 16)
+    twice.write_bytes(packed.read_bytes() + gzip.compress(other.text().encode()))
+    assert len(phicoll.load(twice).contexts) == 2
+
+
+def test_a_damaged_compressed_file_is_refused_in_words(tmp_path):
+    whole = gzip.compress(MadeUp().text().encode())
+    for name, content in (("cut", whole[: len(whole) // 2]), ("bad", whole[:500] + b"?" * 60 + whole[560:])):
+        path = tmp_path / f"{name}.jsonl.gz"
+        path.write_bytes(content)
+        with pytest.raises(phicoll.errors.ResultsFileError, match="damaged or cut off"):
+            phicoll.load(path)
+        done = subprocess.run([str(bench.find()), "compare", str(path)], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert "damaged or cut off" in done.stderr
+    grown = subprocess.run(
+        [str(bench.find()), "run", "barrier", "--ranks", "2", "--mode", "threads", "-o", str(path)],
+        capture_output=True,
+        text=True,
+    )
+    assert grown.returncode == 2
+    assert path.read_bytes() == content

@@ -99,3 +99,16 @@ def test_few_units_are_said():
 
 def test_midmean_is_the_mean_of_the_middle_half():
     assert _core.midmean([1, 2, 3, 4, 5, 6, 7, 1000]) == pytest.approx(4.5)
+
+
+def test_equal_p_values_share_a_level_whatever_their_order():
+    levels, _ = holm_levels([0.04, 0.01, 0.04], 0.95)
+    assert levels == pytest.approx([1 - 0.05 / 2, 1 - 0.05 / 3, 1 - 0.05 / 2])
+
+
+def test_the_best_is_chosen_within_rounds_of_those_that_met_the_most():
+    slow_rounds = {0: 5.0, 1: 5.1, 2: 1.0}
+    assert _core.choose_best([{0: 4.0, 1: 4.0}, slow_rounds], [0, 1, 2]) == 0
+    assert _core.choose_best([{0: 1.0}, {0: 2.0, 1: 2.0}, {1: 3.0}], [0, 1]) == 1  # the others met one only
+    assert _core.choose_best([{0: 1.0}, {0: 1.0}], [0]) == 0
+    assert _core.choose_best([{}, {}], [0]) == 2

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
+#include <set>
 #include <tuple>
 
 #include "bench/arguments.hpp"
@@ -18,27 +20,39 @@ namespace bench {
 
 namespace {
 
+const double confidence = 0.95;
+
 using RoundKey = std::tuple<std::string, std::string, int, int, int>;  // run, mode, ranks, launch, round
 
+/// Of one table: run, launch, round.
+using Round = std::tuple<std::string, int, int>;
+
 struct Value {
+  Round round;
   double ns;
-  double
-      units;  ///< of the round's ping-pong, or switch where ranks share a CPU; cycles where simulated; or NaN
-  int launch;
-  int round;
+  double units;  ///< of the round's ping-pong, or switch where ranks share a CPU; simulated cycles; or NaN
 };
 
 struct Row {
   std::string spec;
   bool verified = true;
-  std::map<std::pair<int, int>, Value> values;  ///< by launch and round
-  double middle = 0;
+  std::string error;
+  std::vector<Value> values;
 };
 
-// What the rows of one table share: ranks, definition, mode, label, unit, operation with its buffers and
-// elements, size.
-using TableKey =
-    std::tuple<int, std::string, std::string, std::string, std::string, std::string, std::uint64_t>;
+// What the rows of one table share.
+struct Table {
+  std::string title;
+  std::string unit;
+  std::vector<Row> rows;  ///< in order of first appearance
+};
+
+// A row's time over the best one's in the same rounds.
+struct Ratio {
+  Interval logs;
+  std::size_t units = 0;
+  bool resolved = false;
+};
 
 // The operation with its buffers and elements; "" for a barrier.
 std::string what_of(const JsonValue& point) {
@@ -56,117 +70,177 @@ double value_of(const JsonValue& sample) {
   return sample["definition"].string == "window" ? midmean(ns) : largest(ns);
 }
 
-// The units of a test: the rounds, or the medians of launches if launches account for a tenth of the variance
-// or more.
-std::vector<double> units_of(const std::vector<double>& logs, const std::vector<int>& launches,
-                             bool* by_launch) {
-  const VarianceComponents parts = variance_components(logs, launches);
-  *by_launch = parts.groups > 1 && parts.between_share >= 0.1;
-  if (!*by_launch) return logs;
-  std::map<int, std::vector<double>> groups;
-  for (std::size_t i = 0; i < logs.size(); ++i) groups[launches[i]].push_back(logs[i]);
-  std::vector<double> medians;
-  for (const auto& group : groups) medians.push_back(median(group.second));
-  return medians;
-}
-
 std::string cell(double value, int decimals = 2) {
   char text[40];
-  if (!std::isfinite(value)) return "-";
   std::snprintf(text, sizeof text, "%.*f", decimals, value);
   return text;
 }
 
-void print_table(const TableKey& key, std::vector<Row>& rows) {
-  const std::string label = std::get<3>(key).empty() ? "" : ", " + std::get<3>(key);
-  const std::string& what = std::get<5>(key);
-  const std::string of = what.empty() ? "" : what + ", " + std::to_string(std::get<6>(key)) + " bytes, ";
-  std::printf("\n%s%d ranks as %s, %s%s; in %s\n", of.c_str(), std::get<0>(key), std::get<2>(key).c_str(),
-              std::get<1>(key).c_str(), label.c_str(), std::get<4>(key).c_str());
-  const bool simulated = std::get<4>(key) == "cycles";
-  const double scale = simulated ? 1e-3 : 1;
-  const auto middle_of = [](const Row& row, int parity) {
-    std::vector<double> values;
-    for (const auto& entry : row.values)
-      if (parity < 0 || entry.second.round % 2 == parity)
-        values.push_back(std::isfinite(entry.second.units) ? entry.second.units : entry.second.ns);
-    return median(values);
-  };
-  for (Row& row : rows) row.middle = middle_of(row, -1);
-  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.middle < b.middle; });
-  // The best is chosen on odd rounds and compared on even ones, so that it is not chosen by luck. One seed
-  // leaves no choice: it serves for both.
-  const bool one_seed = simulated && std::all_of(rows.begin(), rows.end(),
-                                                 [](const Row& row) { return row.values.size() <= 1; });
-  const int odd = one_seed ? -1 : 1;
-  const Row* best = nullptr;
+// Three significant digits, with separators of thousands.
+std::string number(double value) {
+  if (std::abs(value) < 100) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.3g", value);
+    return text;
+  }
+  std::string text = cell(value, 0);
+  const std::ptrdiff_t first = text[0] == '-' ? 1 : 0;
+  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > first; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+// The independent values among those of the rounds. Simulated rounds are seeds, which are independent.
+std::vector<double> independent(const std::vector<double>& values, const std::vector<int>& launches,
+                                bool simulated) {
+  return simulated ? values : units_of(values, launches).values;
+}
+
+// Median and interval, as `phicoll compare` writes them.
+std::string interval_cell(const std::vector<double>& units, double scale, bool simulated) {
+  if (units.empty()) return "-";
+  const Interval found = median_interval(units, confidence);
+  const std::string middle = number(found.value * scale);
+  if (simulated && units.size() == 1) return middle;  // one seed has no interval
+  return middle + " [" + number(found.low * scale) + ", " + number(found.high * scale) + "]" +
+         (found.valid ? "" : " ?");
+}
+
+// The rounds on which the best is chosen and those on which it is compared, so that it is not chosen by luck:
+// the odd and the even ones, or every other one where all numbers have one parity. One round serves for both.
+std::pair<std::vector<int>, std::vector<int>> split_rounds(const std::vector<Round>& rounds) {
+  std::vector<int> odd, even;
+  for (std::size_t i = 0; i < rounds.size(); ++i)
+    (std::get<2>(rounds[i]) % 2 == 1 ? odd : even).push_back(static_cast<int>(i));
+  if (odd.empty() || even.empty()) {
+    odd.clear();
+    even.clear();
+    for (std::size_t i = 0; i < rounds.size(); ++i) (i % 2 == 1 ? odd : even).push_back(static_cast<int>(i));
+  }
+  if (odd.empty()) odd = even;
+  return std::make_pair(odd, even);
+}
+
+// The ratios of a table's verified rows to the best of them, which is `best`; none for a row that shares no
+// round with it.
+std::vector<Ratio> ratios_to_best(const std::vector<Row>& rows, std::size_t* best) {
+  std::set<Round> all;
   for (const Row& row : rows)
-    if (row.verified && std::isfinite(middle_of(row, odd)) &&
-        (best == nullptr || middle_of(row, odd) < middle_of(*best, odd)))
-      best = &row;
+    if (row.verified)
+      for (const Value& value : row.values) all.insert(value.round);
+  const std::vector<Round> rounds(all.begin(), all.end());
+  std::map<Round, int> index;
+  for (std::size_t i = 0; i < rounds.size(); ++i) index[rounds[i]] = static_cast<int>(i);
+  std::vector<std::map<int, double>> logs(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].verified)
+      for (const Value& value : rows[i].values)
+        logs[i][index[value.round]] = std::log(std::max(value.ns, smallest_ns));
+  const auto chosen_and_compared = split_rounds(rounds);
+  *best = choose_best(logs, chosen_and_compared.first);
+  std::vector<Ratio> found(rows.size());
+  if (*best == rows.size()) return found;
 
-  struct Against {
-    Interval ratio;
-    double p = 1;
-    bool by_launch = false;
-  };
-  std::vector<Against> against(rows.size());
+  std::vector<std::vector<double>> units(rows.size());
   std::vector<double> p_values;
+  std::vector<std::size_t> tested;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::vector<double> logs;
+    std::vector<double> ratios;
     std::vector<int> launches;
-    if (best != nullptr && &rows[i] != best)
-      for (const auto& entry : rows[i].values) {
-        const auto other = best->values.find(entry.first);
-        if (entry.second.round % 2 != 0 || other == best->values.end()) continue;
-        logs.push_back(std::log(entry.second.ns / other->second.ns));
-        launches.push_back(entry.second.launch);
-      }
-    if (logs.empty()) continue;
-    const std::vector<double> units = units_of(logs, launches, &against[i].by_launch);
-    against[i].ratio = median_interval(units, 0.95);
-    against[i].p = sign_test(units, 0);
-    p_values.push_back(against[i].p);
+    std::map<std::pair<std::string, int>, int> numbers;
+    for (const int round : chosen_and_compared.second) {
+      if (i == *best || logs[i].count(round) == 0 || logs[*best].count(round) == 0) continue;
+      ratios.push_back(std::exp(logs[i][round] - logs[*best][round]));
+      const Round& at = rounds[static_cast<std::size_t>(round)];
+      const auto launch = std::make_pair(std::get<0>(at), std::get<1>(at));
+      launches.push_back(numbers.emplace(launch, static_cast<int>(numbers.size())).first->second);
+    }
+    if (ratios.empty()) continue;
+    units[i] = units_of(ratios, launches).values;
+    for (double& value : units[i]) value = std::log(value);
+    p_values.push_back(sign_test(units[i], 0));
+    tested.push_back(i);
   }
-  const std::vector<double> adjusted = holm(p_values);
+  const std::vector<double> levels = holm_levels(p_values, confidence);
+  for (std::size_t k = 0; k < tested.size(); ++k) {
+    Ratio& ratio = found[tested[k]];
+    ratio.logs = median_interval(units[tested[k]], levels[k]);
+    ratio.units = units[tested[k]].size();
+    ratio.resolved = ratio.logs.valid && (ratio.logs.low > 0 || ratio.logs.high < 0);
+  }
+  return found;
+}
 
-  std::printf("%-52s %5s %30s %22s %22s\n", "barrier", "n",
-              simulated ? "median us [95 %]" : "median ns [95 %]", simulated ? "cycles" : "units",
-              "to the best [95 %]");
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
+std::string ratio_cell(const Ratio& ratio, bool one_seed) {
+  if (ratio.units == 0) return "-";
+  std::string text = cell(std::exp(ratio.logs.value));
+  if (one_seed) return text;
+  if (ratio.logs.valid)
+    text += " [" + cell(std::exp(ratio.logs.low)) + ", " + cell(std::exp(ratio.logs.high)) + "]";
+  if (!ratio.resolved)
+    text += " n.s. (" + std::to_string(ratio.units) + (ratio.units == 1 ? " unit)" : " units)");
+  return text;
+}
+
+void print_table(const Table& table) {
+  std::printf("\n%s\n", table.title.c_str());
+  const bool simulated = table.unit == "cycles";
+  std::size_t best = 0;
+  const std::vector<Ratio> ratios = ratios_to_best(table.rows, &best);
+  std::vector<std::size_t> order(table.rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto place = [&](std::size_t i) {
+    const double ratio = i == best ? 0 : ratios[i].units > 0 ? ratios[i].logs.value : HUGE_VAL;
+    return std::make_tuple(!table.rows[i].verified, ratio, table.rows[i].spec);
+  };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+  std::printf("%-52s %5s  %-26s %-24s %s\n", "algorithm", "n",
+              simulated ? "median us [seeds]" : "median ns [95 %]",
+              (table.unit + (simulated ? " [seeds]" : " [95 %]")).c_str(), "ratio to best");
+  for (const std::size_t i : order) {
+    const Row& row = table.rows[i];
+    if (!row.verified) {
+      std::printf("%-52s %5zu  not verified%s%s\n", row.spec.substr(0, 52).c_str(), row.values.size(),
+                  row.error.empty() ? "" : ": ", row.error.c_str());
+      continue;
+    }
     std::vector<double> ns, units;
-    for (const auto& entry : row.values) {
-      ns.push_back(entry.second.ns * scale);
-      if (std::isfinite(entry.second.units)) units.push_back(entry.second.units);
+    std::vector<int> launches, unit_launches;
+    std::map<std::pair<std::string, int>, int> numbers;
+    for (const Value& value : row.values) {
+      const auto launch = std::make_pair(std::get<0>(value.round), std::get<1>(value.round));
+      const int of = numbers.emplace(launch, static_cast<int>(numbers.size())).first->second;
+      ns.push_back(value.ns);
+      launches.push_back(of);
+      if (!std::isfinite(value.units)) continue;
+      units.push_back(value.units);
+      unit_launches.push_back(of);
     }
-    const auto interval = [simulated](const std::vector<double>& values, int decimals) {
-      const Interval found = median_interval(values, 0.95);
-      if (values.empty()) return std::string("-");
-      const std::string text = cell(found.value, decimals);
-      if (simulated && values.size() == 1) return text;  // one seed has no interval
-      return found.valid ? text + " [" + cell(found.low, decimals) + ", " + cell(found.high, decimals) + "]"
-                         : text + " [too few]";
-    };
-    std::string ratio = &row == best ? "1 (the best)" : "-";
-    if (against[i].ratio.count > 0) {
-      const bool resolved = adjusted[next++] < 0.05;
-      const Interval& r = against[i].ratio;
-      ratio = cell(std::exp(r.value));
-      if (one_seed) {
-        std::printf("%-52s %5zu %30s %22s %22s\n", row.spec.substr(0, 52).c_str(), row.values.size(),
-                    interval(ns, 3).c_str(), interval(units, 1).c_str(), ratio.c_str());
-        continue;
-      }
-      ratio += r.valid ? " [" + cell(std::exp(r.low)) + ", " + cell(std::exp(r.high)) + "]" : " [too few]";
-      if (!resolved) ratio += " ~";
-      if (against[i].by_launch) ratio += " L";
-    }
-    std::printf("%-52s %5zu %30s %22s %22s%s\n", row.spec.substr(0, 52).c_str(), row.values.size(),
-                interval(ns, simulated ? 3 : 1).c_str(), interval(units, simulated ? 1 : 2).c_str(),
-                ratio.c_str(), row.verified ? "" : "  NOT VERIFIED, not ranked");
+    const bool one_seed = simulated && row.values.size() == 1;
+    std::printf("%-52s %5zu  %-26s %-24s %s\n", row.spec.substr(0, 52).c_str(), row.values.size(),
+                interval_cell(independent(ns, launches, simulated), simulated ? 1e-3 : 1, simulated).c_str(),
+                interval_cell(independent(units, unit_launches, simulated), 1, simulated).c_str(),
+                i == best ? "1 (best)" : ratio_cell(ratios[i], one_seed).c_str());
   }
+}
+
+// A point's setting in words: what the rows of its table share.
+std::string title_of(const JsonValue& point, const JsonValue& sample, const JsonValue& probe,
+                     const std::string& unit) {
+  std::string title;
+  const std::string what = what_of(point);
+  if (!what.empty()) title = what + ", " + number(point["size_bytes"].number) + " bytes, ";
+  title += number(point["ranks"].number) + " ranks as " + point["mode"].string;
+  if (point["mode"].string == "simulated")
+    title += " on " + point["machine"].string + ", " + point["placement"].string;
+  title += ", " + sample["definition"].string;
+  if (sample["delay_ns"].number > 0 || sample["imbalance_ns"].number > 0)
+    title += " with delay " + cell(sample["delay_ns"].number, 0) + " and imbalance " +
+             cell(sample["imbalance_ns"].number, 0) + " ns";
+  const std::string& start = point["start"].string;
+  if (!start.empty() && start != "warm") title += ", " + start + " start";
+  if (!probe["label"].string.empty()) title += ", " + probe["label"].string;
+  return title + "; in " + unit;
 }
 
 }  // namespace
@@ -179,7 +253,7 @@ int compare_command(const std::vector<std::string>& words) {
   const measure::RecordLines file = measure::read_records(path, "file");
   if (file.damaged > 0) std::fprintf(stderr, "phicoll-bench: %s: %s\n", path.c_str(), file.loss().c_str());
   std::map<std::pair<std::string, int>, const JsonValue*> points;
-  std::map<std::pair<std::string, int>, bool> verified;
+  std::map<std::pair<std::string, int>, const JsonValue*> failed;  // one failure is final
   std::map<RoundKey, const JsonValue*> rounds;
   const auto integer = [](const JsonValue& value) { return static_cast<int>(value.number); };
   for (const JsonValue& record : file.records) {
@@ -187,15 +261,15 @@ int compare_command(const std::vector<std::string>& words) {
     if (record["kind"].string == "point") {
       const auto key = std::make_pair(run, integer(record["point"]));
       points[key] = &record;
-      const auto known = verified.find(key);  // one failure is final
-      verified[key] = record["verified"].boolean && (known == verified.end() || known->second);
+      if (!record["verified"].boolean) failed.emplace(key, &record);
     } else if (record["kind"].string == "round") {
       rounds[RoundKey(run, record["mode"].string, integer(record["ranks"]), integer(record["launch"]),
                       integer(record["round"]))] = &record;
     }
   }
-  std::map<TableKey, std::map<std::string, Row>> tables;
-  std::map<std::string, int> run_number;
+  // By title and everything else that the rows of a table share; rows by what makes a subject.
+  std::map<std::pair<std::string, std::string>, Table> tables;
+  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> known;
   for (const JsonValue& record : file.records) {
     if (record["kind"].string != "sample" || record["ns"].list.empty()) continue;
     const std::string& run = record["run"].string;
@@ -203,48 +277,55 @@ int compare_command(const std::vector<std::string>& words) {
     const auto found = points.find(key);
     if (found == points.end()) continue;
     const JsonValue& point = *found->second;
-    const int ranks = integer(point["ranks"]);
     const int launch = integer(record["launch"]);
     const int round = integer(record["round"]);
-    const auto probes = rounds.find(RoundKey(run, point["mode"].string, ranks, launch, round));
+    const auto probes =
+        rounds.find(RoundKey(run, point["mode"].string, integer(point["ranks"]), launch, round));
     const JsonValue none;
     const JsonValue& probe = probes == rounds.end() ? none : *probes->second;
-    const bool shares = point["oversubscribed"].boolean;
-    const double unit = probe[shares ? "switch_ns" : "pingpong_ns"].number;
-    std::string definition = record["definition"].string;
-    if (record["delay_ns"].number > 0 || record["imbalance_ns"].number > 0)
-      definition += " with delay " + cell(record["delay_ns"].number, 0) + " and imbalance " +
-                    cell(record["imbalance_ns"].number, 0) + " ns";
     const bool simulated = point["mode"].string == "simulated";
-    std::string mode = point["mode"].string;
-    if (simulated) mode += " on " + point["machine"].string + ", " + point["placement"].string;
-    const TableKey table(ranks, definition, mode, probe["label"].string,
-                         simulated ? "cycles"
-                         : shares  ? "switches"
-                                   : "lines",
-                         what_of(point), static_cast<std::uint64_t>(point["size_bytes"].number));
-    Row& row = tables[table][point["spec"].string];
+    const bool shares = point["oversubscribed"].boolean;
+    const std::string unit_name = simulated ? "cycles" : shares ? "switches" : "lines";
+    std::string others = point["placement"].string + " " + point["machine_digest"].string;
+    for (const JsonValue& cpu : point["cpus"].list) others += " " + cell(cpu.number, 0);
+    Table& table = tables[std::make_pair(title_of(point, record, probe, unit_name), others)];
+    if (table.rows.empty()) {
+      table.title = title_of(point, record, probe, unit_name);
+      table.unit = unit_name;
+    }
+    const std::string subject =
+        point["spec"].string + " " + point["wait"].string + " " + point["store"].string;
+    const std::size_t at =
+        known.emplace(std::make_tuple(table.title, others, subject), table.rows.size()).first->second;
+    if (at == table.rows.size()) table.rows.emplace_back();
+    Row& row = table.rows[at];
     row.spec = point["spec"].string;
-    row.verified = row.verified && verified[key];
-    // Launches of different runs are distinct.
-    const int of_run = run_number.emplace(run, static_cast<int>(run_number.size())).first->second;
+    const auto failure = failed.find(key);
+    if (failure != failed.end()) {
+      row.verified = false;
+      row.error = (*failure->second)["verification"]["error"].string;
+    }
     const double ns = value_of(record);
-    const int own_launch = of_run * 1000000 + launch;
+    const double unit = probe[shares ? "switch_ns" : "pingpong_ns"].number;
     const double units = simulated ? record["value_cycles"].number : unit > 0 ? ns / unit : NAN;
-    row.values[{own_launch, round}] = Value{ns, units, own_launch, round};
+    row.values.push_back(Value{Round(run, launch, round), ns, units});
   }
   if (tables.empty()) std::printf("%s holds no samples\n", path.c_str());
-  for (auto& table : tables) {
-    std::vector<Row> rows;
-    for (auto& row : table.second) rows.push_back(std::move(row.second));
-    print_table(table.first, rows);
+  for (const auto& table : tables) print_table(table.second);
+  for (const auto& one : failed) {
+    const JsonValue& point = *one.second;
+    const std::string& error = point["verification"]["error"].string;
+    std::printf("\nnot verified: %s with %d ranks as %s%s%s\n", point["spec"].string.c_str(),
+                integer(point["ranks"]), point["mode"].string.c_str(), error.empty() ? "" : ": ",
+                error.c_str());
   }
   std::printf(
       "\nunits: lines are one-way transfers of one cache line in the same round, switches those between two "
-      "ranks of one CPU, cycles those of the simulated machine, each n with a seed of its own.\n~: no "
-      "difference resolved (sign test, Holm over the table). L: the unit of the "
-      "test is "
-      "the launch, not the round.\n");
+      "ranks of one CPU, cycles those of the simulated machine, each n with a seed of its own.\nMedians and "
+      "their intervals are over launches where these differ, else over rounds; ratios within rounds. n.s.: "
+      "not "
+      "significant (sign test, Holm over the table). ?: too few units for 95 %%; the whole range is "
+      "shown.\n");
   return 0;
 }
 

@@ -17,9 +17,10 @@ py::tuple interval_tuple(const std::vector<double>& values, double confidence) {
   return py::make_tuple(found.low, found.high, found.coverage);
 }
 
-/// Share of the launches in the variance, 0 to 1.
-double launch_share(const std::vector<double>& values, const std::vector<int>& launches) {
-  return variance_components(values, launches).between_share;
+/// (values, whether they are the launches' medians, the launches' share of the variance, number of launches)
+py::tuple units_tuple(const std::vector<double>& values, const std::vector<int>& launches) {
+  Units found = units_of(values, launches);
+  return py::make_tuple(std::move(found.values), found.by_launch, found.launch_share, found.launches);
 }
 
 }  // namespace
@@ -33,7 +34,10 @@ void register_statistics(py::module_& module) {
   module.def("least_count", &least_count, py::arg("confidence"));
   module.def("sign_test", &sign_test, py::arg("values"), py::arg("centre") = 0.0);
   module.def("holm", &holm, py::arg("p_values"));
-  module.def("launch_share", &launch_share, py::arg("values"), py::arg("launches"));
+  module.def("holm_levels", &holm_levels, py::arg("p_values"), py::arg("confidence"));
+  module.def("units_of", &units_tuple, py::arg("values"), py::arg("launches"));
+  module.def("choose_best", &choose_best, py::arg("logs"), py::arg("rounds"));
+  module.attr("SMALLEST_NS") = smallest_ns;
 }
 
 }  // namespace bindings

@@ -11,8 +11,9 @@ from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
 from phicoll.foundations.exit_codes import REGRESSED
 from phicoll.results import Results, load
-from phicoll.results.compare.baseline import MOST_ROWS, baseline_text
+from phicoll.results.compare.baseline import baseline_text
 from phicoll.results.compare.regression import THRESHOLD, check_threshold
+from phicoll.results.compare.shown import MOST_ROWS
 
 __all__ = ["add"]
 
@@ -38,7 +39,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help=f"with --baseline: all rows, also where they are more than {MOST_ROWS}",
+        help=f"all rows, also where a table has more than {MOST_ROWS}",
     )
     add_json(parser)
     parser.set_defaults(function=run)
@@ -47,8 +48,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     check_together(arguments)
     results = reduce(join, [load(path) for path in arguments.files])
-    if arguments.all and arguments.baseline is None:
-        raise ArgumentError("all", "no baseline", "with --baseline FILE")
     if arguments.baseline is not None:
         return against_baseline(arguments, results)
     if arguments.summary:
@@ -62,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         put_json(comparison.to_list())
     else:
-        put(str(comparison))
+        put(comparison.to_text(arguments.all))
         print(f"phicoll: {results.caption()}", file=sys.stderr)
     return 0
 
@@ -76,6 +75,9 @@ def check_together(arguments: argparse.Namespace) -> None:
     if arguments.against is not None and (arguments.summary or arguments.baseline is not None):
         other = "--summary" if arguments.summary else "--baseline"
         raise ArgumentError("against", f"{arguments.against!r} with {other}", f"without {other}")
+    if arguments.all and (arguments.summary or arguments.json):
+        other = "--summary" if arguments.summary else "--json"
+        raise ArgumentError("all", f"a value with {other}, which has all rows", f"without {other}")
     if arguments.summary and arguments.baseline is not None:
         raise ArgumentError("summary", "a value with --baseline", "one of --summary and --baseline")
 

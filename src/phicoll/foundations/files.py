@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import stat
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from phicoll.errors import ArgumentError, ResourceError
 
@@ -17,6 +19,8 @@ __all__ = ["as_path", "check_writable", "input_bytes", "input_lines", "open_inpu
 
 #: The longest line of a run with 1,024 ranks and 1,000 calls in a window has some 20 MB.
 MOST_LINE = 64 << 20
+#: What a compressed file may unpack to: a small one can hold any number of zeros.
+MOST_UNPACKED = 8 << 30
 
 
 def as_path(path: Any, argument: str = "path") -> Path:
@@ -45,17 +49,29 @@ def open_input(path: Path) -> BinaryIO:
 
 
 def input_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a regular file, up to the size that it has now. Raises OSError, also for an endless line."""
+    """The lines of a regular file, up to the size that it has now; those in it if it was compressed by gzip.
+
+    Raises OSError, also for an endless line.
+    """
     with open_input(path) as stream:
-        left = os.fstat(stream.fileno()).st_size
-        while left > 0:
-            line = stream.readline(min(left, MOST_LINE + 1))
+        if stream.peek(2)[:2] == b"\x1f\x8b":
+            yield from lines_of(gzip.GzipFile(fileobj=stream), MOST_UNPACKED, "that was unpacked")
+        else:
+            yield from lines_of(stream, os.fstat(stream.fileno()).st_size)
+
+
+def lines_of(stream: IO[bytes], left: int, endless: str = "") -> Iterator[bytes]:
+    """The lines in the next ``left`` bytes; with ``endless`` more of them are an OSError."""
+    try:
+        while line := stream.readline(min(left, MOST_LINE + 1)):
             if len(line) > MOST_LINE:
                 raise OSError(errno.EFBIG, f"a line of more than {MOST_LINE >> 20} MB")
-            if not line:
-                return
             left -= len(line)
             yield line
+        if endless and stream.read(1):
+            raise OSError(errno.EFBIG, f"more than {MOST_UNPACKED >> 30} GB {endless}")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise OSError(errno.EIO, f"a compressed file that is damaged or cut off: {error}") from error
 
 
 def input_bytes(path: Path, most: int = 4 << 20) -> bytes:

@@ -32,6 +32,7 @@ from phicoll.measuring.options import (
 from phicoll.measuring.simulating import SimulatedPlan
 from phicoll.registry import CALLS, REDUCTIONS, check_call, moves_data
 from phicoll.results import Results, load
+from phicoll.results.compare.conditions import why_not_verified
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -208,11 +209,11 @@ def check_output(save: str | Path | None, resume: bool) -> tuple[Path | None, bo
             raise ArgumentError("resume", "True without save", "save= with the file to continue")
         return None, False
     output = check_writable(save, "save")
-    if output.suffix in (".parquet", ".csv"):
+    if output.suffix in (".parquet", ".csv", ".gz"):
         raise ArgumentError(
             "save",
             repr(str(save)),
-            "a JSON Lines file, which is written as the run goes on; Results.save writes Parquet and CSV",
+            "a JSON Lines file, which is written as the run goes on; Results.save writes the others",
         )
     if resume and output.exists() and output.stat().st_size:
         load(output)  # refuses a file that is not phicoll's
@@ -317,11 +318,10 @@ def measure(algorithm: str | Iterable[str], **options: Any) -> Results:
 
 def warn_about(results: Results) -> None:
     """Warn about what a reader of the numbers has to know."""
-    failed = sorted({str(point.get("spec")) for point in results.unverified})
+    failed = {str(point.get("spec")): why_not_verified(point) for point in results.unverified}
     if failed:
-        warnings.warn(
-            f"not verified and therefore not summarised: {', '.join(failed)}", PhicollWarning, stacklevel=4
-        )
+        reasons = "; ".join(f"{spec} ({failed[spec]})" for spec in sorted(failed))
+        warnings.warn(f"not verified and therefore not summarised: {reasons}", PhicollWarning, stacklevel=4)
     if results.interrupted:
         warnings.warn(
             f"interrupted: the {len(results)} samples measured so far are kept", PhicollWarning, stacklevel=4

@@ -7,14 +7,13 @@ from importlib.resources import files
 from phicoll.report.evidence import Evidence
 from phicoll.report.html import text
 from phicoll.report.sections import (
+    barriers,
     claims,
     counts,
-    crowd,
-    limit,
+    data,
     machine,
     method,
     places,
-    probes,
     reproduce,
     simulated,
     summary,
@@ -23,7 +22,7 @@ from phicoll.report.sections import (
 __all__ = ["SECTIONS", "build"]
 
 #: The sections in order. Each has ``TITLE``, ``ANCHOR`` and ``body(evidence)``; a section with an empty body is left out.
-SECTIONS = (summary, limit, crowd, places, probes, counts, simulated, claims, machine, method, reproduce)
+SECTIONS = (summary, barriers, data, places, counts, simulated, claims, machine, method, reproduce)
 
 
 def build(evidence: Evidence) -> str:
@@ -32,10 +31,11 @@ def build(evidence: Evidence) -> str:
     present = [(title, anchor, body) for title, anchor, body in bodies if body]
     host = evidence.context.get("host") or {}
     style = files("phicoll.report").joinpath("style.css").read_text(encoding="utf-8")
-    contents = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for title, anchor, _ in present)
-    sections = "".join(
+    contents = "".join(f'<li><a href="#{anchor}">{text(title)}</a></li>' for title, anchor, _ in present[1:])
+    first, *others = (
         f'<section><h2 id="{anchor}">{text(title)}</h2>{body}</section>' for title, anchor, body in present
     )
+    sections = "".join(others)
     when = str(evidence.context.get("created", ""))
     lead = ", ".join(
         word
@@ -47,10 +47,9 @@ def build(evidence: Evidence) -> str:
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>phicoll: barriers on this machine</title><style>{style}</style></head><body>"
-        f'<header><h1>Barriers on this machine</h1><p class="lead">{text(lead)}. Every barrier of four papers, phicoll’s own and '
-        "other systems’, measured in the same rounds by threads and by processes.</p></header>"
-        f'<nav aria-label="Contents"><ol>{contents}</ol></nav><main>{sections}</main>'
+        f"<title>phicoll: collectives on this machine</title><style>{style}</style></head><body>"
+        f'<header><h1>Collectives on this machine</h1><p class="lead">{text(lead)}</p></header>'
+        f'<main>{first}<nav aria-label="Contents"><ol>{contents}</ol></nav>{sections}</main>'
         f"<footer>Made by phicoll {text(evidence.context.get('version', ''))}. "
         "This file needs no network and no other file.</footer></body></html>\n"
     )

@@ -5,6 +5,9 @@ It measures for about a minute; simulating a Xeon Phi and the report take some 1
 
 from __future__ import annotations
 
+import gc
+import gzip
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -16,7 +19,7 @@ from phicoll.foundations.arguments import Parser
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.progress import display
 from phicoll.report.evidence import examine, gather
-from phicoll.report.parts import BUDGET_S, Part, plan_parts
+from phicoll.report.parts import BUDGET_S, RESULTS, Part, plan_parts
 from phicoll.results import Results, load
 
 __all__ = ["demo", "main", "rebuild"]
@@ -27,7 +30,7 @@ LEAST_BUDGET_S = 2.0
 
 def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | None = None,
          progress: bool | None = None) -> Results:  # fmt: skip
-    """Measure and simulate, print a table, write ``report.html``, ``results.jsonl`` and ``simulated.jsonl``.
+    """Measure and simulate, print a table, write ``report.html`` and the raw records, compressed.
 
     Parameters
     ----------
@@ -50,7 +53,7 @@ def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | Non
         raise ArgumentError("budget", repr(budget_s), f"a number of seconds, {LEAST_BUDGET_S:g} or more")
     folder = make_folder(out)
     file, page = (
-        check_writable(folder / "results.jsonl", "out"),
+        check_writable(folder / RESULTS, "out"),
         check_writable(folder / "report.html", "out"),
     )
     parts = plan_parts(budget, quick)
@@ -96,8 +99,8 @@ def measure_parts(parts: list[Part], file: Path, progress: bool | None = None) -
             part.results = error.results
         finally:
             if own.exists():
-                with file.open("ab") as stream:
-                    stream.write(own.read_bytes())
+                with own.open("rb") as lines, gzip.open(file, "ab", compresslevel=6) as packed:
+                    shutil.copyfileobj(lines, packed)
                 own.unlink()
         print(f"{part.title}\n\n{part.comparison}\n", flush=True)
         found = found + part.results
@@ -116,6 +119,7 @@ def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = Non
         The file is not a results file, or there is no such figure.
     """
     results = load(file)
+    gc.freeze()  # the records stay to the end: the collector need not look at them
     folder = make_folder(out)
     from phicoll.report.build import build
     from phicoll.report.figures import figures
@@ -156,7 +160,7 @@ def main(argv: Sequence[str]) -> int:
         "--quick", action="store_true", help="measure a few algorithms for a few seconds, to try it out"
     )
     parser.add_argument(
-        "--from", dest="file", metavar="FILE", help="make the report of a results.jsonl; measure nothing"
+        "--from", dest="file", metavar="FILE", help=f"make the report of a {RESULTS}; measure nothing"
     )
     parser.add_argument("--figure", metavar="NAME", help="with --from: only this figure, as DIR/NAME.png")
     arguments = parser.parse_args(list(argv))

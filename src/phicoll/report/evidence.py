@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from phicoll import bench
 from phicoll.explaining.counting import PAPER_SHAPES, count
 from phicoll.papers.claims import Finding, check_counts, check_native, counter
-from phicoll.report.parts import MAIN, PAPERS, PLACES, Part, split_parts
+from phicoll.report.parts import DATA, MAIN, PAPERS, PLACES, RESULTS, Part, split_parts
 from phicoll.report.simulated import Simulated
 from phicoll.results import Results
 
@@ -51,17 +52,48 @@ class Evidence:
 
     results: Results
     parts: list[Part]
-    doctor: Doctor
-    counts: list[dict[str, Any]]
-    findings: list[Finding]
+    examined: Doctor | None = None
     simulated: Simulated | None = None
+
+    @cached_property
+    def doctor(self) -> Doctor:
+        """What the doctor found, now if not before the run."""
+        return self.examined or examine()
+
+    @cached_property
+    def counts(self) -> list[dict[str, Any]]:
+        """Every barrier, counted at the papers' scale."""
+        return list(count("all", PAPER_SHAPES, placement="balanced"))
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """Verdicts on the claims, by number."""
+        merged = Results([])
+        for part in self.parts:
+            if part.kind == MAIN and part.results is not None:
+                merged = merged + part.results
+        papers, places = self.one(PAPERS), self.one(PLACES)
+        promise = [row for number in SENSE_RANKS for row in count(f"all,{SENSE}", "61x4", ranks=number)]
+        found = check_counts(counter)
+        found += check_native(
+            merged, papers.results if papers else None, places.results if places else None, promise
+        )
+        return sorted(found, key=lambda finding: finding.claim.number)
+
+    @property
+    def file(self) -> str:
+        """The name of the file of records, which lies beside the report."""
+        return Path(self.results.source).name or RESULTS
+
+    @property
+    def data(self) -> list[Part]:
+        """The operations that move data, with anything verified."""
+        return [part for part in self.parts if part.kind == DATA and part.verified]
 
     @cached_property
     def mains(self) -> list[Part]:
         """The comparisons of all barriers with anything verified, fewest ranks first."""
-        found = [
-            part for part in self.parts if part.kind == MAIN and part.results is not None and part.settings
-        ]
+        found = [part for part in self.parts if part.kind == MAIN and part.verified]
         return sorted(found, key=lambda part: part.ranks)
 
     @cached_property
@@ -79,25 +111,5 @@ def crowded(part: Part) -> bool:
 
 
 def gather(results: Results, doctor: Doctor | None = None, simulated: Simulated | None = None) -> Evidence:
-    """Count, judge the claims, and sort the records into parts."""
-    parts = split_parts(results)
-    merged = Results([])
-    for part in parts:
-        if part.kind == MAIN and part.results is not None:
-            merged = merged + part.results
-    evidence = Evidence(
-        results,
-        parts,
-        doctor or examine(),
-        list(count("all", PAPER_SHAPES, placement="balanced")),
-        [],
-        simulated,
-    )
-    papers, places = evidence.one(PAPERS), evidence.one(PLACES)
-    promise = [row for number in SENSE_RANKS for row in count(f"all,{SENSE}", "61x4", ranks=number)]
-    found = check_counts(counter)
-    found += check_native(
-        merged, papers.results if papers else None, places.results if places else None, promise
-    )
-    evidence.findings = sorted(found, key=lambda finding: finding.claim.number)
-    return evidence
+    """Sort the records into parts. What is counted and judged is computed when a section asks for it."""
+    return Evidence(results, split_parts(results), doctor, simulated)

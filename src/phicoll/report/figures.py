@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
-from phicoll.plots import draw_comparison, draw_counts, draw_distribution, draw_probes
+from phicoll.plots import draw_counts, draw_probes
 from phicoll.plots.ranks import name_ends
+from phicoll.plots.sizes import draw_sizes
 from phicoll.plots.style import INK, MODE_MARKERS, ORIGIN_COLOURS, PALE, SERIES, plain_log_ticks, tidy
 from phicoll.report.evidence import Evidence
+from phicoll.report.html import duration
 from phicoll.report.parts import PLACES, Part
-from phicoll.report.ratios import is_limit, limit_of
+from phicoll.report.ratios import Setting, hand_written_of, is_hand_written
 from phicoll.report.simulated import Simulated, times_of
-from phicoll.results.compare import Row
 from phicoll.results.compare.best import Ratio
 from phicoll.results.names import short_name
+from phicoll.results.subject import size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,25 +30,24 @@ __all__ = ["figures"]
 
 WIDTH = 10.0
 MODES = ("threads", "processes")
-LIMIT_COLOUR = "#6B7280"
+HAND_COLOUR = "#6B7280"
 
 
 def figures(evidence: Evidence) -> dict[str, Callable[[], Figure]]:
-    """The figures that can be drawn from this evidence, by name."""
+    """The figures that can be drawn from this evidence, by name. Only drawing one compares anything."""
     found: dict[str, Callable[[], Figure]] = {}
-    for part in evidence.mains:
-        found[f"limit-{part.ranks}"] = partial(draw_limits, part)
-        for definition in ("loop", "window"):
-            if any(key[0] == definition for key in part.settings):
-                found[f"{definition}-{part.ranks}"] = partial(draw_spread, part, definition)
-        found[f"modes-{part.ranks}"] = partial(draw_modes, part)
-    if any(part.results and part.results.rounds for part in evidence.parts):
-        found["probes"] = partial(draw_all_probes, evidence.parts)
+    mains = evidence.mains
+    if mains:
+        found["overview"] = partial(draw_overview, evidence)
+        found["barriers"] = partial(draw_barriers, mains)
+    if evidence.data:
+        found["data"] = partial(draw_data, evidence.data)
+    if any(part.results and part.results.rounds for part in mains):
+        found["probes"] = partial(draw_all_probes, mains)
     places = evidence.one(PLACES)
     if places is not None and places.results is not None and places.results.samples:
         found["places"] = partial(draw_places, places)
-    if evidence.counts:
-        found["counts"] = partial(draw_counted, evidence.counts)
+    found["counts"] = lambda: draw_counted(evidence.counts)
     if evidence.simulated is not None:
         found["simulated-ranks"] = partial(draw_simulated_ranks, evidence.simulated)
         found["simulated-path"] = evidence.simulated.path.plot
@@ -58,72 +58,164 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def draw_limits(part: Part) -> Figure:
-    """Draw each barrier's ratio to the hand-written loop: loop and window side by side, on one scale."""
-    settings = part.settings
-    definitions = [d for d in ("loop", "window") if any(key[0] == d for key in settings)]
-    limits = {key: limit_of(setting) for key, setting in settings.items()}
-    ratios: dict[tuple[str, str], dict[str, Ratio]] = {
-        key: {short_name(s): r for s, r in limit.ratios.items()}
-        for key, limit in limits.items()
-        if limit is not None
+def draw_overview(evidence: Evidence) -> Figure:
+    """Draw what the report begins with: the fastest barriers beside other code, and ``auto`` over sizes."""
+    figure = new_figure(2.9)
+    widths = [1.25] + [1] * len(evidence.data)
+    panels = figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
+    draw_fastest(panels[0], evidence.mains)
+    for ax, part in zip(panels[1:], evidence.data, strict=True):
+        draw_auto(ax, part)
+    return figure
+
+
+def draw_fastest(ax: Axes, mains: Sequence[Part]) -> None:
+    """Draw, for each number of ranks, the fastest of phicoll's barriers, of the hand-written ones and of other systems."""
+    settings = [next(iter(part.settings.values())) for part in mains]
+    values = []
+    for place, setting in enumerate(settings):
+        kinds = (
+            (ORIGIN_COLOURS["phicoll"], setting.ours),
+            (HAND_COLOUR, setting.hands),
+            (ORIGIN_COLOURS["reference"], setting.references),
+        )
+        for offset, (colour, group) in enumerate(kinds):
+            row = setting.fastest(group)
+            if row is None or row.time is None:
+                continue
+            y = place + 0.24 * (offset - 1)
+            values.append(row.time.median)
+            ax.plot([row.time.median], [y], marker="o", markersize=6, color=colour)
+            words = f"{duration(row.time.median)}  {row.subject.algorithm}"
+            ax.annotate(words, (row.time.median, y), xytext=(7, 0), textcoords="offset points", va="center", fontsize=7.5,
+                        color=colour)  # fmt: skip
+    low, high = min(values) * 0.7, max(values) * 20
+    plain_log_ticks(ax, "x", low, high)
+    ax.set_xlim(low, high)
+    ax.set_yticks(range(len(mains)), [f"{part.ranks} ranks" for part in mains])
+    ax.set_ylim(len(mains) - 0.5, -0.5)
+    ax.set_title("Barrier, back to back; ns", loc="left")
+    tidy(ax)
+
+
+def draw_auto(ax: Axes, part: Part) -> None:
+    """Draw ``auto`` over sizes, a line for each number of processes."""
+    rows = [row for row in part.comparison if row.subject.algorithm == "auto" and row.time]
+    rows.sort(key=lambda row: row.subject.size_bytes)
+    times = [row.time.median / 1000 for row in rows if row.time] or [1.0]
+    low, high = min(times) * 0.7, max(times) * 2.5
+    plain_log_ticks(ax, "y", low, high)
+    ax.set_ylim(low, high)
+    sizes = sorted({row.subject.size_bytes for row in rows})
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(sizes, [size_text(size) for size in sizes])
+    ax.minorticks_off()
+    for ranks, colour in zip(sorted({row.subject.ranks for row in rows}), SERIES, strict=False):
+        at = {r.subject.size_bytes: r.time.median / 1000 for r in rows if r.subject.ranks == ranks and r.time}
+        ax.plot(list(at), list(at.values()), color=colour, marker="o", markersize=3.5, linewidth=1.6)
+        size, value = list(at.items())[-1]
+        ax.annotate(f"{ranks} processes", (size, value), xytext=(3, 6), textcoords="offset points", ha="right", fontsize=7.5,
+                    color=colour)  # fmt: skip
+    ax.set_title(f"{part.operation.capitalize()}, auto; µs", loc="left")
+    tidy(ax, "both")
+
+
+def draw_data(parts: Sequence[Part]) -> Figure:
+    """Draw the time of every measured algorithm over sizes: a row for each operation, a panel for each number of ranks."""
+    counts = sorted({row.subject.ranks for part in parts for row in part.comparison})
+    figure = new_figure(2.7 * len(parts))
+    axes = figure.subplots(len(parts), len(counts), squeeze=False)
+    for line, part in zip(axes, parts, strict=True):
+        for ax, ranks in zip(line, counts, strict=True):
+            draw_sizes(ax, [row for row in part.comparison if row.subject.ranks == ranks])
+            ax.set_title(f"{part.operation}, {ranks} processes", loc="left")
+            ax.set_ylabel("time of a call, µs" if ax is line[0] else "")
+            ax.set_xlabel("size" if line is axes[-1] else "")
+    return figure
+
+
+def draw_barriers(mains: Sequence[Part]) -> Figure:
+    """Draw each barrier's ratio to the hand-written reference: a panel for each number of ranks and definition."""
+    panels = [(part, definition) for part in mains for definition in definitions_of(part)]
+    origins = {
+        short_name(s): s.origin for part in mains for setting in part.settings.values() for s in setting.group
     }
-    origins = {short_name(s): s.origin for setting in settings.values() for s in setting.group}
-    hands = {short_name(s) for setting in settings.values() for s in setting.group if is_limit(s)}
-    first = ratios.get((definitions[0], "threads")) or next(iter(ratios.values()), {})
-    names = sorted(
-        {n for of in ratios.values() for n in of}, key=lambda n: first[n].median if n in first else 1e9
-    )
-    figure = new_figure(1.5 + 0.25 * len(names))
-    axes = figure.subplots(1, len(definitions), sharey=True, squeeze=False)[0]
-    values = [v for of in ratios.values() for r in of.values() for v in (r.low, r.high)] or [1.0, 2.0]
-    # The interval of a barrier that is sometimes stuck spans decades: the axis ends where nine tenths of the rows do.
-    high = max(
-        1.6, float(np.percentile([r.median for of in ratios.values() for r in of.values()] or [2], 96)) * 2.2
-    )
-    low = max(0.5, min(0.9, min(values) * 0.95))
-    high = min(high, max(values) * 1.1)
-    for ax, definition in zip(axes, definitions, strict=True):
-        for offset, mode in ((-0.17, "threads"), (0.17, "processes")):
-            for index, name in enumerate(names):
-                ratio = ratios.get((definition, mode), {}).get(name)
-                if ratio is not None:
-                    draw_ratio(
-                        ax, index + offset, ratio, mode, "limit" if name in hands else origins[name], high
-                    )
+    hands = {
+        short_name(s)
+        for part in mains
+        for setting in part.settings.values()
+        for s in setting.group
+        if is_hand_written(s)
+    }
+    found = [
+        {
+            mode: ratios_in(part.settings[definition, mode])
+            for mode in MODES
+            if (definition, mode) in part.settings
+        }
+        for part, definition in panels
+    ]
+    first = next((of for of in found[0].values()), {})
+    names = sorted(origins, key=lambda n: (first[n].median if n in first else 1e9, n))
+    figure = new_figure(1.3 + 0.21 * len(names), 2.2 + 2.45 * len(panels))
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for ax, (part, definition), of in zip(axes, panels, found, strict=True):
+        medians = [ratio.median for ratios in of.values() for ratio in ratios.values()] or [1.0]
+        # The interval of a barrier that is sometimes stuck spans decades: the axis ends where nine tenths of the rows do.
+        low, high = max(0.4, min(0.9, min(medians) * 0.9)), max(1.6, float(np.percentile(medians, 92)) * 1.5)
+        for offset, (mode, ratios) in zip((-0.17, 0.17), of.items(), strict=False):
+            for origin, colour in {**ORIGIN_COLOURS, "hand": HAND_COLOUR}.items():
+                chosen = [
+                    (index + offset, ratios[name])
+                    for index, name in enumerate(names)
+                    if name in ratios and ("hand" if name in hands else origins[name]) == origin
+                ]
+                draw_ratios(ax, chosen, mode, colour, high)
         ax.axvline(1, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         plain_log_ticks(ax, "x", low, high)
         ax.set_xlim(low, high)
-        limit = limits.get((definition, "threads")) or next(iter(limits.values()))
-        ax.set_title(f"{definition}: time over {limit.name if limit else 'the limit'}", loc="left")
-        ax.set_xlabel("times as long, within the same rounds")
+        start = {"loop": "back to back", "window": "common start"}.get(definition, definition)
+        ax.set_title(f"{part.ranks} ranks, {start}", loc="left")
+        ax.set_xlabel("times the hand-written reference")
         tidy(ax)
         stripes(ax, len(names))
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     axes[0].set_yticks(range(len(names)), names)
     for label, name in zip(axes[0].get_yticklabels(), names, strict=True):
-        label.set_color(LIMIT_COLOUR if name in hands else ORIGIN_COLOURS.get(origins[name], INK))
-    legend(figure, set(origins.values()), [m for m in MODES if any(key[1] == m for key in settings)])
+        label.set_color(HAND_COLOUR if name in hands else ORIGIN_COLOURS.get(origins[name], INK))
+    legend(figure, set(origins.values()), [mode for mode in MODES if any(mode in of for of in found)])
     return figure
 
 
-def draw_ratio(ax: Axes, y: float, ratio: Ratio, mode: str, origin: str, high: float) -> None:
-    colour = LIMIT_COLOUR if origin == "limit" else ORIGIN_COLOURS.get(origin, INK)
-    if ratio.median > high:
-        ax.annotate(f"{ratio.median:,.0f} ▸", (0.995, y), xycoords=("axes fraction", "data"), ha="right", va="center",
-                    fontsize=6.5, color=colour)  # fmt: skip
-        return
-    ax.plot(
-        [ratio.low, ratio.high],
-        [y, y],
+def definitions_of(part: Part) -> list[str]:
+    return [d for d in ("loop", "window") if any(key[0] == d for key in part.settings)]
+
+
+def ratios_in(setting: Setting) -> dict[str, Ratio]:
+    """Ratios to the hand-written reference by name; none without one."""
+    hand = hand_written_of(setting)
+    return {short_name(s): ratio for s, ratio in hand.ratios.items()} if hand else {}
+
+
+def draw_ratios(ax: Axes, placed: Sequence[tuple[float, Ratio]], mode: str, colour: str, high: float) -> None:
+    """Draw ratios with their intervals, each at a height; those beyond ``high`` as numbers at the edge."""
+    for y, ratio in placed:
+        if ratio.median > high:
+            ax.annotate(f"{ratio.median:,.0f} ▸", (0.995, y), xycoords=("axes fraction", "data"), ha="right", va="center",
+                        fontsize=6.5, color=colour)  # fmt: skip
+    inside = [(y, ratio) for y, ratio in placed if ratio.median <= high]
+    heights = [y for y, _ in inside]
+    ax.hlines(
+        heights,
+        [r.low for _, r in inside],
+        [r.high for _, r in inside],
         color=colour,
         linewidth=2,
         alpha=0.55,
-        solid_capstyle="butt",
         zorder=2,
     )
-    ax.scatter([ratio.median], [y], s=22, marker=MODE_MARKERS[mode], facecolor=colour if mode == "threads" else "white",
-               edgecolor=colour, linewidth=1.1, zorder=3)  # fmt: skip
+    ax.plot([r.median for _, r in inside], heights, linestyle="", marker=MODE_MARKERS[mode], markersize=4.7, zorder=3,
+            markerfacecolor=colour if mode == "threads" else "white", markeredgecolor=colour, markeredgewidth=1.1)  # fmt: skip
 
 
 def stripes(ax: Axes, count: int) -> None:
@@ -146,86 +238,6 @@ def legend(figure: Figure, origins: set[str], modes: Sequence[str]) -> None:
     ]  # fmt: skip
     handles.append(Line2D([], [], color="#555555", linewidth=2.2, label="95 % interval"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8)
-
-
-def chosen_rows(part: Part, definition: str) -> list[Row]:
-    return [
-        row for (d, _), setting in part.settings.items() if d == definition for row in setting.rows.values()
-    ]
-
-
-def draw_spread(part: Part, definition: str) -> Figure:
-    """Draw every round of every barrier, for threads and processes."""
-    assert part.results is not None
-    rows = chosen_rows(part, definition)
-    figure = new_figure(1.4 + 0.34 * len({row.name for row in rows}))
-    ax = figure.subplots()
-    # A few rounds of one reference that take thousands of times as long would squeeze the rest to the left edge.
-    medians = sorted(found.median for row in rows if (found := row.in_units or row.time) is not None)
-    draw_comparison(ax, part.results.observations, rows, end=3 * medians[int(0.9 * (len(medians) - 1))])
-    low, high = ax.get_xlim()
-    if high / low > 5:
-        ax.xaxis.set_major_locator(FixedLocator([step * 10.0**e for e in range(-4, 9) for step in (1, 2, 5)]))
-        ax.set_xlim(low, high)
-    origins = {
-        row.name: LIMIT_COLOUR if is_limit(row.subject) else ORIGIN_COLOURS.get(row.subject.origin, INK)
-        for row in rows
-    }
-    for label in ax.get_yticklabels():
-        label.set_color(origins.get(label.get_text(), INK))
-    legend(
-        figure,
-        {row.subject.origin for row in rows},
-        [m for m in MODES if any(r.subject.mode == m for r in rows)],
-    )
-    return figure
-
-
-def draw_modes(part: Part) -> Figure:
-    """Draw threads against processes over places and launches, for the fastest few: loop above, window below."""
-    assert part.results is not None
-    settings = part.settings
-    definitions = [d for d in ("loop", "window") if any(key[0] == d for key in settings)]
-    modes = [mode for mode in MODES if any(key[1] == mode for key in settings)]
-    columns = 3
-    figure = new_figure(2.75 * len(definitions) + 0.1, WIDTH)
-    axes = figure.subplots(len(definitions), columns, squeeze=False)
-    for line, definition in zip(axes, definitions, strict=True):
-        of = [setting for (d, _), setting in settings.items() if d == definition]
-        best = [row.subject.spec for row in of[0].ranked()[:columns]]
-        for ax, spec in zip(line, best, strict=False):
-            rows = [row for setting in of for s, row in setting.rows.items() if s.spec == spec]
-            rows.sort(key=lambda row: modes.index(row.subject.mode))
-            draw_distribution(ax, part.results.observations, rows)
-            trim(ax, part, rows)
-            ax.set_title(f"{rows[0].name}, {definition}", loc="left", fontsize=9)
-            ax.set_xlabel(
-                f"{rows[0].subject.unit} per call" if any(r.in_units for r in rows) else "ns per call"
-            )
-            ax.set_ylabel("share of rounds" if ax is line[0] else "")
-        for ax in line[len(best) :]:
-            ax.set_visible(False)
-    handles = [Line2D([], [], color=SERIES[i], linewidth=2, label=mode) for i, mode in enumerate(modes)]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
-    return figure
-
-
-def trim(ax: Axes, part: Part, rows: Sequence[Row]) -> None:
-    """Limit the axis to the middle of the values; the rest of each curve up to 100 % lies beyond."""
-    assert part.results is not None
-    values = [o.in_units or o.ns for row in rows for o in part.results.observations.by_subject[row.subject]]
-    low, high = np.percentile(values, [2, 96])
-    margin = 0.12 * (high - low) or 0.1 * high
-    ax.set_xscale("linear")
-    ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.xaxis.set_major_formatter(ScalarFormatter())
-    ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlim(max(0.0, low - margin), high + margin)
-    for line in ax.lines:
-        line.set_clip_on(True)
-    legend_of_panel = ax.get_legend()
-    if legend_of_panel is not None:
-        legend_of_panel.remove()
 
 
 def draw_all_probes(parts: Sequence[Part]) -> Figure:
@@ -325,7 +337,7 @@ def draw_simulated_ranks(simulated: Simulated) -> Figure:
     ax.set_ylim(low, high)
     for cores in (60, 120, 180):
         ax.axvline(cores, color=PALE, linewidth=1, zorder=0)
-        ax.annotate(f"{cores // 60} a core", (cores, 0.99), xycoords=("data", "axes fraction"), fontsize=7.5, color=LIMIT_COLOUR,
+        ax.annotate(f"{cores // 60} a core", (cores, 0.99), xycoords=("data", "axes fraction"), fontsize=7.5, color=HAND_COLOUR,
                     ha="right", va="top", xytext=(-3, 0), textcoords="offset points")  # fmt: skip
     ax.set_xlim(0, counts[-1] * 1.02)
     ax.set_xlabel("ranks")

@@ -8,8 +8,6 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from phicoll.results.compare.units import Estimate
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -18,7 +16,6 @@ __all__ = [
     "details",
     "duration",
     "figure",
-    "interval",
     "number",
     "paragraph",
     "span",
@@ -65,14 +62,6 @@ def duration(ns: float) -> str:
 def span(low: float, high: float) -> str:
     """An interval, less prominent than the number before it."""
     return f'<span class="interval">[{number(low)}, {number(high)}]</span>'
-
-
-def interval(found: Estimate | None, scale: float = 1) -> str:
-    """A median and its interval, divided by ``scale``; a question mark if there are too few units for 95 %."""
-    if found is None:
-        return "–"
-    mark = "" if found.enough else '<span class="interval">?</span>'
-    return f"{number(found.median / scale)} {span(found.low / scale, found.high / scale)}{mark}"
 
 
 def table(
@@ -128,8 +117,9 @@ def figure(name: str, drawn: Figure, caption: str, alt: str, made: Sequence[str]
         if made or raw
         else ""
     )
+    words = f"<figcaption>{caption}</figcaption>" if caption else ""
     width = int(drawn.get_figwidth() * 96)
     return (
         f'<figure id="figure-{text(name)}"><div class="wide"><img src="data:image/png;base64,{picture}" alt="{text(alt)}" '
-        f'style="max-width:{width}px" loading="lazy"></div><figcaption>{caption}</figcaption>{source}</figure>'
+        f'style="max-width:{width}px" loading="lazy"></div>{words}{source}</figure>'
     )

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import phicoll._core as _core
+from phicoll.registry import moves_data
 from phicoll.report.ratios import Setting, settings_of
 from phicoll.results import Results
 from phicoll.results.compare import Comparison
 
 __all__ = [
     "BUDGET_S",
+    "DATA",
     "MAIN",
     "PAPERS",
     "PLACES",
+    "RESULTS",
     "Part",
     "part_of",
     "plan_parts",
@@ -23,10 +26,12 @@ __all__ = [
     "split_parts",
 ]
 
-#: Seconds of measuring; the report takes about 15 more.
+#: The file of all raw records.
+RESULTS = "results.jsonl.gz"
+#: Seconds of measuring; the report takes about 10 more.
 BUDGET_S = 64.0
 
-MAIN, PAPERS, PLACES = "main", "papers", "places"
+MAIN, PAPERS, PLACES, DATA = "main", "papers", "places", "data"
 
 #: The papers' variants that their claims compare, for ranks that share the machine.
 VARIANTS = (
@@ -46,6 +51,12 @@ VARIANTS = (
 REPEATED = ("sense-reversing:wait=spin", "sense-reversing:wait=pause", "hand-one-line")
 QUICK = ("dissemination", "sense-reversing", "tree", "one-to-all", "hand-one-line", "hand-two-lines",
          "hand-counter-per-cpu", "pthread-barrier", "std-barrier")  # fmt: skip
+#: Operations that move data, with some algorithms of each, and the sizes.
+MOVING = {
+    "broadcast": ("auto", "double-buffered", "tree-copy", "piece-per-rank"),
+    "allreduce": ("auto", "flat-tree", "recursive-doubling", "rabenseifner"),
+}
+SIZES, QUICK_SIZES = "8,256,4K,64K,1M", "8,64K"
 #: Each launch gets an equal share of its part's time.
 LAUNCHES = 20
 #: Places that phicoll-bench walks through before one comes again.
@@ -62,12 +73,26 @@ class Part:
     results: Results | None = None
 
     @property
+    def operation(self) -> str:
+        return self.arguments[1] if len(self.arguments) > 1 else "barrier"
+
+    @property
     def title(self) -> str:
         return {
             MAIN: f"all barriers and references, {self.ranks} ranks",
             PAPERS: f"the papers' variants, {self.ranks} threads",
             PLACES: f"{self.ranks} threads, the same places again and again",
+            DATA: f"{self.operation} over sizes, up to {self.ranks} processes",
         }[self.kind]
+
+    @cached_property
+    def verified(self) -> bool:
+        """Whether any of its samples counts."""
+        if self.results is None:
+            return False
+        points = self.results.points
+        failed = {point["point"] for point in points if not point.get("verified")}
+        return any(sample["point"] not in failed for sample in self.results.samples)
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -84,7 +109,7 @@ class Part:
     @property
     def command(self) -> str:
         """The command that measures this part, for a shell."""
-        return " ".join(["phicoll", *map(quote, self.arguments), "-o", "demo/results.jsonl"])
+        return " ".join(["phicoll", *map(quote, self.arguments), "-o", "r.jsonl"])
 
 
 def quote(word: str) -> str:
@@ -105,14 +130,14 @@ def plan_parts(budget_s: float = BUDGET_S, quick: bool = False, cpus: int | None
     algorithms = ",".join(QUICK) if quick else "all,references"
     rounds = 4 if quick else 12
     # A round of many ranks that share CPUs takes about ten times as long as one of two ranks.
-    rest = 0.54 / (len(counts) - 1)
+    rest = 0.40 / (len(counts) - 1)
     shares = [
-        (0.28, MAIN, 2),
+        (0.22, MAIN, 2),
         *((rest, MAIN, ranks) for ranks in counts[1:]),
-        (0.1, PAPERS, min(counts[-1], 64)),
+        (0.08, PAPERS, min(counts[-1], 64)),
     ]
     if cpus >= 2:
-        shares.append((0.08, PLACES, 2))
+        shares.append((0.06, PLACES, 2))
     parts = []
     for share, kind, ranks in shares:
         budget = share * budget_s
@@ -132,6 +157,19 @@ def plan_parts(budget_s: float = BUDGET_S, quick: bool = False, cpus: int | None
             options.append("--oversubscribe")
         options += ["--placement", "scatter", "--budget", f"{budget:.3g}"]
         parts.append(Part(kind, ranks, ["run", "barrier", *options]))
+    for operation, algorithms_of in MOVING.items():
+        options = [
+            "--algorithm",
+            ",".join(algorithms_of[: 2 if quick else None]),
+            "--ranks",
+            f"2,{counts[1]}",
+        ]
+        options += ["--mode", "processes", "--definition", "loop", "--sizes", QUICK_SIZES if quick else SIZES]
+        options += ["--launches", str(3 if quick else LAUNCHES), "--rounds", "3"]
+        if counts[1] > cpus:
+            options.append("--oversubscribe")
+        options += ["--placement", "scatter", "--budget", f"{0.12 * budget_s:.3g}"]
+        parts.append(Part(DATA, counts[1], ["run", operation, *options]))
     return parts
 
 
@@ -140,7 +178,9 @@ def part_of(results: Results, cpus: int | None = None) -> Part:
     context = results.contexts[0] if results.contexts else {}
     settings = context.get("settings") or {}
     ranks = max((point["ranks"] for point in results.points), default=0)
-    if "window" in (settings.get("definitions") or ["window"]):
+    if any(moves_data(point.get("operation", "barrier")) for point in results.points):
+        kind = DATA
+    elif "window" in (settings.get("definitions") or ["window"]):
         kind = MAIN
     else:
         kind = PLACES if settings.get("launches") == 1 else PAPERS

@@ -1,4 +1,4 @@
-"""Ratios used by several sections: to the hand-written limit, to the best barrier, to the best reference."""
+"""Ratios used by several sections: to the hand-written reference, to the best barrier, to the best reference."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from phicoll.results.compare.best import Ratio, by_round, choose_best, ratios_to
 from phicoll.results.observations import Observation, Observations
 from phicoll.results.subject import Subject
 
-__all__ = ["Limit", "Setting", "is_limit", "is_reference", "limit_of", "settings_of"]
+__all__ = ["HandWritten", "Setting", "hand_written_of", "is_hand_written", "is_reference", "settings_of"]
 
 Group = dict[Subject, list[Observation]]
 
 
-def is_limit(subject: Subject) -> bool:
-    """Whether a subject is a limit: a loop written by hand for exactly this case."""
+def is_hand_written(subject: Subject) -> bool:
+    """Whether a subject is a hand-written reference: a loop for exactly this case."""
     return subject.algorithm.startswith("hand-")
 
 
 def is_reference(subject: Subject) -> bool:
     """Whether a subject is a barrier of another system."""
-    return subject.origin == "reference" and not is_limit(subject)
+    return subject.origin == "reference" and not is_hand_written(subject)
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Setting:
 
     @property
     def hands(self) -> Group:
-        return {s: of for s, of in self.group.items() if is_limit(s)}
+        return {s: of for s, of in self.group.items() if is_hand_written(s)}
 
     @property
     def ours(self) -> Group:
@@ -64,6 +64,11 @@ class Setting:
         )
         return self.rows[first], others
 
+    def fastest(self, group: Group) -> Row | None:
+        """The best subject of a group, chosen as everywhere: on odd rounds."""
+        ratios = ratios_to(group)
+        return next((self.rows[s] for s, ratio in ratios.items() if ratio.opponent == s.spec), None)
+
     def lead(self) -> Versus | None:
         """The best reference over the project's best."""
         return family_ratio(self.references, self.ours)
@@ -88,16 +93,16 @@ def settings_of(observations: Observations, comparison: Comparison) -> dict[tupl
 
 
 @dataclass
-class Limit:
-    """The chosen hand-written loop, and every subject's ratio to it."""
+class HandWritten:
+    """The hand-written reference: the chosen loop, and every subject's ratio to it."""
 
     name: str
     subject: Subject
     ratios: dict[Subject, Ratio]
 
 
-def limit_of(setting: Setting) -> Limit | None:
-    """Ratios to the best hand-written loop: chosen on odd rounds and compared on even ones where there are several."""
+def hand_written_of(setting: Setting) -> HandWritten | None:
+    """Ratios to the best hand-written reference: chosen on odd rounds and compared on even ones where there are several."""
     hands = setting.hands
     if not hands:
         return None
@@ -112,4 +117,4 @@ def limit_of(setting: Setting) -> Limit | None:
         chosen = found
         if odd and even:
             group = {s: [o for o in of if o.round_key in even] for s, of in group.items()}
-    return Limit(chosen.algorithm, chosen, ratios_to({s: of for s, of in group.items() if of}, chosen))
+    return HandWritten(chosen.algorithm, chosen, ratios_to({s: of for s, of in group.items() if of}, chosen))

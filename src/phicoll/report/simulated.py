@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 MACHINE = "xeon-phi-5110p"
-FILE = "simulated.jsonl"
+FILE = "simulated.jsonl.gz"
 PATH_FILE = "simulated-path.json"
 SPECS = (
     "hybrid-dissemination",
@@ -92,7 +92,7 @@ def sweep_command(simulated: Simulated) -> str:
     ranks = QUICK_RANKS if simulated.quick else RANKS
     return (
         f"phicoll run barrier --machine {MACHINE} --algorithm {','.join(SPECS)} --ranks {','.join(map(str, ranks))} "
-        f"--rounds {QUICK_ROUNDS if simulated.quick else ROUNDS} --calls {CALLS} --warm-up {WARM_UP} --seed {SEED} -o demo/{FILE}"
+        f"--rounds {QUICK_ROUNDS if simulated.quick else ROUNDS} --calls {CALLS} --warm-up {WARM_UP} --seed {SEED} -o s.jsonl"
     )
 
 

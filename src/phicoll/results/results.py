@@ -146,10 +146,11 @@ class Results:
     def compare(self, against: str | None = None) -> Comparison:
         """Compare subjects: medians with exact intervals, ratios to the best of each setting or to ``against``."""
         from phicoll.results.compare import compare
+        from phicoll.results.compare.conditions import conditions
 
         comparison = compare(self.observations, self.points, against)
         comparison.damaged_lines = self.damaged_lines
-        comparison.load = max(map(load_of, self.contexts), key=lambda load: load or 0.0, default=None)
+        comparison.conditions = conditions(self.contexts, self.ends)
         return comparison
 
     def summary(self, references: bool = True) -> list[Summary]:
@@ -212,8 +213,8 @@ class Results:
     def save(self, path: str | Path) -> Path:
         """Write the results in the format that the path's ending names, and return the path.
 
-        ``.jsonl`` (JSON Lines) and ``.parquet`` hold all records, and :func:`load` reads them. ``.csv`` holds the table
-        of ``to_dataframe()``, for other programs.
+        ``.jsonl`` (JSON Lines), ``.jsonl.gz`` and ``.parquet`` hold all records, and :func:`load` reads them. ``.csv``
+        holds the table of ``to_dataframe()``, for other programs.
 
         Raises
         ------
@@ -253,13 +254,6 @@ class Results:
         return f"<p>{html.escape(self.caption())}</p>{self.compare()._repr_html_()}"
 
 
-def load_of(context: Record) -> float | None:
-    """The load average for each allowed CPU when a measured run began; None if unknown or simulated."""
-    load, cpus = (context.get("host") or {}).get("load"), context.get("allowed_cpus")
-    known = load and load[0] is not None and cpus and not context.get("machines")
-    return float(load[0]) / len(cpus) if known else None
-
-
 def freeze(value: Any) -> Any:
     """A hashable form of a value: lists and objects as JSON text."""
     return json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else value
@@ -271,7 +265,8 @@ def load(path: str | Path, *more: str | Path) -> Results:
 
     The records of several files follow each other in the order of the arguments. Damaged lines, such as a last one
     that was cut off or one whose fields are not what docs/records.md says, are skipped with a warning that names them,
-    and counted in ``damaged_lines``. Only regular files are read.
+    and counted in ``damaged_lines``. Only regular files are read,
+    also those that gzip compressed.
 
     Raises
     ------

@@ -118,6 +118,7 @@ class Sample(msgspec.Struct):
 class End(msgspec.Struct):
     run: str = ""
     reason: str = "complete"
+    steal_share: Number | None = None
     error: Text = None
 
 

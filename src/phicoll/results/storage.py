@@ -6,7 +6,9 @@ returns the same records in the same order.
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["check_savable", "read_parquet", "write"]
 
 METADATA = b"phicoll"
-ENDINGS = (".jsonl", ".parquet", ".csv")
+ENDINGS = (".jsonl", ".jsonl.gz", ".parquet", ".csv")
 SAMPLE_COLUMNS = ("run", "point", "launch", "round", "order", "definition", "calls", "capped", "ns")
 
 
 def check_savable(path: str | Path, argument: str = "path") -> Path:
     """Check that results can be saved in ``path``, by its ending and its folder, and return it."""
-    if as_path(path, argument).suffix not in ENDINGS:
+    if not as_path(path, argument).name.endswith(ENDINGS):
         raise ArgumentError(argument, repr(str(path)), f"a file that ends in {', '.join(ENDINGS)}")
     return check_writable(path, argument)
 
@@ -44,11 +46,18 @@ def write(results: Recorded, path: str | Path) -> Path:
             write_parquet(results, temporary)
         elif path.suffix == ".csv":
             to_dataframe(results).to_csv(temporary, index=False)
+        elif path.suffix == ".gz":
+            with gzip.open(temporary, "wb", compresslevel=6) as packed:
+                packed.writelines(line.encode() for line in lines(results))
         else:
             with temporary.open("w", encoding="utf-8") as stream:
-                for record in results.records:
-                    stream.write(json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n")
+                stream.writelines(lines(results))
     return path
+
+
+def lines(results: Recorded) -> Iterator[str]:
+    for record in results.records:
+        yield json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
 def write_parquet(results: Recorded, path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from phicoll.registry import moves_data
@@ -69,6 +69,11 @@ class Subject:
         )
 
     @property
+    def series(self) -> tuple[Any, ...]:
+        """The setting but for the size: what a table over sizes has in common."""
+        return replace(self, size_bytes=0).setting
+
+    @property
     def simulated(self) -> bool:
         """Whether the times were simulated."""
         return self.mode == "simulated"
@@ -85,8 +90,8 @@ class Subject:
         """Size and buffers in words, ``4 KB fresh``; empty where no data moves."""
         return f"{size_text(self.size_bytes)} {self.buffers}".rstrip() if moves_data(self.operation) else ""
 
-    def title(self) -> str:
-        """The setting in words: the title of a table or panel."""
+    def title(self, size: bool = True) -> str:
+        """The setting in words, with its size or without: the title of a table or panel."""
         ranks = f"{self.ranks} ranks, simulated" if self.simulated else f"{self.ranks} {self.mode}"
         words = [f"{self.operation}, {ranks}"]
         if self.machine != "host":
@@ -94,7 +99,7 @@ class Subject:
         if self.simulated:
             words.append(self.placement)
         if self.data:
-            words.append(self.data)
+            words.append(self.data if size else self.buffers)
         if self.type:
             words.append(f"{self.type} {self.op}")
         words.append(self.definition)

@@ -1,6 +1,6 @@
 #pragma once
 
-// The limit for operations on eight bytes between two ranks with a CPU each: hand-written, inlined where they
+// The hand-written reference for operations on eight bytes between two ranks with a CPU each: inlined where they
 // are timed, without checks or parameters (see hand_loops.hpp).
 
 #include <atomic>

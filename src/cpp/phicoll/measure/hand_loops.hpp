@@ -1,6 +1,6 @@
 #pragma once
 
-// The limit for barriers: hand-written loops, inlined where they are timed, without checks, policies or
+// The hand-written reference for barriers: loops, inlined where they are timed, without checks, policies or
 // parameters. They answer "what could a person write for exactly this case?", so they are not in the
 // registry.
 

@@ -90,7 +90,7 @@ void RecordWriter::write_line(const std::string& line) {
 }
 
 RecordLines read_records(const std::string& path, const std::string& argument) {
-  os::InputFile file(path);
+  os::InputFile file(path, true);
   RecordLines lines;
   std::string line;
   for (std::size_t number = 1; file.next_line(&line); ++number) {

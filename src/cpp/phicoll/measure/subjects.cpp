@@ -19,7 +19,7 @@ const std::vector<AlgorithmInfo>& reference_barriers() {
     const char* own = "hand-written, phicoll";
     return std::vector<AlgorithmInfo>{
         reference("hand-one-line", own,
-                  "two ranks on two CPUs, both flags in one line: the limit back to back"),
+                  "two ranks on two CPUs, both flags in one line: the hand-written reference back to back"),
         reference("hand-two-lines", own, "two ranks on two CPUs, a line for each flag"),
         reference("hand-counter-per-cpu", own,
                   "ranks that share CPUs: a counter for each CPU, then the CPUs meet; waits within a CPU "
@@ -40,12 +40,13 @@ const std::vector<AlgorithmInfo>& reference_barriers() {
 
 const std::vector<AlgorithmInfo>& references(Operation operation) {
   static const std::vector<AlgorithmInfo> none;
-  static const std::vector<AlgorithmInfo> pair{AlgorithmInfo{
-      "hand-pair",
-      Origin::reference,
-      "hand-written, phicoll",
-      "eight bytes (reductions: the sum of two float32) between two ranks on two CPUs: the limit",
-      {}}};
+  static const std::vector<AlgorithmInfo> pair{
+      AlgorithmInfo{"hand-pair",
+                    Origin::reference,
+                    "hand-written, phicoll",
+                    "eight bytes (reductions: the sum of two float32) between two ranks on two CPUs: the "
+                    "hand-written reference",
+                    {}}};
   switch (operation) {
     case Operation::barrier:
       return reference_barriers();

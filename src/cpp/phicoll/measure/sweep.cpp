@@ -8,6 +8,7 @@
 #include "phicoll/measure/round_probe.hpp"
 #include "phicoll/measure/sample.hpp"
 #include "phicoll/os/clock.hpp"
+#include "phicoll/os/facts.hpp"
 #include "phicoll/support/random.hpp"
 #include "phicoll/support/statistics.hpp"
 
@@ -68,6 +69,7 @@ void Sweep::say_once(const std::string& text) {
 
 SweepResult Sweep::run() {
   SweepResult result;
+  const os::CpuTimes before = os::cpu_times();
   result.reason = "complete";
   try {
     run_all();
@@ -85,6 +87,11 @@ SweepResult Sweep::run() {
   end.add("elapsed_s", elapsed_s() + earlier_s_)
       .add("points", static_cast<std::int64_t>(points_.size()))
       .add("samples", static_cast<std::int64_t>(samples_));
+  const double stolen = os::steal_share(before, os::cpu_times());
+  if (stolen >= 0)
+    end.add("steal_share", stolen, 4);
+  else
+    end.null("steal_share");
   if (settings_.target_width > 0)
     end.add("width_reached", width_reached());
   else

@@ -16,11 +16,13 @@ namespace {
 // The longest line of a run with 1,024 ranks and 1,000 calls in a window has some 20 MB.
 constexpr std::size_t most_line = std::size_t(64) << 20;
 constexpr std::size_t chunk = std::size_t(64) << 10;
+// A small compressed file can hold any number of zeros.
+constexpr std::uint64_t most_unpacked = std::uint64_t(8) << 30;
 
 }  // namespace
 
 // O_NONBLOCK: a FIFO without a writer is refused instead of waited for.
-InputFile::InputFile(const std::string& path)
+InputFile::InputFile(const std::string& path, bool unpacks)
     : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
   struct stat status;
   if (descriptor_ < 0 || fstat(descriptor_, &status) != 0)
@@ -31,10 +33,36 @@ InputFile::InputFile(const std::string& path)
     fault_ = "not a regular file";
   else
     left_ = size_ = static_cast<std::uint64_t>(status.st_size);
+  unsigned char first[2] = {0, 0};
+  if (unpacks && left_ > 2 && pread(descriptor_, first, 2, 0) == 2 && first[0] == 0x1f && first[1] == 0x8b)
+    unpack();
 }
 
 InputFile::~InputFile() {
+  if (unpacked_ != nullptr) pclose(unpacked_);
   if (descriptor_ >= 0) close(descriptor_);
+}
+
+void InputFile::unpack() {
+  const int packed = dup(descriptor_);  // without O_CLOEXEC: the shell inherits it
+  if (packed < 0) {
+    fault_ = std::strerror(errno);
+    return;
+  }
+  const std::string command = "exec gzip -dc 2>/dev/null <&" + std::to_string(packed);
+  unpacked_ = popen(command.c_str(), "r");
+  if (unpacked_ == nullptr) fault_ = std::string("gzip: ") + std::strerror(errno);
+  close(packed);
+  left_ = most_unpacked;
+}
+
+void InputFile::check_unpacked() {
+  if (left_ == 0) {
+    fault_ = "more than " + std::to_string(most_unpacked >> 30) + " GB when unpacked";
+    return;
+  }
+  if (pclose(unpacked_) != 0) fault_ = "a compressed file that is damaged or cut off, or there is no gzip";
+  unpacked_ = nullptr;
 }
 
 bool InputFile::fill() {
@@ -45,11 +73,14 @@ bool InputFile::fill() {
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(left_, chunk));
   buffer_.resize(kept + wanted);
   ssize_t got = 0;
-  do got = read(descriptor_, &buffer_[kept], wanted);
+  const int from = unpacked_ != nullptr ? fileno(unpacked_) : descriptor_;
+  do got = read(from, &buffer_[kept], wanted);
   while (got < 0 && errno == EINTR);
   buffer_.resize(kept + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  left_ = got > 0 ? left_ - static_cast<std::uint64_t>(got) : 0;
   if (got < 0) fault_ = std::strerror(errno);
+  if (got > 0) left_ -= static_cast<std::uint64_t>(got);
+  if (unpacked_ != nullptr && got >= 0 && (got == 0 || left_ == 0)) check_unpacked();
+  if (got <= 0) left_ = 0;
   return got > 0;
 }
 

@@ -4,17 +4,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 namespace phicoll {
 namespace os {
 
 /// A file opened for reading. Only a regular file is: a device or a FIFO may never answer or never end. It is read up to
-/// the size that it had when it was opened, so that reading ends also while a program appends to it.
+/// the size that it had when it was opened, so that reading ends also while a program appends to it. On
+/// request a file that gzip compressed is read through the program of that name.
 class InputFile {
  public:
   /// Does not throw: `fault` says why the file can't be read.
-  explicit InputFile(const std::string& path);
+  explicit InputFile(const std::string& path, bool unpacks = false);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -30,8 +32,11 @@ class InputFile {
 
  private:
   bool fill();
+  void unpack();
+  void check_unpacked();
 
   int descriptor_;
+  std::FILE* unpacked_ = nullptr;
   std::uint64_t left_ = 0;  ///< bytes of the file that are not in `buffer_` yet
   std::uint64_t size_ = 0;
   std::string buffer_;

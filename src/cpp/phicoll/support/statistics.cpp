@@ -174,6 +174,28 @@ std::vector<double> holm(const std::vector<double>& p_values) {
   return adjusted;
 }
 
+std::vector<double> holm_levels(const std::vector<double>& p_values, double confidence) {
+  check_level(confidence);
+  const std::size_t n = p_values.size();
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
+  std::vector<double> levels(n);
+  double level = 0;
+  bool stopped = false;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double p = p_values[order[i]];
+    const bool equal = i > 0 && p == p_values[order[i - 1]];
+    if (!stopped && !equal) {
+      level = (1 - confidence) / static_cast<double>(n - i);
+      stopped = p > level;
+    }
+    levels[order[i]] = 1 - level;
+  }
+  return levels;
+}
+
 VarianceComponents variance_components(const std::vector<double>& values, const std::vector<int>& groups) {
   if (values.size() != groups.size())
     throw ArgumentError("groups", std::to_string(groups.size()) + " values",
@@ -204,6 +226,62 @@ VarianceComponents variance_components(const std::vector<double>& values, const 
   const double sum = result.between + result.within;
   result.between_share = sum > 0 ? result.between / sum : 0;
   return result;
+}
+
+Units units_of(const std::vector<double>& values, const std::vector<int>& launches) {
+  std::vector<double> logs;
+  for (const double value : values) logs.push_back(std::log(std::max(value, smallest_ns)));
+  const VarianceComponents parts = variance_components(logs, launches);
+  Units units;
+  units.launches = parts.groups;
+  if (parts.groups > 1) units.launch_share = parts.between_share;
+  units.by_launch = units.launch_share >= least_launch_share;
+  if (!units.by_launch) {
+    units.values = values;
+    return units;
+  }
+  std::map<int, std::vector<double>> members;
+  for (std::size_t i = 0; i < values.size(); ++i) members[launches[i]].push_back(values[i]);
+  for (auto& launch : members) units.values.push_back(median(std::move(launch.second)));
+  return units;
+}
+
+std::size_t choose_best(const std::vector<std::map<int, double>>& logs, const std::vector<int>& rounds) {
+  std::map<int, double> centres;
+  for (const int round : rounds) {
+    std::vector<double> present;
+    for (const auto& of : logs) {
+      const auto found = of.find(round);
+      if (found != of.end()) present.push_back(found->second);
+    }
+    if (!present.empty()) centres[round] = median(std::move(present));
+  }
+  const auto meet = [&](const std::map<int, double>& a, const std::map<int, double>& b) {
+    return std::any_of(centres.begin(), centres.end(), [&](const std::pair<const int, double>& at) {
+      return a.count(at.first) != 0 && b.count(at.first) != 0;
+    });
+  };
+  std::vector<std::ptrdiff_t> meets;
+  for (const auto& a : logs)
+    meets.push_back(
+        std::count_if(logs.begin(), logs.end(), [&](const std::map<int, double>& b) { return meet(a, b); }));
+  std::size_t best = logs.size();
+  double best_score = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    if (meets[i] < *std::max_element(meets.begin(), meets.end())) continue;
+    std::vector<double> scores;
+    for (const auto& at : logs[i]) {
+      const auto centre = centres.find(at.first);
+      if (centre != centres.end()) scores.push_back(at.second - centre->second);
+    }
+    if (scores.empty()) continue;
+    const double score = median(std::move(scores));
+    if (score < best_score) {
+      best = i;
+      best_score = score;
+    }
+  }
+  return best;
 }
 
 }  // namespace phicoll

@@ -4,6 +4,7 @@
 // variance components. Nothing here assumes a normal distribution unless it says so.
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,11 @@ double sign_test(const std::vector<double>& values, double centre);
 /// Holm's step-down correction: the adjusted p-value of each, in the order given (Holm 1979).
 std::vector<double> holm(const std::vector<double>& p_values);
 
+/// The confidence of each one's interval, so that it excludes "no difference" exactly if Holm's procedure
+/// rejects it at 1 - confidence. The k-th smallest of m p-values is tested at (1 - confidence) / (m - k + 1);
+/// from the first that fails on all get its level; equal ones share a level.
+std::vector<double> holm_levels(const std::vector<double>& p_values, double confidence);
+
 /// How the variance of nested values divides: `values[i]` belongs to group `groups[i]` (a launch).
 /// By the method of moments of a one-way random model with unequal group sizes (Searle 1971); the between
 /// component is not below 0.
@@ -67,5 +73,26 @@ struct VarianceComponents {
 };
 /// Throws ArgumentError("groups") when the lengths differ.
 VarianceComponents variance_components(const std::vector<double>& values, const std::vector<int>& groups);
+
+/// Times below this count as this much where logarithms are taken: subtracting the empty loop can leave 0.
+constexpr double smallest_ns = 1e-3;
+
+/// The launches' share of the variance from which on launches, not rounds, are a test's units.
+constexpr double least_launch_share = 0.1;
+
+/// The independent values of one test: those of the rounds, or the launches' medians where launches differ.
+struct Units {
+  std::vector<double> values;
+  bool by_launch = false;
+  double launch_share = 0;  ///< of the variance of the logs; 0 with one launch
+  std::size_t launches = 0;
+};
+/// `values` has a positive value of each round, `launches` the launch of each.
+Units units_of(const std::vector<double>& values, const std::vector<int>& launches);
+
+/// The one of several subjects with the lowest median over `rounds` of (log value - the round's median over the
+/// subjects), the first of equals; of those that share rounds with the most others. `logs` has each one's log
+/// values by round. Their number if there is none.
+std::size_t choose_best(const std::vector<std::map<int, double>>& logs, const std::vector<int>& rounds);
 
 }  // namespace phicoll

@@ -7,13 +7,24 @@ from phicoll.papers.claims.counting import counter
 from phicoll.papers.claims.data import check_data, wanted
 from phicoll.papers.claims.modelled import MODELLED
 from phicoll.papers.claims.native import check_native
-from phicoll.papers.claims.statement import CANNOT, FAILS, HOLDS, UNRESOLVED, VERDICTS, Claim, Finding
+from phicoll.papers.claims.statement import (
+    CANNOT,
+    ELSEWHERE,
+    FAILS,
+    HOLDS,
+    UNRESOLVED,
+    VERDICTS,
+    Claim,
+    Finding,
+    tally,
+)
 from phicoll.papers.claims.statements import CLAIMS, DATA, SIMULATED, WAITING, claim
 
 __all__ = [
     "CANNOT",
     "CLAIMS",
     "DATA",
+    "ELSEWHERE",
     "FAILS",
     "HOLDS",
     "MODELLED",
@@ -28,5 +39,6 @@ __all__ = [
     "check_native",
     "claim",
     "counter",
+    "tally",
     "wanted",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phicoll.papers.claims.native import Group, matches, nothing, verdict_of
-from phicoll.papers.claims.statement import FAILS, HOLDS, UNRESOLVED, Finding
+from phicoll.papers.claims.statement import ELSEWHERE, HOLDS, UNRESOLVED, Finding
 from phicoll.papers.claims.statements import claim
 from phicoll.papers.claims.versus import Versus, family_ratio
 from phicoll.results import Results
@@ -125,7 +125,7 @@ def verdict_on(ratio: Versus, close: bool) -> str:
         return UNRESOLVED
     if ratio.low >= 1 / SMALL and ratio.high <= SMALL:
         return HOLDS
-    return FAILS if ratio.low > SMALL or ratio.high < 1 / SMALL else UNRESOLVED
+    return ELSEWHERE if ratio.low > SMALL or ratio.high < 1 / SMALL else UNRESOLVED
 
 
 def check(stated: Stated, results: Results, mode: str) -> Finding:
@@ -148,7 +148,7 @@ def check(stated: Stated, results: Results, mode: str) -> Finding:
     if len(found) < len(stated.comparisons):
         return nothing(stated.number, under)
     verdicts = [verdict_on(ratio, stated.close) for _, ratio in found]
-    verdict = HOLDS if set(verdicts) == {HOLDS} else FAILS if FAILS in verdicts else UNRESOLVED
+    verdict = HOLDS if set(verdicts) == {HOLDS} else ELSEWHERE if ELSEWHERE in verdicts else UNRESOLVED
     ranks = pair if stated.comparisons[0].pair else most
     return Finding(
         claim(stated.number),

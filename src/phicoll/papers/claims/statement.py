@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["CANNOT", "FAILS", "HOLDS", "PAPERS", "UNRESOLVED", "VERDICTS", "Claim", "Finding"]
+__all__ = [
+    "CANNOT",
+    "ELSEWHERE",
+    "FAILS",
+    "HOLDS",
+    "PAPERS",
+    "UNRESOLVED",
+    "VERDICTS",
+    "Claim",
+    "Finding",
+    "tally",
+]
 
 HOLDS = "holds"
 FAILS = "does not hold"
+#: A statement about the paper's machine that is otherwise on the one that was measured.
+ELSEWHERE = "does not carry over"
 UNRESOLVED = "not resolved"
 CANNOT = "cannot be checked here"
-VERDICTS = (HOLDS, FAILS, UNRESOLVED, CANNOT)
+VERDICTS = (HOLDS, FAILS, ELSEWHERE, UNRESOLVED, CANNOT)
 
 #: The papers by the first part of a claim's number; docs/papers.md has the full references.
 PAPERS = {
@@ -69,3 +83,9 @@ class Finding:
             "under": self.under,
             "values": dict(self.values),
         }
+
+
+def tally(findings: Iterable[Finding]) -> dict[str, int]:
+    """How many findings have each verdict that occurs, in the order of :data:`VERDICTS`."""
+    counts = Counter(finding.verdict for finding in findings)
+    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from phicoll.papers.claims import HOLDS, VERDICTS, Finding
+from phicoll.papers.claims import HOLDS, Finding, tally
 from phicoll.papers.validation.points import Effort
 from phicoll.papers.validation.quantity import CALIBRATED, Quantity
 from phicoll.registry import Machine
@@ -67,6 +67,6 @@ class Outcome:
             good = sum(q.verdict == HOLDS for q in of)
             lines.append(f"{role}: {good} of {len(of)} quantities within their bounds")
         if self.findings:
-            counts = [f"{sum(f.verdict == v for f in self.findings)} {v}" for v in VERDICTS]
+            counts = [f"{number} {verdict}" for verdict, number in tally(self.findings).items()]
             lines.append(f"statements: {', '.join(counts)}")
         return lines

@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-from phicoll.papers.claims import CANNOT, FAILS, HOLDS, UNRESOLVED, WAITING, Finding
+from phicoll.papers.claims import CANNOT, ELSEWHERE, FAILS, HOLDS, UNRESOLVED, WAITING, Finding, tally
 from phicoll.report.evidence import Evidence
-from phicoll.report.html import details, paragraph, table, text
+from phicoll.report.html import details, paragraph, text
 
 TITLE = "The papers’ claims, checked"
 ANCHOR = "claims"
 
-CLASSES = {HOLDS: "holds", FAILS: "fails", UNRESOLVED: "open", CANNOT: "cannot"}
-HOW = {
-    "counted": "Counted exactly, on the counting port",
-    "measured": "Measured in this run",
-    "none": "Not measured",
-}
+CLASSES = {HOLDS: "holds", FAILS: "fails", ELSEWHERE: "elsewhere", UNRESOLVED: "open", CANNOT: "cannot"}
 
 
 def body(evidence: Evidence) -> str:
     if not evidence.findings:
         return ""
-    tally = Counter(finding.verdict for finding in evidence.findings)
-    plural = {
-        HOLDS: "hold",
-        FAILS: "do not hold",
-        UNRESOLVED: "not resolved",
-        CANNOT: "cannot be checked here",
-    }
+    plural = {HOLDS: "hold", FAILS: "do not hold", ELSEWHERE: "do not carry over"}
     chips = " ".join(
-        f'<span class="verdict {CLASSES[v]}">{tally[v]} {v if tally[v] == 1 else plural[v]}</span>'
-        for v in CLASSES
-        if tally[v]
+        f'<span class="verdict {CLASSES[v]}">{count} {v if count == 1 else plural.get(v, v)}</span>'
+        for v, count in tally(evidence.findings).items()
     )
     intro = paragraph(
-        "Statements of the papers in our own words, each with its number. Numbers of rounds and messages are checked exactly. What is measured "
-        "here is measured on this machine, which is not the papers’: “does not hold” then says that it does not carry over, not that the "
-        "paper was wrong about its own machine."
+        "The papers’ statements in our own words. What is measured is measured on this machine, which is not the papers’: “does not carry "
+        "over” says nothing about their own."
     )
     intro += paragraph(chips)
     exact = [finding for finding in evidence.findings if finding.how == "counted"]
@@ -52,21 +37,20 @@ def body(evidence: Evidence) -> str:
 
 
 def card(finding: Finding) -> str:
+    """A claim with its verdict; the evidence where it was measured or is against the claim."""
     claim = finding.claim
-    under = f"Checked for: {text(finding.under)}." if finding.under else ""
+    evidence = ""
+    if finding.how != "counted" or finding.verdict != HOLDS:
+        evidence = f'<p class="small">{text(finding.measured)}</p>'
+    title = ". ".join(words for words in (f"Stated for: {claim.conditions}", finding.under) if words)
     return (
-        f'<div class="claim {CLASSES[finding.verdict]}" id="claim-{claim.number}"><p class="head"><span class="number">{claim.number}</span>'
-        f'<span class="verdict">{finding.verdict}</span><span class="small">{text(claim.paper)}</span></p>'
-        f'<p>{text(claim.statement)}</p><p class="small">Stated for: {text(claim.conditions)}. {under}</p>'
-        f'<p class="small"><b>{HOW[finding.how]}.</b> {text(finding.measured)}</p></div>'
+        f'<div class="claim {CLASSES[finding.verdict]}" id="claim-{claim.number}" title="{text(title)}"><p><span class="number">{claim.number}</span> '
+        f'{text(claim.statement)} <span class="verdict">{finding.verdict}</span></p>{evidence}</div>'
     )
 
 
 def waiting() -> str:
     """The other statements on barriers, by what it would take to check them."""
-    rows = [[str(len(numbers)), text(why), text(", ".join(numbers))] for why, numbers in WAITING]
     total = sum(len(numbers) for _, numbers in WAITING)
-    listed = table(["claims", "need", "numbers"], rows, left=(1, 2)).replace(
-        "<table>", '<table class="text">'
-    )
-    return details(f"{total} more statements on barriers cannot be checked here, and why", listed)
+    listed = "".join(f"<li>{len(numbers)} need {text(why)}</li>" for why, numbers in WAITING)
+    return details(f"{total} more statements on barriers cannot be checked here", f"<ul>{listed}</ul>")

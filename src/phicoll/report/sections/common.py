@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from phicoll.papers.claims.versus import Versus
 from phicoll.report.evidence import Evidence, crowded
-from phicoll.report.html import code, interval, number, span, table, text
+from phicoll.report.html import code, number, span, table, text
 from phicoll.report.parts import Part
-from phicoll.report.ratios import Limit, Setting, is_limit, limit_of
+from phicoll.report.ratios import HandWritten, hand_written_of, is_hand_written
 from phicoll.results.compare import Row
 from phicoll.results.compare.best import Ratio
 
-__all__ = ["comparison_table", "made", "names", "place_of", "ratio_cell", "raw", "times", "where"]
+__all__ = ["barrier_table", "made", "names", "raw", "times", "where"]
 
 
 def where(part: Part) -> str:
@@ -22,21 +22,14 @@ def where(part: Part) -> str:
     return f"{part.ranks} ranks on {len(cpus)} CPU{'s' if len(cpus) != 1 else ''}"
 
 
-def place_of(part: Part) -> str:
-    return "switches" if crowded(part) else "lines"
+def raw(evidence: Evidence) -> str:
+    """A link to the raw data beside the report."""
+    return f'<a href="{evidence.file}">{evidence.file}</a>'
 
 
-def raw(part: Part) -> str:
-    """A link to the raw data of a part: the file beside the report, and the run in it."""
-    assert part.results is not None
-    run = part.results.records[0].get("run", "") if part.results.records else ""
-    return f'<a href="results.jsonl">results.jsonl</a>, run {code(run)}'
-
-
-def made(figure: str, part: Part | None = None) -> list[str]:
-    """The commands that measure and draw a figure."""
-    draw = f"phicoll demo --from demo/results.jsonl --figure {figure}"
-    return [part.command, draw] if part is not None else [draw]
+def made(figure: str, evidence: Evidence) -> list[str]:
+    """The command that draws a figure again."""
+    return [f"phicoll demo --from demo/{evidence.file} --figure {figure}"]
 
 
 def names(rows: Sequence[Row], most: int = 8) -> str:
@@ -52,65 +45,43 @@ def times(ratio: Ratio | Versus) -> str:
     return f'<strong class="n">{number(ratio.median)} times</strong> {span(ratio.low, ratio.high)}'
 
 
-def ratio_cell(ratio: Ratio | None, best: bool = False) -> str:
-    if ratio is None:
-        return "–"
-    if best:
-        return "1"
-    return f"{number(ratio.median)} {span(ratio.low, ratio.high)}"
-
-
-def comparison_table(
-    evidence: Evidence, part: Part, settings: dict[tuple[str, str], Setting], definition: str
-) -> str:
-    """All subjects of one definition: threads and processes side by side, by the time of threads."""
-    chosen = {mode: setting for (d, mode), setting in settings.items() if d == definition}
-    limits: dict[str, Limit | None] = {mode: limit_of(setting) for mode, setting in chosen.items()}
-    rows: dict[str, dict[str, Row]] = {}
-    for mode, setting in chosen.items():
+def barrier_table(part: Part) -> str:
+    """All subjects: the time and its ratio to the hand-written reference, by definition and mode."""
+    by_hand: dict[tuple[str, str], HandWritten | None] = {
+        key: hand_written_of(setting) for key, setting in part.settings.items()
+    }
+    rows: dict[str, dict[tuple[str, str], Row]] = {}
+    for key, setting in part.settings.items():
         for row in setting.rows.values():
-            rows.setdefault(row.name, {})[mode] = row
-    unit = place_of(part)
-    scale = 1e3 if crowded(part) else 1
+            rows.setdefault(row.name, {})[key] = row
+    scale, unit = (1e3, "µs") if crowded(part) else (1, "ns")
 
-    def key(name: str) -> tuple[float, str]:
-        row = next(iter(rows[name][mode] for mode in chosen if mode in rows[name]))
-        limit = limits[row.subject.mode]
-        ratio = limit.ratios.get(row.subject) if limit else None
-        assert row.time is not None
-        return (ratio.median if ratio else row.time.median, name)
+    def ratio(key: tuple[str, str], row: Row | None) -> Ratio | None:
+        hand = by_hand[key]
+        return hand.ratios.get(row.subject) if hand and row else None
+
+    def place(name: str) -> tuple[float, str]:
+        key, row = next(iter(rows[name].items()))
+        found = ratio(key, row)
+        return (found.median if found else float("inf"), name)
 
     body, classes = [], []
-    ordered = sorted(rows, key=key)
-    first_ours = next(
-        (n for n in ordered if any(r.subject.origin != "reference" for r in rows[n].values())), None
-    )
-    for name in ordered:
-        row = next(iter(rows[name].values()))
-        origin = "hand" if is_limit(row.subject) else row.subject.origin
-        cells = [f'<span class="dot {origin}"></span>{text(name)}']
-        for mode in chosen:
-            at = rows[name].get(mode)
-            limit = limits[mode]
-            if at is None:
-                cells += ["–"] * (3 if limit else 2)
-                continue
-            cells += [interval(at.time, scale), interval(at.in_units)]
-            if limit:
-                cells.append(ratio_cell(limit.ratios.get(at.subject), at.subject == limit.subject))
+    for name in sorted(rows, key=place):
+        subject = next(iter(rows[name].values())).subject
+        kind = "hand" if is_hand_written(subject) else subject.origin
+        cells = [f'<span class="dot {kind}"></span>{text(name)}']
+        for key in part.settings:
+            row, found = rows[name].get(key), ratio(key, rows[name].get(key))
+            cells += [
+                number(row.time.median / scale) if row and row.time else "–",
+                number(found.median if found else None),
+            ]
         body.append(cells)
-        classes.append("limit" if origin == "hand" else "best" if name == first_ours else "")
-    head, groups = ["barrier"], [("", 1)]
-    for mode in chosen:
-        limit = limits[mode]
-        head += ["ns" if scale == 1 else "µs", unit]
-        if limit:
-            head.append("× limit")
-        groups.append((mode, 3 if limit else 2))
-    limit_names = sorted({limit.name for limit in limits.values() if limit})
+        classes.append("hand-row" if kind == "hand" else "")
+    head = ["barrier", *([unit, "× hand"] * len(part.settings))]
+    groups = [("", 1), *((f"{mode}, {definition}", 2) for definition, mode in part.settings)]
     caption = (
-        f"{where(part)}, {definition}. Median of a call with its exact 95 % interval; “× limit” is the time over "
-        f"{' or '.join(limit_names) or 'the limit'} in the same rounds. Blue dots: from a paper; green: phicoll’s own; brown: "
-        "other systems; rings: the hand-written limits."
+        f"{where(part)}: medians, and times as long as the hand-written reference. Intervals: <code>phicoll compare</code>. "
+        "Blue: from a paper; green: phicoll’s own; brown: other systems; rings: hand-written."
     )
     return table(head, body, caption=caption, groups=groups, classes=classes)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from phicoll.plots.counts import QUANTITIES
 from phicoll.report.evidence import Evidence
 from phicoll.report.figures import figures
-from phicoll.report.html import code, figure, paragraph, table, text
+from phicoll.report.html import code, figure, paragraph
 from phicoll.report.sections.common import made
 
 TITLE = "At the papers’ scale, counted"
@@ -17,30 +16,19 @@ COMMAND = "phicoll count barrier --algorithm all --shape 60x4,61x4 --placement b
 
 
 def body(evidence: Evidence) -> str:
-    rows = evidence.counts
-    if not rows:
-        return ""
-    machines = list(dict.fromkeys(row["shape"] for row in rows))
     intro = paragraph(
-        "Nothing is measured here. The same source of every barrier runs on a port that counts, with all ranks of a Xeon Phi of 60 or 61 cores and "
-        "four contexts each, placed balanced, in the steady state. The numbers are exact and the same on every machine; they say what has to "
-        "happen, not how long it takes."
+        "Exact, not measured: the same sources on a port that counts, with all ranks of a Xeon Phi of 60 or 61 cores and four contexts each. "
+        "<b>Chain</b>: the longest path of messages, where what one rank sends, or one word takes, counts one after another. "
+        "<b>Notifications</b>: stores for others. <b>Edges</b>: pairs of a writer and a reader on different cores."
     )
-    intro += (
-        '<ul class="points"><li><b>Rounds</b>: messages in a row on the longest path. <b>Longest chain</b>: the same path when everything that one '
-        "rank sends, and everything that queues for one word, counts one after another.</li><li><b>Notifications</b>: stores for others. "
-        "<b>Edges between cores</b>: pairs of a writer and a reader on different cores. <b>Lines written</b>: distinct lines of 64 bytes.</li></ul>"
-    )
-    intro += sentences(rows)
     drawn = figure(
         "counts",
         figures(evidence)["counts"](),
         "One call of every barrier with its default parameters, by longest chain. Filled: 60 x 4; open: 61 x 4.",
         "Counts of every barrier at 240 and 244 ranks",
-        [COMMAND, *made("counts")],
-        "counted when this report was made",
+        [COMMAND, *made("counts", evidence)],
     )
-    return intro + drawn + count_table(rows, machines)
+    return intro + sentences(evidence.counts) + drawn
 
 
 def sentences(rows: list[dict[str, Any]]) -> str:
@@ -63,32 +51,3 @@ def sentences(rows: list[dict[str, Any]]) -> str:
         f"{local['edges_between_cores']:,}, of {who}; {code(few['name'])} writes {few['lines_written']} lines, and {code(flat['name'])} sends "
         f"{flat['notifications']:,} notifications."
     )
-
-
-def count_table(rows: list[dict[str, Any]], machines: list[str]) -> str:
-    """A row for each barrier, both machines side by side."""
-    by_name: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in rows:
-        by_name.setdefault(row["name"], {})[row["shape"]] = row
-    fields = ["rounds", "longest_chain", "notifications", "edges_between_cores", "lines_written"]
-    short = ["rounds", "chain", "notifications", "core edges", "lines"]
-    assert len(fields) == len(QUANTITIES)
-    ordered = sorted(
-        by_name, key=lambda n: tuple(by_name[n][machines[0]][f] for f in ("longest_chain", "notifications"))
-    )
-    body = []
-    for name in ordered:
-        first = by_name[name][machines[0]]
-        label = name
-        if name == "auto" and first.get("effective"):
-            label = f"auto ({str(first['effective']).split(':')[0]})"
-        cells = [f'<span class="dot {first["origin"]}"></span>{text(label)}']
-        for machine in machines:
-            cells += [f"{by_name[name][machine][field]:,}" for field in fields]
-        body.append(cells)
-    groups = [("", 1)]
-    for machine in machines:
-        cores, _, contexts = machine.partition("x")
-        groups.append((f"{cores} × {contexts}, {int(cores) * int(contexts)} ranks", len(fields)))
-    return table(["barrier", *short * len(machines)], body, groups=groups,
-                 caption="Exact counts of one call, balanced placement, default parameters.")  # fmt: skip

@@ -1,60 +1,58 @@
-"""Over places and launches: threads against processes, and what an address changes."""
+"""What varied: the time of a line during the run, and the times at fixed places."""
 
 from __future__ import annotations
 
 from phicoll.report.evidence import Evidence
 from phicoll.report.figures import figures
-from phicoll.report.html import figure, paragraph
-from phicoll.report.parts import PLACES, Part
-from phicoll.report.sections.common import made, place_of, raw, where
+from phicoll.report.html import figure, number, paragraph
+from phicoll.report.levels import find_levels
+from phicoll.report.sections.common import made, raw
 
-TITLE = "Places and launches"
-ANCHOR = "places"
-
-
-def visits(part: Part) -> str:
-    """How many rounds, each at a place, and how many launches."""
-    assert part.results is not None
-    rounds = {(r.get("run"), r["launch"], r["round"]) for r in part.results.rounds}
-    return f"{len(rounds)} rounds at {len({r.get('place') for r in part.results.rounds})} places in {len({r[:2] for r in rounds})} launches"
+TITLE = "What varied"
+ANCHOR = "varied"
 
 
 def body(evidence: Evidence) -> str:
     known = figures(evidence)
-    parts = []
-    if evidence.mains:
-        parts.append(
-            paragraph(
-                "A time depends on where the flags happen to lie, and on the launch: new threads or processes, new pages. Every round "
-                "therefore moves all barriers and probes to another place, and every launch starts anew. Threads and processes run the same "
-                "code; where their curves coincide they are equally fast."
-            )
+    text = ""
+    if "probes" in known:
+        text += paragraph(
+            "On a virtual machine the cost of a line jumps within seconds, and at times two virtual CPUs share a core. Every round measures it "
+            "again, and ratios are taken within rounds. " + levels_words(evidence)
         )
-    for part in evidence.mains:
-        name = f"modes-{part.ranks}"
-        parts.append(
-            figure(
-                name,
-                known[name](),
-                f"{where(part)}, {visits(part)}: the share of rounds up to a time, in {place_of(part)} of the same round, for the three fastest. Ticks under the "
-                "curves are the medians of the launches. Each axis shows the middle of the values; the rest of a curve up to 100 % lies beyond it.",
-                "Cumulative distributions of threads and processes",
-                made(name, part),
-                raw(part),
-            )
+        text += figure(
+            "probes",
+            known["probes"](),
+            "Probes of every round. Ping-pong: one line, one way. Read: a chase through lines that the other CPU just wrote. Switch: one "
+            "hand-over between two ranks of one CPU. Same-core rounds are shaded.",
+            "Probes over time",
+            made("probes", evidence),
+            raw(evidence),
         )
-    places = evidence.one(PLACES)
-    if places is not None and "places" in known:
-        parts.append(
-            figure(
-                "places",
-                known["places"](),
-                "One launch that visits the same places again and again. Where the points of a place stay together and differ from those of "
-                'its neighbours, the address decides. For the verdict see claims <a href="#claim-001-24">001-24</a> and '
-                '<a href="#claim-001-25">001-25</a>.',
-                "Times by place, each place visited several times",
-                made("places", places),
-                raw(places),
-            )
+    if "places" in known:
+        text += figure(
+            "places",
+            known["places"](),
+            "One launch that visits the same places of memory again and again: where the points of a place stay together, the address decides "
+            '(claims <a href="#claim-001-24">001-24</a> and <a href="#claim-001-25">001-25</a>).',
+            "Times by place, each place visited several times",
+            made("places", evidence),
+            raw(evidence),
         )
-    return "".join(parts)
+    return text
+
+
+def levels_words(evidence: Evidence) -> str:
+    rounds = evidence.results.rounds
+    same = sum(record.get("label") == "same-core" for record in rounds)
+    words = f"{same} of {len(rounds):,} rounds were same-core." if same else "No round was same-core."
+    levels = find_levels(
+        [r["pingpong_ns"] for r in rounds if r.get("pingpong_ns") and r.get("label") == "remote"]
+    )
+    if levels is not None:
+        words += (
+            f" A line cost <b>{number(levels.low_ns)} ns</b> in {levels.low_share:.0%} of the remote rounds and "
+            f"<b>{number(levels.high_ns)} ns</b> in the others, with nothing between: ns from such a run are a mixture, lines and ratios "
+            "are not."
+        )
+    return words

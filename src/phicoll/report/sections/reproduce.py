@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from phicoll.report.evidence import Evidence
-from phicoll.report.html import code, number, paragraph, table, text
+from phicoll.report.html import code, details, number, paragraph, table, text
 from phicoll.report.simulated import FILE
 
 TITLE = "Files and commands"
@@ -31,20 +31,22 @@ def body(evidence: Evidence) -> str:
                 code(context.get("seed", "")),
             ]
         )
-    text_parts = [
-        paragraph("Every number comes from raw samples in <a href=\"results.jsonl\">results.jsonl</a>, which stands beside this file; its fields "
-                  "are described in docs/records.md. Nothing was left out of it."
-                  + (f" Simulated samples are separate, in <a href=\"{FILE}\">{FILE}</a>." if evidence.simulated is not None else "")),
-        table(["part", "run", "launches", "rounds", "samples", "seconds", "ended", "seed"], rows, left=(0, 1, 6)),
-        "<h3>Again</h3>",
-        '<div class="made">'
-        "<code>phicoll demo</code>"
-        "<code>phicoll demo --from demo/results.jsonl</code>"
-        "<code>phicoll compare demo/results.jsonl</code>"
-        "<code>phicoll doctor</code>"
-        + "".join(f"<code>{text(part.command)}</code>" for part in evidence.parts)
-        + "</div>",
-        paragraph("The second makes this report of the same records, the third prints their table. With <code>--seed</code> and the numbers above, "
-                  "places, orders and delays are the same again."),
-    ]  # fmt: skip
-    return "".join(text_parts)
+    simulated = (
+        f' Simulated samples are in <a href="{FILE}">{FILE}</a>.' if evidence.simulated is not None else ""
+    )
+    return (
+        paragraph(
+            f'Every raw sample is in <a href="{evidence.file}">{evidence.file}</a>, beside this file; docs/records.md has its fields.{simulated}'
+        )
+        + table(
+            ["part", "run", "launches", "rounds", "samples", "seconds", "ended", "seed"], rows, left=(0, 1, 6)
+        )
+        + details(
+            "The commands",
+            '<div class="made">'
+            f"<code>phicoll demo</code><code>phicoll demo --from demo/{evidence.file}</code>"
+            f"<code>phicoll compare demo/{evidence.file}</code>"
+            + "".join(f"<code>{text(part.command)}</code>" for part in evidence.parts)
+            + "</div>",
+        )
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from phicoll.report.evidence import Evidence
 from phicoll.report.figures import figures
-from phicoll.report.html import code, duration, figure, number, paragraph, table, text
+from phicoll.report.html import code, duration, figure, number, paragraph, text
 from phicoll.report.sections.common import made
 from phicoll.report.simulated import FILE, PATH_FILE, Simulated, explain_command, sweep_command, times_of
 
@@ -28,9 +28,8 @@ def body(evidence: Evidence) -> str:
         f"{text(point['seed'])}, {seeds} placements of lines"
     )
     intro = paragraph(
-        "The papers had 60 cores with four contexts each. Here the same source of the barriers runs on a simulated machine of that kind, which was "
-        "calibrated on published transfers of single lines, not on barriers. Nothing below was measured, neither here nor on a Xeon "
-        "Phi, and none of it is in the other sections. The same seed gives the same numbers on any host."
+        "The same sources on a simulated Xeon Phi, calibrated on published transfers of single lines, not on barriers. The same seed gives the "
+        "same numbers on any host."
     )
     times = times_of(simulated)
     drawn = figure(
@@ -39,7 +38,7 @@ def body(evidence: Evidence) -> str:
         f"{label}. Time of a call back to back over the number of ranks, placed balanced; bars: the placements. Past 60 ranks cores have "
         "more than one.",
         "Simulated time of barriers over 8 to 240 ranks of a Xeon Phi",
-        [sweep_command(simulated), *made("simulated-ranks")],
+        [sweep_command(simulated), *made("simulated-ranks", evidence)],
         f'<a href="{FILE}">{FILE}</a>',
     )
     path = figure(
@@ -48,10 +47,10 @@ def body(evidence: Evidence) -> str:
         f"<b>Simulated</b>, not measured: the critical path of the median call of {code(simulated.path.data['effective'].split(':')[0])}, "
         f"{simulated.path.data['ranks']} ranks, seed {text(point['seed'])}. A lane for each rank on it; the colours say what the time went into.",
         "Critical path of one simulated call",
-        [explain_command(), *made("simulated-path")],
+        [explain_command(), *made("simulated-path", evidence)],
         f'<a href="{PATH_FILE}">{PATH_FILE}</a>',
     )
-    return intro + order_sentences(times) + drawn + time_table(times) + path_sentences(simulated) + path
+    return intro + order_sentences(times) + drawn + path_sentences(simulated) + path
 
 
 def mean(values: list[float]) -> float:
@@ -77,17 +76,6 @@ def order_sentences(times: Times) -> str:
             "times as long."
         )
     return paragraph(words)
-
-
-def time_table(times: Times) -> str:
-    counts = sorted({ranks for by in times.values() for ranks in by})
-    most = counts[-1]
-    rows = [
-        [text(name), *(number(mean(by[ranks]) / 1000) if ranks in by else "–" for ranks in counts)]
-        for name, by in sorted(times.items(), key=lambda item: mean(item[1].get(most, [float("inf")])))
-    ]
-    return table(["barrier", *(str(ranks) for ranks in counts)], rows, groups=[("", 1), ("ranks", len(counts))],
-                 caption="Simulated times of a call in µs, means over the placements.")  # fmt: skip
 
 
 def path_sentences(simulated: Simulated) -> str:

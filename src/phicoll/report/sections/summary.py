@@ -1,19 +1,16 @@
-"""The findings of the run, in sentences made from its numbers."""
+"""The first screen: a figure and five lines made from the run's numbers."""
 
 from __future__ import annotations
 
-from collections import Counter
-
-from phicoll.papers.claims import CANNOT, FAILS, HOLDS, UNRESOLVED
-from phicoll.papers.claims.versus import family_ratio
-from phicoll.registry import short_spec
-from phicoll.report.evidence import Evidence, crowded
-from phicoll.report.html import code, duration, number, span
+from phicoll.papers.claims import ELSEWHERE, FAILS, HOLDS, tally
+from phicoll.report.evidence import Evidence
+from phicoll.report.figures import figures
+from phicoll.report.html import code, duration, figure, number
 from phicoll.report.parts import Part
-from phicoll.report.ratios import Setting, limit_of
-from phicoll.report.sections.common import names, times, where
+from phicoll.report.ratios import hand_written_of
+from phicoll.report.sections.common import made, times, where
 from phicoll.results.compare import Row
-from phicoll.results.compare.units import MIN_UNITS
+from phicoll.results.subject import size_text
 
 TITLE = "In short"
 ANCHOR = "short"
@@ -21,141 +18,93 @@ ANCHOR = "short"
 
 def body(evidence: Evidence) -> str:
     points = [] if evidence.mains else ["<b>Nothing was measured and verified.</b>"]
-    points += [sentence for part in evidence.mains for sentence in part_points(part)]
-    points += [claims_point(evidence), trust_point(evidence)]
-    return '<ul class="points">' + "".join(f"<li>{point}</li>" for point in points if point) + "</ul>"
+    points += [barrier_point(part) for part in evidence.mains[:1] + evidence.mains[1:][-1:]]
+    points += [data_point(evidence.data), claims_point(evidence), trust_point(evidence)]
+    known = figures(evidence)
+    drawn = ""
+    if "overview" in known:
+        drawn = figure(
+            "overview",
+            known["overview"](),
+            "Green: phicoll’s fastest; grey: written by hand; brown: the best of other systems.",
+            "The fastest barriers, and data over sizes",
+            made("overview", evidence),
+        )
+    return drawn + '<ul class="points">' + "".join(f"<li>{point}</li>" for point in points if point) + "</ul>"
 
 
-def part_points(part: Part) -> list[str]:
-    """The findings of one comparison."""
-    assert part.results is not None
-    settings = part.settings
-    points = []
-    for (definition, mode), setting in settings.items():
-        if mode == "threads" or not any(m == "threads" for d, m in settings if d == definition):
-            points.append(best_point(part, setting))
-    points.append(modes_point(part, settings))
-    return points
-
-
-def best_point(part: Part, setting: Setting) -> str:
-    """The best barrier, its distance to the limit, which barriers tie with it, and its lead over the other systems."""
+def barrier_point(part: Part) -> str:
+    """The fastest barrier back to back, beside the hand-written reference and other systems."""
+    setting = next(iter(part.settings.values()))
     tied = setting.tied()
     if tied is None:
         return ""
-    best, others = tied
+    best, _ = tied
     assert best.time is not None
-    head = {"loop": "back to back", "window": "from a common start"}.get(
-        setting.definition, setting.definition
-    )
-    units = best.in_units
-    text = f"<b>{where(part)}, {setting.mode}, {head}.</b> The fastest is {code(best.name)} with {duration(best.time.median)} a call"
-    if units:
-        text += f", {number(units.median)} {best.subject.unit} {span(units.low, units.high)}"
-    text += "."
-    limit = limit_of(setting)
-    if limit and best.subject in limit.ratios:
-        ratio = limit.ratios[best.subject]
-        text += f" It takes {times(ratio)} as long as {code(limit.name)}, a loop written by hand for this case alone."
-        if ratio.low <= 1 <= ratio.high:
-            text += " A difference is not resolved."
-    same = [row for row, ratio in others if not ratio.resolved]
-    if same:
-        text += f" Not resolved from it: {names(same)}."
-    elif others:
-        row, ratio = others[0]
-        text += f" The next, {code(row.name)}, takes {times(ratio)} as long."
-    text += auto_words(setting)
+    words = f"<b>{where(part)}, {setting.mode}.</b> The fastest barrier is {code(best.name)}: {duration(best.time.median)} a call"
+    hand = hand_written_of(setting)
+    if hand and best.subject in hand.ratios:
+        words += (
+            f", {times(hand.ratios[best.subject])} as long as the hand-written reference, {code(hand.name)}"
+        )
     lead = setting.lead()
     if lead is not None:
-        if lead.low > 1:
-            text += f" The best of other systems, {code(lead.ours)}, takes {times(lead)} as long."
-        elif lead.high < 1:
-            text += f" A barrier of another system, {code(lead.ours)}, is faster: {times(lead)} its time."
-        else:
-            text += f" Whether the best of other systems, {code(lead.ours)}, differs is not resolved: {times(lead)} its time."
-    return text
+        words += f". The best of other systems, {code(lead.ours)}, takes {times(lead)} as long"
+        words += ": not resolved" if lead.low <= 1 <= lead.high else ""
+    return words + "."
 
 
-def auto_words(setting: Setting) -> str:
-    """The choice of `auto`, and its cost against the best of the others."""
-    auto = {s: of for s, of in setting.ours.items() if s.algorithm == "auto"}
-    others = {s: of for s, of in setting.ours.items() if s.algorithm != "auto"}
-    ratio = family_ratio(auto, others)
-    if ratio is None:
-        return ""
-    chosen = setting.rows[next(iter(auto))].chosen or {}
-    name = short_spec("barrier", str(chosen.get("spec") or ""))
-    if ratio.low <= 1 <= ratio.high or ratio.high < 1:  # the previous sentences have said it
-        return f" {code('auto')} chose {code(name)}." if name else ""
-    chose = f" chose {code(name)} and" if name else ""
-    return f" {code('auto')}{chose} takes {times(ratio)} as long as {code(ratio.theirs)}."
+def data_point(parts: list[Part]) -> str:
+    """What ``auto`` takes for the smallest and the largest size between the fewest processes."""
+    found, fewest = [], 0
+    for part in parts:
+        fewest = min(row.subject.ranks for row in part.comparison)
+        rows = [
+            r
+            for r in part.comparison
+            if r.subject.ranks == fewest and r.subject.algorithm == "auto" and r.time
+        ]
+        rows.sort(key=lambda row: row.subject.size_bytes)
+        if rows:
+            article = "an" if part.operation[0] in "aeiou" else "a"
+            found.append(f"for {article} {part.operation} {at_size(rows[0])} and {at_size(rows[-1])}")
+    return f"<b>Data, {fewest} processes.</b> {code('auto')} takes {'; '.join(found)}." if found else ""
 
 
-def modes_point(part: Part, settings: dict[tuple[str, str], Setting]) -> str:
-    """Threads against processes for the best barrier, within rounds."""
-    loops = {mode: setting for (d, mode), setting in settings.items() if d == "loop"}
-    if not {"threads", "processes"} <= set(loops):
-        return ""
-    tied = loops["threads"].tied()
-    if tied is None:
-        return ""
-    best: Row = tied[0]
-    group = {m: {s: of for s, of in loops[m].ours.items() if s.spec == best.subject.spec} for m in loops}
-    ratio = family_ratio(group["processes"], group["threads"])
-    if ratio is None:
-        return ""
-    text = f"<b>{where(part)}, processes.</b> {code(best.name)} between processes takes {times(ratio)} as long as between threads"
-    if ratio.low <= 1 <= ratio.high:
-        return text + ": no difference resolved."
-    return text + ", over the same places and launches."
+def at_size(row: Row) -> str:
+    assert row.time is not None
+    words = f"of {size_text(row.subject.size_bytes)} {duration(row.time.median)}"
+    rate = row.gigabytes_a_second
+    return words + (f" ({number(rate)} GB/s)" if rate and row.subject.size_bytes >= 1 << 16 else "")
 
 
 def claims_point(evidence: Evidence) -> str:
-    tally = Counter(finding.verdict for finding in evidence.findings)
-    parts = [f"{tally[verdict]} {word}" for verdict, word in
-             ((HOLDS, "hold"), (FAILS, "do not hold as stated"), (UNRESOLVED, "not resolved"), (CANNOT, "cannot be checked here"))
-             if tally[verdict]]  # fmt: skip
+    words = {HOLDS: "hold", FAILS: "do not hold as stated", ELSEWHERE: "do not carry over to this machine"}
+    parts = [f"{count} {words.get(verdict, verdict)}" for verdict, count in tally(evidence.findings).items()]
     if not parts:
         return ""
-    return f'<b>The papers’ claims.</b> Of {len(evidence.findings)} checked, {", ".join(parts)}; <a href="#claims">each with its evidence</a>.'
+    return f'<b>The papers’ claims.</b> Of {len(evidence.findings)} checked, {", ".join(parts)} (<a href="#claims">each</a>).'
 
 
 def trust_point(evidence: Evidence) -> str:
     """What a reader has to know before quoting a number."""
     words = []
-    rounds = evidence.results.rounds
-    distinct = [r for r in rounds if r.get("pingpong_ns") and r.get("label") == "remote"]
-    if distinct:
-        pings = sorted(r["pingpong_ns"] for r in distinct)
-        tenth, ninth = pings[len(pings) // 10], pings[(len(pings) * 9) // 10]
-        same = sum(r.get("label") == "same-core" for r in rounds)
-        load = (evidence.context.get("host") or {}).get("load") or [0]
-        if load[0] > 0.5:
-            words.append(f"The machine was not idle: the load was {load[0]:.1f} when the run began.")
-        words.append(
-            f"One line took {number(tenth)} to {number(ninth)} ns from one CPU to the other in the middle 80 % of {len(distinct):,} rounds; "
-            + (
-                f"{same} more ran on one physical core and are kept separate"
-                if same
-                else "no round ran on one physical core"
-            )
-            + "."
-        )
-    for part in evidence.mains:
-        assert part.results is not None
-        rows = [row for setting in part.settings.values() for row in setting.rows.values()]
-        few = [row for row in rows if row.units < MIN_UNITS]
-        if few:
-            words.append(
-                f"At {where(part)}, {len(few)} of {len(rows)} rows rest on fewer than {MIN_UNITS} independent units (launches differ), "
-                "so their intervals are wide."
-            )
-        if crowded(part) and part.results.reason == "budget":
-            words.append(f"The time ran out at {where(part)} before all planned rounds were made.")
     bad = evidence.results.unverified
     if bad:
         words.append(f"<b>{len(bad)} points failed verification</b> and are not counted anywhere.")
     elif evidence.results.points:
-        words.append("Every barrier was verified before it was timed, in the same processes.")
-    return "<b>How far to trust the numbers.</b> " + " ".join(words)
+        words.append("Every subject was verified before it was timed.")
+    load = ((evidence.context.get("host") or {}).get("load") or [0])[0] or 0
+    if load > 0.5:
+        words.append(f"The machine was not idle: load {load:.1f} when the run began.")
+    rounds = evidence.results.rounds
+    pings = sorted(r["pingpong_ns"] for r in rounds if r.get("pingpong_ns") and r.get("label") == "remote")
+    if pings:
+        tenth, ninth = pings[len(pings) // 10], pings[(len(pings) * 9) // 10]
+        words.append(
+            f"A line took {number(tenth)} to {number(ninth)} ns between two CPUs (middle 80 % of the rounds)."
+        )
+    same = sum(r.get("label") == "same-core" for r in rounds)
+    if same:
+        words.append(f"{same} rounds ran on one physical core and are kept separate.")
+    return "<b>How far to trust it.</b> " + " ".join(words)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from phicoll.results.compare.regression import Regression
+from phicoll.results.compare.shown import MOST_ROWS
 from phicoll.results.compare.summary import geomean
 from phicoll.results.compare.text import aligned, number
 from phicoll.results.names import short_name
 
-__all__ = ["MOST_ROWS", "baseline_text"]
-
-#: More rows than this are shown on request only; those that are slower or faster always are.
-MOST_ROWS = 40
+__all__ = ["baseline_text"]
 
 HEADS = ("algorithm", "old", "new", "ratio [95 %]", "")
 

@@ -19,8 +19,6 @@ from phicoll.results.subject import Subject
 
 __all__ = ["Ratio", "choose_best", "ratios_to"]
 
-SMALLEST_NS = 1e-3  # floor for logarithms: subtracting the empty loop can leave 0
-
 Rounds = dict[Round, float]  # round: log of the value in ns
 
 
@@ -64,7 +62,7 @@ class Ratio:
 
 def by_round(observations: Sequence[Observation]) -> Rounds:
     """Log values by round. If a resumed run measured a round again, its last value counts."""
-    return {o.round_key: float(np.log(max(o.ns, SMALLEST_NS))) for o in observations}
+    return {o.round_key: float(np.log(max(o.ns, _core.SMALLEST_NS))) for o in observations}
 
 
 def split(rounds: Sequence[Round]) -> tuple[set[Round], set[Round]]:
@@ -78,24 +76,14 @@ def split(rounds: Sequence[Round]) -> tuple[set[Round], set[Round]]:
 
 
 def choose_best(values: Mapping[Subject, Rounds], rounds: set[Round]) -> Subject | None:
-    """The subject with the lowest median over ``rounds`` of (its log value - the round's median over subjects)."""
-    centres: dict[Round, float] = {}
-    for key in rounds:
-        present = [by[key] for by in values.values() if key in by]
-        if present:
-            centres[key] = float(np.median(present))
-    meets = {
-        s: sum(not rounds.isdisjoint(by.keys() & other.keys()) for other in values.values())
-        for s, by in values.items()
-    }
-    best, best_score = None, np.inf
-    for subject, by in values.items():
-        if meets[subject] < max(meets.values()):
-            continue  # several runs in one file: the opponent must share rounds with the most others
-        scores = [by[key] - centre for key, centre in centres.items() if key in by]
-        if scores and (score := float(np.median(scores))) < best_score:
-            best, best_score = subject, score
-    return best
+    """The subject with the lowest median over ``rounds`` of (its log value - the round's median over subjects).
+
+    Where several runs are in one file it is one that shares rounds with the most others.
+    """
+    numbers = {key: number for number, key in enumerate(sorted(rounds))}
+    logs = [{numbers[key]: log for key, log in by.items() if key in numbers} for by in values.values()]
+    best = _core.choose_best(logs, list(numbers.values()))
+    return list(values)[best] if best < len(logs) else None
 
 
 def ratios_to(
@@ -155,20 +143,6 @@ def ratios_to(
 def holm_levels(p_values: Sequence[float], confidence: float) -> tuple[list[float], list[float]]:
     """The confidence of each row's interval under Holm's step-down procedure, and the corrected p-values.
 
-    The k-th smallest of m p-values is tested at (1 - confidence) / (m - k + 1). From the first that fails on, all get
-    its level. An interval excludes "no difference" exactly if Holm's procedure rejects it.
+    An interval of that confidence excludes "no difference" exactly if Holm's procedure rejects it.
     """
-    count = len(p_values)
-    corrected = [float(p) for p in _core.holm(np.asarray(p_values, dtype=float))] if count else []
-    alpha = 1 - confidence
-    levels = [confidence] * count
-    stopped = None
-    for step, index in enumerate(sorted(range(count), key=lambda i: p_values[i])):
-        if stopped is None:
-            level = alpha / (count - step)
-            if p_values[index] > level:
-                stopped = level
-        else:
-            level = stopped
-        levels[index] = 1 - level
-    return levels, corrected
+    return _core.holm_levels(p_values, confidence), _core.holm(p_values)

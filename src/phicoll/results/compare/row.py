@@ -19,7 +19,8 @@ class Row:
     """One subject's summary. Times are in ns; statistics are ``None`` if the subject is not verified.
 
     ``time`` is the median over the units with its exact interval; ``mean_ns``, ``p95_ns``, ``p99_ns`` and ``max_ns``
-    are over the calls of a window or the samples of a loop. ``lines`` and ``switches`` are medians of ratios to the
+    are over the calls of a window or the samples of a loop; ``spread`` is the ratio of the 90th percentile of the
+    samples to the 10th. ``lines`` and ``switches`` are medians of ratios to the
     probe of the same round; ``cycles`` are a simulated machine's.
     """
 
@@ -39,6 +40,7 @@ class Row:
     switches: Estimate | None = None
     cycles: Estimate | None = None
     mean_ns: float | None = None
+    spread: float | None = None
     p95_ns: float | None = None
     p99_ns: float | None = None
     max_ns: float | None = None
@@ -57,6 +59,12 @@ class Row:
         if self.subject.simulated:
             return self.cycles
         return self.switches if self.subject.oversubscribed else self.lines
+
+    @property
+    def gigabytes_a_second(self) -> float | None:
+        """The size over the median time, in 1e9 bytes a second; ``None`` where no data moves."""
+        size = self.subject.size_bytes
+        return size / self.time.median if size and self.time and self.time.median > 0 else None
 
     def to_dict(self) -> dict[str, Any]:
         """The row as ``phicoll compare --json`` prints it (docs/cli.md lists the fields)."""
@@ -99,12 +107,14 @@ class Row:
             **spread("ns", self.time),
             "confidence": self.time.confidence if self.time else None,
             "mean_ns": self.mean_ns,
+            "spread": self.spread,
             "p95_ns": self.p95_ns,
             "p99_ns": self.p99_ns,
             "max_ns": self.max_ns,
             **spread("lines", self.lines),
             **spread("switches", self.switches),
             **spread("cycles", self.cycles),
+            "gigabytes_a_second": self.gigabytes_a_second,
             "ratio_to_best": self.ratio_to_best.to_dict() if self.ratio_to_best else None,
             "notes": list(self.notes),
         }

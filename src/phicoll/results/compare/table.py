@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.errors import ArgumentError
-from phicoll.foundations.html_table import html_table
 from phicoll.results.compare.best import Ratio, ratios_to
+from phicoll.results.compare.conditions import left_out, why_not_verified
 from phicoll.results.compare.row import Row
-from phicoll.results.compare.text import cells, columns, footer, to_text
+from phicoll.results.compare.shown import Shown, shown
+from phicoll.results.compare.text import footer
 from phicoll.results.compare.units import Estimate, Units, estimate, units_of
 from phicoll.results.observations import Observation, Observations
 from phicoll.results.subject import Subject
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Row", "compare"]
 
+LEAST_FOR_SPREAD = 10  # samples
+
 
 @dataclass(repr=False)
 class Comparison(Sequence[Row]):
@@ -32,8 +35,10 @@ class Comparison(Sequence[Row]):
     rows: list[Row] = field(default_factory=list)
     damaged_lines: int = 0
     orphans: int = 0
-    #: The 1-minute load average for each allowed CPU when the busiest measured run began.
-    load: float | None = None
+    #: Warnings about the machine during the runs.
+    conditions: list[str] = field(default_factory=list)
+    #: Subjects without samples because they were not verified, with the reasons.
+    left_out: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -75,19 +80,28 @@ class Comparison(Sequence[Row]):
         return frame_of(flat).astype({"ratio_to_best_resolved": "boolean"} if flat else {})
 
     def __str__(self) -> str:
-        return to_text(self.groups(), footer(self.rows, self.damaged_lines, self.load))
+        return self.to_text()
+
+    def to_text(self, show_all: bool = False) -> str:
+        """The tables and their footer as plain text; long tables in full if ``show_all``."""
+        parts = [line for table in self.tables(show_all) for line in (*table.lines(), "")]
+        return "\n".join([*(parts or ["no samples"]), *self.footer()]).rstrip()
+
+    def tables(self, show_all: bool = False) -> list[Shown]:
+        """What is shown: a table for each setting, or one over several sizes; long ones are cut unless ``show_all``."""
+        return shown(self.groups(), show_all)
+
+    def footer(self) -> list[str]:
+        """Explanations of the signs in the tables, and warnings about their numbers."""
+        heads = {head for table in self.tables() for head in table.heads}
+        return [*footer(self.rows, self.damaged_lines, heads), *self.conditions, *self.left_out]
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        parts = []
-        for title, rows in self.groups():
-            parts.append(html_table(columns(rows), map(cells, rows), caption=title))
-        parts += [
-            f"<p><small>{html.escape(line)}</small></p>"
-            for line in footer(self.rows, self.damaged_lines, self.load)
-        ]
-        return "".join(parts) if self.rows else "<p>no samples</p>"
+        parts = [table.html() for table in self.tables()]
+        parts += [f"<p><small>{html.escape(line)}</small></p>" for line in self.footer()]
+        return "".join(parts) if parts else "<p>no samples</p>"
 
 
 def compare(
@@ -100,7 +114,7 @@ def compare(
     observations:
         The observations that :func:`phicoll.results.observations.observe` read from the records.
     points:
-        Point records; those without samples are not shown.
+        Point records; those without samples are not shown, but told in the footer if they were not verified.
     against:
         A fixed opponent (canonical spec or name) instead of the best one.
 
@@ -127,7 +141,8 @@ def compare(
         ratios = ratios_to(verified, opponent)
         group = [summarise_subject(s, of, s in verified, ratios.get(s)) for s, of in members.items()]
         rows += sorted(group, key=rank_in_group)
-    return Comparison(rows, orphans=observations.orphans)
+    sampled = {(o.run, o.point["point"]) for o in observations.all}
+    return Comparison(rows, orphans=observations.orphans, left_out=left_out(points, sampled))
 
 
 def order_of(subject: Subject) -> tuple[Any, ...]:
@@ -157,11 +172,10 @@ def summarise_subject(
     subject: Subject, of: Sequence[Observation], verified: bool, ratio: Ratio | None
 ) -> Row:
     first = of[0].point
-    verification = first.get("verification") or {}
     counts: dict[str, Any] = {
         "subject": subject,
         "verified": verified,
-        "error": verification.get("error"),
+        "error": None if verified else why_not_verified(first),
         "samples": len(of),
         "calls": sum(o.calls for o in of),
         "launches": len({o.launch_key for o in of}),
@@ -176,6 +190,7 @@ def summarise_subject(
         units = Units(np.array([o.ns for o in of]), "round", None, counts["launches"])
     raw = np.array([value for o in of for value in o.call_values()])
     p95, p99 = np.percentile(raw, [95, 99])
+    low, high = np.percentile([o.ns for o in of], [10, 90])
     notes = [note for note in (units.note, ratio.note if ratio else None) if note and not subject.simulated]
     if subject.simulated:
         notes.append(f"simulated with {len({o.round_key for o in of})} seed(s)")
@@ -191,6 +206,7 @@ def summarise_subject(
         switches=estimate_ratio(of, "switches"),
         cycles=estimate_ratio(of, "cycles"),
         mean_ns=float(raw.mean()),
+        spread=float(high / max(low, 1e-3)) if len(of) >= LEAST_FOR_SPREAD else None,
         p95_ns=float(p95),
         p99_ns=float(p99),
         max_ns=float(raw.max()),

@@ -7,11 +7,9 @@ from collections.abc import Collection, Sequence
 from phicoll.results.compare.row import Row
 from phicoll.results.compare.units import MIN_UNITS, Estimate
 
-__all__ = ["aligned", "cells", "columns", "footer", "number", "to_text"]
+__all__ = ["aligned", "cells", "columns", "footer", "interval", "number", "ratio_cell"]
 
-HIGH_LOAD = 0.5  # of one CPU; above it other work shares CPUs with the ranks
-
-NUMERIC = (1, 2, 3, 4, 5, 6)
+WIDE = 2.0  # spread of the samples; above it nanoseconds alone say little
 
 
 def columns(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -91,8 +89,11 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def footer(all_rows: Sequence[Row], damaged_lines: int = 0, load: float | None = None) -> list[str]:
-    """Explanations of the signs that occur in the table, and warnings about its numbers."""
+def footer(all_rows: Sequence[Row], damaged_lines: int, heads: Collection[str]) -> list[str]:
+    """Explanations of the signs that occur in the tables, and warnings about their numbers.
+
+    ``heads`` are those of the tables' columns.
+    """
     lines = []
     verified = [row for row in all_rows if row.verified]
     rows = [row for row in verified if not row.subject.simulated]
@@ -112,14 +113,16 @@ def footer(all_rows: Sequence[Row], damaged_lines: int = 0, load: float | None =
             "n.s. : not significant (sign test within rounds, Holm-corrected over the table); no interval where the "
             "units are too few for one"
         )
-    if any(row.in_units and not row.in_units.enough for row in shown):
+    if any(of and not of.enough for row in shown for of in (row.time, row.in_units)):
         lines.append("? : too few units for a 95 % interval; the whole range is shown")
-    if any(row.subject.oversubscribed for row in rows):
+    if "switches [95 %]" in heads:
         lines.append(
             "switches : of a CPU between two of its ranks, which hand a word to each other by yielding"
         )
-    if any(not row.subject.oversubscribed and row.lines for row in rows):
+    if "lines [95 %]" in heads:
         lines.append("lines : one-way transfers of one cache line between the same CPUs, in the same round")
+    if "GB/s" in heads:
+        lines.append("GB/s : the size over the median time, 1e9 bytes a second (algbw of nccl-tests)")
     few = sum(row.units < MIN_UNITS for row in rows)
     if few:
         lines.append(
@@ -128,8 +131,12 @@ def footer(all_rows: Sequence[Row], damaged_lines: int = 0, load: float | None =
     capped = sum(row.capped for row in rows)
     if capped:
         lines.append(f"{capped} sample(s) were cut by a time cap")
-    if load is not None and load > HIGH_LOAD:
-        lines.append(f"warning: the machine was busy when a run began (load {load:.1f} for each CPU)")
+    wide = sum(row.spread is not None and row.spread > WIDE for row in rows)
+    if wide:
+        lines.append(
+            f"warning: in {wide} of {len(rows)} rows the middle 80 % of the times span more than a factor of {WIDE:g}; "
+            "ratios, which are taken within rounds, say more"
+        )
     if damaged_lines:
         lines.append(f"{damaged_lines} line(s) of the file were damaged or cut off, and skipped")
     return lines
@@ -146,15 +153,3 @@ def aligned(table: Sequence[Sequence[str]], numeric: Collection[int]) -> list[st
         )
         lines.append("  " + text.rstrip())
     return lines
-
-
-def to_text(groups: Sequence[tuple[str, Sequence[Row]]], notes: Sequence[str]) -> str:
-    """Plain text: a title and an aligned table for each setting, then the notes."""
-    if not groups:
-        return "no samples"
-    parts = []
-    for title, rows in groups:
-        table = [list(columns(rows)), *(cells(row) for row in rows)]
-        parts += [title, *aligned(table, NUMERIC)]
-        parts.append("")
-    return "\n".join([*parts, *notes]).rstrip()

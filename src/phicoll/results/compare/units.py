@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 import phicoll._core as _core
 from phicoll.results.observations import Launch
 
-__all__ = ["CONFIDENCE", "LAUNCH_SHARE", "MIN_UNITS", "Estimate", "Units", "estimate", "units_of"]
+__all__ = ["CONFIDENCE", "MIN_UNITS", "Estimate", "Units", "estimate", "units_of"]
 
 #: Confidence of every single interval.
 CONFIDENCE = 0.95
-#: The launches' share of the variance below which rounds are the units.
-LAUNCH_SHARE = 0.1
 #: Fewer units than this are reported with a note.
 MIN_UNITS = 20
 
@@ -53,16 +51,10 @@ def units_of(values: Sequence[float], launches: Sequence[Launch]) -> Units:
 
     ``values`` has one positive value per round, ``launches`` the launch of each.
     """
-    array = np.asarray(values, dtype=float)
     numbers: dict[Launch, int] = {}
-    index = np.array([numbers.setdefault(launch, len(numbers)) for launch in launches], dtype=np.int64)
-    if len(numbers) < 2:
-        return Units(array, "round", None, len(numbers))
-    share = float(_core.launch_share(np.log(np.maximum(array, 1e-3)), index))
-    if share < LAUNCH_SHARE:
-        return Units(array, "round", share, len(numbers))
-    medians = np.array([np.median(array[index == launch]) for launch in range(len(numbers))])
-    return Units(medians, "launch", share, len(numbers))
+    index = [numbers.setdefault(launch, len(numbers)) for launch in launches]
+    found, by_launch, share, count = _core.units_of(np.asarray(values, dtype=float), index)
+    return Units(np.array(found), "launch" if by_launch else "round", share if count > 1 else None, count)
 
 
 @dataclass(frozen=True)
