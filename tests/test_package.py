@@ -70,6 +70,14 @@ def test_version_is_cmake_s():
     assert f"project(phicoll VERSION {phicoll.__version__} " in cmake.read_text()
 
 
+def test_the_package_carries_its_licence():
+    found = importlib.metadata.distribution("phicoll")
+    assert found.metadata["License-Expression"] == "BSD-3-Clause"
+    assert found.metadata["Author"] == "The phicoll authors"
+    (path,) = (file for file in found.files or [] if file.name == "LICENSE")
+    assert Path(str(path.locate())).read_text() == (Path(__file__).parents[1] / "LICENSE").read_text()
+
+
 def test_phicoll_bench_is_a_console_script_that_becomes_the_program():
     scripts = importlib.metadata.distribution("phicoll").entry_points.select(group="console_scripts")
     assert {script.name: script.value for script in scripts}["phicoll-bench"] == "phicoll.bench:main"
