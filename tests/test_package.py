@@ -14,7 +14,7 @@ from pathlib import Path
 import phicoll
 from phicoll import _core
 
-HEAVY = ("pandas", "scipy", "matplotlib", "pyarrow", "rich", "IPython", "cloudpickle")
+HEAVY = ("pandas", "scipy", "matplotlib", "pyarrow", "IPython", "cloudpickle")
 
 
 def test_a_star_import_has_all_constants() -> None:

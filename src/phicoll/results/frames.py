@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.extras import extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,8 @@ VIEWS = ("samples", "calls", "rounds", "points")
 
 def to_dataframe(results: Recorded, what: str = "samples") -> pd.DataFrame:
     """The DataFrame of one of the :data:`VIEWS` of ``results``."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     if what == "samples":
         return pd.DataFrame([sample_row(o) for o in results.observations.all])

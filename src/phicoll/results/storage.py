@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError, ResultsFileError
+from phicoll.foundations.extras import extra
 from phicoll.foundations.files import as_path, check_writable, open_input, replaced
 from phicoll.foundations.json_text import parse_json
 from phicoll.results.frames import to_dataframe
@@ -28,8 +29,14 @@ SAMPLE_COLUMNS = ("run", "point", "launch", "round", "order", "definition", "cal
 
 def check_savable(path: str | Path, argument: str = "path") -> Path:
     """Check that results can be saved in ``path``, by its ending and its folder, and return it."""
-    if as_path(path, argument).suffix not in ENDINGS:
+    suffix = as_path(path, argument).suffix
+    if suffix not in ENDINGS:
         raise ArgumentError(argument, repr(str(path)), f"a file that ends in {', '.join(ENDINGS)}")
+    with extra("frames"):  # before anything is measured
+        if suffix == ".parquet":
+            import pyarrow  # noqa: F401
+        elif suffix == ".csv":
+            import pandas  # noqa: F401
     return check_writable(path, argument)
 
 
@@ -52,8 +59,9 @@ def write(results: Recorded, path: str | Path) -> Path:
 
 
 def write_parquet(results: Recorded, path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with extra("frames"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     columns: dict[str, list[Any]] = {name: [] for name in (*SAMPLE_COLUMNS, "position", "more")}
     others: list[list[Any]] = []
@@ -88,8 +96,9 @@ def write_parquet(results: Recorded, path: Path) -> None:
 
 def read_parquet(path: str | Path) -> RecordFile:
     """Read a Parquet file of :func:`write`. Raises :class:`ResultsFileError` for any other."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with extra("frames"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     allowed = "a results file of phicoll"
     try:

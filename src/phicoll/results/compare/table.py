@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.extras import extra
 from phicoll.foundations.html_table import html_table
 from phicoll.results.compare.best import Ratio, ratios_to
 from phicoll.results.compare.row import Row
@@ -64,7 +65,8 @@ class Comparison(Sequence[Row]):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A DataFrame with one row per subject; the ratio's fields are the columns ``ratio_to_best_*``."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         flat = []
         for row in self.to_list():
