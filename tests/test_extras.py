@@ -15,7 +15,12 @@ from made_up import MadeUp
 
 ROOT = Path(__file__).resolve().parent.parent
 #: The packages of each extra, by the names they are imported by.
-PACKAGES = {"plots": {"matplotlib"}, "frames": {"pandas", "pyarrow"}, "models": {"scipy"}}
+PACKAGES = {
+    "plots": {"matplotlib"},
+    "frames": {"pandas", "pyarrow"},
+    "models": {"scipy"},
+    "completion": {"shtab"},
+}
 
 #: Loaded by each interpreter that starts, the ranks' too: packages of extras are not found.
 HIDING = f"""
