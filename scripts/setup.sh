@@ -101,10 +101,19 @@ try:
 except ModuleNotFoundError:  # Python 3.10
     from pip._vendor import tomli as tomllib
 project = tomllib.load(open("pyproject.toml", "rb"))
+extras = project["project"]["optional-dependencies"]
+
+def packages(extra):
+    """Of an extra; those of phicoll[a,b] are the extras' own."""
+    for wanted in extras[extra]:
+        if wanted.startswith("phicoll["):
+            for name in wanted.removeprefix("phicoll[").removesuffix("]").split(","):
+                yield from packages(name)
+        else:
+            yield wanted
+
 wanted = project["build-system"]["requires"] + ["cmake>=3.18", "ninja"] + project["project"]["dependencies"]
-if sys.argv[1] != "demo":
-    wanted += project["project"]["optional-dependencies"]["test"]
-print("\n".join(wanted))
+print("\n".join([*wanted, *packages("all" if sys.argv[1] == "demo" else "test")]))
 PY
 )
   echo "setup: Python packages in .venv"

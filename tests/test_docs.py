@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -90,33 +89,6 @@ def test_the_table_of_data_algorithms_is_the_registry() -> None:
     if os.environ.get("PHICOLL_UPDATE_DOCS"):
         page.write_text(wanted)
     assert page.read_text() == wanted, "run: PHICOLL_UPDATE_DOCS=1 pytest tests/test_docs.py"
-
-
-def readme_block(language: str) -> str:
-    (code,) = re.findall(
-        rf"^```{language}\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
-    )
-    return str(code)
-
-
-def test_the_readme_s_python_runs(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(readme_block("python"))
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("6.0") == 4
-    assert done.stdout.count("rank 3") == 4
-
-
-def test_the_readme_s_cpp_compiles(tmp_path: Path) -> None:
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("needs g++")
-    (tmp_path / "program.cpp").write_text(readme_block("cpp"))
-    command = [compiler, "-std=c++14", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    command += ["-I", ROOT / "src" / "cpp", tmp_path / "program.cpp"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def option_table() -> str:

@@ -14,6 +14,7 @@ import pytest
 
 import phicoll
 from phicoll import _core, bench
+from phicoll.foundations.progress import display
 from phicoll.measuring import plan
 
 QUICK = {
@@ -200,6 +201,23 @@ def test_progress_is_drawn_between_rounds(monkeypatch):
     assert results.reason == "complete"
     assert seen
     assert seen[-1][0] == seen[-1][1] == len(results.rounds)
+
+
+def test_the_bar_fits_the_terminal_and_disappears(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "70")
+    with display(True) as shown:
+        shown.last = 0.0  # drawn at once, not half a second later
+        shown.update(25, 100, "launch 3 with 2 ranks")
+        shown.update(26, 100, "too early to draw again")
+        shown.update(100, 100, "done")
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    lines = printed.err.split("\r\x1b[K")[1:]
+    assert lines[0] == "starting"
+    assert lines[1].startswith("launch 3 with 2 ranks [#######.......................] 25/100, 0:00, ")
+    assert lines[2].startswith("done [##############################] 100/100, 0:00")
+    assert lines[3:] == [""]
+    assert max(map(len, lines)) < 70
 
 
 def test_a_missing_program_is_named(monkeypatch):

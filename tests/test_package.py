@@ -14,7 +14,7 @@ from pathlib import Path
 import phicoll
 from phicoll import _core
 
-HEAVY = ("pandas", "scipy", "matplotlib", "pyarrow", "rich", "IPython", "cloudpickle")
+HEAVY = ("pandas", "scipy", "matplotlib", "pyarrow", "IPython", "cloudpickle")
 
 
 def test_a_star_import_has_all_constants() -> None:
@@ -68,6 +68,14 @@ def test_version_is_cmake_s():
     assert phicoll.__version__ == _core.__version__ == importlib.metadata.version("phicoll")
     cmake = Path(__file__).parents[1] / "CMakeLists.txt"
     assert f"project(phicoll VERSION {phicoll.__version__} " in cmake.read_text()
+
+
+def test_the_package_carries_its_licence():
+    found = importlib.metadata.distribution("phicoll")
+    assert found.metadata["License-Expression"] == "BSD-3-Clause"
+    assert found.metadata["Author"] == "The phicoll authors"
+    (path,) = (file for file in found.files or [] if file.name == "LICENSE")
+    assert Path(str(path.locate())).read_text() == (Path(__file__).parents[1] / "LICENSE").read_text()
 
 
 def test_phicoll_bench_is_a_console_script_that_becomes_the_program():

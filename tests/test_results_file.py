@@ -236,7 +236,9 @@ def test_a_dataset_has_nothing_unverified_and_is_not_too_large(dataset, monkeypa
 
 def test_without_xarray_an_error_says_so(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(phicoll.ResourceError, match="pip install xarray"):
+    with pytest.raises(
+        phicoll.ResourceError, match=r"xarray is not installed; run: pip install 'phicoll\[arrays\]'"
+    ):
         phicoll.load(path).to_xarray()
 
 

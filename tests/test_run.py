@@ -89,7 +89,7 @@ def test_returns_what_each_rank_returned(mode, monkeypatch):
             "place": (os.getpid(), threading.get_ident()),
             "world": phicoll.world() is comm and phicoll.COMM_WORLD is comm,
             "alone": (phicoll.COMM_SELF.rank, phicoll.COMM_SELF.size),
-            "heavy": sorted({"pandas", "scipy", "matplotlib", "pyarrow", "rich"} & set(sys.modules)),
+            "heavy": sorted({"pandas", "scipy", "matplotlib", "pyarrow"} & set(sys.modules)),
             "threads": os.environ.get("OPENBLAS_NUM_THREADS"),
             "path": os.environ.get("PYTHONPATH"),
             "argv": sys.argv,

@@ -7,7 +7,8 @@
     >>> phicoll.sweep("barrier", ranks=[2, 4], mode=["threads", "processes"], oversubscribe=True).plot()
     >>> phicoll.run(lambda comm: comm.allreduce(comm.rank), ranks=4)  # collectives between processes
 
-Importing phicoll loads the core and NumPy only; pandas, Matplotlib and the rest are loaded when they are used.
+Importing phicoll loads the core and NumPy only; pandas, Matplotlib and the rest, which are extras, are loaded when they
+are used.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from phicoll import __version__
 from phicoll.cli import (
     characterize,
     compare,
+    completion,
     count,
     doctor,
     explain,
@@ -45,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
     root = Parser(
         prog="phicoll",
-        description="Shared-memory collectives for many-core processors: list, measure, compare.",
+        description="Collectives between the threads or processes of a machine: measure, simulate, model, tune.",
         epilog=EPILOG,
     )
     root.add_argument("--version", action="version", version=f"phicoll {__version__}")
@@ -73,6 +74,11 @@ def parser() -> argparse.ArgumentParser:
         "launch", help="start a program once for each rank of a group", add_help=False
     )
     launch.set_defaults(function=None)
+    completion.add(commands, root)
+    manual = commands.add_parser("help", help="print the help of a command, as its --help does")
+    manual.add_argument(
+        "topic", nargs="?", metavar="COMMAND", help="the command", choices=list(commands.choices)
+    )
     return root
 
 
@@ -110,6 +116,9 @@ def drop_output() -> None:
 
 
 def dispatch(words: list[str]) -> int:
+    if words[:1] == ["help"]:
+        parser().parse_args(words)  # refuses what is no command
+        words = [*words[1:], "--help"]
     if words[:1] == ["demo"]:
         from phicoll.report import demo
 

@@ -123,10 +123,13 @@ def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Ite
 
 
 def check_figure(given: str, argument: str = "figure") -> Path:
-    """The path for a figure. Raises ArgumentError if its ending is no format's or it cannot be written."""
+    """The path for a figure. Raises ArgumentError if its ending is no format's or it cannot be written,
+    ResourceError without Matplotlib."""
     path = check_writable(Path(given), argument)
     if path.suffix not in FORMATS:
         raise ArgumentError(argument, repr(given), "a name that ends in " + ", ".join(FORMATS))
+    import phicoll.plots.canvas  # noqa: F401 (without Matplotlib it ends here and not once the work is done)
+
     return path
 
 

@@ -51,7 +51,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    page = check_writable(Path(arguments.page), "page") if arguments.page else None
+    page = check_page(arguments.page) if arguments.page else None
     if arguments.machine == MODELS:
         return run_models(arguments, page)
     if arguments.host:
@@ -66,6 +66,14 @@ def run(arguments: argparse.Namespace) -> int:
         bad = ", ".join(q.name for q in found.calibrated if q.verdict != "holds")
         print(f"phicoll: calibrated and not within bounds: {bad}", file=sys.stderr)
     return 0 if found.good else 1
+
+
+def check_page(given: str) -> Path:
+    """The path for a page, whose figures need Matplotlib."""
+    path = check_writable(Path(given), "page")
+    import phicoll.plots.canvas  # noqa: F401 (ends here without Matplotlib, and not minutes later)
+
+    return path
 
 
 def show(found: Validation | ModelValidation, as_json: bool, page: Path | None) -> None:

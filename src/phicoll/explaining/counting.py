@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names, check_items
+from phicoll.foundations.extras import extra
 from phicoll.foundations.html_table import html_table
 from phicoll.measuring.sweeps import call_arguments
 from phicoll.registry import algorithms, check_call, expand, short_spec
@@ -72,7 +73,8 @@ class Counts(Sequence[dict[str, Any]]):
         return DATA_COLUMNS if self.rows and "steps" in self.rows[0] else COLUMNS
 
     def to_dataframe(self) -> pd.DataFrame:
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         return pd.DataFrame(self.rows)
 

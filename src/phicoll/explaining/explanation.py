@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.foundations.checks import argument_names, check_number, check_text, check_whole
+from phicoll.foundations.extras import extra
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.html_table import preformatted
 from phicoll.measuring.options import simulated_default
@@ -59,7 +60,8 @@ class Explanation:
     @cached_property
     def counters(self) -> pd.DataFrame:
         """One row per counter: ``total`` over all reported calls, and ``per_call``."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         values = {name: value for name, value in self.data["counters"].items() if name != "calls"}
         frame = pd.DataFrame({"total": values})
@@ -69,7 +71,8 @@ class Explanation:
     @cached_property
     def transactions(self) -> pd.DataFrame:
         """The call's transactions by kind and by the source of the line, with mean times."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         frame = pd.DataFrame(
             self.data["transactions"], columns=["kind", "source", "count", "cycles", "queued", "invalidated"]
@@ -86,14 +89,16 @@ class Explanation:
         the line to be free; ``cycles`` the total of its requests; ``writers`` and ``readers`` count ranks, ``writer``
         and ``reader`` are the first of them, -1 for none.
         """
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         return pd.DataFrame(self.data["lines"]).set_index("line") if self.data["lines"] else pd.DataFrame()
 
     @cached_property
     def directories(self) -> pd.DataFrame:
         """Tag directories, the busiest first, over all reported calls; ``queued`` is a mean in cycles."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         rows = self.data["directories"]
         return pd.DataFrame(rows).set_index("directory") if rows else pd.DataFrame()
@@ -105,7 +110,8 @@ class Explanation:
         ``mean`` and ``busiest`` are shares of the time, ``which`` is the number of the busiest, ``queued`` mean cycles.
         For the ring's segments only the mean is known.
         """
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         return pd.DataFrame(self.data["servers"]).set_index("name")
 
@@ -117,7 +123,8 @@ class Explanation:
         the value; ``hear``, from then until the waiting rank continues; or ``queue``, another request of the line that
         goes first, made by ``rank``. ``from_ns`` counts from the last arrival.
         """
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         rows = []
         for link in self.data["path"]["links"]:
@@ -141,7 +148,8 @@ class Explanation:
 
         Time in queues is ``line busy``; ``in_queues`` says what the requests in front did meanwhile.
         """
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         by_cause, queues = self.data["path"]["by_cause"], self.data["path"]["in_queues"]
         rows = [

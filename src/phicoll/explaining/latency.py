@@ -16,6 +16,7 @@ import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.explaining.kernel_runs import KernelSamples, run
 from phicoll.foundations.checks import argument_names, check_items, check_text, check_whole
+from phicoll.foundations.extras import extra
 from phicoll.measuring.sweeps import machine_text
 from phicoll.registry import Machine, load_machine
 
@@ -63,7 +64,8 @@ class LatencyMatrix:
 
     def to_dataframe(self) -> pd.DataFrame:
         """The matrix as a DataFrame with the CPUs as index and columns."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         names = pd.Index(self.cpus, name="cpu")
         return pd.DataFrame(self.matrix, index=names, columns=names)

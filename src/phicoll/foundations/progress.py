@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import html
+import shutil
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from typing import Any, Protocol
 
 __all__ = ["Display", "display", "wanted"]
 
@@ -24,19 +22,33 @@ class Display(Protocol):
 
 
 class TerminalDisplay:
-    """A progress bar drawn by ``rich``."""
+    """A progress bar in the last line of a terminal, which disappears after the run."""
 
-    def __init__(self, bar: Progress) -> None:
-        self.bar = bar
-        self.task = bar.add_task("starting", total=None)
-        self.last = 0.0
+    BAR = 30  # characters
+
+    def __init__(self) -> None:
+        self.start, self.last = time.monotonic(), 0.0
+        self.put("starting")
 
     def update(self, done: int, total: int, what: str) -> None:
         now = time.monotonic()
-        self.bar.update(self.task, completed=done, total=total, description=what[:60])
-        if now - self.last >= INTERVAL_S or done >= total:
-            self.last = now
-            self.bar.refresh()
+        if now - self.last < INTERVAL_S and done < total:
+            return
+        self.last = now
+        bar = "#" * (self.BAR * done // max(total, 1))
+        passed = now - self.start
+        words = f"{what[:60]} [{bar:.<{self.BAR}}] {done}/{total}, {duration(passed)}"
+        if 0 < done < total:
+            words += f", about {duration(passed * (total - done) / done)} left"
+        self.put(words)
+
+    def put(self, words: str) -> None:
+        """Draw the line anew; a longer one than the terminal's would be drawn below itself."""
+        sys.stderr.write(f"\r\x1b[K{words[: shutil.get_terminal_size().columns - 1]}")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        self.put("")
 
 
 class NotebookDisplay:
@@ -65,6 +77,12 @@ class NotebookDisplay:
         return HTML(text)
 
 
+def duration(seconds: float) -> str:
+    """Seconds as ``1:05``, with hours where there are any."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+
+
 def wanted() -> bool:
     """Whether to show progress by default: stderr is a terminal, or this is a notebook."""
     return sys.stderr.isatty() or in_notebook()
@@ -83,23 +101,9 @@ def display(progress: bool | None) -> Iterator[Display | None]:
     if not (wanted() if progress is None else progress):
         yield None
         return
-    if in_notebook():
-        shown = NotebookDisplay()
-        try:
-            yield shown
-        finally:
-            shown.close()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    # No refresh thread: it would run during timed regions.
-    with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as bar:
-        yield TerminalDisplay(bar)
+    # Nothing draws but the program's reports: a thread that did would run during timed regions.
+    shown = NotebookDisplay() if in_notebook() else TerminalDisplay()
+    try:
+        yield shown
+    finally:
+        shown.close()

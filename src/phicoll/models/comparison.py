@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.errors import ArgumentError, Error
+from phicoll.foundations.extras import extra
 from phicoll.foundations.html_table import html_table
 from phicoll.models.compared import Compared, Order, kendall_tau
 from phicoll.models.constants.machine_model import MachineModel
@@ -78,7 +79,8 @@ class ComparedRuns:
 
     def to_dataframe(self, what: str = "bands") -> pd.DataFrame:
         """``bands``: a row a subject; ``orders``: one a setting; ``skipped``: what was left out. Times in ns."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         check_choice("what", what, ("bands", "orders", "skipped"))
         if what == "skipped":

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from phicoll.errors import ResourceError
+from phicoll.foundations.extras import extra
+
+with extra("plots"):
+    from matplotlib.figure import Figure
 
 __all__ = ["Canvas", "new_figure", "save_figure"]
 

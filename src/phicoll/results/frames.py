@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from phicoll.errors import ArgumentError, ResourceError
+from phicoll.errors import ArgumentError
+from phicoll.foundations.extras import extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +33,8 @@ MOST_CELLS = 20_000_000
 
 def frame_of(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """The DataFrame of rows. A column of numbers is numeric also where all of them are missing."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     frame = pd.DataFrame(rows)
     missing = [name for name in frame if name not in NOT_NUMBERS and frame[name].isna().all()]
@@ -59,10 +61,8 @@ def to_dataframe(results: Recorded, what: str = "samples") -> pd.DataFrame:
 
 def to_xarray(results: Recorded) -> xarray.Dataset:
     """The verified samples of ``results`` as a Dataset; see :meth:`phicoll.Results.to_xarray`."""
-    try:
+    with extra("arrays"):
         import xarray
-    except ImportError as error:
-        raise ResourceError("to_xarray() needs the package xarray: pip install xarray") from error
     verified = [o for o in results.observations.all if o.verified]
     if not verified:
         raise ArgumentError("results", "no verified sample", "at least one")

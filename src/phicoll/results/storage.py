@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError, ResultsFileError
+from phicoll.foundations.extras import extra
 from phicoll.foundations.files import as_path, check_writable, open_input, replaced
 from phicoll.foundations.json_text import parse_json
 from phicoll.results.frames import to_dataframe
@@ -30,8 +31,14 @@ SAMPLE_COLUMNS = ("run", "point", "launch", "round", "order", "definition", "cal
 
 def check_savable(path: str | Path, argument: str = "path") -> Path:
     """Check that results can be saved in ``path``, by its ending and its folder, and return it."""
-    if not as_path(path, argument).name.endswith(ENDINGS):
+    path = as_path(path, argument)
+    if not path.name.endswith(ENDINGS):
         raise ArgumentError(argument, repr(str(path)), f"a file that ends in {', '.join(ENDINGS)}")
+    with extra("frames"):  # before anything is measured
+        if path.suffix == ".parquet":
+            import pyarrow  # noqa: F401
+        elif path.suffix == ".csv":
+            import pandas  # noqa: F401
     return check_writable(path, argument)
 
 
@@ -61,8 +68,9 @@ def lines(results: Recorded) -> Iterator[str]:
 
 
 def write_parquet(results: Recorded, path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with extra("frames"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     columns: dict[str, list[Any]] = {name: [] for name in (*SAMPLE_COLUMNS, "position", "more")}
     others: list[list[Any]] = []
@@ -97,8 +105,9 @@ def write_parquet(results: Recorded, path: Path) -> None:
 
 def read_parquet(path: str | Path) -> RecordFile:
     """Read a Parquet file of :func:`write`. Raises :class:`ResultsFileError` for any other."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with extra("frames"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     allowed = "a results file of phicoll"
     try:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.extras import extra
 from phicoll.models.fits.forms import numbers_of
 
 __all__ = ["Cluster", "Summary", "WelchTest", "cluster_costs", "estimate", "summary_of", "welch_test"]
@@ -68,7 +69,8 @@ class WelchTest:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of the difference, ns."""
-        from scipy import stats
+        with extra("models"):
+            from scipy import stats
 
         if not 0 < level < 1:
             raise ArgumentError("level", repr(level), "between 0 and 1")
@@ -84,7 +86,8 @@ def welch_test(first: Summary, second: Summary) -> WelchTest:
     ArgumentError
         A mean of one sample, or no deviation in both: nothing to judge a difference by.
     """
-    from scipy import stats
+    with extra("models"):
+        from scipy import stats
 
     for argument, one in (("first", first), ("second", second)):
         if one.samples < 2:

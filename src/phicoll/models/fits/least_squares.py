@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phicoll.errors import ArgumentError, FitError
+from phicoll.foundations.extras import extra
 from phicoll.foundations.html_table import html_table
 from phicoll.models.fits.forms import Array, Form, form_of, listed, points_of, sigma_of, times_of
 
@@ -91,7 +92,8 @@ class Fit:
         return self.value(name) - half, self.value(name) + half
 
     def quantile(self, level: float) -> float:
-        from scipy import stats
+        with extra("models"):
+            from scipy import stats
 
         if not 0 < level < 1:
             raise ArgumentError("level", repr(level), "between 0 and 1")

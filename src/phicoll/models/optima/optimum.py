@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from phicoll.foundations.extras import extra
 from phicoll.foundations.html_table import html_table
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class OptimaTable(tuple[Any, ...]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row an optimum, by ranks: ``levels``, or ``ways`` and ``rounds``, ``ns``, the number of ``ties``."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         columns = [f.name for f in fields(self[0]) if f.name not in ("ranks", "assumed")] if self else []
         rows = [

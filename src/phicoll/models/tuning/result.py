@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phicoll.foundations.extras import extra
 from phicoll.foundations.html_table import preformatted
 from phicoll.models.tuning.decision import Decision, Gain
 from phicoll.models.tuning.table import SMALL, Row, merged, thresholds
@@ -136,7 +137,8 @@ class Tuned:
 
     def to_dataframe(self) -> pd.DataFrame:
         """A table with a row for each decision."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         return pd.DataFrame(
             {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from phicoll.foundations.extras import extra
 from phicoll.papers.claims import HOLDS, Finding, tally
 from phicoll.papers.validation.points import Effort
 from phicoll.papers.validation.quantity import CALIBRATED, Quantity
@@ -37,7 +38,8 @@ class Outcome:
 
     def to_dataframe(self) -> pd.DataFrame:
         """A row for each quantity, then one for each statement (``kind`` is ``"claim"``)."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         return pd.DataFrame(self.rows)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phicoll.foundations.extras import extra
 from phicoll.foundations.html_table import preformatted
 from phicoll.registry import short_spec
 from phicoll.results.compare.table import Comparison, Row
@@ -99,7 +100,8 @@ class Summary(Sequence[SummaryRow]):
 
     def to_dataframe(self) -> pd.DataFrame:
         """A DataFrame with a row per algorithm and a column per rank count."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         return pd.DataFrame(
             [{"spec": r.spec, "geomean_ns": r.geomean_ns, "loss": r.loss, **r.by_ranks} for r in self.rows]

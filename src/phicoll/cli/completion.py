@@ -1,0 +1,51 @@
+"""``phicoll completion``: a script by which a shell completes commands, options and their values."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from phicoll.cli.output import put
+from phicoll.foundations.extras import extra
+from phicoll.registry import CALLS
+from phicoll.registry.machines import machines
+
+__all__ = ["add"]
+
+USE = """bash:  phicoll completion bash > ~/.local/share/bash-completion/completions/phicoll
+zsh:   phicoll completion zsh > "${fpath[1]}/_phicoll"
+and start a new shell"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], root: argparse.ArgumentParser) -> None:
+    parser = commands.add_parser(
+        "completion",
+        help="print a script by which a shell completes these commands",
+        epilog=USE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("shell", choices=("bash", "zsh"), help="the shell")
+    parser.set_defaults(function=run, root=root)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with extra("completion"):
+        import shtab
+    for action in actions_of(arguments.root):
+        if action.metavar in ("FILE", "DIR"):
+            action.complete = shtab.FILE if action.metavar == "FILE" else shtab.DIRECTORY  # type: ignore[attr-defined]
+        elif action.dest == "operation":
+            action.choices = [*CALLS, *(["machines", "machine"] if action.metavar == "WHAT" else [])]
+        elif action.dest == "machine" and action.choices is None:
+            action.choices = [machine.name for machine in machines()]
+    put(shtab.complete(arguments.root, arguments.shell))
+    return 0
+
+
+def actions_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """The arguments of a parser and of its commands."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from actions_of(command)

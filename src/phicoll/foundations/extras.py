@@ -1,0 +1,25 @@
+"""Packages that only an extra of phicoll installs, such as Matplotlib by ``phicoll[plots]``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from phicoll.errors import ResourceError
+
+__all__ = ["extra"]
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Around the import of an extra's packages: one that is not installed is told with what installs it.
+
+    Raises
+    ------
+    ResourceError
+        A package is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ResourceError(f"{error.name} is not installed; run: pip install 'phicoll[{name}]'") from error
