@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing: system packages through apt where that is allowed, Python packages in .venv.
-# usage: scripts/setup.sh [demo|test|test-long]
+# usage: scripts/setup.sh [demo|test|test-long|docs]
 # What is required and cannot be had ends the script with the command to run by hand; what is optional is skipped with a word.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +16,9 @@ needed=(
   "/usr/include/boost/context/fiber.hpp|libboost-context-dev|fibers switch by ucontext, 30 times slower"
   "/usr/lib/llvm-*/lib/libomp.so*|libomp-dev|libomp is not among the references"
 )
-if [ "$purpose" != demo ]; then
+if [ "$purpose" = docs ]; then
+  needed+=("doxygen|doxygen|")
+elif [ "$purpose" != demo ]; then
   needed+=(
     "/usr/include/gtest/gtest.h|libgtest-dev|"
     "objdump|binutils|"
@@ -102,8 +104,8 @@ except ModuleNotFoundError:  # Python 3.10
     from pip._vendor import tomli as tomllib
 project = tomllib.load(open("pyproject.toml", "rb"))
 wanted = project["build-system"]["requires"] + ["cmake>=3.18", "ninja"] + project["project"]["dependencies"]
-if sys.argv[1] != "demo":
-    wanted += project["project"]["optional-dependencies"]["test"]
+extra = {"demo": None, "docs": "docs"}.get(sys.argv[1], "test")
+wanted += project["project"]["optional-dependencies"].get(extra, [])
 print("\n".join(wanted))
 PY
 )

@@ -90,7 +90,7 @@ class ComparedRuns:
         return pd.DataFrame([row.to_dict() for row in rows])
 
     def plot(self, **options: Any) -> Figure:
-        """Bands with box plots of the samples over ranks or sizes; see :func:`phicoll.plots.bands.bands_figure`."""
+        """Bands with box plots of the samples over ranks or sizes; see ``phicoll.plots.bands``."""
         from phicoll.plots.bands import bands_figure
 
         return bands_figure(self, **options)
@@ -166,7 +166,7 @@ def compare_with_runs(
     ----------
     results:
         What :func:`phicoll.measure`, :func:`phicoll.sweep` or :func:`phicoll.load` returned. Compared is what
-        :func:`~phicoll.models.predict.modelled` lists; levels and ways are those that were in effect.
+        :func:`phicoll.models.modelled` lists; levels and ways are those that were in effect.
     model:
         A :class:`MachineModel`, or what :func:`machine_model` takes: it need not be the machine that ran.
     start:
@@ -174,6 +174,8 @@ def compare_with_runs(
     b:
         See :func:`phicoll.models.equations.contention.intercept`.
 
+    Notes
+    -----
     Left out, with the reason: what no model is about, what was not verified, ranks that share a CPU or a core (rounds
     labelled same-core too), and whatever needs a constant that the model does not have.
 

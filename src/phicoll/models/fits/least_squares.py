@@ -65,6 +65,7 @@ class Fit:
 
     @property
     def degrees_of_freedom(self) -> int:
+        """Points less parameters."""
         return int(self.n.size - self.parameters.size)
 
     @cached_property
@@ -73,6 +74,7 @@ class Fit:
         return np.sqrt(np.diag(self.covariance))
 
     def index(self, name: str) -> int:
+        """Place of a parameter among the parameters."""
         if name not in self.form.parameters:
             raise ArgumentError("name", repr(name), ", ".join(self.form.parameters))
         return self.form.parameters.index(name)
@@ -91,6 +93,7 @@ class Fit:
         return self.value(name) - half, self.value(name) + half
 
     def quantile(self, level: float) -> float:
+        """Student's t for a two-sided interval of the level."""
         from scipy import stats
 
         if not 0 < level < 1:
@@ -249,7 +252,7 @@ def fit(
     Parameters
     ----------
     form:
-        A name of :data:`FORMS`, or a form of your own.
+        A name of :data:`phicoll.models.fits.FORMS`, or a form of your own.
     n, ns:
         Points, one dimension and equally many: threads or lines, and times in ns.
     sigma:
