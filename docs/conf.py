@@ -41,7 +41,9 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
-DOCSTRINGS = Config(napoleon_use_ivar=True)
+DOCSTRINGS = Config(
+    napoleon_use_ivar=True, napoleon_use_param=False
+)  # several names in a field stay together
 
 
 def sections(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -76,3 +78,4 @@ html_css_files = ["style.css"]
 html_show_sourcelink = False
 html_copy_source = False
 pygments_style = "friendly"
+highlight_language = "text"  # what has no language is a command or what one prints
