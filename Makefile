@@ -11,12 +11,13 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 SOURCES := $(shell find src cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: help setup build demo test test-long bench bench-full style clean mpich openmpi intelmpi mpis
+.PHONY: help setup build demo test test-long docs bench bench-full style clean mpich openmpi intelmpi mpis
 
 help:
 	@echo "make demo       check this machine and compare the barriers on it: demo/report.html, demo/results.jsonl.gz"
 	@echo "make test       C++ and Python tests, the notebook, style, a sample of the sanitizers and fallbacks"
 	@echo "make test-long  a sample of the full matrix, BUDGET=36 minutes of it (0: all), every sanitizer, the emulated aarch64"
+	@echo "make docs       the documentation as a site: build/docs/index.html"
 	@echo "make bench      the speed tables: phicoll against the limit, the references and the MPIs; the simulated machine"
 	@echo "make bench-full compare the collectives with the MPIs at every power of two: docs/bench"
 	@echo "make mpis       install MPICH, Open MPI and Intel MPI in build/mpi, for comparison with phicoll (docs/mpi.md)"
@@ -68,6 +69,12 @@ test-long:
 	@scripts/setup.sh test-long
 	@$(MAKE) --no-print-directory .venv/.built CONFIGURE="$(TESTED)"
 	JOBS=$(JOBS) BUDGET=$(BUDGET) scripts/test.sh --long
+
+# Warnings are errors, such as a link or a reference that leads nowhere; then the site's own links.
+docs: build
+	@scripts/setup.sh docs
+	$(PYTHON) -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
+	$(PYTHON) scripts/links.py build/docs
 
 style:
 	@scripts/setup.sh test

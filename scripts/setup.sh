@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing: system packages through apt where that is allowed, Python packages in .venv.
-# usage: scripts/setup.sh [demo|test|test-long]
+# usage: scripts/setup.sh [demo|test|test-long|docs]
 # What is required and cannot be had ends the script with the command to run by hand; what is optional is skipped with a word.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +16,9 @@ needed=(
   "/usr/include/boost/context/fiber.hpp|libboost-context-dev|fibers switch by ucontext, 30 times slower"
   "/usr/lib/llvm-*/lib/libomp.so*|libomp-dev|libomp is not among the references"
 )
-if [ "$purpose" != demo ]; then
+if [ "$purpose" = docs ]; then
+  needed+=("doxygen|doxygen|")
+elif [ "$purpose" != demo ]; then
   needed+=(
     "/usr/include/gtest/gtest.h|libgtest-dev|"
     "objdump|binutils|"
@@ -113,7 +115,8 @@ def packages(extra):
             yield wanted
 
 wanted = project["build-system"]["requires"] + ["cmake>=3.18", "ninja"] + project["project"]["dependencies"]
-print("\n".join([*wanted, *packages("all" if sys.argv[1] == "demo" else "test")]))
+extra = {"demo": "all", "docs": "docs"}.get(sys.argv[1], "test")
+print("\n".join([*wanted, *packages(extra)]))
 PY
 )
   echo "setup: Python packages in .venv"

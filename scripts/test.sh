@@ -118,6 +118,8 @@ if [ -n "$long" ]; then
   code=0
   tests/mpi4py.sh build/mpi4py 4 || code=$?
   [ $code = 0 ] || [ $code = 77 ] || exit $code
+  step "the documentation's site"
+  make --no-print-directory docs
   step "the card's program, by a stand-in for its compiler (nothing of it is run)"
   tests/k1om_stand_in.sh build/k1om-stand-in >build/k1om-stand-in.log
 fi

@@ -1,13 +1,19 @@
-"""The code in the documentation compiles, as the library is compiled, and runs; the table of algorithms is the registry."""
+"""The code in the documentation compiles and runs, its tables are the core's, and its site has every page and public name."""
 
 import argparse
+import functools
+import importlib
 import inspect
 import os
 import re
 import shutil
 import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import phicoll
@@ -150,3 +156,165 @@ def test_the_pages_on_measuring_name_options_that_there_are(page: str) -> None:
     text = (ROOT / "docs" / page).read_text().split("## Beside MPI")[0]
     named = set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]+)", text))
     assert named <= {row["name"] for row in phicoll._core.sweep_options()}
+
+
+DOCS = ROOT / "docs"
+PAGES = {
+    str(page.relative_to(DOCS).with_suffix(""))
+    for suffix in ("md", "rst")
+    for page in DOCS.rglob(f"*.{suffix}")
+} - {"index"}
+
+
+def test_every_page_is_in_the_site_s_navigation() -> None:
+    entries = [
+        line
+        for tree in code_blocks("index.md", "{toctree}")
+        for line in tree.splitlines()
+        if line and not line.startswith(":")
+    ]
+    listed = {re.sub(r".*<(.*)>", r"\1", entry) for entry in entries}
+    globs = {entry for entry in listed if "*" in entry}
+    assert listed - globs <= PAGES
+    assert {page for page in PAGES if any(Path(page).match(glob) for glob in globs)} | (
+        listed - globs
+    ) == PAGES
+
+
+def documented() -> set[str]:
+    """What the reference of Python describes, by the names that it gives."""
+    found: set[str] = set()
+    for page in (DOCS / "reference").glob("*.rst"):
+        text = page.read_text()
+        found |= set(re.findall(r"^\.\. auto(?:function|class):: (\S+)", text, re.MULTILINE))
+        for names in re.findall(r"^\.\. py:data:: (\S+(?:\n +phicoll\.\S+)*)", text, re.MULTILINE):
+            found |= set(names.split())
+        for name in re.findall(r"^\.\. automodule:: (\S+)\n +:members:", text, re.MULTILINE):
+            found |= {f"{name}.{thing}" for thing in getattr(thing_of(name), "__all__", ())}
+    return found
+
+
+def thing_of(name: str) -> Any:
+    """What a dotted name names: a module, or what is in one."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        module, _, last = name.rpartition(".")
+        return getattr(thing_of(module), last)
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    names = {*phicoll.__all__, *phicoll._LAZY, *phicoll.errors.__all__}
+    described = documented()
+    missing = {name for name in names if not {f"phicoll.{name}", f"phicoll.errors.{name}"} & described}
+    assert not missing
+
+
+def test_what_the_reference_lists_has_docstrings() -> None:
+    without: list[str] = []
+    for name in documented():
+        thing = thing_of(name)
+        if not inspect.isclass(thing) and not inspect.isroutine(thing):
+            continue  # a constant: its text is in the reference
+        own = vars(thing) if inspect.isclass(thing) and thing.__module__.startswith("phicoll") else {}
+        without += [] if thing.__doc__ else [name]
+        without += [
+            f"{name}.{member}"
+            for member, value in own.items()
+            if not member.startswith("_")
+            and (inspect.isroutine(value) or isinstance(value, property | functools.cached_property))
+            and not inspect.getdoc(getattr(thing, member))
+        ]
+    assert not without
+
+
+# What prints the same on every machine: nothing was measured, and no algorithm chosen for its CPUs.
+FIXED = ("python total.py", "--machine xeon-phi", "phicoll explain")
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_the_tutorial_runs_and_prints_what_it_says(tmp_path: Path) -> None:
+    """Every file and every command, in order; PHICOLL_UPDATE_DOCS=1 writes what they print, and the figure."""
+    page = DOCS / "tutorial.md"
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for name in ("PHICOLL_TUNING", "PHICOLL_ALLREDUCE"):
+        environment.pop(name, None)
+    command, printed = "", ""
+    parts = re.split(r"^(```(?:python|sh|text)\n.*?^```\n)", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for i, part in enumerate(parts):
+        language, _, block = part.removesuffix("```\n").partition("\n")
+        if language == "```python":
+            (tmp_path / block.split()[1]).write_text(block)
+        elif language == "```sh":
+            command = block
+            done = subprocess.run(
+                ["bash", "-eo", "pipefail", "-c", command],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            assert done.returncode == 0, f"{command}\n{done.stderr}"
+            printed = done.stdout.rstrip() + "\n"
+        elif language == "```text":
+            if any(words in command for words in FIXED) and not os.environ.get("PHICOLL_UPDATE_DOCS"):
+                assert printed == block, f"{command}; run: PHICOLL_UPDATE_DOCS=1 pytest tests/test_docs.py"
+            assert not block or printed.split()[0] == block.split()[0]
+            parts[i] = f"```text\n{printed}```\n"
+    assert (tmp_path / "first.svg").stat().st_size > 1000
+    if os.environ.get("PHICOLL_UPDATE_DOCS"):
+        page.write_text("".join(parts))
+        shutil.copy(tmp_path / "first.svg", DOCS / "tutorial-first.svg")
+
+
+# Programs that run into what docs/troubleshooting.md explains.
+TROUBLES = (
+    "phicoll.run(work, memory_limit=10**14)",
+    "phicoll.run(lambda comm: comm.empty(1000**3), ranks=2)",
+    "phicoll.run(lambda comm: comm.Split(0, 0), ranks=2, heap_limit=1 << 20)",
+    "phicoll.run(lambda comm: comm.rank == 2 and os.kill(os.getpid(), 9) or comm.Barrier())",
+    "phicoll.run(lambda comm: comm.rank == 2 or comm.Barrier())",
+    "phicoll.run(lambda comm: comm.Barrier() if comm.rank == 2 else comm.allreduce(1))",
+    "phicoll.run(lambda comm: comm.rank == 2 and time.sleep(2) or comm.Barrier(), timeout=0.5)",
+    "phicoll.run(lambda comm: comm.Allreduce(np.zeros(4), np.zeros(3)))",
+    "phicoll.sweep(ranks=phicoll._core.allowed_cpu_count() + 1)",
+    "phicoll.COMM_SELF.Send(1, 0)",
+)
+
+
+@pytest.mark.parametrize("program", TROUBLES)
+def test_troubleshooting_quotes_what_phicoll_says(program: str) -> None:
+    names = {"phicoll": phicoll, "np": np, "os": os, "time": time, "work": print}
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - the page says what it is
+        eval(program, names)
+
+    def without_numbers(text: str) -> str:
+        text = re.sub(r"\d+", "0", text)
+        return re.sub(r"unless .* is given", "unless it is given", text).split("\n")[0]
+
+    said = without_numbers(str(caught.value))
+    quoted = {
+        without_numbers(line)
+        for block in code_blocks("troubleshooting.md", "text")
+        for line in block.splitlines()
+    }
+    assert said in quoted
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text(
+        '<a href="other.html#part">a</a> <a href="other.html#none">b</a> <a href="gone.html">c</a>'
+        '<img src="gone.png"> <a href="https://example.org/x">d</a> <a href="#top">e</a>'
+    )
+    (tmp_path / "other.html").write_text('<h1 id="part">part</h1>')
+    command = [sys.executable, ROOT / "scripts" / "links.py", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert [line.split(": ")[1] for line in done.stdout.splitlines()] == [
+        "#top",
+        "gone.html",
+        "gone.png",
+        "other.html#none",
+    ]

@@ -9,6 +9,7 @@
 
 namespace phicoll {
 
+/// The base of all that phicoll throws.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -73,6 +73,7 @@ class Counts(Sequence[dict[str, Any]]):
         return DATA_COLUMNS if self.rows and "steps" in self.rows[0] else COLUMNS
 
     def to_dataframe(self) -> pd.DataFrame:
+        """A DataFrame with a row for each algorithm and rank count."""
         with extra("frames"):
             import pandas as pd
 

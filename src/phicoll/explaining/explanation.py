@@ -55,6 +55,7 @@ class Explanation:
         return self.ns(self.data["path"]["cycles"])
 
     def ns(self, cycles: float) -> float:
+        """Cycles of the machine in ns."""
         return cycles * 1000.0 / float(self.data["clock_mhz"])
 
     @cached_property

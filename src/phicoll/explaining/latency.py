@@ -60,6 +60,7 @@ class LatencyMatrix:
 
     @property
     def simulated(self) -> bool:
+        """Whether a simulated machine was measured."""
         return self.mode == "simulated"
 
     def to_dataframe(self) -> pd.DataFrame:

@@ -41,6 +41,7 @@ class Diagnosis:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        """What ``phicoll doctor --json`` prints."""
         return {"findings": [asdict(finding) for finding in self.findings], "facts": self.facts}
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
 """Analytic models of memory and collectives: predictions, and their comparison with runs (docs/models.md).
 
-Models are pure functions (:mod:`phicoll.models.equations`) of a machine's constants (:mod:`phicoll.models.constants`).
+Models are pure functions (``phicoll.models.equations``) of a machine's constants (``phicoll.models.constants``).
 :mod:`phicoll.models.optima` minimises them, :mod:`phicoll.models.fits` fits constants to measurements,
 :mod:`phicoll.models.characterizing` measures a machine, :mod:`phicoll.models.tuning` chooses algorithms.
 

@@ -41,6 +41,7 @@ class Compared:
 
     @property
     def median(self) -> float:
+        """Median of the samples, ns."""
         return float(np.median(self.samples))
 
     @property
@@ -75,6 +76,7 @@ class Compared:
         return self.subject.setting
 
     def to_dict(self) -> dict[str, Any]:
+        """The row as plain objects."""
         s, p = self.subject, self.prediction
         return {
             "operation": s.operation,
@@ -125,6 +127,7 @@ class Order:
         return chosen.median / self.rows[0].median - 1
 
     def to_dict(self) -> dict[str, Any]:
+        """The order as plain objects."""
         s = self.rows[0].subject
         return {
             "operation": s.operation,

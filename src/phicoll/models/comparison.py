@@ -90,8 +90,8 @@ class ComparedRuns:
         rows: Sequence[Compared | Order] = self.rows if what == "bands" else self.orders()
         return pd.DataFrame([row.to_dict() for row in rows])
 
-    def plot(self, **options: Any) -> Any:
-        """Bands with box plots of the samples over ranks or sizes; see :func:`phicoll.plots.bands.bands_figure`."""
+    def plot(self, **options: Any) -> Figure:
+        """Bands with box plots of the samples over ranks or sizes; see ``phicoll.plots.bands``."""
         from phicoll.plots.bands import bands_figure
 
         return bands_figure(self, **options)
@@ -167,7 +167,7 @@ def compare_with_runs(
     ----------
     results:
         What :func:`phicoll.measure`, :func:`phicoll.sweep` or :func:`phicoll.load` returned. Compared is what
-        :func:`~phicoll.models.predict.modelled` lists; levels and ways are those that were in effect.
+        :func:`phicoll.models.modelled` lists; levels and ways are those that were in effect.
     model:
         A :class:`MachineModel`, or what :func:`machine_model` takes: it need not be the machine that ran.
     start:
@@ -175,6 +175,8 @@ def compare_with_runs(
     b:
         See :func:`phicoll.models.equations.contention.intercept`.
 
+    Notes
+    -----
     Left out, with the reason: what no model is about, what was not verified, ranks that share a CPU or a core (rounds
     labelled same-core too), and whatever needs a constant that the model does not have.
 

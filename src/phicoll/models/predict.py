@@ -47,6 +47,7 @@ class Prediction:
 
     @property
     def band(self) -> Band:
+        """From the least to the largest time, in ns."""
         return Band(self.low_ns, self.high_ns)
 
     def holds(self, ns: float) -> bool:

@@ -25,7 +25,7 @@ def draw_counts(counts: Sequence[dict[str, Any]], figure: Figure | None = None) 
     """Draw counts: a panel per quantity, a row per algorithm, a marker per shape.
 
     ``counts`` is a result of :func:`phicoll.count`: objects with ``name``, ``origin``, ``label`` and the
-    :data:`QUANTITIES`. Counts are exact; nothing is measured.
+    ``QUANTITIES``. Counts are exact; nothing is measured.
     """
     from phicoll.plots.canvas import new_figure
 

@@ -81,6 +81,7 @@ class AlgorithmList(tuple[Algorithm, ...]):
 
     @property
     def names(self) -> list[str]:
+        """The names alone."""
         return [algorithm.name for algorithm in self]
 
     def _repr_html_(self) -> str:
@@ -119,7 +120,7 @@ def algorithms(operation: str = "barrier") -> AlgorithmList:
     Raises
     ------
     ArgumentError
-        ``operation`` is not one of :data:`OPERATIONS`.
+        ``operation`` is not one of :data:`phicoll.registry.OPERATIONS`.
     """
     return algorithms_of(check_operation(operation))
 
@@ -152,7 +153,7 @@ def expand(algorithm: str | Iterable[str] = "all", operation: str = "barrier") -
     algorithm:
         ``name:parameter=value:...``, several of them separated by commas or in a list; sets are expanded.
     operation:
-        One of :data:`CALLS`: ``"barrier"``, ``"broadcast"``, ``"gatherv"``, ...
+        One of :data:`phicoll.registry.CALLS`: ``"barrier"``, ``"broadcast"``, ``"gatherv"``, ...
 
     Raises
     ------

@@ -95,6 +95,7 @@ class MachineList(tuple[Machine, ...]):
 
     @property
     def names(self) -> list[str]:
+        """The names alone."""
         return [machine.name for machine in self]
 
     def _repr_html_(self) -> str:

@@ -48,22 +48,27 @@ class Results:
 
     @cached_property
     def contexts(self) -> list[Record]:
+        """The records that say how each run was made."""
         return self.of_kind("context")
 
     @cached_property
     def points(self) -> list[Record]:
+        """What was measured: a record for each subject in each setting."""
         return self.of_kind("point")
 
     @cached_property
     def rounds(self) -> list[Record]:
+        """Visits to all points, with the probes of each."""
         return self.of_kind("round")
 
     @cached_property
     def samples(self) -> list[Record]:
+        """Raw values, a record for each sample."""
         return self.of_kind("sample")
 
     @cached_property
     def ends(self) -> list[Record]:
+        """How each run ended."""
         return self.of_kind("end")
 
     @property
@@ -89,6 +94,7 @@ class Results:
 
     @property
     def subjects(self) -> list[Subject]:
+        """The subjects that have samples."""
         return list(self.observations.by_subject)
 
     def __len__(self) -> int:

@@ -101,19 +101,24 @@ class alignas(arch::stride_bytes) Communicator {
   const AlgorithmSpec& barrier_spec();
   std::string barrier_reason();
 
-  // --- Data. Every function is collective: all ranks call the same functions in the same order, with the same root,
-  // counts and operator. As in MPI a rank may return before others have come, or wait for them, depending on the
-  // algorithm, the size and where buffers lie.
-  //
-  // Sizes are in bytes; `count` is in elements of the operator's type. Buffers may have any alignment.
-  // In place: a null `send` means, as in MPI, that the rank's data is where its result will be. So does, in gather,
-  // scatter and allgather, a buffer that is exactly the rank's own block in the other one.
-  // `type`: what the bytes are, by type_number or by a number of the caller's up to most_types; 0 for plain bytes. The same
-  // on all ranks.
-  // `algorithm`: what serves this call (Family::parse) instead of what is selected. The same on all ranks.
-  //
-  // Throws BrokenGroupError and TimeoutError as barrier() does. What all ranks see alike (root, operator) is refused with
-  // ArgumentError, without effect. What only one rank sees (its buffers) throws there and breaks the group.
+  /// @name Data
+  /// Every function is collective: all ranks call the same functions in the same order, with the same root, counts and
+  /// operator. As in MPI a rank may return before others have come, or wait for them, depending on the algorithm, the size
+  /// and where buffers lie.
+  ///
+  /// Sizes are in bytes; `count` is in elements of the operator's type. Buffers may have any alignment.
+  ///
+  /// In place: a null `send` means, as in MPI, that the rank's data is where its result will be. So does, in gather,
+  /// scatter and allgather, a buffer that is exactly the rank's own block in the other one.
+  ///
+  /// `type`: what the bytes are, by type_number or by a number of the caller's up to most_types; 0 for plain bytes. The same
+  /// on all ranks.
+  ///
+  /// `algorithm`: what serves this call (Family::parse) instead of what is selected. The same on all ranks.
+  ///
+  /// Throws BrokenGroupError and TimeoutError as barrier() does. What all ranks see alike (root, operator) is refused with
+  /// ArgumentError, without effect. What only one rank sees (its buffers) throws there and breaks the group.
+  /// @{
 
   /// Copies the root's `bytes` at `buffer` to every rank's buffer.
   void broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm = nullptr,
@@ -122,6 +127,7 @@ class alignas(arch::stride_bytes) Communicator {
   /// root only.
   void reduce(const void* send, void* receive, std::size_t count, const Operator& op, int root,
               const AlgorithmSpec* algorithm = nullptr);
+  /// The same, with the result on every rank.
   void allreduce(const void* send, void* receive, std::size_t count, const Operator& op,
                  const AlgorithmSpec* algorithm = nullptr);
   /// Reduces over ranks 0 to this one.
@@ -130,21 +136,26 @@ class alignas(arch::stride_bytes) Communicator {
   /// Reduces over ranks 0 to the one before this; rank 0's `receive` stays as it was.
   void exscan(const void* send, void* receive, std::size_t count, const Operator& op,
               const AlgorithmSpec* algorithm = nullptr);
-  /// Reduces block i of `send` (of `count` elements, or counts[i] in reduce_scatter) over all ranks to rank i.
+  /// Reduces block i of `send`, of `count` elements, over all ranks to rank i.
   void reduce_scatter_block(const void* send, void* receive, std::size_t count, const Operator& op,
                             const AlgorithmSpec* algorithm = nullptr);
+  /// The same with counts[i] elements in block i.
   void reduce_scatter(const void* send, void* receive, const std::size_t* counts, const Operator& op,
                       const AlgorithmSpec* algorithm = nullptr);
   /// Gathers blocks of `bytes`, in rank order, at the root's `receive`. In place on the root only, as in scatter.
   void gather(const void* send, void* receive, std::size_t bytes, int root,
               const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
+  /// Gives rank i block i of the root's `send`.
   void scatter(const void* send, void* receive, std::size_t bytes, int root,
                const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
+  /// Gathers blocks of `bytes`, in rank order, at every rank's `receive`.
   void allgather(const void* send, void* receive, std::size_t bytes, const AlgorithmSpec* algorithm = nullptr,
                  unsigned type = 0);
+  /// Gives rank i block i of every rank's `send`, in rank order.
   void alltoall(const void* send, void* receive, std::size_t bytes, const AlgorithmSpec* algorithm = nullptr,
                 unsigned type = 0);
-  /// The vector versions: block i has counts[i] bytes and begins at byte displacements[i] of the buffer.
+  /// As gather; block i has counts[i] bytes and begins at byte displacements[i] of the buffer. The other vector versions
+  /// take their blocks so too.
   void gatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
                const std::size_t* displacements, int root, const AlgorithmSpec* algorithm = nullptr,
                unsigned type = 0);
@@ -157,6 +168,7 @@ class alignas(arch::stride_bytes) Communicator {
   void alltoallv(const void* send, const std::size_t* send_counts, const std::size_t* send_displacements,
                  void* receive, const std::size_t* counts, const std::size_t* displacements,
                  const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
+  /// @}
 
   // --- Messages between two ranks (group/communicator_messages.cpp). Not collective.
   //
@@ -228,7 +240,9 @@ class alignas(arch::stride_bytes) Communicator {
   /// This rank's number in the group that it began in.
   int root_rank() const { return memory_.control->root_rank(rank_); }
 
-  // --- Shared memory for data (group/heap.hpp). Not collective; a group and all that split from it have one heap.
+  /// @name Shared memory for data
+  /// Not collective; a group and all that split from it have one heap (group/heap.hpp).
+  /// @{
 
   /// Allocates memory that all ranks of the group reach, not zeroed, aligned to at least 128 bytes. Throws ResourceError
   /// with what was asked for and what is free.
@@ -247,6 +261,7 @@ class alignas(arch::stride_bytes) Communicator {
   }
   std::size_t heap_bytes() const { return heap_.bytes(); }
   std::size_t heap_free_bytes() const { return heap_.free_bytes(); }
+  /// @}
 
   /// Breaks the group: this rank cannot go on, and the others must not wait for it. They get a
   /// BrokenGroupError that names this rank and the reason.

@@ -9,6 +9,7 @@
 
 namespace phicoll {
 
+/// What a group is made with.
 struct GroupOptions {
   WaitPolicy wait;
   /// Empty: leave the ranks where the system puts them. Else `compact`, `scatter`, `balanced` or a list of

@@ -11,6 +11,7 @@
 
 namespace phicoll {
 
+/// A group whose ranks are threads of this process.
 class ThreadGroup {
  public:
   /// Throws ArgumentError("ranks", "placement"), ResourceError.

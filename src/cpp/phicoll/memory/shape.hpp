@@ -26,8 +26,10 @@ struct Place {
   int package = -1;
 };
 
+/// What ranks may share, the nearest first.
 enum class Level : unsigned char { cpu, core, l3, numa, package };
 
+/// Where the ranks of a group are, the same on every rank.
 class Shape {
  public:
   Shape() = default;

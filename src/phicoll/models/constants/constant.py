@@ -79,7 +79,7 @@ class Constant:
     value:
         The number in ``unit``; ``None`` exactly if ``kind`` is ``undetermined``.
     unit:
-        ``ns``, ``GB/s`` or ``1``, as :data:`CONSTANTS` has it for the name.
+        ``ns``, ``GB/s`` or ``1``, as :data:`phicoll.models.CONSTANTS` has it for the name.
     kind:
         ``measured`` (on the machine itself), ``published``, ``simulated`` (of a simulated machine), ``assumed``
         (taken from another machine, named in ``source``) or ``undetermined``.

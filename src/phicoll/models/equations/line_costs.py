@@ -74,9 +74,11 @@ class Warm:
         self.model = model
 
     def value(self, name: str) -> float:
+        """The model's value of a constant."""
         return self.model.value(name)
 
     def constant(self, name: str) -> Constant:
+        """The model's constant of that name."""
         return self.model.constant(name)
 
 

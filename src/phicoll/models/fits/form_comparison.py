@@ -25,6 +25,7 @@ class FormComparison:
 
     @property
     def best(self) -> Fit:
+        """The fit with the least AICc."""
         return self.fits[0]
 
     def rows(self) -> list[dict[str, float | str]]:

@@ -66,6 +66,7 @@ class Fit:
 
     @property
     def degrees_of_freedom(self) -> int:
+        """Points less parameters."""
         return int(self.n.size - self.parameters.size)
 
     @cached_property
@@ -74,6 +75,7 @@ class Fit:
         return np.sqrt(np.diag(self.covariance))
 
     def index(self, name: str) -> int:
+        """Place of a parameter among the parameters."""
         if name not in self.form.parameters:
             raise ArgumentError("name", repr(name), ", ".join(self.form.parameters))
         return self.form.parameters.index(name)
@@ -92,6 +94,7 @@ class Fit:
         return self.value(name) - half, self.value(name) + half
 
     def quantile(self, level: float) -> float:
+        """Student's t for a two-sided interval of the level."""
         with extra("models"):
             from scipy import stats
 
@@ -251,7 +254,7 @@ def fit(
     Parameters
     ----------
     form:
-        A name of :data:`FORMS`, or a form of your own.
+        A name of :data:`phicoll.models.fits.FORMS`, or a form of your own.
     n, ns:
         Points, one dimension and equally many: threads or lines, and times in ns.
     sigma:

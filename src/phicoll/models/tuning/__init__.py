@@ -1,7 +1,7 @@
 """Choosing algorithms by measurement, by model, or by both: tuning tables, and the reasons for ``auto``'s choices.
 
-A table is a small text file that the core reads (docs/tuning.md). :func:`tune` makes one; ``PHICOLL_TUNING`` or
-``tuning=`` of :func:`phicoll.run` applies it; :func:`why` explains a choice.
+A table is a small text file that the core reads (docs/tuning.md). :func:`phicoll.tune` makes one; ``PHICOLL_TUNING`` or
+``tuning=`` of :func:`phicoll.run` applies it; :func:`phicoll.why` explains a choice.
 """
 
 from __future__ import annotations

@@ -141,11 +141,12 @@ class Decision:
         return f"measured gain {self.gain} over {rule}{at}"
 
     def to_dict(self) -> dict[str, Any]:
+        """The decision as plain objects."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, found: Any) -> Decision:
-        """The decision of an object of :meth:`to_dict`. Raises ValueError for anything else."""
+        """The decision of an object that ``to_dict`` made. Raises ValueError for anything else."""
         try:
             return msgspec.convert(found, cls)
         except msgspec.ValidationError as error:

@@ -73,6 +73,7 @@ class Tuned:
 
     @property
     def rows(self) -> list[Row]:
+        """The table's rows."""
         return rows_of(self.decisions)
 
     @property
@@ -169,6 +170,7 @@ class Tuned:
         return "\n".join(lines)
 
     def table_lines(self) -> list[str]:
+        """The decisions as lines of a table."""
         cells = [("operation", "ranks", "bytes", "rule", "takes", "times faster")]
         for decision in self.decisions:
             point = decision.point
@@ -189,6 +191,7 @@ class Tuned:
         ]
 
     def summary_lines(self) -> list[str]:
+        """The table's gain by operation and mode, as lines of text."""
         if self.by == "model":
             return []
         lines = ["  geometric means over the points, in times faster than the rules:"]
@@ -204,6 +207,7 @@ class Tuned:
         return lines
 
     def model_lines(self) -> list[str]:
+        """What the model and the measurement decide alike, as lines of text."""
         modelled = [decision for decision in self.decisions if decision.alike is not None]
         if not modelled:
             return []

@@ -47,6 +47,7 @@ class Claim:
 
     @property
     def paper(self) -> str:
+        """The paper, by author and year."""
         return PAPERS[self.number.partition("-")[0]]
 
 
@@ -72,6 +73,7 @@ class Finding:
             raise ValueError(f"verdict: got {self.verdict!r}; allowed: {', '.join(VERDICTS)}")
 
     def to_dict(self) -> dict[str, object]:
+        """The finding as plain objects."""
         return {
             "claim": self.claim.number,
             "paper": self.claim.paper,

@@ -47,13 +47,16 @@ class Quantity:
 
     @property
     def error(self) -> float:
+        """Simulated / published - 1."""
         return self.simulated / self.published - 1
 
     @property
     def verdict(self) -> str:
+        """Whether the error is within the bound."""
         return HOLDS if math.isfinite(self.error) and abs(self.error) <= self.bound else FAILS
 
     def to_dict(self) -> dict[str, Any]:
+        """The quantity as plain objects."""
         return {
             "kind": self.role,
             "group": self.group,

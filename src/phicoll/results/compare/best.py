@@ -45,6 +45,7 @@ class Ratio:
     note: str | None = None
 
     def to_dict(self) -> dict[str, object]:
+        """The ratio as ``phicoll compare --json`` prints it."""
         return {
             "median": self.median,
             "low": self.low,

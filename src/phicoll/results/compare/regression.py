@@ -69,10 +69,12 @@ class Regression:
 
     @property
     def improved(self) -> bool:
+        """Whether the whole interval lies below 1 / threshold."""
         return self.enough and self.high < 1 / (self.threshold * self.shift)
 
     @property
     def verdict(self) -> str:
+        """``slower``, ``faster``, ``no regression resolved``, or why there is no verdict."""
         if self.regressed:
             return "slower"
         if self.improved:
@@ -84,6 +86,7 @@ class Regression:
         return "no regression resolved"
 
     def to_dict(self) -> dict[str, Any]:
+        """The regression as ``phicoll compare --baseline --json`` prints it."""
         subject = self.subject
         return {
             "operation": subject.operation,

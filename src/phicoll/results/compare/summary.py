@@ -77,6 +77,7 @@ class Summary(Sequence[SummaryRow]):
         return iter(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
+        """The summary as ``phicoll compare --summary --json`` prints it."""
         return {
             "title": self.title,
             "ranks": self.ranks,

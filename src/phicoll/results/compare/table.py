@@ -65,6 +65,7 @@ class Comparison(Sequence[Row]):
         return [row.to_dict() for row in self.rows]
 
     def to_json(self, indent: int | None = 2) -> str:
+        """``to_list()`` as JSON text."""
         return json.dumps(self.to_list(), indent=indent)
 
     def to_dataframe(self) -> pd.DataFrame:

@@ -13,6 +13,7 @@
 
 namespace phicoll {
 
+/// All algorithms of an operation by name.
 class Family {
  public:
   /// What one registry line gives without a port.
