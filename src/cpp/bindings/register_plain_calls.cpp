@@ -20,13 +20,24 @@ namespace phicoll {
 namespace bindings {
 namespace {
 
+/// The parameters that follow a call's buffers.
+enum Parameter {
+  op_parameter,
+  root_parameter,
+  dest_parameter,
+  source_parameter,
+  tag_parameter,
+  status_parameter,
+  parameters
+};
+constexpr const char* parameter_names[parameters] = {"op", "root", "dest", "source", "tag", "status"};
+
 /// What the calls look up, once. The references live as long as the interpreter.
 struct Known {
   PyTypeObject* array = nullptr;
   PyTypeObject* communicator = nullptr;
   PyObject* core = nullptr;  // interned names
-  PyObject* op = nullptr;
-  PyObject* root = nullptr;
+  PyObject* names[parameters] = {};
   PyObject* in_place = nullptr;
   PyObject* sum = nullptr;
   PyObject* type_number = nullptr;
@@ -49,8 +60,7 @@ struct Known {
     known.array = py::detail::npy_api::get().PyArray_Type_;
     known.communicator = reinterpret_cast<PyTypeObject*>(py::type::of<CommunicatorHandle>().ptr());
     known.core = name("_core");
-    known.op = name("op");
-    known.root = name("root");
+    for (int i = 0; i < parameters; ++i) known.names[i] = name(parameter_names[i]);
     known.in_place = kept(buffers.attr("IN_PLACE"));
     known.sum = kept(operators.attr("OPERATORS")["SUM"]);
     known.type_number = kept(py::module_::import("phicoll.comm.datatypes").attr("type_number"));
@@ -169,47 +179,56 @@ struct Plain {
   }
 };
 
-/// The arguments of a call: two positions for buffers, then `op` and `root` by position or name.
+struct Arguments;
+
+/// A method of Comm: its name, its buffers and the parameters that follow, and the function that makes its plain calls.
+struct Method {
+  const char* name;
+  std::size_t buffers;
+  std::array<Parameter, 3> after;
+  std::size_t after_count;
+  bool (*call)(CommunicatorHandle& handle, const Arguments& arguments);
+};
+
+/// The arguments of a call: positions for buffers, then the method's parameters by position or name.
 struct Arguments {
   PyObject* const* given;  // the communicator and what follows it
   std::size_t positions;
-  PyObject* op = nullptr;
-  PyObject* root = nullptr;
+  std::array<PyObject*, parameters> value{};  // null: not given
   bool plain = true;
 
-  /// `buffers` of them, then those of `op` and `root` that the call has.
-  Arguments(PyObject* const* args, std::size_t count, PyObject* names, std::size_t buffers, bool has_op,
-            bool has_root)
+  Arguments(PyObject* const* args, std::size_t count, PyObject* names, const Method& method)
       : given(args), positions(count) {
     const Known& known = Known::get();
-    plain = count > buffers && count <= 1 + buffers + has_op + has_root;
+    const std::size_t first = 1 + method.buffers;
+    plain = count >= first && count <= first + method.after_count;
     if (!plain) return;
-    std::size_t at = 1 + buffers;
-    if (has_op && at < count) op = args[at++];
-    if (has_root && at < count) root = args[at++];
+    for (std::size_t at = first; at < count; ++at) value[method.after[at - first]] = args[at];
     const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
     for (Py_ssize_t i = 0; i < named; ++i) {
       PyObject* const name = PyTuple_GET_ITEM(names, i);
-      PyObject** const place = has_op && name == known.op       ? &op
-                               : has_root && name == known.root ? &root
-                                                                : nullptr;
+      PyObject** place = nullptr;
+      for (std::size_t p = 0; p < method.after_count; ++p)
+        if (name == known.names[method.after[p]]) place = &value[method.after[p]];
       if (place == nullptr || *place != nullptr) {
         plain = false;
         return;
       }
       *place = args[count + static_cast<std::size_t>(i)];
     }
-    if (has_op && op == nullptr) op = known.sum;
   }
 
-  /// The root, or -1 if it is not one by number.
-  int root_of(int size) const {
-    if (root == nullptr) return 0;
-    if (!PyLong_CheckExact(root)) return -1;
+  PyObject* op() const { return value[op_parameter] != nullptr ? value[op_parameter] : Known::get().sum; }
+  /// A number from 0 that is less than `bound`; `otherwise` if it is not given, -1 if it is anything else.
+  int number(Parameter parameter, long bound, int otherwise) const {
+    PyObject* const object = value[parameter];
+    if (object == nullptr) return otherwise;
+    if (!PyLong_CheckExact(object)) return -1;
     int overflow = 0;
-    const long number = PyLong_AsLongAndOverflow(root, &overflow);
-    return overflow == 0 && number >= 0 && number < size ? static_cast<int>(number) : -1;
+    const long found = PyLong_AsLongAndOverflow(object, &overflow);
+    return overflow == 0 && found >= 0 && found < bound ? static_cast<int>(found) : -1;
   }
+  int root_of(int size) const { return number(root_parameter, size, 0); }
 };
 
 bool in_place(PyObject* spec) {
@@ -249,7 +268,7 @@ bool reduction(CommunicatorHandle& handle, const Arguments& a, const Call& call)
       from = send.data;
     }
   }
-  const CoreOperator op(a.op, receive.element.dtype);
+  const CoreOperator op(a.op(), receive.element.dtype);
   if (!op) return false;
   handle.call(receive.bytes(), [&](Communicator& communicator) {
     call(communicator, from, receive.data, receive.count, op.get());
@@ -287,7 +306,7 @@ bool reduce(CommunicatorHandle& handle, const Arguments& a) {
                          const Operator& op) { c.reduce(send, receive, count, op, root); });
   const Plain send(a.given[1], false);
   if (!send) return false;
-  const CoreOperator op(a.op, send.element.dtype);
+  const CoreOperator op(a.op(), send.element.dtype);
   if (!op) return false;
   handle.call(send.bytes(), [&](Communicator& communicator) {
     communicator.reduce(send.data, nullptr, send.count, op.get(), root);
@@ -356,26 +375,45 @@ bool scatter(CommunicatorHandle& handle, const Arguments& a) {
   return true;
 }
 
-/// A method of Comm: its name and arguments, and the function that makes its plain calls.
-struct Method {
-  const char* name;
-  std::size_t buffers;
-  bool has_op;
-  bool has_root;
-  bool (*call)(CommunicatorHandle& handle, const Arguments& arguments);
-};
+bool send(CommunicatorHandle& handle, const Arguments& a) {
+  const int dest = a.number(dest_parameter, handle.size(), -1);
+  const int tag = a.number(tag_parameter, long{INT32_MAX} + 1, 0);
+  if (dest < 0 || tag < 0) return false;
+  const Plain data(a.given[1], false);
+  if (!data) return false;
+  handle.call(data.bytes(), [&](Communicator& communicator) {
+    communicator.send(data.data, data.bytes(), dest, tag, data.number());
+  });
+  return true;
+}
+
+bool receive(CommunicatorHandle& handle, const Arguments& a) {
+  PyObject* const status = a.value[status_parameter];
+  if (status != nullptr && status != Py_None) return false;
+  const int source = a.number(source_parameter, handle.size(), -1);
+  const int tag = a.number(tag_parameter, long{INT32_MAX} + 1, any_tag);
+  if (source < 0 || (tag < 0 && a.value[tag_parameter] != nullptr)) return false;
+  const Plain buffer(a.given[1], true);
+  if (!buffer) return false;
+  handle.call(buffer.bytes(), [&](Communicator& communicator) {
+    communicator.receive(buffer.data, buffer.bytes(), source, tag, buffer.number());
+  });
+  return true;
+}
 
 constexpr Method methods[] = {
-    {"Barrier", 0, false, false, &barrier},
-    {"Bcast", 1, false, true, &broadcast},
-    {"Reduce", 2, true, true, &reduce},
-    {"Allreduce", 2, true, false, &allreduce},
-    {"Scan", 2, true, false, &scan},
-    {"Exscan", 2, true, false, &exscan},
-    {"Gather", 2, false, true, &gather},
-    {"Scatter", 2, false, true, &scatter},
-    {"Allgather", 2, false, false, &allgather},
-    {"Alltoall", 2, false, false, &alltoall},
+    {"Barrier", 0, {}, 0, &barrier},
+    {"Bcast", 1, {root_parameter}, 1, &broadcast},
+    {"Reduce", 2, {op_parameter, root_parameter}, 2, &reduce},
+    {"Allreduce", 2, {op_parameter}, 1, &allreduce},
+    {"Scan", 2, {op_parameter}, 1, &scan},
+    {"Exscan", 2, {op_parameter}, 1, &exscan},
+    {"Gather", 2, {root_parameter}, 1, &gather},
+    {"Scatter", 2, {root_parameter}, 1, &scatter},
+    {"Allgather", 2, {}, 0, &allgather},
+    {"Alltoall", 2, {}, 0, &alltoall},
+    {"Send", 1, {dest_parameter, tag_parameter}, 2, &send},
+    {"Recv", 1, {source_parameter, tag_parameter, status_parameter}, 3, &receive},
 };
 
 /// What stands in a class in place of the function.
@@ -400,7 +438,7 @@ int try_plain(const PlainCall& self, PyObject* const* args, std::size_t count, P
     auto* const instance = reinterpret_cast<py::detail::instance*>(core.ptr());
     auto* const handle = static_cast<CommunicatorHandle*>(instance->get_value_and_holder().value_ptr());
     const Method& method = *self.method;
-    const Arguments arguments(args, count, names, method.buffers, method.has_op, method.has_root);
+    const Arguments arguments(args, count, names, method);
     return arguments.plain && method.call(*handle, arguments) ? 1 : 0;
   } catch (py::error_already_set& error) {
     error.restore();

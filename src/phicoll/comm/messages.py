@@ -355,6 +355,7 @@ class PointToPoint:
         )
         return Request._of(core, transfer, message)
 
+    @_core.plain_call
     def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
         """Send ``buf`` to rank ``dest``. Not collective.
 
@@ -384,6 +385,7 @@ class PointToPoint:
         """As :meth:`Send`."""
         self._send(buf, dest, tag)
 
+    @_core.plain_call
     def Recv(
         self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
     ) -> None:
