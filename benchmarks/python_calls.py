@@ -17,6 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mpi_peers
+
 from phicoll._core import geometric_mean, median, median_interval
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,37 +28,25 @@ Times = dict[str, float]
 
 def implementations(ranks: int) -> dict[str, tuple[list[str], dict[str, str]]]:
     """The command and the environment of each, without the seconds to measure."""
-    found = {
-        "phicoll": (
-            [sys.executable, "-m", "phicoll.launch", "--as-mpi4py", "-n", str(ranks), str(WORKER)],
-            {},
-        )
-    }
-    for name in ("mpich", "openmpi", "intelmpi"):
-        root = ROOT / "build" / "mpi" / name
+    launch = [sys.executable, "-m", "phicoll.launch", "--as-mpi4py"]
+    found = {"phicoll": ([*launch, "-n", str(ranks), str(WORKER)], dict(os.environ))}
+    for name in mpi_peers.available():
+        root = mpi_peers.ROOT / name
         if not list(root.glob("lib/python3*/site-packages/mpi4py")):
+            print(f"without mpi4py over {name}, which build/mpi/{name}/setup.log explains", file=sys.stderr)
             continue
-        extra = ["--oversubscribe", "--allow-run-as-root"] if name == "openmpi" else []
-        command = [
-            str(root / "bin" / "mpiexec"),
-            *extra,
-            "-n",
-            str(ranks),
-            str(root / "bin" / "python"),
-            str(WORKER),
-        ]
-        libraries = {"mpich": "mpich", "openmpi": "openmpi", "intelmpi": "impi"}
-        found[name] = (
-            command,
-            {"OPAL_PREFIX": str(root), "MPI4PY_MPIABI": libraries[name], "I_MPI_ROOT": str(root)},
-        )
+        environment = mpi_peers.environment(name)
+        paths = [str(root / "lib"), environment.get("LD_LIBRARY_PATH", "")]
+        environment["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
+        command = [*mpi_peers.mpiexec(name), "-n", str(ranks), str(root / "bin" / "python"), str(WORKER)]
+        found[name] = (command, environment)
     return found
 
 
 def measured(command: list[str], environment: dict[str, str], seconds: float) -> Times:
     done = subprocess.run(
         [*command, str(seconds)],
-        env={**os.environ, **environment, "OMP_NUM_THREADS": "1"},
+        env={**environment, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=60 + 20 * seconds,
@@ -81,7 +71,7 @@ def rounds_of(ranks: int, rounds: int, seconds: float) -> list[dict[str, Times]]
 
 
 def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
-    names = [name for name in ("phicoll", "mpich", "openmpi", "intelmpi") if name in rounds[0]]
+    names = [name for name in ("phicoll", *mpi_peers.NAMES) if name in rounds[0]]
     print(
         f"\n{ranks} rank{'s' if ranks > 1 else ''}, us a call; ratio: phicoll's over the best mpi4py's of the round"
     )
