@@ -90,7 +90,7 @@ class ComparedRuns:
         rows: Sequence[Compared | Order] = self.rows if what == "bands" else self.orders()
         return pd.DataFrame([row.to_dict() for row in rows])
 
-    def plot(self, **options: Any) -> Figure:
+    def plot(self, **options: Any) -> Any:
         """Bands with box plots of the samples over ranks or sizes; see ``phicoll.plots.bands``."""
         from phicoll.plots.bands import bands_figure
 
