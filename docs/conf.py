@@ -26,8 +26,9 @@ root_doc = "index"
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:class", r"(numpy|pandas|pd|collections|concurrent|os|pathlib)\..*|Path|Executor|Figure|Axes|Canvas"),
-    ("py:class", r"Record(ed)?|Observations|Meaning|phicoll\.models\.equations\.line_costs\.Constants"),
+    ("py:class", r"Record(ed)?|Observations|Meaning|ModelledRuns|Over"),
     ("py:class", r"phicoll\.models\.(fits\.clusters\.Summary|tuning\.result\.Summary|tuning\.table\.Row)"),
+    ("py:class", r"phicoll\.models\.equations\.line_costs\.Constants"),
     ("cpp:identifier", r"phicoll|os|os::SharedMemory|Operator::Kernel|SIZE_MAX"),
     ("cpp:identifier", r"GroupMemory|Control|Collectives|Tuning|LineCosts|Origin"),
 ]

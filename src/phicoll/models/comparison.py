@@ -91,7 +91,7 @@ class ComparedRuns:
         return pd.DataFrame([row.to_dict() for row in rows])
 
     def plot(self, **options: Any) -> Any:
-        """Bands with box plots of the samples over ranks or sizes; see ``phicoll.plots.bands``."""
+        """Bands with box plots of the samples over ranks or sizes; see :func:`phicoll.plots.bands.bands_figure`."""
         from phicoll.plots.bands import bands_figure
 
         return bands_figure(self, **options)
