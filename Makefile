@@ -21,7 +21,7 @@ help:
 	@echo "make bench      the speed tables: phicoll against the limit, the references and the MPIs; the simulated machine"
 	@echo "make bench-full compare the collectives with the MPIs at every power of two: docs/bench"
 	@echo "make mpis       install MPICH, Open MPI and Intel MPI in build/mpi, for comparison with phicoll (docs/mpi.md)"
-	@echo "make build      phicoll in .venv:  .venv/bin/phicoll, .venv/bin/python -c 'import phicoll'"
+	@echo "make build      phicoll in .venv:  source .venv/bin/activate; phicoll"
 	@echo "make clean      remove build products; .venv and demo/ stay"
 
 setup:
@@ -30,8 +30,7 @@ setup:
 # The package in .venv, with the extension and phicoll-bench. Its build tree, build/main, is the C++ tests' too: what
 # `make test` configures there (the tests, warnings as errors) stays, and the library is compiled once.
 .venv/.built: $(SOURCES) | setup
-	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PYTHON) -m pip --disable-pip-version-check install -q \
-	  --no-build-isolation --no-deps --force-reinstall -C build-dir=build/main $(CONFIGURE) .
+	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) scripts/build.sh $(CONFIGURE)
 	@touch $@
 
 build: setup .venv/.built

@@ -1,4 +1,5 @@
-# `cmake --install` installs libphicoll, its headers, and the package for find_package(phicoll).
+# `cmake --install` installs libphicoll, its headers, the package for find_package(phicoll), and phicoll.pc for pkg-config.
+# The target `uninstall` removes what was installed.
 include(CMakePackageConfigHelpers)
 
 set(PHICOLL_LIBRARIES phicoll phicoll_measure)
@@ -7,7 +8,8 @@ if(TARGET phicoll_sim)
 endif()
 install(TARGETS ${PHICOLL_LIBRARIES} EXPORT phicoll-targets COMPONENT development
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY phicoll DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY phicoll DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+        FILES_MATCHING PATTERN "*.hpp" PATTERN machines EXCLUDE)   # else the folder, which has no headers
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/generated/phicoll/version.hpp
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/phicoll COMPONENT development)
 
@@ -18,3 +20,23 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/phicoll-config.cmake.i
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/phicoll-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/phicoll-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/phicoll-config-version.cmake
         DESTINATION ${PHICOLL_CONFIG_DIR} COMPONENT development)
+
+# phicoll.pc finds its folders from its own place, as the CMake package does: what is installed may be moved.
+file(RELATIVE_PATH PHICOLL_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" PHICOLL_PC_PREFIX "${PHICOLL_PC_PREFIX}")
+get_target_property(PHICOLL_LINKED phicoll LINK_LIBRARIES)
+set(PHICOLL_PC_LIBS_PRIVATE " -pthread")
+if("${HWLOC_LIBRARY}" IN_LIST PHICOLL_LINKED)
+  string(APPEND PHICOLL_PC_LIBS_PRIVATE " -lhwloc")
+endif()
+if(NOT BUILD_SHARED_LIBS)   # who links an archive links what it needs
+  set(PHICOLL_PC_LIBS "${PHICOLL_PC_LIBS_PRIVATE}")
+  set(PHICOLL_PC_LIBS_PRIVATE)
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/phicoll.pc.in ${CMAKE_CURRENT_BINARY_DIR}/phicoll.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/phicoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+if(CMAKE_SOURCE_DIR STREQUAL PROJECT_SOURCE_DIR)   # a project that has phicoll as a part has its own
+  add_custom_target(uninstall VERBATIM
+    COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake)
+endif()

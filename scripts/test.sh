@@ -90,7 +90,9 @@ rm -rf build/prefix
 # Configured as it is without Python. The objects would be those of build/main, which is installed in its place; --long
 # compiles them again.
 plain=(-DPHICOLL_BUILD_TESTS=OFF)
+installed=build/main
 if [ -n "$long" ]; then
+  installed=build/plain
   build plain -- "${plain[@]}"
   "$cmake" --install build/plain --prefix "$PWD/build/prefix" >>build/plain.log
 else
@@ -102,7 +104,16 @@ fi
 "$cmake" -S tests/package -B build/package -G Ninja -DCMAKE_PREFIX_PATH="$PWD/build/prefix" >build/package.log
 "$cmake" --build build/package >>build/package.log
 build/package/meet
+if command -v pkg-config >/dev/null; then
+  pc=$(find "$PWD/build/prefix" -name phicoll.pc)
+  read -ra flags < <(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs phicoll)
+  g++ -std=c++14 tests/package/meet.cpp "${flags[@]}" -o build/package/meet-by-pkg-config
+  build/package/meet-by-pkg-config
+fi
 build/prefix/bin/phicoll-bench --version
+"$cmake" --build "$installed" --target uninstall >>build/plain.log
+left=$(find build/prefix -type f -o -path '*/phicoll')
+[ -z "$left" ] || { echo "uninstall left $left" && exit 1; }
 
 if [ -n "$long" ]; then
   step "aarch64 under QEMU (weak ordering is not tested there; cross-process copy falls back)"
