@@ -23,6 +23,8 @@ PLAIN = [
     "Scatter",
     "Allgather",
     "Alltoall",
+    "Send",
+    "Recv",
 ]
 MODES = ["threads", "processes"]
 
@@ -73,6 +75,15 @@ def every_call(comm: phicoll.Comm) -> None:
                 if reduced:
                     both_ways(comm, "Reduce", own, one if rank == root else None, phicoll.SUM, root)
                     both_ways(comm, "Reduce", own, one, root=root, op=phicoll.PROD)
+            # Plain and general in turn: what one sends is received by the other too.
+            right, left = (rank + 1) % size, (rank - 1) % size
+            if size > 1 and count < 5000:  # a large message waits for its receive
+                for tag in (0, 7):
+                    request = comm.Irecv(one.copy(), left, 99)
+                    both_ways(comm, "Send", own, right, tag)
+                    both_ways(comm, "Recv", one, left, tag=tag)
+                    comm.Send(own, dest=right, tag=99)
+                    request.Wait()
             both_ways(comm, "Allgather", own, all_)
             both_ways(comm, "Alltoall", many, all_)
             if reduced:
@@ -104,6 +115,12 @@ def what_is_not_plain(comm: phicoll.Comm) -> None:
         comm.Bcast(a, comm.size)
     with pytest.raises(phicoll.ArgumentError, match="root"):
         comm.Bcast(a, root=-1)
+    with pytest.raises(phicoll.ArgumentError, match="dest"):
+        comm.Send(a, comm.size)
+    with pytest.raises(phicoll.ArgumentError, match="tag"):
+        comm.Recv(a, 0, -5)
+    with pytest.raises(TypeError):
+        comm.Send(a)
     with pytest.raises(phicoll.ArgumentError, match=r"op: got 'sum'"):
         comm.Allreduce(a, a.copy(), "sum")
     with pytest.raises(phicoll.ArgumentError, match=r"op: got BAND"):

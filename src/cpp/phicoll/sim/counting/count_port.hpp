@@ -139,6 +139,8 @@ class CountPort : public PointerExposure<CountPort> {
   void evict(const void*) const {}
   void fence() const {}
   void pause() const { machine_->pause(rank_); }
+  struct Patience {};
+  void take_turn(Patience&) const { pause(); }
   std::int64_t now() const { return 0; }
   // There is no time here: every stamp has been reached.
   std::int64_t ticks() const { return 0; }

@@ -120,6 +120,8 @@ class SimPort : public PointerExposure<SimPort> {
   void evict(const void* line) const { simulation_->evict(rank_, line); }
   void fence() const { simulation_->fence(rank_); }
   void pause() const { simulation_->pause(rank_); }
+  struct Patience {};
+  void take_turn(Patience&) const { pause(); }
   void software(Software what) const { simulation_->software(rank_, what); }
 
   Data bind(const void* pointer, std::size_t bytes) const {

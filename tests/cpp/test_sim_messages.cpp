@@ -1,0 +1,130 @@
+// Messages between ranks of a simulated machine: the source that runs natively, over channels in the simulated memory.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "phicoll/messages/endpoint.hpp"
+#include "phicoll/sim/engine/sim_port.hpp"
+#include "phicoll/sim/engine/simulation.hpp"
+#include "sim_testing.hpp"
+
+namespace phicoll {
+namespace sim {
+namespace {
+
+constexpr int ranks = 4;
+constexpr std::size_t ring = 4096;
+constexpr std::size_t data_bytes = 32768;  // of each rank
+
+/// Channels one after the other behind the table of their places, and the ranks' data behind them.
+class SimChannels final : public Channels {
+ public:
+  explicit SimChannels(unsigned char* memory) : memory_(memory), next_(table_bytes) {}
+  static std::size_t bytes() { return table_bytes + ranks * ranks * Channel::footprint(ring) + ranks * data_bytes; }
+  std::size_t ring_bytes() const override { return ring; }
+  Word<std::uint64_t>& place(int from, int to) override {
+    return reinterpret_cast<Word<std::uint64_t>*>(memory_)[to * ranks + from];
+  }
+  Channel& at(std::uint64_t place) override { return *reinterpret_cast<Channel*>(memory_ + place); }
+  std::uint64_t make() override {
+    const std::uint64_t place = next_;
+    next_ += Channel::footprint(ring);
+    return place;
+  }
+  unsigned char* data(int rank) {
+    return memory_ + table_bytes + ranks * ranks * Channel::footprint(ring) +
+           static_cast<std::size_t>(rank) * data_bytes;
+  }
+
+ private:
+  static constexpr std::size_t table_bytes = 4096;
+  unsigned char* memory_;
+  std::uint64_t next_;
+};
+
+class SimMessages : public ::testing::Test {
+ protected:
+  SimMessages()
+      : machine(testing::chip(8)),
+        shape(place_ranks(ranks, machine.places(), Placement::scatter)),
+        simulation(machine, shape, SimChannels::bytes(), checked()),
+        channels(simulation.memory()) {}
+  static SimOptions checked() {
+    SimOptions options;
+    options.check = true;
+    return options;
+  }
+
+  std::shared_ptr<Transfer> transfer(SimPort& port, bool sends, int peer, int tag, std::size_t at, std::size_t bytes) {
+    auto made = std::make_shared<Transfer>();
+    made->sends = sends;
+    made->peer = peer;
+    made->tag = tag;
+    made->data = port.bind(channels.data(port.rank()) + at, bytes);
+    made->bytes = bytes;
+    return made;
+  }
+
+  Machine machine;
+  Shape shape;
+  Simulation simulation;
+  SimChannels channels;
+};
+
+TEST_F(SimMessages, GoRoundInEverySize) {
+  const std::vector<std::size_t> sizes = {1, 8, 104, 105, 1000, 1025, 8000};
+  std::vector<int> wrong(ranks, 0);
+  simulation.run([&](SimPort& port) {
+    StuckSearch stuck;
+    Endpoint<SimPort> endpoint(Setup{port.rank(), shape, nullptr}, channels, stuck);
+    const int right = (port.rank() + 1) % ranks;
+    const int left = (port.rank() + ranks - 1) % ranks;
+    for (const std::size_t bytes : sizes) {
+      std::vector<unsigned char> sent(bytes, static_cast<unsigned char>(port.rank() + static_cast<int>(bytes)));
+      simulation.write(port.rank(), channels.data(port.rank()), sent.data(), bytes);
+      const auto received = transfer(port, false, left, 3, data_bytes / 2, bytes);
+      const auto sending = transfer(port, true, right, 3, 0, bytes);
+      endpoint.begin(port, received);
+      endpoint.begin(port, sending);
+      endpoint.finish(port, *received);
+      endpoint.finish(port, *sending);
+      std::vector<unsigned char> got(bytes);
+      simulation.peek(port.rank(), channels.data(port.rank()) + data_bytes / 2, got.data(), bytes);
+      const std::vector<unsigned char> wanted(bytes, static_cast<unsigned char>(left + static_cast<int>(bytes)));
+      if (got != wanted || received->envelope.bytes != bytes) ++wrong[static_cast<std::size_t>(port.rank())];
+    }
+  });
+  EXPECT_EQ(wrong, std::vector<int>(ranks, 0));
+}
+
+// A small message is one transfer of a line and its notification; the time of a ping-pong tells of no more than a few.
+TEST_F(SimMessages, APingPongOfEightBytesTakesAFewTransfers) {
+  constexpr int turns = 20;
+  Cycles begun = 0, ended = 0;
+  simulation.run([&](SimPort& port) {
+    if (port.rank() > 1) return;
+    StuckSearch stuck;
+    Endpoint<SimPort> endpoint(Setup{port.rank(), shape, nullptr}, channels, stuck);
+    const int other = 1 - port.rank();
+    for (int turn = 0; turn <= turns; ++turn) {
+      if (turn == 1 && port.rank() == 0) begun = simulation.now();
+      for (const bool sends : {port.rank() == 0, port.rank() != 0}) {
+        const auto one = transfer(port, sends, other, 0, sends ? 0 : 64, 8);
+        endpoint.begin(port, one);
+        endpoint.finish(port, *one);
+      }
+    }
+    if (port.rank() == 0) ended = simulation.now();
+  });
+  const double one_way = static_cast<double>(ended - begun) / (2 * turns);
+  const double line = static_cast<double>(machine.p.remote_read());
+  EXPECT_GT(one_way, 0.5 * line);
+  EXPECT_LT(one_way, 8 * line);
+}
+
+}  // namespace
+}  // namespace sim
+}  // namespace phicoll
