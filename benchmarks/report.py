@@ -111,7 +111,7 @@ def index_parts(
     if found := states(taken):
         parts.append("## Near and far\n\n" + states_part(found, len(settings.cpus), settings.points))
     if by_hand := versus(taken, "phicoll", HAND):
-        parts.append("## Two ranks, 8 bytes, against a loop written by hand\n\n" + hand_table(by_hand))
+        parts.append("## Two ranks, 8 bytes, against the hand-written reference\n\n" + hand_table(by_hand))
     if at_limits:
         parts.append(
             f"## At least {LEAST_COPY_SHARE:.0%} of the copy probe, from 1 MB on\n\n"

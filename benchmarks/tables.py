@@ -135,7 +135,7 @@ def geomean_table(rows: Sequence[Row], crowded_from: int) -> str:
 
 
 def hand_table(rows: Sequence[Row]) -> str:
-    """Eight bytes between two ranks beside a loop written by hand, with the targets."""
+    """Eight bytes between two ranks beside the hand-written reference, with the targets."""
     lines = []
     for row in rows:
         word = "-"

@@ -347,6 +347,7 @@ def test_what_was_left_out_is_told_with_its_reason():
 def test_the_best_of_each_setting_are_a_comparison_that_is_shown_as_a_table():
     comparison = results_of(launches=2, rounds=3).compare()
     best = comparison.best()
+    assert all(row.ratio_to_best.opponent == row.subject.spec for row in best)
     assert [row.name for row in best] == [rows[0].name for _, rows in comparison.groups()]
     assert best._repr_html_().count("<table") == len(comparison.groups())
 

@@ -235,3 +235,22 @@ TEST(Statistics, VarianceComponentsOfEqualLaunchesAreAllWithin) {
   EXPECT_DOUBLE_EQ(parts.within, 1);
   EXPECT_THROW(variance_components({1}, {}), ArgumentError);
 }
+
+TEST(Statistics, UnitsAreTheLaunchesMediansWhereLaunchesDiffer) {
+  std::vector<double> values;
+  std::vector<int> launches;
+  for (int launch = 0; launch < 10; ++launch)
+    for (int round = 0; round < 5; ++round) {
+      values.push_back((launch % 2 == 0 ? 100 : 200) + round);
+      launches.push_back(launch);
+    }
+  const Units apart = units_of(values, launches);
+  EXPECT_TRUE(apart.by_launch);
+  ASSERT_EQ(apart.values.size(), 10u);
+  EXPECT_DOUBLE_EQ(apart.values[0], 102);
+  EXPECT_DOUBLE_EQ(apart.values[1], 202);
+  const Units alike = units_of({1, 2, 3, 1, 2, 3}, {0, 0, 0, 1, 1, 1});
+  EXPECT_FALSE(alike.by_launch);
+  EXPECT_EQ(alike.values.size(), 6u);
+  EXPECT_FALSE(units_of({1, 0, 3}, {7, 7, 7}).by_launch);  // one launch; a 0 has a logarithm too
+}

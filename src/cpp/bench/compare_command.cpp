@@ -190,7 +190,7 @@ void print_table(const Table& table) {
   std::vector<std::size_t> order(table.rows.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto place = [&](std::size_t i) {
-    const double ratio = i == best ? 0 : ratios[i].units > 0 ? ratios[i].logs.value : HUGE_VAL;
+    const double ratio = i == best ? -HUGE_VAL : ratios[i].units > 0 ? ratios[i].logs.value : HUGE_VAL;
     return std::make_tuple(!table.rows[i].verified, ratio, table.rows[i].spec);
   };
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return place(a) < place(b); });

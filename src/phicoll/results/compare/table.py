@@ -141,7 +141,7 @@ def compare(
             opponent = next((s for s in verified if against in (s.spec, s.algorithm)), None)
         ratios = ratios_to(verified, opponent)
         group = [summarise_subject(s, of, s in verified, ratios.get(s)) for s, of in members.items()]
-        rows += sorted(group, key=rank_in_group)
+        rows += sorted(group, key=lambda row: rank_in_group(row, against is None))
     sampled = {(o.run, o.point["point"]) for o in observations.all}
     return Comparison(rows, orphans=observations.orphans, left_out=left_out(points, sampled))
 
@@ -163,9 +163,12 @@ def order_of(subject: Subject) -> tuple[Any, ...]:
     )
 
 
-def rank_in_group(row: Row) -> tuple[bool, float, str]:
-    """The sort key of rows: verified first, then by ratio, then by name."""
-    ratio = row.ratio_to_best.median if row.ratio_to_best else float("inf")
+def rank_in_group(row: Row, best_first: bool) -> tuple[bool, float, str]:
+    """The sort key of rows: verified first, the best before those that are not resolved from it, by ratio, by name."""
+    of = row.ratio_to_best
+    ratio = of.median if of else float("inf")
+    if best_first and of and of.opponent == row.subject.spec:
+        ratio = 0.0
     return (not row.verified, ratio, row.subject.spec)
 
 
