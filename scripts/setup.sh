@@ -113,7 +113,11 @@ def packages(extra):
             yield wanted
 
 wanted = project["build-system"]["requires"] + ["cmake>=3.18", "ninja"] + project["project"]["dependencies"]
-print("\n".join([*wanted, *packages("all" if sys.argv[1] == "demo" else "test")]))
+if sys.argv[1] == "demo":  # with pytest, for benchmarks/
+    wanted += [*packages("all"), *(package for package in extras["test"] if package.startswith("pytest>"))]
+else:
+    wanted += packages("test")
+print("\n".join(wanted))
 PY
 )
   echo "setup: Python packages in .venv"
