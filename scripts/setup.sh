@@ -115,8 +115,10 @@ def packages(extra):
             yield wanted
 
 wanted = project["build-system"]["requires"] + ["cmake>=3.18", "ninja"] + project["project"]["dependencies"]
-extra = {"demo": "all", "docs": "docs"}.get(sys.argv[1], "test")
-print("\n".join([*wanted, *packages(extra)]))
+wanted += packages({"demo": "all", "docs": "docs"}.get(sys.argv[1], "test"))
+if sys.argv[1] == "demo":  # for benchmarks/
+    wanted += [package for package in extras["test"] if package.startswith("pytest>")]
+print("\n".join(wanted))
 PY
 )
   echo "setup: Python packages in .venv"

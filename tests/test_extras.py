@@ -136,6 +136,13 @@ def test_a_figure_that_cannot_be_drawn_ends_the_command_at_once(command: str, pl
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hiding", "r.jsonl"]
 
 
+def test_the_pytest_plugin_names_it_before_a_test_runs(plain, tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text("def test_one(sweep): sweep()")
+    done = plain("-m", "pytest", "-q", "-p", "no:cacheprovider", "--phicoll-save", "r.parquet")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert done.stderr.strip() == "ERROR: pyarrow is not installed; run: pip install 'phicoll[frames]'"
+
+
 def named_extra(node: ast.AST) -> str | None:
     """The name in ``with extra(name):``."""
     call = node.items[0].context_expr if isinstance(node, ast.With) else None

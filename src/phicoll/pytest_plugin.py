@@ -72,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if all(option is None for option in options):
         config.stash[KEY] = Session()
         return
-    from phicoll.errors import ArgumentError
+    from phicoll.errors import ArgumentError, ResourceError
     from phicoll.measuring.sweeps import check_rank_list, check_sizes
     from phicoll.results import load
     from phicoll.results.compare.regression import THRESHOLD, check_threshold
@@ -92,7 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
             baseline=load(baseline) if baseline else None,
             threshold=ratio,
         )
-    except ArgumentError as error:
+    except (ArgumentError, ResourceError) as error:
         raise pytest.UsageError(str(error)) from error
 
 

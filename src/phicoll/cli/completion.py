@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from typing import Any
 
 from phicoll.cli.output import put
 from phicoll.foundations.extras import extra
@@ -17,7 +18,7 @@ zsh:   phicoll completion zsh > "${fpath[1]}/_phicoll"
 and start a new shell"""
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], root: argparse.ArgumentParser) -> None:
+def add(commands: argparse._SubParsersAction[Any], root: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "completion",
         help="print a script by which a shell completes these commands",
