@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = {
     "plots": {"matplotlib"},
     "frames": {"pandas", "pyarrow"},
+    "arrays": {"xarray"},
     "models": {"scipy"},
     "completion": {"shtab"},
 }

@@ -146,6 +146,7 @@ LOOSE = {
     "_core": "foundations",  # the core: C++
     "_rank": "comm",  # python -m phicoll._rank
     "launch": "comm",  # python -m phicoll.launch
+    "MPI": "comm",  # mpi4py's names
     "bench": "measuring",  # the program phicoll-bench
     "": "cli",  # phicoll itself: public names, loaded at first use
     "__main__": "cli",  # python -m phicoll

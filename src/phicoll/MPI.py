@@ -13,6 +13,7 @@ import threading
 import time
 from typing import Any
 
+import phicoll._core as _core
 import phicoll.comm as _comm
 from phicoll.comm import *  # noqa: F403
 from phicoll.comm.derived import COMM_TYPE_SHARED, TAG_UB
@@ -134,9 +135,7 @@ def Get_version() -> tuple[int, int]:
 
 def Get_library_version() -> str:
     """phicoll and its version."""
-    import phicoll
-
-    return f"phicoll {phicoll.__version__}"
+    return f"phicoll {_core.__version__}"
 
 
 def Attach_buffer(buf: Any) -> None:

@@ -82,7 +82,7 @@ TEST_F(SimMessages, GoRoundInEverySize) {
   std::vector<int> wrong(ranks, 0);
   simulation.run([&](SimPort& port) {
     StuckSearch stuck;
-    Endpoint<SimPort> endpoint(Setup{port.rank(), shape, nullptr}, channels, stuck);
+    Endpoint<SimPort> endpoint(phicoll::Setup{port.rank(), shape, nullptr}, channels, stuck);
     const int right = (port.rank() + 1) % ranks;
     const int left = (port.rank() + ranks - 1) % ranks;
     for (const std::size_t bytes : sizes) {
@@ -113,7 +113,7 @@ TEST_F(SimMessages, APingPongOfEightBytesMovesTwoOrThreeLinesAMessage) {
   simulation.run([&](SimPort& port) {
     if (port.rank() > 1) return;
     StuckSearch stuck;
-    Endpoint<SimPort> endpoint(Setup{port.rank(), shape, nullptr}, channels, stuck);
+    Endpoint<SimPort> endpoint(phicoll::Setup{port.rank(), shape, nullptr}, channels, stuck);
     const int other = 1 - port.rank();
     const auto moved = [&] { return simulation.counters().from_caches + simulation.counters().upgrades; };
     for (int turn = 0; turn < turns; ++turn) {
