@@ -25,6 +25,9 @@ PLAIN = [
     "Alltoall",
     "Send",
     "Recv",
+    "Sendrecv",
+    "send",
+    "recv",
 ]
 MODES = ["threads", "processes"]
 
@@ -84,6 +87,11 @@ def every_call(comm: phicoll.Comm) -> None:
                     both_ways(comm, "Recv", one, left, tag=tag)
                     comm.Send(own, dest=right, tag=99)
                     request.Wait()
+                    both_ways(comm, "Sendrecv", own, right, tag, one, left, tag)
+                    both_ways(comm, "Sendrecv", own, right, recvbuf=one, source=left)
+                    both_ways(comm, "send", "text", dest=right)
+                    assert comm.recv(source=left) == "text"
+                    assert type(comm).recv.__wrapped__(comm, source=left) == "text"
             both_ways(comm, "Allgather", own, all_)
             both_ways(comm, "Alltoall", many, all_)
             if reduced:

@@ -43,10 +43,10 @@ bool is_larger(const Transfer& transfer) {
 }
 
 /// The object of a message. One of bytes holds a pickle, or nothing for None.
-py::object object_in(const FrameBytes& frame, const Envelope& envelope) {
-  if (envelope.type == object_type) return Frame(frame.data(), any_room).object(nullptr);
+py::object object_at(const unsigned char* frame, const Envelope& envelope) {
+  if (envelope.type == object_type) return Frame(frame, any_room).object(nullptr);
   if (envelope.bytes == 0) return py::none();
-  return unpickled(frame.data(), envelope.bytes);
+  return unpickled(frame, envelope.bytes);
 }
 
 }  // namespace
@@ -91,8 +91,13 @@ TransferHandle MessageCalls::begin_receive(Address buffer, std::size_t bytes, in
 }
 
 void MessageCalls::send_object(const py::object& object, int dest, int tag, bool synchronous) {
-  const auto frame = frame_of(object);
-  send(reinterpret_cast<std::uintptr_t>(frame->data()), frame->size(), dest, tag, object_type, synchronous);
+  const Packed packed(object, any_room);
+  const std::size_t bytes = packed.frame_bytes();
+  unsigned char small[512];
+  FrameBytes large(bytes > sizeof small ? bytes : 0);
+  unsigned char* const frame = large.empty() ? small : large.data();
+  packed.write(frame);
+  send(reinterpret_cast<std::uintptr_t>(frame), bytes, dest, tag, object_type, synchronous);
 }
 
 TransferHandle MessageCalls::begin_send_object(const py::object& object, int dest, int tag,
@@ -120,23 +125,37 @@ TransferHandle MessageCalls::begin_receive_object(int source, int tag) {
           frame};
 }
 
-py::object MessageCalls::object_of(const TransferHandle& given) {
-  const Transfer& transfer = *given.transfer();
-  if (transfer.peer == no_rank) return py::none();
-  if (!is_larger(transfer)) return object_in(*given.frame(), transfer.envelope);
+py::object MessageCalls::object_in(const Transfer& transfer, const unsigned char* frame) {
   const Envelope& found = transfer.envelope;
-  FrameBytes frame(found.bytes);
-  handle_.call(frame.size(), [&](Communicator& communicator) {
-    communicator.receive(frame.data(), frame.size(), found.source, found.tag, object_type);
+  if (found.source == no_rank) return py::none();
+  if (!is_larger(transfer)) return object_at(frame, found);
+  FrameBytes larger(found.bytes);
+  handle_.call(larger.size(), [&](Communicator& communicator) {
+    communicator.receive(larger.data(), larger.size(), found.source, found.tag, object_type);
   });
-  return object_in(frame, found);
+  return object_at(larger.data(), found);
 }
 
-py::tuple MessageCalls::receive_object(int source, int tag) {
-  const TransferHandle transfer = begin_receive_object(source, tag);
-  wait(transfer);
-  const Envelope& found = transfer.transfer()->envelope;
-  return py::make_tuple(object_of(transfer), found.source, found.tag, found.bytes);
+py::object MessageCalls::object_of(const TransferHandle& given) {
+  return object_in(*given.transfer(), given.frame()->data());
+}
+
+py::object MessageCalls::receive_object(int source, int tag, Envelope* told) {
+  unsigned char frame[usual_object];
+  const auto transfer = handle_.call(sizeof frame, [&](Communicator& communicator) {
+    const auto begun = communicator.begin_receive(frame, sizeof frame, source, tag, object_type);
+    communicator.finish(*begun);
+    if (!is_larger(*begun)) communicator.wait(*begun);
+    return begun;
+  });
+  *told = transfer->envelope;
+  return object_in(*transfer, frame);
+}
+
+py::tuple MessageCalls::receive_object_and_tell(int source, int tag) {
+  Envelope found;
+  py::object object = receive_object(source, tag, &found);
+  return py::make_tuple(std::move(object), found.source, found.tag, found.bytes);
 }
 
 bool MessageCalls::test(const TransferHandle& given) {

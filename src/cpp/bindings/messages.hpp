@@ -44,8 +44,9 @@ class MessageCalls {
 
   void send_object(const py::object& object, int dest, int tag, bool synchronous);
   TransferHandle begin_send_object(const py::object& object, int dest, int tag, bool synchronous);
+  py::object receive_object(int source, int tag, Envelope* told);
   /// (object, source, tag, bytes)
-  py::tuple receive_object(int source, int tag);
+  py::tuple receive_object_and_tell(int source, int tag);
   TransferHandle begin_receive_object(int source, int tag);
   /// What has come; the transfer is done.
   py::object object_of(const TransferHandle& transfer);
@@ -59,6 +60,9 @@ class MessageCalls {
   py::object probe_now(int source, int tag);
 
  private:
+  /// What a receive that is done has brought into `frame`, or what is larger than that.
+  py::object object_in(const Transfer& transfer, const unsigned char* frame);
+
   CommunicatorHandle& handle_;
 };
 

@@ -54,7 +54,7 @@ void register_messages(py::module_& module) {
       .def("send_object", method(&MessageCalls::send_object), py::arg("object"), dest, tag, synchronous)
       .def("begin_send_object", method(&MessageCalls::begin_send_object), py::arg("object"), dest, tag,
            synchronous)
-      .def("receive_object", method(&MessageCalls::receive_object), source, tag)
+      .def("receive_object", method(&MessageCalls::receive_object_and_tell), source, tag)
       .def("begin_receive_object", method(&MessageCalls::begin_receive_object), source, tag)
       .def("object_of", method(&MessageCalls::object_of), py::arg("transfer"))
       .def("test", method(&MessageCalls::test), py::arg("transfer"))

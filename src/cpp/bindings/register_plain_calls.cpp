@@ -1,4 +1,5 @@
-// The plain calls of Comm, made without a frame of Python: NumPy arrays in C order, MPI's operators, a root by number.
+// The plain calls of Comm, made without a frame of Python: NumPy arrays in C order, MPI's operators, ranks and tags by number,
+// and objects.
 //
 // `plain_call(function)` takes the place of a method of Comm. It reads the arguments as they lie on the interpreter's stack.
 // A call that is plain goes to the core at once; every other, and all that is wrong with a call, is the function's, with the
@@ -14,6 +15,7 @@
 #include <string>
 
 #include "bindings/communicator_handle.hpp"
+#include "bindings/messages.hpp"
 #include "bindings/register.hpp"
 
 namespace phicoll {
@@ -27,10 +29,15 @@ enum Parameter {
   dest_parameter,
   source_parameter,
   tag_parameter,
+  sendtag_parameter,
+  recvtag_parameter,
+  buf_parameter,
+  recvbuf_parameter,
   status_parameter,
   parameters
 };
-constexpr const char* parameter_names[parameters] = {"op", "root", "dest", "source", "tag", "status"};
+constexpr const char* parameter_names[parameters] = {"op",      "root",    "dest", "source",  "tag",
+                                                     "sendtag", "recvtag", "buf",  "recvbuf", "status"};
 
 /// What the calls look up, once. The references live as long as the interpreter.
 struct Known {
@@ -185,9 +192,10 @@ struct Arguments;
 struct Method {
   const char* name;
   std::size_t buffers;
-  std::array<Parameter, 3> after;
+  std::array<Parameter, 6> after;
   std::size_t after_count;
-  bool (*call)(CommunicatorHandle& handle, const Arguments& arguments);
+  /// The method's result; no object if the call is not plain.
+  py::object (*call)(CommunicatorHandle& handle, const Arguments& arguments);
 };
 
 /// The arguments of a call: positions for buffers, then the method's parameters by position or name.
@@ -228,6 +236,13 @@ struct Arguments {
     const long found = PyLong_AsLongAndOverflow(object, &overflow);
     return overflow == 0 && found >= 0 && found < bound ? static_cast<int>(found) : -1;
   }
+  /// As number; -2 for what is no tag.
+  int tag(Parameter parameter, int otherwise) const {
+    const int found = number(parameter, long{INT32_MAX} + 1, otherwise);
+    return found == -1 && value[parameter] != nullptr ? -2 : found;
+  }
+  /// Whether it is given and not None.
+  bool asks(Parameter parameter) const { return value[parameter] != nullptr && value[parameter] != Py_None; }
   int root_of(int size) const { return number(root_parameter, size, 0); }
 };
 
@@ -235,83 +250,83 @@ bool in_place(PyObject* spec) {
   return spec == Py_None || spec == Known::get().in_place;
 }
 
-// Each returns whether it made the call.
+// Each returns what the method returns, and no object if it did not make the call.
 
-bool barrier(CommunicatorHandle& handle, const Arguments& a) {
-  if (a.positions != 1) return false;
+py::object barrier(CommunicatorHandle& handle, const Arguments& a) {
+  if (a.positions != 1) return {};
   handle.call(0, [](Communicator& communicator) { communicator.barrier(); });
-  return true;
+  return py::none();
 }
 
-bool broadcast(CommunicatorHandle& handle, const Arguments& a) {
+py::object broadcast(CommunicatorHandle& handle, const Arguments& a) {
   const int root = a.root_of(handle.size());
-  if (root < 0) return false;
+  if (root < 0) return {};
   const Plain buffer(a.given[1], handle.rank() != root);
-  if (!buffer) return false;
+  if (!buffer) return {};
   handle.call(buffer.bytes(), [&](Communicator& communicator) {
     communicator.broadcast(buffer.data, buffer.bytes(), root, nullptr, buffer.number());
   });
-  return true;
+  return py::none();
 }
 
 /// A reduction by all ranks, whose result each gets: call(communicator, send, receive, count, operator).
 template <class Call>
-bool reduction(CommunicatorHandle& handle, const Arguments& a, const Call& call) {
+py::object reduction(CommunicatorHandle& handle, const Arguments& a, const Call& call) {
   const Plain receive(a.given[2], true);
-  if (!receive) return false;
+  if (!receive) return {};
   const void* from = nullptr;
   if (!in_place(a.given[1])) {
     const Plain send(a.given[1], false);
-    if (!send || send.element.dtype != receive.element.dtype || send.count != receive.count) return false;
+    if (!send || send.element.dtype != receive.element.dtype || send.count != receive.count) return {};
     if (send.data != receive.data) {
-      if (send.overlaps(receive)) return false;
+      if (send.overlaps(receive)) return {};
       from = send.data;
     }
   }
   const CoreOperator op(a.op(), receive.element.dtype);
-  if (!op) return false;
+  if (!op) return {};
   handle.call(receive.bytes(), [&](Communicator& communicator) {
     call(communicator, from, receive.data, receive.count, op.get());
   });
-  return true;
+  return py::none();
 }
 
-bool allreduce(CommunicatorHandle& handle, const Arguments& a) {
+py::object allreduce(CommunicatorHandle& handle, const Arguments& a) {
   return reduction(
       handle, a, [](Communicator& c, const void* send, void* receive, std::size_t count, const Operator& op) {
         c.allreduce(send, receive, count, op);
       });
 }
 
-bool scan(CommunicatorHandle& handle, const Arguments& a) {
+py::object scan(CommunicatorHandle& handle, const Arguments& a) {
   return reduction(
       handle, a, [](Communicator& c, const void* send, void* receive, std::size_t count, const Operator& op) {
         c.scan(send, receive, count, op);
       });
 }
 
-bool exscan(CommunicatorHandle& handle, const Arguments& a) {
+py::object exscan(CommunicatorHandle& handle, const Arguments& a) {
   return reduction(
       handle, a, [](Communicator& c, const void* send, void* receive, std::size_t count, const Operator& op) {
         c.exscan(send, receive, count, op);
       });
 }
 
-bool reduce(CommunicatorHandle& handle, const Arguments& a) {
+py::object reduce(CommunicatorHandle& handle, const Arguments& a) {
   const int root = a.root_of(handle.size());
-  if (root < 0) return false;
+  if (root < 0) return {};
   if (handle.rank() == root)
     return reduction(handle, a,
                      [&](Communicator& c, const void* send, void* receive, std::size_t count,
                          const Operator& op) { c.reduce(send, receive, count, op, root); });
   const Plain send(a.given[1], false);
-  if (!send) return false;
+  if (!send) return {};
   const CoreOperator op(a.op(), send.element.dtype);
-  if (!op) return false;
+  if (!op) return {};
   handle.call(send.bytes(), [&](Communicator& communicator) {
     communicator.reduce(send.data, nullptr, send.count, op.get(), root);
   });
-  return true;
+  return py::none();
 }
 
 /// Blocks of `ranks` ranks against one block, of the same type and apart.
@@ -320,85 +335,118 @@ bool fit(const Plain& blocks, const Plain& one, int ranks) {
          blocks.count == one.count * static_cast<std::size_t>(ranks) && !blocks.overlaps(one);
 }
 
-bool allgather(CommunicatorHandle& handle, const Arguments& a) {
+py::object allgather(CommunicatorHandle& handle, const Arguments& a) {
   const Plain send(a.given[1], false);
   const Plain receive(a.given[2], true);
-  if (!fit(receive, send, handle.size())) return false;
+  if (!fit(receive, send, handle.size())) return {};
   handle.call(receive.bytes(), [&](Communicator& communicator) {
     communicator.allgather(send.data, receive.data, send.bytes(), nullptr, send.number());
   });
-  return true;
+  return py::none();
 }
 
-bool alltoall(CommunicatorHandle& handle, const Arguments& a) {
+py::object alltoall(CommunicatorHandle& handle, const Arguments& a) {
   const Plain send(a.given[1], false);
   const Plain receive(a.given[2], true);
   const auto ranks = static_cast<std::size_t>(handle.size());
-  if (!fit(send, receive, 1) || send.count % ranks != 0) return false;
+  if (!fit(send, receive, 1) || send.count % ranks != 0) return {};
   handle.call(receive.bytes(), [&](Communicator& communicator) {
     communicator.alltoall(send.data, receive.data, receive.bytes() / ranks, nullptr, receive.number());
   });
-  return true;
+  return py::none();
 }
 
-bool gather(CommunicatorHandle& handle, const Arguments& a) {
+py::object gather(CommunicatorHandle& handle, const Arguments& a) {
   const int root = a.root_of(handle.size());
-  if (root < 0) return false;
+  if (root < 0) return {};
   const Plain send(a.given[1], false);
-  if (!send) return false;
+  if (!send) return {};
   void* to = nullptr;
   if (handle.rank() == root) {
     const Plain receive(a.given[2], true);
-    if (!fit(receive, send, handle.size())) return false;
+    if (!fit(receive, send, handle.size())) return {};
     to = receive.data;
   }
   handle.call(send.bytes() * static_cast<std::size_t>(handle.size()), [&](Communicator& communicator) {
     communicator.gather(send.data, to, send.bytes(), root, nullptr, send.number());
   });
-  return true;
+  return py::none();
 }
 
-bool scatter(CommunicatorHandle& handle, const Arguments& a) {
+py::object scatter(CommunicatorHandle& handle, const Arguments& a) {
   const int root = a.root_of(handle.size());
-  if (root < 0) return false;
+  if (root < 0) return {};
   const Plain receive(a.given[2], true);
-  if (!receive) return false;
+  if (!receive) return {};
   const void* from = nullptr;
   if (handle.rank() == root) {
     const Plain send(a.given[1], false);
-    if (!fit(send, receive, handle.size())) return false;
+    if (!fit(send, receive, handle.size())) return {};
     from = send.data;
   }
   handle.call(receive.bytes() * static_cast<std::size_t>(handle.size()), [&](Communicator& communicator) {
     communicator.scatter(from, receive.data, receive.bytes(), root, nullptr, receive.number());
   });
-  return true;
+  return py::none();
 }
 
-bool send(CommunicatorHandle& handle, const Arguments& a) {
+py::object send(CommunicatorHandle& handle, const Arguments& a) {
   const int dest = a.number(dest_parameter, handle.size(), -1);
-  const int tag = a.number(tag_parameter, long{INT32_MAX} + 1, 0);
-  if (dest < 0 || tag < 0) return false;
+  const int tag = a.tag(tag_parameter, 0);
+  if (dest < 0 || tag < 0) return {};
   const Plain data(a.given[1], false);
-  if (!data) return false;
+  if (!data) return {};
   handle.call(data.bytes(), [&](Communicator& communicator) {
     communicator.send(data.data, data.bytes(), dest, tag, data.number());
   });
-  return true;
+  return py::none();
 }
 
-bool receive(CommunicatorHandle& handle, const Arguments& a) {
-  PyObject* const status = a.value[status_parameter];
-  if (status != nullptr && status != Py_None) return false;
+py::object receive(CommunicatorHandle& handle, const Arguments& a) {
   const int source = a.number(source_parameter, handle.size(), -1);
-  const int tag = a.number(tag_parameter, long{INT32_MAX} + 1, any_tag);
-  if (source < 0 || (tag < 0 && a.value[tag_parameter] != nullptr)) return false;
+  const int tag = a.tag(tag_parameter, any_tag);
+  if (source < 0 || tag < any_tag || a.asks(status_parameter)) return {};
   const Plain buffer(a.given[1], true);
-  if (!buffer) return false;
+  if (!buffer) return {};
   handle.call(buffer.bytes(), [&](Communicator& communicator) {
     communicator.receive(buffer.data, buffer.bytes(), source, tag, buffer.number());
   });
-  return true;
+  return py::none();
+}
+
+py::object send_receive(CommunicatorHandle& handle, const Arguments& a) {
+  const int dest = a.number(dest_parameter, handle.size(), -1);
+  const int source = a.number(source_parameter, handle.size(), -1);
+  const int sendtag = a.tag(sendtag_parameter, 0);
+  const int recvtag = a.tag(recvtag_parameter, any_tag);
+  if (dest < 0 || source < 0 || sendtag < 0 || recvtag < any_tag) return {};
+  if (a.asks(status_parameter) || !a.asks(recvbuf_parameter)) return {};
+  const Plain data(a.given[1], false);
+  const Plain buffer(a.value[recvbuf_parameter], true);
+  if (!data || !buffer || data.number() != buffer.number() || data.overlaps(buffer)) return {};
+  handle.call(data.bytes() + buffer.bytes(), [&](Communicator& communicator) {
+    communicator.send_receive(data.data, data.bytes(), dest, sendtag, buffer.data, buffer.bytes(), source,
+                              recvtag, data.number());
+  });
+  return py::none();
+}
+
+py::object send_object(CommunicatorHandle& handle, const Arguments& a) {
+  const int dest = a.number(dest_parameter, handle.size(), -1);
+  const int tag = a.tag(tag_parameter, 0);
+  if (dest < 0 || tag < 0) return {};
+  MessageCalls(handle).send_object(py::reinterpret_borrow<py::object>(a.given[1]), dest, tag, false);
+  return py::none();
+}
+
+py::object receive_object(CommunicatorHandle& handle, const Arguments& a) {
+  const int source = a.number(source_parameter, handle.size(), any_source);
+  const int tag = a.tag(tag_parameter, any_tag);
+  if (a.asks(buf_parameter) || a.asks(status_parameter)) return {};
+  if (source < 0 && a.value[source_parameter] != nullptr) return {};
+  if (tag < any_tag) return {};
+  Envelope envelope;
+  return MessageCalls(handle).receive_object(source, tag, &envelope);
 }
 
 constexpr Method methods[] = {
@@ -414,6 +462,14 @@ constexpr Method methods[] = {
     {"Alltoall", 2, {}, 0, &alltoall},
     {"Send", 1, {dest_parameter, tag_parameter}, 2, &send},
     {"Recv", 1, {source_parameter, tag_parameter, status_parameter}, 3, &receive},
+    {"Sendrecv",
+     1,
+     {dest_parameter, sendtag_parameter, recvbuf_parameter, source_parameter, recvtag_parameter,
+      status_parameter},
+     6,
+     &send_receive},
+    {"send", 1, {dest_parameter, tag_parameter}, 2, &send_object},
+    {"recv", 0, {buf_parameter, source_parameter, tag_parameter, status_parameter}, 4, &receive_object},
 };
 
 /// What stands in a class in place of the function.
@@ -424,40 +480,34 @@ struct PlainCall {
   const Method* method;
 };
 
-/// -1: an exception is set. 0: the call is not plain. 1: it was made.
-int try_plain(const PlainCall& self, PyObject* const* args, std::size_t count, PyObject* names) {
-  if (count == 0) return 0;
+/// Null with an exception set, null without one if the call is not plain, or the result.
+PyObject* try_plain(const PlainCall& self, PyObject* const* args, std::size_t count, PyObject* names) {
+  if (count == 0) return nullptr;
   try {
     const Known& known = Known::get();
     const auto core = py::reinterpret_steal<py::object>(PyObject_GetAttr(args[0], known.core));
     if (!core) {
       PyErr_Clear();
-      return 0;
+      return nullptr;
     }
-    if (Py_TYPE(core.ptr()) != known.communicator) return 0;
+    if (Py_TYPE(core.ptr()) != known.communicator) return nullptr;
     auto* const instance = reinterpret_cast<py::detail::instance*>(core.ptr());
     auto* const handle = static_cast<CommunicatorHandle*>(instance->get_value_and_holder().value_ptr());
-    const Method& method = *self.method;
-    const Arguments arguments(args, count, names, method);
-    return arguments.plain && method.call(*handle, arguments) ? 1 : 0;
+    const Arguments arguments(args, count, names, *self.method);
+    return arguments.plain ? self.method->call(*handle, arguments).release().ptr() : nullptr;
   } catch (py::error_already_set& error) {
     error.restore();
   } catch (...) {
     py::detail::try_translate_exceptions();
   }
-  return -1;
+  return nullptr;
 }
 
 PyObject* call(PyObject* callable, PyObject* const* args, std::size_t flags, PyObject* names) {
   const auto& self = *reinterpret_cast<PlainCall*>(callable);
-  switch (try_plain(self, args, static_cast<std::size_t>(PyVectorcall_NARGS(flags)), names)) {
-    case 1:
-      Py_RETURN_NONE;
-    case 0:
-      return PyObject_Vectorcall(self.function, args, flags, names);
-    default:
-      return nullptr;
-  }
+  PyObject* const made = try_plain(self, args, static_cast<std::size_t>(PyVectorcall_NARGS(flags)), names);
+  if (made != nullptr || PyErr_Occurred() != nullptr) return made;
+  return PyObject_Vectorcall(self.function, args, flags, names);
 }
 
 PyObject* bind(PyObject* self, PyObject* object, PyObject*) {

@@ -417,6 +417,7 @@ class PointToPoint:
         if status is not None:
             status._tell(*told)
 
+    @_core.plain_call
     def Sendrecv(
         self,
         sendbuf: Any,
@@ -489,6 +490,7 @@ class PointToPoint:
 
     # Objects.
 
+    @_core.plain_call
     def send(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send an object to rank ``dest``. Not collective."""
         self._whole.send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag))
@@ -501,6 +503,7 @@ class PointToPoint:
         """As :meth:`send`, but never waits for the receiver."""
         self._whole.begin_send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag))
 
+    @_core.plain_call
     def recv(
         self,
         buf: Any = None,

@@ -177,7 +177,7 @@ class alignas(arch::stride_bytes) Communicator {
   // receive takes messages of its type, and bytes.
   //
   // A small message is copied, and its send returns at once while the way to the receiver has room. A large one returns when
-  // it has been received. Memory for the ways comes from the group's heap, about 70 KB for each pair that uses one.
+  // it has been received. Memory for the ways comes from the group's heap, about 270 KB for each pair of a small group that uses one.
   //
   // A message that a receive would take but cannot, as it is larger than the buffer or of another type, raises
   // ArgumentError there; the message stays, for another receive. A wait that cannot end, because all ranks wait or the

@@ -13,10 +13,10 @@ namespace phicoll {
 
 namespace {
 
-// Two ranks get 64 KB, 240 ranks 4 KB: all pairs together take some hundred MB at most.
+// Up to four ranks get 256 KB, 240 ranks 4 KB: all pairs together take some hundred MB at most.
 std::size_t ring_bytes_for(int ranks) {
   constexpr std::size_t least = 4096;
-  constexpr std::size_t most = 65536;
+  constexpr std::size_t most = 262144;
   return std::max(least,
                   std::min(most, (std::size_t{1} << 20) / static_cast<std::size_t>(ranks) / least * least));
 }
