@@ -160,6 +160,42 @@ def test_a_request_keeps_its_buffer_and_goes_on_when_it_is_dropped():
     assert run(waited, 2) == [True, True]
 
 
+def test_a_persistent_request_is_started_again_and_again():
+    def work(comm):
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        sent, got = np.zeros(3), np.zeros(6)
+        requests = [comm.Send_init(sent, right, 4), comm.Recv_init(got[::2], left, 4)]
+        for turn in range(5):
+            sent[:] = 10 * turn + comm.rank
+            phicoll.MPI.Prequest.Startall(requests)
+            with pytest.raises(phicoll.ArgumentError, match="one that is active"):
+                requests[1].Start()
+            with pytest.raises(phicoll.ArgumentError, match="one that is active"):
+                requests[1].Free()
+            Request.Waitall(requests)
+            assert got.tolist() == [10 * turn + left, 0] * 3
+        assert Request.Waitany(requests) == phicoll.UNDEFINED
+        for request in requests:
+            request.Free()
+        with pytest.raises(phicoll.ArgumentError, match="one that was freed"):
+            requests[0].Start()
+
+    run(work, 3)
+
+
+def test_a_subclass_names_the_same_communicator():
+    class Named(phicoll.Comm):
+        def __new__(cls, comm):
+            return super().__new__(cls, comm)
+
+    def work(comm):
+        named = Named(comm)
+        assert named == comm
+        return named.allreduce(1)
+
+    assert run(work, 2, "threads") == [2, 2]
+
+
 def test_probe_finds_what_a_receive_takes(mode):
     def work(comm):
         if comm.rank == 0:

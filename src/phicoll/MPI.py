@@ -18,6 +18,7 @@ import phicoll.comm as _comm
 from phicoll.comm import *  # noqa: F403
 from phicoll.comm.derived import COMM_TYPE_SHARED, TAG_UB
 from phicoll.comm.groups import CONGRUENT, GROUP_EMPTY, GROUP_NULL, IDENT, SIMILAR, UNEQUAL, Group
+from phicoll.comm.messages import Prequest
 from phicoll.errors import Error as Exception
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "Is_finalized",
     "Is_initialized",
     "Is_thread_main",
+    "Prequest",
     "Query_thread",
     "Wtick",
     "Wtime",
@@ -138,12 +140,17 @@ def Get_library_version() -> str:
     return f"phicoll {_core.__version__}"
 
 
+_attached: list[Any] = []
+
+
 def Attach_buffer(buf: Any) -> None:
-    """Nothing: ``Bsend`` has memory of its own."""
+    """Keep ``buf`` for :func:`Detach_buffer`; ``Bsend`` has memory of its own."""
+    _attached[:] = [buf]
 
 
-def Detach_buffer() -> None:
-    """Nothing: see :func:`Attach_buffer`."""
+def Detach_buffer() -> Any:
+    """Return what :func:`Attach_buffer` was given."""
+    return _attached.pop() if _attached else None
 
 
 def Alloc_mem(size: int, info: Any = None) -> bytearray:

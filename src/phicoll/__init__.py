@@ -159,6 +159,7 @@ _LAZY = {
 
 # Modules that are written out from here, such as phicoll.tuning.candidates: the name, and where the module is.
 _MODULES = {
+    "MPI": "phicoll.MPI",
     "characterizing": "phicoll.models.characterizing",
     "claims": "phicoll.papers.claims",
     "kernels": "phicoll.explaining.kernels",

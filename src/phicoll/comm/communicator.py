@@ -39,11 +39,6 @@ NOT_OFFERED = frozenset(
         "Improbe",
         "mprobe",
         "improbe",
-        "Send_init",
-        "Bsend_init",
-        "Ssend_init",
-        "Rsend_init",
-        "Recv_init",
         "Isendrecv",
         "Isendrecv_replace",
     ]
@@ -94,8 +89,14 @@ class Comm(PointToPoint, Derived):
 
     _core: Any
 
-    def __init__(self, core: Any = None) -> None:
-        self._core = core
+    def __new__(
+        cls, comm: Any = None
+    ) -> Comm:  # for subclasses that give it the communicator, as mpi4py's do
+        return object.__new__(cls)
+
+    def __init__(self, comm: Any = None) -> None:
+        """The communicator ``comm`` by another name; None for no communicator."""
+        self._core = comm._core if isinstance(comm, Comm) else comm
 
     @classmethod
     def _made(cls, core: Any) -> Comm:

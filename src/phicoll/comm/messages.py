@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import phicoll._core as _core
@@ -19,6 +20,7 @@ __all__ = [
     "REQUEST_NULL",
     "UNDEFINED",
     "PointToPoint",
+    "Prequest",
     "Request",
     "Status",
 ]
@@ -129,11 +131,14 @@ class Request:
     def __bool__(self) -> bool:
         return self._transfer is not None
 
+    def _key(self) -> Any:
+        return self._transfer
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Request) and self._transfer is other._transfer
+        return isinstance(other, Request) and self._key() is other._key()
 
     def __hash__(self) -> int:
-        return hash(id(self._transfer))
+        return hash(id(self._key()))
 
     def __repr__(self) -> str:
         if self._transfer is None:
@@ -246,7 +251,7 @@ class Request:
     @classmethod
     def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
         """Wait until one has ended; return its place and the object received. ``UNDEFINED`` if all are null."""
-        active = [place for place, request in enumerate(requests) if request]
+        active = [place for place, request in enumerate(requests) if request._transfer is not None]
         if not active:
             return UNDEFINED, REQUEST_NULL._end(status)
         core = requests[active[0]]._core
@@ -264,7 +269,7 @@ class Request:
     @classmethod
     def testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool, Any]:
         """Return the place of one that has ended, whether there is one, and the object received."""
-        active = [place for place, request in enumerate(requests) if request]
+        active = [place for place, request in enumerate(requests) if request._transfer is not None]
         for place in active:
             if requests[place].Get_status():
                 return place, True, requests[place]._end(status)
@@ -281,7 +286,7 @@ class Request:
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Wait until one has ended; return the places of all that have, and the objects. None if all are null."""
-        active = [place for place, request in enumerate(requests) if request]
+        active = [place for place, request in enumerate(requests) if request._transfer is not None]
         if not active:
             return None, None
         first, found = cls.waitany(requests, for_each(requests, statuses)[0])
@@ -305,7 +310,7 @@ class Request:
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Return the places of all that have ended and the objects received. None if all are null."""
-        active = [place for place, request in enumerate(requests) if request]
+        active = [place for place, request in enumerate(requests) if request._transfer is not None]
         if not active:
             return None, None
         ended = [requests[place].Get_status() for place in active]  # each goes on
@@ -315,6 +320,68 @@ class Request:
     def Testsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
         """Return the places of all that have ended. None if all are null."""
         return cls.testsome(requests, statuses)[0]
+
+
+class Prequest(Request):
+    """A send or receive that can be started again and again until :meth:`Free`. Once it has ended it is inactive."""
+
+    __slots__ = ("_begin",)
+
+    def __init__(self, request: Prequest | None = None) -> None:
+        super().__init__(request)
+        self._begin: Callable[[], Request] | None = None if request is None else request._begin
+
+    @classmethod
+    def _to_begin(cls, begin: Callable[[], Request]) -> Prequest:
+        self = cls()
+        self._begin = begin
+        return self
+
+    def __bool__(self) -> bool:
+        return self._begin is not None
+
+    def __repr__(self) -> str:
+        state = "freed" if not self else "inactive" if self._transfer is None else "active"
+        return f"<phicoll.Prequest, {state}>"
+
+    def _key(self) -> Any:
+        return self._begin
+
+    def _check(self) -> None:
+        if self._transfer is not None:
+            raise ArgumentError("request", "one that is active", "one that has ended")
+
+    def Start(self) -> None:
+        """Begin what it stands for.
+
+        Raises
+        ------
+        ArgumentError
+            It is active, or was freed.
+        """
+        self._check()
+        if self._begin is None:
+            raise ArgumentError("request", "one that was freed", "one that was not")
+        begun = self._begin()
+        for slot in Request.__slots__:
+            setattr(self, slot, getattr(begun, slot))
+
+    @classmethod
+    def Startall(cls, requests: Sequence[Prequest]) -> None:
+        """Begin all of them."""
+        for request in requests:
+            request.Start()
+
+    def Free(self) -> None:
+        """End it for good.
+
+        Raises
+        ------
+        ArgumentError
+            It is active.
+        """
+        self._check()
+        self._begin = None
 
 
 REQUEST_NULL = Request()
@@ -487,6 +554,28 @@ class PointToPoint:
         if told is not None and status is not None:
             status._tell(*told)
         return told is not None
+
+    # Buffers, again and again.
+
+    def Send_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
+        """A request that begins :meth:`Isend` each time it is started."""
+        return Prequest._to_begin(partial(self.Isend, buf, dest, tag))
+
+    def Ssend_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
+        """A request that begins :meth:`Issend` each time it is started."""
+        return Prequest._to_begin(partial(self.Issend, buf, dest, tag))
+
+    def Bsend_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
+        """A request that begins :meth:`Ibsend` each time it is started."""
+        return Prequest._to_begin(partial(self.Ibsend, buf, dest, tag))
+
+    def Rsend_init(self, buf: Any, dest: int, tag: int = 0) -> Prequest:
+        """A request that begins :meth:`Irsend` each time it is started."""
+        return Prequest._to_begin(partial(self.Irsend, buf, dest, tag))
+
+    def Recv_init(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Prequest:
+        """A request that begins :meth:`Irecv` each time it is started."""
+        return Prequest._to_begin(partial(self.Irecv, buf, source, tag))
 
     # Objects.
 
