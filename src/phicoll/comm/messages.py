@@ -296,7 +296,7 @@ class Request:
                 status = None if statuses is None else for_each(requests, statuses)[len(places)]
                 places.append(place)
                 objects.append(requests[place]._end(status))
-        if statuses is not None:
+        if isinstance(statuses, list):
             del statuses[len(places) :]
         return places, objects
 
@@ -388,12 +388,10 @@ REQUEST_NULL = Request()
 
 
 def for_each(requests: Sequence[Request], statuses: list[Status] | None) -> Sequence[Status | None]:
-    """A status for each request; missing ones are added to the list, as mpi4py does."""
-    if statuses is None:
-        return [None] * len(requests)
-    if len(statuses) < len(requests):
+    """A status for each request: those of a list, to which missing ones are added, as mpi4py does, or None."""
+    if isinstance(statuses, list):
         statuses.extend(Status() for _ in range(len(requests) - len(statuses)))
-    return statuses[: len(requests)]
+    return [*(statuses or ()), *[None] * len(requests)][: len(requests)]
 
 
 class PointToPoint:
