@@ -118,6 +118,7 @@ def explain(
     buffers: str = "fresh",
     type: str = "float32",
     op: str = "sum",
+    memory_limit: int = ...,
 ) -> tuple[str, str]: ...
 
 # Programs: sequences of collectives, for tests

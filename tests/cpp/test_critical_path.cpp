@@ -304,6 +304,7 @@ TEST_P(EveryBarrier, HasAPathWithoutAGap) {
       options.wait.kind = WaitPolicy::Kind::pause;
       options.wait.pauses = 1;
       options.seed = static_cast<std::uint64_t>(ranks);
+      options.log_all = true;
       const Explanation found =
           explain_collective(machine, simulated_algorithm(Operation::barrier, info.name),
                              place_on_machine(machine, ranks, "balanced"), options);
@@ -343,11 +344,35 @@ TEST(CriticalPath, HasNoGapOnMachinesOfAnyNumbers) {
     options.seed = random.below(1000);
     options.wait.kind = random.below(2) == 0 ? WaitPolicy::Kind::spin : WaitPolicy::Kind::pause;
     options.wait.pauses = 1;
+    options.log_all = true;
     const Explanation found = explain_collective(machine, simulated_algorithm(Operation::barrier, info.name),
                                                  testing::anywhere(machine, ranks, random), options);
     for (int call = 0; call < options.calls; ++call)
       ASSERT_TRUE(tiles(critical_path(*found.run.log, found.cores, call)))
           << "machine " << i << ", " << info.name << ", " << ranks << " ranks, call " << call;
+  }
+}
+
+// A ring's root is calls ahead, so that its part of a call comes long before the last rank's.
+TEST(CriticalPath, OfTheExplainedCallAloneIsTheSameAsOfTheWholeLog) {
+  const Machine machine = load_machine("xeon-phi-5110p");
+  for (const char* const text : {"barrier dissemination 0", "barrier static-tournament 0", "broadcast ring 8",
+                                 "broadcast ring 5000", "allreduce one-shot 512", "alltoall auto 64"}) {
+    const std::vector<std::string> words = split(text, ' ');
+    for (int call = -1; call < 8; call += 3) {
+      ExplainOptions options;
+      options.calls = 8;
+      options.call = call;
+      options.work.operation = measure::parse_call(words[0]).operation;
+      options.work.bytes = std::stoull(words[2]);
+      const AlgorithmSpec spec = family(options.work.operation).parse(words[1]);
+      const Shape shape = place_on_machine(machine, 9, "balanced");
+      const Explanation one = explain_collective(machine, spec, shape, options);
+      options.log_all = true;
+      const Explanation all = explain_collective(machine, spec, shape, options);
+      EXPECT_EQ(explanation_text(one, 1000), explanation_text(all, 1000)) << text << ", call " << call;
+      EXPECT_LT(one.run.log->operations.size(), all.run.log->operations.size()) << text << ", call " << call;
+    }
   }
 }
 
@@ -363,6 +388,7 @@ TEST(CriticalPath, OfDataHasNoGapAndNamesCopies) {
       options.start_skew = 500;
       options.work.operation = measure::parse_call(words[0]).operation;
       options.work.bytes = std::stoull(words[2]);
+      options.log_all = true;
       const Explanation found = explain_collective(machine, family(options.work.operation).parse(words[1]),
                                                    place_on_machine(machine, 9, "balanced"), options);
       for (int call = 0; call < options.calls; ++call)

@@ -55,6 +55,9 @@ int explain_command(const std::vector<std::string>& words) {
   const std::string trace = arguments.text("--trace", "");
   if (!trace.empty()) sim::check_trace_path(trace);
 
+  options.memory_limit = static_cast<std::size_t>(arguments.integer(
+      "--memory-limit", static_cast<std::int64_t>(options.memory_limit), 1, std::int64_t{1} << 46));
+  options.log_all = !trace.empty() && arguments.has("--all-calls");
   const sim::Explanation found = sim::explain_collective(machine, spec, shape, options);
   if (!trace.empty()) {
     const std::size_t bytes = sim::write_chrome_trace(trace, found, arguments.has("--all-calls"));

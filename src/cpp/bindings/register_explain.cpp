@@ -22,7 +22,8 @@ py::tuple explain(const std::string& machine, const std::string& algorithm, int 
                   const std::string& placement, const std::string& definition, int calls, int warm_up,
                   int call, double skew_ns, const std::string& wait, std::uint64_t seed, int most_links,
                   const std::string& trace, bool all_calls, const std::string& operation, std::uint64_t size,
-                  const std::string& buffers, const std::string& type, const std::string& op) {
+                  const std::string& buffers, const std::string& type, const std::string& op,
+                  std::size_t memory_limit) {
   std::string text, json;
   {
     py::gil_scoped_release released;
@@ -38,6 +39,8 @@ py::tuple explain(const std::string& machine, const std::string& algorithm, int 
     options.calls = calls;
     options.warm_up = warm_up;
     options.call = call;
+    options.memory_limit = memory_limit;
+    options.log_all = all_calls && !trace.empty();
     options.start_skew = static_cast<sim::Cycles>(std::llround(skew_ns * loaded.p.clock_mhz / 1000));
     options.wait = parse_wait_policy(wait);
     options.seed = seed;
@@ -58,7 +61,8 @@ void register_explain(py::module_& module) {
              py::arg("call"), py::arg("skew_ns"), py::arg("wait"), py::arg("seed"),
              py::arg("most_links") = 60, py::arg("trace") = "", py::arg("all_calls") = false,
              py::arg("operation") = "barrier", py::arg("size") = 0, py::arg("buffers") = "fresh",
-             py::arg("type") = "float32", py::arg("op") = "sum");
+             py::arg("type") = "float32", py::arg("op") = "sum",
+             py::arg("memory_limit") = sim::ExplainOptions().memory_limit);
 }
 
 }  // namespace bindings

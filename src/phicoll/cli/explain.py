@@ -53,6 +53,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--links", type=int, default=60, metavar="N", help="links of the path to print (default: 60)"
     )
+    parser.add_argument(
+        "--memory-limit",
+        type=int,
+        default=1 << 30,
+        metavar="BYTES",
+        help="what is written down of the explained call may take (default: 1073741824)",
+    )
     parser.add_argument("--trace", metavar="FILE", help="write a timeline of the call, for ui.perfetto.dev")
     parser.add_argument(
         "--all-calls", action="store_true", help="write all calls to the timeline, including the warm-up"
@@ -78,6 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         type=arguments.type,
         op=arguments.op,
         most_links=arguments.links,
+        memory_limit=arguments.memory_limit,
         **{argument: getattr(arguments, argument) for argument in SHARED},
     )
     if arguments.json:

@@ -229,6 +229,7 @@ def explain(
     type: str | None = None,
     op: str | None = None,
     most_links: int = 60,
+    memory_limit: int = 1 << 30,
 ) -> Explanation:
     """Simulate a collective and explain where its time goes.
 
@@ -259,11 +260,15 @@ def explain(
         writing of fresh buffers.
     most_links:
         The number of links of the path in the text; the DataFrames have all.
+    memory_limit:
+        Bytes that what is written down of the explained call may take; 1 GB by default.
 
     Raises
     ------
     ArgumentError
         Bad input; nothing was simulated.
+    ResourceError
+        The call is too large for ``memory_limit``.
     """
     operation = check_call(operation)
     work = call_arguments(operation, size, buffers, type, op)
@@ -280,6 +285,7 @@ def explain(
         ("warm_up", warm_up, 0, 1000),
         ("seed", seed, 0, 2**53 - 1),
         ("most_links", most_links, 0, 2**31 - 1),
+        ("memory_limit", memory_limit, 1, 2**46),
     ):
         if not isinstance(value, int):
             raise ArgumentError(name, repr(value), f"a whole number from {least} to {most}")
@@ -300,6 +306,7 @@ def explain(
         "wait": wait,
         "seed": seed,
         "most_links": most_links,
+        "memory_limit": memory_limit,
         **work,
     }
     text, data = _core.explain(**request)

@@ -5,6 +5,8 @@
 // are read from it afterwards.
 
 #include <array>
+#include <climits>
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -82,14 +84,85 @@ struct MarkRecord {
   Cycles time;
 };
 
+/// Records by number. The oldest may be dropped and later ones be left out: their numbers then stand for no record, and what
+/// is written to them is lost.
+template <class T>
+class Records {
+ public:
+  std::size_t size() const { return dropped_ + kept_.size(); }
+  T& operator[](std::size_t number) { return has(number) ? kept_[number - dropped_] : (nothing_ = T()); }
+  const T& operator[](std::size_t number) const { return has(number) ? kept_[number - dropped_] : nothing_; }
+  typename std::vector<T>::iterator begin() { return kept_.begin(); }
+  typename std::vector<T>::iterator end() { return kept_.end(); }
+  typename std::vector<T>::const_iterator begin() const { return kept_.begin(); }
+  typename std::vector<T>::const_iterator end() const { return kept_.end(); }
+  bool has(std::size_t number) const { return number - dropped_ < kept_.size(); }
+
+  std::size_t bytes() const { return kept_.size() * sizeof(T); }
+  void push_back(const T& record) {
+    if (!closed_) kept_.push_back(record);
+  }
+  void drop() {
+    dropped_ += kept_.size();
+    kept_.clear();
+  }
+  void close() { closed_ = true; }
+  /// The number that a record gets when the first that is kept has number 0; -1 for one that is not there.
+  int renumbered(int number) const {
+    return number >= 0 && has(static_cast<std::size_t>(number)) ? number - static_cast<int>(dropped_) : -1;
+  }
+  void renumber() { dropped_ = 0; }
+
+ private:
+  std::vector<T> kept_;
+  std::size_t dropped_ = 0;
+  bool closed_ = false;
+  T nothing_{};
+};
+
 class Log {
  public:
   static constexpr int none = -1;
+  static constexpr int every_call = INT_MIN;
 
-  std::vector<TransferRecord> transfers;
-  std::vector<OperationRecord> operations;
-  std::vector<StateRecord> states;
+  /// Of `ranks` ranks. With a `call`, only what comes from two calls before it until all have left the next is kept: a
+  /// transfer is written down when it ends.
+  Log(int ranks, int call) : ranks_(ranks), call_(call) {}
+  /// Bytes of the records that are kept.
+  std::size_t bytes() const { return transfers.bytes() + operations.bytes() + states.bytes(); }
+
+  Records<TransferRecord> transfers;
+  Records<OperationRecord> operations;
+  Records<StateRecord> states;
   std::vector<MarkRecord> marks;
+
+  void mark(const MarkRecord& mark) {
+    marks.push_back(mark);
+    if (call_ == every_call) return;
+    if (mark.kind == MarkKind::enter && mark.call > latest_) {
+      latest_ = mark.call;
+      if (latest_ <= call_ - 2) {
+        transfers.drop();
+        operations.drop();
+        states.drop();
+      }
+    } else if (mark.kind == MarkKind::leave && mark.call == call_ + 1 && ++left_ == ranks_) {
+      transfers.close();
+      operations.close();
+      states.close();
+    }
+  }
+  /// Makes the numbers in what is kept those of what is kept. Nothing is written down afterwards.
+  void finish() {
+    for (OperationRecord& operation : operations) {
+      operation.transfer = transfers.renumbered(operation.transfer);
+      operation.cause = operations.renumbered(operation.cause);
+    }
+    transfers.renumber();
+    operations.renumber();
+    states.renumber();
+    writers_.clear();
+  }
 
   /// The operation wrote `bytes` bytes at `offset` of the line.
   void wrote(LineId line, unsigned offset, unsigned bytes, int operation) {
@@ -107,11 +180,15 @@ class Log {
     int last = none;
     for (unsigned b = offset; b < offset + bytes; ++b)
       if (found->second[b] > last) last = found->second[b];
-    return last;
+    return last >= 0 && operations.has(static_cast<std::size_t>(last)) ? last : none;
   }
 
  private:
   std::unordered_map<LineId, std::array<int, 64>> writers_;
+  int ranks_;
+  int call_;
+  int latest_ = INT_MIN;  // that a rank has entered
+  int left_ = 0;          // ranks that have left the call after the one that is kept
 };
 
 }  // namespace sim

@@ -57,7 +57,7 @@ Simulation::Simulation(const Machine& machine, const Shape& shape, std::size_t b
   }
   counters_.issue_busy.resize(core_ranks_.size());
   if (options.log) {
-    log_ = std::make_unique<Log>();
+    log_ = std::make_unique<Log>(shape.size(), options.log_call);
     coherence_.write_log(log_.get());
   }
   if (options.check) coherence_.check_always();

@@ -42,6 +42,9 @@ struct SimOptions {
   bool check = false;      ///< every change of a line is checked by the protocol's rules; slow
   bool elide = true;       ///< false: every look of a waiting rank is simulated, for comparison
   bool log = false;        ///< keep a Log
+  std::size_t log_limit =
+      SIZE_MAX;  ///< bytes of the log, above which a rank's next operation throws ResourceError
+  int log_call = Log::every_call;  ///< of this call alone, by the number of its marks
   /// Memory from this byte on is *ghost*: its lines have states and take time, but its bytes do not move.
   std::size_t ghost_from = SIZE_MAX;
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "phicoll/arch/arch.hpp"
+#include "phicoll/errors.hpp"
 
 namespace phicoll {
 namespace sim {
@@ -16,6 +17,10 @@ const char* to_string(OperationKind kind) {
 
 int Simulation::begin_operation(Context& c, OperationKind kind, LineId line) {
   if (!log_) return -1;
+  if (log_->bytes() > options_.log_limit)
+    throw ResourceError("memory_limit: what is written down of one call takes more than " +
+                        std::to_string(options_.log_limit) +
+                        " bytes; allowed: a smaller size, fewer ranks, or a higher memory_limit");
   c.operation = static_cast<int>(log_->operations.size());
   c.transfer = -1;
   log_->operations.push_back(OperationRecord{kind, c.rank, line, c.time, -1, -1, -1, -1, Log::none});
@@ -49,7 +54,7 @@ int Simulation::cause_of(const void* place, unsigned bytes, std::uint64_t mask) 
 }
 
 void Simulation::mark(int rank, MarkKind kind, int call) {
-  if (log_) log_->marks.push_back(MarkRecord{kind, rank, call, ticks(rank)});
+  if (log_) log_->mark(MarkRecord{kind, rank, call, ticks(rank)});
 }
 
 void Simulation::throw_stuck(const char* what) const {

@@ -144,12 +144,21 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
   settings.simulation.seed = round_seed(options.seed, 0);  // as the first round of a run has it
   settings.simulation.wait = options.wait;
   settings.simulation.start_skew = options.start_skew;
-  settings.simulation.log = true;
+  settings.counts_reported = true;
   found.run = simulate_collective(machine, work, effective, shape, settings);
   found.times = found.run.times(options.window);
   if (options.call < 0) found.options.call = median_call(found.times);
   const int call = found.options.call;
 
+  // The same once more, as a simulation is the same each time, to log the call that it is about: the log of all calls takes
+  // gigabytes where data moves.
+  settings.counts_reported = false;
+  settings.simulation.log = true;
+  settings.simulation.log_limit = options.memory_limit;
+  if (!options.log_all) settings.simulation.log_call = call;
+  CollectiveRun logged = simulate_collective(machine, work, effective, shape, settings);
+  if (logged.exit != found.run.exit) throw Error("simulation: two runs of the same calls differ");
+  found.run.log = std::move(logged.log);
   const Log& log = *found.run.log;
   found.path = critical_path(log, found.cores, call);
   found.end = found.path.to;

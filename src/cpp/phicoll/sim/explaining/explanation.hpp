@@ -25,6 +25,9 @@ struct ExplainOptions {
   int warm_up = measure::simulated_integer("warm-up");
   int call = -1;        ///< to be explained, from 0; -1 for the call of median time
   bool window = false;  ///< each call from rest, its ranks entering within `start_skew`
+  std::size_t memory_limit = std::size_t{1}
+                             << 30;  ///< bytes of what is written down of the calls that are logged
+  bool log_all = false;  ///< keep the log of all calls, not of the explained one alone: for a timeline of all
   Cycles start_skew = 0;
   WaitPolicy wait;
   /// What is called; a loop's calls then hold the writing of fresh data too.

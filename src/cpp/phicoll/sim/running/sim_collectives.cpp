@@ -244,7 +244,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
     const BoundCall bound(program, subject.call(0), rank, subject.send(buffers, rank),
                           subject.receive(buffers, rank), Data());
     const Cycles in = port.ticks();
-    if (call == options.warm_up && simulation.log() != nullptr && run.counted_from == 0) {
+    if (options.counts_reported && call == options.warm_up && run.counted_from == 0) {
       run.counted_before = simulation.counters();
       run.counted_from = in;
     }
@@ -291,7 +291,10 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
   }
   run.counters = simulation.counters();
   run.counted_to = simulation.now();
-  if (simulation.log() != nullptr) run.log = std::make_unique<Log>(std::move(*simulation.log()));
+  if (simulation.log() != nullptr) {
+    run.log = std::make_unique<Log>(std::move(*simulation.log()));
+    run.log->finish();
+  }
   return run;
 }
 

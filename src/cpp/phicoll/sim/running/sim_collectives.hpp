@@ -30,6 +30,7 @@ struct CollectiveOptions {
   /// Before each call (windows only), after the writing of the data, the algorithm's flags and slots are dropped
   /// from all caches, outside of the time.
   bool evicted = false;
+  bool counts_reported = false;  ///< fill in `counted_before` and its times
   int root = 0;
   std::size_t ghost_above = most_backed_bytes;
   SimOptions simulation;  ///< its `wait` applies unless the spec names one
@@ -53,8 +54,7 @@ struct CollectiveRun {
   int verified = 0;
   Counters counters;  ///< of the whole run, warm-up included
   std::unique_ptr<Log> log;
-  /// With a log: what had been counted when the first rank entered the first reported call, then and at
-  /// the end.
+  /// If asked for: what had been counted when the first rank entered the first reported call, then and at the end.
   Counters counted_before;
   Cycles counted_from = 0, counted_to = 0;
 
