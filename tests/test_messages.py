@@ -359,3 +359,208 @@ def test_a_rank_that_dies_ends_a_receive():
 
     with pytest.raises(ValueError, match="no more"):
         run(work, 2)
+
+
+LARGE = 200_000  # elements of 8 bytes: more than a ring holds
+
+
+def large_send_then_barrier(comm):
+    if comm.rank == 0:
+        request = comm.Isend(np.full(LARGE, 3.0), 1)
+        comm.Barrier()
+        request.Wait()
+        return True
+    got = np.zeros(LARGE)
+    comm.Recv(got, 0)
+    comm.Barrier()
+    return bool((got == 3).all())
+
+
+def posted_receive_then_barrier(comm):
+    if comm.rank == 1:
+        comm.Send(np.full(LARGE, 4.0), 0)
+        comm.Barrier()
+        return True
+    got = np.zeros(LARGE)
+    request = comm.Irecv(got, 1)
+    comm.Barrier()
+    request.Wait()
+    return bool((got == 4).all())
+
+
+def many_sends_then_a_collective(comm):
+    if comm.rank == 0:
+        requests = [comm.isend(i, 1) for i in range(100)]
+        assert comm.bcast("all", 0) == "all"
+        Request.waitall(requests)
+        return True
+    found = [comm.recv(source=0) for _ in range(100)]
+    return comm.bcast(None, 0) == "all" and found == list(range(100))
+
+
+def dropped_sends_at_the_end(comm):
+    if comm.rank == 0:
+        comm.Bsend(np.full(LARGE, 5.0), 1)
+        for i in range(60):
+            comm.bsend(i, 1)
+        return True
+    time.sleep(0.4)
+    got = np.zeros(LARGE)
+    comm.Recv(got, 0)
+    return bool((got == 5).all()) and [comm.recv() for _ in range(60)] == list(range(60))
+
+
+def a_send_on_another_communicator(comm):
+    other = comm.Dup()
+    if comm.rank == 0:
+        request = other.Isend(np.full(LARGE, 6.0), 1)
+        assert comm.recv(source=1) == "go"
+        request.Wait()
+        done = True
+    else:
+        got = np.zeros(LARGE)
+        other.Recv(got, 0)
+        comm.send("go", 0)
+        done = bool((got == 6).all())
+    other.Free()
+    return done
+
+
+def large_objects_by_requests(comm):
+    if comm.rank:
+        comm.send(bytes([comm.rank]) * 10_000, 0, 11)
+        comm.send("b" * 20_000, 0, 12)
+        return True
+    requests = [comm.irecv(source=ANY_SOURCE, tag=11) for _ in range(comm.size - 1)]
+    found = Request.waitall(requests)
+    assert sorted(found) == [bytes([rank]) * 10_000 for rank in range(1, comm.size)]
+    requests = [comm.irecv(tag=12) for _ in range(comm.size - 1)]
+    places = {Request.waitany(requests)[0] for _ in requests}
+    return places == set(range(comm.size - 1))
+
+
+def many_large_messages_out_of_order(comm):
+    other = 1 - comm.rank
+    sent = [comm.Isend(np.full(5000, float(tag)), other, tag) for tag in range(80)]
+    more = [comm.issend(tag, other, 100 + tag) for tag in range(20)]
+    good = True
+    for tag in reversed(range(80)):
+        got = np.zeros(5000)
+        comm.Recv(got, other, tag)
+        good = good and bool((got == tag).all())
+    good = good and [comm.recv(None, other, 100 + tag) for tag in reversed(range(20))] == list(
+        reversed(range(20))
+    )
+    Request.Waitall([*sent, *more])
+    return good
+
+
+def a_stream_beside_another_receive(comm):
+    if comm.rank == 0:
+        comm.Send(np.full(LARGE, 7.0), 1)
+        comm.send("go", 2)
+    elif comm.rank == 1:
+        got = np.zeros(LARGE)
+        request = comm.Irecv(got, 0)
+        request.Test()
+        assert comm.recv(source=2) == "came"
+        request.Wait()
+        return bool((got == 7).all())
+    else:
+        assert comm.recv(source=0) == "go"
+        comm.send("came", 1)
+    return True
+
+
+def both_send_first(comm):
+    other = 1 - comm.rank
+    for i in range(100):
+        comm.send(i, other)
+    return [comm.recv(source=other) for _ in range(100)] == list(range(100))
+
+
+def a_group_of_one_made_beside_a_split(comm):
+    for _ in range(20):
+        part = comm.Split(0, comm.rank)
+        if comm.rank == 0:
+            comm.Create_group(comm.Get_group().Incl([0])).Free()
+        part.Barrier()
+        part.Free()
+    return True
+
+
+def a_refused_exchange(comm):
+    if comm.rank == 0:
+        with pytest.raises(phicoll.ArgumentError, match="room for"):
+            comm.Sendrecv(np.full(LARGE, 8.0), 1, 0, np.zeros(1), 1, 0)
+        comm.Recv(np.zeros(2), 1)
+        return True
+    got = np.zeros(LARGE)
+    request = comm.Isend(np.ones(2), 0)
+    comm.Recv(got, 0)
+    request.Wait()
+    return bool((got == 8).all())
+
+
+@pytest.mark.parametrize(
+    ("ranks", "work"),
+    [
+        (2, large_send_then_barrier),
+        (2, posted_receive_then_barrier),
+        (2, many_sends_then_a_collective),
+        (2, dropped_sends_at_the_end),
+        (2, a_send_on_another_communicator),
+        (3, large_objects_by_requests),
+        (2, many_large_messages_out_of_order),
+        (3, a_stream_beside_another_receive),
+        (2, both_send_first),
+        (2, a_group_of_one_made_beside_a_split),
+        (2, a_refused_exchange),
+    ],
+    ids=lambda work: getattr(work, "__name__", None),
+)
+def test_what_is_begun_goes_on(work, ranks, mode):
+    assert run(work, ranks, mode) == [True] * ranks
+
+
+def test_the_world_of_the_module_is_the_running_rank_s():
+    from phicoll import MPI
+
+    def work(comm):
+        return MPI.COMM_WORLD.size, comm == MPI.COMM_WORLD
+
+    assert MPI.COMM_WORLD.size == 1
+    for mode in MODES:
+        assert run(work, 2, mode) == [(2, True)] * 2
+
+
+def test_a_part_s_ranks_are_named_as_the_whole_group_s():
+    def work(comm):
+        if comm.rank == 0:
+            comm.Split(phicoll.UNDEFINED)
+            return None
+        part = comm.Split(0, -comm.rank)
+        if part.rank == 1:  # rank 1, which waits for rank 2 while rank 0 has left
+            return part.recv(source=0)
+        time.sleep(1.2)
+        part.send("late", 1)
+        return None
+
+    assert run(work, 3) == [None, "late", None]
+
+
+def test_threads_whose_group_breaks_in_a_large_copy_end_with_an_error():
+    def work(comm):
+        data = np.zeros(20_000_000)
+        if comm.rank == 0:
+            comm.Send(data, 1)
+        elif comm.rank == 1:
+            comm.Recv(data, 0)
+            comm.recv(source=0)
+        else:
+            time.sleep(0.03)
+            raise ValueError("enough")
+
+    for _ in range(3):
+        with pytest.raises(ValueError, match="enough"):
+            run(work, 3, "threads")

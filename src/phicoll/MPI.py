@@ -1,8 +1,8 @@
-"""mpi4py's names for what phicoll has: ``from phicoll import MPI`` in place of ``from mpi4py import MPI``.
+"""mpi4py's names for what phicoll offers: ``from phicoll import MPI`` replaces ``from mpi4py import MPI``.
 
-A program of collectives and messages runs after this change, with its ranks started by ``python -m phicoll.launch -n 4
-script.py`` or :func:`phicoll.run`. With ``--as-mpi4py`` the launcher gives this module to unchanged programs too. What
-there is, and what not, is in docs/comm.md.
+A program of collectives and messages needs no other change; ``python -m phicoll.launch -n 4 script.py`` or
+:func:`phicoll.run` starts its ranks. With ``--as-mpi4py`` the launcher runs unchanged programs too. docs/comm.md lists
+what is offered and what is not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 
 import phicoll._core as _core
 import phicoll.comm as _comm
-from phicoll.comm import *  # noqa: F403
 from phicoll.comm.derived import COMM_TYPE_SHARED, TAG_UB
 from phicoll.comm.groups import CONGRUENT, GROUP_EMPTY, GROUP_NULL, IDENT, SIMILAR, UNEQUAL, Group
 from phicoll.comm.messages import Prequest
@@ -64,6 +63,8 @@ __all__ = [
     *_comm.__all__,
 ]
 
+# All but the rank's own communicator, which __getattr__ finds each time.
+globals().update({name: getattr(_comm, name) for name in _comm.__all__ if name != "COMM_WORLD"})
 Intracomm = _comm.Comm
 
 SUCCESS = 0
@@ -83,7 +84,7 @@ def __getattr__(name: str) -> Any:
 
 
 def Init() -> None:
-    """Nothing: a rank has begun when it runs."""
+    """Does nothing: a rank that runs is ready."""
 
 
 def Init_thread(required: int = THREAD_MULTIPLE) -> int:
@@ -92,11 +93,11 @@ def Init_thread(required: int = THREAD_MULTIPLE) -> int:
 
 
 def Finalize() -> None:
-    """Nothing: a rank leaves its group when it ends."""
+    """Does nothing: a rank leaves its group when it ends."""
 
 
 def Is_initialized() -> bool:
-    """True: a rank has begun when it runs."""
+    """True: a rank that runs is ready."""
     return True
 
 
@@ -106,7 +107,7 @@ def Is_finalized() -> bool:
 
 
 def Query_thread() -> int:
-    """``THREAD_SERIALIZED``: any thread may call, one at a time on each communicator."""
+    """``THREAD_SERIALIZED``: any thread may make a call, but only one at a time on each communicator."""
     return THREAD_SERIALIZED
 
 
@@ -116,7 +117,7 @@ def Is_thread_main() -> bool:
 
 
 def Wtime() -> float:
-    """Seconds since some time in the past, the same clock on all ranks."""
+    """Seconds since some time in the past, by one clock for all ranks."""
     return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
@@ -131,7 +132,7 @@ def Get_processor_name() -> str:
 
 
 def Get_version() -> tuple[int, int]:
-    """The version of MPI whose names these are."""
+    """The version of MPI from which the names are taken."""
     return VERSION, SUBVERSION
 
 
@@ -144,7 +145,7 @@ _attached: list[Any] = []
 
 
 def Attach_buffer(buf: Any) -> None:
-    """Keep ``buf`` for :func:`Detach_buffer`; ``Bsend`` has memory of its own."""
+    """Keep ``buf`` for :func:`Detach_buffer`, without using it: ``Bsend`` takes memory of its own."""
     _attached[:] = [buf]
 
 
@@ -159,9 +160,9 @@ def Alloc_mem(size: int, info: Any = None) -> bytearray:
 
 
 def Free_mem(mem: Any) -> None:
-    """Nothing: memory is freed with the last reference to it."""
+    """Does nothing: memory is freed with the last reference to it."""
 
 
 def Abort(errorcode: int = 1) -> None:
-    """End all ranks of the program."""
+    """As ``COMM_WORLD.Abort``."""
     _comm.world().Abort(errorcode)

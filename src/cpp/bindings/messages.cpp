@@ -36,12 +36,6 @@ std::shared_ptr<FrameBytes> frame_of(const py::object& object) {
   return frame;
 }
 
-/// Whether a refused message is an object that is only larger than the memory that was given.
-bool is_larger(const Transfer& transfer) {
-  return !transfer.refused.empty() && transfer.type == object_type &&
-         transfer.envelope.bytes > transfer.bytes;
-}
-
 /// The object of a message. One of bytes holds a pickle, or nothing for None.
 py::object object_at(const unsigned char* frame, const Envelope& envelope) {
   if (envelope.type == object_type) return Frame(frame, any_room).object(nullptr);
@@ -117,39 +111,21 @@ TransferHandle MessageCalls::begin_receive_object(int source, int tag) {
   const auto frame = std::make_shared<FrameBytes>(usual_object);
   return {handle_.call(frame->size(),
                        [&](Communicator& communicator) {
-                         auto transfer = communicator.begin_receive(frame->data(), frame->size(), source, tag,
-                                                                    object_type);
-                         transfer->kept = frame;
-                         return transfer;
+                         return communicator.begin_receive(frame, source, tag, object_type);
                        }),
           frame};
 }
 
-py::object MessageCalls::object_in(const Transfer& transfer, const unsigned char* frame) {
-  const Envelope& found = transfer.envelope;
-  if (found.source == no_rank) return py::none();
-  if (!is_larger(transfer)) return object_at(frame, found);
-  FrameBytes larger(found.bytes);
-  handle_.call(larger.size(), [&](Communicator& communicator) {
-    communicator.receive(larger.data(), larger.size(), found.source, found.tag, object_type);
-  });
-  return object_at(larger.data(), found);
-}
-
 py::object MessageCalls::object_of(const TransferHandle& given) {
-  return object_in(*given.transfer(), given.frame()->data());
+  if (given.transfer()->peer == no_rank) return py::none();
+  return object_at(given.frame()->data(), given.transfer()->envelope);
 }
 
 py::object MessageCalls::receive_object(int source, int tag, Envelope* told) {
-  unsigned char frame[usual_object];
-  const auto transfer = handle_.call(sizeof frame, [&](Communicator& communicator) {
-    const auto begun = communicator.begin_receive(frame, sizeof frame, source, tag, object_type);
-    communicator.finish(*begun);
-    if (!is_larger(*begun)) communicator.wait(*begun);
-    return begun;
-  });
-  *told = transfer->envelope;
-  return object_in(*transfer, frame);
+  const TransferHandle transfer = begin_receive_object(source, tag);
+  wait(transfer);
+  *told = transfer.transfer()->envelope;
+  return object_of(transfer);
 }
 
 py::tuple MessageCalls::receive_object_and_tell(int source, int tag) {
@@ -159,18 +135,17 @@ py::tuple MessageCalls::receive_object_and_tell(int source, int tag) {
 }
 
 bool MessageCalls::test(const TransferHandle& given) {
-  Transfer& transfer = *given.transfer();
-  return handle_.call(transfer.bytes, [&](Communicator& communicator) {
-    return communicator.go_on(transfer) && (is_larger(transfer) || communicator.test(transfer));
-  });
+  const Transfer& transfer = *given.transfer();
+  if (transfer.done && transfer.refused.empty())
+    return true;  // perhaps of a communicator that was freed since
+  return handle_.call(transfer.bytes,
+                      [&](Communicator& communicator) { return communicator.test(transfer); });
 }
 
 void MessageCalls::wait(const TransferHandle& given) {
   Transfer& transfer = *given.transfer();
-  handle_.call(transfer.bytes, [&](Communicator& communicator) {
-    communicator.finish(transfer);
-    if (!is_larger(transfer)) communicator.wait(transfer);
-  });
+  if (transfer.done && transfer.refused.empty()) return;
+  handle_.call(transfer.bytes, [&](Communicator& communicator) { communicator.wait(transfer); });
 }
 
 std::size_t MessageCalls::wait_any(const std::vector<TransferHandle*>& given) {

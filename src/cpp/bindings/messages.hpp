@@ -60,9 +60,6 @@ class MessageCalls {
   py::object probe_now(int source, int tag);
 
  private:
-  /// What a receive that is done has brought into `frame`, or what is larger than that.
-  py::object object_in(const Transfer& transfer, const unsigned char* frame);
-
   CommunicatorHandle& handle_;
 };
 

@@ -65,7 +65,7 @@ class Derived:
         return self._made(core.split(color, key, memory_limit))
 
     def Split_type(self, split_type: int = COMM_TYPE_SHARED, key: int = 0, info: Any = None) -> Self:
-        """Return a new communicator of the ranks that share memory, which all do; ``UNDEFINED`` as in :meth:`Split`."""
+        """Return a new communicator of all ranks, as all share memory; ``UNDEFINED`` as in :meth:`Split`."""
         if split_type not in (COMM_TYPE_SHARED, UNDEFINED):
             raise ArgumentError("split_type", repr(split_type), "COMM_TYPE_SHARED or UNDEFINED")
         return self.Split(UNDEFINED if split_type == UNDEFINED else 0, key)
@@ -73,7 +73,7 @@ class Derived:
     def Dup(self, info: Any = None, *, memory_limit: int = PART_MEMORY) -> Self:
         """Return a new communicator of the same ranks; calls on the two are independent. Raises as :meth:`Split`.
 
-        ``info`` is there for mpi4py's programs and is not used.
+        ``info`` is accepted for mpi4py's programs and not used.
         """
         with self._alone():
             memory_limit = whole_count(memory_limit, "memory_limit")
@@ -88,16 +88,16 @@ class Derived:
         return self.Dup(info)
 
     def Idup(self, info: Any = None) -> tuple[Self, Request]:
-        """As :meth:`Dup`, which waits for the other ranks, with a request that has ended."""
+        """As :meth:`Dup`: it waits for the other ranks and returns a null request beside the communicator."""
         return self.Dup(info), Request()
 
     def Create(self, group: Group) -> Self:
-        """Return a new communicator of a group's ranks, ``COMM_NULL`` on the others. Collective over all ranks here."""
+        """Return a new communicator of a group's ranks, ``COMM_NULL`` on others. All ranks of this one must call it."""
         place = group.rank
         return self.Split(UNDEFINED if place == UNDEFINED else 0, max(place, 0))
 
     def Create_group(self, group: Group, tag: int = 0, *, memory_limit: int = PART_MEMORY) -> Self:
-        """Return a new communicator of a group's ranks. Collective over these alone, with the same group and tag."""
+        """Return a new communicator of a group's ranks. Only they call it, with the same group and tag."""
         core = self._whole
         places = group.Translate_ranks(None, self.Get_group())
         if UNDEFINED in places:
@@ -134,7 +134,7 @@ class Derived:
         return hash(id(self._core))
 
     def Get_name(self) -> str:
-        """Its name, by default MPI's."""
+        """Its name, by default what ``repr`` shows."""
         return self._name if self._name is not None else repr(self).removeprefix("phicoll.").strip("<>")
 
     def Set_name(self, name: str) -> None:
@@ -173,11 +173,13 @@ class Derived:
         return UNDEFINED
 
     def Get_attr(self, keyval: int) -> Any:
-        """The largest tag for ``TAG_UB``; None for all else."""
+        """The largest tag if ``keyval`` is ``TAG_UB``, else None."""
         return 2**31 - 1 if keyval == TAG_UB else None
 
     def Abort(self, errorcode: int = 1) -> None:
-        """End this rank with ``errorcode`` and all others with an error. Of rank threads none can be ended: it raises.
+        """End this rank with exit code ``errorcode`` and give all others an error.
+
+        A rank that is a thread cannot be ended; there the call raises.
 
         Raises
         ------

@@ -11,26 +11,26 @@ from phicoll.errors import ArgumentError
 
 __all__ = ["CONGRUENT", "GROUP_EMPTY", "GROUP_NULL", "IDENT", "SIMILAR", "UNEQUAL", "Group"]
 
-# What a comparison finds: the same object, the same ranks in the same order, the same ranks, none of it.
+# What comparing communicators finds: the same one, the same ranks in order, the same ranks in another order, others.
 IDENT, CONGRUENT, SIMILAR, UNEQUAL = 0, 1, 2, 3
 
 
 class Group:
-    """An ordered set of ranks, each by its number in the whole group. Nothing of it is collective.
+    """An ordered set of ranks, each by its number in the whole group. No method is collective.
 
-    ``Group(other)`` is the same group; ``Group()`` is ``GROUP_NULL``, which is no group.
+    ``Group(other)`` is an equal group; ``Group()`` equals ``GROUP_NULL``, no group at all.
     """
 
     __slots__ = ("_own", "_ranks")
 
     def __init__(self, group: Group | None = None) -> None:
         self._ranks: tuple[int, ...] = () if group is None else group._ranks
-        # This rank's number in the whole group; None of no group.
+        # This rank's number in the whole group; None in GROUP_NULL.
         self._own: int | None = None if group is None else group._own
 
     @classmethod
     def of(cls, ranks: Iterable[int], own: int) -> Group:
-        """The group of these ranks of the whole group, to which this rank belongs as ``own``."""
+        """The group of these ranks of the whole group; ``own`` is this rank's number there."""
         made = cls()
         made._ranks, made._own = tuple(ranks), own
         return made
@@ -97,32 +97,32 @@ class Group:
         return self._made(rank for place, rank in enumerate(self._ranks) if place not in without)
 
     def Range_incl(self, ranks: Sequence[tuple[int, int, int]]) -> Group:
-        """The ranks at the places of (first, last, step), each range with its last."""
+        """The ranks at the places that the ranges (first, last, step) name, ``last`` included."""
         return self.Incl(places_of(ranks))
 
     def Range_excl(self, ranks: Sequence[tuple[int, int, int]]) -> Group:
-        """All ranks but those at the places of (first, last, step)."""
+        """All ranks but those at the places that the ranges (first, last, step) name."""
         return self.Excl(places_of(ranks))
 
     @classmethod
     def Union(cls, group1: Group, group2: Group) -> Group:
-        """The first's ranks, then those of the second that are not among them."""
+        """The ranks of ``group1``, then those of ``group2`` that are not in it."""
         return group1._made([*group1._ranks, *(r for r in group2._ranks if r not in group1._ranks)])
 
     @classmethod
     def Intersection(cls, group1: Group, group2: Group) -> Group:
-        """The first's ranks that are also the second's."""
+        """The ranks of ``group1`` that are also in ``group2``."""
         return group1._made(r for r in group1._ranks if r in group2._ranks)
 
     Intersect = Intersection
 
     @classmethod
     def Difference(cls, group1: Group, group2: Group) -> Group:
-        """The first's ranks that are not the second's."""
+        """The ranks of ``group1`` that are not in ``group2``."""
         return group1._made(r for r in group1._ranks if r not in group2._ranks)
 
     def Translate_ranks(self, ranks: Sequence[int] | None = None, group: Group | None = None) -> list[int]:
-        """The places in ``group`` (None: in the whole group) of the ranks at these places; ``UNDEFINED`` for others."""
+        """For the ranks at these places, their places in ``group`` (None: the whole group) or ``UNDEFINED``."""
         found = []
         for place in range(self.size) if ranks is None else ranks:
             if place == PROC_NULL:
@@ -145,7 +145,7 @@ class Group:
         return self._made(self._ranks)
 
     def Free(self) -> None:
-        """Nothing: a group holds no memory of the ranks'."""
+        """Does nothing: a group holds none of the ranks' memory."""
 
 
 GROUP_NULL = Group()

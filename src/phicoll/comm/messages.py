@@ -33,14 +33,14 @@ BYTE = DATATYPES["BYTE"]
 
 
 class Status:
-    """What is known of a message that was received or found.
+    """What a receive or probe learned about its message.
 
     Attributes
     ----------
     source, tag:
-        Its sender and tag; ``ANY_SOURCE`` and ``ANY_TAG`` in a status that tells of no message.
+        Its sender and tag; ``ANY_SOURCE`` and ``ANY_TAG`` if there is no message.
     nbytes:
-        Its bytes.
+        Its size in bytes.
     cancelled:
         Whether the receive was taken back.
     error:
@@ -61,7 +61,7 @@ class Status:
 
     @property
     def count(self) -> int:
-        """Its bytes."""
+        """Its size in bytes."""
         return self.nbytes
 
     def Get_source(self) -> int:
@@ -89,7 +89,7 @@ class Status:
         self.error = error
 
     def Get_count(self, datatype: Any = BYTE) -> int:
-        """Its elements of a type; ``UNDEFINED`` if its bytes are no whole number of them."""
+        """How many elements of a type it has; ``UNDEFINED`` if its size is not a multiple of theirs."""
         count, rest = divmod(self.nbytes, dtype_of(datatype, "datatype").itemsize)
         return UNDEFINED if rest else count
 
@@ -108,9 +108,10 @@ class Status:
 
 
 class Request:
-    """A send or receive that was begun. When it has ended it is a null request, whose waits and tests return at once.
+    """A send or receive under way. Once a wait or test has reported its end it is null: waits and tests return at once.
 
-    Its memory must not be used meanwhile. A request that is dropped goes on, as after MPI's ``Request_free``.
+    Leave a receive's buffer alone meanwhile, and do not change a send's. A request that is dropped goes on in later
+    calls for messages, as after MPI's ``Request_free``.
     """
 
     __slots__ = ("_core", "_deliver", "_is_object", "_transfer")
@@ -146,7 +147,7 @@ class Request:
         return f"<phicoll.Request, a {'send' if self._transfer.sends else 'receive'} under way>"
 
     def _end(self, status: Status | None) -> Any:
-        """The object received, if it is one; the request is then null."""
+        """Make the request null, and return the object if it received one."""
         transfer = self._transfer
         found = None
         if transfer is not None:
@@ -166,7 +167,7 @@ class Request:
         return found
 
     def wait(self, status: Status | None = None) -> Any:
-        """Wait until it has ended and return the object received, or None."""
+        """Wait until it has ended; return the object received, or None."""
         if self._transfer is not None:
             self._core.wait(self._transfer)
         return self._end(status)
@@ -187,7 +188,7 @@ class Request:
         return self.test(status)[0]
 
     def Get_status(self, status: Status | None = None) -> bool:
-        """Return whether it has ended; it stays as it is."""
+        """Return whether it has ended, without making it null."""
         if self._transfer is None:
             if status is not None:
                 status._tell(ANY_SOURCE, ANY_TAG, 0)
@@ -200,11 +201,11 @@ class Request:
     get_status = Get_status
 
     def Free(self) -> None:
-        """Let it go on by itself."""
+        """Drop the request; its send or receive goes on in later calls for messages."""
         self._transfer = None
 
     def Cancel(self) -> None:
-        """Take back a receive that no message has matched: it then ends. A send goes on."""
+        """Withdraw a receive that no message has matched, which ends it. Sends are not withdrawn."""
         if self._transfer is not None and not self._transfer.sends:
             self._core.cancel(self._transfer)
 
@@ -214,7 +215,7 @@ class Request:
 
     @classmethod
     def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[Any]:
-        """Wait for all of them and return the objects received, None for each other."""
+        """Wait for all of them; return a list of the objects received, with None for every other request."""
         told = for_each(requests, statuses)
         return [request.wait(status) for request, status in zip(requests, told, strict=True)]
 
@@ -228,7 +229,7 @@ class Request:
     def testall(
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[bool, list[Any] | None]:
-        """Return whether all have ended, and then the objects received."""
+        """Return whether all have ended and, if so, the objects received."""
         ended = [request.Get_status() for request in requests]  # each goes on
         if not all(ended):
             return False, None
@@ -241,7 +242,7 @@ class Request:
 
     @classmethod
     def Get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
-        """Return whether all have ended; they stay as they are."""
+        """Return whether all have ended, without making them null."""
         told = for_each(requests, statuses)
         ended = [request.Get_status(status) for request, status in zip(requests, told, strict=True)]
         return all(ended)
@@ -250,7 +251,7 @@ class Request:
 
     @classmethod
     def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
-        """Wait until one has ended; return its place and the object received. ``UNDEFINED`` if all are null."""
+        """Wait until one has ended; return its index and the object received. ``UNDEFINED`` if all are null."""
         active = [place for place, request in enumerate(requests) if request._transfer is not None]
         if not active:
             return UNDEFINED, REQUEST_NULL._end(status)
@@ -263,12 +264,12 @@ class Request:
 
     @classmethod
     def Waitany(cls, requests: Sequence[Request], status: Status | None = None) -> int:
-        """Wait until one has ended; return its place. ``UNDEFINED`` if all are null."""
+        """Wait until one has ended; return its index, ``UNDEFINED`` if all are null."""
         return cls.waitany(requests, status)[0]
 
     @classmethod
     def testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool, Any]:
-        """Return the place of one that has ended, whether there is one, and the object received."""
+        """Return the index of one that has ended, whether there is one or all are null, and the object received."""
         active = [place for place, request in enumerate(requests) if request._transfer is not None]
         for place in active:
             if requests[place].Get_status():
@@ -277,7 +278,7 @@ class Request:
 
     @classmethod
     def Testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
-        """Return the place of one that has ended, and whether there is one."""
+        """Return the index of one that has ended, and whether there is one or all are null."""
         place, found, _ = cls.testany(requests, status)
         return place, found
 
@@ -285,7 +286,7 @@ class Request:
     def waitsome(
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
-        """Wait until one has ended; return the places of all that have, and the objects. None if all are null."""
+        """Wait until one has ended; return the indices of all that have, and the objects. None if all are null."""
         active = [place for place, request in enumerate(requests) if request._transfer is not None]
         if not active:
             return None, None
@@ -302,14 +303,14 @@ class Request:
 
     @classmethod
     def Waitsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
-        """Wait until one has ended; return the places of all that have. None if all are null."""
+        """Wait until one has ended; return the indices of all that have. None if all are null."""
         return cls.waitsome(requests, statuses)[0]
 
     @classmethod
     def testsome(
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
-        """Return the places of all that have ended and the objects received. None if all are null."""
+        """Return the indices of all that have ended, and the objects received. None if all are null."""
         active = [place for place, request in enumerate(requests) if request._transfer is not None]
         if not active:
             return None, None
@@ -318,12 +319,12 @@ class Request:
 
     @classmethod
     def Testsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
-        """Return the places of all that have ended. None if all are null."""
+        """Return the indices of all that have ended. None if all are null."""
         return cls.testsome(requests, statuses)[0]
 
 
 class Prequest(Request):
-    """A send or receive that can be started again and again until :meth:`Free`. Once it has ended it is inactive."""
+    """A send or receive to be started again and again until :meth:`Free`. It is inactive once its end is reported."""
 
     __slots__ = ("_begin",)
 
@@ -352,7 +353,7 @@ class Prequest(Request):
             raise ArgumentError("request", "one that is active", "one that has ended")
 
     def Start(self) -> None:
-        """Begin what it stands for.
+        """Begin its send or receive.
 
         Raises
         ------
@@ -373,7 +374,7 @@ class Prequest(Request):
             request.Start()
 
     def Free(self) -> None:
-        """End it for good.
+        """Free the request; it cannot be started again.
 
         Raises
         ------
@@ -388,7 +389,7 @@ REQUEST_NULL = Request()
 
 
 def for_each(requests: Sequence[Request], statuses: list[Status] | None) -> Sequence[Status | None]:
-    """A status for each request: those of a list, to which missing ones are added, as mpi4py does, or None."""
+    """A status or None for each request. Missing statuses are added to a list, as mpi4py does."""
     if isinstance(statuses, list):
         statuses.extend(Status() for _ in range(len(requests) - len(statuses)))
     return [*(statuses or ()), *[None] * len(requests)][: len(requests)]
@@ -438,11 +439,14 @@ class PointToPoint:
         self._send(buf, dest, tag)
 
     def Ssend(self, buf: Any, dest: int, tag: int = 0) -> None:
-        """As :meth:`Send`; returns when the message is being received."""
+        """As :meth:`Send`; returns when the message has been received."""
         self._send(buf, dest, tag, True)
 
     def Bsend(self, buf: Any, dest: int, tag: int = 0) -> None:
-        """As :meth:`Send`, but never waits for the receiver: the message is copied."""
+        """As :meth:`Send`, but never waits for the receiver: the message is copied.
+
+        What does not fit into the path to the receiver moves only in this rank's later calls for messages.
+        """
         message = message_of(buf, writable=False)
         self.Isend([bytearray(message_bytes(message)), message.count, message.dtype], dest, tag).Free()
 
@@ -454,9 +458,9 @@ class PointToPoint:
     def Recv(
         self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
     ) -> None:
-        """Receive a message into ``buf``, which may be larger. Not collective.
+        """Receive a message into ``buf``, which may be larger than it. Not collective.
 
-        Of the messages that fit, the first sent by a rank comes first.
+        Messages of one rank that match are received in the order in which it sent them.
 
         Parameters
         ----------
@@ -472,7 +476,7 @@ class PointToPoint:
         Raises
         ------
         ArgumentError
-            The message is larger than ``buf`` or of another type. It stays, for another receive.
+            The message is larger than ``buf`` or of another type. It stays and can be received again.
         """
         core = self._whole
         source, tag = rank_or_tag("source", source), rank_or_tag("tag", tag)
@@ -493,9 +497,18 @@ class PointToPoint:
         recvtag: int = ANY_TAG,
         status: Status | None = None,
     ) -> None:
-        """Send one message and receive another, whatever the other ranks do first. Arguments as in Send and Recv."""
-        received = self.Irecv(recvbuf, source, recvtag)
-        sent = self._isend(sendbuf, dest, sendtag)
+        """Send one message and receive another, in whichever order the others do. Arguments as in Send and Recv."""
+        core = self._whole
+        sending, receiving = message_of(sendbuf, writable=False), message_of(recvbuf, writable=True)
+        dest, sendtag = rank_or_tag("dest", dest), rank_or_tag("sendtag", sendtag)
+        source, recvtag = rank_or_tag("source", source), rank_or_tag("recvtag", recvtag)
+        # The send first, as it is the one that may be refused; what is begun goes on by itself.
+        number, memory = sending.type_number, sending.memory
+        begun = core.begin_send(sending.address, sending.nbytes, dest, sendtag, number, False, memory)
+        sent = Request._of(core, begun, sending)
+        number, memory = receiving.type_number, receiving.memory
+        begun = core.begin_receive(receiving.address, receiving.nbytes, source, recvtag, number, memory)
+        received = Request._of(core, begun, receiving)
         received.wait(status)
         sent.wait()
 
@@ -513,11 +526,11 @@ class PointToPoint:
         self.Recv(buf, source, recvtag, status)
 
     def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
-        """Begin to send ``buf``; return the request. The buffer must stay as it is until the request has ended."""
+        """Begin to send ``buf``; return the request. Do not change the buffer until the request has ended."""
         return self._isend(buf, dest, tag)
 
     def Issend(self, buf: Any, dest: int, tag: int = 0) -> Request:
-        """As :meth:`Isend`; ends when the message is being received."""
+        """As :meth:`Isend`; ends when the message has been received."""
         return self._isend(buf, dest, tag, True)
 
     def Ibsend(self, buf: Any, dest: int, tag: int = 0) -> Request:
@@ -530,7 +543,7 @@ class PointToPoint:
         return self._isend(buf, dest, tag)
 
     def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
-        """Begin to receive into ``buf``; return the request. The buffer is its own until it has ended."""
+        """Begin to receive into ``buf``; return the request. Do not use the buffer until the request has ended."""
         core = self._whole
         source, tag = rank_or_tag("source", source), rank_or_tag("tag", tag)
         message = message_of(buf, writable=True)
@@ -540,14 +553,14 @@ class PointToPoint:
         return Request._of(core, transfer, message)
 
     def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
-        """Wait for a message, which stays to be received. Return True."""
+        """Wait for a message without receiving it. Return True."""
         told = self._whole.probe(rank_or_tag("source", source), rank_or_tag("tag", tag))
         if status is not None:
             status._tell(*told)
         return True
 
     def Iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
-        """Return whether a message has come, which stays to be received."""
+        """Return whether a message has come, without receiving it."""
         told = self._whole.probe_now(rank_or_tag("source", source), rank_or_tag("tag", tag))
         if told is not None and status is not None:
             status._tell(*told)
@@ -583,7 +596,7 @@ class PointToPoint:
         self._whole.send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag))
 
     def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
-        """As :meth:`send`; returns when the object is being received."""
+        """As :meth:`send`; returns when the object has been received."""
         self._whole.send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag), True)
 
     def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
@@ -598,7 +611,7 @@ class PointToPoint:
         tag: int = ANY_TAG,
         status: Status | None = None,
     ) -> Any:
-        """Receive and return an object. ``buf`` is there for mpi4py's programs and is not used."""
+        """Receive and return an object. ``buf`` is accepted for mpi4py's programs and not used."""
         if buf is not None:
             warnings.warn("recv: buf is not used", stacklevel=2)
         found, *told = self._whole.receive_object(rank_or_tag("source", source), rank_or_tag("tag", tag))
@@ -616,7 +629,7 @@ class PointToPoint:
         recvtag: int = ANY_TAG,
         status: Status | None = None,
     ) -> Any:
-        """Send one object and receive another, whatever the other ranks do first."""
+        """Send one object and receive another, in whichever order the others do."""
         sent = self.isend(sendobj, dest, sendtag)
         found = self.recv(None, source, recvtag, status)
         sent.wait()
@@ -630,15 +643,16 @@ class PointToPoint:
         )
 
     def issend(self, obj: Any, dest: int, tag: int = 0) -> Request:
-        """As :meth:`isend`; ends when the object is being received."""
+        """As :meth:`isend`; ends when the object has been received."""
         core = self._whole
         return Request._of(
             core, core.begin_send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag), True)
         )
 
     def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request:
-        """As :meth:`isend`."""
-        return self.isend(obj, dest, tag)
+        """As :meth:`bsend`; return a request that has ended."""
+        self.bsend(obj, dest, tag)
+        return Request()
 
     def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive an object; return the request, whose :meth:`Request.wait` returns it."""
@@ -657,7 +671,7 @@ class PointToPoint:
 
 
 def message_of(buf: Any, *, writable: bool) -> Message:
-    """What a buffer holds. None is an empty one."""
+    """Describe what a buffer holds. None is an empty buffer."""
     return block([None, 0, "B"] if buf is None else buf, "buf", writable=writable)
 
 

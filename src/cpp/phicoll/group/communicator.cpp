@@ -32,6 +32,7 @@ Barrier::Barrier(Communicator& owner, const AlgorithmSpec& spec, const std::size
       port_(*owner.memory_.control, owner.rank_, spec.has_wait ? spec.wait : owner.wait_, &owner.calls_),
       owner_(&owner),
       spec_(in_effect(spec, owner.shape_, CallFacts())) {
+  port_.set_background(owner.background_);
   block_ = owner.take_zeroed(family(Operation::barrier).footprint(spec_, owner.shape_), place);
   try {
     algorithm_ = make_collective<NativePort>(
@@ -78,15 +79,24 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       sync_(make_collective<NativePort>(Operation::barrier, family(Operation::barrier).parse(sync_algorithm),
                                         Setup{rank, shape_, memory.sync})),
       heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {
+  if (!memory_.work) memory_.work = std::make_shared<MessageWork>();
+  background_ = memory_.work.get();
+  port_.set_background(background_);
+  barrier_port_.set_background(background_);
   CallBoard::set_describe(&CallSignature::in_words);
 }
 
 Communicator::~Communicator() {
   collectives_.reset();
   barrier_.reset();
+  const bool unwinding = std::uncaught_exception() || abandoned_;
+  if (messages_ && in_own_process() && !unwinding) try {
+      messages_->send_all();
+    } catch (const Error&) {
+      // The group is broken, by this rank perhaps: nobody receives what it sent.
+    }
   messages_.reset();
   if (!in_own_process()) return;  // it is not this process that leaves
-  const bool unwinding = std::uncaught_exception() || abandoned_;
   if (memory_.block != nullptr) {
     // The last rank gives the memory back: the others do not use it any more.
     if (memory_.control->leave(rank_, calls_, unwinding)) try {

@@ -21,6 +21,8 @@
 
 namespace phicoll {
 
+class MessageWork;
+
 /// What all ranks of a group share, as this process sees it.
 struct GroupMemory {
   Control* control;
@@ -29,11 +31,12 @@ struct GroupMemory {
   std::size_t region_bytes;
   /// Takes the pages of a part of the region now (ResourceError if there are none). Null: a first touch takes them.
   std::function<void(std::size_t offset, std::size_t bytes)> reserve;
-  SplitSlot* slots = nullptr;      ///< one for each rank
-  unsigned char* heap = nullptr;   ///< the whole group's; null: there is none
-  Heap::Reserve reserve_heap;      ///< as Heap takes it
-  std::size_t used_before = 0;     ///< the region's first bytes that may not be zero
-  unsigned char* block = nullptr;  ///< a sub-communicator's, given back to the heap at its end
+  SplitSlot* slots = nullptr;         ///< one for each rank
+  unsigned char* heap = nullptr;      ///< the whole group's; null: there is none
+  Heap::Reserve reserve_heap;         ///< as Heap takes it
+  std::size_t used_before = 0;        ///< the region's first bytes that may not be zero
+  unsigned char* block = nullptr;     ///< a sub-communicator's, given back to the heap at its end
+  std::shared_ptr<MessageWork> work;  ///< what the rank's communicators have begun; null: a new one
 };
 
 class Communicator;
@@ -172,43 +175,43 @@ class alignas(arch::stride_bytes) Communicator {
 
   // --- Messages between two ranks (group/communicator_messages.cpp). Not collective.
   //
-  // Matched in MPI's order. `tag` is 0 or more; a receive's `source` may be any_source and its tag any_tag. A `source` or `dest` of
-  // no_rank (MPI_PROC_NULL) means that nothing is sent: such a receive is done at once, with no bytes. `type` as above; a
-  // receive takes messages of its type, and bytes.
+  // Matched in MPI's order. `tag` is 0 or more; a receive's `source` may be any_source and its tag any_tag. A send to no_rank
+  // (MPI_PROC_NULL) does nothing, and a receive from it is done at once, with no bytes. `type` as above: types must be equal
+  // unless one of them is plain bytes.
   //
-  // A small message is copied, and its send returns at once while the way to the receiver has room. A large one returns when
-  // it has been received. Memory for the ways comes from the group's heap, about 270 KB for each pair of a small group that uses one.
+  // A send returns when its message is in the path to the receiver, or, for a large one that the receiver copies from its
+  // memory, when it has been received. The paths lie in the group's heap: about 260 KB for each sender and receiver that use
+  // one, less in groups of more than four ranks.
   //
-  // A message that a receive would take but cannot, as it is larger than the buffer or of another type, raises
-  // ArgumentError there; the message stays, for another receive. A wait that cannot end, because all ranks wait or the
-  // awaited one has left, breaks the group.
+  // A receive throws ArgumentError if its message is larger than the buffer or of another type; the message stays, for another
+  // receive. A wait that cannot end, because all ranks wait or the awaited one has left, breaks the group.
 
   void send(const void* data, std::size_t bytes, int dest, int tag = 0, unsigned type = 0);
   Envelope receive(void* buffer, std::size_t bytes, int source = any_source, int tag = any_tag,
                    unsigned type = 0);
-  /// Sends and receives at once, whatever the other rank does first.
+  /// Sends and receives together, so that it does not matter which the other rank does first.
   Envelope send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
                         std::size_t room, int source = any_source, int receive_tag = any_tag,
                         unsigned type = 0);
-  /// Begins a send or receive, which goes on in later calls. The memory is its own until it is done. `synchronous`: done when
-  /// the message has been matched. Dropping the result lets it go on.
+  /// Begins a send or receive, which goes on in later calls for messages. Leave its memory alone until it is done.
+  /// `synchronous`: done only when the message has been received. Dropping the result lets it go on.
   std::shared_ptr<Transfer> begin_send(const void* data, std::size_t bytes, int dest, int tag = 0,
                                        unsigned type = 0, bool synchronous = false);
   std::shared_ptr<Transfer> begin_receive(void* buffer, std::size_t bytes, int source = any_source,
                                           int tag = any_tag, unsigned type = 0);
-  /// Whether it is done; goes on with all that is under way.
+  /// The same of a message of any size: `frame` is made larger if need be.
+  std::shared_ptr<Transfer> begin_receive(std::shared_ptr<std::vector<unsigned char>> frame, int source,
+                                          int tag, unsigned type);
+  /// Whether the transfer is done; goes on with all that is under way.
   bool test(const Transfer& transfer);
   void wait(Transfer& transfer);
-  /// As test and wait, without the error: `refused` says it.
-  bool go_on(const Transfer& transfer);
-  void finish(Transfer& transfer);
-  /// Waits until one is done that was not, and returns its place. Throws ArgumentError if there are none.
+  /// Waits until one is done and returns the place of the first that is. Throws ArgumentError if there are none.
   std::size_t wait_any(const std::vector<std::shared_ptr<Transfer>>& transfers);
-  /// Takes back a receive that no message has matched. False if one has.
+  /// Withdraws a receive that no message has matched. Returns false if one has.
   bool cancel(Transfer& transfer);
-  /// The message that a receive would take next, which stays.
+  /// Waits for the message that a receive would take next, and leaves it there.
   Envelope probe(int source = any_source, int tag = any_tag);
-  /// The same without waiting; false if there is none.
+  /// The same without waiting. Returns false if there is none.
   bool probe_now(Envelope* found, int source = any_source, int tag = any_tag);
 
   /// Sets what the operation uses from now on: `auto` or an algorithm. The default is `auto`, unless the environment has
@@ -293,7 +296,9 @@ class alignas(arch::stride_bytes) Communicator {
   friend class Barrier;
   friend class Collectives;
   NativePort make_port(const WaitPolicy& wait) {
-    return NativePort(*memory_.control, rank_, wait, &calls_, &hand_over_);
+    NativePort port(*memory_.control, rank_, wait, &calls_, &hand_over_);
+    port.set_background(background_);
+    return port;
   }
   void give_back(const Region::Block& block) { region_.give_back(block); }
   void run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm);
@@ -315,8 +320,9 @@ class alignas(arch::stride_bytes) Communicator {
   void sync();
   Messages& messages();
   std::size_t default_region(std::size_t members) const;
-  void found_child(const std::vector<int>& members, std::size_t region_bytes);
+  void found_child(const std::vector<int>& members, std::size_t region_bytes, SplitSlot& slot);
   std::unique_ptr<Communicator> child(const std::vector<int>& members, const SplitSlot& slot);
+  void finish(Transfer& transfer);
   void exchange(void* data, std::size_t bytes, int peer, int tag, bool sends);
   AlgorithmChoice first_barrier() const;
   void begin_with_barrier();
@@ -349,6 +355,7 @@ class alignas(arch::stride_bytes) Communicator {
   Heap heap_;
   std::unique_ptr<Messages> messages_;
   bool abandoned_ = false;
+  Background* background_ = nullptr;
 };
 
 inline void Barrier::wait() {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
@@ -73,10 +75,40 @@ void GroupChannels::give_back(Control& control, Heap& heap) {
   heap.give_back(table);
 }
 
-Messages::Messages(Control& control, Heap& heap, int rank, const Shape& shape, const WaitPolicy& wait)
+bool MessageWork::pending() const {
+  return std::any_of(all_.begin(), all_.end(), [](const Messages* m) { return m->endpoint.pending(); });
+}
+
+bool MessageWork::go_on() {
+  bool any = false;
+  for (Messages* const messages : all_)
+    if (messages->endpoint.pending()) any = messages->endpoint.progress(messages->port) || any;
+  return any;
+}
+
+void MessageWork::remove(Messages& messages) {
+  all_.erase(std::remove(all_.begin(), all_.end(), &messages), all_.end());
+}
+
+Messages::Messages(Control& control, Heap& heap, int rank, const Shape& shape, const WaitPolicy& wait,
+                   std::shared_ptr<MessageWork> work)
     : port(control, rank, wait, nullptr, nullptr, &stuck),
       channels(control, heap),
-      endpoint(Setup{rank, shape, nullptr}, channels, stuck) {}
+      endpoint(Setup{rank, shape, nullptr}, channels, stuck),
+      work_(std::move(work)) {
+  port.set_background(work_.get());
+  work_->add(*this);
+}
+
+Messages::~Messages() {
+  work_->remove(*this);
+  endpoint.withdraw(port);
+}
+
+void Messages::send_all() {
+  endpoint.tell_of_several();
+  endpoint.wait_for(port, [this] { return !endpoint.sends(); });
+}
 
 Endpoint<NativePort>::Shared Messages::spare() {
   if (!spare_ || spare_.use_count() != 1)
@@ -88,7 +120,7 @@ Endpoint<NativePort>::Shared Messages::spare() {
 
 Messages& Communicator::messages() {
   check_process();
-  if (!messages_) messages_.reset(new Messages(*memory_.control, heap_, rank_, shape_, wait_));
+  if (!messages_) messages_.reset(new Messages(*memory_.control, heap_, rank_, shape_, wait_, memory_.work));
   if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
   return *messages_;
 }
@@ -149,7 +181,7 @@ void Communicator::send(const void* data, std::size_t bytes, int dest, int tag, 
   const auto transfer = own.spare();
   *transfer = described(true, data, bytes, dest, tag, type);
   own.endpoint.begin(own.port, transfer);
-  own.endpoint.finish(own.port, *transfer);
+  finish(*transfer);
 }
 
 Envelope Communicator::receive(void* buffer, std::size_t bytes, int source, int tag, unsigned type) {
@@ -159,7 +191,7 @@ Envelope Communicator::receive(void* buffer, std::size_t bytes, int source, int 
   const auto transfer = own.spare();
   *transfer = described(false, buffer, bytes, source, tag, type);
   own.endpoint.begin(own.port, transfer);
-  own.endpoint.finish(own.port, *transfer);
+  finish(*transfer);
   check_taken(*transfer);
   return transfer->envelope;
 }
@@ -169,7 +201,7 @@ void Communicator::exchange(void* data, std::size_t bytes, int peer, int tag, bo
   Messages& own = messages();
   const auto transfer = std::make_shared<Transfer>(described(sends, data, bytes, peer, tag, 0));
   own.endpoint.begin(own.port, transfer);
-  own.endpoint.finish(own.port, *transfer);
+  finish(*transfer);
   check_taken(*transfer);
 }
 
@@ -178,8 +210,10 @@ Envelope Communicator::send_receive(const void* data, std::size_t bytes, int des
   check_message("source", source, size_, true, receive_tag, buffer, room, type);
   const auto sent = begin_send(data, bytes, dest, tag, type);
   const auto received = begin_receive(buffer, room, source, receive_tag, type);
-  wait(*received);
-  wait(*sent);
+  // Both end before a refusal is told: what is sent is the caller's memory.
+  finish(*received);
+  finish(*sent);
+  check_taken(*received);
   return received->envelope;
 }
 
@@ -204,22 +238,37 @@ std::shared_ptr<Transfer> Communicator::begin_receive(void* buffer, std::size_t 
   return transfer;
 }
 
-bool Communicator::go_on(const Transfer& transfer) {
+void Communicator::finish(Transfer& transfer) {
+  if (transfer.done) return;
+  Messages& own = messages();
+  try {
+    own.endpoint.finish(own.port, transfer);
+  } catch (...) {
+    // Its memory may be the caller's frame.
+    own.endpoint.take_back(transfer);
+    own.endpoint.withdraw(own.port);
+    throw;
+  }
+}
+
+std::shared_ptr<Transfer> Communicator::begin_receive(std::shared_ptr<std::vector<unsigned char>> frame,
+                                                      int source, int tag, unsigned type) {
+  check_message("source", source, size_, true, tag, frame->data(), frame->size(), type);
+  if (source == no_rank) return std::make_shared<Transfer>(nothing(false));
+  const auto transfer =
+      std::make_shared<Transfer>(described(false, frame->data(), frame->size(), source, tag, type));
+  transfer->frame = std::move(frame);
+  Messages& own = messages();
+  own.endpoint.begin(own.port, transfer);
+  return transfer;
+}
+
+bool Communicator::test(const Transfer& transfer) {
   if (!transfer.done) {
     Messages& own = messages();
     own.endpoint.progress(own.port);
   }
-  return transfer.done;
-}
-
-void Communicator::finish(Transfer& transfer) {
-  if (transfer.done) return;
-  Messages& own = messages();
-  own.endpoint.finish(own.port, transfer);
-}
-
-bool Communicator::test(const Transfer& transfer) {
-  if (go_on(transfer)) check_taken(transfer);
+  if (transfer.done) check_taken(transfer);
   return transfer.done;
 }
 

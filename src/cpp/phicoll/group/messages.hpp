@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "phicoll/group/heap.hpp"
 #include "phicoll/memory/native_port.hpp"
@@ -32,9 +33,29 @@ class GroupChannels final : public Channels {
   Word<std::uint64_t>* table_;
 };
 
+class Messages;
+
+/// What a rank has begun on all its communicators, which goes on while it waits on any of them.
+class MessageWork final : public Background {
+ public:
+  bool pending() const override;
+  bool go_on() override;
+  void add(Messages& messages) { all_.push_back(&messages); }
+  void remove(Messages& messages);
+
+ private:
+  std::vector<Messages*> all_;
+};
+
 class Messages {
  public:
-  Messages(Control& control, Heap& heap, int rank, const Shape& shape, const WaitPolicy& wait);
+  Messages(Control& control, Heap& heap, int rank, const Shape& shape, const WaitPolicy& wait,
+           std::shared_ptr<MessageWork> work);
+  ~Messages();
+  Messages(const Messages&) = delete;
+  Messages& operator=(const Messages&) = delete;
+  /// Waits until all that was sent has been received, or is in a channel.
+  void send_all();
   /// A transfer for a call that ends when the transfer is done, so that the next one finds it free again.
   Endpoint<NativePort>::Shared spare();
 
@@ -45,6 +66,7 @@ class Messages {
 
  private:
   Endpoint<NativePort>::Shared spare_;
+  std::shared_ptr<MessageWork> work_;
 };
 
 }  // namespace phicoll

@@ -48,8 +48,7 @@ std::size_t Communicator::default_region(std::size_t members) const {
 }
 
 /// The child's block, by its first rank: all but the region zeroed and written, in pages that are there.
-void Communicator::found_child(const std::vector<int>& members, std::size_t region_bytes) {
-  SplitSlot& slot = memory_.slots[rank_];
+void Communicator::found_child(const std::vector<int>& members, std::size_t region_bytes, SplitSlot& slot) {
   slot.block = 0;
   slot.asked = region_bytes;
   const int ranks = static_cast<int>(members.size());
@@ -99,7 +98,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
                      [&](int a, int b) { return memory_.slots[a].key < memory_.slots[b].key; });
     if (members[0] == rank_) {
       try {
-        found_child(members, memory_limit != 0 ? memory_limit : default_region(members.size()));
+        found_child(members, memory_limit != 0 ? memory_limit : default_region(members.size()), own);
       } catch (const std::exception& error) {
         fail(error.what());
         throw;
@@ -129,12 +128,11 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
   SplitSlot slot = SplitSlot();
   if (members[0] == rank_) {
     try {
-      found_child(members, memory_limit != 0 ? memory_limit : std::max(usual_region, least_region));
+      found_child(members, memory_limit != 0 ? memory_limit : std::max(usual_region, least_region), slot);
     } catch (const std::exception& error) {
       fail(error.what());
       throw;
     }
-    slot = memory_.slots[rank_];
     for (std::size_t i = 1; i < members.size(); ++i)
       exchange(&slot, sizeof slot, members[i], private_tag, true);
   } else {
@@ -159,6 +157,7 @@ std::unique_ptr<Communicator> Communicator::child(const std::vector<int>& member
   memory.region_bytes = slot.region_bytes;
   memory.used_before = slot.used_before;
   memory.heap = memory_.heap;
+  memory.work = memory_.work;
   memory.reserve_heap = memory_.reserve_heap;
   if (memory_.reserve_heap) {
     const Heap heap(*memory.control, root_rank(), memory_.heap, memory_.reserve_heap);

@@ -106,6 +106,7 @@ void NativePort::wait_until(std::int64_t ticks) const {
 }
 
 void NativePort::take_turn(Patience& patience) const {
+  if (background_ != nullptr && background_->pending() && background_->go_on()) return patience.end_mark();
   const std::uint64_t turn = ++patience.turns_;
   const bool alone = !sharing_ && !control_->crowded();
   if (!sharing_ && !roaming_) {
@@ -242,10 +243,12 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
   if (in_call) {
     if (patience.mark_ == nullptr) patience.mark_ = &control_->root().wait_mark(control_->root_rank(rank_));
     WaitNote note;
-    if (stuck_ != nullptr)
+    if (stuck_ != nullptr) {
       note = stuck_->note;
-    else if (calls_ != nullptr)
+      note.peer = control_->root_rank(note.peer);
+    } else if (calls_ != nullptr) {
       note.call = calls_->begun();
+    }
     patience.mark_->look(note);
     if (stuck_ != nullptr) stuck_->check(*control_, rank_, now - patience.started_ns_);
   }
@@ -259,7 +262,16 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
   control_->check_broken(rank_);
 }
 
+// The other rank may wait for what this one has begun, a large send say, so a rank with such work does not sleep.
+std::uint64_t NativePort::wait_going_on(const Awaited& a) const {
+  std::uint64_t seen = 0;
+  Patience patience;
+  while (!look(a, seen)) take_turn(patience);
+  return seen;
+}
+
 std::uint64_t NativePort::wait_slow(const Awaited& a) const {
+  if (background_ != nullptr && background_->pending()) return wait_going_on(a);
   std::uint64_t seen = 0;
   Patience patience;
   if (wait_.kind == WaitPolicy::Kind::adaptive) {

@@ -78,6 +78,17 @@ void set_interrupt_hook(InterruptHook hook);
 using WaitHook = void (*)();
 void set_wait_hook(WaitHook hook);
 
+/// What of a rank goes on while it waits for something else.
+class Background {
+ public:
+  virtual bool pending() const = 0;
+  /// Whether anything came of it. Does not wait.
+  virtual bool go_on() = 0;
+
+ protected:
+  ~Background() = default;
+};
+
 class NativePort {
  public:
   /// `calls`: the collective calls that this rank has begun. Their number tells a wait that cannot end (a
@@ -94,6 +105,9 @@ class NativePort {
         sharing_(control.shares_cpu(rank)),
         roaming_(control.crowded() && control.cpu(rank) < 0),
         looks_in_place_(in_place(wait, sharing_ || roaming_)) {}
+
+  /// In waits from now on; null for nothing.
+  void set_background(Background* background) { background_ = background; }
 
   int rank() const { return rank_; }
   Control& control() const { return *control_; }
@@ -216,7 +230,8 @@ class NativePort {
   class Patience {
    public:
     Patience() = default;
-    ~Patience() {
+    ~Patience() { end_mark(); }
+    void end_mark() {
       if (mark_ != nullptr) mark_->end();
     }
     Patience(const Patience&) = delete;
@@ -373,6 +388,7 @@ class NativePort {
   bool look_yielding(const Awaited& awaited, std::uint64_t& seen, unsigned turns) const;
   bool awaited_needs_this_cpu(const Awaited& awaited) const;
   bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen) const;
+  std::uint64_t wait_going_on(const Awaited& awaited) const;
   bool sleep_once(const Awaited& awaited, std::uint64_t& seen) const;
   void check_alive(Patience& patience, bool in_call) const;
 
@@ -380,6 +396,7 @@ class NativePort {
   const CallHistory* calls_;
   HandOver* hand_over_;
   StuckSearch* stuck_;
+  Background* background_ = nullptr;
   int rank_;
   WaitPolicy wait_;
   bool sharing_;  // another rank is pinned to the same CPU

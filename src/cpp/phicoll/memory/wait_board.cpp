@@ -62,7 +62,7 @@ void StuckSearch::check(Control& control, int rank, std::int64_t waited_ns) {
   }
   if (peer_had_left_) group.break_group(self, (own.in_words() + ", which has left").c_str());
   // What it sent it sent before it left, so the next look sees all of it.
-  peer_had_left_ = note.peer >= 0 && group.has_left(note.peer);
+  peer_had_left_ = note.peer >= 0 && group.has_left(control.root_rank(note.peer));
 
   bool all_wait = true;
   bool as_before = !seen_.empty();

@@ -1,18 +1,17 @@
 #pragma once
 
-// Where ranks note long waits, so that ranks which wait for each other in a circle end with an error.
+// Where ranks note long waits. Ranks that can only wait for each other find that out here and end with an error.
 //
-// A rank whose wait lasts for milliseconds begins a mark, and adds one to its `looks` each time that it has looked at all
-// that could end the wait. A mark's number is odd while the rank waits and never comes again.
+// A rank whose wait lasts for milliseconds sets its mark, and adds one to `looks` each time that it has checked everything
+// that could end the wait. The mark's number is odd while the rank waits, and no number is used twice.
 //
-// Why a group is stuck if each rank's mark, or its leaving, was seen at time T, and later the same marks with at least two
-// more looks:
+// The group is stuck if every rank had a mark, or had left, at time T, and later has the same mark with at least two more
+// looks:
 //
-//  1. Between the two sights each rank was in the wait that was seen at T, as a new wait has another number. So no rank sent
-//     anything meanwhile.
+//  1. Each rank was in the same wait all the time between, as a new wait has another number. So no rank sent anything.
 //  2. What a rank sent before T it stored before its mark, with release. Whoever saw the mark, with acquire, could have seen
 //     the message too, and so could every other rank from then on (all machines here are multi-copy atomic).
-//  3. Of the two looks, the second began after T. It saw all messages there are, and did not end the wait.
+//  3. Of the two looks, the second began after T. It saw all messages that there are, and did not end the wait.
 
 #include <cstdint>
 #include <string>
@@ -34,7 +33,7 @@ struct WaitNote {
 /// One rank's mark. Written by that rank alone; valid when zeroed.
 class WaitMark {
  public:
-  /// Notes one more look in vain; the first of a wait begins its mark.
+  /// Notes one more fruitless look. The first look of a wait sets the mark.
   void look(const WaitNote& note) {
     if (!waiting(wait_.atomic().load(std::memory_order_relaxed))) begin(note);
     looks_.atomic().fetch_add(1, std::memory_order_release);
@@ -78,20 +77,20 @@ class WaitMark {
 
 class Control;
 
-/// One rank's search for such a circle, in waits for messages.
+/// One rank's search for ranks that can only wait for each other, in its waits for messages.
 class StuckSearch {
  public:
-  /// What the rank waits for.
+  /// What the rank waits for; its peer by its number in the communicator.
   WaitNote note;
 
-  /// Called between two looks of a wait that has lasted so long. Breaks the group if all its ranks wait or have left, or if
-  /// the rank that this one waits for has left.
+  /// Called between two looks of a wait that has lasted `waited_ns`. Breaks the group if all its ranks wait or have left and
+  /// nothing can come, or if the rank that this one waits for has left.
   void check(Control& control, int rank, std::int64_t waited_ns);
 
  private:
   std::uint64_t wait_ = 0;            // the number of the wait that the rest is about
-  bool peer_had_left_ = false;        // at the check before
-  std::vector<WaitMark::Seen> seen_;  // at the last sight of a group that may be stuck
+  bool peer_had_left_ = false;        // at the last check
+  std::vector<WaitMark::Seen> seen_;  // the marks when the group last looked stuck
 };
 
 }  // namespace phicoll

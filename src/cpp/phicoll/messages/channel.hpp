@@ -1,7 +1,7 @@
 #pragma once
 
-// The way of messages from one rank to one other: a ring of cells, a ring of bytes, and words by which the reader
-// acknowledges. Written by the sender, but for the acknowledgements.
+// The path of messages from one rank to another: a ring of cells, a ring of bytes, and words by which the reader
+// acknowledges. The sender writes all but the acknowledgements.
 //
 // Which store makes what visible to whom:
 //
@@ -9,9 +9,10 @@
 //     number with release. The reader acquires the number and sees all of it.
 //  2. The reader stores how many cells, and how many bytes of the byte ring, it is through with, with release. The sender
 //     acquires that before it writes them again.
-//  3. A message that stays in its sender's memory has a ticket. The reader, which fetches it when it is matched, stores the
-//     ticket's number into the ticket's word, with release. The sender acquires that before it uses the memory, or the
-//     ticket, again. A message whose sender waits until it is matched has a ticket too.
+//  3. A message that stays in its sender's memory has a ticket. The reader, which copies it when it is matched, says so in
+//     the ticket's word before (by compare and exchange, as the sender of a broken group may withdraw the message at the
+//     same moment) and after, with release. The sender acquires that before it uses the memory, or the ticket, again. A
+//     message whose sender waits until it is matched has a ticket too.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +26,7 @@ namespace phicoll {
 enum class CellKind : unsigned char {
   here,    ///< the message is in the cell
   ring,    ///< its first piece is in the byte ring
-  more,    ///< a further piece of the message before
+  more,    ///< a further piece of the message of the last cell
   exposed  ///< it stays in its sender's memory
 };
 
@@ -38,7 +39,7 @@ struct alignas(arch::stride_bytes) MessageCell {
   unsigned char payload[room];
 
   struct Piece {             ///< in the payload of a cell whose bytes lie in the byte ring
-    Word<std::uint64_t> at;  ///< counted from the channel's beginning of life
+    Word<std::uint64_t> at;  ///< its offset, counted from when the channel was made
     Word<std::uint64_t> bytes;
   };
   Piece& piece() { return *reinterpret_cast<Piece*>(payload); }
@@ -47,15 +48,20 @@ struct alignas(arch::stride_bytes) MessageCell {
 
 struct alignas(arch::stride_bytes) Channel {
   static constexpr std::uint64_t cells = 32;
-  static constexpr unsigned tickets = arch::stride_bytes / sizeof(std::uint64_t);
+  static constexpr unsigned tickets = 64;
 
   struct alignas(arch::stride_bytes) Read {
     Word<std::uint64_t> cells;
     Word<std::uint64_t> bytes;
   };
+  /// Words of tickets hold what became of the message with number n: its reader copies it, its sender has withdrawn it (the
+  /// group is broken, and its memory goes), or it has been received. In this order they grow.
   struct alignas(arch::stride_bytes) Tickets {
-    Word<std::uint64_t> done[tickets];
+    Word<std::uint64_t> word[tickets];
   };
+  static constexpr std::uint64_t copied(std::uint64_t n) { return 4 * n - 2; }
+  static constexpr std::uint64_t withdrawn(std::uint64_t n) { return 4 * n - 1; }
+  static constexpr std::uint64_t received(std::uint64_t n) { return 4 * n; }
   Read read;
   Tickets ticket;
   MessageCell cell[cells];
@@ -93,7 +99,7 @@ class Channels {
 
   /// Bytes of each channel's byte ring, a multiple of 256.
   virtual std::size_t ring_bytes() const = 0;
-  /// The word that says where the channel from `from` to `to` lies; 0 until its sender has made it.
+  /// The word that holds the place of the channel from `from` to `to`; 0 until the sender has made it.
   virtual Word<std::uint64_t>& place(int from, int to) = 0;
   virtual Channel& at(std::uint64_t place) = 0;
   /// Makes a channel, zeroed, for its sender, which then stores its place. Throws ResourceError.

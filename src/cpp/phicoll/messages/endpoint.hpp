@@ -13,7 +13,7 @@
 // So both orders hold: cells of one sender are taken in order, and both lists keep theirs.
 //
 // A rank sends and takes messages when it is in a call: pieces that found no room go on, and receives are served, while it
-// waits in any call or tests any request of this communicator.
+// waits in any call, of a collective or of another communicator too, or tests a request of this one.
 
 #include <algorithm>
 #include <cstddef>
@@ -58,18 +58,22 @@ class Endpoint {
     else
       begin_receive(port, transfer);
   }
+  /// Whether something is under way that no call of this endpoint sees to.
+  bool pending() const { return inside_ == 0 && (under_way_ != 0 || !posted_.empty() || streams_ != 0); }
+  bool sends() const { return under_way_ != 0; }
   /// Waits until it is done.
   void finish(Port& port, Transfer& transfer) {
     if (transfer.done) return;
+    const Inside inside(inside_);
     tell(transfer);
     if (!transfer.sends && transfer.peer != any_source && posted_.size() == 1 && under_way_ == 0 &&
-        posted_.front().get() == &transfer) {
+        streams_ == 0 && posted_.front().get() == &transfer) {
       // Nothing else can come to pass meanwhile: it waits on one word after the other.
       while (!transfer.done) take_next(port, transfer.peer);
     } else if (transfer.sends && posted_.empty() && streams_ == 0 && under_way_ == 1 &&
                out_of(transfer.peer).queue.empty()) {
-      port.wait(out_of(transfer.peer).channel->ticket.done[transfer.ticket], at_least(transfer.ticket_number),
-                hint_(transfer.peer));
+      port.wait(out_of(transfer.peer).channel->ticket.word[transfer.ticket],
+                at_least(Channel::received(transfer.ticket_number)), hint_(transfer.peer));
       progress(port);
     } else {
       wait_for(port, [&] { return transfer.done; });
@@ -79,8 +83,10 @@ class Endpoint {
   bool progress(Port& port) {
     bool any = false;
     if (under_way_ != 0) any = push_all(port);
-    if (!posted_.empty() || streams_ != 0) {
+    if (under_way_ != 0 || !posted_.empty() || streams_ != 0) {
+      // A rank that waits for its receivers takes in what they send, as they may wait for it in turn.
       const bool from_any =
+          under_way_ != 0 ||
           std::any_of(posted_.begin(), posted_.end(), [](const Shared& t) { return t->peer == any_source; });
       for (int from = 0; from < ranks_; ++from)
         if (from_any || expects(from)) any = take_all(port, from) || any;
@@ -95,6 +101,22 @@ class Endpoint {
       return true;
     }
     return false;
+  }
+
+  /// Takes back what stays in this rank's memory and has not been received: the group is broken, and the memory goes. Waits for
+  /// copies that are being made, which take microseconds, but not for ranks that died.
+  void withdraw(Port& port) {
+    for (Out& out : out_)
+      for (const Shared& t : out.handed) {
+        Word<std::uint64_t>& word = out.channel->ticket.word[t->ticket];
+        std::uint64_t seen = port.load_acquire(word);
+        while (seen < Channel::copied(t->ticket_number))
+          if (port.compare_exchange(word, seen, Channel::withdrawn(t->ticket_number))) break;
+        const std::int64_t since = port.now();
+        while (port.load_acquire(word) == Channel::copied(t->ticket_number) &&
+               port.now() - since < 2000000000)
+          port.pause();
+      }
   }
 
   /// The first message that a receive would take now, or null.
@@ -119,10 +141,14 @@ class Endpoint {
   /// Waits until one of several is so; goes on with all that is under way.
   template <class Holds>
   void wait_for(Port& port, const Holds& holds) {
+    const Inside inside(inside_);
+    typename Port::Patience patience;
     while (!holds()) {
-      // Each wait in vain has a mark of its own: what comes of it is no proof that the group is stuck.
-      typename Port::Patience patience;
-      while (!progress(port) && !holds()) port.take_turn(patience);
+      // What came of a look is no proof that the group is stuck, so the next look in vain has a mark of its own.
+      if (progress(port))
+        patience.end_mark();
+      else
+        port.take_turn(patience);
     }
   }
   /// What the next wait for several transfers is called.
@@ -141,6 +167,7 @@ class Endpoint {
   };
   /// A message that came before its receive.
   struct Waiting {
+    explicit Waiting(std::size_t room) : bytes(room) {}
     Envelope envelope;
     bool exposed = false;
     Exposed where{0, 0, 0};
@@ -164,12 +191,22 @@ class Endpoint {
   static constexpr std::size_t least_piece = 4096;
   static constexpr std::size_t stays_from = 16384;
 
+  class Inside {
+   public:
+    explicit Inside(int& depth) : depth_(depth) { ++depth_; }
+    ~Inside() { --depth_; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    int& depth_;
+  };
+
   Out& out_of(int to) { return out_[static_cast<std::size_t>(to)]; }
   In& in_of(int from) { return in_[static_cast<std::size_t>(from)]; }
 
   void tell(const Transfer& t) {
-    stuck_.note = WaitNote{t.sends ? WaitNote::Kind::send : WaitNote::Kind::receive,
-                           t.peer == any_source ? -1 : hint_(t.peer), t.tag, 0};
+    stuck_.note = WaitNote{t.sends ? WaitNote::Kind::send : WaitNote::Kind::receive, t.peer, t.tag, 0};
   }
 
   // Sending.
@@ -212,7 +249,7 @@ class Endpoint {
       for (std::size_t i = 0; i < out.handed.size();) {
         Transfer& t = *out.handed[i];
         // The ticket may be another message's already, with a larger number.
-        if (port.load_acquire(out.channel->ticket.done[t.ticket]) < t.ticket_number) {
+        if (port.load_acquire(out.channel->ticket.word[t.ticket]) < Channel::received(t.ticket_number)) {
           ++i;
           continue;
         }
@@ -228,9 +265,10 @@ class Endpoint {
   bool push(Port& port, Out& out, Transfer& t) {
     const bool begun = t.moved != 0;
     if (!begun) {
-      const bool stays = t.bytes > stays_from && port.reachable(t.data, t.bytes);
+      bool stays = t.bytes > stays_from && port.reachable(t.data, t.bytes);
       if (!has_cell(port, out)) return false;
-      if ((stays || t.synchronous) && !take_ticket(port, out, t)) return false;
+      if (t.synchronous && !take_ticket(port, out, t)) return false;
+      if (stays && !take_ticket(port, out, t)) stays = false;
       if (t.bytes <= MessageCell::room || stays) {
         MessageCell& cell = out.channel->cell_of(out.cells);
         if (stays)
@@ -287,7 +325,7 @@ class Endpoint {
   bool take_ticket(Port& port, Out& out, Transfer& t) {
     if (t.ticket != no_ticket) return true;
     for (unsigned i = 0; i < Channel::tickets; ++i) {
-      if (port.load_acquire(out.channel->ticket.done[i]) != out.tickets[i]) continue;
+      if (port.load_acquire(out.channel->ticket.word[i]) != Channel::received(out.tickets[i])) continue;
       t.ticket = i;
       t.ticket_number = out.tickets[i] = out.cells + 1;
       return true;
@@ -313,7 +351,7 @@ class Endpoint {
              ", as the message" + from + " is";
     if (differ && !plain(message.type) && !plain(t.type))
       return type_name(message.type) + ", as the message" + from + " is, or bytes";
-    if (message.bytes > t.bytes)
+    if (message.bytes > t.bytes && !t.frame)
       return "room for " + std::to_string(message.bytes) + " bytes, the message" + from;
     return std::string();
   }
@@ -323,6 +361,7 @@ class Endpoint {
       if (it->claimed || !fits(it->envelope, t->peer, t->tag)) continue;
       t->refused = refusal(it->envelope, *t);
       t->envelope = it->envelope;
+      if (t->refused.empty()) make_room(port, *t, it->envelope.bytes);
       if (!t->refused.empty()) {
         t->done = true;
       } else if (it->came < it->bytes.size()) {
@@ -335,17 +374,35 @@ class Endpoint {
     }
     posted_.push_back(t);
   }
+  static void make_room(Port& port, Transfer& t, std::size_t bytes) {
+    if (!t.frame || bytes <= t.bytes) return;
+    t.frame->resize(bytes);
+    t.data = port.bind(t.frame->data(), bytes);
+    t.bytes = bytes;
+  }
   void deliver(Port& port, Waiting& message, Transfer& t) {
     if (message.exposed)
-      port.fetch(t.data, message.where, 0, message.envelope.bytes);
+      copy_exposed(port, message.where, t, message.envelope, message.ticket, message.ticket_number);
     else if (!message.bytes.empty())
       port.move(t.data, port.bind(message.bytes.data(), message.bytes.size()), message.bytes.size());
     complete(port, t, message.envelope, message.ticket, message.ticket_number);
   }
   void complete(Port& port, Transfer& t, const Envelope& envelope, unsigned ticket, std::uint64_t number) {
-    if (ticket != no_ticket) port.signal(in_of(envelope.source).channel->ticket.done[ticket], number);
+    if (ticket != no_ticket)
+      port.signal(in_of(envelope.source).channel->ticket.word[ticket], Channel::received(number));
     t.envelope = envelope;
     t.done = true;
+  }
+
+  void copy_exposed(Port& port, const Exposed& where, Transfer& t, const Envelope& envelope, unsigned ticket,
+                    std::uint64_t number) {
+    Word<std::uint64_t>& word = in_of(envelope.source).channel->ticket.word[ticket];
+    std::uint64_t seen = port.load_relaxed(word);
+    while (seen < Channel::copied(number))
+      if (port.compare_exchange(word, seen, Channel::copied(number))) break;
+    // Withdrawn: the group is broken, which this wait tells.
+    if (seen == Channel::withdrawn(number)) port.wait(word, equal(Channel::received(number)));
+    port.fetch(t.data, where, 0, envelope.bytes);
   }
 
   bool expects(int from) const {
@@ -388,7 +445,7 @@ class Endpoint {
     } else {
       const Envelope envelope{from, note.tag, static_cast<std::size_t>(port.load_relaxed(cell.bytes)),
                               note.type};
-      if (Shared t = match(envelope))
+      if (Shared t = match(port, envelope))
         take_matched(port, in, cell, note, envelope, t);
       else
         take_unmatched(port, in, cell, note, envelope);
@@ -396,20 +453,18 @@ class Endpoint {
     ++in.cells;
     tell_read(port, in);
   }
-  /// The first receive that takes the message. One that it does not fit into ends, and the message goes on.
-  Shared match(const Envelope& envelope) {
-    for (auto it = posted_.begin(); it != posted_.end();) {
-      if (!fits(envelope, (*it)->peer, (*it)->tag)) {
-        ++it;
-        continue;
-      }
-      const Shared t = *it;
-      it = posted_.erase(it);
-      t->refused = refusal(envelope, *t);
-      if (t->refused.empty()) return t;
-      t->envelope = envelope;
-      t->done = true;
-    }
+  /// The first receive that the message fits. If it cannot take it, that receive ends, and the message waits for another.
+  Shared match(Port& port, const Envelope& envelope) {
+    const auto it = std::find_if(posted_.begin(), posted_.end(),
+                                 [&](const Shared& t) { return fits(envelope, t->peer, t->tag); });
+    if (it == posted_.end()) return Shared();
+    const Shared t = *it;
+    t->refused = refusal(envelope, *t);
+    if (t->refused.empty()) make_room(port, *t, envelope.bytes);
+    posted_.erase(it);
+    if (t->refused.empty()) return t;
+    t->envelope = envelope;
+    t->done = true;
     return Shared();
   }
   void take_matched(Port& port, In& in, MessageCell& cell, const CellNote& note, const Envelope& envelope,
@@ -424,13 +479,14 @@ class Endpoint {
       return;
     }
     if (note.kind == CellKind::exposed)
-      port.fetch(t->data, cell.exposed().load(port), 0, envelope.bytes);
+      copy_exposed(port, cell.exposed().load(port), *t, envelope, note.ticket, in.cells + 1);
     else if (envelope.bytes != 0)
       port.move(t->data, port.shared(cell.payload), envelope.bytes);
     complete(port, *t, envelope, note.ticket, in.cells + 1);
   }
   void take_unmatched(Port& port, In& in, MessageCell& cell, const CellNote& note, const Envelope& envelope) {
-    waiting_.emplace_back();
+    // With its memory, before it is one: there may be none.
+    waiting_.push_back(Waiting(note.kind == CellKind::exposed ? 0 : envelope.bytes));
     Waiting& message = waiting_.back();
     message.envelope = envelope;
     message.ticket = note.ticket;
@@ -440,7 +496,6 @@ class Endpoint {
       message.where = cell.exposed().load(port);
       return;
     }
-    message.bytes.resize(envelope.bytes);
     if (note.kind == CellKind::ring) {
       in.waiting = &message;
       ++streams_;
@@ -507,6 +562,7 @@ class Endpoint {
   std::vector<Shared> posted_;
   std::list<Waiting> waiting_;
   std::size_t under_way_ = 0;  // sends that are not done
+  int inside_ = 0;             // calls that see to what is under way
   std::size_t streams_ = 0;    // messages of which pieces are still to come
 };
 

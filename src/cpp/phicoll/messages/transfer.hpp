@@ -1,11 +1,12 @@
 #pragma once
 
-// A message and its send or receive, as callers see them.
+// What callers see of a message, and of a send or receive.
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "phicoll/memory/data.hpp"
 
@@ -15,7 +16,7 @@ constexpr int any_source = -1;
 constexpr int any_tag = -1;
 constexpr int no_rank = -2;
 
-/// What a message is called by its receiver.
+/// What the receiver learns about a message.
 struct Envelope {
   int source = -1;
   int tag = -1;
@@ -24,15 +25,15 @@ struct Envelope {
 };
 
 constexpr unsigned no_ticket = 0xff;
-/// The type of an interpreter's object: no other receive takes it, while its receive takes bytes too.
+/// The type of an interpreter's object. Only a receive of this type takes one; that receive takes bytes too.
 constexpr unsigned object_type = 64;
 
 /// A send or receive that may go on after the call that made it.
 struct Transfer {
   bool sends = false;
   bool done = false;
-  bool synchronous = false;  ///< done only when it is matched
-  bool cancelled = false;    ///< a receive that was taken back, and is done
+  bool synchronous = false;  ///< a send that is done only when the message has been received
+  bool cancelled = false;    ///< a receive that was withdrawn; it is done
   int peer = any_source;
   int tag = any_tag;
   unsigned type = 0;
@@ -41,8 +42,10 @@ struct Transfer {
   std::size_t moved = 0;
   unsigned ticket = no_ticket;
   std::uint64_t ticket_number = 0;
-  Envelope envelope;           ///< of a receive that is done
-  std::string refused;         ///< why the message was not received; it waits for another receive
+  Envelope envelope;  ///< of a receive that is done
+  /// Of a receive that takes a message of any size: its memory, which grows.
+  std::shared_ptr<std::vector<unsigned char>> frame;
+  std::string refused;         ///< why the receive could not take its message, which stays
   std::shared_ptr<void> kept;  ///< lives as long as the transfer goes on
 };
 

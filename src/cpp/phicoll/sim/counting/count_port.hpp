@@ -139,7 +139,9 @@ class CountPort : public PointerExposure<CountPort> {
   void evict(const void*) const {}
   void fence() const {}
   void pause() const { machine_->pause(rank_); }
-  struct Patience {};
+  struct Patience {
+    void end_mark() {}
+  };
   void take_turn(Patience&) const { pause(); }
   std::int64_t now() const { return 0; }
   // There is no time here: every stamp has been reached.

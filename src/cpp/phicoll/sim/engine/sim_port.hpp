@@ -120,7 +120,9 @@ class SimPort : public PointerExposure<SimPort> {
   void evict(const void* line) const { simulation_->evict(rank_, line); }
   void fence() const { simulation_->fence(rank_); }
   void pause() const { simulation_->pause(rank_); }
-  struct Patience {};
+  struct Patience {
+    void end_mark() {}
+  };
   void take_turn(Patience&) const { pause(); }
   void software(Software what) const { simulation_->software(rank_, what); }
 
