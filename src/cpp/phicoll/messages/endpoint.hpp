@@ -1,16 +1,16 @@
 #pragma once
 
-// One rank's side of point-to-point messages, matched in MPI's order (MPI 4.1, section 3.5): of two messages from one rank
-// that both fit a receive, the first sent is taken; of two receives that a message fits, the first made takes it.
+// One rank's side of point-to-point messages. Matching follows MPI's order (MPI 4.1, section 3.5): if two messages from one
+// rank fit a receive, it takes the one sent first; if a message fits two receives, the one made first takes it.
 //
-// A message of at most MessageCell::room bytes travels in one cell, a larger one through the channel's byte ring, piece by
-// piece. A large one that lies where its receiver's loads reach it stays there, and is copied once. A copy with the
-// kernel's help was tried instead of the ring: both copies of the ring go on at once, so that 1 MB between two processes
-// took 37 us by the ring and 75 by the kernel, and four ranks on two CPUs 204 and 345.
+// A message of at most MessageCell::room bytes travels in one cell, a larger one piece by piece through the channel's byte
+// ring. A large one that its receiver's loads can reach stays where it is, and is copied once. The kernel's copy was slower
+// than the ring, whose two copies overlap: 1 MB took 75 us instead of 37 between two processes, and 345 instead of 204 among
+// four ranks on two CPUs.
 //
-// Messages that come before their receive wait in `waiting_`, in the order in which they came. A receive first looks there.
-// If none fits, it is put behind the receives in `posted_`, and each message that comes later is offered to these in turn.
-// So both orders hold: cells of one sender are taken in order, and both lists keep theirs.
+// Messages that come before their receive wait in `waiting_`, in the order in which they came; a receive looks there first.
+// If it finds none, it is added at the end of `posted_`, and each later message is offered to the receives there in turn.
+// So both rules hold: cells of one sender are taken in order, and neither list is reordered.
 //
 // A rank sends and takes messages when it is in a call: pieces that found no room go on, and receives are served, while it
 // waits in any call, of a collective or of another communicator too, or tests a request of this one.
@@ -39,7 +39,7 @@ class Endpoint {
  public:
   using Shared = std::shared_ptr<Transfer>;
 
-  /// `stuck` is the port's.
+  /// `stuck` is the same search that the port uses.
   Endpoint(const Setup& setup, Channels& channels, StuckSearch& stuck)
       : channels_(channels),
         stuck_(stuck),
@@ -61,7 +61,7 @@ class Endpoint {
   /// Whether something is under way that no call of this endpoint sees to.
   bool pending() const { return inside_ == 0 && (under_way_ != 0 || !posted_.empty() || streams_ != 0); }
   bool sends() const { return under_way_ != 0; }
-  /// Waits until it is done.
+  /// Waits until the transfer is done.
   void finish(Port& port, Transfer& transfer) {
     if (transfer.done) return;
     const Inside inside(inside_);
@@ -79,7 +79,7 @@ class Endpoint {
       wait_for(port, [&] { return transfer.done; });
     }
   }
-  /// Goes on with all that is under way. Whether anything came of it.
+  /// Goes on with all that is under way. Returns whether anything moved.
   bool progress(Port& port) {
     bool any = false;
     if (under_way_ != 0) any = push_all(port);
@@ -93,7 +93,7 @@ class Endpoint {
     }
     return any;
   }
-  /// Takes a receive back that no message has matched. False if one has.
+  /// Withdraws a receive that no message has matched yet. Returns false if one has.
   bool take_back(const Transfer& transfer) {
     for (auto it = posted_.begin(); it != posted_.end(); ++it) {
       if (it->get() != &transfer) continue;
@@ -127,7 +127,7 @@ class Endpoint {
       if (source == any_source || source == from) take_all(port, from);
     return find_waiting(source, tag);
   }
-  /// Waits for it.
+  /// Waits for such a message.
   Envelope probe(Port& port, int source, int tag) {
     const Envelope* found = look(port, source, tag);
     Transfer wanted;
@@ -138,7 +138,7 @@ class Endpoint {
     return *found;
   }
 
-  /// Waits until one of several is so; goes on with all that is under way.
+  /// Waits until `holds` returns true; meanwhile goes on with all that is under way.
   template <class Holds>
   void wait_for(Port& port, const Holds& holds) {
     const Inside inside(inside_);
@@ -151,7 +151,7 @@ class Endpoint {
         port.take_turn(patience);
     }
   }
-  /// What the next wait for several transfers is called.
+  /// Notes for errors that the next wait is for several transfers.
   void tell_of_several() { stuck_.note = WaitNote{WaitNote::Kind::requests, -1, -1, 0}; }
 
  private:
@@ -261,7 +261,7 @@ class Endpoint {
     }
     return any;
   }
-  /// Writes what there is room for. Whether that is all.
+  /// Writes what there is room for. Returns whether that is all of the message.
   bool push(Port& port, Out& out, Transfer& t) {
     const bool begun = t.moved != 0;
     if (!begun) {
@@ -293,7 +293,7 @@ class Endpoint {
     }
     return true;
   }
-  /// Pieces so small that the receiver copies one while the sender copies the next.
+  /// Chooses pieces small enough that the receiver copies one while the sender copies the next.
   std::size_t piece_of(std::size_t bytes) const {
     std::size_t piece = arch::whole_lines(bytes / 4);
     if (piece < least_piece) piece = least_piece;
@@ -309,7 +309,7 @@ class Endpoint {
     out.cells_read = port.load_acquire(out.channel->read.cells);
     return out.cells - out.cells_read < Channel::cells;
   }
-  /// Whether the ring has room for a piece without a break, at out.bytes, which is moved to the ring's beginning if need be.
+  /// Whether the ring has room for a contiguous piece at out.bytes; moves out.bytes to the ring's start if it must.
   bool has_bytes(Port& port, Out& out, std::size_t piece) {
     const std::size_t to_end = ring_bytes_ - out.bytes % ring_bytes_;
     const std::uint64_t begin = piece <= to_end ? out.bytes : out.bytes + to_end;
@@ -340,7 +340,7 @@ class Endpoint {
     return (source == any_source || source == message.source) &&
            (tag == message.tag || (tag == any_tag && message.tag >= 0));
   }
-  /// Why a receive does not take a message that it fits; empty if it does.
+  /// Why a receive cannot take a message that matches its source and tag; empty if it can.
   static std::string refusal(const Envelope& message, const Transfer& t) {
     const std::string from =
         " from rank " + std::to_string(message.source) + " with tag " + std::to_string(message.tag);
@@ -530,8 +530,8 @@ class Endpoint {
     }
     --streams_;
   }
-  /// Seldom, as the word's line goes to the sender each time; soon enough that no sender waits in vain: it always finds room
-  /// for a piece and the rest of a lap beside what it has not been told of.
+  /// Tells the sender seldom, as each time the word's line moves to it, but soon enough that it never waits in vain: what it
+  /// has not been told of always leaves room for a piece and the rest of a lap.
   void tell_read(Port& port, In& in) {
     constexpr std::uint64_t cells_a_word = Channel::cells / 4;
     if (in.cells - in.cells_told >= cells_a_word) {
