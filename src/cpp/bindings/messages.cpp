@@ -29,13 +29,6 @@ std::shared_ptr<void> keep(const py::object& object) {
   });
 }
 
-std::shared_ptr<FrameBytes> frame_of(const py::object& object) {
-  const Packed packed(object, any_room);
-  auto frame = std::make_shared<FrameBytes>(packed.frame_bytes());
-  packed.write(frame->data());
-  return frame;
-}
-
 /// The object of a message. One of bytes holds a pickle, or nothing for None.
 py::object object_at(const unsigned char* frame, const Envelope& envelope) {
   if (envelope.type == object_type) return Frame(frame, any_room).object(nullptr);
@@ -44,6 +37,13 @@ py::object object_at(const unsigned char* frame, const Envelope& envelope) {
 }
 
 }  // namespace
+
+template <class Begin>
+TransferHandle MessageCalls::begin(std::size_t bytes, std::shared_ptr<void> kept, const Begin& begin) {
+  std::shared_ptr<Transfer> transfer = handle_.call(bytes, begin);
+  if (!transfer->done) transfer->kept = std::move(kept);
+  return {std::move(transfer), nullptr};
+}
 
 void MessageCalls::send(Address data, std::size_t bytes, int dest, int tag, unsigned type, bool synchronous) {
   handle_.call(bytes, [&](Communicator& communicator) {
@@ -60,28 +60,16 @@ py::tuple MessageCalls::receive(Address buffer, std::size_t bytes, int source, i
 
 TransferHandle MessageCalls::begin_send(Address data, std::size_t bytes, int dest, int tag, unsigned type,
                                         bool synchronous, const py::object& kept) {
-  const std::shared_ptr<void> owner = keep(kept);
-  return {handle_.call(bytes,
-                       [&](Communicator& communicator) {
-                         auto transfer =
-                             communicator.begin_send(pointer(data), bytes, dest, tag, type, synchronous);
-                         if (!transfer->done) transfer->kept = owner;
-                         return transfer;
-                       }),
-          nullptr};
+  return begin(bytes, keep(kept), [&](Communicator& communicator) {
+    return communicator.begin_send(pointer(data), bytes, dest, tag, type, synchronous);
+  });
 }
 
 TransferHandle MessageCalls::begin_receive(Address buffer, std::size_t bytes, int source, int tag,
                                            unsigned type, const py::object& kept) {
-  const std::shared_ptr<void> owner = keep(kept);
-  return {handle_.call(bytes,
-                       [&](Communicator& communicator) {
-                         auto transfer =
-                             communicator.begin_receive(pointer(buffer), bytes, source, tag, type);
-                         if (!transfer->done) transfer->kept = owner;
-                         return transfer;
-                       }),
-          nullptr};
+  return begin(bytes, keep(kept), [&](Communicator& communicator) {
+    return communicator.begin_receive(pointer(buffer), bytes, source, tag, type);
+  });
 }
 
 void MessageCalls::send_object(const py::object& object, int dest, int tag, bool synchronous) {
@@ -96,15 +84,12 @@ void MessageCalls::send_object(const py::object& object, int dest, int tag, bool
 
 TransferHandle MessageCalls::begin_send_object(const py::object& object, int dest, int tag,
                                                bool synchronous) {
-  const auto frame = frame_of(object);
-  return {handle_.call(frame->size(),
-                       [&](Communicator& communicator) {
-                         auto transfer = communicator.begin_send(frame->data(), frame->size(), dest, tag,
-                                                                 object_type, synchronous);
-                         transfer->kept = frame;
-                         return transfer;
-                       }),
-          nullptr};
+  const Packed packed(object, any_room);
+  const auto frame = std::make_shared<FrameBytes>(packed.frame_bytes());
+  packed.write(frame->data());
+  return begin(frame->size(), frame, [&](Communicator& communicator) {
+    return communicator.begin_send(frame->data(), frame->size(), dest, tag, object_type, synchronous);
+  });
 }
 
 TransferHandle MessageCalls::begin_receive_object(int source, int tag) {

@@ -60,6 +60,10 @@ class MessageCalls {
   py::object probe_now(int source, int tag);
 
  private:
+  /// begin(communicator) begins the transfer; `kept` lives as long as that goes on.
+  template <class Begin>
+  TransferHandle begin(std::size_t bytes, std::shared_ptr<void> kept, const Begin& begin);
+
   CommunicatorHandle& handle_;
 };
 

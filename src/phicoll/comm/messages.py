@@ -110,8 +110,8 @@ class Status:
 class Request:
     """A send or receive under way. Once a wait or test has reported its end it is null: waits and tests return at once.
 
-    Leave a receive's buffer alone meanwhile, and do not change a send's. A request that is dropped goes on in later
-    calls for messages, as after MPI's ``Request_free``.
+    Leave a receive's buffer alone meanwhile, and do not change a send's. A request that is dropped goes on, as after
+    MPI's ``Request_free``.
     """
 
     __slots__ = ("_core", "_deliver", "_is_object", "_transfer")
@@ -201,7 +201,7 @@ class Request:
     get_status = Get_status
 
     def Free(self) -> None:
-        """Drop the request; its send or receive goes on in later calls for messages."""
+        """Drop the request; its send or receive goes on."""
         self._transfer = None
 
     def Cancel(self) -> None:
@@ -256,8 +256,7 @@ class Request:
         if not active:
             return UNDEFINED, REQUEST_NULL._end(status)
         core = requests[active[0]]._core
-        alike = [place for place in active if requests[place]._core is core]
-        if alike != active:
+        if any(requests[place]._core is not core for place in active):
             raise ArgumentError("requests", "requests of several communicators", "those of one")
         place = active[core.wait_any([requests[place]._transfer for place in active])]
         return place, requests[place]._end(status)
@@ -290,13 +289,13 @@ class Request:
         active = [place for place, request in enumerate(requests) if request._transfer is not None]
         if not active:
             return None, None
-        first, found = cls.waitany(requests, for_each(requests, statuses)[0])
+        told = for_each(requests, statuses)
+        first, found = cls.waitany(requests, told[0])
         places, objects = [first], [found]
         for place in active:
             if place != first and requests[place].Get_status():
-                status = None if statuses is None else for_each(requests, statuses)[len(places)]
+                objects.append(requests[place]._end(told[len(places)]))
                 places.append(place)
-                objects.append(requests[place]._end(status))
         if isinstance(statuses, list):
             del statuses[len(places) :]
         return places, objects
@@ -408,16 +407,25 @@ class PointToPoint:
 
     def _send(self, buf: Any, dest: int, tag: int, synchronous: bool = False) -> None:
         core = self._whole
-        dest, tag = rank_or_tag("dest", dest), rank_or_tag("tag", tag)
+        to = dest_and_tag(dest, tag)
         message = message_of(buf, writable=False)
-        core.send(message.address, message.nbytes, dest, tag, message.type_number, synchronous)
+        core.send(message.address, message.nbytes, *to, message.type_number, synchronous)
 
     def _isend(self, buf: Any, dest: int, tag: int, synchronous: bool = False) -> Request:
+        to = dest_and_tag(dest, tag)
+        return self._begin_send(message_of(buf, writable=False), to, synchronous)
+
+    def _begin_send(self, message: Message, to: tuple[int, int], synchronous: bool = False) -> Request:
         core = self._whole
-        dest, tag = rank_or_tag("dest", dest), rank_or_tag("tag", tag)
-        message = message_of(buf, writable=False)
         transfer = core.begin_send(
-            message.address, message.nbytes, dest, tag, message.type_number, synchronous, message.memory
+            message.address, message.nbytes, *to, message.type_number, synchronous, message.memory
+        )
+        return Request._of(core, transfer, message)
+
+    def _begin_receive(self, message: Message, origin: tuple[int, int]) -> Request:
+        core = self._whole
+        transfer = core.begin_receive(
+            message.address, message.nbytes, *origin, message.type_number, message.memory
         )
         return Request._of(core, transfer, message)
 
@@ -425,7 +433,8 @@ class PointToPoint:
     def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
         """Send ``buf`` to rank ``dest``. Not collective.
 
-        A small message is on its way when the call returns; a large one has been received.
+        Returns when the message is in the path to the receiver. A large one that the receiver copies straight from
+        ``buf`` has then been received.
 
         Parameters
         ----------
@@ -443,10 +452,7 @@ class PointToPoint:
         self._send(buf, dest, tag, True)
 
     def Bsend(self, buf: Any, dest: int, tag: int = 0) -> None:
-        """As :meth:`Send`, but never waits for the receiver: the message is copied.
-
-        What does not fit into the path to the receiver moves only in this rank's later calls for messages.
-        """
+        """As :meth:`Send`, but never waits for the receiver: the message is copied."""
         message = message_of(buf, writable=False)
         self.Isend([bytearray(message_bytes(message)), message.count, message.dtype], dest, tag).Free()
 
@@ -479,9 +485,9 @@ class PointToPoint:
             The message is larger than ``buf`` or of another type. It stays and can be received again.
         """
         core = self._whole
-        source, tag = rank_or_tag("source", source), rank_or_tag("tag", tag)
+        origin = source_and_tag(source, tag)
         message = message_of(buf, writable=True)
-        told = core.receive(message.address, message.nbytes, source, tag, message.type_number)
+        told = core.receive(message.address, message.nbytes, *origin, message.type_number)
         message.deliver()
         if status is not None:
             status._tell(*told)
@@ -498,17 +504,12 @@ class PointToPoint:
         status: Status | None = None,
     ) -> None:
         """Send one message and receive another, in whichever order the others do. Arguments as in Send and Recv."""
-        core = self._whole
         sending, receiving = message_of(sendbuf, writable=False), message_of(recvbuf, writable=True)
-        dest, sendtag = rank_or_tag("dest", dest), rank_or_tag("sendtag", sendtag)
-        source, recvtag = rank_or_tag("source", source), rank_or_tag("recvtag", recvtag)
+        to = rank_or_tag("dest", dest), rank_or_tag("sendtag", sendtag)
+        origin = rank_or_tag("source", source), rank_or_tag("recvtag", recvtag)
         # The send first, as it is the one that may be refused; what is begun goes on by itself.
-        number, memory = sending.type_number, sending.memory
-        begun = core.begin_send(sending.address, sending.nbytes, dest, sendtag, number, False, memory)
-        sent = Request._of(core, begun, sending)
-        number, memory = receiving.type_number, receiving.memory
-        begun = core.begin_receive(receiving.address, receiving.nbytes, source, recvtag, number, memory)
-        received = Request._of(core, begun, receiving)
+        sent = self._begin_send(sending, to)
+        received = self._begin_receive(receiving, origin)
         received.wait(status)
         sent.wait()
 
@@ -544,24 +545,19 @@ class PointToPoint:
 
     def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive into ``buf``; return the request. Do not use the buffer until the request has ended."""
-        core = self._whole
-        source, tag = rank_or_tag("source", source), rank_or_tag("tag", tag)
-        message = message_of(buf, writable=True)
-        transfer = core.begin_receive(
-            message.address, message.nbytes, source, tag, message.type_number, message.memory
-        )
-        return Request._of(core, transfer, message)
+        origin = source_and_tag(source, tag)
+        return self._begin_receive(message_of(buf, writable=True), origin)
 
     def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """Wait for a message without receiving it. Return True."""
-        told = self._whole.probe(rank_or_tag("source", source), rank_or_tag("tag", tag))
+        told = self._whole.probe(*source_and_tag(source, tag))
         if status is not None:
             status._tell(*told)
         return True
 
     def Iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """Return whether a message has come, without receiving it."""
-        told = self._whole.probe_now(rank_or_tag("source", source), rank_or_tag("tag", tag))
+        told = self._whole.probe_now(*source_and_tag(source, tag))
         if told is not None and status is not None:
             status._tell(*told)
         return told is not None
@@ -593,15 +589,15 @@ class PointToPoint:
     @_core.plain_call
     def send(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send an object to rank ``dest``. Not collective."""
-        self._whole.send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag))
+        self._whole.send_object(obj, *dest_and_tag(dest, tag))
 
     def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """As :meth:`send`; returns when the object has been received."""
-        self._whole.send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag), True)
+        self._whole.send_object(obj, *dest_and_tag(dest, tag), True)
 
     def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """As :meth:`send`, but never waits for the receiver."""
-        self._whole.begin_send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag))
+        self._whole.begin_send_object(obj, *dest_and_tag(dest, tag))
 
     @_core.plain_call
     def recv(
@@ -614,7 +610,7 @@ class PointToPoint:
         """Receive and return an object. ``buf`` is accepted for mpi4py's programs and not used."""
         if buf is not None:
             warnings.warn("recv: buf is not used", stacklevel=2)
-        found, *told = self._whole.receive_object(rank_or_tag("source", source), rank_or_tag("tag", tag))
+        found, *told = self._whole.receive_object(*source_and_tag(source, tag))
         if status is not None:
             status._tell(*told)
         return found
@@ -638,16 +634,12 @@ class PointToPoint:
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Begin to send an object; return the request."""
         core = self._whole
-        return Request._of(
-            core, core.begin_send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag))
-        )
+        return Request._of(core, core.begin_send_object(obj, *dest_and_tag(dest, tag)))
 
     def issend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """As :meth:`isend`; ends when the object has been received."""
         core = self._whole
-        return Request._of(
-            core, core.begin_send_object(obj, rank_or_tag("dest", dest), rank_or_tag("tag", tag), True)
-        )
+        return Request._of(core, core.begin_send_object(obj, *dest_and_tag(dest, tag), True))
 
     def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """As :meth:`bsend`; return a request that has ended."""
@@ -657,9 +649,7 @@ class PointToPoint:
     def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive an object; return the request, whose :meth:`Request.wait` returns it."""
         core = self._whole
-        return Request._of(
-            core, core.begin_receive_object(rank_or_tag("source", source), rank_or_tag("tag", tag))
-        )
+        return Request._of(core, core.begin_receive_object(*source_and_tag(source, tag)))
 
     def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """As :meth:`Probe`."""
@@ -668,6 +658,16 @@ class PointToPoint:
     def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """As :meth:`Iprobe`."""
         return self.Iprobe(source, tag, status)
+
+
+def dest_and_tag(dest: Any, tag: Any) -> tuple[int, int]:
+    """Where a message goes, as the core takes it."""
+    return rank_or_tag("dest", dest), rank_or_tag("tag", tag)
+
+
+def source_and_tag(source: Any, tag: Any) -> tuple[int, int]:
+    """Which messages a receive takes, as the core takes it."""
+    return rank_or_tag("source", source), rank_or_tag("tag", tag)
 
 
 def message_of(buf: Any, *, writable: bool) -> Message:

@@ -193,8 +193,8 @@ class alignas(arch::stride_bytes) Communicator {
   Envelope send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
                         std::size_t room, int source = any_source, int receive_tag = any_tag,
                         unsigned type = 0);
-  /// Begins a send or receive, which goes on in later calls for messages. Leave its memory alone until it is done.
-  /// `synchronous`: done only when the message has been received. Dropping the result lets it go on.
+  /// Begins a send or receive. It goes on while the rank waits in any call, and before it leaves. Leave its memory alone until
+  /// it is done. `synchronous`: done only when the message has been received. Dropping the result lets it go on.
   std::shared_ptr<Transfer> begin_send(const void* data, std::size_t bytes, int dest, int tag = 0,
                                        unsigned type = 0, bool synchronous = false);
   std::shared_ptr<Transfer> begin_receive(void* buffer, std::size_t bytes, int source = any_source,
@@ -322,6 +322,8 @@ class alignas(arch::stride_bytes) Communicator {
   std::size_t default_region(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes, SplitSlot& slot);
   std::unique_ptr<Communicator> child(const std::vector<int>& members, const SplitSlot& slot);
+  Envelope carry_out(const Transfer& wanted);
+  std::shared_ptr<Transfer> begin(Transfer wanted);
   void finish(Transfer& transfer);
   void exchange(void* data, std::size_t bytes, int peer, int tag, bool sends);
   AlgorithmChoice first_barrier() const;

@@ -110,11 +110,11 @@ void Messages::send_all() {
   endpoint.wait_for(port, [this] { return !endpoint.sends(); });
 }
 
-Endpoint<NativePort>::Shared Messages::spare() {
+Endpoint<NativePort>::Shared Messages::spare(const Transfer& wanted) {
   if (!spare_ || spare_.use_count() != 1)
-    spare_ = std::make_shared<Transfer>();
+    spare_ = std::make_shared<Transfer>(wanted);
   else
-    *spare_ = Transfer();
+    *spare_ = wanted;
   return spare_;
 }
 
@@ -142,15 +142,13 @@ void check_message(const char* peer, int rank, int size, bool any, int tag, cons
     throw ArgumentError("type", std::to_string(type), "0.." + std::to_string(most_types));
 }
 
-Transfer nothing(bool sends) {
-  Transfer t;
-  t.sends = sends;
-  t.done = true;
-  t.peer = no_rank;
-  t.envelope.source = no_rank;
-  return t;
+Envelope from_none() {
+  Envelope envelope;
+  envelope.source = no_rank;
+  return envelope;
 }
 
+/// To or from no_rank it is done at once.
 Transfer described(bool sends, const void* data, std::size_t bytes, int peer, int tag, unsigned type) {
   Transfer t;
   t.sends = sends;
@@ -159,6 +157,10 @@ Transfer described(bool sends, const void* data, std::size_t bytes, int peer, in
   t.type = type;
   t.data = Data{const_cast<unsigned char*>(static_cast<const unsigned char*>(data))};
   t.bytes = bytes;
+  if (peer == no_rank) {
+    t.done = true;
+    t.envelope = from_none();
+  }
   return t;
 }
 
@@ -174,35 +176,50 @@ void check_taken(const Transfer& transfer) {
 
 }  // namespace
 
+Envelope Communicator::carry_out(const Transfer& wanted) {
+  if (wanted.done) return wanted.envelope;
+  Messages& own = messages();
+  const auto transfer = own.spare(wanted);
+  own.endpoint.begin(own.port, transfer);
+  wait(*transfer);
+  return transfer->envelope;
+}
+
+std::shared_ptr<Transfer> Communicator::begin(Transfer wanted) {
+  const auto transfer = std::make_shared<Transfer>(std::move(wanted));
+  if (!transfer->done) {
+    Messages& own = messages();
+    own.endpoint.begin(own.port, transfer);
+  }
+  return transfer;
+}
+
+void Communicator::finish(Transfer& transfer) {
+  if (transfer.done) return;
+  Messages& own = messages();
+  try {
+    own.endpoint.finish(own.port, transfer);
+  } catch (...) {
+    // Its memory may be the caller's frame.
+    own.endpoint.take_back(transfer);
+    own.endpoint.withdraw(own.port);
+    throw;
+  }
+}
+
 void Communicator::send(const void* data, std::size_t bytes, int dest, int tag, unsigned type) {
   check_message("dest", dest, size_, false, tag, data, bytes, type);
-  if (dest == no_rank) return;
-  Messages& own = messages();
-  const auto transfer = own.spare();
-  *transfer = described(true, data, bytes, dest, tag, type);
-  own.endpoint.begin(own.port, transfer);
-  finish(*transfer);
+  carry_out(described(true, data, bytes, dest, tag, type));
 }
 
 Envelope Communicator::receive(void* buffer, std::size_t bytes, int source, int tag, unsigned type) {
   check_message("source", source, size_, true, tag, buffer, bytes, type);
-  if (source == no_rank) return nothing(false).envelope;
-  Messages& own = messages();
-  const auto transfer = own.spare();
-  *transfer = described(false, buffer, bytes, source, tag, type);
-  own.endpoint.begin(own.port, transfer);
-  finish(*transfer);
-  check_taken(*transfer);
-  return transfer->envelope;
+  return carry_out(described(false, buffer, bytes, source, tag, type));
 }
 
 // A message of the library's own, whose tag is below any_tag.
 void Communicator::exchange(void* data, std::size_t bytes, int peer, int tag, bool sends) {
-  Messages& own = messages();
-  const auto transfer = std::make_shared<Transfer>(described(sends, data, bytes, peer, tag, 0));
-  own.endpoint.begin(own.port, transfer);
-  finish(*transfer);
-  check_taken(*transfer);
+  carry_out(described(sends, data, bytes, peer, tag, 0));
 }
 
 Envelope Communicator::send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
@@ -220,47 +237,23 @@ Envelope Communicator::send_receive(const void* data, std::size_t bytes, int des
 std::shared_ptr<Transfer> Communicator::begin_send(const void* data, std::size_t bytes, int dest, int tag,
                                                    unsigned type, bool synchronous) {
   check_message("dest", dest, size_, false, tag, data, bytes, type);
-  if (dest == no_rank) return std::make_shared<Transfer>(nothing(true));
-  const auto transfer = std::make_shared<Transfer>(described(true, data, bytes, dest, tag, type));
-  transfer->synchronous = synchronous;
-  Messages& own = messages();
-  own.endpoint.begin(own.port, transfer);
-  return transfer;
+  Transfer wanted = described(true, data, bytes, dest, tag, type);
+  wanted.synchronous = synchronous;
+  return begin(std::move(wanted));
 }
 
 std::shared_ptr<Transfer> Communicator::begin_receive(void* buffer, std::size_t bytes, int source, int tag,
                                                       unsigned type) {
   check_message("source", source, size_, true, tag, buffer, bytes, type);
-  if (source == no_rank) return std::make_shared<Transfer>(nothing(false));
-  const auto transfer = std::make_shared<Transfer>(described(false, buffer, bytes, source, tag, type));
-  Messages& own = messages();
-  own.endpoint.begin(own.port, transfer);
-  return transfer;
-}
-
-void Communicator::finish(Transfer& transfer) {
-  if (transfer.done) return;
-  Messages& own = messages();
-  try {
-    own.endpoint.finish(own.port, transfer);
-  } catch (...) {
-    // Its memory may be the caller's frame.
-    own.endpoint.take_back(transfer);
-    own.endpoint.withdraw(own.port);
-    throw;
-  }
+  return begin(described(false, buffer, bytes, source, tag, type));
 }
 
 std::shared_ptr<Transfer> Communicator::begin_receive(std::shared_ptr<std::vector<unsigned char>> frame,
                                                       int source, int tag, unsigned type) {
   check_message("source", source, size_, true, tag, frame->data(), frame->size(), type);
-  if (source == no_rank) return std::make_shared<Transfer>(nothing(false));
-  const auto transfer =
-      std::make_shared<Transfer>(described(false, frame->data(), frame->size(), source, tag, type));
-  transfer->frame = std::move(frame);
-  Messages& own = messages();
-  own.endpoint.begin(own.port, transfer);
-  return transfer;
+  Transfer wanted = described(false, frame->data(), frame->size(), source, tag, type);
+  wanted.frame = std::move(frame);
+  return begin(std::move(wanted));
 }
 
 bool Communicator::test(const Transfer& transfer) {
@@ -304,7 +297,7 @@ bool Communicator::cancel(Transfer& transfer) {
 
 Envelope Communicator::probe(int source, int tag) {
   check_message("source", source, size_, true, tag, nullptr, 0, 0);
-  if (source == no_rank) return nothing(false).envelope;
+  if (source == no_rank) return from_none();
   Messages& own = messages();
   return own.endpoint.probe(own.port, source, tag);
 }
@@ -312,7 +305,7 @@ Envelope Communicator::probe(int source, int tag) {
 bool Communicator::probe_now(Envelope* found, int source, int tag) {
   check_message("source", source, size_, true, tag, nullptr, 0, 0);
   if (source == no_rank) {
-    *found = nothing(false).envelope;
+    *found = from_none();
     return true;
   }
   Messages& own = messages();

@@ -56,8 +56,8 @@ class Messages {
   Messages& operator=(const Messages&) = delete;
   /// Waits until all that was sent has been received, or is in a channel.
   void send_all();
-  /// A transfer for a call that ends when the transfer is done, so that the next one finds it free again.
-  Endpoint<NativePort>::Shared spare();
+  /// The transfer of a call that ends when the transfer is done, so that the next call can use it again.
+  Endpoint<NativePort>::Shared spare(const Transfer& wanted);
 
   StuckSearch stuck;
   NativePort port;

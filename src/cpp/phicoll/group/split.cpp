@@ -128,7 +128,7 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
   SplitSlot slot = SplitSlot();
   if (members[0] == rank_) {
     try {
-      found_child(members, memory_limit != 0 ? memory_limit : std::max(usual_region, least_region), slot);
+      found_child(members, memory_limit != 0 ? memory_limit : usual_region, slot);
     } catch (const std::exception& error) {
       fail(error.what());
       throw;

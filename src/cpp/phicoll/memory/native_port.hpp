@@ -226,7 +226,7 @@ class NativePort {
   }
   std::int64_t now() const;
 
-  // How long a wait has lasted, as far as the clock was read, and the mark that tells of it.
+  /// How long a wait has lasted, as far as the clock was read, and the mark that tells of it.
   class Patience {
    public:
     Patience() = default;
