@@ -3,7 +3,7 @@
     phicoll launch --as-mpi4py -n 3 tests/mpi4py_adapter.py MPI4PY/test test_cco_buf test_p2p_obj
 
 ``MPI4PY`` is a checkout of https://github.com/mpi4py/mpi4py (its tests are not copied here). Skipped, each with its reason:
-derived datatypes, Alltoallw and matched probes, which phicoll does not have; arrays without the buffer
+derived datatypes and Alltoallw, which phicoll does not have; arrays without the buffer
 protocol (DLPack, GPUs) and of long double, which no operator of phicoll's knows.
 """
 
@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from phicoll import MPI
-from phicoll.comm.communicator import NOT_OFFERED
 from phicoll.errors import ArgumentError
 
 USUAL = [
@@ -25,7 +24,9 @@ USUAL = [
     "test_cco_vec",
     "test_cco_obj",
     "test_p2p_buf",
+    "test_p2p_buf_matched",
     "test_p2p_obj",
+    "test_p2p_obj_matched",
     "test_group",
     "test_request",
 ]
@@ -33,10 +34,6 @@ USUAL = [
 
 def not_there(*args: Any, **named: Any) -> NoReturn:
     raise unittest.SkipTest("phicoll has no derived datatypes")
-
-
-def not_offered(*args: Any, **named: Any) -> NoReturn:
-    raise unittest.SkipTest("phicoll has no matched probes")
 
 
 def not_implemented(*args: Any, **named: Any) -> NoReturn:
@@ -63,8 +60,6 @@ def complete(mpi: Any) -> None:
     mpi.Get_address = not_there
     ArgumentError.Get_error_class = lambda self: mpi.ERR_ROOT if self.argument == "root" else mpi.ERR_ARG
     mpi.Comm.Alltoallw = not_implemented
-    for name in NOT_OFFERED:
-        setattr(mpi.Comm, name, not_offered)
     mpi.Datatype.fromcode = staticmethod(from_code)
     mpi.Datatype.Create_indexed_block = mpi.Datatype.Create_struct = not_there
 

@@ -280,7 +280,7 @@ TROUBLES = (
     "phicoll.run(lambda comm: comm.rank == 2 and time.sleep(2) or comm.Barrier(), timeout=0.5)",
     "phicoll.run(lambda comm: comm.Allreduce(np.zeros(4), np.zeros(3)))",
     "phicoll.sweep(ranks=phicoll._core.allowed_cpu_count() + 1)",
-    "phicoll.COMM_SELF.Mprobe()",
+    "phicoll.COMM_SELF.Create_graph([1], [0])",
 )
 
 

@@ -1,5 +1,6 @@
 """Messages between two ranks from Python: mpi4py's calls, requests, statuses, objects, and bad input."""
 
+import threading
 import time
 
 import numpy as np
@@ -289,7 +290,7 @@ def refused(comm, words, call, *arguments):
 def test_bad_input_names_the_argument():
     def work(comm):
         one = np.ones(1)
-        refused(comm, "dest: got 2; allowed: 0..1", comm.Send, one, 2)
+        refused(comm, r"dest: got 2; allowed: 0..1 or PROC_NULL \(-2\)", comm.Send, one, 2)
         refused(comm, "dest: got 1.5; allowed: a whole number", comm.Send, one, 1.5)
         refused(comm, "dest: got -1", comm.send, "x", ANY_SOURCE)
         refused(comm, "source: got 5", comm.Recv, one, 5)
@@ -301,8 +302,6 @@ def test_bad_input_names_the_argument():
         with pytest.raises(Exception, match="pickle"):
             comm.send((i for i in range(3)), 0)
         assert comm.recv(source=comm.rank) == "x"
-        with pytest.raises(AttributeError, match="Mprobe is not offered"):
-            comm.Mprobe()
 
     run(work, 2)
 
@@ -564,3 +563,192 @@ def test_threads_whose_group_breaks_in_a_large_copy_end_with_an_error():
     for _ in range(3):
         with pytest.raises(ValueError, match="enough"):
             run(work, 3, "threads")
+
+
+def test_a_request_is_null_after_an_error_and_the_message_stays():
+    def work(comm):
+        if comm.rank == 0:
+            for tag in range(4):
+                comm.Send(np.arange(4.0), 1, tag)
+            return
+        small = np.zeros(2)
+        ends = [
+            lambda request: request.Wait(),
+            lambda request: wait_for_test(request),
+            lambda request: Request.Waitany([request]),
+            lambda request: Request.Waitsome([Request(), request]),
+        ]
+        for tag, end in enumerate(ends):
+            request = comm.Irecv(small, 0, tag)
+            with pytest.raises(phicoll.ArgumentError, match="room for 32 bytes"):
+                end(request)
+            assert not request
+            assert request.Test()
+            comm.Recv(np.zeros(4), 0, tag)
+        again = comm.Recv_init(small, 0, 9)
+        again.Start()
+        again.Cancel()
+        again.Wait()
+        again.Free()
+
+    run(work, 2)
+
+
+def wait_for_test(request):
+    while not request.Test():
+        pass
+
+
+def test_a_wait_takes_requests_of_several_communicators(mode):
+    def work(comm):
+        other = comm.Dup()
+        if comm.rank == 0:
+            other.send("on the other", 1)
+            comm.Barrier()
+            comm.send("on this", 1)
+            other.Free()
+            return True
+        requests = [comm.irecv(source=0), other.irecv(source=0)]
+        assert Request.waitany(requests) == (1, "on the other")
+        comm.Barrier()
+        assert Request.waitsome(requests) == ([0], ["on this"])
+        with pytest.raises(phicoll.ArgumentError, match="elements"):
+            comm.Irecv([np.zeros(1), 2], 0)
+        other.Free()
+        return True
+
+    assert run(work, 2, mode) == [True, True]
+
+
+def test_a_matched_message_is_received_by_its_own_receive_alone(mode):
+    def work(comm):
+        if comm.rank == 0:
+            for tag, found in enumerate(["first", "second", "third"]):
+                comm.send(found, 1, min(tag, 1))
+            comm.Send(np.full(LARGE, 2.0), 1, 5)
+            return True
+        status = Status()
+        message = comm.mprobe(0, 1, status)
+        assert (status.source, status.tag) == (0, 1)
+        assert comm.recv(source=0, tag=1) == "third"
+        assert comm.recv(source=0) == "first"
+        assert message.recv() == "second"
+        assert message == phicoll.MPI.MESSAGE_NULL
+        with pytest.raises(phicoll.ArgumentError, match="MESSAGE_NULL"):
+            message.recv()
+        found = None
+        while found is None:
+            found = comm.Improbe(0, 5)
+        assert not comm.Iprobe(0, 5)
+        got = np.zeros(LARGE)
+        request = found.Irecv(got)
+        request.Wait(status)
+        assert (got == 2).all()
+        assert status.Get_count(phicoll.DOUBLE) == LARGE
+        none = comm.Mprobe(PROC_NULL)
+        assert none == phicoll.MPI.MESSAGE_NO_PROC
+        none.Recv(None, status)
+        assert status.source == PROC_NULL
+        assert comm.improbe() is None
+        return True
+
+    assert run(work, 2, mode) == [True, True]
+
+
+def test_a_send_and_a_receive_in_one_request():
+    def work(comm):
+        other = 1 - comm.rank
+        mine, theirs = np.full(LARGE, float(comm.rank)), np.zeros(LARGE)
+        request = comm.Isendrecv(mine, other, 3, theirs, other, 3)
+        mine[:] = -1  # it was copied
+        request.Wait()
+        assert (theirs == other).all()
+        comm.Isendrecv_replace(theirs, other, source=other).Wait()
+        assert (theirs == comm.rank).all()
+
+    run(work, 2)
+
+
+def test_a_char_is_as_good_as_a_byte():
+    def work(comm):
+        if comm.rank == 0:
+            comm.Send([b"chars", phicoll.CHAR], 1)
+            comm.Send([b"bytes", phicoll.BYTE], 1)
+            comm.Send(np.array([1, -1], np.int8), 1)
+            comm.Send([b"bytes", phicoll.BYTE], 1)
+            return None
+        chars, octets, signed = bytearray(5), np.zeros(5, np.int8), bytearray(2)
+        comm.Recv(chars, 0)
+        comm.Recv(octets, 0)
+        comm.Recv([signed, phicoll.BYTE], 0)
+        text = np.zeros(1, "S5")
+        comm.Recv([text, phicoll.CHAR], 0)
+        return bytes(chars), octets.tobytes(), bytes(signed), text[0]
+
+    assert run(work, 2)[1] == (b"chars", b"bytes", b"\1\xff", b"bytes")
+
+
+def test_errors_name_types_that_are_not_the_core_s():
+    def work(comm):
+        if comm.rank == 0:
+            comm.Send(np.zeros(3, "m8[s]"), 1)
+            comm.Send(np.zeros(3), 1)
+            return
+        words = "24 bytes of float64; allowed: a type that this rank has not used"
+        refused(comm, words, comm.Recv, np.zeros(3), 0)
+        comm.Recv(np.zeros(3, "m8[s]"), 0)
+        refused(comm, r"24 bytes of timedelta64\[s\]", comm.Recv, np.zeros(3, "m8[s]"), 0)
+        comm.Recv(np.zeros(3), 0)
+
+    run(work, 2)
+
+
+def another_thread_ends_the_wait(comm):
+    """Both ranks wait for longer than ranks that are stuck do."""
+    other = comm.Dup()
+    if comm.rank == 0:
+
+        def help_later():
+            time.sleep(1.5)
+            other.send("help", 1)
+
+        helper = threading.Thread(target=help_later)
+        helper.start()
+        found = comm.recv(source=1)
+        helper.join()
+    else:
+        found = other.recv(source=0)
+        comm.send("thanks", 0)
+    other.Free()
+    return found
+
+
+def test_a_rank_with_another_thread_is_not_stuck(mode):
+    assert run(another_thread_ends_the_wait, 2, mode) == ["thanks", "help"]
+
+
+def test_two_threads_of_a_rank_use_two_communicators_at_once(mode):
+    """Each goes on with what the other has begun, so they meet on both."""
+
+    def work(comm):
+        other = 1 - comm.rank
+        parts = [comm.Dup(), comm.Dup()]
+        wrong = []
+
+        def talk(part, seed):
+            for turn in range(40):
+                size = [3, 4000, 60_000][turn % 3]
+                got = np.zeros(size)
+                requests = [part.Isend(np.full(size, float(seed + turn)), other), part.Irecv(got, other)]
+                Request.Waitall(requests)
+                if not (got == seed + turn).all():
+                    wrong.append((seed, turn))
+
+        threads = [threading.Thread(target=talk, args=(part, 100 * i)) for i, part in enumerate(parts)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return wrong
+
+    assert run(work, 2, mode) == [[], []]

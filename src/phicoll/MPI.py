@@ -17,6 +17,7 @@ import phicoll._core as _core
 import phicoll.comm as _comm
 from phicoll.comm.derived import COMM_TYPE_SHARED, TAG_UB
 from phicoll.comm.groups import CONGRUENT, GROUP_EMPTY, GROUP_NULL, IDENT, SIMILAR, UNEQUAL, Group
+from phicoll.comm.matched import MESSAGE_NO_PROC, MESSAGE_NULL, Message
 from phicoll.comm.messages import Prequest
 from phicoll.errors import Error as Exception
 
@@ -29,6 +30,8 @@ __all__ = [
     "IDENT",
     "INFO_NULL",
     "MAX_PROCESSOR_NAME",
+    "MESSAGE_NO_PROC",
+    "MESSAGE_NULL",
     "SIMILAR",
     "SUBVERSION",
     "SUCCESS",
@@ -56,6 +59,7 @@ __all__ = [
     "Is_finalized",
     "Is_initialized",
     "Is_thread_main",
+    "Message",
     "Prequest",
     "Query_thread",
     "Wtick",

@@ -129,6 +129,16 @@ Waiting::~Waiting() {
   current = before_;
 }
 
+int python_threads() {
+  if (Py_IsInitialized() == 0) return 0;
+  const py::gil_scoped_acquire locked;
+  int count = 0;
+  for (PyThreadState* one = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); one != nullptr;
+       one = PyThreadState_Next(one))
+    ++count;
+  return count;
+}
+
 void give_up_interpreter() {
   if (current != nullptr && current->state_ == nullptr && PyGILState_Check())
     current->state_ = PyEval_SaveThread();

@@ -28,6 +28,9 @@ void remember_main_thread();
 /// interpreter's lock.
 void look_for_signals();
 
+/// The threads hook: how many threads of Python there are.
+int python_threads();
+
 /// The wait hook: gives up the interpreter's lock if a call of this thread holds it.
 void give_up_interpreter();
 

@@ -1,5 +1,6 @@
 #include "bindings/messages.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "bindings/objects.hpp"
@@ -101,6 +102,34 @@ TransferHandle MessageCalls::begin_receive_object(int source, int tag) {
           frame};
 }
 
+Envelope MessageCalls::hold(int source, int tag) {
+  return handle_.call(any_room, [&](Communicator& communicator) { return communicator.hold(source, tag); });
+}
+
+py::object MessageCalls::hold_now(int source, int tag) {
+  Envelope found;
+  const bool any =
+      handle_.call(0, [&](Communicator& communicator) { return communicator.hold_now(&found, source, tag); });
+  if (!any) return py::none();
+  return py::cast(found);
+}
+
+TransferHandle MessageCalls::begin_receive_held(const Envelope& held, Address buffer, std::size_t bytes,
+                                                unsigned type, const py::object& kept) {
+  return begin(bytes, keep(kept), [&](Communicator& communicator) {
+    return communicator.begin_receive(held, pointer(buffer), bytes, type);
+  });
+}
+
+TransferHandle MessageCalls::begin_receive_held_object(const Envelope& held) {
+  const auto frame = std::make_shared<FrameBytes>(usual_object);
+  return {handle_.call(frame->size(),
+                       [&](Communicator& communicator) {
+                         return communicator.begin_receive(held, frame, object_type);
+                       }),
+          frame};
+}
+
 py::object MessageCalls::object_of(const TransferHandle& given) {
   if (given.transfer()->peer == no_rank) return py::none();
   return object_at(given.frame()->data(), given.transfer()->envelope);
@@ -135,8 +164,12 @@ void MessageCalls::wait(const TransferHandle& given) {
 
 std::size_t MessageCalls::wait_any(const std::vector<TransferHandle*>& given) {
   std::vector<std::shared_ptr<Transfer>> transfers;
-  for (const TransferHandle* const one : given) transfers.push_back(one->transfer());
-  return handle_.call(0, [&](Communicator& communicator) { return communicator.wait_any(transfers); });
+  std::size_t most = 0;
+  for (const TransferHandle* const one : given) {
+    transfers.push_back(one->transfer());
+    most = std::max(most, one->transfer()->bytes);
+  }
+  return handle_.call(most, [&](Communicator& communicator) { return communicator.wait_any(transfers); });
 }
 
 bool MessageCalls::cancel(const TransferHandle& given) {
@@ -144,7 +177,8 @@ bool MessageCalls::cancel(const TransferHandle& given) {
 }
 
 py::tuple MessageCalls::probe(int source, int tag) {
-  return told(handle_.call(0, [&](Communicator& communicator) { return communicator.probe(source, tag); }));
+  return told(
+      handle_.call(any_room, [&](Communicator& communicator) { return communicator.probe(source, tag); }));
 }
 
 py::object MessageCalls::probe_now(int source, int tag) {

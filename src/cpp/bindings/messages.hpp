@@ -48,6 +48,12 @@ class MessageCalls {
   /// (object, source, tag, bytes)
   py::tuple receive_object_and_tell(int source, int tag);
   TransferHandle begin_receive_object(int source, int tag);
+  /// As Communicator's hold and hold_now; None if there is none now. The receives are of that message alone.
+  Envelope hold(int source, int tag);
+  py::object hold_now(int source, int tag);
+  TransferHandle begin_receive_held(const Envelope& held, Address buffer, std::size_t bytes, unsigned type,
+                                    const py::object& kept);
+  TransferHandle begin_receive_held_object(const Envelope& held);
   /// What has come; the transfer is done.
   py::object object_of(const TransferHandle& transfer);
 

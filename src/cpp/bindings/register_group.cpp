@@ -13,11 +13,13 @@
 #include "bindings/communicator_handle.hpp"
 #include "bindings/objects.hpp"
 #include "bindings/register.hpp"
+#include "phicoll/collectives/operators/type_names.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/memory/native_port.hpp"
+#include "phicoll/memory/own_threads.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -135,6 +137,7 @@ void die_with_parent(int parent) {
 void register_group(py::module_& module) {
   set_interrupt_hook(&look_for_signals);
   set_wait_hook(&give_up_interpreter);
+  set_threads_hook(&python_threads);
   remember_main_thread();
 
   py::class_<LaunchedGroup>(module, "LaunchedGroup")
@@ -159,6 +162,7 @@ void register_group(py::module_& module) {
     known[to_string(static_cast<Type>(type))] = type_number(static_cast<Type>(type));
   module.attr("known_types") = known;
   module.attr("most_types") = most_types;
+  module.def("name_type", &name_type, py::arg("number"), py::arg("name"));
   module.def("operator_types", &operator_types, py::arg("op"));
 
   using Handle = CommunicatorHandle;

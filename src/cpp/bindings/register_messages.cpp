@@ -26,7 +26,7 @@ void register_messages(py::module_& module) {
   module.attr("no_rank") = no_rank;
 
   py::class_<TransferHandle>(module, "Transfer")
-      .def_property_readonly("done", [](const TransferHandle& self) { return self.transfer()->done; })
+      .def_property_readonly("done", [](const TransferHandle& self) -> bool { return self.transfer()->done; })
       .def_property_readonly("cancelled",
                              [](const TransferHandle& self) { return self.transfer()->cancelled; })
       .def_property_readonly("sends", [](const TransferHandle& self) { return self.transfer()->sends; })
@@ -35,6 +35,11 @@ void register_messages(py::module_& module) {
       .def_property_readonly("tag", [](const TransferHandle& self) { return self.transfer()->envelope.tag; })
       .def_property_readonly("nbytes",
                              [](const TransferHandle& self) { return self.transfer()->envelope.bytes; });
+
+  py::class_<Envelope>(module, "HeldMessage")
+      .def_readonly("source", &Envelope::source)
+      .def_readonly("tag", &Envelope::tag)
+      .def_readonly("nbytes", &Envelope::bytes);
 
   const auto dest = py::arg("dest");
   const auto tag = py::arg("tag");
@@ -56,6 +61,11 @@ void register_messages(py::module_& module) {
            synchronous)
       .def("receive_object", method(&MessageCalls::receive_object_and_tell), source, tag)
       .def("begin_receive_object", method(&MessageCalls::begin_receive_object), source, tag)
+      .def("hold", method(&MessageCalls::hold), source, tag)
+      .def("hold_now", method(&MessageCalls::hold_now), source, tag)
+      .def("begin_receive_held", method(&MessageCalls::begin_receive_held), py::arg("held"),
+           py::arg("buffer"), nbytes, type, py::arg("kept") = py::none())
+      .def("begin_receive_held_object", method(&MessageCalls::begin_receive_held_object), py::arg("held"))
       .def("object_of", method(&MessageCalls::object_of), py::arg("transfer"))
       .def("test", method(&MessageCalls::test), py::arg("transfer"))
       .def("wait", method(&MessageCalls::wait), py::arg("transfer"))

@@ -23,6 +23,7 @@ from phicoll.comm.buffers import (
 )
 from phicoll.comm.datatypes import fixed_size, layout
 from phicoll.comm.derived import Derived
+from phicoll.comm.matched import MatchedProbes
 from phicoll.comm.messages import PointToPoint
 from phicoll.comm.numbers import whole_count
 from phicoll.comm.operators import OPERATORS, called, core_operator
@@ -32,17 +33,18 @@ __all__ = ["COMM_NULL", "Comm"]
 
 SUM = OPERATORS["SUM"]
 
-# MPI's calls between two ranks that are not offered; the others are in phicoll.comm.messages.
-NOT_OFFERED = frozenset(
-    [
-        "Mprobe",
-        "Improbe",
-        "mprobe",
-        "improbe",
-        "Isendrecv",
-        "Isendrecv_replace",
-    ]
-)
+# The beginnings of names of mpi4py's that are not offered, and what to use.
+NOT_OFFERED = {
+    "Create_cart": "ranks have no topology; np.unravel_index(rank, dims) and MPI.Compute_dims place them in a grid",
+    "Create_graph": "ranks have no topology; Send and Recv go to any rank",
+    "Create_dist_graph": "ranks have no topology; Send and Recv go to any rank",
+    "Neighbor": "ranks have no topology; Isend and Irecv exchange halos",
+    "neighbor": "ranks have no topology; isend and irecv exchange halos",
+    "Spawn": "a group keeps its ranks; phicoll.run starts another",
+    "Create_intercomm": "a communicator has one group; Create_group makes one of any ranks",
+    "Psend": "messages are not sent in parts; Isend several",
+    "Precv": "messages are not received in parts; Irecv several",
+}
 
 
 class Alone:
@@ -61,7 +63,7 @@ class Alone:
             self.core.fail(f"raised {kind.__name__}: {error}")
 
 
-class Comm(PointToPoint, Derived):
+class Comm(PointToPoint, MatchedProbes, Derived):
     """One rank's communicator: a group of ranks, its collectives, and messages between two of them.
 
     Unless it says otherwise, every method is collective: all ranks call the same methods in the same order, with the
@@ -146,10 +148,9 @@ class Comm(PointToPoint, Derived):
         raise TypeError("a communicator belongs to its rank and cannot be pickled")
 
     def __getattr__(self, name: str) -> Any:
-        if name in NOT_OFFERED:
-            raise AttributeError(
-                f"{name} is not offered; there are Send, Recv, Isend, Irecv, Sendrecv, Probe and Iprobe"
-            )
+        for beginning, instead in NOT_OFFERED.items():
+            if name.startswith(beginning):
+                raise AttributeError(f"{name} is not offered: {instead}")
         from phicoll.foundations.nearest import nearest
 
         words = f"{type(self).__name__!r} object has no attribute {name!r}"

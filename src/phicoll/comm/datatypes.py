@@ -166,6 +166,9 @@ def type_name(dtype: np.dtype[Any]) -> str | None:
 
 MOST_NUMBERED = 256  # bounds the table: a program may make new dtypes in every call
 _numbers: dict[int, tuple[np.dtype[Any], int]] = {}
+FIRST_OWN = len(_core.known_types) + 1  # of the numbers that are not the core's types
+for _number in range(FIRST_OWN, _core.most_types + 1):
+    _core.name_type(_number, "a type that this rank has not used")
 
 
 def type_number(dtype: np.dtype[Any]) -> int:
@@ -181,8 +184,9 @@ def type_number(dtype: np.dtype[Any]) -> int:
     if name is not None and name in _core.known_types:
         number: int = _core.known_types[name]
     else:
-        first = len(_core.known_types) + 1
-        number = first + zlib.crc32(layout(dtype).encode()) % (_core.most_types + 1 - first)
+        own = _core.most_types + 1 - FIRST_OWN
+        number = FIRST_OWN + zlib.crc32(layout(dtype).encode()) % own
+        _core.name_type(number, str(dtype))
     if len(_numbers) >= MOST_NUMBERED:
         _numbers.clear()
     _numbers[id(dtype)] = dtype, number

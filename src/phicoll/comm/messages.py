@@ -50,11 +50,13 @@ class Status:
     __slots__ = ("cancelled", "error", "nbytes", "source", "tag")
 
     def __init__(self, status: Status | None = None) -> None:
+        if status is not None and not isinstance(status, Status):
+            raise TypeError(f"status: got {status!r}; allowed: a Status or None")
         self.source = ANY_SOURCE if status is None else status.source
         self.tag = ANY_TAG if status is None else status.tag
         self.nbytes = 0 if status is None else status.nbytes
         self.cancelled = False if status is None else status.cancelled
-        self.error = 0
+        self.error = 0 if status is None else status.error
 
     def __repr__(self) -> str:
         return f"<phicoll.Status source {self.source}, tag {self.tag}, {self.nbytes} bytes>"
@@ -63,6 +65,10 @@ class Status:
     def count(self) -> int:
         """Its size in bytes."""
         return self.nbytes
+
+    @count.setter
+    def count(self, count: int) -> None:
+        self.nbytes = count
 
     def Get_source(self) -> int:
         """The rank that sent it."""
@@ -97,9 +103,17 @@ class Status:
         """As :meth:`Get_count`."""
         return self.Get_count(datatype)
 
+    def Set_elements(self, datatype: Any, count: int) -> None:
+        """Set its size to that of so many elements of a type."""
+        self.nbytes = count * dtype_of(datatype, "datatype").itemsize
+
     def Is_cancelled(self) -> bool:
         """Whether the receive was taken back."""
         return self.cancelled
+
+    def Set_cancelled(self, flag: bool) -> None:
+        """Set whether the receive was taken back."""
+        self.cancelled = bool(flag)
 
     def _tell(self, source: int, tag: int, nbytes: int) -> None:
         self.source, self.tag, self.nbytes = source, tag, nbytes
@@ -110,6 +124,7 @@ class Status:
 class Request:
     """A send or receive under way. Once a wait or test has reported its end it is null: waits and tests return at once.
 
+    One whose message does not fit is null after the error too. Calls of several requests take any communicators'.
     Leave a receive's buffer alone meanwhile, and do not change a send's. A request that is dropped goes on, as after
     MPI's ``Request_free``.
     """
@@ -146,6 +161,14 @@ class Request:
             return "phicoll.REQUEST_NULL"
         return f"<phicoll.Request, a {'send' if self._transfer.sends else 'receive'} under way>"
 
+    def _ended(self) -> bool:
+        """Whether it has ended; if it was refused, it is null, and the error is raised."""
+        try:
+            return self._transfer is None or self._core.test(self._transfer)
+        except ArgumentError:
+            self._transfer = None
+            raise
+
     def _end(self, status: Status | None) -> Any:
         """Make the request null, and return the object if it received one."""
         transfer = self._transfer
@@ -169,14 +192,16 @@ class Request:
     def wait(self, status: Status | None = None) -> Any:
         """Wait until it has ended; return the object received, or None."""
         if self._transfer is not None:
-            self._core.wait(self._transfer)
+            try:
+                self._core.wait(self._transfer)
+            except BaseException:
+                self._transfer = None
+                raise
         return self._end(status)
 
     def test(self, status: Status | None = None) -> tuple[bool, Any]:
         """Return whether it has ended, and the object received, or None."""
-        if self._transfer is not None and not self._core.test(self._transfer):
-            return False, None
-        return True, self._end(status)
+        return (True, self._end(status)) if self._ended() else (False, None)
 
     def Wait(self, status: Status | None = None) -> bool:
         """Wait until it has ended. Return True."""
@@ -193,7 +218,7 @@ class Request:
             if status is not None:
                 status._tell(ANY_SOURCE, ANY_TAG, 0)
             return True
-        done: bool = self._core.test(self._transfer)
+        done = self._ended()
         if done and status is not None and not self._transfer.sends:
             status._tell(self._transfer.source, self._transfer.tag, self._transfer.nbytes)
         return done
@@ -230,7 +255,7 @@ class Request:
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[bool, list[Any] | None]:
         """Return whether all have ended and, if so, the objects received."""
-        ended = [request.Get_status() for request in requests]  # each goes on
+        ended = [request._ended() for request in requests]  # each goes on
         if not all(ended):
             return False, None
         return True, cls.waitall(requests, statuses)
@@ -255,11 +280,8 @@ class Request:
         active = [place for place, request in enumerate(requests) if request._transfer is not None]
         if not active:
             return UNDEFINED, REQUEST_NULL._end(status)
-        core = requests[active[0]]._core
-        if any(requests[place]._core is not core for place in active):
-            raise ArgumentError("requests", "requests of several communicators", "those of one")
-        place = active[core.wait_any([requests[place]._transfer for place in active])]
-        return place, requests[place]._end(status)
+        place = first_ended(requests, active)
+        return place, requests[place].wait(status)
 
     @classmethod
     def Waitany(cls, requests: Sequence[Request], status: Status | None = None) -> int:
@@ -271,7 +293,7 @@ class Request:
         """Return the index of one that has ended, whether there is one or all are null, and the object received."""
         active = [place for place, request in enumerate(requests) if request._transfer is not None]
         for place in active:
-            if requests[place].Get_status():
+            if requests[place]._ended():
                 return place, True, requests[place]._end(status)
         return UNDEFINED, not active, None
 
@@ -290,12 +312,9 @@ class Request:
         if not active:
             return None, None
         told = for_each(requests, statuses)
-        first, found = cls.waitany(requests, told[0])
-        places, objects = [first], [found]
-        for place in active:
-            if place != first and requests[place].Get_status():
-                objects.append(requests[place]._end(told[len(places)]))
-                places.append(place)
+        first_ended(requests, active)
+        places = [place for place in active if requests[place]._ended()]
+        objects = [requests[place]._end(status) for place, status in zip(places, told, strict=False)]
         if isinstance(statuses, list):
             del statuses[len(places) :]
         return places, objects
@@ -313,7 +332,7 @@ class Request:
         active = [place for place, request in enumerate(requests) if request._transfer is not None]
         if not active:
             return None, None
-        ended = [requests[place].Get_status() for place in active]  # each goes on
+        ended = [requests[place]._ended() for place in active]  # each goes on
         return cls.waitsome(requests, statuses) if any(ended) else ([], [])
 
     @classmethod
@@ -385,6 +404,15 @@ class Prequest(Request):
 
 
 REQUEST_NULL = Request()
+
+
+def first_ended(requests: Sequence[Request], active: list[int]) -> int:
+    """Wait until one of the active ones has ended; return its place."""
+    for place in active:
+        if requests[place]._transfer.done:
+            return place
+    found: int = requests[active[0]]._core.wait_any([requests[place]._transfer for place in active])
+    return active[found]
 
 
 def for_each(requests: Sequence[Request], statuses: list[Status] | None) -> Sequence[Status | None]:
@@ -525,6 +553,27 @@ class PointToPoint:
         """Send ``buf``, then receive into it."""
         self.Bsend(buf, dest, sendtag)
         self.Recv(buf, source, recvtag, status)
+
+    def Isendrecv(
+        self,
+        sendbuf: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int = ANY_SOURCE,
+        recvtag: int = ANY_TAG,
+    ) -> Request:
+        """Begin what :meth:`Sendrecv` does; return the request. ``sendbuf`` is copied."""
+        origin = source_and_tag(source, recvtag)
+        receiving = message_of(recvbuf, writable=True)
+        self.Bsend(sendbuf, dest, sendtag)
+        return self._begin_receive(receiving, origin)
+
+    def Isendrecv_replace(
+        self, buf: Any, dest: int, sendtag: int = 0, source: int = ANY_SOURCE, recvtag: int = ANY_TAG
+    ) -> Request:
+        """Begin what :meth:`Sendrecv_replace` does; return the request."""
+        return self.Isendrecv(buf, dest, sendtag, buf, source, recvtag)
 
     def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
         """Begin to send ``buf``; return the request. Do not change the buffer until the request has ended."""

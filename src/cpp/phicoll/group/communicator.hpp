@@ -202,10 +202,16 @@ class alignas(arch::stride_bytes) Communicator {
   /// The same of a message of any size: `frame` is made larger if need be.
   std::shared_ptr<Transfer> begin_receive(std::shared_ptr<std::vector<unsigned char>> frame, int source,
                                           int tag, unsigned type);
+  /// The same of a message that hold() found, and of no other.
+  std::shared_ptr<Transfer> begin_receive(const Envelope& held, void* buffer, std::size_t bytes,
+                                          unsigned type = 0);
+  std::shared_ptr<Transfer> begin_receive(const Envelope& held,
+                                          std::shared_ptr<std::vector<unsigned char>> frame, unsigned type);
   /// Whether the transfer is done; goes on with all that is under way.
   bool test(const Transfer& transfer);
   void wait(Transfer& transfer);
-  /// Waits until one is done and returns the place of the first that is. Throws ArgumentError if there are none.
+  /// Waits until one is done and returns the place of the first that is, for wait() or test() to end. They may be of any of the
+  /// rank's communicators. Throws ArgumentError if there are none.
   std::size_t wait_any(const std::vector<std::shared_ptr<Transfer>>& transfers);
   /// Withdraws a receive that no message has matched. Returns false if one has.
   bool cancel(Transfer& transfer);
@@ -213,6 +219,10 @@ class alignas(arch::stride_bytes) Communicator {
   Envelope probe(int source = any_source, int tag = any_tag);
   /// The same without waiting. Returns false if there is none.
   bool probe_now(Envelope* found, int source = any_source, int tag = any_tag);
+  /// As probe and probe_now (MPI_Mprobe, MPI_Improbe). The message then is the caller's to receive: no other receive or probe
+  /// finds it.
+  Envelope hold(int source = any_source, int tag = any_tag);
+  bool hold_now(Envelope* found, int source = any_source, int tag = any_tag);
 
   /// Sets what the operation uses from now on: `auto` or an algorithm. The default is `auto`, unless the environment has
   /// PHICOLL_BROADCAST or the like. Collective.

@@ -1,8 +1,11 @@
 // A communicator's messages: arguments, and the channels in the group's heap.
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -15,7 +18,7 @@ namespace phicoll {
 
 namespace {
 
-// Up to four ranks get 256 KB, 240 ranks 4 KB: all pairs together take some hundred MB at most.
+// Up to four ranks get 256 KB, 240 ranks 4 KB.
 std::size_t ring_bytes_for(int ranks) {
   constexpr std::size_t least = 4096;
   constexpr std::size_t most = 262144;
@@ -59,6 +62,12 @@ Channel& GroupChannels::at(std::uint64_t place) {
   return *reinterpret_cast<Channel*>(control_.at(place));
 }
 
+std::size_t GroupChannels::all_pairs_bytes(int ranks) {
+  const auto n = static_cast<std::size_t>(ranks);
+  // The heap's units are at worst an eighth of a block too large.
+  return n * n * (Channel::footprint(ring_bytes_for(ranks)) / 8 * 9 + sizeof(std::uint64_t));
+}
+
 std::uint64_t GroupChannels::make() {
   return control_.offset_of(zeroed(heap_, Channel::footprint(ring_bytes_)));
 }
@@ -75,19 +84,52 @@ void GroupChannels::give_back(Control& control, Heap& heap) {
   heap.give_back(table);
 }
 
+void ThreadLock::lock() {
+  if (try_lock()) return;
+  tell_of_a_wait();
+  while (!try_lock()) sched_yield();
+}
+
+template <class Use>
+bool MessageWork::any_of_free(const Use& use) const {
+  const std::unique_lock<ThreadLock> list(list_, std::try_to_lock);
+  if (!list) return false;
+  return std::any_of(all_.begin(), all_.end(), [&](Messages* messages) {
+    const std::unique_lock<ThreadLock> own(messages->lock, std::try_to_lock);
+    return own && use(*messages);
+  });
+}
+
 bool MessageWork::pending() const {
-  return std::any_of(all_.begin(), all_.end(), [](const Messages* m) { return m->endpoint.pending(); });
+  return any_of_free([](const Messages& messages) { return messages.endpoint.pending(); });
 }
 
 bool MessageWork::go_on() {
   bool any = false;
-  for (Messages* const messages : all_)
-    if (messages->endpoint.pending()) any = messages->endpoint.progress(messages->port) || any;
+  any_of_free([&](Messages& messages) {
+    if (messages.endpoint.pending()) any = messages.endpoint.progress(messages.port) || any;
+    return false;
+  });
   return any;
 }
 
+void MessageWork::add(Messages& messages) {
+  const std::lock_guard<ThreadLock> list(list_);
+  all_.push_back(&messages);
+}
+
 void MessageWork::remove(Messages& messages) {
+  const std::lock_guard<ThreadLock> list(list_);
   all_.erase(std::remove(all_.begin(), all_.end(), &messages), all_.end());
+}
+
+void MessageWork::take_back(const Transfer& transfer) {
+  const std::lock_guard<ThreadLock> list(list_);
+  for (Messages* const messages : all_) {
+    const std::lock_guard<ThreadLock> own(messages->lock);
+    messages->endpoint.take_back(transfer);
+    messages->endpoint.withdraw(messages->port);
+  }
 }
 
 Messages::Messages(Control& control, Heap& heap, int rank, const Shape& shape, const WaitPolicy& wait,
@@ -106,6 +148,7 @@ Messages::~Messages() {
 }
 
 void Messages::send_all() {
+  const std::lock_guard<ThreadLock> own(lock);
   endpoint.tell_of_several();
   endpoint.wait_for(port, [this] { return !endpoint.sends(); });
 }
@@ -132,10 +175,10 @@ void check_message(const char* peer, int rank, int size, bool any, int tag, cons
   if (rank != no_rank && !(any && rank == any_source) && (rank < 0 || rank >= size))
     throw ArgumentError(
         peer, std::to_string(rank),
-        "0.." + std::to_string(size - 1) + (any ? ", any_source (-1)" : "") + " or no_rank (-2)");
+        "0.." + std::to_string(size - 1) + (any ? ", ANY_SOURCE (-1)" : "") + " or PROC_NULL (-2)");
   if (tag < 0 && !(any && tag == any_tag))
     throw ArgumentError("tag", std::to_string(tag),
-                        std::string("0..") + std::to_string(INT32_MAX) + (any ? " or any_tag (-1)" : ""));
+                        std::string("0..") + std::to_string(INT32_MAX) + (any ? " or ANY_TAG (-1)" : ""));
   if (data == nullptr && bytes != 0)
     throw ArgumentError("data", "null", "an address of " + std::to_string(bytes) + " bytes");
   if (type > most_types && type != object_type)
@@ -180,7 +223,10 @@ Envelope Communicator::carry_out(const Transfer& wanted) {
   if (wanted.done) return wanted.envelope;
   Messages& own = messages();
   const auto transfer = own.spare(wanted);
-  own.endpoint.begin(own.port, transfer);
+  {
+    const std::lock_guard<ThreadLock> lock(own.lock);
+    own.endpoint.begin(own.port, transfer);
+  }
   wait(*transfer);
   return transfer->envelope;
 }
@@ -189,6 +235,7 @@ std::shared_ptr<Transfer> Communicator::begin(Transfer wanted) {
   const auto transfer = std::make_shared<Transfer>(std::move(wanted));
   if (!transfer->done) {
     Messages& own = messages();
+    const std::lock_guard<ThreadLock> lock(own.lock);
     own.endpoint.begin(own.port, transfer);
   }
   return transfer;
@@ -197,6 +244,7 @@ std::shared_ptr<Transfer> Communicator::begin(Transfer wanted) {
 void Communicator::finish(Transfer& transfer) {
   if (transfer.done) return;
   Messages& own = messages();
+  const std::lock_guard<ThreadLock> lock(own.lock);
   try {
     own.endpoint.finish(own.port, transfer);
   } catch (...) {
@@ -256,9 +304,28 @@ std::shared_ptr<Transfer> Communicator::begin_receive(std::shared_ptr<std::vecto
   return begin(std::move(wanted));
 }
 
+std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held, void* buffer, std::size_t bytes,
+                                                      unsigned type) {
+  check_message("source", held.source, size_, false, any_tag + 1, buffer, bytes, type);
+  Transfer wanted = described(false, buffer, bytes, held.source, held.tag, type);
+  wanted.held = held.held;
+  return begin(std::move(wanted));
+}
+
+std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held,
+                                                      std::shared_ptr<std::vector<unsigned char>> frame,
+                                                      unsigned type) {
+  check_message("source", held.source, size_, false, any_tag + 1, frame->data(), frame->size(), type);
+  Transfer wanted = described(false, frame->data(), frame->size(), held.source, held.tag, type);
+  wanted.frame = std::move(frame);
+  wanted.held = held.held;
+  return begin(std::move(wanted));
+}
+
 bool Communicator::test(const Transfer& transfer) {
   if (!transfer.done) {
     Messages& own = messages();
+    const std::lock_guard<ThreadLock> lock(own.lock);
     own.endpoint.progress(own.port);
   }
   if (transfer.done) check_taken(transfer);
@@ -278,19 +345,25 @@ std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Transfer>>&
       if (transfers[found]->done) return true;
     return false;
   };
-  if (!any()) {
-    Messages& own = messages();
+  if (any()) return found;
+  Messages& own = messages();
+  try {
+    const std::lock_guard<ThreadLock> lock(own.lock);
     own.endpoint.tell_of_several();
-    own.endpoint.wait_for(own.port, any);
+    own.endpoint.wait_for(own.port, any);  // those of other communicators go on in the background
+  } catch (...) {
+    for (const auto& transfer : transfers) memory_.work->take_back(*transfer);
+    throw;
   }
-  check_taken(*transfers[found]);
   return found;
 }
 
 bool Communicator::cancel(Transfer& transfer) {
   if (transfer.sends)
     throw ArgumentError("transfer", "a send", "a receive: what is sent cannot be taken back");
-  transfer.cancelled = messages().endpoint.take_back(transfer);
+  Messages& own = messages();
+  const std::lock_guard<ThreadLock> lock(own.lock);
+  transfer.cancelled = own.endpoint.take_back(transfer);
   if (transfer.cancelled) transfer.done = true;
   return transfer.cancelled;
 }
@@ -299,7 +372,9 @@ Envelope Communicator::probe(int source, int tag) {
   check_message("source", source, size_, true, tag, nullptr, 0, 0);
   if (source == no_rank) return from_none();
   Messages& own = messages();
-  return own.endpoint.probe(own.port, source, tag);
+  const std::lock_guard<ThreadLock> lock(own.lock);
+  own.endpoint.probe(own.port, source, tag);
+  return *own.endpoint.look(own.port, source, tag);
 }
 
 bool Communicator::probe_now(Envelope* found, int source, int tag) {
@@ -309,9 +384,32 @@ bool Communicator::probe_now(Envelope* found, int source, int tag) {
     return true;
   }
   Messages& own = messages();
+  const std::lock_guard<ThreadLock> lock(own.lock);
   const Envelope* const seen = own.endpoint.look(own.port, source, tag);
   if (seen != nullptr) *found = *seen;
   return seen != nullptr;
+}
+
+Envelope Communicator::hold(int source, int tag) {
+  check_message("source", source, size_, true, tag, nullptr, 0, 0);
+  if (source == no_rank) return from_none();
+  Messages& own = messages();
+  const std::lock_guard<ThreadLock> lock(own.lock);
+  own.endpoint.probe(own.port, source, tag);
+  return *own.endpoint.hold(own.port, source, tag);
+}
+
+bool Communicator::hold_now(Envelope* found, int source, int tag) {
+  check_message("source", source, size_, true, tag, nullptr, 0, 0);
+  if (source == no_rank) {
+    *found = from_none();
+    return true;
+  }
+  Messages& own = messages();
+  const std::lock_guard<ThreadLock> lock(own.lock);
+  const Envelope* const held = own.endpoint.hold(own.port, source, tag);
+  if (held != nullptr) *found = *held;
+  return held != nullptr;
 }
 
 }  // namespace phicoll

@@ -2,6 +2,7 @@
 
 // What a rank of a group needs for messages, made when it first sends or receives one.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,8 @@ class GroupChannels final : public Channels {
   Word<std::uint64_t>& place(int from, int to) override;
   Channel& at(std::uint64_t place) override;
   std::uint64_t make() override;
+  /// What the heap needs if every rank sends to every other.
+  static std::size_t all_pairs_bytes(int ranks);
   /// Gives back all of a group's channels; by the last rank to leave.
   static void give_back(Control& control, Heap& heap);
 
@@ -35,15 +38,36 @@ class GroupChannels final : public Channels {
 
 class Messages;
 
-/// What a rank has begun on all its communicators, which goes on while it waits on any of them.
+/// A lock among the threads of a rank, which waits without the interpreter's: who holds this one may need that.
+class ThreadLock {
+ public:
+  bool try_lock() {
+    return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire);
+  }
+  void lock();
+  void unlock() { taken_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> taken_{false};
+};
+
+/// What a rank has begun on all its communicators, which goes on while it waits on any of them. A thread that goes on with a
+/// communicator's messages holds their lock, so it leaves out those that another thread is in a call of.
 class MessageWork final : public Background {
  public:
   bool pending() const override;
   bool go_on() override;
-  void add(Messages& messages) { all_.push_back(&messages); }
+  void add(Messages& messages);
   void remove(Messages& messages);
+  /// Takes back a transfer of any of them: its memory may go.
+  void take_back(const Transfer& transfer);
 
  private:
+  /// use(messages) of each that no other thread holds, until one returns true.
+  template <class Use>
+  bool any_of_free(const Use& use) const;
+
+  mutable ThreadLock list_;  // taken before any Messages' lock
   std::vector<Messages*> all_;
 };
 
@@ -59,6 +83,7 @@ class Messages {
   /// The transfer of a call that ends when the transfer is done, so that the next call can use it again.
   Endpoint<NativePort>::Shared spare(const Transfer& wanted);
 
+  ThreadLock lock;  // what follows is used under it
   StuckSearch stuck;
   NativePort port;
   GroupChannels channels;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/group/messages.hpp"
 #include "phicoll/memory/control.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/shared_memory.hpp"
@@ -35,11 +36,13 @@ void check_options(const GroupOptions& options) {
                         "0 to " + std::to_string(most_bytes));
 }
 
-std::size_t heap_bytes_here(const GroupOptions& options) {
+std::size_t heap_bytes_here(const GroupOptions& options, int ranks) {
   constexpr std::size_t page = 4096;
   const std::size_t available = os::memory_available();
   const std::size_t left = available > options.memory_limit ? (available - options.memory_limit) / 2 : 0;
-  return std::min(options.heap_limit, left / page * page);
+  std::size_t wanted = options.heap_limit;
+  if (ranks > 64 && wanted != 0) wanted = std::max(wanted, 2 * GroupChannels::all_pairs_bytes(ranks));
+  return std::min(wanted, left) / page * page;
 }
 
 Shape shape_on_host(int ranks, const std::string& placement) {

@@ -45,7 +45,8 @@ void check_ranks(int ranks);
 /// Throws ArgumentError naming the option that is out of range (`placement` is shape_on_host's to check).
 void check_options(const GroupOptions& options);
 
-/// The bytes of a new group's heap: `heap_limit`, or less where this machine has less.
-std::size_t heap_bytes_here(const GroupOptions& options);
+/// The bytes of a new group's heap: `heap_limit`, but twice what messages between all pairs need if there are more than 64
+/// ranks; or less where this machine has less.
+std::size_t heap_bytes_here(const GroupOptions& options, int ranks);
 
 }  // namespace phicoll

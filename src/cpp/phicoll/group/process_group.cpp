@@ -196,7 +196,7 @@ void throw_if_broken(const os::SharedMemory& memory) {
 os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& options) {
   const Shape shape = shape_on_host(ranks, options.placement);
   check_options(options);
-  const std::size_t heap_bytes = heap_bytes_here(options);
+  const std::size_t heap_bytes = heap_bytes_here(options, ranks);
   const std::shared_ptr<const Tuning> tuning = load_tuning(tuning_source(options), TuningMode::processes);
   const std::string packed = tuning != nullptr ? pack_tuning(tuning->table) : std::string();
   const std::size_t tuning_at = GroupLayout::total(options.memory_limit, heap_bytes);

@@ -61,7 +61,7 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
   };
   const Running running(running_);
   memory_.reset();
-  memory_.reset(new Memory(options_.memory_limit, heap_bytes_here(options_)));
+  memory_.reset(new Memory(options_.memory_limit, heap_bytes_here(options_, size())));
   const GroupMemory& memory = memory_->memory;
   memory.control->configure(size(), false, size() > os::allowed_cpu_count(), options_.timeout_ms * 1000000);
   for (int r = 0; r < size(); ++r) {

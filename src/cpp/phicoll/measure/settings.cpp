@@ -72,7 +72,7 @@ int parse_count(const std::string& whole, const std::string& text) {
 // Allows buffers half of a group's heap, since buffers of several sizes follow each other in it.
 void check_heap(const Work& work, int ranks) {
   if (!work.heap) return;
-  const std::uint64_t most = heap_bytes_here(GroupOptions()) / 2;
+  const std::uint64_t most = heap_bytes_here(GroupOptions(), 1) / 2;
   std::uint64_t all = 0;
   for (int r = 0; r < ranks; ++r)
     all += send_bytes_of(work, r, ranks) + receive_bytes_of(work, r, ranks) + 32768;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/memory/own_threads.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cross_copy.hpp"
 #include "phicoll/os/futex.hpp"
@@ -18,10 +19,7 @@ namespace {
 
 std::atomic<InterruptHook> interrupt_hook{nullptr};
 std::atomic<WaitHook> wait_hook{nullptr};
-
-void tell_of_a_wait() {
-  if (const WaitHook hook = wait_hook.load(std::memory_order_acquire)) hook();
-}
+std::atomic<ThreadsHook> threads_hook{nullptr};
 
 // Looks between two checks whether the group is broken: some microseconds of spinning.
 constexpr unsigned turns_a_check = 4096;
@@ -45,6 +43,8 @@ constexpr std::int64_t compare_calls_ns = 30 * 1000 * 1000;
 // How long others wait for a rank that left by an exception to break the group with its reason. Its program
 // may catch the exception instead.
 constexpr std::int64_t exception_ns = 200 * 1000 * 1000;
+// A wait must last so long before it is asked whether another thread may end it. Less than the patience of StuckSearch.
+constexpr std::int64_t threads_counted_ns = 100 * 1000 * 1000;
 
 /// Looks `turns` times, with `pauses` polite turns after each. Instantiated per width and kind, so that each
 /// loop is as tight as one written by hand.
@@ -82,7 +82,26 @@ bool look_for(const void* place, std::uint64_t value, std::uint64_t mask, Condit
   return false;
 }
 
+/// Whether a thread beside the ranks' own may make calls. Where ranks are threads, two more wait for them: the one that made
+/// the group, and the program's.
+bool has_further_threads(const Control& group) {
+  const ThreadsHook hook = threads_hook.load(std::memory_order_acquire);
+  if (hook == nullptr) return false;
+  if (group.shared() || group.ranks() == 1) return hook() > 1;
+  int present = 2;
+  for (int rank = 0; rank < group.ranks(); ++rank) present += group.has_left(rank) ? 0 : 1;
+  return hook() > present;
+}
+
 }  // namespace
+
+void tell_of_a_wait() {
+  if (const WaitHook hook = wait_hook.load(std::memory_order_acquire)) hook();
+}
+
+void set_threads_hook(ThreadsHook hook) {
+  threads_hook.store(hook, std::memory_order_release);
+}
 
 void set_interrupt_hook(InterruptHook hook) {
   interrupt_hook.store(hook, std::memory_order_release);
@@ -240,7 +259,10 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
       patience.compared_ns_ = now;
     }
   }
-  if (in_call) {
+  const std::int64_t waited = now - patience.started_ns_;
+  if (in_call && (waited < threads_counted_ns || has_further_threads(control_->root()))) {
+    patience.end_mark();
+  } else if (in_call) {
     if (patience.mark_ == nullptr) patience.mark_ = &control_->root().wait_mark(control_->root_rank(rank_));
     WaitNote note;
     if (stuck_ != nullptr) {
@@ -250,12 +272,12 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
       note.call = calls_->begun();
     }
     patience.mark_->look(note);
-    if (stuck_ != nullptr) stuck_->check(*control_, rank_, now - patience.started_ns_);
+    if (stuck_ != nullptr) stuck_->check(*control_, rank_, waited);
   }
   control_->check_broken(rank_);
   if (InterruptHook hook = interrupt_hook.load(std::memory_order_acquire)) hook();
   const std::int64_t limit = control_->timeout_ns();
-  if (limit <= 0 || now - patience.started_ns_ <= limit) return;
+  if (limit <= 0 || waited <= limit) return;
   const std::string reason =
       "waited longer than the group's timeout of " + std::to_string(limit / 1000000) + " ms";
   control_->break_group(rank_, reason.c_str(), true);

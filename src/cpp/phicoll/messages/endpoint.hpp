@@ -28,6 +28,7 @@
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/condition.hpp"
+#include "phicoll/memory/own_threads.hpp"
 #include "phicoll/memory/wait_board.hpp"
 #include "phicoll/messages/channel.hpp"
 #include "phicoll/messages/transfer.hpp"
@@ -58,13 +59,12 @@ class Endpoint {
     else
       begin_receive(port, transfer);
   }
-  /// Whether something is under way that no call of this endpoint sees to.
-  bool pending() const { return inside_ == 0 && (under_way_ != 0 || !posted_.empty() || streams_ != 0); }
+  /// Whether something is under way.
+  bool pending() const { return under_way_ != 0 || !posted_.empty() || streams_ != 0; }
   bool sends() const { return under_way_ != 0; }
   /// Waits until the transfer is done.
   void finish(Port& port, Transfer& transfer) {
     if (transfer.done) return;
-    const Inside inside(inside_);
     tell(transfer);
     if (!transfer.sends && transfer.peer != any_source && posted_.size() == 1 && under_way_ == 0 &&
         streams_ == 0 && posted_.front().get() == &transfer) {
@@ -122,26 +122,34 @@ class Endpoint {
   /// The first message that a receive would take now, or null.
   const Envelope* look(Port& port, int source, int tag) {
     progress(port);
-    if (const Envelope* const found = find_waiting(source, tag)) return found;
-    for (int from = 0; from < ranks_; ++from)
-      if (source == any_source || source == from) take_all(port, from);
-    return find_waiting(source, tag);
+    auto found = find_waiting(source, tag);
+    if (found == waiting_.end()) {
+      for (int from = 0; from < ranks_; ++from)
+        if (source == any_source || source == from) take_all(port, from);
+      found = find_waiting(source, tag);
+    }
+    return found == waiting_.end() ? nullptr : &found->envelope;
   }
   /// Waits for such a message.
-  Envelope probe(Port& port, int source, int tag) {
-    const Envelope* found = look(port, source, tag);
+  void probe(Port& port, int source, int tag) {
     Transfer wanted;
     wanted.peer = source;
     wanted.tag = tag;
     tell(wanted);
-    if (found == nullptr) wait_for(port, [&] { return (found = look(port, source, tag)) != nullptr; });
-    return *found;
+    wait_for(port, [&] { return look(port, source, tag) != nullptr; });
+  }
+
+  /// Keeps the message that a receive would take now for the one receive that names it: Envelope::held. Null if there is none.
+  const Envelope* hold(Port& port, int source, int tag) {
+    if (look(port, source, tag) == nullptr) return nullptr;
+    const auto found = find_waiting(source, tag);
+    found->envelope.held = ++last_held_;
+    return &found->envelope;
   }
 
   /// Waits until `holds` returns true; meanwhile goes on with all that is under way.
   template <class Holds>
   void wait_for(Port& port, const Holds& holds) {
-    const Inside inside(inside_);
     typename Port::Patience patience;
     while (!holds()) {
       // What came of a look is no proof that the group is stuck, so the next look in vain has a mark of its own.
@@ -190,17 +198,8 @@ class Endpoint {
 
   static constexpr std::size_t least_piece = 4096;
   static constexpr std::size_t stays_from = 16384;
-
-  class Inside {
-   public:
-    explicit Inside(int& depth) : depth_(depth) { ++depth_; }
-    ~Inside() { --depth_; }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-
-   private:
-    int& depth_;
-  };
+  static constexpr std::size_t long_copy =
+      131072;  // of a message, that other threads of an interpreter need not wait for
 
   Out& out_of(int to) { return out_[static_cast<std::size_t>(to)]; }
   In& in_of(int from) { return in_[static_cast<std::size_t>(from)]; }
@@ -344,7 +343,10 @@ class Endpoint {
   static std::string refusal(const Envelope& message, const Transfer& t) {
     const std::string from =
         " from rank " + std::to_string(message.source) + " with tag " + std::to_string(message.tag);
-    const auto plain = [](unsigned type) { return type == 0 || type == type_number(Type::uint8); };
+    // As MPI_BYTE. A char is no more than a byte: programs send one and receive the other.
+    const auto plain = [](unsigned type) {
+      return type == 0 || type == type_number(Type::uint8) || type == type_number(Type::int8);
+    };
     const bool differ = message.type != t.type && message.bytes != 0;
     if (differ && (message.type == object_type || (t.type == object_type && !plain(message.type))))
       return std::string("a receive of ") + (t.type == object_type ? "data" : "an object") +
@@ -357,30 +359,41 @@ class Endpoint {
   }
 
   void begin_receive(Port& port, const Shared& t) {
-    for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
-      if (it->claimed || !fits(it->envelope, t->peer, t->tag)) continue;
-      t->refused = refusal(it->envelope, *t);
-      t->envelope = it->envelope;
-      if (t->refused.empty()) make_room(port, *t, it->envelope.bytes);
-      if (!t->refused.empty()) {
-        t->done = true;
-      } else if (it->came < it->bytes.size()) {
-        it->claimed = t;
-      } else {
-        deliver(port, *it, *t);
-        waiting_.erase(it);
-      }
+    const auto it = t->held == 0
+                        ? find_waiting(t->peer, t->tag)
+                        : std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& message) {
+                            return message.envelope.held == t->held && !message.claimed;
+                          });
+    if (it == waiting_.end() && t->held == 0) {
+      posted_.push_back(t);
       return;
     }
-    posted_.push_back(t);
+    if (it == waiting_.end()) {
+      t->refused = "a message that has not been received yet";
+      t->done = true;
+      return;
+    }
+    t->refused = refusal(it->envelope, *t);
+    t->envelope = it->envelope;
+    if (t->refused.empty()) make_room(port, *t, it->envelope.bytes);
+    if (!t->refused.empty()) {
+      t->done = true;
+    } else if (it->came < it->bytes.size()) {
+      it->claimed = t;
+    } else {
+      deliver(port, *it, *t);
+      waiting_.erase(it);
+    }
   }
   static void make_room(Port& port, Transfer& t, std::size_t bytes) {
     if (!t.frame || bytes <= t.bytes) return;
+    if (bytes >= long_copy) tell_of_a_wait();
     t.frame->resize(bytes);
     t.data = port.bind(t.frame->data(), bytes);
     t.bytes = bytes;
   }
   void deliver(Port& port, Waiting& message, Transfer& t) {
+    if (message.envelope.bytes >= long_copy) tell_of_a_wait();
     if (message.exposed)
       copy_exposed(port, message.where, t, message.envelope, message.ticket, message.ticket_number);
     else if (!message.bytes.empty())
@@ -475,6 +488,7 @@ class Endpoint {
       t->ticket_number = in.cells + 1;
       in.stream = t;
       ++streams_;
+      if (envelope.bytes >= long_copy) tell_of_a_wait();
       take_piece(port, in, cell);
       return;
     }
@@ -485,6 +499,7 @@ class Endpoint {
     complete(port, *t, envelope, note.ticket, in.cells + 1);
   }
   void take_unmatched(Port& port, In& in, MessageCell& cell, const CellNote& note, const Envelope& envelope) {
+    if (envelope.bytes >= long_copy) tell_of_a_wait();
     // With its memory, before it is one: there may be none.
     waiting_.push_back(Waiting(note.kind == CellKind::exposed ? 0 : envelope.bytes));
     Waiting& message = waiting_.back();
@@ -544,10 +559,10 @@ class Endpoint {
     }
   }
 
-  const Envelope* find_waiting(int source, int tag) const {
-    for (const Waiting& message : waiting_)
-      if (!message.claimed && fits(message.envelope, source, tag)) return &message.envelope;
-    return nullptr;
+  typename std::list<Waiting>::iterator find_waiting(int source, int tag) {
+    return std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& message) {
+      return !message.claimed && message.envelope.held == 0 && fits(message.envelope, source, tag);
+    });
   }
 
   Channels& channels_;
@@ -561,9 +576,9 @@ class Endpoint {
   std::vector<In> in_;
   std::vector<Shared> posted_;
   std::list<Waiting> waiting_;
-  std::size_t under_way_ = 0;  // sends that are not done
-  int inside_ = 0;             // calls that see to what is under way
-  std::size_t streams_ = 0;    // messages of which pieces are still to come
+  std::size_t under_way_ = 0;    // sends that are not done
+  std::uint64_t last_held_ = 0;  // the last number of a message that is kept for one receive
+  std::size_t streams_ = 0;      // messages of which pieces are still to come
 };
 
 }  // namespace phicoll

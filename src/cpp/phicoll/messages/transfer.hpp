@@ -2,6 +2,7 @@
 
 // What callers see of a message, and of a send or receive.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,7 +22,24 @@ struct Envelope {
   int source = -1;
   int tag = -1;
   std::size_t bytes = 0;
-  unsigned type = 0;  ///< by type_number; 0 for plain bytes
+  unsigned type = 0;       ///< by type_number; 0 for plain bytes
+  std::uint64_t held = 0;  ///< of a message that is kept for one receive: its number there
+};
+
+/// Whether a transfer is done. Another thread of its rank may set it: see MessageWork.
+class Done {
+ public:
+  Done() = default;
+  Done(const Done& other) : value_(static_cast<bool>(other)) {}
+  Done& operator=(const Done& other) { return *this = static_cast<bool>(other); }
+  Done& operator=(bool value) {
+    value_.store(value, std::memory_order_release);
+    return *this;
+  }
+  operator bool() const { return value_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<bool> value_{false};
 };
 
 constexpr unsigned no_ticket = 0xff;
@@ -31,12 +49,13 @@ constexpr unsigned object_type = 64;
 /// A send or receive that may go on after the call that made it.
 struct Transfer {
   bool sends = false;
-  bool done = false;
+  Done done;
   bool synchronous = false;  ///< a send that is done only when the message has been received
   bool cancelled = false;    ///< a receive that was withdrawn; it is done
   int peer = any_source;
   int tag = any_tag;
   unsigned type = 0;
+  std::uint64_t held = 0;  ///< of a receive of a message that is kept for it: its Envelope's
   Data data;
   std::size_t bytes = 0;  ///< of a receive: the buffer's
   std::size_t moved = 0;

@@ -1,6 +1,9 @@
 #include "phicoll/collectives/operators/operators.hpp"
 
+#include <mutex>
+
 #include "phicoll/collectives/operators/operator_kernels.hpp"
+#include "phicoll/collectives/operators/type_names.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/support/nearest.hpp"
 
@@ -23,6 +26,9 @@ constexpr unsigned users_own = 15;
 static_assert(ops <= users_own && types <= most_types, "both fit into a signature");
 constexpr const char* op_names[ops] = {"sum", "prod", "min",  "max",  "land",   "band",
                                        "lor", "bor",  "lxor", "bxor", "minloc", "maxloc"};
+
+std::mutex names_mutex;
+std::string callers_names[most_types + 1];
 
 const TypeRow& row(Type type) {
   return type_rows[static_cast<int>(type)];
@@ -130,8 +136,18 @@ std::string operator_name(const Operator& op) {
   return type_name(type) + " " + to_string(static_cast<Op>(op.id & 0xffu));
 }
 
+void name_type(unsigned number, const std::string& name) {
+  if (number == 0 || number > most_types)
+    throw ArgumentError("number", std::to_string(number), "1.." + std::to_string(most_types));
+  const std::lock_guard<std::mutex> lock(names_mutex);
+  callers_names[number] = name;
+}
+
 std::string type_name(unsigned number) {
-  return number - 1 < types ? to_string(static_cast<Type>(number - 1)) : "type " + std::to_string(number);
+  if (number - 1 < types) return to_string(static_cast<Type>(number - 1));
+  const std::lock_guard<std::mutex> lock(names_mutex);
+  const std::string* const name = number <= most_types ? &callers_names[number] : nullptr;
+  return name != nullptr && !name->empty() ? *name : "type " + std::to_string(number);
 }
 
 }  // namespace phicoll
