@@ -7,31 +7,81 @@ what is offered and what is not.
 
 from __future__ import annotations
 
+import math
 import socket
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import phicoll._core as _core
 import phicoll.comm as _comm
-from phicoll.comm.derived import COMM_TYPE_SHARED, TAG_UB
+from phicoll.comm.buffers import BOTTOM, block
+from phicoll.comm.communicator import Intercomm
+from phicoll.comm.derived import (
+    APPNUM,
+    COMM_TYPE_SHARED,
+    HOST,
+    IO,
+    KEYVAL_INVALID,
+    LASTUSEDCODE,
+    TAG_UB,
+    UNIVERSE_SIZE,
+    WTIME_IS_GLOBAL,
+)
+from phicoll.comm.errhandlers import (
+    ERRHANDLER_NULL,
+    ERRORS_ABORT,
+    ERRORS_ARE_FATAL,
+    ERRORS_RETURN,
+    Errhandler,
+)
 from phicoll.comm.groups import CONGRUENT, GROUP_EMPTY, GROUP_NULL, IDENT, SIMILAR, UNEQUAL, Group
+from phicoll.comm.info import INFO_ENV, INFO_NULL, Info
 from phicoll.comm.matched import MESSAGE_NO_PROC, MESSAGE_NULL, Message
 from phicoll.comm.messages import Prequest
-from phicoll.errors import Error as Exception
+from phicoll.comm.operators import OP_NULL
+from phicoll.comm.windows import (
+    LOCK_EXCLUSIVE,
+    LOCK_SHARED,
+    WIN_BASE,
+    WIN_CREATE_FLAVOR,
+    WIN_DISP_UNIT,
+    WIN_FLAVOR_SHARED,
+    WIN_MODEL,
+    WIN_NULL,
+    WIN_SIZE,
+    WIN_UNIFIED,
+    Win,
+)
+from phicoll.errors import ArgumentError, Error as Exception
 
 __all__ = [
+    "APPNUM",
+    "BOTTOM",
     "BSEND_OVERHEAD",
     "COMM_TYPE_SHARED",
     "CONGRUENT",
+    "ERRHANDLER_NULL",
+    "ERRORS_ABORT",
+    "ERRORS_ARE_FATAL",
+    "ERRORS_RETURN",
     "GROUP_EMPTY",
     "GROUP_NULL",
+    "HOST",
     "IDENT",
+    "INFO_ENV",
     "INFO_NULL",
+    "IO",
+    "KEYVAL_INVALID",
+    "LASTUSEDCODE",
+    "LOCK_EXCLUSIVE",
+    "LOCK_SHARED",
     "MAX_PROCESSOR_NAME",
     "MESSAGE_NO_PROC",
     "MESSAGE_NULL",
+    "OP_NULL",
     "SIMILAR",
     "SUBVERSION",
     "SUCCESS",
@@ -41,27 +91,44 @@ __all__ = [
     "THREAD_SERIALIZED",
     "THREAD_SINGLE",
     "UNEQUAL",
+    "UNIVERSE_SIZE",
     "VERSION",
+    "WIN_BASE",
+    "WIN_CREATE_FLAVOR",
+    "WIN_DISP_UNIT",
+    "WIN_FLAVOR_SHARED",
+    "WIN_MODEL",
+    "WIN_NULL",
+    "WIN_SIZE",
+    "WIN_UNIFIED",
+    "WTIME_IS_GLOBAL",
     "Abort",
     "Alloc_mem",
     "Attach_buffer",
+    "Compute_dims",
     "Detach_buffer",
+    "Errhandler",
     "Exception",
     "Finalize",
     "Free_mem",
+    "Get_address",
     "Get_library_version",
     "Get_processor_name",
     "Get_version",
     "Group",
+    "Info",
     "Init",
     "Init_thread",
+    "Intercomm",
     "Intracomm",
     "Is_finalized",
     "Is_initialized",
     "Is_thread_main",
     "Message",
+    "Pcontrol",
     "Prequest",
     "Query_thread",
+    "Win",
     "Wtick",
     "Wtime",
     *_comm.__all__,
@@ -71,9 +138,9 @@ __all__ = [
 globals().update({name: getattr(_comm, name) for name in _comm.__all__ if name != "COMM_WORLD"})
 Intracomm = _comm.Comm
 
+
 SUCCESS = 0
 BSEND_OVERHEAD = 0
-INFO_NULL = None
 VERSION, SUBVERSION = 4, 1
 MAX_PROCESSOR_NAME = 256
 THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED, THREAD_MULTIPLE = range(4)
@@ -143,6 +210,45 @@ def Get_version() -> tuple[int, int]:
 def Get_library_version() -> str:
     """phicoll and its version."""
     return f"phicoll {_core.__version__}"
+
+
+def Pcontrol(level: int) -> None:
+    """Does nothing: there is no profiler to control."""
+
+
+def Get_address(location: Any) -> int:
+    """The address of a buffer's memory."""
+    return block(location, "location", writable=False).address
+
+
+def Compute_dims(nnodes: int, dims: int | Sequence[int]) -> list[int]:
+    """Return a grid of ``nnodes`` ranks with extents as equal as can be, in descending order.
+
+    Parameters
+    ----------
+    nnodes:
+        How many ranks.
+    dims:
+        How many dimensions, or their extents, of which those that are 0 are computed.
+    """
+    given = [0] * dims if isinstance(dims, int) else [int(extent) for extent in dims]
+    fixed = math.prod(extent for extent in given if extent)
+    if nnodes < 1 or min(given, default=0) < 0 or nnodes % fixed or (0 not in given and nnodes != fixed):
+        raise ArgumentError("dims", f"{given} for {nnodes}", "extents whose product divides the ranks")
+    found = iter(equal_factors(nnodes // fixed, given.count(0)))
+    return [extent or next(found) for extent in given]
+
+
+def equal_factors(number: int, count: int) -> list[int]:
+    """``count`` numbers with the product ``number``, the largest as small as can be, in descending order."""
+    if count < 2:
+        return [number] * count
+    for largest in range(1, number + 1):
+        if number % largest == 0 and largest**count >= number:
+            rest = equal_factors(number // largest, count - 1)
+            if rest[0] <= largest:
+                return [largest, *rest]
+    return [number] + [1] * (count - 1)
 
 
 _attached: list[Any] = []

@@ -446,6 +446,44 @@ py::array_t<std::uint8_t> CommunicatorHandle::allocate(std::size_t bytes) {
                                    owner);
 }
 
+std::uint64_t CommunicatorHandle::heap_offset(std::uintptr_t address) {
+  return open().control().offset_of(reinterpret_cast<const void*>(address));
+}
+
+py::array_t<std::uint8_t> CommunicatorHandle::heap_view(std::uint64_t offset, std::size_t bytes) {
+  unsigned char* const memory = open().control().at(offset);
+  if (!open().in_shared_memory(memory, bytes))
+    throw ArgumentError("offset", std::to_string(offset), "one of this group's heap");
+  const py::capsule owner(new std::shared_ptr<void>(state_->memory),
+                          [](void* kept) { delete static_cast<std::shared_ptr<void>*>(kept); });
+  return py::array_t<std::uint8_t>(static_cast<py::ssize_t>(bytes), memory, owner);
+}
+
+// All bits: one rank has it alone. Else the number of ranks that share it.
+bool CommunicatorHandle::try_lock(std::uintptr_t word, bool shared) {
+  std::atomic<std::uint64_t>& holders = reinterpret_cast<Word<std::uint64_t>*>(word)->atomic();
+  std::uint64_t seen = shared ? holders.load(std::memory_order_relaxed) : 0;
+  const std::uint64_t wanted = shared ? seen + 1 : UINT64_MAX;
+  return wanted != 0 && holders.compare_exchange_strong(seen, wanted, std::memory_order_acquire);
+}
+
+void CommunicatorHandle::unlock(std::uintptr_t word) {
+  std::atomic<std::uint64_t>& holders = reinterpret_cast<Word<std::uint64_t>*>(word)->atomic();
+  const std::uint64_t seen = holders.load(std::memory_order_relaxed);
+  if (seen == 0) throw ArgumentError("rank", "a segment that is not locked", "one that this rank locked");
+  if (seen == UINT64_MAX)
+    holders.store(0, std::memory_order_release);
+  else
+    holders.fetch_sub(1, std::memory_order_release);
+}
+
+void CommunicatorHandle::check() {
+  call(0, [](Communicator& communicator) {
+    Envelope none;
+    communicator.probe_now(&none);
+  });
+}
+
 void CommunicatorHandle::close() {
   if (closed()) return;
   if (own_) {

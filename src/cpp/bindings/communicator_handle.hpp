@@ -160,6 +160,15 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// Bytes of the group's heap, given back with the array.
   py::array_t<std::uint8_t> allocate(std::size_t bytes);
 
+  /// Where memory from allocate() of any rank lies in the group's heap, and that memory as this rank sees it.
+  std::uint64_t heap_offset(std::uintptr_t address);
+  py::array_t<std::uint8_t> heap_view(std::uint64_t offset, std::size_t bytes);
+  /// A lock of windows in a word of such memory, that one rank has, or several that share it. Does not wait.
+  bool try_lock(std::uintptr_t word, bool shared);
+  void unlock(std::uintptr_t word);
+  /// Throws if the group is broken; goes on with what is under way.
+  void check();
+
   /// Breaks the group, unless it has no other rank, for what this rank alone may have seen.
   void fail_alone(const py::error_already_set& error) {
     if (size_ > 1) break_group(open(), error);

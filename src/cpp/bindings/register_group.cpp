@@ -162,6 +162,7 @@ void register_group(py::module_& module) {
     known[to_string(static_cast<Type>(type))] = type_number(static_cast<Type>(type));
   module.attr("known_types") = known;
   module.attr("most_types") = most_types;
+  module.def("memory_fence", [] { std::atomic_thread_fence(std::memory_order_seq_cst); });
   module.def("name_type", &name_type, py::arg("number"), py::arg("name"));
   module.def("operator_types", &operator_types, py::arg("op"));
 
@@ -173,6 +174,11 @@ void register_group(py::module_& module) {
       .def_property_readonly("size", &Handle::size)
       .def_property_readonly("closed", &Handle::closed)
       .def_property_readonly("broken", &Handle::broken)
+      .def("heap_offset", &Handle::heap_offset, py::arg("address"))
+      .def("heap_view", &Handle::heap_view, py::arg("offset"), py::arg("nbytes"))
+      .def("try_lock", &Handle::try_lock, py::arg("word"), py::arg("shared"))
+      .def("unlock", &Handle::unlock, py::arg("word"))
+      .def("check", &Handle::check)
       .def("barrier", &Handle::barrier)
       .def("broadcast", &Handle::broadcast, py::arg("buffer"), py::arg("nbytes"), py::arg("root"), algorithm,
            type)

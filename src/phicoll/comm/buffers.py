@@ -21,6 +21,7 @@ from phicoll.comm.datatypes import Datatype, dtype_of, fixed_size, type_number
 from phicoll.errors import ArgumentError
 
 __all__ = [
+    "BOTTOM",
     "IN_PLACE",
     "Blocks",
     "InPlace",
@@ -30,6 +31,7 @@ __all__ = [
     "is_in_place",
     "refuse_overlap",
     "same_order",
+    "typed_blocks",
 ]
 
 
@@ -44,6 +46,19 @@ class InPlace:
 
 
 IN_PLACE = InPlace()
+
+
+class Bottom:
+    """The type of ``BOTTOM``, MPI's name for no memory: a buffer of no elements, as None is."""
+
+    def __repr__(self) -> str:
+        return "phicoll.BOTTOM"
+
+    def __reduce__(self) -> str:
+        return "BOTTOM"
+
+
+BOTTOM = Bottom()
 
 
 def is_in_place(spec: Any) -> bool:
@@ -206,7 +221,7 @@ def opened(
         buffer, counts, displacements, datatype = spec, None, None, None
     else:
         buffer, counts, displacements, datatype = parts_of(spec, argument, pairs)
-    if buffer is None and isinstance(spec, (list, tuple)):
+    if buffer is BOTTOM or (buffer is None and isinstance(spec, (list, tuple))):
         dtype = dtype_of(datatype, argument) if datatype is not None else np.dtype("B")
         return counts if counts is not None else 0, displacements, dtype, None, None
     memory, copied = memory_of(buffer, writable, argument)
@@ -316,6 +331,38 @@ def blocks_of(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks
         copied,
         is_fortran(memory),
     )
+
+
+def typed_blocks(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks:
+    """The blocks, one per rank and each of its own type, that ``spec`` describes (Alltoallw)."""
+    counts: Any = [1] * ranks
+    displacements: Any = [0] * ranks
+    allowed = "[buffer, (counts, displacements), types], or without counts and displacements"
+    try:
+        if len(spec) == 2:
+            buffer, types = spec
+        elif len(spec) == 3:
+            buffer, (counts, displacements), types = spec
+        else:
+            buffer, counts, displacements, types = spec
+        dtypes = [dtype_of(kind, argument) for kind in types]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ArgumentError):
+            raise
+        raise ArgumentError(argument, called(spec), allowed) from None
+    counts = numbers(counts, ranks, argument, "counts")
+    displacements = numbers(displacements, ranks, argument, "displacements")
+    if len(dtypes) != ranks or counts is None or displacements is None:
+        raise ArgumentError(argument, f"{len(dtypes)} types", f"{ranks} counts, displacements and types")
+    nbytes = [count * dtype.itemsize for count, dtype in zip(counts, dtypes, strict=True)]
+    memory = copied = None
+    if buffer is not None and buffer is not BOTTOM:
+        memory, copied = memory_of(buffer, writable, argument)
+    needed = max((at + n for at, n in zip(displacements, nbytes, strict=True) if n > 0), default=0)
+    if needed > (0 if memory is None else memory.nbytes):
+        raise too_small(argument, memory, needed, f"{sum(nbytes)} bytes at their displacements")
+    address = 0 if memory is None else _core.address(memory)
+    return Blocks(address, nbytes, displacements, np.dtype("B"), memory, copied, is_fortran(memory))
 
 
 def is_fortran(memory: Any) -> bool:

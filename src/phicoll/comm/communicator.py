@@ -20,6 +20,7 @@ from phicoll.comm.buffers import (
     is_in_place,
     refuse_overlap,
     same_order,
+    typed_blocks,
 )
 from phicoll.comm.datatypes import fixed_size, layout
 from phicoll.comm.derived import Derived
@@ -29,7 +30,7 @@ from phicoll.comm.numbers import whole_count
 from phicoll.comm.operators import OPERATORS, called, core_operator
 from phicoll.errors import ArgumentError, Error
 
-__all__ = ["COMM_NULL", "Comm"]
+__all__ = ["COMM_NULL", "Comm", "Intercomm"]
 
 SUM = OPERATORS["SUM"]
 
@@ -98,7 +99,14 @@ class Comm(PointToPoint, MatchedProbes, Derived):
 
     def __init__(self, comm: Any = None) -> None:
         """The communicator ``comm`` by another name; None for no communicator."""
+        if not isinstance(comm, (Comm, _core.Communicator, type(None))):
+            raise TypeError(f"comm: got {comm!r}; allowed: a communicator or None")
         self._core = comm._core if isinstance(comm, Comm) else comm
+
+    @classmethod
+    def Get_parent(cls) -> Intercomm:
+        """``COMM_NULL``: no program spawned this one."""
+        return Intercomm()
 
     @classmethod
     def _made(cls, core: Any) -> Comm:
@@ -132,9 +140,6 @@ class Comm(PointToPoint, MatchedProbes, Derived):
             )
         return self._core
 
-    def __bool__(self) -> bool:
-        return self._core is not None
-
     def __repr__(self) -> str:
         if self._core is None:
             return "phicoll.COMM_NULL"
@@ -144,7 +149,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
 
     def __reduce__(self) -> Any:
         if self._core is None:
-            return "COMM_NULL"
+            return "COMM_NULL" if self is COMM_NULL else (Comm, (COMM_NULL,))
         raise TypeError("a communicator belongs to its rank and cannot be pickled")
 
     def __getattr__(self, name: str) -> Any:
@@ -657,6 +662,35 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         )
         receive.deliver()
 
+    def Alltoallw(self, sendbuf: Any, recvbuf: Any) -> None:
+        """As :meth:`Alltoallv`, with a type for each rank.
+
+        Parameters
+        ----------
+        sendbuf:
+            ``[buffer, types]``, ``[buffer, counts, displacements, types]`` or ``[buffer, (counts, displacements),
+            types]``, with one item per rank; displacements are in bytes. Without counts, one element for each rank, all
+            at the buffer's start. Or ``IN_PLACE``.
+        recvbuf:
+            Likewise.
+        """
+        core = self._whole
+        with self._alone():
+            receive = typed_blocks(recvbuf, "recvbuf", core.size, writable=True)
+            send: Blocks | None = None
+            if not is_in_place(sendbuf):
+                send = typed_blocks(sendbuf, "sendbuf", core.size, writable=False)
+                refuse_overlap(send.extent(), receive.extent())
+        core.alltoallv(
+            address_of(send),
+            (send or receive).counts,
+            (send or receive).displacements,
+            receive.address,
+            receive.counts,
+            receive.displacements,
+        )
+        receive.deliver()
+
     # Objects.
 
     def barrier(self) -> None:
@@ -789,6 +823,10 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         """
         algorithm, reason = self._whole.why(operation, whole_count(nbytes, "nbytes"))
         return f"{algorithm}: {reason}" if reason else str(algorithm)
+
+
+class Intercomm(Comm):
+    """The type of communicators of two groups. There are none, so it only makes ``COMM_NULL``."""
 
 
 COMM_NULL = Comm()

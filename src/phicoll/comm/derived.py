@@ -7,7 +7,9 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
+from phicoll.comm.errhandlers import HasErrhandler
 from phicoll.comm.groups import CONGRUENT, IDENT, SIMILAR, UNEQUAL, Group
+from phicoll.comm.info import Info
 from phicoll.comm.messages import UNDEFINED, Request
 from phicoll.comm.numbers import rank_or_tag, signed, whole_count
 from phicoll.errors import ArgumentError, Error
@@ -15,14 +17,28 @@ from phicoll.errors import ArgumentError, Error
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["COMM_TYPE_SHARED", "PART_MEMORY", "TAG_UB", "Derived"]
+__all__ = [
+    "APPNUM",
+    "COMM_TYPE_SHARED",
+    "HOST",
+    "IO",
+    "KEYVAL_INVALID",
+    "LASTUSEDCODE",
+    "PART_MEMORY",
+    "TAG_UB",
+    "UNIVERSE_SIZE",
+    "WTIME_IS_GLOBAL",
+    "Derived",
+]
 
 PART_MEMORY = 32 << 20  # bytes for the collectives of a sub-communicator; allocated as they are used
 COMM_TYPE_SHARED = 1  # a kind of Split_type
-TAG_UB = 0  # a key of Get_attr: the largest tag
+# Keys of Get_attr. Only the first two have values.
+TAG_UB, WTIME_IS_GLOBAL, HOST, IO, APPNUM, UNIVERSE_SIZE, LASTUSEDCODE = range(7)
+KEYVAL_INVALID = -1
 
 
-class Derived:
+class Derived(HasErrhandler):
     """The methods of :class:`~phicoll.Comm` that make, compare and name communicators."""
 
     _core: Any
@@ -91,6 +107,8 @@ class Derived:
         """As :meth:`Dup`: it waits for the other ranks and returns a null request beside the communicator."""
         return self.Dup(info), Request()
 
+    Idup_with_info = Idup
+
     def Create(self, group: Group) -> Self:
         """Return a new communicator of a group's ranks, ``COMM_NULL`` on others. All ranks of this one must call it."""
         place = group.rank
@@ -127,14 +145,23 @@ class Derived:
         found = self.Get_group().Compare(comm.Get_group())
         return {IDENT: CONGRUENT, SIMILAR: SIMILAR}.get(found, UNEQUAL)
 
+    def _identity(self) -> Any:
+        """The core; None for no communicator, such as one that was freed."""
+        return None if self._core is None or self._core.closed else self._core
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Derived) and self._core is other._core
+        return isinstance(other, Derived) and self._identity() is other._identity()
 
     def __hash__(self) -> int:
-        return hash(id(self._core))
+        return hash(id(self._identity()))
+
+    def __bool__(self) -> bool:
+        return self._identity() is not None
 
     def Get_name(self) -> str:
         """Its name, by default what ``repr`` shows."""
+        if self._core is None:
+            return "MPI_COMM_NULL"
         return self._name if self._name is not None else repr(self).removeprefix("phicoll.").strip("<>")
 
     def Set_name(self, name: str) -> None:
@@ -149,6 +176,13 @@ class Derived:
     @name.setter
     def name(self, name: str) -> None:
         self.Set_name(name)
+
+    def Get_info(self) -> Info:
+        """A new Info without keys."""
+        return Info.Create()
+
+    def Set_info(self, info: Info | None) -> None:
+        """Accepted for mpi4py's programs and not used."""
 
     def Is_inter(self) -> bool:
         """False: all communicators have one group."""
@@ -172,9 +206,12 @@ class Derived:
         """``UNDEFINED``: communicators have no topology."""
         return UNDEFINED
 
+    topology = property(Get_topology)
+    info = property(Get_info, Set_info)
+
     def Get_attr(self, keyval: int) -> Any:
-        """The largest tag if ``keyval`` is ``TAG_UB``, else None."""
-        return 2**31 - 1 if keyval == TAG_UB else None
+        """The largest tag for ``TAG_UB``, True for ``WTIME_IS_GLOBAL``, else None."""
+        return {TAG_UB: 2**31 - 1, WTIME_IS_GLOBAL: True}.get(keyval)
 
     def Abort(self, errorcode: int = 1) -> None:
         """End this rank with exit code ``errorcode`` and give all others an error.

@@ -145,7 +145,8 @@ class Group:
         return self._made(self._ranks)
 
     def Free(self) -> None:
-        """Does nothing: a group holds none of the ranks' memory."""
+        """Make it ``GROUP_NULL``."""
+        self._ranks, self._own = (), None
 
 
 GROUP_NULL = Group()

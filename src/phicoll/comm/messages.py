@@ -161,6 +161,13 @@ class Request:
             return "phicoll.REQUEST_NULL"
         return f"<phicoll.Request, a {'send' if self._transfer.sends else 'receive'} under way>"
 
+    def __reduce__(self) -> Any:
+        if self is REQUEST_NULL:
+            return "REQUEST_NULL"
+        if self:
+            raise ValueError("a request belongs to its rank and cannot be pickled")
+        return Request, (REQUEST_NULL,)
+
     def _ended(self) -> bool:
         """Whether it has ended; if it was refused, it is null, and the error is raised."""
         try:

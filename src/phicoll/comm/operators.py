@@ -16,11 +16,11 @@ import phicoll._core as _core
 from phicoll.comm.datatypes import DATATYPES, Datatype, type_name, type_number
 from phicoll.errors import ArgumentError
 
-__all__ = ["OPERATORS", "Op", "called", "core_operator"]
+__all__ = ["OPERATORS", "OP_NULL", "Op", "called", "core_operator"]
 
 
 class Op:
-    """An operator of a reduction.
+    """An operator of a reduction. ``Op(op)`` is the same operator by another name, ``Op()`` equals ``OP_NULL``, none.
 
     Attributes
     ----------
@@ -32,16 +32,22 @@ class Op:
 
     __slots__ = ("_cache", "_function", "_lock", "_user", "commutative", "name")
 
-    def __init__(
-        self, name: str, function: Callable[..., Any], commutative: bool = True, user: bool = False
-    ) -> None:
-        self.name = name
-        self.commutative = commutative
-        self._function: Callable[..., Any] | None = function
-        self._user = user
+    def __init__(self, op: Op | None = None) -> None:
+        self.name: str = "OP_NULL" if op is None else op.name
+        self.commutative: bool = op is None or op.commutative
+        self._function: Callable[..., Any] | None = None if op is None else op._function
+        self._user: bool = op is not None and op._user
         # Looked up by the dtype's id, as hashing it takes a microsecond; the table keeps it alive, so ids stay unique.
-        self._cache: dict[int, tuple[np.dtype[Any], Any]] = {}
-        self._lock = threading.Lock()
+        self._cache: dict[int, tuple[np.dtype[Any], Any]] = {} if op is None else op._cache
+        self._lock = threading.Lock() if op is None else op._lock
+
+    @classmethod
+    def _define(
+        cls, name: str, function: Callable[..., Any], commutative: bool = True, user: bool = False
+    ) -> Op:
+        self = cls()
+        self.name, self.commutative, self._function, self._user = name, commutative, function, user
+        return self
 
     @classmethod
     def Create(cls, function: Callable[[Any, Any, Datatype | None], Any], commute: bool = False) -> Op:
@@ -58,14 +64,25 @@ class Op:
         """
         if not callable(function):
             raise ArgumentError("function", repr(function), "a function of two buffers and a type")
-        return cls(getattr(function, "__name__", "user"), function, bool(commute), user=True)
+        return cls._define(getattr(function, "__name__", "user"), function, bool(commute), user=True)
 
     def Free(self) -> None:
         """Release a user-defined operator; it cannot be used again."""
         if not self._user:
             raise ArgumentError("op", repr(self), "an operator that Op.Create made")
         self._function = None
-        self._cache.clear()
+        self._cache = {}
+
+    def __bool__(self) -> bool:
+        return self._function is not None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Op):
+            return NotImplemented
+        return self._cache is other._cache or not (self or other)
+
+    def __hash__(self) -> int:
+        return id(self._cache) if self else 0
 
     def Is_commutative(self) -> bool:
         """Whether operands may change places."""
@@ -101,20 +118,31 @@ class Op:
 
     def __call__(self, x: Any, y: Any) -> Any:
         if self._function is None:
-            raise ArgumentError("op", f"{self.name}, which was freed", "an operator that was not")
+            raise none_there(self, "op")
         return self._function(x, y, None) if self._user else self._function(x, y)
 
     def __repr__(self) -> str:
+        if not self:
+            return "phicoll.OP_NULL"
         return f"phicoll.Op({self.name!r})" if self._user else f"phicoll.{self.name}"
 
     def __reduce__(self) -> tuple[Any, ...] | str:
-        if self._user:
+        if self and self._user:
             return Op.Create, (self._function, self.commutative)
-        return _predefined, (self.name,)
+        constant = _predefined(self.name if self else "OP_NULL")
+        return (_predefined, (self.name,)) if self is constant else (Op, (constant,))
 
 
 def _predefined(name: str) -> Op:
-    return OPERATORS[name]
+    return OP_NULL if name == "OP_NULL" else OPERATORS[name]
+
+
+def none_there(op: Op, argument: str) -> ArgumentError:
+    got = f"{op.name}, which was freed" if op._user else "OP_NULL"
+    return ArgumentError(argument, got, "an operator that was not freed")
+
+
+OP_NULL = Op()
 
 
 def larger(x: Any, y: Any) -> Any:
@@ -138,20 +166,20 @@ def smallest_with_place(x: Any, y: Any) -> Any:
 OPERATORS: dict[str, Op] = {
     op.name: op
     for op in (
-        Op("SUM", operator.add),
-        Op("PROD", operator.mul),
-        Op("MIN", smaller),
-        Op("MAX", larger),
-        Op("LAND", lambda x, y: bool(x) & bool(y)),
-        Op("LOR", lambda x, y: bool(x) | bool(y)),
-        Op("LXOR", lambda x, y: bool(x) ^ bool(y)),
-        Op("BAND", operator.and_),
-        Op("BOR", operator.or_),
-        Op("BXOR", operator.xor),
-        Op("MINLOC", smallest_with_place),
-        Op("MAXLOC", largest_with_place),
-        Op("REPLACE", lambda x, y: y, commutative=False),
-        Op("NO_OP", lambda x, y: x, commutative=False),
+        Op._define("SUM", operator.add),
+        Op._define("PROD", operator.mul),
+        Op._define("MIN", smaller),
+        Op._define("MAX", larger),
+        Op._define("LAND", lambda x, y: bool(x) & bool(y)),
+        Op._define("LOR", lambda x, y: bool(x) | bool(y)),
+        Op._define("LXOR", lambda x, y: bool(x) ^ bool(y)),
+        Op._define("BAND", operator.and_),
+        Op._define("BOR", operator.or_),
+        Op._define("BXOR", operator.xor),
+        Op._define("MINLOC", smallest_with_place),
+        Op._define("MAXLOC", largest_with_place),
+        Op._define("REPLACE", lambda x, y: y, commutative=False),
+        Op._define("NO_OP", lambda x, y: x, commutative=False),
     )
 }
 
@@ -166,6 +194,8 @@ def called(op: Any) -> Callable[[Any, Any], Any]:
         raise ArgumentError(
             "op", repr(op), f"{', '.join(OPERATORS)}, Op.Create(...) or a function of two objects"
         )
+    if isinstance(op, Op) and not op:
+        raise none_there(op, "op")
     if isinstance(op, Op) and not op._user:
         return op._function  # type: ignore[return-value]  # without a frame of Op's
     return op  # type: ignore[no-any-return]
@@ -179,7 +209,7 @@ def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
     if found is not None:
         return found[1]
     if op._function is None:
-        raise ArgumentError(argument, f"{op.name}, which was freed", "an operator that was not")
+        raise none_there(op, argument)
     if op._user:
         function = with_datatype(op._function, dtype)
         found = _core.user_operator(function, dtype.itemsize, op.commutative, type_number(dtype))
