@@ -131,3 +131,86 @@ class Unloadable:
 def test_an_object_that_cannot_be_loaded_raises_where_it_is_loaded() -> None:
     with pytest.raises(ValueError, match="cannot be loaded"):
         phicoll.run(lambda comm: comm.bcast(Unloadable()), ranks=2, mode="threads", timeout=30)
+
+
+def arrays_of(rank):
+    """Objects with large buffers: one, several, in other orders and layouts, read-only."""
+    plain = np.arange(50_000.0) + rank
+    fixed = np.full(40_000, rank, np.int32)
+    fixed.flags.writeable = False
+    return [
+        plain,
+        [plain, {"second": plain[::2] * 2}, fixed],
+        np.asfortranarray(plain.reshape(500, 100)),
+        np.zeros((300, 300), [("a", "f8"), ("b", "i4")]),
+        bytearray(b"x" * 100_000),
+        b"y" * 100_000,
+        (rank, np.arange(3), np.ones(2500, np.longdouble)),
+    ]
+
+
+def alike(a, b):
+    if isinstance(a, np.ndarray):
+        same = a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all())
+        return (
+            same and a.flags.writeable == b.flags.writeable and a.flags.f_contiguous == b.flags.f_contiguous
+        )
+    if isinstance(a, (list, tuple)):
+        return type(a) is type(b) and all(map(alike, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
+    return bool(a == b)
+
+
+@pytest.mark.parametrize("mode", ["processes", "threads"])
+def test_large_buffers_arrive_as_they_were(mode):
+    def work(comm):
+        rank, size = comm.rank, comm.size
+        right, left = (rank + 1) % size, (rank - 1) % size
+        for item in range(len(arrays_of(0))):
+            mine = arrays_of(rank)[item]
+            theirs = [arrays_of(other)[item] for other in range(size)]
+            assert alike(comm.bcast(mine if rank == 1 else None, 1), theirs[1])
+            assert alike(comm.allgather(mine), theirs)
+            found = comm.gather(mine)
+            assert (alike(found, theirs)) if rank == 0 else (found is None)
+            assert alike(comm.scatter(theirs if rank == 0 else None), mine)
+            assert alike(comm.alltoall([mine] * size), theirs)
+            assert alike(comm.sendrecv(mine, right, source=left), theirs[left])
+            requests = [comm.isend(mine, right, 1), comm.issend(mine, right, 2)]
+            assert alike(comm.recv(source=left, tag=2), theirs[left])
+            assert alike(comm.irecv(source=left, tag=1).wait(), theirs[left])
+            phicoll.Request.waitall(requests)
+            comm.Barrier()
+        return True
+
+    assert phicoll.run(work, ranks=3, mode=mode, timeout=60) == [True] * 3
+
+
+def test_an_array_lies_in_the_memory_that_received_it():
+    def work(comm):
+        mine = np.full(100_000, float(comm.rank))
+        found = [
+            comm.bcast(mine, 0),
+            comm.allgather(mine)[1 - comm.rank],
+            comm.sendrecv(mine, 1 - comm.rank, source=1 - comm.rank),
+        ]
+        assert [array.flags.owndata for array in found] == [comm.rank == 0, False, False]
+        found[2][:] = 7  # and is this rank's alone
+        return comm.sendrecv(mine, 1 - comm.rank, source=1 - comm.rank)[0]
+
+    assert phicoll.run(work, ranks=2, timeout=60) == [1, 0]
+
+
+def test_a_request_keeps_what_it_sends():
+    def work(comm):
+        if comm.rank == 0:
+            request = comm.isend([np.full(400_000, 3.0), np.full(300_000, 4.0)], 1)
+            comm.Barrier()
+            request.wait()
+            return True
+        comm.Barrier()
+        first, second = comm.recv(source=0)
+        return bool((first == 3).all() and (second == 4).all())
+
+    assert phicoll.run(work, ranks=2, timeout=60) == [True, True]

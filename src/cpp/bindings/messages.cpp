@@ -14,8 +14,6 @@ namespace {
 constexpr std::size_t usual_object = 4096;
 constexpr std::size_t any_room = SIZE_MAX;
 
-using FrameBytes = std::vector<unsigned char>;
-
 py::tuple told(const Envelope& envelope) {
   return py::make_tuple(envelope.source, envelope.tag, envelope.bytes);
 }
@@ -31,11 +29,24 @@ std::shared_ptr<void> keep(const py::object& object) {
 }
 
 /// The object of a message. One of bytes holds a pickle, or nothing for None.
-py::object object_at(const unsigned char* frame, const Envelope& envelope) {
-  if (envelope.type == object_type) return Frame(frame, any_room).object(nullptr);
+py::object object_in(const std::shared_ptr<FrameBytes>& frame, const Envelope& envelope) {
+  if (envelope.type == object_type)
+    return Frame(frame->data(), any_room).object(Memory(frame), sizeof(std::uint64_t));
   if (envelope.bytes == 0) return py::none();
-  return unpickled(frame, envelope.bytes);
+  return unpickled(frame->data(), envelope.bytes);
 }
+
+/// What is sent of an object with buffers, which it keeps.
+struct Pieces {
+  explicit Pieces(Packed&& given) : packed(std::move(given)) {
+    packed.write(word);
+    all.push_back({word, sizeof word});
+    all.insert(all.end(), packed.pieces().begin(), packed.pieces().end());
+  }
+  Packed packed;
+  unsigned char word[sizeof(std::uint64_t)];
+  std::vector<Transfer::Piece> all;
+};
 
 }  // namespace
 
@@ -74,8 +85,15 @@ TransferHandle MessageCalls::begin_receive(Address buffer, std::size_t bytes, in
 }
 
 void MessageCalls::send_object(const py::object& object, int dest, int tag, bool synchronous) {
-  const Packed packed(object, any_room);
+  Packed packed(object, any_room);
   const std::size_t bytes = packed.frame_bytes();
+  if (packed.has_buffers()) {
+    const Pieces pieces(std::move(packed));
+    handle_.call(bytes, [&](Communicator& communicator) {
+      communicator.wait(*communicator.begin_send(pieces.all, dest, tag, object_type, synchronous));
+    });
+    return;
+  }
   unsigned char small[512];
   FrameBytes large(bytes > sizeof small ? bytes : 0);
   unsigned char* const frame = large.empty() ? small : large.data();
@@ -85,7 +103,18 @@ void MessageCalls::send_object(const py::object& object, int dest, int tag, bool
 
 TransferHandle MessageCalls::begin_send_object(const py::object& object, int dest, int tag,
                                                bool synchronous) {
-  const Packed packed(object, any_room);
+  Packed packed(object, any_room);
+  if (packed.has_buffers()) {
+    const std::size_t bytes = packed.frame_bytes();
+    const std::shared_ptr<Pieces> pieces(new Pieces(std::move(packed)), [](Pieces* gone) {
+      if (Py_IsInitialized() == 0) return;
+      const py::gil_scoped_acquire locked;
+      delete gone;
+    });
+    return begin(bytes, pieces, [&](Communicator& communicator) {
+      return communicator.begin_send(pieces->all, dest, tag, object_type, synchronous);
+    });
+  }
   const auto frame = std::make_shared<FrameBytes>(packed.frame_bytes());
   packed.write(frame->data());
   return begin(frame->size(), frame, [&](Communicator& communicator) {
@@ -132,7 +161,7 @@ TransferHandle MessageCalls::begin_receive_held_object(const Envelope& held) {
 
 py::object MessageCalls::object_of(const TransferHandle& given) {
   if (given.transfer()->peer == no_rank) return py::none();
-  return object_at(given.frame()->data(), given.transfer()->envelope);
+  return object_in(given.frame(), given.transfer()->envelope);
 }
 
 py::object MessageCalls::receive_object(int source, int tag, Envelope* told) {

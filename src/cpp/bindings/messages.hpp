@@ -19,14 +19,14 @@ namespace bindings {
 /// A send or receive that a request stands for.
 class TransferHandle {
  public:
-  TransferHandle(std::shared_ptr<Transfer> transfer, std::shared_ptr<std::vector<unsigned char>> frame)
+  TransferHandle(std::shared_ptr<Transfer> transfer, std::shared_ptr<FrameBytes> frame)
       : transfer_(std::move(transfer)), frame_(std::move(frame)) {}
   const std::shared_ptr<Transfer>& transfer() const { return transfer_; }
-  const std::shared_ptr<std::vector<unsigned char>>& frame() const { return frame_; }
+  const std::shared_ptr<FrameBytes>& frame() const { return frame_; }
 
  private:
   std::shared_ptr<Transfer> transfer_;
-  std::shared_ptr<std::vector<unsigned char>> frame_;  // of a receive of an object
+  std::shared_ptr<FrameBytes> frame_;  // of a receive of an object
 };
 
 /// The messages of one communicator. Received messages are told as (source, tag, bytes).

@@ -3,6 +3,10 @@
 // Collectives of Python objects. An object travels in a frame of fixed size: a word with its kind and length, then its bytes.
 // Numbers, short texts, None and booleans are written as they are, all else as a pickle. A pickle that has no room in the
 // frame is a rest, which follows in a second call.
+//
+// Large buffers of an object, such as an array's, stay out of its pickle (protocol 5). They follow it at the places that a
+// table before it tells, and the object that comes lies in the memory that received them. A single buffer whose pickle has
+// room in the frame is the rest itself.
 
 #include <pybind11/pybind11.h>
 
@@ -11,11 +15,29 @@
 #include <vector>
 
 #include "bindings/communicator_handle.hpp"
+#include "phicoll/messages/transfer.hpp"
 
 namespace phicoll {
 namespace bindings {
 
 py::object unpickled(const void* data, std::size_t bytes);
+
+/// Of each rest, and of buffers in it.
+constexpr std::size_t buffer_alignment = 64;
+
+/// Memory for what comes, which objects may keep.
+class Memory {
+ public:
+  Memory() = default;
+  explicit Memory(std::shared_ptr<FrameBytes> bytes) : bytes_(std::move(bytes)) {}
+  explicit Memory(std::size_t bytes) : bytes_(std::make_shared<FrameBytes>(bytes)) {}
+  unsigned char* at(std::size_t offset) const { return bytes_->data() + offset; }
+  /// A part of it to Python, which keeps all of it.
+  py::object part(std::size_t offset, std::size_t bytes) const;
+
+ private:
+  std::shared_ptr<FrameBytes> bytes_;
+};
 
 /// An object that is ready to be sent.
 class Packed {
@@ -24,15 +46,23 @@ class Packed {
   /// room: bytes of a frame after its first word. Raises what pickling raises.
   Packed(const py::object& object, std::size_t room);
   void write(unsigned char* frame) const;
-  /// Bytes of a frame of this object alone, if it has no rest.
+  /// Bytes of a frame of this object alone, if it has no buffers.
   std::size_t frame_bytes() const { return sizeof(std::uint64_t) + bytes_; }
-  /// The bytes, and how many of them follow the frame: all or none.
-  const void* data() const { return kept_ ? data_ : value_; }
+  /// Bytes that follow the frame.
   std::size_t rest() const { return rest_; }
+  /// These bytes in one place, which this makes if there is none.
+  const void* rest_data();
+  void copy_rest(unsigned char* to) const;
+  /// Whether buffers follow a pickle that the frame does not hold.
+  bool has_buffers() const { return !pieces_.empty(); }
+  /// What follows the word of a frame of this object alone, if it has buffers; valid while this lives.
+  const std::vector<Transfer::Piece>& pieces() const { return pieces_; }
 
  private:
   bool take_value(PyObject* given);
   bool take_text(const py::object& object, std::size_t room);
+  void take_buffers(const py::object& pickle, std::size_t room);
+  const void* data() const { return kept_ ? data_ : value_; }
 
   std::uint8_t kind_ = 0;
   unsigned char value_[8] = {};  // of a number
@@ -40,6 +70,10 @@ class Packed {
   std::size_t rest_ = 0;
   const void* data_ = nullptr;  // of all else: into `kept_`
   py::object kept_;
+  std::vector<py::object> buffers_;      // out of the pickle
+  std::vector<unsigned char> table_;     // with the pickle, of several buffers
+  std::vector<Transfer::Piece> pieces_;  // the rest, if it lies in several places
+  std::vector<unsigned char> together_;  // the pieces in one place
 };
 
 /// An object that has come.
@@ -47,7 +81,8 @@ class Frame {
  public:
   Frame(const unsigned char* frame, std::size_t room);
   std::size_t rest() const { return rest_; }
-  py::object object(const unsigned char* rest) const;
+  /// `memory` has the rest, or the whole frame, from byte `at` on.
+  py::object object(const Memory& memory, std::size_t at) const;
 
  private:
   const unsigned char* data_;
@@ -73,14 +108,15 @@ class Objects {
   /// The rests of several objects, one after the other.
   struct Rests {
     std::vector<std::size_t> counts, at;
-    std::vector<unsigned char> bytes;
+    Memory memory;
     std::size_t total = 0;
-    Rests() { bytes.reserve(1); }  // the address of no bytes must not be null, which means "in place"
     void add(std::size_t count) {
-      at.push_back(total);
+      at.push_back((total + buffer_alignment - 1) / buffer_alignment * buffer_alignment);
       counts.push_back(count);
-      total += count;
+      total = at.back() + count;
     }
+    /// Once all are added. The address of no bytes must not be null, which means "in place".
+    void make() { memory = Memory(total + 1); }
   };
 
   std::size_t frame_bytes() const;
@@ -89,7 +125,7 @@ class Objects {
   std::vector<Packed> packed_items(const py::sequence& objects) const;
   Frames frames(std::size_t count) const;
   Frames frames_of(const std::vector<Packed>& items) const;
-  static Rests rests_of(const std::vector<Packed>& items);
+  static Rests rests_of(std::vector<Packed>& items);
   Rests rests_of(const Frames& frames) const;
   py::list objects_of(const Frames& frames, const Rests& rests) const;
 

@@ -153,13 +153,15 @@ def memory_of(buffer: Any, writable: bool, argument: str) -> tuple[np.ndarray[An
         array = buffer
     else:
         try:
-            array = np.asarray(memoryview(buffer))
-        except (TypeError, ValueError, NotImplementedError):
+            array = from_dlpack(buffer, argument) if lacks_buffer(buffer) else np.asarray(memoryview(buffer))
+        except (TypeError, ValueError, NotImplementedError) as error:
+            if isinstance(error, ArgumentError):
+                raise
             raise ArgumentError(
                 argument,
                 called(buffer),
-                "a NumPy array, another object with the buffer protocol, or a list or tuple of a buffer, counts and "
-                "a type",
+                "a NumPy array, another object with the buffer protocol or DLPack's, or a list or tuple of a buffer, "
+                "counts and a type",
             ) from None
     if writable and not array.flags.writeable:
         raise ArgumentError(argument, "a read-only buffer", "a writable one")
@@ -167,6 +169,37 @@ def memory_of(buffer: Any, writable: bool, argument: str) -> tuple[np.ndarray[An
     if flags.c_contiguous or flags.f_contiguous:
         return array, None
     return np.array(array, order="C", copy=True, subok=False), array if writable else None
+
+
+def lacks_buffer(buffer: Any) -> bool:
+    """Whether an object offers its memory by DLPack's protocol alone, as PyTorch's tensors do."""
+    if not hasattr(buffer, "__dlpack__"):
+        return False
+    try:
+        memoryview(buffer)
+    except TypeError:
+        return True
+    return False
+
+
+def from_dlpack(buffer: Any, argument: str) -> np.ndarray[Any, Any]:
+    """The memory of an object with DLPack's protocol."""
+    try:
+        array = np.from_dlpack(buffer)
+        if array.flags.writeable or '"dltensor"' not in repr(buffer.__dlpack__()):
+            return array
+    except (BufferError, RuntimeError) as error:
+        raise ArgumentError(argument, f"{called(buffer)}: {error}", "memory of the CPU's") from None
+    return np.asarray(OldTensor(array))
+
+
+class OldTensor:
+    """Memory by DLPack before 1.0, which does not say whether it may be written. NumPy takes it for read-only."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array  # keeps the memory
+        known = array.__array_interface__
+        self.__array_interface__ = {**known, "data": (known["data"][0], False)}
 
 
 def called(value: Any) -> str:

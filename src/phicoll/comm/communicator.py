@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
 import pickle
@@ -33,6 +34,7 @@ from phicoll.errors import ArgumentError, Error
 __all__ = ["COMM_NULL", "Comm", "Intercomm"]
 
 SUM = OPERATORS["SUM"]
+MOST_ELEMENT = 256  # bytes of an element that the core's reductions take
 
 # The beginnings of names of mpi4py's that are not offered, and what to use.
 NOT_OFFERED = {
@@ -224,6 +226,10 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         message = receive if receive is not None else send
         assert message is not None
         operator = core_operator(op, message.dtype)
+        if message.dtype.itemsize > MOST_ELEMENT:
+            own = message if send is None else send
+            self._combine_all(name, own, own.count, receive, (0, own.count), operator, algorithm, root)
+            return
         what = (
             address_of(send),
             address_of(receive),
@@ -236,6 +242,43 @@ class Comm(PointToPoint, MatchedProbes, Derived):
             core.reduce(*what, root, algorithm or "")
         if receive is not None and receive.copied is not None:
             receive.deliver()
+
+    def _combine_all(
+        self,
+        name: str,
+        own: Message,
+        count: int,
+        receive: Message | None,
+        part: tuple[int, int],
+        operator: Any,
+        algorithm: str | None,
+        root: int | None = None,
+    ) -> None:
+        """Gather elements that are too large for the core's reductions, and combine them here.
+
+        Each rank gives ``count`` at ``own``; ``part``, the first and the number, of the result goes to ``receive``.
+        """
+        core = self._core
+        if algorithm:
+            raise ArgumentError(
+                "algorithm", repr(algorithm), f"none for elements of more than {MOST_ELEMENT} bytes"
+            )
+        size = own.dtype.itemsize
+        kind, nbytes = own.type_number, count * size
+        blocks = np.empty((core.size, nbytes), np.uint8)
+        if root is None:
+            core.allgather(own.address, _core.address(blocks), nbytes, "", kind)
+        else:
+            core.gather(own.address, _core.address(blocks), nbytes, root, "", kind)
+        last = core.rank if name == "scan" else core.rank - 1 if name == "exscan" else core.size - 1
+        if receive is None or last < 0:
+            return
+        with self._alone():
+            for rank in range(last):
+                operator.combine(_core.address(blocks[rank]), _core.address(blocks[rank + 1]), count)
+        first, number = part
+        ctypes.memmove(receive.address, _core.address(blocks[last]) + first * size, number * size)
+        receive.deliver()
 
     @_core.plain_call
     def Reduce(
@@ -318,6 +361,11 @@ class Comm(PointToPoint, MatchedProbes, Derived):
                 else:
                     refuse_overlap(span(send, size), span(receive))
         operator = core_operator(op, receive.dtype)
+        if receive.dtype.itemsize > MOST_ELEMENT:
+            part = core.rank * receive.count, receive.count
+            own = receive if send is None else send
+            self._combine_all("reduce_scatter", own, size * receive.count, receive, part, operator, algorithm)
+            return
         address = address_of(send)
         core.reduce_scatter_block(address, receive.address, receive.count, operator, algorithm or "")
         receive.deliver()
@@ -385,6 +433,11 @@ class Comm(PointToPoint, MatchedProbes, Derived):
                     )
                 refuse_overlap(span(send), span(receive))
         operator = core_operator(op, receive.dtype)
+        if receive.dtype.itemsize > MOST_ELEMENT:
+            part = sum(counts[:rank]), counts[rank]
+            own = receive if send is None else send
+            self._combine_all("reduce_scatter", own, total, receive, part, operator, algorithm)
+            return
         address = address_of(send)
         core.reduce_scatter(address, receive.address, counts, operator, algorithm or "")
         receive.deliver()

@@ -109,6 +109,7 @@ DATATYPES: dict[str, Datatype] = {
         "DOUBLE_COMPLEX": "D",
         "C_FLOAT_COMPLEX": "F",
         "C_DOUBLE_COMPLEX": "D",
+        "C_LONG_DOUBLE_COMPLEX": "G",
         "FLOAT_INT": pair("f"),
         "DOUBLE_INT": pair("d"),
         "SHORT_INT": pair("h"),

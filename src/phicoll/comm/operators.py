@@ -163,6 +163,8 @@ def smallest_with_place(x: Any, y: Any) -> Any:
     return (v, j) if v < u or (not u < v and j < i) else (u, i)
 
 
+REAL_OPERATORS = {"SUM": np.add, "PROD": np.multiply, "MIN": np.minimum, "MAX": np.maximum}
+
 OPERATORS: dict[str, Op] = {
     op.name: op
     for op in (
@@ -181,6 +183,12 @@ OPERATORS: dict[str, Op] = {
         Op._define("REPLACE", lambda x, y: y, commutative=False),
         Op._define("NO_OP", lambda x, y: x, commutative=False),
     )
+}
+
+# Operators on types that the core does not know: NumPy carries them out.
+NUMPY_OPERATORS: dict[tuple[str, str], Any] = {
+    **{(op, "g"): ufunc for op, ufunc in REAL_OPERATORS.items()},
+    **{(op, "G"): REAL_OPERATORS[op] for op in ("SUM", "PROD")},
 }
 
 MOST_KNOWN = 64  # bounds an operator's table of types: a program may make new ones in every call
@@ -213,6 +221,9 @@ def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
     if op._user:
         function = with_datatype(op._function, dtype)
         found = _core.user_operator(function, dtype.itemsize, op.commutative, type_number(dtype))
+    elif dtype.isnative and (op.name, dtype.char) in NUMPY_OPERATORS:
+        function = by_numpy(NUMPY_OPERATORS[op.name, dtype.char], dtype)
+        found = _core.user_operator(function, dtype.itemsize, True, type_number(dtype))
     else:
         name = type_name(dtype)
         known = _core.operator_types(op.name.lower()) if op.name not in OBJECTS_ONLY else []
@@ -228,6 +239,16 @@ def core_operator(op: Any, dtype: np.dtype[Any], argument: str = "op") -> Any:
             op._cache.clear()
         op._cache[id(dtype)] = dtype, found
     return found
+
+
+def by_numpy(ufunc: Any, dtype: np.dtype[Any]) -> Callable[[Any, Any], None]:
+    """A function of NumPy's on two arrays, wrapped for the core."""
+
+    def combine(left: memoryview, right: memoryview) -> None:
+        result = np.frombuffer(right, dtype)
+        ufunc(np.frombuffer(left, dtype), result, out=result)
+
+    return combine
 
 
 def with_datatype(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[[Any, Any], None]:

@@ -197,16 +197,19 @@ class alignas(arch::stride_bytes) Communicator {
   /// it is done. `synchronous`: done only when the message has been received. Dropping the result lets it go on.
   std::shared_ptr<Transfer> begin_send(const void* data, std::size_t bytes, int dest, int tag = 0,
                                        unsigned type = 0, bool synchronous = false);
+  /// The same of a message that lies in several places.
+  std::shared_ptr<Transfer> begin_send(std::vector<Transfer::Piece> pieces, int dest, int tag, unsigned type,
+                                       bool synchronous = false);
   std::shared_ptr<Transfer> begin_receive(void* buffer, std::size_t bytes, int source = any_source,
                                           int tag = any_tag, unsigned type = 0);
   /// The same of a message of any size: `frame` is made larger if need be.
-  std::shared_ptr<Transfer> begin_receive(std::shared_ptr<std::vector<unsigned char>> frame, int source,
-                                          int tag, unsigned type);
+  std::shared_ptr<Transfer> begin_receive(std::shared_ptr<FrameBytes> frame, int source, int tag,
+                                          unsigned type);
   /// The same of a message that hold() found, and of no other.
   std::shared_ptr<Transfer> begin_receive(const Envelope& held, void* buffer, std::size_t bytes,
                                           unsigned type = 0);
-  std::shared_ptr<Transfer> begin_receive(const Envelope& held,
-                                          std::shared_ptr<std::vector<unsigned char>> frame, unsigned type);
+  std::shared_ptr<Transfer> begin_receive(const Envelope& held, std::shared_ptr<FrameBytes> frame,
+                                          unsigned type);
   /// Whether the transfer is done; goes on with all that is under way.
   bool test(const Transfer& transfer);
   void wait(Transfer& transfer);

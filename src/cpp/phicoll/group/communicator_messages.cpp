@@ -290,14 +290,26 @@ std::shared_ptr<Transfer> Communicator::begin_send(const void* data, std::size_t
   return begin(std::move(wanted));
 }
 
+std::shared_ptr<Transfer> Communicator::begin_send(std::vector<Transfer::Piece> pieces, int dest, int tag,
+                                                   unsigned type, bool synchronous) {
+  std::size_t bytes = 0;
+  for (const Transfer::Piece& piece : pieces) bytes += piece.bytes;
+  if (pieces.size() == 1) return begin_send(pieces[0].data, bytes, dest, tag, type, synchronous);
+  check_message("dest", dest, size_, false, tag, pieces.data(), bytes, type);
+  Transfer wanted = described(true, nullptr, bytes, dest, tag, type);
+  wanted.synchronous = synchronous;
+  wanted.pieces = std::move(pieces);
+  return begin(std::move(wanted));
+}
+
 std::shared_ptr<Transfer> Communicator::begin_receive(void* buffer, std::size_t bytes, int source, int tag,
                                                       unsigned type) {
   check_message("source", source, size_, true, tag, buffer, bytes, type);
   return begin(described(false, buffer, bytes, source, tag, type));
 }
 
-std::shared_ptr<Transfer> Communicator::begin_receive(std::shared_ptr<std::vector<unsigned char>> frame,
-                                                      int source, int tag, unsigned type) {
+std::shared_ptr<Transfer> Communicator::begin_receive(std::shared_ptr<FrameBytes> frame, int source, int tag,
+                                                      unsigned type) {
   check_message("source", source, size_, true, tag, frame->data(), frame->size(), type);
   Transfer wanted = described(false, frame->data(), frame->size(), source, tag, type);
   wanted.frame = std::move(frame);
@@ -312,8 +324,7 @@ std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held, void
   return begin(std::move(wanted));
 }
 
-std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held,
-                                                      std::shared_ptr<std::vector<unsigned char>> frame,
+std::shared_ptr<Transfer> Communicator::begin_receive(const Envelope& held, std::shared_ptr<FrameBytes> frame,
                                                       unsigned type) {
   check_message("source", held.source, size_, false, any_tag + 1, frame->data(), frame->size(), type);
   Transfer wanted = described(false, frame->data(), frame->size(), held.source, held.tag, type);

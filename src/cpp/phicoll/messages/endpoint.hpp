@@ -264,7 +264,7 @@ class Endpoint {
   bool push(Port& port, Out& out, Transfer& t) {
     const bool begun = t.moved != 0;
     if (!begun) {
-      bool stays = t.bytes > stays_from && port.reachable(t.data, t.bytes);
+      bool stays = t.bytes > stays_from && t.pieces.empty() && port.reachable(t.data, t.bytes);
       if (!has_cell(port, out)) return false;
       if (t.synchronous && !take_ticket(port, out, t)) return false;
       if (stays && !take_ticket(port, out, t)) stays = false;
@@ -273,7 +273,7 @@ class Endpoint {
         if (stays)
           cell.exposed().store(port, port.expose(t.data));
         else if (t.bytes != 0)
-          port.move(port.shared(cell.payload), t.data, t.bytes);
+          take_from(port, t, port.shared(cell.payload), t.bytes);
         write(port, out, cell, t, stays ? CellKind::exposed : CellKind::here);
         return true;
       }
@@ -282,7 +282,7 @@ class Endpoint {
       const std::size_t piece = std::min(t.bytes - t.moved, piece_of(t.bytes));
       if (!has_cell(port, out) || !has_bytes(port, out, piece)) return false;
       MessageCell& cell = out.channel->cell_of(out.cells);
-      port.move(port.shared(out.channel->ring() + out.bytes % ring_bytes_), t.data + t.moved, piece);
+      take_from(port, t, port.shared(out.channel->ring() + out.bytes % ring_bytes_), piece);
       port.store_relaxed(cell.piece().at, out.bytes);
       port.store_relaxed(cell.piece().bytes, std::uint64_t{piece});
       out.bytes += arch::whole_lines(piece);
@@ -291,6 +291,24 @@ class Endpoint {
       write(port, out, cell, t, kind);
     }
     return true;
+  }
+  /// Copies the next bytes of a message that is sent.
+  static void take_from(Port& port, const Transfer& t, Data to, std::size_t bytes) {
+    if (t.pieces.empty()) return port.move(to, t.data + t.moved, bytes);
+    std::size_t before = t.moved;
+    for (const Transfer::Piece& piece : t.pieces) {
+      if (before >= piece.bytes) {
+        before -= piece.bytes;
+        continue;
+      }
+      const std::size_t now = std::min(bytes, piece.bytes - before);
+      const auto* const from = static_cast<const unsigned char*>(piece.data) + before;
+      port.move(to, port.bind(from, now), now);
+      to = to + now;
+      bytes -= now;
+      before = 0;
+      if (bytes == 0) return;
+    }
   }
   /// Chooses pieces small enough that the receiver copies one while the sender copies the next.
   std::size_t piece_of(std::size_t bytes) const {

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "phicoll/memory/data.hpp"
@@ -25,6 +27,25 @@ struct Envelope {
   unsigned type = 0;       ///< by type_number; 0 for plain bytes
   std::uint64_t held = 0;  ///< of a message that is kept for one receive: its number there
 };
+
+/// Memory that grows without being written.
+template <class T>
+struct Unwritten : std::allocator<T> {
+  Unwritten() = default;
+  template <class U>
+  Unwritten(const Unwritten<U>&) {}
+  template <class U>
+  struct rebind {
+    using other = Unwritten<U>;
+  };
+  template <class U>
+  void construct(U*) {}
+  template <class U, class V>
+  void construct(U* at, V&& value) {
+    ::new (static_cast<void*>(at)) U(std::forward<V>(value));
+  }
+};
+using FrameBytes = std::vector<unsigned char, Unwritten<unsigned char>>;
 
 /// Whether a transfer is done. Another thread of its rank may set it: see MessageWork.
 class Done {
@@ -48,6 +69,10 @@ constexpr unsigned object_type = 64;
 
 /// A send or receive that may go on after the call that made it.
 struct Transfer {
+  struct Piece {
+    const void* data;
+    std::size_t bytes;
+  };
   bool sends = false;
   Done done;
   bool synchronous = false;  ///< a send that is done only when the message has been received
@@ -62,8 +87,10 @@ struct Transfer {
   unsigned ticket = no_ticket;
   std::uint64_t ticket_number = 0;
   Envelope envelope;  ///< of a receive that is done
+  /// Of a send whose message lies in several places: these, in order, instead of `data`.
+  std::vector<Piece> pieces;
   /// Of a receive that takes a message of any size: its memory, which grows.
-  std::shared_ptr<std::vector<unsigned char>> frame;
+  std::shared_ptr<FrameBytes> frame;
   std::string refused;         ///< why the receive could not take its message, which stays
   std::shared_ptr<void> kept;  ///< lives as long as the transfer goes on
 };
