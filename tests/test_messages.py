@@ -674,7 +674,7 @@ def test_a_char_is_as_good_as_a_byte():
         if comm.rank == 0:
             comm.Send([b"chars", phicoll.CHAR], 1)
             comm.Send([b"bytes", phicoll.BYTE], 1)
-            comm.Send(np.array([1, -1], np.int8), 1)
+            comm.Send([bytearray(b"\1\xff"), "c"], 1)
             comm.Send([b"bytes", phicoll.BYTE], 1)
             return None
         chars, octets, signed = bytearray(5), np.zeros(5, np.int8), bytearray(2)

@@ -48,6 +48,87 @@ class Messages : public ::testing::TestWithParam<bool> {
     GetParam() ? on_processes(ranks, function) : on_threads(ranks, function);
   }
 };
+TEST_P(Messages, AHeldMessageIsForItsOwnReceiveAlone) {
+  run(2, [](Communicator& communicator) {
+    const Bytes sent(100000, 7);
+    if (communicator.rank() == 0) {
+      communicator.send("a", 1, 1, 5);
+      communicator.send("b", 1, 1, 5);
+      communicator.send(sent.data(), sent.size(), 1, 6);  // between threads it waits for its receive
+      return;
+    }
+    const Envelope held = communicator.hold(0, 5);
+    EXPECT_EQ(held.bytes, 1u);
+    char got = 0;
+    communicator.receive(&got, 1, 0, 5);
+    EXPECT_EQ(got, 'b');
+    communicator.wait(*communicator.begin_receive(held, &got, 1));
+    EXPECT_EQ(got, 'a');
+    EXPECT_THROW(communicator.wait(*communicator.begin_receive(held, &got, 1)), ArgumentError);
+
+    Envelope large;
+    while (!communicator.hold_now(&large, 0, 6)) continue;
+    Bytes small(10), whole(sent.size());
+    EXPECT_THROW(communicator.wait(*communicator.begin_receive(large, small.data(), small.size())),
+                 ArgumentError);
+    communicator.wait(*communicator.begin_receive(large, whole.data(), whole.size()));
+    EXPECT_EQ(whole, sent);
+    EXPECT_FALSE(communicator.hold_now(&large));
+    EXPECT_EQ(communicator.hold(no_rank).source, no_rank);
+  });
+}
+
+TEST_P(Messages, AWaitTakesTransfersOfSeveralCommunicators) {
+  run(2, [](Communicator& communicator) {
+    const auto other = communicator.dup();
+    if (communicator.rank() == 0) {
+      other->send("o", 1, 1);
+      communicator.barrier();
+      communicator.send("t", 1, 1);
+      return;
+    }
+    char here = 0, there = 0;
+    std::vector<std::shared_ptr<Transfer>> both = {communicator.begin_receive(&here, 1),
+                                                   other->begin_receive(&there, 1)};
+    EXPECT_EQ(communicator.wait_any(both), 1u);
+    EXPECT_EQ(there, 'o');
+    communicator.barrier();
+    both.pop_back();
+    EXPECT_EQ(other->wait_any(both), 0u);
+    EXPECT_EQ(here, 't');
+  });
+}
+
+TEST_P(Messages, AMessageMayLieInSeveralPlaces) {
+  run(2, [](Communicator& communicator) {
+    const Bytes first(3, 1), second(70000, 2), third(200001, 3);
+    if (communicator.rank() == 0) {
+      const auto sent = communicator.begin_send(
+          {{first.data(), first.size()}, {second.data(), second.size()}, {}, {third.data(), third.size()}}, 1,
+          0, 0);
+      communicator.wait(*sent);
+      communicator.wait(*communicator.begin_send({{first.data(), 2}, {second.data(), 2}}, 1, 0, 0));
+      return;
+    }
+    Bytes expected = first;
+    expected.insert(expected.end(), second.begin(), second.end());
+    expected.insert(expected.end(), third.begin(), third.end());
+    Bytes got(expected.size());
+    communicator.receive(got.data(), got.size(), 0);
+    EXPECT_EQ(got, expected);
+    EXPECT_EQ(communicator.receive(got.data(), got.size(), 0).bytes, 4u);
+    EXPECT_EQ((Bytes{got[0], got[1], got[2], got[3]}), (Bytes{1, 1, 2, 2}));
+  });
+}
+
+TEST(MessagesHeap, LargeGroupsHaveRoomForAllPairs) {
+  GroupOptions options;
+  EXPECT_LE(heap_bytes_here(options, 4), options.heap_limit);
+  EXPECT_LT(heap_bytes_here(options, 4), heap_bytes_here(options, 240));
+  options.heap_limit = 0;
+  EXPECT_EQ(heap_bytes_here(options, 240), 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, Messages, ::testing::Bool(),
                          [](const auto& ranks) { return ranks.param ? "processes" : "threads"; });
 

@@ -368,8 +368,7 @@ def blocks_of(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks
 
 def typed_blocks(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks:
     """The blocks, one per rank and each of its own type, that ``spec`` describes (Alltoallw)."""
-    counts: Any = [1] * ranks
-    displacements: Any = [0] * ranks
+    counts = displacements = None
     allowed = "[buffer, (counts, displacements), types], or without counts and displacements"
     try:
         if len(spec) == 2:
@@ -383,6 +382,8 @@ def typed_blocks(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blo
         if isinstance(error, ArgumentError):
             raise
         raise ArgumentError(argument, called(spec), allowed) from None
+    if counts is None and displacements is None:
+        counts, displacements = [1] * ranks, [0] * ranks
     counts = numbers(counts, ranks, argument, "counts")
     displacements = numbers(displacements, ranks, argument, "displacements")
     if len(dtypes) != ranks or counts is None or displacements is None:

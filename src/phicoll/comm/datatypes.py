@@ -132,6 +132,8 @@ def dtype_of(given: Any, argument: str) -> np.dtype[Any]:
         raise ArgumentError(
             argument, f"type {given!r}", f"{', '.join(DATATYPES)}, or what numpy.dtype takes"
         ) from None
+    if dtype.char == "c":  # MPI's char by its typecode; NumPy's own is a text of one byte
+        return DATATYPES["CHAR"].dtype
     return fixed_size(dtype, argument)
 
 
