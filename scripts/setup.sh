@@ -13,7 +13,6 @@ needed=(
   "make|make|"
   "python3|python3|"
   "/usr/include/hwloc.h|libhwloc-dev|the topology is read from sysfs"
-  "/usr/include/boost/context/fiber.hpp|libboost-context-dev|fibers switch by ucontext, 30 times slower"
   "/usr/lib/llvm-*/lib/libomp.so*|libomp-dev|libomp is not among the references"
 )
 if [ "$purpose" = docs ]; then

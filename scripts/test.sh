@@ -81,7 +81,7 @@ done
 if [ -n "$long" ]; then
   step "all fallbacks forced"
   share 12
-  build fallbacks -- -DPHICOLL_FORCE_FALLBACKS=ON -DPHICOLL_BUILD_BENCH=ON -DPHICOLL_WITH_HWLOC=OFF -DPHICOLL_WITH_BOOST=OFF
+  build fallbacks -- -DPHICOLL_FORCE_FALLBACKS=ON -DPHICOLL_BUILD_BENCH=ON -DPHICOLL_WITH_HWLOC=OFF
   run_ctest fallbacks
 fi
 

@@ -1,6 +1,6 @@
 # 64-bit ARM, cross-compiled on a Debian-like host (g++-aarch64-linux-gnu) and tested under QEMU's user mode (qemu-user):
 #   cmake -S . -B build-aarch64 --toolchain cmake/toolchains/aarch64-linux-gnu.cmake
-#         -DPHICOLL_BUILD_TESTS=ON -DPHICOLL_WITH_HWLOC=OFF -DPHICOLL_WITH_BOOST=OFF
+#         -DPHICOLL_BUILD_TESTS=ON -DPHICOLL_WITH_HWLOC=OFF
 #   cmake --build build-aarch64 && ctest --test-dir build-aarch64
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

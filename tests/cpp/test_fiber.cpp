@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "phicoll/sim/engine/fiber.hpp"
+#include "phicoll/os/fiber.hpp"
 
 namespace phicoll {
+namespace os {
 namespace {
 
 TEST(Fiber, GoesOnWhereItStopped) {
@@ -210,4 +211,5 @@ TEST(FiberDeathTest, RunningOverItsStackIsAFault) {
 #endif
 
 }  // namespace
+}  // namespace os
 }  // namespace phicoll

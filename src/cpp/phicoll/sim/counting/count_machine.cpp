@@ -353,7 +353,7 @@ Counts CountMachine::run_call(const std::function<void(int)>& body, const std::v
     if (heard_words_ != 0) state.heard[static_cast<std::size_t>(r) / 64] |= std::uint64_t{1} << (r % 64);
     if (!state.fiber) {
       // The fiber serves all calls: a stack and a start cost more than a switch.
-      state.fiber.reset(new Fiber([this, r] {
+      state.fiber.reset(new os::Fiber([this, r] {
         for (RankState& self = ranks_[static_cast<std::size_t>(r)];;) {
           self.entered = true;
           ++entered_;

@@ -15,7 +15,7 @@
 #include "phicoll/memory/word.hpp"
 #include "phicoll/sim/counting/counts.hpp"
 #include "phicoll/sim/engine/awaited.hpp"
-#include "phicoll/sim/engine/fiber.hpp"
+#include "phicoll/os/fiber.hpp"
 
 namespace phicoll {
 
@@ -99,7 +99,7 @@ class CountMachine {
     bool left = false;
     bool waiting = false;
     Awaited awaited = {};
-    std::unique_ptr<Fiber> fiber;
+    std::unique_ptr<os::Fiber> fiber;
   };
 
   Shape shape_;

@@ -112,7 +112,7 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
   for (Context& c : contexts_) {
     if (!c.fiber) {
       // The fiber serves all runs: a stack and a start cost more than a switch.
-      c.fiber.reset(new Fiber([this, &c] {
+      c.fiber.reset(new os::Fiber([this, &c] {
         SimPort port(*this, c.rank);
         for (;;) {
           body_(port);

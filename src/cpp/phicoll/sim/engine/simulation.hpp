@@ -27,7 +27,7 @@
 #include "phicoll/sim/engine/awaited.hpp"
 #include "phicoll/sim/engine/coherence.hpp"
 #include "phicoll/sim/engine/counters.hpp"
-#include "phicoll/sim/engine/fiber.hpp"
+#include "phicoll/os/fiber.hpp"
 #include "phicoll/sim/engine/log.hpp"
 #include "phicoll/sim/machine/machine.hpp"
 
@@ -171,7 +171,7 @@ class Simulation final : private CoherenceListener {
     std::size_t store_count = 0;
     const Awaited* awaited = nullptr;
     int operation = -1;  // under way, in the log
-    std::unique_ptr<Fiber> fiber;
+    std::unique_ptr<os::Fiber> fiber;
   };
 
   // CoherenceListener

@@ -1,4 +1,4 @@
-#include "phicoll/sim/engine/fiber.hpp"
+#include "phicoll/os/fiber.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,11 +10,7 @@
 
 #include "phicoll/errors.hpp"
 
-#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
-#include <boost/context/detail/fcontext.hpp>
-#else
-#include <ucontext.h>
-#endif
+#include "phicoll/arch/stack_switch.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define PHICOLL_FIBER_ASAN 1
@@ -40,6 +36,7 @@
 #endif
 
 namespace phicoll {
+namespace os {
 
 namespace {
 
@@ -90,19 +87,7 @@ class Stack {
 struct Fiber::State {
   State(std::function<void()> function, std::size_t stack_bytes)
       : body(std::move(function)), stack(stack_bytes) {
-#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
-    inside = boost::context::detail::make_fcontext(stack.top(), stack.bytes(), &entry_boost);
-#else
-    getcontext(&inside);
-    inside.uc_stack.ss_sp = stack.bottom();
-    inside.uc_stack.ss_size = stack.bytes();
-    inside.uc_link = nullptr;
-    // makecontext passes ints only: the pointer goes in two.
-    const auto self = reinterpret_cast<std::uintptr_t>(this);
-    makecontext(&inside, reinterpret_cast<void (*)()>(&entry_ucontext), 2,
-                static_cast<unsigned>(self & 0xffffffffu),
-                static_cast<unsigned>(static_cast<std::uint64_t>(self) >> 32));
-#endif
+    inside.begin(stack.bottom(), stack.bytes(), &entry, this);
 #if defined(PHICOLL_FIBER_TSAN)
     tsan_inside = __tsan_create_fiber(0);
 #endif
@@ -123,18 +108,15 @@ struct Fiber::State {
     tsan_outside = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(tsan_inside, 0);
 #endif
-#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
-    inside = boost::context::detail::jump_fcontext(inside, this).fctx;
-#else
-    swapcontext(&outside, &inside);
-#endif
+    arch::StackSwitch::go(outside, inside);
 #if defined(PHICOLL_FIBER_ASAN)
     __sanitizer_finish_switch_fiber(own_fake_stack, nullptr, nullptr);
 #endif
   }
 
   /// Back to the resumer. `last`: never to return, so the sanitizer may drop this stack's fake frames.
-  void leave([[maybe_unused]] bool last) {
+  void leave(bool last) {
+    (void)last;
 #if defined(PHICOLL_FIBER_ASAN)
     void* fake_stack = nullptr;
     __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack, resumer_bottom, resumer_bytes);
@@ -142,11 +124,7 @@ struct Fiber::State {
 #if defined(PHICOLL_FIBER_TSAN)
     __tsan_switch_to_fiber(tsan_outside, 0);
 #endif
-#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
-    outside = boost::context::detail::jump_fcontext(outside, nullptr).fctx;
-#else
-    swapcontext(&inside, &outside);
-#endif
+    arch::StackSwitch::go(inside, outside);
 #if defined(PHICOLL_FIBER_ASAN)
     __sanitizer_finish_switch_fiber(fake_stack, &resumer_bottom, &resumer_bytes);
 #endif
@@ -167,23 +145,12 @@ struct Fiber::State {
     leave(true);
   }
 
-#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
-  static void entry_boost(boost::context::detail::transfer_t from) {
-    auto* const state = static_cast<State*>(from.data);
-    state->outside = from.fctx;
-    state->run();
+  static void entry(void* self) {
+    static_cast<State*>(self)->run();
   }
-  boost::context::detail::fcontext_t inside = nullptr;
-  boost::context::detail::fcontext_t outside = nullptr;
-#else
-  static void entry_ucontext(unsigned low, unsigned high) {
-    const std::uint64_t self = static_cast<std::uint64_t>(high) << 32 | low;
-    reinterpret_cast<State*>(static_cast<std::uintptr_t>(self))->run();
-  }
-  ucontext_t inside;
-  ucontext_t outside;
-#endif
 
+  arch::StackSwitch inside;
+  arch::StackSwitch outside;
   std::function<void()> body;
   Stack stack;
   std::exception_ptr thrown;
@@ -234,12 +201,5 @@ bool Fiber::finished() const {
   return state_->finished;
 }
 
-const char* Fiber::switched_by() {
-#if defined(PHICOLL_HAVE_BOOST_CONTEXT)
-  return "boost";
-#else
-  return "ucontext";
-#endif
-}
-
+}  // namespace os
 }  // namespace phicoll

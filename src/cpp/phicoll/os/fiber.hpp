@@ -1,8 +1,8 @@
 #pragma once
 
 // A fiber: a function with a stack of its own that can stop in the middle and go on later, always on the thread that made
-// it. Boost.Context switches where it is installed, ucontext elsewhere. AddressSanitizer and ThreadSanitizer are told of
-// every switch. A guard page ends the stack, so that running over it is a fault.
+// it. AddressSanitizer and ThreadSanitizer are told of every switch. A guard page ends the stack, so that running over it is
+// a fault.
 //
 // Rules. A fiber never suspends inside a catch block or while an exception unwinds it: the C++ runtime keeps caught
 // exceptions in one list per thread, and two fibers' exceptions were seen swapped. suspend() checks that. A body lets
@@ -14,6 +14,7 @@
 #include <memory>
 
 namespace phicoll {
+namespace os {
 
 /// Thrown out of suspend() when a fiber is destroyed before it has finished, to unwind its stack.
 struct FiberCancelled {};
@@ -36,12 +37,10 @@ class Fiber {
   void suspend();
   bool finished() const;
 
-  /// "boost" or "ucontext".
-  static const char* switched_by();
-
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
+}  // namespace os
 }  // namespace phicoll
