@@ -90,6 +90,19 @@ def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
         print(f"  {call:32}{times}{text}")
     if ratios:
         print(f"  {'geometric mean':32}{'':{10 * len(names)}}   {geometric_mean(ratios):.2f}")
+    together = next((call for call in rounds[0]["phicoll"] if call.endswith(", computing, Wait")), None)
+    if together is not None:
+        alone = together.replace(" ", " and Wait ", 1).removesuffix(", computing, Wait")
+        parts = "".join(
+            f"{100 * median([hidden(r[name], alone, together) for r in rounds]):8.0f} %" for name in names
+        )
+        print(f"  {'hidden of ' + alone.split(' and')[0] + alone[-7:]:32}{parts}")
+
+
+def hidden(times: Times, alone: str, together: str) -> float:
+    """How much of the shorter of reduction and computing the other hides, as IMB-NBC has it."""
+    shorter = min(times[alone], times["computing"])
+    return max(0.0, min(1.0, (times[alone] + times["computing"] - times[together]) / shorter))
 
 
 def main() -> None:

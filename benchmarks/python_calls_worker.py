@@ -63,6 +63,14 @@ def calls() -> dict[str, Callable[[], object]]:
                 made[f"Sendrecv {name}"] = lambda s=send, r=receive: comm.Sendrecv(
                     s, 1 - rank, 0, r, 1 - rank, 0
                 )
+    send, receive = np.ones(1), np.ones(1)
+    made["Iallreduce and Wait 8 B"] = lambda: comm.Iallreduce(send, receive).Wait()
+    made["Ibarrier and Wait"] = lambda: comm.Ibarrier().Wait()
+    if hasattr(comm, "Allreduce_init") and MPI.VERSION >= 4:
+        request = comm.Allreduce_init(send, receive)
+        made["Start and Wait of Allreduce 8 B"] = lambda: (request.Start(), request.Wait())
+    if size > 1:
+        made.update(hidden(256 << 10))
     made["allreduce of a float"] = lambda: comm.allreduce(1.5)
     made["bcast of a small dict"] = lambda: comm.bcast(RECORD)
     made["allgather of a small dict"] = lambda: comm.allgather(RECORD)
@@ -71,6 +79,29 @@ def calls() -> dict[str, Callable[[], object]]:
             lambda to: comm.send(RECORD, to), lambda source: comm.recv(source=source)
         )
     return made
+
+
+def hidden(nbytes: int) -> dict[str, Callable[[], object]]:
+    """A reduction alone, computing alone with eight looks at a request, and the two together (IMB-NBC)."""
+    send, receive = np.ones(nbytes // 8), np.empty(nbytes // 8)
+    matrix = np.ones((64, 64))
+
+    def computing(request: MPI.Request) -> None:
+        for _ in range(8):
+            matrix.dot(matrix)
+            request.Test()
+
+    def together() -> None:
+        request = comm.Iallreduce(send, receive)
+        computing(request)
+        request.Wait()
+
+    name = text_of(nbytes)
+    return {
+        f"Iallreduce and Wait {name}": lambda: comm.Iallreduce(send, receive).Wait(),
+        "computing": lambda: computing(MPI.REQUEST_NULL),
+        f"Iallreduce {name}, computing, Wait": together,
+    }
 
 
 def batch(call: Callable[[], object], times: int) -> float:

@@ -66,7 +66,7 @@ step "Python: pytest, the notebook among them"
 .venv/bin/python -m pytest -q -n 2 --dist loadfile ${long:+-m "long or not long"}
 
 # A sample of the other builds: the tests of shared and contended data.
-sample=(test_barrier_correctness test_collectives test_groups test_group_faults test_messages test_mismatch test_os_sync test_parking)
+sample=(test_barrier_correctness test_collectives test_groups test_group_faults test_messages test_mismatch test_nonblocking test_os_sync test_parking)
 with_bench=OFF
 if [ -n "$long" ]; then
   sample=()

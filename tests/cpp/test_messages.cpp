@@ -438,7 +438,7 @@ TEST(MessageArguments, AreNamedWithWhatIsAllowed) {
     refused("source", [&] { communicator.receive(&byte, 1, 7); });
     refused("tag", [&] { communicator.receive(&byte, 1, 0, -3); });
     refused("type", [&] { communicator.receive(&byte, 1, 0, 0, 1000); });
-    refused("transfers", [&] { communicator.wait_any({}); });
+    refused("begun", [&] { communicator.wait_any({}); });
     communicator.barrier();
   });
 }

@@ -18,16 +18,6 @@ py::tuple told(const Envelope& envelope) {
   return py::make_tuple(envelope.source, envelope.tag, envelope.bytes);
 }
 
-/// Keeps an object until the core drops it, on whatever thread.
-std::shared_ptr<void> keep(const py::object& object) {
-  if (object.is_none()) return nullptr;
-  return std::shared_ptr<void>(py::object(object).release().ptr(), [](void* kept) {
-    if (Py_IsInitialized() == 0) return;
-    const py::gil_scoped_acquire locked;
-    Py_DECREF(static_cast<PyObject*>(kept));
-  });
-}
-
 /// The object of a message. One of bytes holds a pickle, or nothing for None.
 py::object object_in(const std::shared_ptr<FrameBytes>& frame, const Envelope& envelope) {
   if (envelope.type == object_type)
@@ -50,11 +40,42 @@ struct Pieces {
 
 }  // namespace
 
+bool TransferHandle::test() {
+  return ended_well() ||
+         handle_->call(bytes_, [&](Communicator& communicator) { return communicator.test(*transfer_); });
+}
+
+void TransferHandle::wait() {
+  if (!ended_well())
+    handle_->call(bytes_, [&](Communicator& communicator) { communicator.wait(*transfer_); });
+}
+
+bool TransferHandle::cancel() {
+  return handle_->call(0, [&](Communicator& communicator) { return communicator.cancel(*transfer_); });
+}
+
+py::object TransferHandle::object() const {
+  if (transfer_->peer == no_rank) return py::none();
+  return object_in(frame_, transfer_->envelope);
+}
+
+std::size_t BegunHandle::wait_any(const std::vector<BegunHandle*>& all) {
+  std::vector<std::shared_ptr<Begun>> begun;
+  std::size_t most = 0;
+  for (const BegunHandle* const one : all) {
+    begun.push_back(one->begun());
+    most = std::max(most, one->bytes_);
+  }
+  if (begun.empty()) throw ArgumentError("requests", "none", "one at least");
+  return all[0]->handle_->call(most,
+                               [&](Communicator& communicator) { return communicator.wait_any(begun); });
+}
+
 template <class Begin>
 TransferHandle MessageCalls::begin(std::size_t bytes, std::shared_ptr<void> kept, const Begin& begin) {
   std::shared_ptr<Transfer> transfer = handle_.call(bytes, begin);
   if (!transfer->done) transfer->kept = std::move(kept);
-  return {std::move(transfer), nullptr};
+  return {handle_, std::move(transfer)};
 }
 
 void MessageCalls::send(Address data, std::size_t bytes, int dest, int tag, unsigned type, bool synchronous) {
@@ -72,14 +93,14 @@ py::tuple MessageCalls::receive(Address buffer, std::size_t bytes, int source, i
 
 TransferHandle MessageCalls::begin_send(Address data, std::size_t bytes, int dest, int tag, unsigned type,
                                         bool synchronous, const py::object& kept) {
-  return begin(bytes, keep(kept), [&](Communicator& communicator) {
+  return begin(bytes, bindings::kept(kept), [&](Communicator& communicator) {
     return communicator.begin_send(pointer(data), bytes, dest, tag, type, synchronous);
   });
 }
 
 TransferHandle MessageCalls::begin_receive(Address buffer, std::size_t bytes, int source, int tag,
                                            unsigned type, const py::object& kept) {
-  return begin(bytes, keep(kept), [&](Communicator& communicator) {
+  return begin(bytes, bindings::kept(kept), [&](Communicator& communicator) {
     return communicator.begin_receive(pointer(buffer), bytes, source, tag, type);
   });
 }
@@ -124,7 +145,8 @@ TransferHandle MessageCalls::begin_send_object(const py::object& object, int des
 
 TransferHandle MessageCalls::begin_receive_object(int source, int tag) {
   const auto frame = std::make_shared<FrameBytes>(usual_object);
-  return {handle_.call(frame->size(),
+  return {handle_,
+          handle_.call(frame->size(),
                        [&](Communicator& communicator) {
                          return communicator.begin_receive(frame, source, tag, object_type);
                        }),
@@ -145,64 +167,32 @@ py::object MessageCalls::hold_now(int source, int tag) {
 
 TransferHandle MessageCalls::begin_receive_held(const Envelope& held, Address buffer, std::size_t bytes,
                                                 unsigned type, const py::object& kept) {
-  return begin(bytes, keep(kept), [&](Communicator& communicator) {
+  return begin(bytes, bindings::kept(kept), [&](Communicator& communicator) {
     return communicator.begin_receive(held, pointer(buffer), bytes, type);
   });
 }
 
 TransferHandle MessageCalls::begin_receive_held_object(const Envelope& held) {
   const auto frame = std::make_shared<FrameBytes>(usual_object);
-  return {handle_.call(frame->size(),
+  return {handle_,
+          handle_.call(frame->size(),
                        [&](Communicator& communicator) {
                          return communicator.begin_receive(held, frame, object_type);
                        }),
           frame};
 }
 
-py::object MessageCalls::object_of(const TransferHandle& given) {
-  if (given.transfer()->peer == no_rank) return py::none();
-  return object_in(given.frame(), given.transfer()->envelope);
-}
-
 py::object MessageCalls::receive_object(int source, int tag, Envelope* told) {
-  const TransferHandle transfer = begin_receive_object(source, tag);
-  wait(transfer);
-  *told = transfer.transfer()->envelope;
-  return object_of(transfer);
+  TransferHandle transfer = begin_receive_object(source, tag);
+  transfer.wait();
+  *told = transfer.transfer().envelope;
+  return transfer.object();
 }
 
 py::tuple MessageCalls::receive_object_and_tell(int source, int tag) {
   Envelope found;
   py::object object = receive_object(source, tag, &found);
   return py::make_tuple(std::move(object), found.source, found.tag, found.bytes);
-}
-
-bool MessageCalls::test(const TransferHandle& given) {
-  const Transfer& transfer = *given.transfer();
-  if (transfer.done && transfer.refused.empty())
-    return true;  // perhaps of a communicator that was freed since
-  return handle_.call(transfer.bytes,
-                      [&](Communicator& communicator) { return communicator.test(transfer); });
-}
-
-void MessageCalls::wait(const TransferHandle& given) {
-  Transfer& transfer = *given.transfer();
-  if (transfer.done && transfer.refused.empty()) return;
-  handle_.call(transfer.bytes, [&](Communicator& communicator) { communicator.wait(transfer); });
-}
-
-std::size_t MessageCalls::wait_any(const std::vector<TransferHandle*>& given) {
-  std::vector<std::shared_ptr<Transfer>> transfers;
-  std::size_t most = 0;
-  for (const TransferHandle* const one : given) {
-    transfers.push_back(one->transfer());
-    most = std::max(most, one->transfer()->bytes);
-  }
-  return handle_.call(most, [&](Communicator& communicator) { return communicator.wait_any(transfers); });
-}
-
-bool MessageCalls::cancel(const TransferHandle& given) {
-  return handle_.call(0, [&](Communicator& communicator) { return communicator.cancel(*given.transfer()); });
 }
 
 py::tuple MessageCalls::probe(int source, int tag) {

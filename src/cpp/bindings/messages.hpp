@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/begun_handle.hpp"
 #include "bindings/communicator_handle.hpp"
 #include "phicoll/messages/transfer.hpp"
 
@@ -17,14 +18,24 @@ namespace phicoll {
 namespace bindings {
 
 /// A send or receive that a request stands for.
-class TransferHandle {
+class TransferHandle final : public BegunHandle {
  public:
-  TransferHandle(std::shared_ptr<Transfer> transfer, std::shared_ptr<FrameBytes> frame)
-      : transfer_(std::move(transfer)), frame_(std::move(frame)) {}
-  const std::shared_ptr<Transfer>& transfer() const { return transfer_; }
-  const std::shared_ptr<FrameBytes>& frame() const { return frame_; }
+  TransferHandle(CommunicatorHandle& handle, std::shared_ptr<Transfer> transfer,
+                 std::shared_ptr<FrameBytes> frame = nullptr)
+      : BegunHandle(handle.shared_from_this(), transfer->bytes),
+        transfer_(std::move(transfer)),
+        frame_(std::move(frame)) {}
+  std::shared_ptr<Begun> begun() const override { return transfer_; }
+  Transfer& transfer() const { return *transfer_; }
+  bool test() override;
+  void wait() override;
+  bool cancel();
+  /// What has come, of a receive of an object that is done.
+  py::object object() const;
 
  private:
+  bool ended_well() const { return transfer_->done && transfer_->refused.empty(); }
+
   std::shared_ptr<Transfer> transfer_;
   std::shared_ptr<FrameBytes> frame_;  // of a receive of an object
 };
@@ -54,14 +65,6 @@ class MessageCalls {
   TransferHandle begin_receive_held(const Envelope& held, Address buffer, std::size_t bytes, unsigned type,
                                     const py::object& kept);
   TransferHandle begin_receive_held_object(const Envelope& held);
-  /// What has come; the transfer is done.
-  py::object object_of(const TransferHandle& transfer);
-
-  bool test(const TransferHandle& transfer);
-  void wait(const TransferHandle& transfer);
-  /// The place of one that is done.
-  std::size_t wait_any(const std::vector<TransferHandle*>& transfers);
-  bool cancel(const TransferHandle& transfer);
   py::tuple probe(int source, int tag);
   py::object probe_now(int source, int tag);
 

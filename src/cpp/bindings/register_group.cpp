@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "bindings/collective_call.hpp"
 #include "bindings/communicator_handle.hpp"
 #include "bindings/objects.hpp"
 #include "bindings/register.hpp"
@@ -117,6 +118,14 @@ void run_threads(int ranks, const std::string& placement, std::size_t memory_lim
   });
 }
 
+/// A method that describes a call, as one that returns the call.
+template <class... Arguments>
+auto prepared(CommunicatorHandle::Prepared (CommunicatorHandle::*method)(Arguments...)) {
+  return [method](CommunicatorHandle& self, Arguments... arguments) {
+    return CollectiveCall(self.shared_from_this(), (self.*method)(std::forward<Arguments>(arguments)...));
+  };
+}
+
 /// The names of the types that an operator accepts.
 std::vector<std::string> operator_types(const std::string& name) {
   const Op op = parse_op(name);
@@ -166,6 +175,16 @@ void register_group(py::module_& module) {
   module.def("name_type", &name_type, py::arg("number"), py::arg("name"));
   module.def("operator_types", &operator_types, py::arg("op"));
 
+  py::class_<BegunHandle>(module, "Begun")
+      .def_property_readonly("done", [](const BegunHandle& self) -> bool { return self.begun()->done; })
+      .def("test", &BegunHandle::test)
+      .def("wait", &BegunHandle::wait);
+  module.def("wait_any", &BegunHandle::wait_any, py::arg("begun"));
+  py::class_<CollectiveCall, BegunHandle>(module, "CollectiveCall")
+      .def("run", &CollectiveCall::run)
+      .def("start", &CollectiveCall::start)
+      .def("keep", &CollectiveCall::keep, py::arg("object"));
+
   using Handle = CommunicatorHandle;
   const auto algorithm = py::arg("algorithm") = "";
   const auto type = py::arg("type") = 0;
@@ -179,36 +198,36 @@ void register_group(py::module_& module) {
       .def("try_lock", &Handle::try_lock, py::arg("word"), py::arg("shared"))
       .def("unlock", &Handle::unlock, py::arg("word"))
       .def("check", &Handle::check)
-      .def("barrier", &Handle::barrier)
-      .def("broadcast", &Handle::broadcast, py::arg("buffer"), py::arg("nbytes"), py::arg("root"), algorithm,
-           type)
-      .def("reduce", &Handle::reduce, py::arg("send"), py::arg("receive"), py::arg("count"), py::arg("op"),
-           py::arg("root"), algorithm)
-      .def("allreduce", &Handle::allreduce, py::arg("send"), py::arg("receive"), py::arg("count"),
-           py::arg("op"), algorithm)
-      .def("scan", &Handle::scan, py::arg("send"), py::arg("receive"), py::arg("count"), py::arg("op"),
-           algorithm)
-      .def("exscan", &Handle::exscan, py::arg("send"), py::arg("receive"), py::arg("count"), py::arg("op"),
-           algorithm)
-      .def("reduce_scatter_block", &Handle::reduce_scatter_block, py::arg("send"), py::arg("receive"),
-           py::arg("count"), py::arg("op"), algorithm)
-      .def("reduce_scatter", &Handle::reduce_scatter, py::arg("send"), py::arg("receive"), py::arg("counts"),
-           py::arg("op"), algorithm)
-      .def("gather", &Handle::gather, py::arg("send"), py::arg("receive"), py::arg("nbytes"), py::arg("root"),
+      .def("barrier", prepared(&Handle::barrier))
+      .def("broadcast", prepared(&Handle::broadcast), py::arg("buffer"), py::arg("nbytes"), py::arg("root"),
            algorithm, type)
-      .def("scatter", &Handle::scatter, py::arg("send"), py::arg("receive"), py::arg("nbytes"),
+      .def("reduce", prepared(&Handle::reduce), py::arg("send"), py::arg("receive"), py::arg("count"),
+           py::arg("op"), py::arg("root"), algorithm)
+      .def("allreduce", prepared(&Handle::allreduce), py::arg("send"), py::arg("receive"), py::arg("count"),
+           py::arg("op"), algorithm)
+      .def("scan", prepared(&Handle::scan), py::arg("send"), py::arg("receive"), py::arg("count"),
+           py::arg("op"), algorithm)
+      .def("exscan", prepared(&Handle::exscan), py::arg("send"), py::arg("receive"), py::arg("count"),
+           py::arg("op"), algorithm)
+      .def("reduce_scatter_block", prepared(&Handle::reduce_scatter_block), py::arg("send"),
+           py::arg("receive"), py::arg("count"), py::arg("op"), algorithm)
+      .def("reduce_scatter", prepared(&Handle::reduce_scatter), py::arg("send"), py::arg("receive"),
+           py::arg("counts"), py::arg("op"), algorithm)
+      .def("gather", prepared(&Handle::gather), py::arg("send"), py::arg("receive"), py::arg("nbytes"),
            py::arg("root"), algorithm, type)
-      .def("allgather", &Handle::allgather, py::arg("send"), py::arg("receive"), py::arg("nbytes"), algorithm,
-           type)
-      .def("alltoall", &Handle::alltoall, py::arg("send"), py::arg("receive"), py::arg("nbytes"), algorithm,
-           type)
-      .def("gatherv", &Handle::gatherv, py::arg("send"), py::arg("nbytes"), py::arg("receive"),
+      .def("scatter", prepared(&Handle::scatter), py::arg("send"), py::arg("receive"), py::arg("nbytes"),
+           py::arg("root"), algorithm, type)
+      .def("allgather", prepared(&Handle::allgather), py::arg("send"), py::arg("receive"), py::arg("nbytes"),
+           algorithm, type)
+      .def("alltoall", prepared(&Handle::alltoall), py::arg("send"), py::arg("receive"), py::arg("nbytes"),
+           algorithm, type)
+      .def("gatherv", prepared(&Handle::gatherv), py::arg("send"), py::arg("nbytes"), py::arg("receive"),
            py::arg("counts"), py::arg("displacements"), py::arg("root"), algorithm, type)
-      .def("scatterv", &Handle::scatterv, py::arg("send"), py::arg("counts"), py::arg("displacements"),
-           py::arg("receive"), py::arg("nbytes"), py::arg("root"), algorithm, type)
-      .def("allgatherv", &Handle::allgatherv, py::arg("send"), py::arg("nbytes"), py::arg("receive"),
-           py::arg("counts"), py::arg("displacements"), algorithm, type)
-      .def("alltoallv", &Handle::alltoallv, py::arg("send"), py::arg("send_counts"),
+      .def("scatterv", prepared(&Handle::scatterv), py::arg("send"), py::arg("counts"),
+           py::arg("displacements"), py::arg("receive"), py::arg("nbytes"), py::arg("root"), algorithm, type)
+      .def("allgatherv", prepared(&Handle::allgatherv), py::arg("send"), py::arg("nbytes"),
+           py::arg("receive"), py::arg("counts"), py::arg("displacements"), algorithm, type)
+      .def("alltoallv", prepared(&Handle::alltoallv), py::arg("send"), py::arg("send_counts"),
            py::arg("send_displacements"), py::arg("receive"), py::arg("counts"), py::arg("displacements"),
            algorithm, type)
       .def(

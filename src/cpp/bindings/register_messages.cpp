@@ -25,16 +25,17 @@ void register_messages(py::module_& module) {
   module.attr("any_tag") = any_tag;
   module.attr("no_rank") = no_rank;
 
-  py::class_<TransferHandle>(module, "Transfer")
-      .def_property_readonly("done", [](const TransferHandle& self) -> bool { return self.transfer()->done; })
+  py::class_<TransferHandle, BegunHandle>(module, "Transfer")
       .def_property_readonly("cancelled",
-                             [](const TransferHandle& self) { return self.transfer()->cancelled; })
-      .def_property_readonly("sends", [](const TransferHandle& self) { return self.transfer()->sends; })
+                             [](const TransferHandle& self) { return self.transfer().cancelled; })
+      .def_property_readonly("sends", [](const TransferHandle& self) { return self.transfer().sends; })
       .def_property_readonly("source",
-                             [](const TransferHandle& self) { return self.transfer()->envelope.source; })
-      .def_property_readonly("tag", [](const TransferHandle& self) { return self.transfer()->envelope.tag; })
+                             [](const TransferHandle& self) { return self.transfer().envelope.source; })
+      .def_property_readonly("tag", [](const TransferHandle& self) { return self.transfer().envelope.tag; })
       .def_property_readonly("nbytes",
-                             [](const TransferHandle& self) { return self.transfer()->envelope.bytes; });
+                             [](const TransferHandle& self) { return self.transfer().envelope.bytes; })
+      .def("cancel", &TransferHandle::cancel)
+      .def("object", &TransferHandle::object);
 
   py::class_<Envelope>(module, "HeldMessage")
       .def_readonly("source", &Envelope::source)
@@ -66,11 +67,6 @@ void register_messages(py::module_& module) {
       .def("begin_receive_held", method(&MessageCalls::begin_receive_held), py::arg("held"),
            py::arg("buffer"), nbytes, type, py::arg("kept") = py::none())
       .def("begin_receive_held_object", method(&MessageCalls::begin_receive_held_object), py::arg("held"))
-      .def("object_of", method(&MessageCalls::object_of), py::arg("transfer"))
-      .def("test", method(&MessageCalls::test), py::arg("transfer"))
-      .def("wait", method(&MessageCalls::wait), py::arg("transfer"))
-      .def("wait_any", method(&MessageCalls::wait_any), py::arg("transfers"))
-      .def("cancel", method(&MessageCalls::cancel), py::arg("transfer"))
       .def("probe", method(&MessageCalls::probe), source, tag)
       .def("probe_now", method(&MessageCalls::probe_now), source, tag);
 }

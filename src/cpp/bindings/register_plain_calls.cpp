@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <string>
 
+#include "bindings/collective_call.hpp"
 #include "bindings/communicator_handle.hpp"
 #include "bindings/messages.hpp"
 #include "bindings/register.hpp"
@@ -43,7 +44,14 @@ constexpr const char* parameter_names[parameters] = {"op",      "root",    "dest
 struct Known {
   PyTypeObject* array = nullptr;
   PyTypeObject* communicator = nullptr;
+  PyTypeObject* collective_call = nullptr;
+  PyTypeObject* request = nullptr;
+  PyObject* no_arguments = nullptr;
   PyObject* core = nullptr;  // interned names
+  PyObject* begin = nullptr;
+  PyObject* begun = nullptr;
+  PyObject* deliver = nullptr;
+  PyObject* is_object = nullptr;
   PyObject* names[parameters] = {};
   PyObject* in_place = nullptr;
   PyObject* sum = nullptr;
@@ -66,7 +74,15 @@ struct Known {
     Known known;
     known.array = py::detail::npy_api::get().PyArray_Type_;
     known.communicator = reinterpret_cast<PyTypeObject*>(py::type::of<CommunicatorHandle>().ptr());
+    known.collective_call = reinterpret_cast<PyTypeObject*>(py::type::of<CollectiveCall>().ptr());
+    known.request =
+        reinterpret_cast<PyTypeObject*>(kept(py::module_::import("phicoll.comm.messages").attr("Request")));
+    known.no_arguments = kept(py::tuple());
     known.core = name("_core");
+    known.begin = name("_begin");
+    known.begun = name("_begun");
+    known.deliver = name("_deliver");
+    known.is_object = name("_is_object");
     for (int i = 0; i < parameters; ++i) known.names[i] = name(parameter_names[i]);
     known.in_place = kept(buffers.attr("IN_PLACE"));
     known.sum = kept(operators.attr("OPERATORS")["SUM"]);
@@ -188,7 +204,8 @@ struct Plain {
 
 struct Arguments;
 
-/// A method of Comm: its name, its buffers and the parameters that follow, and the function that makes its plain calls.
+/// A method of Comm: its name, its buffers and the parameters that follow, and the function that makes its plain calls. Or one
+/// of Request, without arguments.
 struct Method {
   const char* name;
   std::size_t buffers;
@@ -196,6 +213,7 @@ struct Method {
   std::size_t after_count;
   /// The method's result; no object if the call is not plain.
   py::object (*call)(CommunicatorHandle& handle, const Arguments& arguments);
+  py::object (*request_call)(PyObject* request) = nullptr;
 };
 
 /// The arguments of a call: positions for buffers, then the method's parameters by position or name.
@@ -250,27 +268,76 @@ bool in_place(PyObject* spec) {
   return spec == Py_None || spec == Known::get().in_place;
 }
 
-// Each returns what the method returns, and no object if it did not make the call.
-
-py::object barrier(CommunicatorHandle& handle, const Arguments& a) {
-  if (a.positions != 1) return {};
-  handle.call(0, [](Communicator& communicator) { communicator.barrier(); });
-  return py::none();
+/// The object of the core's in an instance of its type, which pybind11 would look up by way of its base classes.
+template <class Core>
+Core& core_of(PyObject* object) {
+  auto* const instance = reinterpret_cast<py::detail::instance*>(object);
+  return *static_cast<Core*>(instance->get_value_and_holder().value_ptr());
 }
 
+py::object attribute(PyObject* object, PyObject* name) {
+  auto found = py::reinterpret_steal<py::object>(PyObject_GetAttr(object, name));
+  if (!found) throw py::error_already_set();
+  return found;
+}
+void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
+  if (PyObject_SetAttr(object, name, value) != 0) throw py::error_already_set();
+}
+
+/// Two ways of a collective call. Each takes function(communicator), which has copies of all that it needs.
+struct Blocking {
+  template <class Function>
+  static py::object carry_out(CommunicatorHandle& handle, const Arguments&, std::size_t bytes,
+                              Function&& function) {
+    handle.call(bytes, function);
+    return py::none();
+  }
+};
+struct Beginning {
+  /// Returns the request.
+  template <class Function>
+  static py::object carry_out(CommunicatorHandle& handle, const Arguments& a, std::size_t bytes,
+                              Function&& function) {
+    const Known& known = Known::get();
+    py::object begun =
+        py::cast(CollectiveCall(handle.shared_from_this(), {bytes, std::forward<Function>(function)}));
+    auto& call = core_of<CollectiveCall>(begun.ptr());
+    py::tuple buffers(a.positions - 1);
+    for (std::size_t i = 1; i < a.positions; ++i)
+      buffers[i - 1] = py::reinterpret_borrow<py::object>(a.given[i]);
+    call.keep(buffers);
+    call.start();
+    auto request =
+        py::reinterpret_steal<py::object>(known.request->tp_new(known.request, known.no_arguments, nullptr));
+    if (!request) throw py::error_already_set();
+    set_attribute(request.ptr(), known.begun, begun.ptr());
+    set_attribute(request.ptr(), known.deliver, Py_None);
+    set_attribute(request.ptr(), known.is_object, Py_False);
+    return request;
+  }
+};
+
+// Each returns what the method returns, and no object if it did not make the call.
+
+template <class Way>
+py::object barrier(CommunicatorHandle& handle, const Arguments& a) {
+  if (a.positions != 1) return {};
+  return Way::carry_out(handle, a, 0, [=](Communicator& communicator) { communicator.barrier(); });
+}
+
+template <class Way>
 py::object broadcast(CommunicatorHandle& handle, const Arguments& a) {
   const int root = a.root_of(handle.size());
   if (root < 0) return {};
   const Plain buffer(a.given[1], handle.rank() != root);
   if (!buffer) return {};
-  handle.call(buffer.bytes(), [&](Communicator& communicator) {
+  return Way::carry_out(handle, a, buffer.bytes(), [=](Communicator& communicator) {
     communicator.broadcast(buffer.data, buffer.bytes(), root, nullptr, buffer.number());
   });
-  return py::none();
 }
 
 /// A reduction by all ranks, whose result each gets: call(communicator, send, receive, count, operator).
-template <class Call>
+template <class Way, class Call>
 py::object reduction(CommunicatorHandle& handle, const Arguments& a, const Call& call) {
   const Plain receive(a.given[2], true);
   if (!receive) return {};
@@ -285,48 +352,50 @@ py::object reduction(CommunicatorHandle& handle, const Arguments& a, const Call&
   }
   const CoreOperator op(a.op(), receive.element.dtype);
   if (!op) return {};
-  handle.call(receive.bytes(), [&](Communicator& communicator) {
-    call(communicator, from, receive.data, receive.count, op.get());
+  return Way::carry_out(handle, a, receive.bytes(), [=, operation = op.get()](Communicator& communicator) {
+    call(communicator, from, receive.data, receive.count, operation);
   });
-  return py::none();
 }
 
+template <class Way>
 py::object allreduce(CommunicatorHandle& handle, const Arguments& a) {
-  return reduction(
+  return reduction<Way>(
       handle, a, [](Communicator& c, const void* send, void* receive, std::size_t count, const Operator& op) {
         c.allreduce(send, receive, count, op);
       });
 }
 
+template <class Way>
 py::object scan(CommunicatorHandle& handle, const Arguments& a) {
-  return reduction(
+  return reduction<Way>(
       handle, a, [](Communicator& c, const void* send, void* receive, std::size_t count, const Operator& op) {
         c.scan(send, receive, count, op);
       });
 }
 
+template <class Way>
 py::object exscan(CommunicatorHandle& handle, const Arguments& a) {
-  return reduction(
+  return reduction<Way>(
       handle, a, [](Communicator& c, const void* send, void* receive, std::size_t count, const Operator& op) {
         c.exscan(send, receive, count, op);
       });
 }
 
+template <class Way>
 py::object reduce(CommunicatorHandle& handle, const Arguments& a) {
   const int root = a.root_of(handle.size());
   if (root < 0) return {};
   if (handle.rank() == root)
-    return reduction(handle, a,
-                     [&](Communicator& c, const void* send, void* receive, std::size_t count,
-                         const Operator& op) { c.reduce(send, receive, count, op, root); });
+    return reduction<Way>(handle, a,
+                          [=](Communicator& c, const void* send, void* receive, std::size_t count,
+                              const Operator& op) { c.reduce(send, receive, count, op, root); });
   const Plain send(a.given[1], false);
   if (!send) return {};
   const CoreOperator op(a.op(), send.element.dtype);
   if (!op) return {};
-  handle.call(send.bytes(), [&](Communicator& communicator) {
-    communicator.reduce(send.data, nullptr, send.count, op.get(), root);
+  return Way::carry_out(handle, a, send.bytes(), [=, operation = op.get()](Communicator& communicator) {
+    communicator.reduce(send.data, nullptr, send.count, operation, root);
   });
-  return py::none();
 }
 
 /// Blocks of `ranks` ranks against one block, of the same type and apart.
@@ -335,27 +404,28 @@ bool fit(const Plain& blocks, const Plain& one, int ranks) {
          blocks.count == one.count * static_cast<std::size_t>(ranks) && !blocks.overlaps(one);
 }
 
+template <class Way>
 py::object allgather(CommunicatorHandle& handle, const Arguments& a) {
   const Plain send(a.given[1], false);
   const Plain receive(a.given[2], true);
   if (!fit(receive, send, handle.size())) return {};
-  handle.call(receive.bytes(), [&](Communicator& communicator) {
+  return Way::carry_out(handle, a, receive.bytes(), [=](Communicator& communicator) {
     communicator.allgather(send.data, receive.data, send.bytes(), nullptr, send.number());
   });
-  return py::none();
 }
 
+template <class Way>
 py::object alltoall(CommunicatorHandle& handle, const Arguments& a) {
   const Plain send(a.given[1], false);
   const Plain receive(a.given[2], true);
   const auto ranks = static_cast<std::size_t>(handle.size());
   if (!fit(send, receive, 1) || send.count % ranks != 0) return {};
-  handle.call(receive.bytes(), [&](Communicator& communicator) {
+  return Way::carry_out(handle, a, receive.bytes(), [=](Communicator& communicator) {
     communicator.alltoall(send.data, receive.data, receive.bytes() / ranks, nullptr, receive.number());
   });
-  return py::none();
 }
 
+template <class Way>
 py::object gather(CommunicatorHandle& handle, const Arguments& a) {
   const int root = a.root_of(handle.size());
   if (root < 0) return {};
@@ -367,12 +437,13 @@ py::object gather(CommunicatorHandle& handle, const Arguments& a) {
     if (!fit(receive, send, handle.size())) return {};
     to = receive.data;
   }
-  handle.call(send.bytes() * static_cast<std::size_t>(handle.size()), [&](Communicator& communicator) {
-    communicator.gather(send.data, to, send.bytes(), root, nullptr, send.number());
-  });
-  return py::none();
+  return Way::carry_out(handle, a, send.bytes() * static_cast<std::size_t>(handle.size()),
+                        [=](Communicator& communicator) {
+                          communicator.gather(send.data, to, send.bytes(), root, nullptr, send.number());
+                        });
 }
 
+template <class Way>
 py::object scatter(CommunicatorHandle& handle, const Arguments& a) {
   const int root = a.root_of(handle.size());
   if (root < 0) return {};
@@ -384,10 +455,10 @@ py::object scatter(CommunicatorHandle& handle, const Arguments& a) {
     if (!fit(send, receive, handle.size())) return {};
     from = send.data;
   }
-  handle.call(receive.bytes() * static_cast<std::size_t>(handle.size()), [&](Communicator& communicator) {
-    communicator.scatter(from, receive.data, receive.bytes(), root, nullptr, receive.number());
-  });
-  return py::none();
+  return Way::carry_out(
+      handle, a, receive.bytes() * static_cast<std::size_t>(handle.size()), [=](Communicator& communicator) {
+        communicator.scatter(from, receive.data, receive.bytes(), root, nullptr, receive.number());
+      });
 }
 
 py::object send(CommunicatorHandle& handle, const Arguments& a) {
@@ -449,17 +520,49 @@ py::object receive_object(CommunicatorHandle& handle, const Arguments& a) {
   return MessageCalls(handle).receive_object(source, tag, &envelope);
 }
 
+// A persistent request of a collective call, begun.
+py::object start(PyObject* request) {
+  const Known& known = Known::get();
+  const py::object begin = attribute(request, known.begin);
+  if (Py_TYPE(begin.ptr()) != known.collective_call || !attribute(request, known.begun).is_none()) return {};
+  core_of<CollectiveCall>(begin.ptr()).start();
+  set_attribute(request, known.begun, begin.ptr());
+  return py::none();
+}
+
+// A collective call into the user's own buffers, waited for.
+py::object wait(PyObject* request) {
+  const Known& known = Known::get();
+  const py::object begun = attribute(request, known.begun);
+  if (Py_TYPE(begun.ptr()) != known.collective_call || !attribute(request, known.deliver).is_none())
+    return {};
+  // Null afterwards, whether it ends well or not.
+  set_attribute(request, known.begun, Py_None);
+  core_of<CollectiveCall>(begun.ptr()).wait();
+  return py::bool_(true);
+}
+
 constexpr Method methods[] = {
-    {"Barrier", 0, {}, 0, &barrier},
-    {"Bcast", 1, {root_parameter}, 1, &broadcast},
-    {"Reduce", 2, {op_parameter, root_parameter}, 2, &reduce},
-    {"Allreduce", 2, {op_parameter}, 1, &allreduce},
-    {"Scan", 2, {op_parameter}, 1, &scan},
-    {"Exscan", 2, {op_parameter}, 1, &exscan},
-    {"Gather", 2, {root_parameter}, 1, &gather},
-    {"Scatter", 2, {root_parameter}, 1, &scatter},
-    {"Allgather", 2, {}, 0, &allgather},
-    {"Alltoall", 2, {}, 0, &alltoall},
+    {"Barrier", 0, {}, 0, &barrier<Blocking>},
+    {"Bcast", 1, {root_parameter}, 1, &broadcast<Blocking>},
+    {"Reduce", 2, {op_parameter, root_parameter}, 2, &reduce<Blocking>},
+    {"Allreduce", 2, {op_parameter}, 1, &allreduce<Blocking>},
+    {"Scan", 2, {op_parameter}, 1, &scan<Blocking>},
+    {"Exscan", 2, {op_parameter}, 1, &exscan<Blocking>},
+    {"Gather", 2, {root_parameter}, 1, &gather<Blocking>},
+    {"Scatter", 2, {root_parameter}, 1, &scatter<Blocking>},
+    {"Allgather", 2, {}, 0, &allgather<Blocking>},
+    {"Alltoall", 2, {}, 0, &alltoall<Blocking>},
+    {"Ibarrier", 0, {}, 0, &barrier<Beginning>},
+    {"Ibcast", 1, {root_parameter}, 1, &broadcast<Beginning>},
+    {"Ireduce", 2, {op_parameter, root_parameter}, 2, &reduce<Beginning>},
+    {"Iallreduce", 2, {op_parameter}, 1, &allreduce<Beginning>},
+    {"Iscan", 2, {op_parameter}, 1, &scan<Beginning>},
+    {"Iexscan", 2, {op_parameter}, 1, &exscan<Beginning>},
+    {"Igather", 2, {root_parameter}, 1, &gather<Beginning>},
+    {"Iscatter", 2, {root_parameter}, 1, &scatter<Beginning>},
+    {"Iallgather", 2, {}, 0, &allgather<Beginning>},
+    {"Ialltoall", 2, {}, 0, &alltoall<Beginning>},
     {"Send", 1, {dest_parameter, tag_parameter}, 2, &send},
     {"Recv", 1, {source_parameter, tag_parameter, status_parameter}, 3, &receive},
     {"Sendrecv",
@@ -469,6 +572,8 @@ constexpr Method methods[] = {
      6,
      &send_receive},
     {"send", 1, {dest_parameter, tag_parameter}, 2, &send_object},
+    {"Start", 0, {}, 0, nullptr, &start},
+    {"Wait", 0, {}, 0, nullptr, &wait},
     {"recv", 0, {buf_parameter, source_parameter, tag_parameter, status_parameter}, 4, &receive_object},
 };
 
@@ -484,6 +589,8 @@ struct PlainCall {
 PyObject* try_plain(const PlainCall& self, PyObject* const* args, std::size_t count, PyObject* names) {
   if (count == 0) return nullptr;
   try {
+    if (self.method->request_call != nullptr)
+      return count == 1 && names == nullptr ? self.method->request_call(args[0]).release().ptr() : nullptr;
     const Known& known = Known::get();
     const auto core = py::reinterpret_steal<py::object>(PyObject_GetAttr(args[0], known.core));
     if (!core) {
@@ -491,10 +598,9 @@ PyObject* try_plain(const PlainCall& self, PyObject* const* args, std::size_t co
       return nullptr;
     }
     if (Py_TYPE(core.ptr()) != known.communicator) return nullptr;
-    auto* const instance = reinterpret_cast<py::detail::instance*>(core.ptr());
-    auto* const handle = static_cast<CommunicatorHandle*>(instance->get_value_and_holder().value_ptr());
+    auto& handle = core_of<CommunicatorHandle>(core.ptr());
     const Arguments arguments(args, count, names, *self.method);
-    return arguments.plain ? self.method->call(*handle, arguments).release().ptr() : nullptr;
+    return arguments.plain ? self.method->call(handle, arguments).release().ptr() : nullptr;
   } catch (py::error_already_set& error) {
     error.restore();
   } catch (...) {
@@ -578,7 +684,7 @@ py::object plain_call(const py::function& function) {
     auto wrapped = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(made));
     return py::module_::import("functools").attr("update_wrapper")(wrapped, function);
   }
-  throw ArgumentError("function", name, "a method of Comm with plain calls");
+  throw ArgumentError("function", name, "a method with plain calls");
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ class Message:
     ``fortran``: they lie in Fortran order, which is not C order as well.
     """
 
-    __slots__ = ("address", "copied", "count", "dtype", "fortran", "memory")
+    __slots__ = ("address", "count", "dtype", "fortran", "memory", "packed")
 
     def __init__(
         self,
@@ -80,14 +80,14 @@ class Message:
         count: int,
         dtype: np.dtype[Any],
         memory: Any,
-        copied: Any,
+        packed: Any,
         fortran: bool = False,
     ) -> None:
         self.address = address
         self.count = count
         self.dtype = dtype
         self.memory = memory
-        self.copied = copied
+        self.packed = packed
         self.fortran = fortran
 
     @property
@@ -101,14 +101,14 @@ class Message:
 
     def deliver(self) -> None:
         """Copy what was received back to the caller's buffer, if it went through a packed copy."""
-        if self.copied is not None:
-            self.copied[...] = self.memory
+        if self.packed is not None:
+            self.packed[...] = self.memory
 
 
 class Blocks:
     """One block per rank: ``counts[i]`` bytes at ``address + displacements[i]``. ``fortran`` as in :class:`Message`."""
 
-    __slots__ = ("address", "copied", "counts", "displacements", "dtype", "fortran", "memory")
+    __slots__ = ("address", "counts", "displacements", "dtype", "fortran", "memory", "packed")
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Blocks:
         displacements: list[int],
         dtype: np.dtype[Any],
         memory: Any,
-        copied: Any,
+        packed: Any,
         fortran: bool,
     ) -> None:
         self.address = address
@@ -125,7 +125,7 @@ class Blocks:
         self.displacements = displacements
         self.dtype = dtype
         self.memory = memory
-        self.copied = copied
+        self.packed = packed
         self.fortran = fortran
 
     def extent(self) -> tuple[int, int]:
@@ -148,7 +148,7 @@ class Blocks:
 
 
 def memory_of(buffer: Any, writable: bool, argument: str) -> tuple[np.ndarray[Any, Any], Any]:
-    """(contiguous array, target): the buffer or a packed copy; target is the array to copy back to, or None."""
+    """(contiguous array, packed): the buffer, or a copy of it and the array that was packed; else packed is None."""
     if isinstance(buffer, np.ndarray):
         array = buffer
     else:
@@ -168,7 +168,7 @@ def memory_of(buffer: Any, writable: bool, argument: str) -> tuple[np.ndarray[An
     flags = array.flags
     if flags.c_contiguous or flags.f_contiguous:
         return array, None
-    return np.array(array, order="C", copy=True, subok=False), array if writable else None
+    return np.array(array, order="C", copy=True, subok=False), array
 
 
 def lacks_buffer(buffer: Any) -> bool:
@@ -249,7 +249,7 @@ def whole(value: Any, argument: str, what: str) -> int:
 def opened(
     spec: Any, argument: str, writable: bool, pairs: tuple[type, ...]
 ) -> tuple[Any, Any, np.dtype[Any], Any, Any]:
-    """(counts, displacements, dtype, memory, array to copy back to); memory is None if there is no buffer."""
+    """(counts, displacements, dtype, memory, array that was packed); memory is None if there is no buffer."""
     if type(spec) is np.ndarray:
         buffer, counts, displacements, datatype = spec, None, None, None
     else:
@@ -257,9 +257,9 @@ def opened(
     if buffer is BOTTOM or (buffer is None and isinstance(spec, (list, tuple))):
         dtype = dtype_of(datatype, argument) if datatype is not None else np.dtype("B")
         return counts if counts is not None else 0, displacements, dtype, None, None
-    memory, copied = memory_of(buffer, writable, argument)
+    memory, packed = memory_of(buffer, writable, argument)
     dtype = dtype_of(datatype, argument) if datatype is not None else fixed_size(memory.dtype, argument)
-    return counts, displacements, dtype, memory, copied
+    return counts, displacements, dtype, memory, packed
 
 
 def entries(memory: Any, dtype: np.dtype[Any], argument: str) -> int:
@@ -287,7 +287,7 @@ def block(spec: Any, argument: str, *, writable: bool, blocks: int = 1) -> Messa
         flags, kind = spec.flags, spec.dtype
         if flags.c_contiguous and (flags.writeable or not writable) and not kind.hasobject and kind.itemsize:
             return Message(_core.address(spec), spec.size, kind, spec, None)
-    counts, displacement, dtype, memory, copied = opened(spec, argument, writable, (tuple, list))
+    counts, displacement, dtype, memory, packed = opened(spec, argument, writable, (tuple, list))
     at = 0 if displacement is None else whole(displacement, argument, "displacement")
     if counts is None:
         available = entries(memory, dtype, argument) - at
@@ -307,7 +307,7 @@ def block(spec: Any, argument: str, *, writable: bool, blocks: int = 1) -> Messa
             text = f"{count} elements of {dtype}" + (f" for each of {blocks} ranks" if blocks > 1 else "")
             raise too_small(argument, memory, needed, text + (f" after {at} others" if at else ""))
     address = 0 if memory is None else _core.address(memory) + at * dtype.itemsize
-    return Message(address, count, dtype, memory, copied, is_fortran(memory))
+    return Message(address, count, dtype, memory, packed, is_fortran(memory))
 
 
 def numbers(given: Any, ranks: int, argument: str, what: str) -> list[int] | None:
@@ -330,7 +330,7 @@ def numbers(given: Any, ranks: int, argument: str, what: str) -> list[int] | Non
 
 def blocks_of(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks:
     """The blocks, one per rank, that ``spec`` describes (vector versions)."""
-    given, strides, dtype, memory, copied = opened(spec, argument, writable, (tuple,))
+    given, strides, dtype, memory, packed = opened(spec, argument, writable, (tuple,))
     if given is None:
         each, more = divmod(entries(memory, dtype, argument), ranks)
         counts = [each + (rank < more) for rank in range(ranks)]
@@ -361,7 +361,7 @@ def blocks_of(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blocks
         [at * size for at in displacements],
         dtype,
         memory,
-        copied,
+        packed,
         is_fortran(memory),
     )
 

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import math
 import pickle
 from collections.abc import Callable, Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
 
 import phicoll._core as _core
-from phicoll.comm.buffers import (
-    Blocks,
-    Message,
-    block,
-    blocks_of,
-    is_in_place,
-    refuse_overlap,
-    same_order,
-    typed_blocks,
-)
-from phicoll.comm.datatypes import fixed_size, layout
+from phicoll.comm import calls
+from phicoll.comm.datatypes import fixed_size
 from phicoll.comm.derived import Derived
 from phicoll.comm.matched import MatchedProbes
 from phicoll.comm.messages import PointToPoint
+from phicoll.comm.nonblocking import Nonblocking
 from phicoll.comm.numbers import whole_count
-from phicoll.comm.operators import OPERATORS, called, core_operator
+from phicoll.comm.operators import OPERATORS, called
 from phicoll.errors import ArgumentError, Error
 
 __all__ = ["COMM_NULL", "Comm", "Intercomm"]
 
 SUM = OPERATORS["SUM"]
-MOST_ELEMENT = 256  # bytes of an element that the core's reductions take
 
 # The beginnings of names of mpi4py's that are not offered, and what to use.
 NOT_OFFERED = {
@@ -50,23 +39,7 @@ NOT_OFFERED = {
 }
 
 
-class Alone:
-    """A context in which an exception breaks the group, unless it has no other rank: only this one may have seen it."""
-
-    __slots__ = ("core",)
-
-    def __init__(self, core: Any) -> None:
-        self.core = core
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if kind is not None and self.core.size > 1 and not self.core.closed:
-            self.core.fail(f"raised {kind.__name__}: {error}")
-
-
-class Comm(PointToPoint, MatchedProbes, Derived):
+class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
     """One rank's communicator: a group of ranks, its collectives, and messages between two of them.
 
     Unless it says otherwise, every method is collective: all ranks call the same methods in the same order, with the
@@ -162,32 +135,20 @@ class Comm(PointToPoint, MatchedProbes, Derived):
 
         words = f"{type(self).__name__!r} object has no attribute {name!r}"
         public = [known for known in dir(type(self)) if not known.startswith("_")]
-        if name[:1] == "I" and name[1:].capitalize() in public:
-            raise AttributeError(f"{words}; calls that do not block are not offered: {name[1:].capitalize()}")
         found = nearest(name, public)
         raise AttributeError(words + (f"; nearest: {', '.join(found)}" if found else ""))
 
     # Errors.
 
-    def _alone(self) -> Alone:
-        return Alone(self._core)
-
-    def _root(self, root: Any) -> int:
-        size = self._whole.size
-        try:
-            number = index(root)
-        except TypeError:
-            number = -1
-        if not 0 <= number < size:
-            raise ArgumentError("root", repr(root), f"0..{size - 1}")
-        return number
+    def _alone(self) -> calls.Alone:
+        return calls.Alone(self._core)
 
     # Buffers.
 
     @_core.plain_call
     def Barrier(self) -> None:
         """Wait until every rank has called it."""
-        self._whole.barrier()
+        calls.barrier(self._whole).run(self._core)
 
     @_core.plain_call
     def Bcast(self, buf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
@@ -202,83 +163,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        root = self._root(root)
-        core = self._core
-        with self._alone():
-            message = block(buf, "buf", writable=core.rank != root)
-        core.broadcast(message.address, message.nbytes, root, algorithm or "", message.type_number)
-        message.deliver()
-
-    def _reduction(
-        self, name: str, sendbuf: Any, recvbuf: Any, op: Any, algorithm: str | None, root: int | None = None
-    ) -> None:
-        core = self._whole
-        receiving = root is None or core.rank == root
-        with self._alone():
-            send = receive = None
-            if receiving:
-                receive = block(recvbuf, "recvbuf", writable=True)
-            if not (receiving and is_in_place(sendbuf)):
-                send = block(sendbuf, "sendbuf", writable=False)
-            if send is not None and receive is not None:
-                same_elements(send, receive)
-                send = apart_or_in_place(send, receive)
-        message = receive if receive is not None else send
-        assert message is not None
-        operator = core_operator(op, message.dtype)
-        if message.dtype.itemsize > MOST_ELEMENT:
-            own = message if send is None else send
-            self._combine_all(name, own, own.count, receive, (0, own.count), operator, algorithm, root)
-            return
-        what = (
-            address_of(send),
-            address_of(receive),
-            message.count,
-            operator,
-        )
-        if root is None:
-            getattr(core, name)(*what, algorithm or "")
-        else:
-            core.reduce(*what, root, algorithm or "")
-        if receive is not None and receive.copied is not None:
-            receive.deliver()
-
-    def _combine_all(
-        self,
-        name: str,
-        own: Message,
-        count: int,
-        receive: Message | None,
-        part: tuple[int, int],
-        operator: Any,
-        algorithm: str | None,
-        root: int | None = None,
-    ) -> None:
-        """Gather elements that are too large for the core's reductions, and combine them here.
-
-        Each rank gives ``count`` at ``own``; ``part``, the first and the number, of the result goes to ``receive``.
-        """
-        core = self._core
-        if algorithm:
-            raise ArgumentError(
-                "algorithm", repr(algorithm), f"none for elements of more than {MOST_ELEMENT} bytes"
-            )
-        size = own.dtype.itemsize
-        kind, nbytes = own.type_number, count * size
-        blocks = np.empty((core.size, nbytes), np.uint8)
-        if root is None:
-            core.allgather(own.address, _core.address(blocks), nbytes, "", kind)
-        else:
-            core.gather(own.address, _core.address(blocks), nbytes, root, "", kind)
-        last = core.rank if name == "scan" else core.rank - 1 if name == "exscan" else core.size - 1
-        if receive is None or last < 0:
-            return
-        with self._alone():
-            for rank in range(last):
-                operator.combine(_core.address(blocks[rank]), _core.address(blocks[rank + 1]), count)
-        first, number = part
-        ctypes.memmove(receive.address, _core.address(blocks[last]) + first * size, number * size)
-        receive.deliver()
+        calls.broadcast(self._whole, buf, root, algorithm).run(self._core)
 
     @_core.plain_call
     def Reduce(
@@ -299,8 +184,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        root = self._root(root)
-        self._reduction("reduce", sendbuf, recvbuf, op, algorithm, root)
+        calls.reduction(self._whole, "reduce", sendbuf, recvbuf, op, algorithm, root).run(self._core)
 
     @_core.plain_call
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
@@ -317,17 +201,17 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        self._reduction("allreduce", sendbuf, recvbuf, op, algorithm)
+        calls.reduction(self._whole, "allreduce", sendbuf, recvbuf, op, algorithm).run(self._core)
 
     @_core.plain_call
     def Scan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
         """Combine the elements of ranks 0 to this one (inclusive); arguments as for :meth:`Allreduce`."""
-        self._reduction("scan", sendbuf, recvbuf, op, algorithm)
+        calls.reduction(self._whole, "scan", sendbuf, recvbuf, op, algorithm).run(self._core)
 
     @_core.plain_call
     def Exscan(self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None) -> None:
         """Combine the elements of the ranks before this one; rank 0's ``recvbuf`` is left unchanged."""
-        self._reduction("exscan", sendbuf, recvbuf, op, algorithm)
+        calls.reduction(self._whole, "exscan", sendbuf, recvbuf, op, algorithm).run(self._core)
 
     def Reduce_scatter_block(
         self, sendbuf: Any, recvbuf: Any, op: Any = SUM, *, algorithm: str | None = None
@@ -346,29 +230,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        core = self._whole
-        size = core.size
-        with self._alone():
-            if is_in_place(sendbuf):
-                send = None
-                receive = block(recvbuf, "recvbuf", writable=True, blocks=size)
-            else:
-                receive = block(recvbuf, "recvbuf", writable=True)
-                send = block(sendbuf, "sendbuf", writable=False, blocks=size)
-                same_elements(send, receive)
-                if send.address == receive.address and send.copied is None:
-                    send = None
-                else:
-                    refuse_overlap(span(send, size), span(receive))
-        operator = core_operator(op, receive.dtype)
-        if receive.dtype.itemsize > MOST_ELEMENT:
-            part = core.rank * receive.count, receive.count
-            own = receive if send is None else send
-            self._combine_all("reduce_scatter", own, size * receive.count, receive, part, operator, algorithm)
-            return
-        address = address_of(send)
-        core.reduce_scatter_block(address, receive.address, receive.count, operator, algorithm or "")
-        receive.deliver()
+        calls.reduce_scatter_block(self._whole, sendbuf, recvbuf, op, algorithm).run(self._core)
 
     def Reduce_scatter(
         self,
@@ -396,51 +258,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        core = self._whole
-        size, rank = core.size, core.rank
-        with self._alone():
-            receive = block(recvbuf, "recvbuf", writable=True)
-            send: Message | None = None
-            if not is_in_place(sendbuf):
-                send = block(sendbuf, "sendbuf", writable=False)
-                if send.address == receive.address and send.count > 0:
-                    send = None
-            if recvcounts is None and send is None:
-                raise ArgumentError("recvcounts", "None in place", f"{size} counts")
-        if recvcounts is None:
-            counts = self._lengths(receive.count)
-        else:
-            with self._alone():
-                counts = [whole_count(count) for count in recvcounts]
-                if len(counts) != size:
-                    raise ArgumentError("recvcounts", f"{len(counts)} counts", f"{size}, one for each rank")
-        with self._alone():
-            total = sum(counts)
-            if send is None:
-                if receive.count < total:
-                    raise ArgumentError(
-                        "recvbuf", f"{receive.count} elements in place", f"{total}, all blocks"
-                    )
-            else:
-                same_kind(receive, send)
-                if send.count != total:
-                    raise ArgumentError(
-                        "sendbuf", f"{send.count} elements", f"{total}, the sum of recvcounts"
-                    )
-                if receive.count < counts[rank]:
-                    raise ArgumentError(
-                        "recvbuf", f"{receive.count} elements", f"recvcounts[{rank}], {counts[rank]}"
-                    )
-                refuse_overlap(span(send), span(receive))
-        operator = core_operator(op, receive.dtype)
-        if receive.dtype.itemsize > MOST_ELEMENT:
-            part = sum(counts[:rank]), counts[rank]
-            own = receive if send is None else send
-            self._combine_all("reduce_scatter", own, total, receive, part, operator, algorithm)
-            return
-        address = address_of(send)
-        core.reduce_scatter(address, receive.address, counts, operator, algorithm or "")
-        receive.deliver()
+        calls.reduce_scatter(self._whole, sendbuf, recvbuf, recvcounts, op, algorithm).run(self._core)
 
     @_core.plain_call
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
@@ -457,21 +275,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        root = self._root(root)
-        core = self._core
-        if core.rank != root:
-            with self._alone():
-                send = block(sendbuf, "sendbuf", writable=False)
-            core.gather(send.address, None, send.nbytes, root, algorithm or "", send.type_number)
-            return
-        with self._alone():
-            receive = block(recvbuf, "recvbuf", writable=True, blocks=core.size)
-            own = own_part(
-                sendbuf, receive, receive.nbytes, core.rank * receive.nbytes, span(receive, core.size)
-            )
-        kind = receive.type_number
-        core.gather(address_of(own), receive.address, receive.nbytes, root, algorithm or "", kind)
-        receive.deliver()
+        calls.gather(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
 
     @_core.plain_call
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
@@ -489,30 +293,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        root = self._root(root)
-        core = self._core
-        if core.rank != root:
-            with self._alone():
-                receive = block(recvbuf, "recvbuf", writable=True)
-            kind = receive.type_number
-            core.scatter(None, receive.address, receive.nbytes, root, algorithm or "", kind)
-            receive.deliver()
-            return
-        with self._alone():
-            send = block(sendbuf, "sendbuf", writable=False, blocks=core.size)
-            own = None
-            if not is_in_place(recvbuf):
-                own = block(recvbuf, "recvbuf", writable=True)
-                same_kind(own, send)
-                same_bytes("recvbuf", own.nbytes, send.nbytes)
-                at = send.address + core.rank * send.nbytes
-                if own.address == at:
-                    own = None
-                else:
-                    refuse_overlap(span(send, core.size), span(own))
-        core.scatter(send.address, address_of(own), send.nbytes, root, algorithm or "", send.type_number)
-        if own is not None:
-            own.deliver()
+        calls.scatter(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
 
     @_core.plain_call
     def Allgather(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
@@ -527,15 +308,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        core = self._whole
-        with self._alone():
-            receive = block(recvbuf, "recvbuf", writable=True, blocks=core.size)
-            own = own_part(
-                sendbuf, receive, receive.nbytes, core.rank * receive.nbytes, span(receive, core.size)
-            )
-        kind = receive.type_number
-        core.allgather(address_of(own), receive.address, receive.nbytes, algorithm or "", kind)
-        receive.deliver()
+        calls.allgather(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
 
     @_core.plain_call
     def Alltoall(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
@@ -550,19 +323,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        core = self._whole
-        size = core.size
-        with self._alone():
-            receive = block(recvbuf, "recvbuf", writable=True, blocks=size)
-            send = None
-            if not is_in_place(sendbuf):
-                send = block(sendbuf, "sendbuf", writable=False, blocks=size)
-                same_kind(receive, send)
-                same_bytes("sendbuf", send.nbytes, receive.nbytes)
-                refuse_overlap(span(send, size), span(receive, size))
-        kind = receive.type_number
-        core.alltoall(address_of(send), receive.address, receive.nbytes, algorithm or "", kind)
-        receive.deliver()
+        calls.alltoall(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
 
     # Vector versions: blocks of different lengths.
 
@@ -581,30 +342,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        root = self._root(root)
-        core = self._core
-        if core.rank != root:
-            with self._alone():
-                send = block(sendbuf, "sendbuf", writable=False)
-            none = [0] * core.size
-            kind = send.type_number
-            core.gatherv(send.address, send.nbytes, None, none, none, root, algorithm or "", kind)
-            return
-        with self._alone():
-            receive = blocks_of(recvbuf, "recvbuf", core.size, writable=True)
-            at = receive.displacements[core.rank]
-            own = own_part(sendbuf, receive, receive.counts[core.rank], at, receive.extent())
-        core.gatherv(
-            address_of(own),
-            receive.counts[root],
-            receive.address,
-            receive.counts,
-            receive.displacements,
-            root,
-            algorithm or "",
-            receive.type_number,
-        )
-        receive.deliver()
+        calls.gatherv(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
 
     def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0, *, algorithm: str | None = None) -> None:
         """Send block i of the root to rank i; blocks may have any lengths.
@@ -620,39 +358,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        root = self._root(root)
-        core = self._core
-        none = [0] * core.size
-        if core.rank != root:
-            with self._alone():
-                receive = block(recvbuf, "recvbuf", writable=True)
-            kind = receive.type_number
-            core.scatterv(None, none, none, receive.address, receive.nbytes, root, algorithm or "", kind)
-            receive.deliver()
-            return
-        with self._alone():
-            send = blocks_of(sendbuf, "sendbuf", core.size, writable=False)
-            own = None
-            if not is_in_place(recvbuf):
-                own = block(recvbuf, "recvbuf", writable=True)
-                same_kind(own, send)
-                same_bytes("recvbuf", own.nbytes, send.counts[root])
-                if own.address == send.address + send.displacements[root]:
-                    own = None
-                else:
-                    refuse_overlap(send.extent(), span(own))
-        core.scatterv(
-            send.address,
-            send.counts,
-            send.displacements,
-            address_of(own),
-            send.counts[root],
-            root,
-            algorithm or "",
-            send.type_number,
-        )
-        if own is not None:
-            own.deliver()
+        calls.scatterv(self._whole, sendbuf, recvbuf, root, algorithm).run(self._core)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
         """Collect blocks of any lengths, one from each rank, on every rank.
@@ -666,21 +372,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        core = self._whole
-        with self._alone():
-            receive = blocks_of(recvbuf, "recvbuf", core.size, writable=True)
-            at = receive.displacements[core.rank]
-            own = own_part(sendbuf, receive, receive.counts[core.rank], at, receive.extent())
-        core.allgatherv(
-            address_of(own),
-            receive.counts[core.rank],
-            receive.address,
-            receive.counts,
-            receive.displacements,
-            algorithm or "",
-            receive.type_number,
-        )
-        receive.deliver()
+        calls.allgatherv(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
 
     def Alltoallv(self, sendbuf: Any, recvbuf: Any, *, algorithm: str | None = None) -> None:
         """Send block i to rank i and receive block i from rank i; blocks may have any lengths.
@@ -694,26 +386,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         algorithm:
             What carries it out.
         """
-        core = self._whole
-        size = core.size
-        with self._alone():
-            receive = blocks_of(recvbuf, "recvbuf", size, writable=True)
-            send: Blocks | None = None
-            if not is_in_place(sendbuf):
-                send = blocks_of(sendbuf, "sendbuf", size, writable=False)
-                same_kind(receive, send)
-                refuse_overlap(send.extent(), receive.extent())
-        core.alltoallv(
-            address_of(send),
-            (send or receive).counts,
-            (send or receive).displacements,
-            receive.address,
-            receive.counts,
-            receive.displacements,
-            algorithm or "",
-            (send or receive).type_number or receive.type_number,
-        )
-        receive.deliver()
+        calls.alltoallv(self._whole, sendbuf, recvbuf, algorithm).run(self._core)
 
     def Alltoallw(self, sendbuf: Any, recvbuf: Any) -> None:
         """As :meth:`Alltoallv`, with a type for each rank.
@@ -727,49 +400,27 @@ class Comm(PointToPoint, MatchedProbes, Derived):
         recvbuf:
             Likewise.
         """
-        core = self._whole
-        with self._alone():
-            receive = typed_blocks(recvbuf, "recvbuf", core.size, writable=True)
-            send: Blocks | None = None
-            if not is_in_place(sendbuf):
-                send = typed_blocks(sendbuf, "sendbuf", core.size, writable=False)
-                refuse_overlap(send.extent(), receive.extent())
-        core.alltoallv(
-            address_of(send),
-            (send or receive).counts,
-            (send or receive).displacements,
-            receive.address,
-            receive.counts,
-            receive.displacements,
-        )
-        receive.deliver()
+        calls.alltoallw(self._whole, sendbuf, recvbuf).run(self._core)
 
     # Objects.
 
     def barrier(self) -> None:
         """Wait until every rank has called it."""
-        self._whole.barrier()
-
-    def _lengths(self, own: int) -> list[int]:
-        """The number ``own`` of every rank, in rank order."""
-        mine = np.array([own], np.int64)
-        found = np.empty(self._core.size, np.int64)
-        self.Allgather(mine, found)
-        return [int(n) for n in found]
+        calls.barrier(self._whole).run(self._core)
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Return the root's object on every rank."""
-        root = self._root(root)
+        root = calls.root_of(self._whole, root)
         return self._core.broadcast_object(obj, root)
 
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
         """Return a list of every rank's object, in rank order, on the root; None elsewhere."""
-        root = self._root(root)
+        root = calls.root_of(self._whole, root)
         return self._core.gather_object(sendobj, root)  # type: ignore[no-any-return]
 
     def scatter(self, sendobj: Sequence[Any] | None, root: int = 0) -> Any:
         """Return item i of the root's sequence on rank i."""
-        root = self._root(root)
+        root = calls.root_of(self._whole, root)
         core = self._core
         items = None
         if core.rank == root:
@@ -800,7 +451,7 @@ class Comm(PointToPoint, MatchedProbes, Derived):
 
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any:
         """Return the ranks' objects combined in rank order, on the root; None elsewhere."""
-        root = self._root(root)
+        root = calls.root_of(self._whole, root)
         op = called(op)
         found = self.gather(sendobj, root)
         if found is None:
@@ -883,61 +534,6 @@ class Intercomm(Comm):
 
 
 COMM_NULL = Comm()
-
-
-def span(message: Message, blocks: int = 1) -> tuple[int, int]:
-    return message.address, message.address + message.nbytes * blocks
-
-
-def same_kind(receive: Message | Blocks, send: Message | Blocks) -> None:
-    """Check that both have elements of one type, in one order of memory."""
-    if send.fortran is not receive.fortran:  # saves a frame in most calls
-        same_order(send, receive)
-    if send.dtype is receive.dtype or send.dtype == receive.dtype or not (send.nbytes and receive.nbytes):
-        return
-    if layout(send.dtype) != layout(receive.dtype):
-        raise ArgumentError("recvbuf", f"elements of {receive.dtype}", f"those of sendbuf, {send.dtype}")
-
-
-def same_elements(send: Message, receive: Message) -> None:
-    same_kind(receive, send)
-    if send.count != receive.count:
-        raise ArgumentError("recvbuf", f"{receive.count} elements", f"as many as sendbuf, {send.count}")
-
-
-def same_bytes(argument: str, got: int, wanted: int) -> None:
-    if got != wanted:
-        raise ArgumentError(argument, f"{got} bytes", f"{wanted}, this rank's block")
-
-
-def apart_or_in_place(send: Message, receive: Message) -> Message | None:
-    """``send``, or None if it is the same memory as ``receive``."""
-    if send.address == receive.address:
-        return None
-    refuse_overlap(span(send), span(receive))
-    return send
-
-
-def own_part(
-    sendbuf: Any, receive: Message | Blocks, nbytes: int, at: int, whole: tuple[int, int]
-) -> Message | None:
-    """This rank's contribution to the blocks of ``receive``: ``nbytes`` that go to ``receive.address + at``.
-
-    None if it is there already.
-    """
-    if is_in_place(sendbuf):
-        return None
-    send = block(sendbuf, "sendbuf", writable=False)
-    same_kind(receive, send)
-    same_bytes("sendbuf", send.nbytes, nbytes)
-    if nbytes > 0 and send.address == receive.address + at:
-        return None
-    refuse_overlap(span(send), whole)
-    return send
-
-
-def address_of(message: Message | Blocks | None) -> int | None:
-    return None if message is None else message.address
 
 
 def pickled(obj: Any) -> bytes:

@@ -11,23 +11,23 @@ __all__ = ["MESSAGE_NO_PROC", "MESSAGE_NULL", "MatchedProbes", "Message"]
 
 
 class FromNoRank:
-    """A receive from no rank, which has ended: its transfer, and the core that it belongs to."""
+    """A receive from no rank, which has ended."""
 
     sends = cancelled = False
     done = True
     source, tag, nbytes = PROC_NULL, ANY_TAG, 0
 
-    def wait(self, transfer: Any) -> None:
+    def wait(self) -> None:
         """It has ended."""
 
-    def test(self, transfer: Any) -> bool:
+    def test(self) -> bool:
         """It has ended."""
         return True
 
-    def object_of(self, transfer: Any) -> None:
+    def object(self) -> None:
         """No object came."""
 
-    def cancel(self, transfer: Any) -> bool:
+    def cancel(self) -> bool:
         """It has ended."""
         return False
 
@@ -94,7 +94,7 @@ class Message:
         transfer = self._core.begin_receive_held(
             held, message.address, message.nbytes, message.type_number, message.memory
         )
-        return Request._of(self._core, transfer, message)
+        return Request._of(transfer, message)
 
     def Recv(self, buf: Any, status: Status | None = None) -> None:
         """Receive it into ``buf``."""
@@ -105,7 +105,7 @@ class Message:
         held = self._take()
         if held is PROC_NULL:
             return from_no_rank()
-        return Request._of(self._core, self._core.begin_receive_held_object(held))
+        return Request._of(self._core.begin_receive_held_object(held))
 
     def recv(self, status: Status | None = None) -> Any:
         """Receive and return the object."""
@@ -129,8 +129,7 @@ class Message:
 
 
 def from_no_rank() -> Request:
-    transfer = FromNoRank()
-    return Request._of(transfer, transfer)
+    return Request._of(FromNoRank())
 
 
 MESSAGE_NULL = Message()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import phicoll._core as _core
 from phicoll.comm.buffers import Message, block
+from phicoll.comm.calls import Call
 from phicoll.comm.datatypes import DATATYPES, dtype_of
 from phicoll.comm.numbers import rank_or_tag
 from phicoll.errors import ArgumentError
@@ -122,33 +123,42 @@ class Status:
 
 
 class Request:
-    """A send or receive under way. Once a wait or test has reported its end it is null: waits and tests return at once.
+    """A send, receive or collective call under way. It is null once a wait or test has reported its end.
 
-    One whose message does not fit is null after the error too. Calls of several requests take any communicators'.
-    Leave a receive's buffer alone meanwhile, and do not change a send's. A request that is dropped goes on, as after
-    MPI's ``Request_free``.
+    Waits and tests of a null request return at once. A receive whose message does not fit is null after the error too.
+    Calls of several requests take any communicators'. Leave a receive's buffer alone meanwhile, and do not change a
+    send's. A request that is dropped goes on, as after MPI's ``Request_free``.
     """
 
-    __slots__ = ("_core", "_deliver", "_is_object", "_transfer")
+    __slots__ = ("_begun", "_deliver", "_is_object")
 
     def __init__(self, request: Request | None = None) -> None:
         for slot in Request.__slots__:
             setattr(self, slot, None if request is None else getattr(request, slot))
 
     @classmethod
-    def _of(cls, core: Any, transfer: Any, message: Message | None = None) -> Request:
+    def _of(cls, transfer: Any, message: Message | None = None) -> Request:
         self = cls()
-        self._core = core
-        self._transfer = transfer
-        self._is_object = message is None
-        self._deliver = message.deliver if message is not None and message.copied is not None else None
+        self._begun = transfer
+        self._is_object = message is None and not transfer.sends
+        if message is not None and message.packed is not None and not transfer.sends:
+            self._deliver = message.deliver
+        return self
+
+    @classmethod
+    def _of_call(cls, begun: Any, call: Call) -> Request:
+        """The request of a collective call that was begun."""
+        self = cls()
+        self._begun = begun
+        if not call.is_direct:
+            self._deliver = call.finish
         return self
 
     def __bool__(self) -> bool:
-        return self._transfer is not None
+        return self._begun is not None
 
     def _key(self) -> Any:
-        return self._transfer
+        return self._begun
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Request) and self._key() is other._key()
@@ -157,9 +167,11 @@ class Request:
         return hash(id(self._key()))
 
     def __repr__(self) -> str:
-        if self._transfer is None:
+        if self._begun is None:
             return "phicoll.REQUEST_NULL"
-        return f"<phicoll.Request, a {'send' if self._transfer.sends else 'receive'} under way>"
+        sends = getattr(self._begun, "sends", None)
+        what = "a collective call" if sends is None else "a send" if sends else "a receive"
+        return f"<phicoll.Request, {what} under way>"
 
     def __reduce__(self) -> Any:
         if self is REQUEST_NULL:
@@ -171,38 +183,32 @@ class Request:
     def _ended(self) -> bool:
         """Whether it has ended; if it was refused, it is null, and the error is raised."""
         try:
-            return self._transfer is None or self._core.test(self._transfer)
+            return self._begun is None or self._begun.test()
         except ArgumentError:
-            self._transfer = None
+            self._begun = None
             raise
 
     def _end(self, status: Status | None) -> Any:
         """Make the request null, and return the object if it received one."""
-        transfer = self._transfer
-        found = None
-        if transfer is not None:
-            receives = not transfer.sends
-            if status is not None and receives:
-                status._tell(transfer.source, transfer.tag, transfer.nbytes)
-                status.cancelled = transfer.cancelled
-            self._transfer = None
-            if transfer.cancelled:
-                return None
-            if receives and self._is_object:
-                found = self._core.object_of(transfer)
-            elif receives and self._deliver is not None:
-                self._deliver()
-        elif status is not None:
-            status._tell(ANY_SOURCE, ANY_TAG, 0)
-        return found
+        begun, self._begun = self._begun, None
+        if begun is None:
+            if status is not None:
+                status._tell(ANY_SOURCE, ANY_TAG, 0)
+            return None
+        tell(status, begun)
+        if getattr(begun, "cancelled", False):
+            return None
+        if self._deliver is not None:
+            self._deliver()
+        return begun.object() if self._is_object else None
 
     def wait(self, status: Status | None = None) -> Any:
         """Wait until it has ended; return the object received, or None."""
-        if self._transfer is not None:
+        if self._begun is not None:
             try:
-                self._core.wait(self._transfer)
+                self._begun.wait()
             except BaseException:
-                self._transfer = None
+                self._begun = None
                 raise
         return self._end(status)
 
@@ -210,6 +216,7 @@ class Request:
         """Return whether it has ended, and the object received, or None."""
         return (True, self._end(status)) if self._ended() else (False, None)
 
+    @_core.plain_call
     def Wait(self, status: Status | None = None) -> bool:
         """Wait until it has ended. Return True."""
         self.wait(status)
@@ -221,25 +228,38 @@ class Request:
 
     def Get_status(self, status: Status | None = None) -> bool:
         """Return whether it has ended, without making it null."""
-        if self._transfer is None:
+        if self._begun is None:
             if status is not None:
                 status._tell(ANY_SOURCE, ANY_TAG, 0)
             return True
         done = self._ended()
-        if done and status is not None and not self._transfer.sends:
-            status._tell(self._transfer.source, self._transfer.tag, self._transfer.nbytes)
+        if done:
+            tell(status, self._begun)
         return done
 
     get_status = Get_status
 
     def Free(self) -> None:
-        """Drop the request; its send or receive goes on."""
-        self._transfer = None
+        """Drop the request; what it stands for goes on."""
+        self._begun = None
 
     def Cancel(self) -> None:
-        """Withdraw a receive that no message has matched, which ends it. Sends are not withdrawn."""
-        if self._transfer is not None and not self._transfer.sends:
-            self._core.cancel(self._transfer)
+        """Withdraw a receive that no message has matched, which ends it. Sends are not withdrawn.
+
+        Raises
+        ------
+        ArgumentError
+            It is a collective call.
+        """
+        if self._begun is None:
+            return
+        sends = getattr(self._begun, "sends", None)
+        if sends is None:
+            raise ArgumentError(
+                "request", "a collective call", "a receive: other ranks are in the call already"
+            )
+        if not sends:
+            self._begun.cancel()
 
     cancel = Cancel
 
@@ -284,7 +304,7 @@ class Request:
     @classmethod
     def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
         """Wait until one has ended; return its index and the object received. ``UNDEFINED`` if all are null."""
-        active = [place for place, request in enumerate(requests) if request._transfer is not None]
+        active = [place for place, request in enumerate(requests) if request._begun is not None]
         if not active:
             return UNDEFINED, REQUEST_NULL._end(status)
         place = first_ended(requests, active)
@@ -298,7 +318,7 @@ class Request:
     @classmethod
     def testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool, Any]:
         """Return the index of one that has ended, whether there is one or all are null, and the object received."""
-        active = [place for place, request in enumerate(requests) if request._transfer is not None]
+        active = [place for place, request in enumerate(requests) if request._begun is not None]
         for place in active:
             if requests[place]._ended():
                 return place, True, requests[place]._end(status)
@@ -315,7 +335,7 @@ class Request:
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Wait until one has ended; return the indices of all that have, and the objects. None if all are null."""
-        active = [place for place, request in enumerate(requests) if request._transfer is not None]
+        active = [place for place, request in enumerate(requests) if request._begun is not None]
         if not active:
             return None, None
         told = for_each(requests, statuses)
@@ -336,7 +356,7 @@ class Request:
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Return the indices of all that have ended, and the objects received. None if all are null."""
-        active = [place for place, request in enumerate(requests) if request._transfer is not None]
+        active = [place for place, request in enumerate(requests) if request._begun is not None]
         if not active:
             return None, None
         ended = [requests[place]._ended() for place in active]  # each goes on
@@ -349,16 +369,17 @@ class Request:
 
 
 class Prequest(Request):
-    """A send or receive to be started again and again until :meth:`Free`. It is inactive once its end is reported."""
+    """A call to be started again and again until :meth:`Free`. It is inactive once its end is reported."""
 
     __slots__ = ("_begin",)
 
     def __init__(self, request: Prequest | None = None) -> None:
         super().__init__(request)
-        self._begin: Callable[[], Request] | None = None if request is None else request._begin
+        # A collective call of the core, or what begins any other.
+        self._begin: Any = None if request is None else request._begin
 
     @classmethod
-    def _to_begin(cls, begin: Callable[[], Request]) -> Prequest:
+    def _to_begin(cls, begin: Any) -> Prequest:
         self = cls()
         self._begin = begin
         return self
@@ -367,18 +388,19 @@ class Prequest(Request):
         return self._begin is not None
 
     def __repr__(self) -> str:
-        state = "freed" if not self else "inactive" if self._transfer is None else "active"
+        state = "freed" if not self else "inactive" if self._begun is None else "active"
         return f"<phicoll.Prequest, {state}>"
 
     def _key(self) -> Any:
         return self._begin
 
     def _check(self) -> None:
-        if self._transfer is not None:
+        if self._begun is not None:
             raise ArgumentError("request", "one that is active", "one that has ended")
 
+    @_core.plain_call
     def Start(self) -> None:
-        """Begin its send or receive.
+        """Begin the call.
 
         Raises
         ------
@@ -388,6 +410,10 @@ class Prequest(Request):
         self._check()
         if self._begin is None:
             raise ArgumentError("request", "one that was freed", "one that was not")
+        if isinstance(self._begin, _core.CollectiveCall):
+            self._begin.start()
+            self._begun = self._begin
+            return
         begun = self._begin()
         for slot in Request.__slots__:
             setattr(self, slot, getattr(begun, slot))
@@ -413,12 +439,19 @@ class Prequest(Request):
 REQUEST_NULL = Request()
 
 
+def tell(status: Status | None, transfer: Any) -> None:
+    """Fill in the status of a receive that has ended, if one is asked for."""
+    if status is not None and getattr(transfer, "sends", True) is False:
+        status._tell(transfer.source, transfer.tag, transfer.nbytes)
+        status.cancelled = transfer.cancelled
+
+
 def first_ended(requests: Sequence[Request], active: list[int]) -> int:
     """Wait until one of the active ones has ended; return its place."""
     for place in active:
-        if requests[place]._transfer.done:
+        if requests[place]._begun.done:
             return place
-    found: int = requests[active[0]]._core.wait_any([requests[place]._transfer for place in active])
+    found: int = _core.wait_any([requests[place]._begun for place in active])
     return active[found]
 
 
@@ -455,14 +488,14 @@ class PointToPoint:
         transfer = core.begin_send(
             message.address, message.nbytes, *to, message.type_number, synchronous, message.memory
         )
-        return Request._of(core, transfer, message)
+        return Request._of(transfer, message)
 
     def _begin_receive(self, message: Message, origin: tuple[int, int]) -> Request:
         core = self._whole
         transfer = core.begin_receive(
             message.address, message.nbytes, *origin, message.type_number, message.memory
         )
-        return Request._of(core, transfer, message)
+        return Request._of(transfer, message)
 
     @_core.plain_call
     def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
@@ -690,12 +723,12 @@ class PointToPoint:
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Begin to send an object; return the request."""
         core = self._whole
-        return Request._of(core, core.begin_send_object(obj, *dest_and_tag(dest, tag)))
+        return Request._of(core.begin_send_object(obj, *dest_and_tag(dest, tag)))
 
     def issend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """As :meth:`isend`; ends when the object has been received."""
         core = self._whole
-        return Request._of(core, core.begin_send_object(obj, *dest_and_tag(dest, tag), True))
+        return Request._of(core.begin_send_object(obj, *dest_and_tag(dest, tag), True))
 
     def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """As :meth:`bsend`; return a request that has ended."""
@@ -705,7 +738,7 @@ class PointToPoint:
     def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive an object; return the request, whose :meth:`Request.wait` returns it."""
         core = self._whole
-        return Request._of(core, core.begin_receive_object(*source_and_tag(source, tag)))
+        return Request._of(core.begin_receive_object(*source_and_tag(source, tag)))
 
     def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """As :meth:`Probe`."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import phicoll._core as _core
-from phicoll.comm.communicator import Comm
+from phicoll.comm.communicator import COMM_NULL, Comm
 from phicoll.comm.groups import Group
 
 __all__ = ["SelfComm", "as_world", "world"]
@@ -98,8 +98,21 @@ def launched() -> Any:
     return core
 
 
-class SelfComm(Comm):
-    """A communicator of the calling rank alone, made when a thread first uses it."""
+class OfSelf(Comm):
+    """A communicator of the calling rank alone."""
+
+    @classmethod
+    def _made(cls, core: Any) -> Comm:
+        return COMM_NULL if core is None else OfSelf(core)
+
+    def Get_group(self) -> Group:
+        """This rank, by its number in the world."""
+        everyone = world()
+        return everyone.Get_group().Incl([everyone.rank])
+
+
+class SelfComm(OfSelf):
+    """``COMM_SELF``, made when a thread first uses it."""
 
     def __init__(self) -> None:
         self._own = threading.local()
@@ -110,11 +123,6 @@ class SelfComm(Comm):
         if core is None:
             core = self._own.core = _core.alone()
         return core
-
-    def Get_group(self) -> Group:
-        """This rank, by its number in the world."""
-        everyone = world()
-        return everyone.Get_group().Incl([everyone.rank])
 
     def Free(self) -> None:
         """Refused: ``COMM_SELF`` cannot be freed."""

@@ -10,7 +10,7 @@ namespace arch {
 
 // phicoll_switch_stack(void** kept, void* next) pushes what the ABI lets a caller rely on, keeps the stack pointer in *kept,
 // and takes the same from `next`. phicoll_first_step is where a new stack goes on: it calls its function with its argument,
-// which begin() put into two of those registers. The return address of 0 there ends a debugger's list of frames.
+// which begin() put into two of those registers. A return address of 0 ends a debugger's list of frames.
 extern "C" {
 void phicoll_switch_stack(void** kept, void* next) __attribute__((visibility("hidden")));
 void phicoll_first_step() __attribute__((visibility("hidden")));
@@ -26,8 +26,8 @@ std::uintptr_t word_of(void (*function)()) {
 
 #if defined(__x86_64__)
 
-// The control words of SSE and x87 belong to what is kept. `jmp` instead of `ret`: the return stack of the branch predictor
-// knows nothing of the other stack.
+// The control words of SSE and x87 are left alone: no function that runs on a stack of its own changes them. `jmp` instead of
+// `ret`: the return stack of the branch predictor knows nothing of the other stack.
 __asm__(
     ".text\n"
     ".p2align 4\n"
@@ -41,14 +41,8 @@ __asm__(
     "  pushq %r13\n"
     "  pushq %r14\n"
     "  pushq %r15\n"
-    "  subq $8, %rsp\n"
-    "  stmxcsr (%rsp)\n"
-    "  fnstcw 4(%rsp)\n"
     "  movq %rsp, (%rdi)\n"
     "  movq %rsi, %rsp\n"
-    "  ldmxcsr (%rsp)\n"
-    "  fldcw 4(%rsp)\n"
-    "  addq $8, %rsp\n"
     "  popq %r15\n"
     "  popq %r14\n"
     "  popq %r13\n"
@@ -64,30 +58,19 @@ __asm__(
     ".type phicoll_first_step, @function\n"
     "phicoll_first_step:\n"
     "  movq %rbx, %rdi\n"
-    "  pushq $0\n"
     "  jmp *%r12\n"
     ".size phicoll_first_step, . - phicoll_first_step\n");
 
 namespace {
 
 struct Kept {
-  std::uint32_t mxcsr;
-  std::uint32_t x87;
-  std::uintptr_t r15, r14, r13, r12, rbx, rbp, next;
+  std::uintptr_t r15 = 0, r14 = 0, r13 = 0, r12, rbx, rbp = 0, next;
+  std::uintptr_t unused = 0;  // keeps the stack aligned
 
   Kept(StackSwitch::Function function, void* argument)
-      : r15(0),
-        r14(0),
-        r13(0),
-        r12(reinterpret_cast<std::uintptr_t>(function)),
+      : r12(reinterpret_cast<std::uintptr_t>(function)),
         rbx(reinterpret_cast<std::uintptr_t>(argument)),
-        rbp(0),
-        next(word_of(&phicoll_first_step)) {
-    std::uint16_t word;
-    __asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
-    __asm__ volatile("fnstcw %0" : "=m"(word));
-    x87 = word;
-  }
+        next(word_of(&phicoll_first_step)) {}
 };
 
 }  // namespace
@@ -158,7 +141,7 @@ struct Kept {
 #endif
 
 void StackSwitch::begin(void* bottom, std::size_t bytes, Function function, void* argument) {
-  // After the registers are taken, the stack pointer is a multiple of 16, as the ABIs ask for at a call.
+  // Once its registers are taken, x86-64 has the return address there, at a multiple of 16 less 8; aarch64 an empty stack.
   const auto end = (reinterpret_cast<std::uintptr_t>(bottom) + bytes) / 16 * 16;
   top_ = new (reinterpret_cast<void*>(end - sizeof(Kept))) Kept(function, argument);
 }

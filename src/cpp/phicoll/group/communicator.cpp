@@ -10,6 +10,7 @@
 #include "phicoll/group/environment.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/messages.hpp"
+#include "phicoll/group/nonblocking.hpp"
 
 namespace phicoll {
 
@@ -32,7 +33,7 @@ Barrier::Barrier(Communicator& owner, const AlgorithmSpec& spec, const std::size
       port_(*owner.memory_.control, owner.rank_, spec.has_wait ? spec.wait : owner.wait_, &owner.calls_),
       owner_(&owner),
       spec_(in_effect(spec, owner.shape_, CallFacts())) {
-  port_.set_background(owner.background_);
+  owner.equip(port_);
   block_ = owner.take_zeroed(family(Operation::barrier).footprint(spec_, owner.shape_), place);
   try {
     algorithm_ = make_collective<NativePort>(
@@ -79,10 +80,10 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       sync_(make_collective<NativePort>(Operation::barrier, family(Operation::barrier).parse(sync_algorithm),
                                         Setup{rank, shape_, memory.sync})),
       heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {
-  if (!memory_.work) memory_.work = std::make_shared<MessageWork>();
+  if (!memory_.work) memory_.work = std::make_shared<RankWork>();
   background_ = memory_.work.get();
-  port_.set_background(background_);
-  barrier_port_.set_background(background_);
+  equip(port_);
+  equip(barrier_port_);
   CallBoard::set_describe(&CallSignature::in_words);
 }
 
@@ -90,11 +91,13 @@ Communicator::~Communicator() {
   collectives_.reset();
   barrier_.reset();
   const bool unwinding = std::uncaught_exception() || abandoned_;
-  if (messages_ && in_own_process() && !unwinding) try {
-      messages_->send_all();
-    } catch (const Error&) {
-      // The group is broken, by this rank perhaps: nobody receives what it sent.
+  if (in_own_process() && !unwinding) try {
+      if (nonblocking_) nonblocking_->wait_for_all();
+      if (messages_) messages_->send_all();
+    } catch (const std::exception&) {
+      // The group is broken, by this rank perhaps: nobody receives what it sent, or waits for what it has begun.
     }
+  nonblocking_.reset();
   messages_.reset();
   if (!in_own_process()) return;  // it is not this process that leaves
   if (memory_.block != nullptr) {
@@ -109,6 +112,43 @@ Communicator::~Communicator() {
     // A rank that unwinds breaks the group, with its exception's reason. Only an orderly end is a leave.
     memory_.control->leave(rank_, calls_);
   }
+}
+
+void Communicator::abandon() {
+  abandoned_ = true;
+  if (nonblocking_) nonblocking_->abandon();
+}
+
+Nonblocking& Communicator::nonblocking() {
+  check_process();
+  if (!nonblocking_) nonblocking_.reset(new Nonblocking(*this));
+  return *nonblocking_;
+}
+
+std::shared_ptr<CollectiveRequest> Communicator::begin(std::function<void(Communicator&)> call) {
+  const auto request = std::make_shared<CollectiveRequest>(std::move(call));
+  begin(request);
+  return request;
+}
+
+void Communicator::begin(const std::shared_ptr<CollectiveRequest>& request) {
+  if (size_ > 1) return nonblocking().begin(request);
+  check_process();
+  request->call(*this);  // alone it waits for nobody
+}
+
+bool Communicator::test(CollectiveRequest& request) {
+  if (!request.done) {
+    check_process();
+    background_->go_on();
+    if (!request.done) return false;
+  }
+  if (nonblocking_) nonblocking_->wait(request);  // for its error
+  return true;
+}
+
+void Communicator::wait(CollectiveRequest& request) {
+  if (nonblocking_) nonblocking().wait(request);
 }
 
 // Fork has copied all of it, and no other process knows of the copy.

@@ -21,7 +21,9 @@
 
 namespace phicoll {
 
-class MessageWork;
+class Nonblocking;
+class RankWork;
+struct CollectiveRequest;
 
 /// What all ranks of a group share, as this process sees it.
 struct GroupMemory {
@@ -31,12 +33,13 @@ struct GroupMemory {
   std::size_t region_bytes;
   /// Takes the pages of a part of the region now (ResourceError if there are none). Null: a first touch takes them.
   std::function<void(std::size_t offset, std::size_t bytes)> reserve;
-  SplitSlot* slots = nullptr;         ///< one for each rank
-  unsigned char* heap = nullptr;      ///< the whole group's; null: there is none
-  Heap::Reserve reserve_heap;         ///< as Heap takes it
-  std::size_t used_before = 0;        ///< the region's first bytes that may not be zero
-  unsigned char* block = nullptr;     ///< a sub-communicator's, given back to the heap at its end
-  std::shared_ptr<MessageWork> work;  ///< what the rank's communicators have begun; null: a new one
+  SplitSlot* slots = nullptr;      ///< one for each rank
+  unsigned char* heap = nullptr;   ///< the whole group's; null: there is none
+  Heap::Reserve reserve_heap;      ///< as Heap takes it
+  std::size_t used_before = 0;     ///< the region's first bytes that may not be zero
+  unsigned char* block = nullptr;  ///< a sub-communicator's, given back to the heap at its end
+  std::shared_ptr<RankWork> work;  ///< what the rank's communicators have begun; null: a new one
+  Elsewhere* elsewhere = nullptr;  ///< where waits go; null: nowhere
 };
 
 class Communicator;
@@ -171,6 +174,16 @@ class alignas(arch::stride_bytes) Communicator {
   void alltoallv(const void* send, const std::size_t* send_counts, const std::size_t* send_displacements,
                  void* receive, const std::size_t* counts, const std::size_t* displacements,
                  const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
+  /// Begins a collective call that goes on while the rank is in other calls: begin([=](Communicator& c) { c.barrier(); }).
+  /// The function makes its calls on the communicator that it gets, and leaves it alone otherwise. Collective like a call, in
+  /// one order on all ranks, but with respect to other such calls only, and without waiting. Leave all memory alone until it
+  /// is done. Throws what the function throws before it has to wait.
+  std::shared_ptr<CollectiveRequest> begin(std::function<void(Communicator&)> call);
+  /// The same of a call that was made before and has ended (persistent communication).
+  void begin(const std::shared_ptr<CollectiveRequest>& request);
+  /// Whether the call is done; goes on with all that is under way. Throws what the function threw.
+  bool test(CollectiveRequest& request);
+  void wait(CollectiveRequest& request);
   /// @}
 
   // --- Messages between two ranks (group/communicator_messages.cpp). Not collective.
@@ -215,7 +228,11 @@ class alignas(arch::stride_bytes) Communicator {
   void wait(Transfer& transfer);
   /// Waits until one is done and returns the place of the first that is, for wait() or test() to end. They may be of any of the
   /// rank's communicators. Throws ArgumentError if there are none.
-  std::size_t wait_any(const std::vector<std::shared_ptr<Transfer>>& transfers);
+  std::size_t wait_any(const std::vector<std::shared_ptr<Begun>>& begun);
+  template <class One>
+  std::size_t wait_any(const std::vector<std::shared_ptr<One>>& begun) {
+    return wait_any(std::vector<std::shared_ptr<Begun>>(begun.begin(), begun.end()));
+  }
   /// Withdraws a receive that no message has matched. Returns false if one has.
   bool cancel(Transfer& transfer);
   /// Waits for the message that a receive would take next, and leaves it there.
@@ -300,7 +317,7 @@ class alignas(arch::stride_bytes) Communicator {
 
   /// Keeps this rank's calls from being compared with the others' when it ends: the program did not end it in order but lost
   /// it, by an exception perhaps.
-  void abandon() { abandoned_ = true; }
+  void abandon();
 
   /// How many collective calls this rank has begun.
   std::uint64_t calls() const { return calls_.begun(); }
@@ -308,10 +325,15 @@ class alignas(arch::stride_bytes) Communicator {
  private:
   friend class Barrier;
   friend class Collectives;
+  friend class Nonblocking;
   NativePort make_port(const WaitPolicy& wait) {
     NativePort port(*memory_.control, rank_, wait, &calls_, &hand_over_);
-    port.set_background(background_);
+    equip(port);
     return port;
+  }
+  void equip(NativePort& port) const {
+    port.set_background(background_);
+    port.set_elsewhere(memory_.elsewhere);
   }
   void give_back(const Region::Block& block) { region_.give_back(block); }
   void run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm);
@@ -334,7 +356,10 @@ class alignas(arch::stride_bytes) Communicator {
   Messages& messages();
   std::size_t default_region(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes, SplitSlot& slot);
-  std::unique_ptr<Communicator> child(const std::vector<int>& members, const SplitSlot& slot);
+  std::unique_ptr<Communicator> child(const std::vector<int>& members, const SplitSlot& slot,
+                                      Elsewhere* elsewhere = nullptr);
+  std::unique_ptr<Communicator> twin(Elsewhere& elsewhere);
+  Nonblocking& nonblocking();
   Envelope carry_out(const Transfer& wanted);
   std::shared_ptr<Transfer> begin(Transfer wanted);
   void finish(Transfer& transfer);
@@ -369,6 +394,7 @@ class alignas(arch::stride_bytes) Communicator {
   HandOver hand_over_;
   Heap heap_;
   std::unique_ptr<Messages> messages_;
+  std::unique_ptr<Nonblocking> nonblocking_;
   bool abandoned_ = false;
   Background* background_ = nullptr;
 };

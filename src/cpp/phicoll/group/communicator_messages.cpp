@@ -1,7 +1,5 @@
 // A communicator's messages: arguments, and the channels in the group's heap.
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -84,56 +82,24 @@ void GroupChannels::give_back(Control& control, Heap& heap) {
   heap.give_back(table);
 }
 
-void ThreadLock::lock() {
-  if (try_lock()) return;
-  tell_of_a_wait();
-  while (!try_lock()) sched_yield();
+bool Messages::pending() const {
+  const std::unique_lock<ThreadLock> own(lock, std::try_to_lock);
+  return own && endpoint.pending();
 }
 
-template <class Use>
-bool MessageWork::any_of_free(const Use& use) const {
-  const std::unique_lock<ThreadLock> list(list_, std::try_to_lock);
-  if (!list) return false;
-  return std::any_of(all_.begin(), all_.end(), [&](Messages* messages) {
-    const std::unique_lock<ThreadLock> own(messages->lock, std::try_to_lock);
-    return own && use(*messages);
-  });
+bool Messages::go_on() {
+  const std::unique_lock<ThreadLock> own(lock, std::try_to_lock);
+  return own && endpoint.pending() && endpoint.progress(port);
 }
 
-bool MessageWork::pending() const {
-  return any_of_free([](const Messages& messages) { return messages.endpoint.pending(); });
-}
-
-bool MessageWork::go_on() {
-  bool any = false;
-  any_of_free([&](Messages& messages) {
-    if (messages.endpoint.pending()) any = messages.endpoint.progress(messages.port) || any;
-    return false;
-  });
-  return any;
-}
-
-void MessageWork::add(Messages& messages) {
-  const std::lock_guard<ThreadLock> list(list_);
-  all_.push_back(&messages);
-}
-
-void MessageWork::remove(Messages& messages) {
-  const std::lock_guard<ThreadLock> list(list_);
-  all_.erase(std::remove(all_.begin(), all_.end(), &messages), all_.end());
-}
-
-void MessageWork::take_back(const Transfer& transfer) {
-  const std::lock_guard<ThreadLock> list(list_);
-  for (Messages* const messages : all_) {
-    const std::lock_guard<ThreadLock> own(messages->lock);
-    messages->endpoint.take_back(transfer);
-    messages->endpoint.withdraw(messages->port);
-  }
+void Messages::take_back(const Transfer& transfer) {
+  const std::lock_guard<ThreadLock> own(lock);
+  endpoint.take_back(transfer);
+  endpoint.withdraw(port);
 }
 
 Messages::Messages(Control& control, Heap& heap, int rank, const Shape& shape, const WaitPolicy& wait,
-                   std::shared_ptr<MessageWork> work)
+                   std::shared_ptr<RankWork> work)
     : port(control, rank, wait, nullptr, nullptr, &stuck),
       channels(control, heap),
       endpoint(Setup{rank, shape, nullptr}, channels, stuck),
@@ -348,12 +314,12 @@ void Communicator::wait(Transfer& transfer) {
   check_taken(transfer);
 }
 
-std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Transfer>>& transfers) {
-  if (transfers.empty()) throw ArgumentError("transfers", "none", "one at least");
+std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Begun>>& begun) {
+  if (begun.empty()) throw ArgumentError("begun", "none", "one at least");
   std::size_t found = 0;
   const auto any = [&] {
-    for (found = 0; found < transfers.size(); ++found)
-      if (transfers[found]->done) return true;
+    for (found = 0; found < begun.size(); ++found)
+      if (begun[found]->done) return true;
     return false;
   };
   if (any()) return found;
@@ -363,7 +329,9 @@ std::size_t Communicator::wait_any(const std::vector<std::shared_ptr<Transfer>>&
     own.endpoint.tell_of_several();
     own.endpoint.wait_for(own.port, any);  // those of other communicators go on in the background
   } catch (...) {
-    for (const auto& transfer : transfers) memory_.work->take_back(*transfer);
+    for (const auto& one : begun)
+      if (const auto* const transfer = dynamic_cast<const Transfer*>(one.get()))
+        memory_.work->take_back(*transfer);
     throw;
   }
   return found;

@@ -1,8 +1,10 @@
 // Sub-communicators: their members, and their memory in the group's heap.
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <string>
 
 #include "phicoll/collectives/contract/signature.hpp"
@@ -141,7 +143,36 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
   return child(members, slot);
 }
 
-std::unique_ptr<Communicator> Communicator::child(const std::vector<int>& members, const SplitSlot& slot) {
+// Of one more communicator with these ranks, by whichever rank comes first. The others find it by its place in the control.
+std::unique_ptr<Communicator> Communicator::twin(Elsewhere& elsewhere) {
+  std::vector<int> members(static_cast<std::size_t>(size_));
+  std::iota(members.begin(), members.end(), 0);
+  const auto slot_at = [this](std::uint64_t block) -> SplitSlot& {
+    return *reinterpret_cast<SplitSlot*>(memory_.control->at(block) + ChildLayout::slots_offset(size_));
+  };
+  std::atomic<std::uint64_t>& made = memory_.control->nonblocking().atomic();
+  std::uint64_t place = made.load(std::memory_order_acquire);
+  try {
+    if (place == 0) {
+      SplitSlot slot = SplitSlot();
+      found_child(members, std::max(std::min(region_.bytes() / 8, heap_.bytes() / 16), usual_region), slot);
+      if (slot.block == 0) return child(members, slot);  // throws
+      slot_at(slot.block) = slot;
+      // acq_rel: whoever sees the place sees all that was written there. Of several ranks, the first one's is taken.
+      if (made.compare_exchange_strong(place, slot.block, std::memory_order_acq_rel))
+        place = slot.block;
+      else
+        heap_.give_back(memory_.control->at(slot.block));
+    }
+  } catch (const std::exception& error) {
+    fail(error.what());  // the others may have theirs
+    throw;
+  }
+  return child(members, slot_at(place), &elsewhere);
+}
+
+std::unique_ptr<Communicator> Communicator::child(const std::vector<int>& members, const SplitSlot& slot,
+                                                  Elsewhere* elsewhere) {
   if (slot.block == 0)
     throw ResourceError("heap_limit: a sub-communicator needs " + std::to_string(slot.asked) +
                         " bytes of the group's shared heap, of which " + std::to_string(slot.free) +
@@ -158,6 +189,7 @@ std::unique_ptr<Communicator> Communicator::child(const std::vector<int>& member
   memory.used_before = slot.used_before;
   memory.heap = memory_.heap;
   memory.work = memory_.work;
+  memory.elsewhere = elsewhere;
   memory.reserve_heap = memory_.reserve_heap;
   if (memory_.reserve_heap) {
     const Heap heap(*memory.control, root_rank(), memory_.heap, memory_.reserve_heap);

@@ -127,6 +127,8 @@ class alignas(arch::stride_bytes) Control {
   const WaitMark& wait_mark(int rank) const { return wait_marks_[rank]; }
   /// Offset in the group's memory of what this group's messages need; 0 until a rank has made it.
   Word<std::uint64_t>& messages() { return messages_; }
+  /// The same of the communicator for its nonblocking calls.
+  Word<std::uint64_t>& nonblocking() { return nonblocking_; }
   int broken_rank() const { return root().broken_rank_; }
   std::string broken_reason() const { return std::string(root().broken_reason_); }
 
@@ -166,6 +168,7 @@ class alignas(arch::stride_bytes) Control {
   std::uint64_t behind_root_;  // bytes from the root's control to this one
   std::uint64_t board_;
   Word<std::uint64_t> messages_;
+  Word<std::uint64_t> nonblocking_;
   std::int32_t cross_copies_;
   std::int32_t pids_[max_ranks];
   std::int16_t cpus_[max_ranks];

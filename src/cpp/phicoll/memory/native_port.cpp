@@ -292,7 +292,22 @@ std::uint64_t NativePort::wait_going_on(const Awaited& a) const {
   return seen;
 }
 
+std::uint64_t NativePort::wait_elsewhere(const Awaited& a) const {
+  std::uint64_t seen = 0;
+  while (!look(a, seen)) {
+    elsewhere_->wait(
+        [](const void* awaited) {
+          std::uint64_t ignored = 0;
+          return look(*static_cast<const Awaited*>(awaited), ignored);
+        },
+        &a);
+    control_->check_broken(rank_);
+  }
+  return seen;
+}
+
 std::uint64_t NativePort::wait_slow(const Awaited& a) const {
+  if (elsewhere_ != nullptr) return wait_elsewhere(a);
   if (background_ != nullptr && background_->pending()) return wait_going_on(a);
   std::uint64_t seen = 0;
   Patience patience;

@@ -89,6 +89,17 @@ class Background {
   ~Background() = default;
 };
 
+/// Where a rank goes while a call that it has begun waits.
+class Elsewhere {
+ public:
+  using Look = bool (*)(const void* awaited);
+  /// Returns when look(awaited) holds or the group is broken.
+  virtual void wait(Look look, const void* awaited) = 0;
+
+ protected:
+  ~Elsewhere() = default;
+};
+
 class NativePort {
  public:
   /// `calls`: the collective calls that this rank has begun. Their number tells a wait that cannot end (a
@@ -108,6 +119,12 @@ class NativePort {
 
   /// In waits from now on; null for nothing.
   void set_background(Background* background) { background_ = background; }
+
+  /// Waits from now on end at once or go there; null for nowhere.
+  void set_elsewhere(Elsewhere* elsewhere) {
+    elsewhere_ = elsewhere;
+    looks_in_place_ = elsewhere != nullptr ? 0 : in_place(wait_, sharing_ || roaming_);
+  }
 
   int rank() const { return rank_; }
   Control& control() const { return *control_; }
@@ -389,6 +406,7 @@ class NativePort {
   bool awaited_needs_this_cpu(const Awaited& awaited) const;
   bool spin_then_yield(const Awaited& awaited, std::uint64_t& seen) const;
   std::uint64_t wait_going_on(const Awaited& awaited) const;
+  std::uint64_t wait_elsewhere(const Awaited& awaited) const;
   bool sleep_once(const Awaited& awaited, std::uint64_t& seen) const;
   void check_alive(Patience& patience, bool in_call) const;
 
@@ -397,6 +415,7 @@ class NativePort {
   HandOver* hand_over_;
   StuckSearch* stuck_;
   Background* background_ = nullptr;
+  Elsewhere* elsewhere_ = nullptr;
   int rank_;
   WaitPolicy wait_;
   bool sharing_;  // another rank is pinned to the same CPU

@@ -39,6 +39,8 @@ std::string WaitMark::in_words() const {
   switch (kind) {
     case WaitNote::Kind::collective:
       return "waits in collective call " + std::to_string(what);
+    case WaitNote::Kind::nonblocking:
+      return "waits for nonblocking call " + std::to_string(what);
     case WaitNote::Kind::receive:
       return "waits for a message from " + (peer < 0 ? "any rank" : "rank " + std::to_string(peer)) +
              with_tag(tag);

@@ -23,11 +23,12 @@ namespace phicoll {
 
 /// What a rank waits for.
 struct WaitNote {
-  enum class Kind : std::uint8_t { collective, receive, send, requests };
+  enum class Kind : std::uint8_t { collective, receive, send, requests, nonblocking };
   Kind kind = Kind::collective;
   std::int32_t peer = -1;  ///< in the whole group; -1: any
   std::int32_t tag = -1;   ///< -1: any
-  std::uint64_t call = 0;  ///< the number of a collective call
+  std::uint64_t call =
+      0;  ///< the number of a collective call, among its communicator's nonblocking ones or the others
 };
 
 /// One rank's mark. Written by that rank alone; valid when zeroed.
@@ -63,9 +64,10 @@ class WaitMark {
     const auto peer = static_cast<std::uint32_t>(note.peer);
     const auto tag = static_cast<std::uint32_t>(note.tag);
     kind_.atomic().store(static_cast<std::uint32_t>(note.kind), std::memory_order_relaxed);
-    what_.atomic().store(
-        note.kind == WaitNote::Kind::collective ? note.call : std::uint64_t{peer} << 32 | tag,
-        std::memory_order_relaxed);
+    what_.atomic().store(note.kind == WaitNote::Kind::collective || note.kind == WaitNote::Kind::nonblocking
+                             ? note.call
+                             : std::uint64_t{peer} << 32 | tag,
+                         std::memory_order_relaxed);
     wait_.atomic().store(wait_.atomic().load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 

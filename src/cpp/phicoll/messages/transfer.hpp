@@ -67,14 +67,20 @@ constexpr unsigned no_ticket = 0xff;
 /// The type of an interpreter's object. Only a receive of this type takes one; that receive takes bytes too.
 constexpr unsigned object_type = 64;
 
+/// What goes on after the call that began it.
+struct Begun {
+  virtual ~Begun() = default;
+  Done done;
+  std::shared_ptr<void> kept;  ///< lives until it is done
+};
+
 /// A send or receive that may go on after the call that made it.
-struct Transfer {
+struct Transfer : Begun {
   struct Piece {
     const void* data;
     std::size_t bytes;
   };
   bool sends = false;
-  Done done;
   bool synchronous = false;  ///< a send that is done only when the message has been received
   bool cancelled = false;    ///< a receive that was withdrawn; it is done
   int peer = any_source;
@@ -91,8 +97,7 @@ struct Transfer {
   std::vector<Piece> pieces;
   /// Of a receive that takes a message of any size: its memory, which grows.
   std::shared_ptr<FrameBytes> frame;
-  std::string refused;         ///< why the receive could not take its message, which stays
-  std::shared_ptr<void> kept;  ///< lives as long as the transfer goes on
+  std::string refused;  ///< why the receive could not take its message, which stays
 };
 
 }  // namespace phicoll

@@ -13,9 +13,9 @@
 
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/memory/word.hpp"
+#include "phicoll/os/fiber.hpp"
 #include "phicoll/sim/counting/counts.hpp"
 #include "phicoll/sim/engine/awaited.hpp"
-#include "phicoll/os/fiber.hpp"
 
 namespace phicoll {
 

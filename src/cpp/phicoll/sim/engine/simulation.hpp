@@ -24,10 +24,10 @@
 #include "phicoll/memory/policies.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/memory/software.hpp"
+#include "phicoll/os/fiber.hpp"
 #include "phicoll/sim/engine/awaited.hpp"
 #include "phicoll/sim/engine/coherence.hpp"
 #include "phicoll/sim/engine/counters.hpp"
-#include "phicoll/os/fiber.hpp"
 #include "phicoll/sim/engine/log.hpp"
 #include "phicoll/sim/machine/machine.hpp"
 

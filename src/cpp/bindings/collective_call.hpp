@@ -1,0 +1,55 @@
+#pragma once
+
+// A collective call with all its arguments: made at once, or begun as often as its caller likes.
+
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "bindings/begun_handle.hpp"
+#include "bindings/communicator_handle.hpp"
+#include "phicoll/group/nonblocking.hpp"
+
+namespace phicoll {
+namespace bindings {
+
+class CollectiveCall final : public BegunHandle {
+ public:
+  CollectiveCall(std::shared_ptr<CommunicatorHandle> handle, CommunicatorHandle::Prepared prepared)
+      : BegunHandle(std::move(handle), prepared.bytes),
+        request_(std::make_shared<CollectiveRequest>(std::move(prepared.call))) {}
+
+  /// Makes the call.
+  void run() {
+    handle_->call(bytes_, [&](Communicator& communicator) { request_->call(communicator); });
+  }
+  /// Begins it; as Communicator::begin.
+  void start() {
+    handle_->call(bytes_, [&](Communicator& communicator) {
+      request_->kept = kept_;
+      communicator.begin(request_);
+    });
+  }
+  bool test() override {
+    return ended_well() ||
+           handle_->call(0, [&](Communicator& communicator) { return communicator.test(*request_); });
+  }
+  void wait() override {
+    if (!ended_well())
+      handle_->call(bytes_, [&](Communicator& communicator) { communicator.wait(*request_); });
+  }
+  /// The object lives as long as this one, and until what was begun has ended: the owner of the memory.
+  void keep(const py::object& object) { kept_ = kept(object); }
+  std::shared_ptr<Begun> begun() const override { return request_; }
+
+ private:
+  bool ended_well() const { return request_->done && !request_->error; }
+
+  std::shared_ptr<CollectiveRequest> request_;
+  std::shared_ptr<void> kept_;
+};
+
+}  // namespace bindings
+}  // namespace phicoll

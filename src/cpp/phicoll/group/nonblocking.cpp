@@ -1,0 +1,157 @@
+#include "phicoll/group/nonblocking.hpp"
+
+#include <mutex>
+#include <utility>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/group/communicator.hpp"
+
+namespace phicoll {
+
+namespace {
+
+// Bare looks of a wait, before it takes turns: some microseconds.
+constexpr unsigned bare_looks = 512;
+
+// Whose stack this thread is on.
+thread_local Nonblocking* current = nullptr;
+
+}  // namespace
+
+Nonblocking::Nonblocking(Communicator& owner)
+    : owner_(owner),
+      inner_(owner.twin(*this)),
+      port_(inner_->control(), inner_->rank(), inner_->wait_policy(), &inner_->calls_, nullptr, &stuck_),
+      fiber_(new os::Fiber([this] { run_all(); })) {
+  port_.set_background(owner.background_);
+  owner.memory_.work->add(*this);
+}
+
+Nonblocking::~Nonblocking() {
+  owner_.memory_.work->remove(*this);
+  if (owner_.in_own_process())
+    end_all();
+  else
+    fiber_.release();  // its stack is a copy of what the parent goes on with
+}
+
+bool Nonblocking::ready() const {
+  return look_ == nullptr || ending_ || look_(awaited_) || inner_->control().broken();
+}
+
+bool Nonblocking::go_on() {
+  if (!pending() || !lock_.try_lock()) return false;
+  const std::lock_guard<ThreadLock> own(lock_, std::adopt_lock);
+  const bool moves = ready();
+  if (moves) move();
+  return moves;
+}
+
+void Nonblocking::move() {
+  Nonblocking* const before = std::exchange(current, this);
+  fiber_->resume();
+  while (job_ != nullptr) {
+    current = before;
+    try {
+      (*job_)();
+    } catch (...) {
+      job_error_ = std::current_exception();
+    }
+    job_ = nullptr;
+    current = this;
+    fiber_->resume();
+  }
+  current = before;
+}
+
+void Nonblocking::run_all() {
+  for (;;) {
+    while (!queue_.empty()) run_first();
+    fiber_->suspend();
+  }
+}
+
+void Nonblocking::run_first() {
+  first_ = std::move(queue_.front());
+  queue_.pop_front();
+  try {
+    if (ending_) inner_->control().check_broken(inner_->rank());
+    first_->call(*inner_);
+  } catch (...) {
+    first_->error = std::current_exception();
+  }
+  first_->kept.reset();
+  unfinished_.store(queue_.size(), std::memory_order_release);
+  first_->done = true;  // release: who sees it done sees the result
+  first_.reset();
+}
+
+// On the call's own stack.
+void Nonblocking::wait(Look look, const void* awaited) {
+  look_ = look;
+  awaited_ = awaited;
+  fiber_->suspend();
+  look_ = nullptr;
+}
+
+void Nonblocking::on_callers_stack(const std::function<void()>& job) {
+  Nonblocking* const self = current;
+  if (self == nullptr) return job();
+  self->job_ = &job;
+  self->fiber_->suspend();
+  if (self->job_error_) std::rethrow_exception(std::exchange(self->job_error_, nullptr));
+}
+
+void Nonblocking::begin(const Shared& request) {
+  if (!request->done) throw ArgumentError("request", "one that is active", "one that has ended");
+  request->done = false;
+  request->error = nullptr;
+  {
+    const std::lock_guard<ThreadLock> own(lock_);
+    queue_.push_back(request);
+    unfinished_.store(queue_.size() + (first_ ? 1 : 0), std::memory_order_release);
+    if (ready()) move();
+  }
+  if (request->done && request->error) std::rethrow_exception(std::exchange(request->error, nullptr));
+}
+
+void Nonblocking::wait(CollectiveRequest& request) {
+  if (!request.done && lock_.try_lock()) {
+    const std::lock_guard<ThreadLock> own(lock_, std::adopt_lock);
+    for (unsigned look = 0; look < bare_looks && !request.done; ++look) ready() ? move() : arch::look_gap();
+  }
+  if (!request.done) {
+    stuck_.note = WaitNote{WaitNote::Kind::nonblocking, -1, -1, inner_->calls()};
+    NativePort::Patience patience;
+    try {
+      while (!request.done) port_.take_turn(patience);
+    } catch (const BrokenGroupError&) {
+      end_all();
+      throw;
+    }
+  }
+  if (request.error) std::rethrow_exception(std::exchange(request.error, nullptr));
+}
+
+void Nonblocking::wait_for_all() {
+  while (pending()) {
+    const Shared last = queue_.empty() ? first_ : queue_.back();
+    wait(*last);
+  }
+}
+
+void Nonblocking::abandon() {
+  inner_->abandon();
+}
+
+// The calls leave in order, as others may be copying from their buffers: see Collectives::wait_for_readers.
+void Nonblocking::end_all() {
+  if (!pending()) return;
+  if (!inner_->control().broken())
+    inner_->control().break_group(inner_->rank(), "left in the middle of a nonblocking call");
+  ending_ = true;
+  while (pending()) go_on();
+  ending_ = false;
+}
+
+}  // namespace phicoll

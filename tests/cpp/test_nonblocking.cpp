@@ -1,0 +1,284 @@
+// Collectives that go on after the call that began them: results, order, what goes on meanwhile, and ends that are none.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/nonblocking.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/support/random.hpp"
+
+namespace phicoll {
+namespace {
+
+using Function = std::function<void(Communicator&)>;
+using Numbers = std::vector<std::int64_t>;
+
+const Operator& sum() {
+  static const Operator op = find_operator(Type::int64, Op::sum);
+  return op;
+}
+
+GroupOptions options() {
+  GroupOptions found;
+  found.memory_limit = std::size_t{16} << 20;
+  found.heap_limit = std::size_t{64} << 20;
+  found.attach_timeout_ms = 10000;
+  found.timeout_ms = 60000;
+  return found;
+}
+
+class NonblockingCalls : public ::testing::TestWithParam<bool> {
+ protected:
+  static void run(int ranks, const Function& function) {
+    if (!GetParam()) return ThreadGroup(ranks, options()).run(function);
+    // A failed expectation in a process is told as an exception, which ends the group and reaches the parent.
+    fork_and_run(ranks, options(), [&](Communicator& communicator) {
+      function(communicator);
+      if (::testing::Test::HasFailure()) throw Error("an expectation failed");
+    });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ranks, NonblockingCalls, ::testing::Bool(),
+                         [](const auto& ranks) { return ranks.param ? "processes" : "threads"; });
+
+/// What rank `rank` gives to the sum of number `turn`.
+Numbers given(std::size_t count, int rank, int turn) {
+  Numbers found(count);
+  for (std::size_t i = 0; i < count; ++i) found[i] = static_cast<std::int64_t>(i) * (rank + 1) + turn;
+  return found;
+}
+Numbers summed(std::size_t count, int ranks, int turn) {
+  Numbers found(count, 0);
+  for (int r = 0; r < ranks; ++r) {
+    const Numbers part = given(count, r, turn);
+    for (std::size_t i = 0; i < count; ++i) found[i] += part[i];
+  }
+  return found;
+}
+
+TEST_P(NonblockingCalls, EverySizeHasTheResultOfItsCall) {
+  run(3, [](Communicator& communicator) {
+    for (const std::size_t count : {1u, 7u, 512u, 4096u, 100000u}) {
+      const Numbers send = given(count, communicator.rank(), 1);
+      Numbers receive(count);
+      const auto request = communicator.begin(
+          [&](Communicator& c) { c.allreduce(send.data(), receive.data(), count, sum()); });
+      communicator.wait(*request);
+      ASSERT_TRUE(request->done);
+      ASSERT_EQ(receive, summed(count, communicator.size(), 1)) << count;
+    }
+  });
+}
+
+TEST_P(NonblockingCalls, ManyAtOnceEndInTheirOrderWhateverIsCalledMeanwhile) {
+  run(4, [](Communicator& communicator) {
+    constexpr int calls = 20;
+    const int size = communicator.size();
+    Random random(static_cast<std::uint64_t>(communicator.rank()) + 5);
+    std::vector<Numbers> sent, received;
+    for (int turn = 0; turn < calls; ++turn) {
+      const std::size_t count = std::size_t{1} << turn % 14;
+      sent.push_back(given(count, communicator.rank(), turn));
+      received.emplace_back(count);
+    }
+    std::vector<std::shared_ptr<CollectiveRequest>> requests;
+    for (std::size_t turn = 0; turn < calls; ++turn) {
+      requests.push_back(communicator.begin([&, turn](Communicator& c) {
+        c.allreduce(sent[turn].data(), received[turn].data(), sent[turn].size(), sum());
+      }));
+      if (random.below(3) == 0) std::this_thread::sleep_for(std::chrono::microseconds(random.below(300)));
+      // Blocking calls and messages fall between them as they like.
+      if (turn % 5 == 2) communicator.barrier();
+      if (turn % 7 == 3) {
+        std::int64_t token = communicator.rank();
+        communicator.broadcast(&token, sizeof token, 2);
+        EXPECT_EQ(token, 2);
+        std::int64_t got = -1;
+        communicator.send_receive(&token, sizeof token, (communicator.rank() + 1) % size, 0, &got, sizeof got,
+                                  (communicator.rank() + size - 1) % size, 0);
+        EXPECT_EQ(got, 2);
+      }
+    }
+    // Waited for from the last to the first, or looked at.
+    for (std::size_t turn = calls; turn-- > 0;) {
+      if (turn % 2 == 0)
+        communicator.wait(*requests[turn]);
+      else
+        while (!communicator.test(*requests[turn])) std::this_thread::yield();
+      ASSERT_EQ(received[turn], summed(sent[turn].size(), size, static_cast<int>(turn))) << turn;
+    }
+  });
+}
+
+TEST_P(NonblockingCalls, BeginsWithoutTheOthersAndGoesOnInTheirAbsence) {
+  run(2, [](Communicator& communicator) {
+    // Rank 1 comes to the barrier only when it has a message that rank 0 sends after beginning its own.
+    int token = 7;
+    std::shared_ptr<CollectiveRequest> request;
+    if (communicator.rank() == 0) {
+      request = communicator.begin([](Communicator& c) { c.barrier(); });
+      EXPECT_FALSE(communicator.test(*request));
+      communicator.send(&token, sizeof token, 1);
+    } else {
+      communicator.receive(&token, sizeof token, 0);
+      request = communicator.begin([](Communicator& c) { c.barrier(); });
+    }
+    communicator.wait(*request);
+  });
+}
+
+TEST_P(NonblockingCalls, ACallIsStartedAgainAndAgain) {
+  run(2, [](Communicator& communicator) {
+    Numbers send(8), receive(8);
+    const auto request = std::make_shared<CollectiveRequest>(
+        [&](Communicator& c) { c.allreduce(send.data(), receive.data(), send.size(), sum()); });
+    for (int turn = 0; turn < 1000; ++turn) {
+      send = given(8, communicator.rank(), turn);
+      communicator.begin(request);
+      if (turn % 100 == 0 && communicator.rank() == 0 && !communicator.test(*request)) {
+        EXPECT_THROW(communicator.begin(request), ArgumentError);
+      }
+      communicator.wait(*request);
+      ASSERT_EQ(receive, summed(8, 2, turn));
+    }
+  });
+}
+
+TEST_P(NonblockingCalls, EveryOperationAndSeveralCallsInOneFunction) {
+  run(3, [](Communicator& communicator) {
+    const auto size = static_cast<std::size_t>(communicator.size());
+    const auto rank = communicator.rank();
+    const std::int64_t own = 10 + rank;
+    std::int64_t from_root = rank == 1 ? 99 : 0, reduced = 0, scanned = 0;
+    Numbers all(size), exchanged(size), parts(size, own);
+    const auto request = communicator.begin([&](Communicator& c) {
+      c.broadcast(&from_root, 8, 1);
+      c.reduce(&own, &reduced, 1, sum(), 0);
+      c.scan(&own, &scanned, 1, sum());
+      c.allgather(&own, all.data(), 8);
+      c.alltoall(parts.data(), exchanged.data(), 8);
+      c.barrier();
+    });
+    communicator.wait(*request);
+    EXPECT_EQ(from_root, 99);
+    if (rank == 0) {
+      EXPECT_EQ(reduced, 33);
+    }
+    EXPECT_EQ(scanned, rank == 0 ? 10 : rank == 1 ? 21 : 33);
+    EXPECT_EQ(all, (Numbers{10, 11, 12}));
+    EXPECT_EQ(exchanged, (Numbers{10, 11, 12}));
+  });
+}
+
+TEST_P(NonblockingCalls, ARankThatLeavesEndsWhatItBegan) {
+  run(3, [](Communicator& communicator) {
+    static thread_local std::int64_t send = 1, receive = 0;
+    communicator.begin([](Communicator& c) { c.allreduce(&send, &receive, 1, sum()); });
+  });
+}
+
+TEST_P(NonblockingCalls, PartsHaveTheirOwn) {
+  run(4, [](Communicator& communicator) {
+    const auto part = communicator.split(communicator.rank() % 2, 0);
+    std::int64_t one = 1, in_part = 0, in_all = 0;
+    const auto first = part->begin([&](Communicator& c) { c.allreduce(&one, &in_part, 1, sum()); });
+    const auto second = communicator.begin([&](Communicator& c) { c.allreduce(&one, &in_all, 1, sum()); });
+    communicator.wait(*second);
+    part->wait(*first);
+    EXPECT_EQ(in_part, 2);
+    EXPECT_EQ(in_all, 4);
+  });
+}
+
+TEST_P(NonblockingCalls, DifferentCallsAreFound) {
+  try {
+    run(2, [](Communicator& communicator) {
+      std::int64_t value = 1, receive = 0;
+      const bool first = communicator.rank() == 0;
+      const auto request = communicator.begin([&](Communicator& c) {
+        first ? c.broadcast(&value, 8, 0) : c.allreduce(&value, &receive, 1, sum());
+      });
+      communicator.wait(*request);
+      communicator.barrier();
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("broadcast"), std::string::npos) << error.what();
+  }
+}
+
+TEST_P(NonblockingCalls, AWaitThatCannotEndIsAnErrorWithinASecond) {
+  const auto before = std::chrono::steady_clock::now();
+  try {
+    run(2, [](Communicator& communicator) {
+      if (communicator.rank() == 0) {
+        const auto request = communicator.begin([](Communicator& c) { c.barrier(); });
+        communicator.wait(*request);
+      } else {
+        communicator.barrier();
+      }
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("nonblocking call"), std::string::npos) << error.what();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
+}
+
+TEST_P(NonblockingCalls, AnExceptionInsideReachesTheWaitAndTheOthers) {
+  try {
+    run(2, [](Communicator& communicator) {
+      const auto request = communicator.begin([&](Communicator& c) {
+        c.barrier();
+        if (c.rank() == 1) throw std::runtime_error("no more");
+        c.barrier();
+      });
+      communicator.wait(*request);
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const std::exception& error) {
+    EXPECT_NE(std::string(error.what()).find("no more"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Nonblocking, AnOperatorIsCalledOnTheCallersStack) {
+  ThreadGroup(2, options()).run([](Communicator& communicator) {
+    unsigned char own_frame = 0;
+    static thread_local unsigned char* caller;
+    static thread_local bool near;
+    caller = &own_frame;
+    near = false;
+    const Operator op = user_operator(
+        8, true,
+        [](void*, void* to, const void* left, const void* right, std::size_t count) {
+          Nonblocking::on_callers_stack([=] {
+            unsigned char here = 0;
+            near = std::abs(&here - caller) < 100000;
+            for (std::size_t i = 0; i < count; ++i)
+              static_cast<std::int64_t*>(to)[i] =
+                  static_cast<const std::int64_t*>(left)[i] + static_cast<const std::int64_t*>(right)[i];
+          });
+        },
+        nullptr, 0);
+    const Numbers send = given(100, communicator.rank(), 0);
+    Numbers receive(100);
+    const auto request =
+        communicator.begin([&](Communicator& c) { c.allreduce(send.data(), receive.data(), 100, op); });
+    communicator.wait(*request);
+    EXPECT_EQ(receive, summed(100, 2, 0));
+    EXPECT_TRUE(near || communicator.rank() != 0);
+  });
+}
+
+}  // namespace
+}  // namespace phicoll

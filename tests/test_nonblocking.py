@@ -1,0 +1,279 @@
+"""Nonblocking and persistent collectives from Python: results, order, what goes on meanwhile, and bad input."""
+
+import gc
+import re
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import phicoll
+from phicoll import ArgumentError, BrokenGroupError, Request
+
+
+@pytest.fixture(params=["processes", "threads"])
+def mode(request):
+    return request.param
+
+
+def run(function, ranks, mode="processes"):
+    return phicoll.run(function, ranks=ranks, mode=mode, timeout=60)
+
+
+def arguments(comm, seed):
+    """The arguments of each call, and the buffer in which its result is."""
+    rank, size = comm.rank, comm.size
+    n = 6
+    counts = [r + 1 for r in range(size)]
+    own = counts[rank]
+    total = sum(counts)
+
+    def send(count):
+        return np.arange(count, dtype=np.int64) * (rank + 1) + seed
+
+    def empty(count):
+        return np.full(count, -1, np.int64)
+
+    root = size - 1
+    types = [phicoll.INT64_T] * size
+    places = [8 * n * r for r in range(size)]
+    made = {
+        "barrier": ((), None),
+        "bcast": ((buffer := send(n) if rank == root else empty(n), root), buffer),
+        "reduce": ((send(n), result := empty(n), phicoll.SUM, root), result),
+        "allreduce": ((send(n), result := empty(n), phicoll.MAX), result),
+        "scan": ((send(n), result := empty(n)), result),
+        "exscan": ((send(n), result := empty(n)), result),
+        "reduce_scatter_block": ((send(n * size), result := empty(n)), result),
+        "reduce_scatter": ((send(total), result := empty(own), counts), result),
+        "gather": ((send(n), result := empty(n * size), root), result),
+        "scatter": ((send(n * size), result := empty(n), root), result),
+        "allgather": ((send(n), result := empty(n * size)), result),
+        "alltoall": ((send(n * size), result := empty(n * size)), result),
+        "gatherv": ((send(own), [result := empty(total), counts], root), result),
+        "scatterv": (([send(total), counts], result := empty(own), root), result),
+        "allgatherv": ((send(own), [result := empty(total), counts]), result),
+        "alltoallv": (([send(own * size), [own] * size], [result := empty(total), counts]), result),
+        "alltoallw": (
+            (
+                [send(n * size), [n] * size, places, types],
+                [result := empty(n * size), [n] * size, places, types],
+            ),
+            result,
+        ),
+    }
+    return made
+
+
+def test_every_call_has_the_result_of_the_blocking_one(mode):
+    def work(comm):
+        plain = arguments(comm, 3)
+        begun = arguments(comm, 3)
+        again = arguments(comm, 3)
+        requests = []
+        for name, (given, _) in begun.items():
+            requests.append(getattr(comm, "I" + name)(*given))
+            assert requests[-1]
+        for name, (given, _) in plain.items():
+            getattr(comm, name.capitalize())(*given)
+        Request.Waitall(requests)
+        assert not any(requests)
+        for name, (given, result) in again.items():
+            request = getattr(comm, name.capitalize() + "_init")(*given)
+            for _ in range(3):
+                if result is not None and name != "bcast":
+                    result[:] = -1
+                request.Start()
+                request.Wait()
+            request.Free()
+        for name, (_, wanted) in plain.items():
+            if wanted is not None:
+                assert begun[name][1].tolist() == wanted.tolist(), name
+                assert again[name][1].tolist() == wanted.tolist(), name
+
+    run(work, 3, mode)
+    run(work, 1, mode)
+
+
+def test_many_are_under_way_and_end_in_any_order():
+    def work(comm):
+        received = [np.empty(2**k) for k in range(15)]
+        requests = [comm.Iallreduce(np.full(b.size, comm.rank + 1.0), b) for b in received]
+        requests.append(comm.irecv(source=(comm.rank + 1) % comm.size))
+        requests.append(comm.isend("a message", (comm.rank - 1) % comm.size))
+        gc.collect()  # the sent arrays live in the requests alone
+        ended = set()
+        while True:
+            place, found = Request.waitany(requests)
+            if place == phicoll.UNDEFINED:
+                break
+            ended.add(place)
+            assert found == ("a message" if place == 15 else None)
+        assert ended == set(range(17))
+        total = comm.size * (comm.size + 1) / 2
+        assert all((b == total).all() for b in received)
+
+    run(work, 4)
+
+
+def test_beginning_waits_for_nobody_and_what_began_goes_on_in_other_calls():
+    def work(comm):
+        found = np.empty(100_000)
+        if comm.rank == 0:
+            request = comm.Iallreduce(np.ones(100_000), found)
+            assert not request.Test()
+            comm.send("now", 1)
+        else:
+            assert comm.recv(source=0) == "now"
+            request = comm.Iallreduce(np.ones(100_000), found)
+        comm.Barrier()  # each goes on with the reduction while it waits here
+        comm.barrier()
+        until = time.monotonic() + 30
+        while not request.Test():
+            assert time.monotonic() < until
+        assert (found == 2).all()
+
+    run(work, 2)
+
+
+def test_a_request_that_is_dropped_goes_on_and_keeps_its_memory():
+    def work(comm):
+        found = np.zeros(50_000)
+        for _ in range(20):
+            comm.Iallreduce(np.ones(50_000), found)
+        gc.collect()
+        last = comm.Ibarrier()
+        last.Wait()
+        assert (found == comm.size).all()
+        comm.Iallreduce(np.ones(50_000), found)  # it ends before the rank leaves
+
+    run(work, 3)
+
+
+def test_strided_buffers_are_packed_at_every_start():
+    def work(comm):
+        send, receive = np.zeros((10, 2)), np.zeros((10, 3))
+        request = comm.Allreduce_init(send[:, 1], receive[:, 0])
+        for turn in range(3):
+            send[:, 1] = turn + comm.rank
+            request.Start()
+            request.Wait()
+            assert (receive[:, 0] == comm.size * turn + sum(range(comm.size))).all()
+        comm.Iallreduce(send[:, 1], receive[:, 2]).Wait()
+        assert (receive[:, 2] == receive[:, 0]).all()
+        assert (receive[:, 1] == 0).all()
+
+    run(work, 2)
+
+
+def test_an_operator_of_ones_own_is_called(mode):
+    def add(left, right):
+        np.frombuffer(right, np.float64)[:] += np.frombuffer(left, np.float64)
+
+    def work(comm):
+        op = phicoll.Op.Create(lambda left, right, datatype: add(left, right), commute=True)
+        found = np.empty(1000)
+        comm.Iallreduce(np.full(1000, comm.rank + 1.0), found, op).Wait()
+        assert (found == comm.size * (comm.size + 1) / 2).all()
+
+        def fails(left, right, datatype):
+            raise RuntimeError("this operator fails")
+
+        comm.Iallreduce(np.ones(10), np.empty(10), phicoll.Op.Create(fails)).Wait()
+
+    with pytest.raises((RuntimeError, BrokenGroupError), match="this operator fails"):
+        run(work, 2, mode)
+
+
+def test_subcommunicators_have_an_order_of_their_own():
+    def work(comm):
+        part = comm.Split(comm.rank % 2)
+        whole, half = np.zeros(1), np.zeros(1)
+        first, second = (comm, part) if comm.rank < 2 else (part, comm)
+        requests = [one.Iallreduce(np.ones(1), whole if one is comm else half) for one in (first, second)]
+        Request.Waitall(requests)
+        assert (whole[0], half[0]) == (4, 2)
+        part.Free()
+
+    run(work, 4)
+
+
+def test_bad_use_is_refused_in_words():
+    def work(comm):
+        buffer = np.ones(4)
+        request = comm.Bcast_init(buffer)
+        assert repr(request) == "<phicoll.Prequest, inactive>"
+        request.Wait()  # inactive: returns at once
+        request.Start()
+        with pytest.raises(ArgumentError, match="request: got one that is active"):
+            request.Start()
+        with pytest.raises(ArgumentError, match="request: got one that is active"):
+            request.Free()
+        request.Wait()
+        request.Wait()
+        request.Free()
+        with pytest.raises(ArgumentError, match="request: got one that was freed"):
+            request.Start()
+        begun = comm.Ibarrier()
+        assert repr(begun) == "<phicoll.Request, a collective call under way>"
+        with pytest.raises(ArgumentError, match="request: got a collective call; allowed: a receive"):
+            begun.Cancel()
+        begun.Wait()
+        assert repr(begun) == "phicoll.REQUEST_NULL"
+        with pytest.raises(ArgumentError, match="root: got 7"):
+            comm.Ibcast(buffer, root=7)
+        with pytest.raises(ArgumentError, match="op"):
+            comm.Iallreduce(np.ones(2), np.ones(2), phicoll.BAND)
+        comm.Barrier()
+
+    run(work, 2)
+
+
+def test_a_bad_buffer_of_one_rank_breaks_the_group():
+    def work(comm):
+        comm.Iallreduce(np.ones(2), np.ones(2 + comm.rank)).Wait()
+
+    with pytest.raises(ArgumentError, match="recvbuf: got 3 elements"):
+        run(work, 2)
+
+
+@pytest.mark.parametrize("other", ["Barrier", "Recv", "leaves"])
+def test_a_wait_that_cannot_end_is_an_error_within_a_second(other):
+    def work(comm):
+        if comm.rank == 0:
+            comm.Ibarrier().Wait()
+        elif other == "Barrier":
+            comm.Barrier()
+        elif other == "Recv":
+            comm.Recv(np.empty(1), source=0, tag=4)
+
+    before = time.monotonic()
+    with pytest.raises(BrokenGroupError) as raised:
+        run(work, 2)
+    assert time.monotonic() - before < 5
+    assert re.search("nonblocking call 1|waits for a message|left", str(raised.value))
+
+
+def test_different_calls_are_found():
+    def work(comm):
+        one = np.ones(1)
+        (comm.Ibcast(one) if comm.rank == 0 else comm.Iallreduce(one, np.empty(1))).Wait()
+
+    with pytest.raises(BrokenGroupError, match=r"allreduce|broadcast"):
+        run(work, 2)
+
+
+def test_ctrl_c_ends_a_wait():
+    def work(comm):
+        if comm.rank == 0:
+            threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+        else:
+            time.sleep(20)
+        comm.Ibarrier().Wait()
+
+    before = time.monotonic()
+    with pytest.raises((KeyboardInterrupt, BrokenGroupError)):
+        run(work, 2)
+    assert time.monotonic() - before < 15
