@@ -16,7 +16,7 @@ from made_up import MadeUp
 ROOT = Path(__file__).resolve().parent.parent
 #: The packages of each extra, by the names they are imported by.
 PACKAGES = {
-    "plots": {"matplotlib"},
+    "plots": {"matplotlib", "plotly"},
     "frames": {"pandas", "pyarrow"},
     "arrays": {"xarray"},
     "models": {"scipy"},

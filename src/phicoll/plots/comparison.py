@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from phicoll.plots.live import interval, tell
 from phicoll.plots.style import (
     AXIS_LABELS,
     INK,
@@ -138,13 +139,15 @@ def draw_strip(ax: Axes, y: float, height: float, values: np.ndarray, row: Row, 
         marker=MODE_MARKERS[row.subject.mode],
         color=colour,
         alpha=max(0.12, min(0.5, 12 / max(len(values), 1))),
+        label=row.subject.mode,
         linewidths=0,
         zorder=2,
     )
     if row.units > 1:
-        ax.plot([found.low, found.high], [y, y], color=INK, linewidth=2.2, solid_capstyle="butt", zorder=3)
+        ax.plot([found.low, found.high], [y, y], color=INK, linewidth=2.2, solid_capstyle="butt", zorder=3,
+                label=row.subject.mode)  # fmt: skip
     filled = row.subject.mode == "threads"
-    ax.scatter(
+    middle = ax.scatter(
         [found.median],
         [y],
         s=26,
@@ -153,7 +156,10 @@ def draw_strip(ax: Axes, y: float, height: float, values: np.ndarray, row: Row, 
         edgecolor=INK,
         linewidth=1.1,
         zorder=4,
+        label=row.subject.mode,
     )
+    told = interval((found.median, found.low, found.high))
+    tell(middle, [f"{row.name}, {row.subject.mode}: {told} {unit}"])
 
 
 def beyond(
