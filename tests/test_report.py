@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,11 +21,25 @@ from phicoll.report.evidence import Doctor, Evidence, gather
 from phicoll.report.figures import figures
 from phicoll.report.html import duration, number
 from phicoll.report.levels import find_levels
-from phicoll.report.parts import DATA, MAIN, PAPERS, PLACES, RESULTS, plan_parts, rank_counts, split_parts
+from phicoll.report.parts import (
+    DATA,
+    MAIN,
+    MPI_FILE,
+    PAPERS,
+    PLACES,
+    RESULTS,
+    plan_parts,
+    rank_counts,
+    split_parts,
+)
 from phicoll.report.sections import simulated as simulated_section
 from phicoll.report.sections.barriers import body as barriers
 from phicoll.report.sections.summary import body as summary
 from phicoll.report.simulated import FILE, PATH_FILE, Simulated, reload, simulate
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+from as_results import as_results
+from points import Taken
 
 SUBJECTS = (
     *DEFAULT[:3],
@@ -323,6 +339,40 @@ def test_data_is_shown_over_sizes_beside_barriers(quick):
     page = build(evidence)
     assert 'id="figure-data"' in page
     assert "A faster broadcast than <code>auto</code> is resolved at " in page
+
+
+def test_mpis_stand_beside_phicoll_where_they_were_measured(quick, tmp_path):
+    assert 'id="figure-mpi"' not in (quick / "report.html").read_text()
+    taken = Taken()
+    for size in (8, 4096):
+        for turn in range(16):
+            for subject, ns in (
+                ("phicoll", 100.0),
+                ("mpich", 300.0 if size == 8 else 101.0),
+                ("openmpi", 400.0),
+            ):
+                taken.add(
+                    {
+                        "point": {"operation": "allreduce", "ranks": 2, "definition": "loop", "buffers": "fresh", "size": size},
+                        "launch": 0, "round": turn, "subject": subject, "verified": True,
+                        "ns": ns * (1 + 0.1 * ((turn * 7 + len(subject)) % 5)),
+                    }
+                )  # fmt: skip
+    shutil.copy(quick / RESULTS, tmp_path)
+    as_results(taken, "processes", 2, ("mpich", "openmpi")).save(tmp_path / MPI_FILE)
+    page = rebuild(tmp_path / RESULTS, tmp_path).read_text()
+    assert 'id="figure-mpi"' in page
+    assert f'<a href="{MPI_FILE}">' in page
+    rows = re.findall(r"<tr><td class=left>allreduce</td>.*?</tr>", page)
+    assert [re.findall(r"<code>(.*?)</code></td><td>([\d.]+)", row)[0][0] for row in rows] == [
+        "mpich",
+        "mpich",
+    ]
+    (first, second) = (
+        [float(n) for n in re.findall(r"[\d.]+", words(row).split("mpich")[1])] for row in rows
+    )
+    assert first[1] > 1.5
+    assert second[1] < 1 < second[2]
 
 
 def test_the_first_screen_is_a_figure_and_five_lines(quick):

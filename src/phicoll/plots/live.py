@@ -42,6 +42,7 @@ POLICY = "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; sc
 DPI = 150
 PIXELS = 96 / 72  # of a point
 BUTTONS = 26  # the height of the row of buttons, in pixels
+FEW = 4  # rows that need no order
 ASIDE = 12  # room for names at the right, which browsers draw a little wider
 MARKERS = {"o": "circle", "D": "diamond", "s": "square", "^": "triangle-up", "v": "triangle-down", "*": "star",
            "P": "cross", "h": "hexagon"}  # fmt: skip
@@ -376,7 +377,7 @@ class Drawn:
                 for x, y in zip(trace["x"], trace["y"], strict=True):
                     if x is not None:
                         least[round(y)] = min(x, least.get(round(y), x))
-        if len(least) > 1:
+        if len(least) > FEW:
             order = sorted(range(len(ax.get_yticks())), key=lambda row: least.get(row, np.inf))
             self.sorts[ax.get_title(loc="left").replace("\n", ", ")] = order
 

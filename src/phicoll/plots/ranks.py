@@ -12,7 +12,7 @@ import numpy as np
 
 from phicoll.plots.comparison import estimate_in
 from phicoll.plots.live import interval, tell
-from phicoll.plots.style import INK, PALE, SERIES, fitting_size, plain_log_ticks, tidy
+from phicoll.plots.style import INK, PALE, fitting_size, plain_log_ticks, series_colours, tidy
 from phicoll.results.compare import Row
 
 if TYPE_CHECKING:
@@ -55,10 +55,11 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
 
     names = sorted(series, key=score)
     ends: list[tuple[float, float, str, str]] = []
+    colours = series_colours(ax, names[:highlight])
     for index, name in enumerate(names):
         by = series[name]
         at = sorted(by)
-        colour = SERIES[index % len(SERIES)] if index < highlight else PALE
+        colour = colours.get(name, PALE)
         medians = [by[ranks][0] for ranks in at]
         (line,) = ax.plot(
             at,

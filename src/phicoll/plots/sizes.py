@@ -10,7 +10,7 @@ import numpy as np
 from phicoll.plots.comparison import estimate_in
 from phicoll.plots.live import interval, tell
 from phicoll.plots.ranks import name_ends
-from phicoll.plots.style import INK, PALE, SERIES, plain_log_ticks, tidy
+from phicoll.plots.style import INK, PALE, plain_log_ticks, series_colours, tidy
 from phicoll.results.compare import Row
 from phicoll.results.compare.units import Estimate
 from phicoll.results.subject import size_text
@@ -62,9 +62,10 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
     sizes = sorted({size for by in series.values() for size in by})
     names = sorted(series, key=lambda name: (len(series[name]) < len(sizes), np.mean(np.log(times[name]))))
     ends: list[tuple[float, float, str, str]] = []
+    colours = series_colours(ax, names[:highlight])
     for index, name in enumerate(names):
         at = sorted(series[name])
-        colour = SERIES[index % len(SERIES)] if index < highlight else PALE
+        colour = colours.get(name, PALE)
         medians = [series[name][size][0] for size in at]
         x = [max(1, size) for size in at]
         (line,) = ax.plot(

@@ -20,6 +20,7 @@ from phicoll.report.html import duration
 from phicoll.report.parts import PLACES, Part
 from phicoll.report.ratios import Setting, hand_written_of, is_hand_written
 from phicoll.report.simulated import Simulated, times_of
+from phicoll.results import Results
 from phicoll.results.compare.best import Ratio
 from phicoll.results.names import short_name
 from phicoll.results.subject import size_text
@@ -49,6 +50,8 @@ def figures(evidence: Evidence) -> dict[str, Callable[[], Figure]]:
         found["barriers"] = partial(draw_barriers, mains)
     if evidence.data:
         found["data"] = partial(draw_data, evidence.data)
+    if evidence.mpi is not None:
+        found["mpi"] = partial(draw_beside_mpi, evidence.mpi)
     if any(part.results and part.results.rounds for part in mains):
         found["probes"] = partial(draw_all_probes, mains)
     places = evidence.one(PLACES)
@@ -159,6 +162,20 @@ def draw_data(parts: Sequence[Part]) -> Figure:
             ax.set_title(f"{part.operation}, {ranks} processes", loc="left")
             ax.set_ylabel("time of a call, µs" if ax is line[0] else "")
             ax.set_xlabel("size" if line is axes[-1] else "")
+    return figure
+
+
+def draw_beside_mpi(results: Results) -> Figure:
+    """Draw ``auto`` and each MPI over sizes, a panel for each operation."""
+    rows = list(results.compare())
+    operations = list(dict.fromkeys(row.subject.operation for row in rows))
+    figure = new_figure(2.9)
+    for ax, operation in zip(figure.subplots(1, len(operations), squeeze=False)[0], operations, strict=True):
+        of = [row for row in rows if row.subject.operation == operation]
+        draw_sizes(ax, of)
+        ax.set_title(f"{operation}, {of[0].subject.ranks} processes", loc="left")
+        ax.set_ylabel("time of a call, µs" if operation == operations[0] else "")
+        ax.set_xlabel("size")
     return figure
 
 
