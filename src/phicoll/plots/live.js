@@ -48,6 +48,7 @@
     box.append(plot);
     box.parentElement.classList.add("answers");
     narrow(figure.layout, Math.min(figure.layout.width, Math.max(680, box.clientWidth)));
+    if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;  // a finger scrolls the page
     await Plotly.newPlot(plot, structuredClone(figure.data), structuredClone(figure.layout),
       { displaylogo: false, modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]] });
     // A name beside a line is hidden and shown with it.
