@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -54,19 +55,53 @@ def test_every_kind_is_described(kind):
         assert len(trace["x"]) == len(trace["y"]) == len(trace.get("text", trace["x"]))
 
 
-def test_a_browser_draws_it_and_loads_nothing(sizes, tmp_path: Path):
+def browse(text: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """The page as a browser has it in the end."""
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("needs chromium")
-    path = tmp_path / "sizes.html"
-    path.write_text(page(sizes.plot(), "sizes & more"))
+    path = tmp_path / "page.html"
+    path.write_text(text)
     words = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", f"--user-data-dir={tmp_path}",
              "--enable-logging=stderr", "--dump-dom", path.as_uri()]  # fmt: skip
-    done = subprocess.run([browser, *words], capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run([browser, *words], capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_browser_draws_it_and_loads_nothing(sizes, tmp_path: Path):
+    done = browse(page(sizes.plot(), "sizes & more"), tmp_path)
     assert '<figure class="answers">' in done.stdout, done.stderr
     assert done.stdout.count('class="trace scatter') >= 2
     assert "<title>sizes &amp; more</title>" in done.stdout
     assert not re.search(r"CONSOLE.*(Error|Refused)", done.stderr)
+
+
+ASKING = """<script>
+const asked = setInterval(async () => {
+  const plot = document.querySelector(".js-plotly-plot"), choice = document.querySelector("select");
+  if (!plot || !plot.layout) return;
+  clearInterval(asked);
+  choice.value = "notifications";
+  choice.onchange();
+  const names = plot.layout.yaxis.ticktext.map((name) => name.replace(/<.*?>/g, ""));
+  const row = names.indexOf("simd-flags"), trace = plot.data.find((one) => one.text);
+  const at = trace.y[trace.text.findIndex((text) => text.startsWith("simd-flags"))];
+  document.title = JSON.stringify({ names, moved: Math.round(at) === row });
+}, 100);
+</script>"""
+
+
+def test_a_choice_sorts_the_rows(tmp_path: Path):
+    counts = phicoll.count("dissemination,tree,simd-flags,sense-reversing,all-to-all")
+    figure = counts.plot()
+    found = describe(figure)
+    drawn = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    done = browse(page(figure, "counts").replace("</body>", ASKING + "</body>"), tmp_path)
+    shown = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", done.stdout)[1]))
+    assert shown["names"] == [drawn[row] for row in found["sorts"]["notifications"]]
+    least = {row["name"]: row["notifications"] for row in reversed(counts)}
+    assert shown["names"] != drawn
+    assert sorted(least.values()) == [least[name] for name in shown["names"]]
+    assert shown["moved"]
 
 
 def test_the_command_writes_such_a_page(phicoll_command, tmp_path: Path):

@@ -19,16 +19,17 @@
     layout.width = width;
   };
 
-  // Moves the rows of a figure: row order[i] to place i.
+  // Moves the rows that panels share: row order[i] to place i.
   const sort = (plot, figure, order) => {
     const place = [];
     order.forEach((row, index) => (place[row] = index));
     const moved = (y) => (y === null ? null : place[Math.round(y)] + (y - Math.round(y)));
+    const shared = (axis) => figure.rows.includes(axis);
     const layout = { annotations: figure.layout.annotations.map((note) =>
-      /^y\d*$/.test(note.yref) ? { ...note, y: moved(note.y) ?? note.y } : note) };
-    for (const [name, axis] of Object.entries(figure.layout))
-      if (/^yaxis/.test(name) && axis.fixedrange) layout[name + ".ticktext"] = order.map((row) => axis.ticktext[row]);
-    Plotly.update(plot, { y: figure.data.map((trace) => trace.y.map(moved)) }, layout);
+      shared(note.yref) ? { ...note, y: moved(note.y) } : note) };
+    for (const name of figure.rows.map((axis) => axis.replace("y", "yaxis")))
+      layout[name + ".ticktext"] = order.map((row) => figure.layout[name].ticktext[row]);
+    Plotly.update(plot, { y: figure.data.map((trace) => (shared(trace.yaxis) ? trace.y.map(moved) : trace.y)) }, layout);
   };
 
   const draw = async (box) => {
@@ -47,7 +48,7 @@
     }
     box.append(plot);
     box.parentElement.classList.add("answers");
-    narrow(figure.layout, Math.min(figure.layout.width, Math.max(680, box.clientWidth)));
+    narrow(figure.layout, Math.min(figure.layout.width, Math.max(860, box.clientWidth)));
     if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;  // a finger scrolls the page
     await Plotly.newPlot(plot, structuredClone(figure.data), structuredClone(figure.layout),
       { displaylogo: false, modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]] });

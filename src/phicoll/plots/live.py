@@ -42,7 +42,6 @@ POLICY = "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; sc
 DPI = 150
 PIXELS = 96 / 72  # of a point
 BUTTONS = 26  # the height of the row of buttons, in pixels
-FEW = 4  # rows that need no order
 ASIDE = 12  # room for names at the right, which browsers draw a little wider
 MARKERS = {"o": "circle", "D": "diamond", "s": "square", "^": "triangle-up", "v": "triangle-down", "*": "star",
            "P": "cross", "h": "hexagon"}  # fmt: skip
@@ -112,12 +111,12 @@ def pixels(figure: Figure) -> tuple[int, int]:
 
 
 def describe(figure: Figure) -> dict[str, Any]:
-    """A figure as plotly.js has it: ``data`` and ``layout``, and ``sorts``, orders of its rows by name."""
+    """A figure as plotly.js has it: ``data``, ``layout``; ``sorts`` orders by name what the axes ``rows`` share."""
     figure.draw_without_rendering()
     drawn = Drawn(figure)
     for number, ax in enumerate((ax for ax in figure.axes if ax.get_visible()), 1):
         drawn.add(ax, str(number) if number > 1 else "")
-    return {"data": drawn.data, "layout": drawn.layout, "sorts": drawn.sorts}
+    return {"data": drawn.data, "layout": drawn.layout, "sorts": drawn.sorts, "rows": drawn.rows}
 
 
 class Drawn:
@@ -127,6 +126,7 @@ class Drawn:
         self.figure = figure
         self.data: list[dict[str, Any]] = []
         self.sorts: dict[str, list[int]] = {}
+        self.rows: list[str] = []  # the axes of panels that share their rows
         self.axes: dict[Axes, str] = {}
         self.named: set[str] = set()
         width, height = pixels(figure)
@@ -144,7 +144,7 @@ class Drawn:
             "annotations": [],
         }
         # Room for the buttons above, and for a legend below where the figure has none of its own.
-        legends = [*figure.legends, *(found for ax in figure.axes if (found := ax.get_legend()))]
+        legends: list[Any] = [*figure.legends, *(found for ax in figure.axes if (found := ax.get_legend()))]
         labels = {str(one.get_label()) for ax in figure.axes for one in ax.get_children()}
         named = [label for label in labels if label and not label.startswith("_")]
         letters = sum(len(label) + 8 for label in named)
@@ -168,7 +168,7 @@ class Drawn:
                  "y": self.low + self.part, "yanchor": "top", "showarrow": False, "font": {"size": 14}}
             )  # fmt: skip
 
-    def add(self, ax: Axes, number: str) -> None:
+    def add(self, ax: Any, number: str) -> None:
         """Describe one panel."""
         self.axes[ax] = number
         box = ax.get_position()
@@ -189,7 +189,7 @@ class Drawn:
                 self.layout["annotations"].append(
                     {"text": lines_of(title), "xref": f"x{number} domain", "yref": f"y{number} domain", "y": 1,
                      "x": 0 if place == "left" else 0.5, "xanchor": place, "yanchor": "bottom", "yshift": above,
-                     "align": "left", "showarrow": False, "font": {"size": ax.title.get_fontsize() * PIXELS}}
+                     "align": "left", "showarrow": False, "font": {"size": float(ax.title.get_fontsize()) * PIXELS}}
                 )  # fmt: skip
         for artist in sorted(ax.get_children(), key=lambda one: one.get_zorder()):
             if not artist.get_visible() or artist is ax.patch:
@@ -207,10 +207,11 @@ class Drawn:
                 self.areas(artist, number)
             elif isinstance(artist, Rectangle) and artist in ax.patches:
                 self.band(artist, ax, number)
-        if rows:
+        if rows and len(ax.get_shared_y_axes().get_siblings(ax)) > 1:
+            self.rows.append("y" + number)
             self.sort_by(ax, number)
 
-    def trace(self, artist: Artist, number: str, x: Iterable[Any], y: Iterable[Any], **rest: Any) -> None:
+    def trace(self, artist: Any, number: str, x: Iterable[Any], y: Iterable[Any], **rest: Any) -> None:
         name = str(artist.get_label())
         named = bool(name) and not name.startswith("_")
         found: dict[str, Any] = {"type": "scatter", "x": rounded(x), "y": rounded(y), "xaxis": "x" + number}
@@ -266,7 +267,7 @@ class Drawn:
             rest["hoverinfo"] = "skip"
         self.trace(artist, number, x, y, **rest)
 
-    def segments(self, artist: LineCollection, number: str) -> None:
+    def segments(self, artist: Any, number: str) -> None:
         x: list[Any] = []
         y: list[Any] = []
         for segment in artist.get_segments():
@@ -277,7 +278,7 @@ class Drawn:
         )
         self.trace(artist, number, x, y, mode="lines", line=style, hoverinfo="skip")
 
-    def points(self, artist: PathCollection, number: str) -> None:
+    def points(self, artist: Any, number: str) -> None:
         at = np.ma.filled(artist.get_offsets(), np.nan)
         faces, edges = artist.get_facecolor(), artist.get_edgecolor()
         marker = {
@@ -290,7 +291,7 @@ class Drawn:
         }
         self.trace(artist, number, at[:, 0], at[:, 1], mode="markers", marker=marker)
 
-    def areas(self, artist: PolyCollection, number: str) -> None:
+    def areas(self, artist: Any, number: str) -> None:
         """Bars of one row each, or the band about a line."""
         colour = to_rgba(artist.get_facecolor()[0])
         fill = f"rgba({','.join(str(round(255 * part)) for part in colour[:3])},{colour[3]:.3g})"
@@ -310,7 +311,7 @@ class Drawn:
             artist, number, x, y, mode="none", fill="toself", fillcolor=fill, hoverinfo="skip", opacity=1
         )
 
-    def band(self, artist: Rectangle, ax: Axes, number: str) -> None:
+    def band(self, artist: Any, ax: Axes, number: str) -> None:
         """A stripe over a whole panel."""
         across = artist.get_transform() != ax.transData and artist.get_height() == 1 and artist.get_y() == 0
         self.layout["shapes"].append(
@@ -321,7 +322,7 @@ class Drawn:
              "y0": float(artist.get_y()), "y1": float(artist.get_y() + artist.get_height())}
         )  # fmt: skip
 
-    def write(self, artist: matplotlib.text.Text, ax: Axes, number: str) -> None:
+    def write(self, artist: Any, ax: Axes, number: str) -> None:
         """A text beside its point, and the arrow from one to the other."""
         note = isinstance(artist, matplotlib.text.Annotation)
         arrow = note and artist.arrowprops is not None
@@ -336,7 +337,7 @@ class Drawn:
             "text": lines_of(artist.get_text()),
             "name": artist.get_text(),
             "showarrow": False,
-            "font": {"size": artist.get_fontsize() * PIXELS, "color": to_hex(artist.get_color())},
+            "font": {"size": float(artist.get_fontsize()) * PIXELS, "color": to_hex(artist.get_color())},
             "xanchor": artist.get_ha(),
             "yanchor": {"center": "middle", "center_baseline": "middle", "baseline": "bottom"}.get(
                 artist.get_va(), artist.get_va()
@@ -377,7 +378,7 @@ class Drawn:
                 for x, y in zip(trace["x"], trace["y"], strict=True):
                     if x is not None:
                         least[round(y)] = min(x, least.get(round(y), x))
-        if len(least) > FEW:
+        if least:
             order = sorted(range(len(ax.get_yticks())), key=lambda row: least.get(row, np.inf))
             self.sorts[ax.get_title(loc="left").replace("\n", ", ")] = order
 
@@ -399,12 +400,12 @@ def axis_of(axis: Axis, limits: tuple[float, float], domain: list[float], anchor
         "linecolor": "#999999" if not axis.get_inverted() else "rgba(0,0,0,0)",
         "separatethousands": True,
         "title": {"text": lines_of(axis.get_label().get_text()), "standoff": 6,
-                  "font": {"size": axis.get_label().get_fontsize() * PIXELS}},
+                  "font": {"size": float(axis.get_label().get_fontsize()) * PIXELS}},
     }  # fmt: skip
     found["showticklabels"] = bool(axis.get_ticklabels())
     if log or named:
         ticks = axis.get_ticklocs()
-        names = axis.get_major_formatter().format_ticks(ticks)
+        names = axis.get_major_formatter().format_ticks(list(ticks))
         colours = [to_hex(tick.label1.get_color()) for tick in axis.get_major_ticks()]
         found["tickvals"] = rounded(ticks)
         found["ticktext"] = [
@@ -419,7 +420,7 @@ def has_names(axis: Axis) -> bool:
     return axis.get_scale() == "linear" and isinstance(axis.get_major_locator(), FixedLocator)
 
 
-def symbol_of(artist: PathCollection) -> str:
+def symbol_of(artist: Any) -> str:
     """The name of a marker, by its number of corners."""
     path = artist.get_paths()[0]
     for marker, name in MARKERS.items():
