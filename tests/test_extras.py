@@ -123,6 +123,7 @@ def test_what_is_missing_is_named(plain) -> None:
     "command",
     [
         "plot r.jsonl --figure r.png",
+        "plot r.jsonl --figure r.html",
         "explain barrier --figure r.png",
         "count --figure r.png",
         "latency --figure r.png",

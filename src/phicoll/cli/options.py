@@ -126,12 +126,15 @@ def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Ite
 
 def check_figure(given: str, argument: str = "figure", formats: Sequence[str] = FORMATS) -> Path:
     """The path for a figure. Raises ArgumentError if its ending is no format's or it cannot be written,
-    ResourceError without Matplotlib."""
+    ResourceError without Matplotlib, or plotly for a page."""
     path = check_writable(Path(given), argument)
     if path.suffix not in formats:
         raise ArgumentError(argument, repr(given), "a name that ends in " + ", ".join(formats))
-    import phicoll.plots.canvas  # noqa: F401 (without Matplotlib it ends here and not once the work is done)
-
+    # Without Matplotlib, or plotly for a page, it ends here and not once the work is done.
+    if path.suffix == ".html":
+        import phicoll.plots.live
+    else:
+        import phicoll.plots.canvas  # noqa: F401
     return path
 
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from phicoll.plots.live import interval, tell
 from phicoll.plots.style import (
     AXIS_LABELS,
     INK,
     MODE_MARKERS,
     ORIGIN_COLOURS,
+    interval,
     jitter,
     plain_log_ticks,
+    tell,
     tidy,
 )
 from phicoll.results.compare import Row

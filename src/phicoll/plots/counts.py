@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from phicoll.plots.live import tell
-from phicoll.plots.style import ORIGIN_COLOURS, SERIES, plain_log_ticks, tidy
+from phicoll.plots.style import ORIGIN_COLOURS, SERIES, plain_log_ticks, tell, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ import gzip
 import html
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -30,12 +30,11 @@ with extra("plots"):
     from matplotlib.ticker import FixedLocator
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["POLICY", "STYLE", "describe", "interval", "live", "page", "scripts", "tell"]
+__all__ = ["POLICY", "STYLE", "describe", "live", "page", "scripts"]
 
 #: What a page may load: nothing. Its own scripts, styles and pictures are in it.
 POLICY = "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -56,16 +55,6 @@ STYLE = """
 }
 @media print { .answers .live { display: none; } .answers .live + img { display: block; } }
 """
-
-
-def tell(artist: Artist, texts: Sequence[str]) -> None:
-    """Say what the mouse is told at each point of ``artist``; rows are sorted by such points."""
-    artist.told = list(texts)  # type: ignore[attr-defined]
-
-
-def interval(of: Sequence[float]) -> str:
-    """A median with its interval, of (median, low, high)."""
-    return "{:,.4g} [{:,.4g}, {:,.4g}]".format(*of)
 
 
 def page(figure: Figure, title: str) -> str:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from phicoll.plots.comparison import estimate_in
-from phicoll.plots.live import interval, tell
-from phicoll.plots.style import INK, PALE, fitting_size, plain_log_ticks, series_colours, tidy
+from phicoll.plots.style import INK, PALE, fitting_size, interval, plain_log_ticks, series_colours, tell, tidy
 from phicoll.results.compare import Row
 
 if TYPE_CHECKING:

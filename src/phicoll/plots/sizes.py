@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from phicoll.plots.comparison import estimate_in
-from phicoll.plots.live import interval, tell
 from phicoll.plots.ranks import name_ends
-from phicoll.plots.style import INK, PALE, plain_log_ticks, series_colours, tidy
+from phicoll.plots.style import INK, PALE, interval, plain_log_ticks, series_colours, tell, tidy
 from phicoll.results.compare import Row
 from phicoll.results.compare.units import Estimate
 from phicoll.results.subject import size_text

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 __all__ = [
@@ -20,9 +21,11 @@ __all__ = [
     "PALE",
     "SERIES",
     "fitting_size",
+    "interval",
     "jitter",
     "plain_log_ticks",
     "series_colours",
+    "tell",
     "tidy",
 ]
 
@@ -73,6 +76,16 @@ def series_colours(ax: Axes, names: Sequence[str]) -> dict[str, str]:
         free = [c for c in SERIES if c not in used] or [c for c in SERIES if c not in found.values()]
         found.setdefault(name, (free or SERIES)[0])
     return found
+
+
+def tell(artist: Artist, texts: Sequence[str]) -> None:
+    """Say what the mouse is told at each point of ``artist``; rows are sorted by such points."""
+    artist.told = list(texts)  # type: ignore[attr-defined]
+
+
+def interval(of: Sequence[float]) -> str:
+    """A median with its interval, of (median, low, high)."""
+    return "{:,.4g} [{:,.4g}, {:,.4g}]".format(*of)
 
 
 def fitting_size(ax: Axes, letters: int, size: float, widths: float = 1.0) -> float:

@@ -11,10 +11,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from phicoll.plots import draw_counts, draw_probes
-from phicoll.plots.live import interval, tell
 from phicoll.plots.ranks import name_ends
 from phicoll.plots.sizes import draw_sizes
-from phicoll.plots.style import INK, MODE_MARKERS, ORIGIN_COLOURS, PALE, SERIES, plain_log_ticks, tidy
+from phicoll.plots.style import (
+    INK,
+    MODE_MARKERS,
+    ORIGIN_COLOURS,
+    PALE,
+    SERIES,
+    interval,
+    plain_log_ticks,
+    tell,
+    tidy,
+)
 from phicoll.report.evidence import Evidence
 from phicoll.report.html import duration
 from phicoll.report.parts import PLACES, Part
