@@ -1,7 +1,8 @@
-"""The samples of phicoll's algorithms as records (docs/records.md), for programs that read records."""
+"""Samples as records (docs/records.md), for programs that read records."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from points import Taken
@@ -10,23 +11,28 @@ if TYPE_CHECKING:
     from phicoll.results import Results
 
 
-def as_results(taken: Taken, mode: str, cpus: int) -> Results:
-    """A point for each of ours; `cpus`: how many the ranks share."""
+def as_results(taken: Taken, mode: str, cpus: int, mpis: Collection[str] = ()) -> Results:
+    """A point for each of ours; `cpus`: how many the ranks share. With `mpis` these are references beside ours, which
+    then have the names that were asked for."""
     from phicoll.results import Results
 
     head = {"schema": 1, "run": "0"}
-    records: list[dict[str, Any]] = [{**head, "kind": "context", "settings": {}}]
+    records: list[dict[str, Any]] = [{**head, "kind": "context", "phicoll": "results", "settings": {}}]
     number = 0
     for point in sorted(taken.ns):
         for subject, by_round in taken.ns[point].items():
-            if not subject.startswith("phicoll"):
+            if subject in mpis:
+                spec = subject
+            elif subject.startswith("phicoll"):
+                asked = subject.partition(":")[2] or "auto"
+                spec = asked if mpis else taken.effective.get((point, subject)) or asked
+            else:
                 continue
-            asked = subject.partition(":")[2] or "auto"
-            spec = taken.effective.get((point, subject)) or asked
             records.append(
                 {
                     **head, "kind": "point", "point": number, "operation": point.operation,
-                    "algorithm": spec.split(":")[0], "spec": spec, "mode": mode, "ranks": point.ranks,
+                    "algorithm": spec.split(":")[0], "spec": spec, "mode": mode,
+                    **({"origin": "reference"} if subject in mpis else {}), "ranks": point.ranks,
                     "size_bytes": point.size, "buffers": point.buffers,
                     "oversubscribed": point.ranks > cpus, "verified": (point, subject) not in taken.wrong,
                 }

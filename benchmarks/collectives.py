@@ -7,6 +7,9 @@ What is measured, and how: docs/measuring-collectives.md.
     python benchmarks/collectives.py --report docs/bench --budget 0 --full (make bench-full: every power of two)
     python benchmarks/collectives.py --report bench-out --again             (the tables once more, from the samples)
 
+    python benchmarks/collectives.py --report bench-out --operations barrier,broadcast,allreduce --sizes 8,4K,64K,1M \
+        --ranks 2 --mode loop --buffers fresh --rounds 40 --launches 5 --budget 900     (these points alone)
+
 The first prints medians side by side and is for tuning; the others also write every sample, tables with intervals, a
 figure for each operation, geometric means, the limits, self-consistency and the papers' statements. A report that is
 interrupted writes what it has.
@@ -26,6 +29,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import mpi_peers
+from as_results import as_results
 from points import MOST_BYTES, Point
 from report import CLAIMS_FILE, HAND, SAMPLES_FILE, Settings, write_report
 from rounds import Systems, take
@@ -70,6 +74,21 @@ def grid(ranks: Sequence[int], operations: Sequence[str], sizes: Sequence[int], 
     return list(dict.fromkeys(points))
 
 
+def product(
+    a: argparse.Namespace, ranks: Sequence[int], operations: Sequence[str], sizes: Sequence[int]
+) -> list[Point]:
+    """Every operation at every size with the definitions and buffers asked for; a barrier has no size."""
+    both = {"mode": ("loop", "window"), "buffers": ("fresh", "reused")}
+    return [
+        Point(operation, count, definition, buffers, size)
+        for operation in operations
+        for count in ranks
+        for definition in (both["mode"] if a.mode == "both" else (a.mode or "loop",))
+        for buffers in (both["buffers"] if a.buffers == "both" else (a.buffers or "fresh",))
+        for size in ([0] if operation == "barrier" else sizes)
+    ]
+
+
 def companions(points: Sequence[Point], sizes: Sequence[int], ranks: int) -> list[Point]:
     """What is missing for the compositions of points of these sizes and so many ranks, back to back, fresh buffers."""
     found = [
@@ -93,7 +112,11 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
     a.report.mkdir(parents=True, exist_ok=True)
     sizes = powers_of_two(8, 16 << 20) if a.full else mpi_peers.size_list(a.sizes or COARSE)
     operations = a.operations.split(",") if a.operations else [*HEADLINE, *OTHERS]
-    points = grid(ranks, operations, sizes, a.full)
+    points = (
+        product(a, ranks, operations, sizes)
+        if a.mode or a.buffers
+        else grid(ranks, operations, sizes, a.full)
+    )
     large = [p for p in points if p.total_bytes > MOST_BYTES]
     points = [p for p in points if p.total_bytes <= MOST_BYTES]
     settings = Settings(
@@ -103,7 +126,7 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
         return write_report(settings)
     for name in (SAMPLES_FILE, CLAIMS_FILE):
         (a.report / name).unlink(missing_ok=True)
-    alone = companions(points, mpi_peers.size_list(FEW), ranks[0])
+    alone = [] if a.mode or a.buffers else companions(points, mpi_peers.size_list(FEW), ranks[0])
 
     def subjects_of(point: Point) -> list[str]:
         if point in alone:
@@ -169,8 +192,11 @@ def main() -> int:
     parser.add_argument(
         "--mpi", default=",".join(mpi_peers.available()), help="default: all that are set up; or none"
     )
-    parser.add_argument("--mode", default="loop", help="loop, window or both (not in a report)")
-    parser.add_argument("--buffers", default="fresh", help="fresh, reused or both (not in a report)")
+    parser.add_argument("--mode", help="loop, window or both (default: loop; a report: its grid)")
+    parser.add_argument(
+        "--buffers",
+        help="fresh, reused or both (default: fresh; a report: its grid); with --mode a report has these points alone",
+    )
     parser.add_argument(
         "--kind", default="processes", choices=["processes", "threads"], help="what phicoll's ranks are"
     )
@@ -181,6 +207,12 @@ def main() -> int:
     parser.add_argument("--cpus", help="rank r on the (r mod n)-th of these (default: the first two allowed)")
     parser.add_argument("--seed", type=int, help="default: drawn")
     parser.add_argument("--out", type=Path, help="append every sample here (JSON Lines)")
+    parser.add_argument(
+        "--records",
+        type=Path,
+        metavar="FILE",
+        help="write the samples as records, for phicoll demo (not in a report)",
+    )
     parser.add_argument("--report", type=Path, metavar="FOLDER", help="measure and write the whole report")
     parser.add_argument(
         "--budget",
@@ -202,21 +234,19 @@ def main() -> int:
         a.rounds = a.rounds or 16
         return report(a, cpus, [int(r) for r in (a.ranks or "2,4,8").split(",")], mpis)
     rounds = a.rounds or 7
-    both = {"mode": ("loop", "window"), "buffers": ("fresh", "reused")}
-    points = [
-        Point(operation, ranks, definition, buffers, size)
-        for operation in (a.operations or ",".join(HEADLINE)).split(",")
-        for ranks in map(int, (a.ranks or "2").split(","))
-        for definition in (both["mode"] if a.mode == "both" else (a.mode,))
-        for buffers in (both["buffers"] if a.buffers == "both" else (a.buffers,))
-        for size in mpi_peers.size_list(a.sizes or "8,4K,64K,1M")
-    ]
+    operations, sizes = (
+        (a.operations or ",".join(HEADLINE)).split(","),
+        mpi_peers.size_list(a.sizes or "8,4K,64K,1M"),
+    )
+    points = product(a, [int(r) for r in (a.ranks or "2").split(",")], operations, sizes)
     algorithms = a.algorithms.split(",")
     subjects = ["phicoll" if one == "auto" else f"phicoll:{one}" for one in algorithms] + mpis
     taken = take(
         points, lambda point: subjects, systems=Systems(cpus, mpis, a.kind), rounds=rounds, seed=a.seed, calls=a.calls,
         cap_ms=a.cap_ms, out=a.out,
     )  # fmt: skip
+    if a.records is not None:
+        as_results(taken, a.kind, len(cpus), mpis).save(a.records)
     print(side_by_side(taken, subjects, rounds))
     return 130 if taken.ended else 0
 

@@ -245,8 +245,19 @@ def arguments(folder: Path, **options: Any) -> argparse.Namespace:
     plain = {
         "report": folder, "full": False, "sizes": "8,1M", "operations": "broadcast,scan", "again": False, "seed": 1,
         "rounds": 12, "launches": 1, "budget": 0, "kind": "processes", "cap_ms": 20.0,
+        "mode": None, "buffers": None,
     }  # fmt: skip
     return argparse.Namespace(**(plain | options))
+
+
+def test_exactly_the_points_that_are_asked_for() -> None:
+    asked = arguments(Path(), mode="loop", buffers="both")
+    found = collectives.product(asked, [2], ["barrier", "allreduce"], [8, 4096])
+    assert [(point.operation, point.buffers, point.size) for point in found] == [
+        ("barrier", "fresh", 0), ("barrier", "reused", 0), ("allreduce", "fresh", 8), ("allreduce", "fresh", 4096),
+        ("allreduce", "reused", 8), ("allreduce", "reused", 4096),
+    ]  # fmt: skip
+    assert {point.definition for point in found} == {"loop"}
 
 
 def test_a_report_that_is_interrupted_has_tables_and_figures(

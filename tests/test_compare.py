@@ -239,7 +239,7 @@ def test_a_table_s_ratios_are_corrected_over_its_rows():
     assert corrected == pytest.approx([0.03, 0.06, 0.06])
 
 
-def test_the_interval_s_low_end_decides_a_regression_and_not_the_ratio():
+def test_the_interval_s_near_end_decides_a_verdict_and_not_the_ratio():
     before = results_of(subjects=(B,), launches=1, rounds=12, round_sigma=0.25, definitions=("loop",))
     slower = MadeUpSubject(B.spec, B.lines * 1.25)
     after = results_of(
@@ -250,6 +250,10 @@ def test_the_interval_s_low_end_decides_a_regression_and_not_the_ratio():
     assert found.low < 1.10 < found.ratio
     assert not found.regressed
     assert found.verdict == "no regression resolved"
+    (back,) = before.regressions(after, 1.10)
+    assert back.ratio < 1 / 1.10 < back.high
+    assert not back.improved
+    assert back.verdict == "no regression resolved"
 
 
 def test_a_point_that_failed_verification_is_not_verified_by_a_later_record():

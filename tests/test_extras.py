@@ -16,7 +16,7 @@ from made_up import MadeUp
 ROOT = Path(__file__).resolve().parent.parent
 #: The packages of each extra, by the names they are imported by.
 PACKAGES = {
-    "plots": {"matplotlib"},
+    "plots": {"matplotlib", "plotly"},
     "frames": {"pandas", "pyarrow"},
     "arrays": {"xarray"},
     "models": {"scipy"},
@@ -123,6 +123,7 @@ def test_what_is_missing_is_named(plain) -> None:
     "command",
     [
         "plot r.jsonl --figure r.png",
+        "plot r.jsonl --figure r.html",
         "explain barrier --figure r.png",
         "count --figure r.png",
         "latency --figure r.png",

@@ -10,6 +10,7 @@ import phicoll
 from made_up import DEFAULT, MadeUp, MadeUpSubject
 from phicoll.plots import KINDS, draw_comparison, draw_probes
 from phicoll.plots.ranks import spread
+from phicoll.plots.style import PALE
 from phicoll.results import from_lines
 
 
@@ -112,6 +113,18 @@ def test_labels_of_sizes_do_not_collide(sizes, options):
     assert figure.get_suptitle() == options.get("title", "")
     if "figsize" in options:
         assert tuple(figure.get_size_inches()) == options["figsize"]
+
+
+def test_a_name_has_one_colour_in_all_panels(sizes):
+    figure = sizes.plot(highlight=4)
+    colours: dict[str, set[str]] = {}
+    for ax in figure.axes:
+        shown = [line for line in ax.lines if line.get_color() != PALE]
+        assert len({line.get_color() for line in shown}) == len(shown) == 4
+        for line in shown:
+            colours.setdefault(line.get_label(), set()).add(line.get_color())
+    assert len(figure.axes) == 2
+    assert [len(of) for of in colours.values()] == [1] * len(colours)
 
 
 def test_each_name_stands_at_the_end_of_its_line(sizes):

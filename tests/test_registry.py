@@ -50,6 +50,9 @@ def test_every_barrier_is_there_with_what_a_list_needs():
         if algorithm.origin != "reference":
             assert algorithm.parameters[-1].name == "wait"
     assert "<table" in found._repr_html_()
+    lines = repr(found).splitlines()
+    assert [line.split()[0] for line in lines] == found.names
+    assert max(map(len, lines)) < 140
 
 
 @pytest.mark.parametrize("operation", ["barrier", "allreduce"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,17 +14,32 @@ import pytest
 import phicoll
 from made_up import DEFAULT, MadeUp, MadeUpSubject
 from phicoll.errors import ArgumentError
+from phicoll.plots.live import describe
 from phicoll.report.build import SECTIONS, build
 from phicoll.report.demo import demo, main, rebuild
 from phicoll.report.evidence import Doctor, Evidence, gather
 from phicoll.report.figures import figures
 from phicoll.report.html import duration, number
 from phicoll.report.levels import find_levels
-from phicoll.report.parts import DATA, MAIN, PAPERS, PLACES, RESULTS, plan_parts, rank_counts, split_parts
+from phicoll.report.parts import (
+    DATA,
+    MAIN,
+    MPI_FILE,
+    PAPERS,
+    PLACES,
+    RESULTS,
+    plan_parts,
+    rank_counts,
+    split_parts,
+)
 from phicoll.report.sections import simulated as simulated_section
 from phicoll.report.sections.barriers import body as barriers
 from phicoll.report.sections.summary import body as summary
 from phicoll.report.simulated import FILE, PATH_FILE, Simulated, reload, simulate
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+from as_results import as_results
+from points import Taken
 
 SUBJECTS = (
     *DEFAULT[:3],
@@ -46,6 +63,7 @@ class Reader(HTMLParser):
         self.links: list[str] = []
         self.loaded: list[str] = []
         self.open: list[str] = []
+        self.policy = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = dict(attrs)
@@ -53,7 +71,9 @@ class Reader(HTMLParser):
             self.ids.append(str(found["id"]))
         if tag == "a":
             self.links.append(str(found.get("href")))
-        elif "href" in found or "src" in found:
+        if tag == "meta":
+            self.policy += found.get("content", "") if "http-equiv" in found else ""
+        elif tag != "a" and ("href" in found or "src" in found):
             self.loaded.append(str(found.get("src") or found.get("href")))
         if tag not in ("meta", "img", "br"):
             self.open.append(tag)
@@ -71,8 +91,12 @@ def read(page: str) -> Reader:
     return reader
 
 
+def without_scripts(page: str) -> str:
+    return re.sub(r"<script.*?</script>", "", page, flags=re.S)
+
+
 def words(page: str) -> str:
-    return re.sub(r"<[^>]+>", "", page)
+    return re.sub(r"<[^>]+>", "", without_scripts(page))
 
 
 def records(subjects=SUBJECTS, **options) -> str:
@@ -108,10 +132,13 @@ def check_page(page: str, without: tuple[str, ...] = ()) -> None:
         ), link
     assert reader.loaded
     assert all(source.startswith("data:image/png;base64,") for source in reader.loaded)
-    assert "@import" not in page
-    assert not re.search(r"url\(", page)
-    assert "<script" not in page
-    words = re.sub(r"<style>.*?</style>|data:image[^\"]*|<[^>]*>", " ", page, flags=re.S)
+    assert reader.policy.startswith("default-src 'none';")
+    assert "http" not in reader.policy
+    assert len(page) < 6e6
+    plain = without_scripts(page)
+    assert "@import" not in plain
+    assert not re.search(r"url\(", plain)
+    words = re.sub(r"<style>.*?</style>|data:image[^\"]*|<[^>]*>", " ", plain, flags=re.S)
     assert not re.search(r"\b(nan|None|inf|Estimate|Ratio\()\b", words)
 
 
@@ -159,6 +186,30 @@ def test_every_figure_can_be_drawn_and_is_named_in_the_page(made_up_evidence, tm
         assert f"--figure {name}" in page
     known["barriers"]().savefig(tmp_path / "barriers.png")
     assert (tmp_path / "barriers.png").stat().st_size > 10_000
+
+
+def test_figures_have_what_the_mouse_is_told(made_up_evidence):
+    found = describe(figures(made_up_evidence)["barriers"]())
+    told = [text for trace in found["data"] for text in trace.get("text", [])]
+    assert "dissemination:ways=3, threads: " in " ".join(told)
+    names = [re.sub(r"<.*?>", "", name) for name in found["layout"]["yaxis"]["ticktext"]]
+    assert next(iter(found["sorts"])) == "2 ranks, back to back"
+    for order in found["sorts"].values():
+        assert sorted(order) == list(range(len(names)))
+    crowd = [names[row] for row in found["sorts"]["8 ranks, back to back"]]
+    assert crowd.index("hand-counter-per-cpu") < crowd.index("std-barrier") < crowd.index("hand-one-line")
+
+
+def test_the_critical_path_is_a_timeline_to_zoom(simulated):
+    found = describe(simulated.path.plot())
+    bars = [trace for trace in found["data"] if trace["type"] == "bar"]
+    ns = 1000 / simulated.path.data["clock_mhz"]
+    for cause, cycles in simulated.path.data["path"]["by_cause"].items():
+        of_cause = [trace for trace in bars if trace["name"].startswith(cause)]
+        assert sum(sum(trace["x"]) for trace in of_cause) == pytest.approx(cycles * ns, rel=1e-3), cause
+    assert all(len(trace["text"]) == len(trace["x"]) for trace in bars)
+    assert found["layout"]["yaxis"]["fixedrange"]
+    assert "fixedrange" not in found["layout"]["xaxis"]
 
 
 def test_a_report_without_one_verified_point_says_so(tmp_path):
@@ -290,6 +341,40 @@ def test_data_is_shown_over_sizes_beside_barriers(quick):
     assert "A faster broadcast than <code>auto</code> is resolved at " in page
 
 
+def test_mpis_stand_beside_phicoll_where_they_were_measured(quick, tmp_path):
+    assert 'id="figure-mpi"' not in (quick / "report.html").read_text()
+    taken = Taken()
+    for size in (8, 4096):
+        for turn in range(16):
+            for subject, ns in (
+                ("phicoll", 100.0),
+                ("mpich", 300.0 if size == 8 else 101.0),
+                ("openmpi", 400.0),
+            ):
+                taken.add(
+                    {
+                        "point": {"operation": "allreduce", "ranks": 2, "definition": "loop", "buffers": "fresh", "size": size},
+                        "launch": 0, "round": turn, "subject": subject, "verified": True,
+                        "ns": ns * (1 + 0.1 * ((turn * 7 + len(subject)) % 5)),
+                    }
+                )  # fmt: skip
+    shutil.copy(quick / RESULTS, tmp_path)
+    as_results(taken, "processes", 2, ("mpich", "openmpi")).save(tmp_path / MPI_FILE)
+    page = rebuild(tmp_path / RESULTS, tmp_path).read_text()
+    assert 'id="figure-mpi"' in page
+    assert f'<a href="{MPI_FILE}">' in page
+    rows = re.findall(r"<tr><td class=left>allreduce</td>.*?</tr>", page)
+    assert [re.findall(r"<code>(.*?)</code></td><td>([\d.]+)", row)[0][0] for row in rows] == [
+        "mpich",
+        "mpich",
+    ]
+    (first, second) = (
+        [float(n) for n in re.findall(r"[\d.]+", words(row).split("mpich")[1])] for row in rows
+    )
+    assert first[1] > 1.5
+    assert second[1] < 1 < second[2]
+
+
 def test_the_first_screen_is_a_figure_and_five_lines(quick):
     page = build(gather(phicoll.load(quick / RESULTS), Doctor(), reload(quick)))
     first = page[page.index("<main>") : page.index("<nav")]
@@ -304,8 +389,11 @@ def test_the_page_can_be_read_in_the_dark_and_in_print(made_up_evidence):
     dark = style.split("@media screen and (prefers-color-scheme: dark)")[1].split("@media")[0]
     light = style.split(":root {")[1].split("}")[0]
     assert re.findall(r"(--[\w-]+):", light) == re.findall(r"(--[\w-]+):", dark)
-    assert "figure img { filter:" in dark
-    assert "@media print" in style
+    style = style[style.index(".answers") :]
+    assert re.search(r"prefers-color-scheme: dark\) \{\s+\.live \.plot, \.live \+ img \{ filter:", style)
+    assert (
+        "@media print { .answers .live { display: none; } .answers .live + img { display: block; } }" in style
+    )
     outside = re.sub(r":root \{.*?\}", "", style, flags=re.DOTALL)
     assert not re.findall(r"(?<!-)(?:color|background): #", outside.replace("background: #0072b2", "")
                           .replace("background: #009e73", "").replace("background: #b5651d", ""))  # fmt: skip

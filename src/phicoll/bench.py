@@ -153,6 +153,9 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
         stop(process)
         raise
     reader.join(PATIENCE_S)
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
     after = output.stat().st_size if output.exists() else 0
     results = load(output) if after > before or (after and process.returncode == 0) else None
     return Outcome(results, process.returncode, "".join(words), interrupted)
@@ -166,16 +169,17 @@ def end_with_parent(libc: ctypes.CDLL) -> None:
 def listen(process: subprocess.Popen[str], words: list[str], progress: Progress | None) -> None:
     """Pass progress lines on; keep the rest."""
     assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("progress:"):
-            fields = line.split(None, 3)
-            if progress is not None and len(fields) >= 3 and fields[1].isdigit() and fields[2].isdigit():
-                progress(int(fields[1]), int(fields[2]), fields[3].strip() if len(fields) > 3 else "")
-            acknowledge(process)
-        else:
-            words.append(line)
-            if not line.startswith("phicoll-bench:"):
-                sys.stderr.write(line)
+    with process.stderr:
+        for line in process.stderr:
+            if line.startswith("progress:"):
+                fields = line.split(None, 3)
+                if progress is not None and len(fields) >= 3 and fields[1].isdigit() and fields[2].isdigit():
+                    progress(int(fields[1]), int(fields[2]), fields[3].strip() if len(fields) > 3 else "")
+                acknowledge(process)
+            else:
+                words.append(line)
+                if not line.startswith("phicoll-bench:"):
+                    sys.stderr.write(line)
 
 
 def acknowledge(process: subprocess.Popen[str]) -> None:

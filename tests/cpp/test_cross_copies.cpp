@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/group/cross_copies.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
@@ -160,6 +161,41 @@ TEST(CrossCopies, MemoryThatIsGoneBreaksTheGroupNamingItsOwner) {
     FAIL() << "read a page that nobody has";
   } catch (const BrokenGroupError& error) {
     EXPECT_NE(std::string(error.what()).find("could not be read"), std::string::npos) << error.what();
+  }
+}
+
+// A number of a process may be a stranger's, in whose memory other things lie where a rank's word would be.
+TEST(CrossCopies, AProcessThatIsNotTheRankIsNotWrittenTo) {
+  if (os::probe_cross_copy().from_sibling != 0) GTEST_SKIP() << "no copies between processes here";
+  for (const bool stranger : {false, true}) {
+    os::SharedMemory memory = ProcessGroup::create_memory(2, small());
+    ProcessHeader& header = *GroupLayout::header_at(memory.data());
+    Control& control = *static_cast<Control*>(memory.data());
+    CrossCopyTrial own(header, 0);
+    int ready[2], end[2];
+    ASSERT_EQ(pipe(ready), 0);
+    ASSERT_EQ(pipe(end), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      CrossCopyTrial trial(header, 1);
+      volatile const auto* const written =
+          reinterpret_cast<const std::uint64_t*>(header.members[1].written_at);
+      char byte = 0;
+      if (write(ready[1], &byte, 1) != 1 || read(end[0], &byte, 1) != 1) _exit(2);
+      _exit(written[0] != 0 ? 1 : 0);
+    }
+    char byte = 0;
+    ASSERT_EQ(read(ready[0], &byte, 1), 1);
+    control.set_pid(1, pid);
+    if (stranger) header.members[1].nonce ^= 2;
+    own.try_all(control);
+    EXPECT_EQ(header.cross_copies_failed.atomic().load(), stranger ? 1u : 0u);
+    ASSERT_EQ(write(end[1], &byte, 1), 1);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, stranger ? 0 : 1)
+        << "whether its word was written";
+    for (const int descriptor : {ready[0], ready[1], end[0], end[1]}) close(descriptor);
   }
 }
 

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -308,6 +310,54 @@ TEST(ProcessGroup, ADeathDuringTheGroupsOwnBarrierIsSeen) {
 }
 
 /// What Launcher.ARankThatEndsBeforeItJoinsIsMissedAtOnce starts, this program with this test alone.
+// Whoever writes the cause may be killed while it does: the next one writes its own, and no wait stays.
+TEST(ProcessGroup, ACauseThatWasHalfWrittenIsTakenOver) {
+  const os::SharedMemory memory = ProcessGroup::create_memory(2, small());
+  Control& control = *static_cast<Control*>(memory.data());
+  void* const unreadable = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(unreadable, MAP_FAILED);
+  const pid_t first = in_process([&] {
+    control.break_group(0, static_cast<const char*>(unreadable));
+    return 0;
+  });
+  EXPECT_NE(status_of(first), 0) << "it dies where it reads the reason";
+  EXPECT_FALSE(control.broken());
+  const pid_t second = in_process([&] {
+    alarm(10);
+    control.break_group(1, "the second cause");
+    return control.broken() ? 7 : 8;
+  });
+  EXPECT_EQ(status_of(second), 7);
+  EXPECT_EQ(control.broken_rank(), 1);
+  EXPECT_EQ(control.broken_reason(), "the second cause");
+  munmap(unreadable, 4096);
+}
+
+// A test program that is killed, as ctest kills one that takes too long, leaves no rank that goes on spinning.
+TEST(TestProgram, ItsChildrenEndWithIt) {
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  int report[2];
+  ASSERT_EQ(pipe(report), 0);
+  const pid_t program = in_process([&] {
+    in_process([&] {
+      const pid_t own = getpid();
+      if (write(report[1], &own, sizeof own) != sizeof own) return 1;
+      alarm(5);
+      for (;;) std::atomic_signal_fence(std::memory_order_seq_cst);
+      return 0;
+    });
+    return pause();
+  });
+  pid_t spinning = 0;
+  ASSERT_EQ(read(report[0], &spinning, sizeof spinning), static_cast<ssize_t>(sizeof spinning));
+  kill(program, SIGKILL);
+  EXPECT_EQ(status_of(program), -SIGKILL);
+  EXPECT_EQ(status_of(spinning), -SIGKILL);
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+  close(report[0]);
+  close(report[1]);
+}
+
 TEST(Launched, RankZeroJoinsAndRankOneDoesNot) {
   if (getenv("PHICOLL_GROUP_FD") == nullptr) GTEST_SKIP() << "only where a launcher started it";
   if (std::string(getenv("PHICOLL_RANK")) == "1") _exit(0);

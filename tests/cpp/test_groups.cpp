@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -279,6 +280,7 @@ TEST(ProcessGroup, TheDeathOfTheLauncherIsSeen) {
   const pid_t launcher = fork();
   if (launcher == 0) {
     const auto body = [&](Communicator& communicator) {
+      prctl(PR_SET_PDEATHSIG, 0);  // what end_with_parent.cpp asks for
       communicator.barrier();
       char verdict = 'n';
       if (communicator.rank() == 0) {

@@ -33,7 +33,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--size", metavar="4K", help="bytes of the message or a block, where data moves (default: 4K)"
     )
     add_reduction(parser)
-    parser.add_argument("--figure", metavar="FILE", help="also write a figure: .png, .svg or .pdf")
+    parser.add_argument("--figure", metavar="FILE", help="also write a figure: .png, .svg, .pdf or .html")
     add_json(parser)
     parser.set_defaults(function=run)
 

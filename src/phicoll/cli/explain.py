@@ -64,7 +64,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--all-calls", action="store_true", help="write all calls to the timeline, including the warm-up"
     )
-    parser.add_argument("--figure", metavar="FILE", help="draw the critical path: .png, .svg or .pdf")
+    parser.add_argument("--figure", metavar="FILE", help="draw the critical path: .png, .svg, .pdf or .html")
     add_json(parser)
     parser.set_defaults(function=run)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from phicoll.cli.options import check_figure, report_written
+from phicoll.cli.options import PICTURES, check_figure, report_written
 from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
 from phicoll.explaining.latency import LINES, MOST_CPUS, latency_matrix
@@ -47,7 +47,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    figure = None if arguments.figure is None else check_figure(arguments.figure)
+    figure = None if arguments.figure is None else check_figure(arguments.figure, formats=PICTURES)
     found = latency_matrix(
         arguments.machine,
         None if arguments.cpus is None else parse_cpus(arguments.cpus),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from phicoll.foundations.files import check_writable
 from phicoll.measuring.options import OPTIONS, Option, simulated_default
 
 __all__ = [
+    "PICTURES",
     "add_foreign",
     "add_model",
     "add_option",
@@ -27,8 +28,9 @@ __all__ = [
     "report_written",
 ]
 
-#: The endings that a figure's name can have.
-FORMATS = (".png", ".svg", ".pdf")
+#: The endings that a figure's name can have: a picture's, and a page's that answers the mouse.
+PICTURES = (".png", ".svg", ".pdf")
+FORMATS = (*PICTURES, ".html")
 
 
 def add_foreign(parser: argparse.ArgumentParser, words: str) -> None:
@@ -122,14 +124,17 @@ def option_names(names: Mapping[str, str], switches: Container[str] = ()) -> Ite
         raise ArgumentError(name, got, as_options(error.allowed)) from error
 
 
-def check_figure(given: str, argument: str = "figure") -> Path:
+def check_figure(given: str, argument: str = "figure", formats: Sequence[str] = FORMATS) -> Path:
     """The path for a figure. Raises ArgumentError if its ending is no format's or it cannot be written,
-    ResourceError without Matplotlib."""
+    ResourceError without Matplotlib, or plotly for a page."""
     path = check_writable(Path(given), argument)
-    if path.suffix not in FORMATS:
-        raise ArgumentError(argument, repr(given), "a name that ends in " + ", ".join(FORMATS))
-    import phicoll.plots.canvas  # noqa: F401 (without Matplotlib it ends here and not once the work is done)
-
+    if path.suffix not in formats:
+        raise ArgumentError(argument, repr(given), "a name that ends in " + ", ".join(formats))
+    # Without Matplotlib, or plotly for a page, it ends here and not once the work is done.
+    if path.suffix == ".html":
+        import phicoll.plots.live
+    else:
+        import phicoll.plots.canvas  # noqa: F401
     return path
 
 

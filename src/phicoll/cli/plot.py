@@ -18,7 +18,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("plot", help="draw a figure of results files")
     parser.add_argument("files", nargs="+", metavar="FILE", help="results files; several are read as one")
     parser.add_argument(
-        "--figure", required=True, metavar="FILE", help="the file to write: .png, .svg or .pdf"
+        "--figure",
+        required=True,
+        metavar="FILE",
+        help="the file: .png, .svg, .pdf, or .html, which answers the mouse",
     )
     parser.add_argument("--kind", default="auto", choices=KINDS, help="what to show (default: auto)")
     parser.add_argument(

@@ -33,7 +33,12 @@ def save_figure(figure: Figure, path: Path) -> None:
     """
     existed = path.exists()
     try:
-        figure.savefig(path, dpi=150)
+        if path.suffix == ".html":
+            from phicoll.plots.live import page
+
+            path.write_text(page(figure, path.stem), encoding="utf-8")
+        else:
+            figure.savefig(path, dpi=150)
     except (OSError, ValueError, MemoryError) as error:
         if not existed:
             path.unlink(missing_ok=True)

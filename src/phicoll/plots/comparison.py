@@ -12,8 +12,10 @@ from phicoll.plots.style import (
     INK,
     MODE_MARKERS,
     ORIGIN_COLOURS,
+    interval,
     jitter,
     plain_log_ticks,
+    tell,
     tidy,
 )
 from phicoll.results.compare import Row
@@ -138,13 +140,15 @@ def draw_strip(ax: Axes, y: float, height: float, values: np.ndarray, row: Row, 
         marker=MODE_MARKERS[row.subject.mode],
         color=colour,
         alpha=max(0.12, min(0.5, 12 / max(len(values), 1))),
+        label=row.subject.mode,
         linewidths=0,
         zorder=2,
     )
     if row.units > 1:
-        ax.plot([found.low, found.high], [y, y], color=INK, linewidth=2.2, solid_capstyle="butt", zorder=3)
+        ax.plot([found.low, found.high], [y, y], color=INK, linewidth=2.2, solid_capstyle="butt", zorder=3,
+                label=row.subject.mode)  # fmt: skip
     filled = row.subject.mode == "threads"
-    ax.scatter(
+    middle = ax.scatter(
         [found.median],
         [y],
         s=26,
@@ -153,7 +157,10 @@ def draw_strip(ax: Axes, y: float, height: float, values: np.ndarray, row: Row, 
         edgecolor=INK,
         linewidth=1.1,
         zorder=4,
+        label=row.subject.mode,
     )
+    told = interval((found.median, found.low, found.high))
+    tell(middle, [f"{row.name}, {row.subject.mode}: {told} {unit}"])
 
 
 def beyond(

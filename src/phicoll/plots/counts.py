@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from phicoll.plots.style import ORIGIN_COLOURS, SERIES, plain_log_ticks, tidy
+from phicoll.plots.style import ORIGIN_COLOURS, SERIES, plain_log_ticks, tell, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ def draw_counts(counts: Sequence[dict[str, Any]], figure: Figure | None = None) 
         values = [row[field] for row in counts if row.get(field)]
         for index, shape in enumerate(shapes):
             rows = [row for row in counts if row["label"] == shape and row.get(field) is not None]
-            ax.scatter(
+            points = ax.scatter(
                 [row[field] for row in rows],
                 [names.index(row["name"]) + (index - (len(shapes) - 1) / 2) * 0.28 for row in rows],
                 s=20,
@@ -51,6 +51,7 @@ def draw_counts(counts: Sequence[dict[str, Any]], figure: Figure | None = None) 
                 label=shape,
                 zorder=3,
             )
+            tell(points, [f"{row['name']}, {shape}: {row[field]:,} {title}" for row in rows])
         if values and max(values) / min(values) > 8:
             plain_log_ticks(ax, "x", min(values) * 0.75, max(values) * 1.35)
             ax.set_xlim(min(values) * 0.75, max(values) * 1.35)

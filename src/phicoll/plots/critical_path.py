@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from phicoll.plots.style import INK, tidy
+from phicoll.plots.style import INK, tell, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,6 +83,11 @@ def draw_critical_path(ax: Axes, data: dict[str, Any]) -> None:
     place = {lane: index for index, lane in enumerate(order)}
     cores = data["cores"]
 
+    shares = sorted(path["by_cause"].items(), key=lambda item: -item[1])
+    shown = {
+        cause: f"{cause} {100 * cycles / whole:.1f} %" for cause, cycles in shares if cycles >= 0.0005 * whole
+    }
+    meanings = dict(data["causes"])
     bars: dict[tuple[str, int], list[tuple[float, float]]] = {}
     before: int | None = None
     for lane, links, handed in visits:
@@ -105,9 +110,17 @@ def draw_critical_path(ax: Axes, data: dict[str, Any]) -> None:
                 for cause, first, last in together[0]["parts"]:
                     bars.setdefault((cause, y), []).append((first * ns, (last - first) * ns))
             annotate(ax, together, start * ns, end * ns, y, whole * ns)
-    for (cause, y), spans in bars.items():
-        ax.broken_barh(
-            spans, (y - BAR / 2, BAR), facecolors=CAUSE_COLOURS.get(cause, "#000000"), linewidth=0, zorder=2
+    largest_first = [*shown, *CAUSE_COLOURS]
+    for (cause, y), spans in sorted(bars.items(), key=lambda item: largest_first.index(item[0][0])):
+        drawn = ax.broken_barh(spans, (y - BAR / 2, BAR), facecolors=CAUSE_COLOURS.get(cause, "#000000"), linewidth=0,
+                               zorder=2, label=shown.get(cause, cause))  # fmt: skip
+        tell(
+            drawn,
+            [
+                f"{cause}: {length:,.1f} ns<br>{begin:,.1f} to {begin + length:,.1f} ns, rank {order[y]}<br>"
+                f"{meanings.get(cause, '')}"
+                for begin, length in spans
+            ],
         )
 
     ax.set_ylim(len(order) - 0.45, -0.75)
@@ -127,15 +140,12 @@ def draw_critical_path(ax: Axes, data: dict[str, Any]) -> None:
         loc="left",
         fontsize=9.5,
     )
-    shares = sorted(path["by_cause"].items(), key=lambda item: -item[1])
-    shown = [(cause, cycles) for cause, cycles in shares if cycles >= 0.0005 * whole]
     handles = [
-        Patch(color=CAUSE_COLOURS.get(cause, "#000000"), label=f"{cause} {100 * cycles / whole:.1f} %")
-        for cause, cycles in shown
+        Patch(color=CAUSE_COLOURS.get(cause, "#000000"), label=label) for cause, label in shown.items()
     ]
     queued = any(len(links) > 1 for _, stay, _ in visits for queue, links in groups(stay) if queue)
     if queued:
-        only_there = [cause for cause in path["in_queues"] if cause not in dict(shown)]
+        only_there = [cause for cause in path["in_queues"] if cause not in shown]
         handles += [Patch(color=CAUSE_COLOURS.get(cause, "#000000"), label=cause) for cause in only_there]
     legend = ax.legend(
         handles=handles,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from phicoll.plots.comparison import estimate_in
-from phicoll.plots.style import INK, PALE, SERIES, fitting_size, plain_log_ticks, tidy
+from phicoll.plots.style import INK, PALE, fitting_size, interval, plain_log_ticks, series_colours, tell, tidy
 from phicoll.results.compare import Row
 
 if TYPE_CHECKING:
@@ -54,23 +54,26 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
 
     names = sorted(series, key=score)
     ends: list[tuple[float, float, str, str]] = []
+    colours = series_colours(ax, names[:highlight])
     for index, name in enumerate(names):
         by = series[name]
         at = sorted(by)
-        colour = SERIES[index % len(SERIES)] if index < highlight else PALE
+        colour = colours.get(name, PALE)
         medians = [by[ranks][0] for ranks in at]
-        ax.plot(
+        (line,) = ax.plot(
             at,
             medians,
             color=colour,
+            label=name,
             linewidth=1.6 if index < highlight else 0.9,
             zorder=3 - (index >= highlight),
             marker="o",
             markersize=3.5 if index < highlight else 2,
         )
+        tell(line, [f"{name}, {ranks} ranks: {interval(by[ranks])} {unit}" for ranks in at])
         if index < highlight and band:
             lows, highs = ([by[r][side] for r in at] for side in (1, 2))
-            ax.fill_between(at, lows, highs, color=colour, alpha=0.22, linewidth=0, zorder=2.5)
+            ax.fill_between(at, lows, highs, color=colour, alpha=0.22, linewidth=0, zorder=2.5, label=name)
             ends.append((at[-1], medians[-1], name, colour))
         elif index < highlight:
             ax.vlines(
@@ -81,10 +84,11 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
                 linewidth=2.4,
                 alpha=0.45,
                 zorder=2.5,
+                label=name,
             )
             ends.append((at[-1], medians[-1], name, colour))
     best = [min(by[ranks][0] for by in series.values() if ranks in by) for ranks in counts]
-    ax.plot(counts, best, color=INK, linewidth=1, linestyle=(0, (2, 2)), zorder=4)
+    ax.plot(counts, best, color=INK, linewidth=1, linestyle=(0, (2, 2)), zorder=4, label="best at each count")
     values = [value for by in series.values() for point in by.values() for value in point if value > 0]
     low, high = min(values) * 0.85, max(values) * 1.2
     if high / low > 5:

@@ -9,7 +9,7 @@ import numpy as np
 
 from phicoll.plots.comparison import estimate_in
 from phicoll.plots.ranks import name_ends
-from phicoll.plots.style import INK, PALE, SERIES, plain_log_ticks, tidy
+from phicoll.plots.style import INK, PALE, interval, plain_log_ticks, series_colours, tell, tidy
 from phicoll.results.compare import Row
 from phicoll.results.compare.units import Estimate
 from phicoll.results.subject import size_text
@@ -29,6 +29,8 @@ AXES = {
     "GB/s": "bytes of the count argument per time, GB/s",
     "ratio": "time / best time at the size",
 }
+#: Units as the mouse is told them, where they are not their own names.
+TOLD = {"ratio": "of the best"}
 
 
 def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: int = 6) -> Axes:
@@ -59,17 +61,31 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
     sizes = sorted({size for by in series.values() for size in by})
     names = sorted(series, key=lambda name: (len(series[name]) < len(sizes), np.mean(np.log(times[name]))))
     ends: list[tuple[float, float, str, str]] = []
+    colours = series_colours(ax, names[:highlight])
     for index, name in enumerate(names):
         at = sorted(series[name])
-        colour = SERIES[index % len(SERIES)] if index < highlight else PALE
+        colour = colours.get(name, PALE)
         medians = [series[name][size][0] for size in at]
         x = [max(1, size) for size in at]
-        ax.plot(
-            x, medians, color=colour, marker="o", markersize=3.5, linewidth=1.6 if index < highlight else 0.9
+        (line,) = ax.plot(
+            x,
+            medians,
+            color=colour,
+            marker="o",
+            markersize=3.5,
+            linewidth=1.6 if index < highlight else 0.9,
+            label=name,
+        )
+        tell(
+            line,
+            [
+                f"{name}, {size_text(size)}: {interval(series[name][size])} {TOLD.get(unit, unit)}"
+                for size in at
+            ],
         )
         if index < highlight:
             lows, highs = ([series[name][size][side] for size in at] for side in (1, 2))
-            ax.vlines(x, lows, highs, color=colour, linewidth=2.4, alpha=0.45)
+            ax.vlines(x, lows, highs, color=colour, linewidth=2.4, alpha=0.45, label=name)
             ends.append((x[-1], medians[-1], name, colour))
     values = [value for by in series.values() for point in by.values() for value in point if value > 0]
     low, high = min(values) * 0.85, max(values) * 1.2

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 __all__ = [
@@ -20,8 +21,11 @@ __all__ = [
     "PALE",
     "SERIES",
     "fitting_size",
+    "interval",
     "jitter",
     "plain_log_ticks",
+    "series_colours",
+    "tell",
     "tidy",
 ]
 
@@ -60,6 +64,28 @@ def jitter(count: int, width: float) -> NDArray[np.float64]:
     """Evenly spread offsets between -width/2 and width/2, the same in every call."""
     golden = 0.6180339887498949
     return np.asarray(((np.arange(1, count + 1) * golden) % 1.0 - 0.5) * width, dtype=np.float64)
+
+
+def series_colours(ax: Axes, names: Sequence[str]) -> dict[str, str]:
+    """A colour for each name: the one that it has in another panel of the figure, else one that none has."""
+    lines = [line for panel in ax.figure.axes for line in panel.lines]
+    known = {str(line.get_label()): str(line.get_color()) for line in lines if line.get_color() in SERIES}
+    found: dict[str, str] = {name: known[name] for name in names if name in known}
+    for name in names:
+        used = {*found.values(), *known.values()}
+        free = [c for c in SERIES if c not in used] or [c for c in SERIES if c not in found.values()]
+        found.setdefault(name, (free or SERIES)[0])
+    return found
+
+
+def tell(artist: Artist, texts: Sequence[str]) -> None:
+    """Say what the mouse is told at each point of ``artist``; rows are sorted by such points."""
+    artist.told = list(texts)  # type: ignore[attr-defined]
+
+
+def interval(of: Sequence[float]) -> str:
+    """A median with its interval, of (median, low, high)."""
+    return "{:,.4g} [{:,.4g}, {:,.4g}]".format(*of)
 
 
 def fitting_size(ax: Axes, letters: int, size: float, widths: float = 1.0) -> float:

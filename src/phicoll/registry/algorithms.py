@@ -75,7 +75,7 @@ class Algorithm:
 
 
 class AlgorithmList(tuple[Algorithm, ...]):
-    """Algorithms in the registry's order; displayed as a table in a notebook."""
+    """Algorithms in the registry's order; displayed as a table, in a notebook with the parameters."""
 
     __slots__ = ()
 
@@ -83,6 +83,10 @@ class AlgorithmList(tuple[Algorithm, ...]):
     def names(self) -> list[str]:
         """The names alone."""
         return [algorithm.name for algorithm in self]
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.names), default=0)
+        return "\n".join(f"{a.name:<{width}}  {a.origin:<9}  {a.summary}" for a in self)
 
     def _repr_html_(self) -> str:
         # What most of them take is said once; the rows have its name alone.

@@ -1,3 +1,3 @@
 """The demo and its report: one HTML file that a browser shows without a network."""
 
-import phicoll.plots.canvas  # noqa: F401 (without Matplotlib it ends here, before it measures)
+import phicoll.plots.live  # noqa: F401 (without Matplotlib or plotly it ends here, before it measures)

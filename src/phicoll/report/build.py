@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from phicoll.plots.live import POLICY, STYLE, scripts
 from phicoll.report.evidence import Evidence
 from phicoll.report.html import text
 from phicoll.report.sections import (
@@ -46,10 +47,11 @@ def build(evidence: Evidence) -> str:
         lead += " UTC"
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>phicoll: collectives on this machine</title><style>{style}</style></head><body>"
+        f"<title>phicoll: collectives on this machine</title><style>{style}{STYLE}</style></head><body>"
         f'<header><h1>Collectives on this machine</h1><p class="lead">{text(lead)}</p></header>'
         f'<main>{first}<nav aria-label="Contents"><ol>{contents}</ol></nav>{sections}</main>'
         f"<footer>Made by phicoll {text(evidence.context.get('version', ''))}. "
-        "This file needs no network and no other file.</footer></body></html>\n"
+        f"This file needs no network and no other file.</footer>{scripts()}</body></html>\n"
     )

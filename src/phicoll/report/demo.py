@@ -19,7 +19,7 @@ from phicoll.foundations.arguments import Parser
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.progress import display
 from phicoll.report.evidence import examine, gather
-from phicoll.report.parts import BUDGET_S, RESULTS, Part, plan_parts
+from phicoll.report.parts import BUDGET_S, MPI_FILE, RESULTS, Part, plan_parts
 from phicoll.results import Results, load
 
 __all__ = ["demo", "main", "rebuild"]
@@ -72,7 +72,7 @@ def demo(out: str | Path = "demo", *, quick: bool = False, budget_s: float | Non
     simulated = simulate(folder, quick)
     simulated_s = time.monotonic() - begin
     begin = time.monotonic()
-    page.write_text(build(gather(results, doctor, simulated)), encoding="utf-8")
+    page.write_text(build(gather(results, doctor, simulated, beside(folder))), encoding="utf-8")
     say(
         f"measured in {measured_s:.0f} s, simulated in {simulated_s:.0f} s, report made in {time.monotonic() - begin:.0f} s: "
         f"{page}, {file}"
@@ -125,7 +125,7 @@ def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = Non
     from phicoll.report.figures import figures
     from phicoll.report.simulated import reload
 
-    evidence = gather(results, simulated=reload(Path(file).parent))
+    evidence = gather(results, simulated=reload(Path(file).parent), mpi=beside(Path(file).parent))
     if figure is not None:
         known = figures(evidence)
         if figure not in known:
@@ -136,6 +136,11 @@ def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = Non
     path = check_writable(folder / "report.html", "out")
     path.write_text(build(evidence), encoding="utf-8")
     return path
+
+
+def beside(folder: Path) -> Results | None:
+    """What ``make demo`` measured of the MPIs, if it did."""
+    return load(folder / MPI_FILE) if (folder / MPI_FILE).exists() else None
 
 
 def make_folder(out: str | Path) -> Path:

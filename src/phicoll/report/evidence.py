@@ -54,6 +54,8 @@ class Evidence:
     parts: list[Part]
     examined: Doctor | None = None
     simulated: Simulated | None = None
+    #: The MPIs beside phicoll, in rounds of their own.
+    mpi: Results | None = None
 
     @cached_property
     def doctor(self) -> Doctor:
@@ -110,6 +112,11 @@ def crowded(part: Part) -> bool:
     return any(point.get("oversubscribed") for point in part.results.points)
 
 
-def gather(results: Results, doctor: Doctor | None = None, simulated: Simulated | None = None) -> Evidence:
+def gather(
+    results: Results,
+    doctor: Doctor | None = None,
+    simulated: Simulated | None = None,
+    mpi: Results | None = None,
+) -> Evidence:
     """Sort the records into parts. What is counted and judged is computed when a section asks for it."""
-    return Evidence(results, split_parts(results), doctor, simulated)
+    return Evidence(results, split_parts(results), doctor, simulated, mpi)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,12 +13,23 @@ from matplotlib.lines import Line2D
 from phicoll.plots import draw_counts, draw_probes
 from phicoll.plots.ranks import name_ends
 from phicoll.plots.sizes import draw_sizes
-from phicoll.plots.style import INK, MODE_MARKERS, ORIGIN_COLOURS, PALE, SERIES, plain_log_ticks, tidy
+from phicoll.plots.style import (
+    INK,
+    MODE_MARKERS,
+    ORIGIN_COLOURS,
+    PALE,
+    SERIES,
+    interval,
+    plain_log_ticks,
+    tell,
+    tidy,
+)
 from phicoll.report.evidence import Evidence
 from phicoll.report.html import duration
 from phicoll.report.parts import PLACES, Part
 from phicoll.report.ratios import Setting, hand_written_of, is_hand_written
 from phicoll.report.simulated import Simulated, times_of
+from phicoll.results import Results
 from phicoll.results.compare.best import Ratio
 from phicoll.results.names import short_name
 from phicoll.results.subject import size_text
@@ -31,6 +42,12 @@ __all__ = ["figures"]
 WIDTH = 10.0
 MODES = ("threads", "processes")
 HAND_COLOUR = "#6B7280"
+ORIGINS = {
+    "paper": "from a paper",
+    "phicoll": "phicoll's own",
+    "reference": "reference",
+    "hand": "written by hand",
+}
 
 
 def figures(evidence: Evidence) -> dict[str, Callable[[], Figure]]:
@@ -42,6 +59,8 @@ def figures(evidence: Evidence) -> dict[str, Callable[[], Figure]]:
         found["barriers"] = partial(draw_barriers, mains)
     if evidence.data:
         found["data"] = partial(draw_data, evidence.data)
+    if evidence.mpi is not None:
+        found["mpi"] = partial(draw_beside_mpi, evidence.mpi)
     if any(part.results and part.results.rounds for part in mains):
         found["probes"] = partial(draw_all_probes, mains)
     places = evidence.one(PLACES)
@@ -75,17 +94,21 @@ def draw_fastest(ax: Axes, mains: Sequence[Part]) -> None:
     values = []
     for place, setting in enumerate(settings):
         kinds = (
-            (ORIGIN_COLOURS["phicoll"], setting.ours),
-            (HAND_COLOUR, setting.hands),
-            (ORIGIN_COLOURS["reference"], setting.references),
+            ("phicoll", ORIGIN_COLOURS["phicoll"], setting.ours),
+            ("written by hand", HAND_COLOUR, setting.hands),
+            ("other systems", ORIGIN_COLOURS["reference"], setting.references),
         )
-        for offset, (colour, group) in enumerate(kinds):
+        for offset, (kind, colour, group) in enumerate(kinds):
             row = setting.fastest(group)
             if row is None or row.time is None:
                 continue
             y = place + 0.24 * (offset - 1)
             values.append(row.time.median)
-            ax.plot([row.time.median], [y], marker="o", markersize=6, color=colour)
+            (point,) = ax.plot([row.time.median], [y], marker="o", markersize=6, color=colour, label=kind)
+            t = row.time
+            tell(
+                point, [f"{row.subject.algorithm}, {setting.mode}: {interval((t.median, t.low, t.high))} ns"]
+            )
             words = f"{duration(row.time.median)}  {row.subject.algorithm}"
             ax.annotate(words, (row.time.median, y), xytext=(7, 0), textcoords="offset points", va="center", fontsize=7.5,
                         color=colour)  # fmt: skip
@@ -111,9 +134,26 @@ def draw_auto(ax: Axes, part: Part) -> None:
     ax.set_xticks(sizes, [size_text(size) for size in sizes])
     ax.minorticks_off()
     for ranks, colour in zip(sorted({row.subject.ranks for row in rows}), SERIES, strict=False):
-        at = {r.subject.size_bytes: r.time.median / 1000 for r in rows if r.subject.ranks == ranks and r.time}
-        ax.plot(list(at), list(at.values()), color=colour, marker="o", markersize=3.5, linewidth=1.6)
-        size, value = list(at.items())[-1]
+        at = {r.subject.size_bytes: r.time for r in rows if r.subject.ranks == ranks and r.time}
+        medians = [time.median / 1000 for time in at.values()]
+        (line,) = ax.plot(
+            list(at),
+            medians,
+            color=colour,
+            marker="o",
+            markersize=3.5,
+            linewidth=1.6,
+            label=f"{ranks} processes",
+        )
+        tell(
+            line,
+            [
+                f"{part.operation} of {size_text(size)}, {ranks} processes: "
+                f"{interval((t.median / 1000, t.low / 1000, t.high / 1000))} µs"
+                for size, t in at.items()
+            ],
+        )
+        size, value = list(at)[-1], medians[-1]
         ax.annotate(f"{ranks} processes", (size, value), xytext=(3, 6), textcoords="offset points", ha="right", fontsize=7.5,
                     color=colour)  # fmt: skip
     ax.set_title(f"{part.operation.capitalize()}, auto; µs", loc="left")
@@ -131,6 +171,20 @@ def draw_data(parts: Sequence[Part]) -> Figure:
             ax.set_title(f"{part.operation}, {ranks} processes", loc="left")
             ax.set_ylabel("time of a call, µs" if ax is line[0] else "")
             ax.set_xlabel("size" if line is axes[-1] else "")
+    return figure
+
+
+def draw_beside_mpi(results: Results) -> Figure:
+    """Draw ``auto`` and each MPI over sizes, a panel for each operation."""
+    rows = list(results.compare())
+    operations = list(dict.fromkeys(row.subject.operation for row in rows))
+    figure = new_figure(2.9)
+    for ax, operation in zip(figure.subplots(1, len(operations), squeeze=False)[0], operations, strict=True):
+        of = [row for row in rows if row.subject.operation == operation]
+        draw_sizes(ax, of)
+        ax.set_title(f"{operation}, {of[0].subject.ranks} processes", loc="left")
+        ax.set_ylabel("time of a call, µs" if operation == operations[0] else "")
+        ax.set_xlabel("size")
     return figure
 
 
@@ -165,12 +219,12 @@ def draw_barriers(mains: Sequence[Part]) -> Figure:
         low, high = max(0.4, min(0.9, min(medians) * 0.9)), max(1.6, float(np.percentile(medians, 92)) * 1.5)
         for offset, (mode, ratios) in zip((-0.17, 0.17), of.items(), strict=False):
             for origin, colour in {**ORIGIN_COLOURS, "hand": HAND_COLOUR}.items():
-                chosen = [
-                    (index + offset, ratios[name])
+                chosen = {
+                    name: (index + offset, ratios[name])
                     for index, name in enumerate(names)
                     if name in ratios and ("hand" if name in hands else origins[name]) == origin
-                ]
-                draw_ratios(ax, chosen, mode, colour, high)
+                }
+                draw_ratios(ax, chosen, mode, f"{ORIGINS.get(origin, origin)}, {mode}", colour, high)
         ax.axvline(1, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         plain_log_ticks(ax, "x", low, high)
         ax.set_xlim(low, high)
@@ -197,25 +251,35 @@ def ratios_in(setting: Setting) -> dict[str, Ratio]:
     return {short_name(s): ratio for s, ratio in hand.ratios.items()} if hand else {}
 
 
-def draw_ratios(ax: Axes, placed: Sequence[tuple[float, Ratio]], mode: str, colour: str, high: float) -> None:
-    """Draw ratios with their intervals, each at a height; those beyond ``high`` as numbers at the edge."""
-    for y, ratio in placed:
+def draw_ratios(
+    ax: Axes, placed: Mapping[str, tuple[float, Ratio]], mode: str, label: str, colour: str, high: float
+) -> None:
+    """Draw ratios with their intervals by name, each at a height; those beyond ``high`` as numbers at the edge."""
+    for y, ratio in placed.values():
         if ratio.median > high:
             ax.annotate(f"{ratio.median:,.0f} ▸", (0.995, y), xycoords=("axes fraction", "data"), ha="right", va="center",
                         fontsize=6.5, color=colour)  # fmt: skip
-    inside = [(y, ratio) for y, ratio in placed if ratio.median <= high]
-    heights = [y for y, _ in inside]
+    inside = {name: (y, ratio) for name, (y, ratio) in placed.items() if ratio.median <= high}
+    if not inside:
+        return
+    heights = [y for y, _ in inside.values()]
     ax.hlines(
         heights,
-        [r.low for _, r in inside],
-        [r.high for _, r in inside],
+        [r.low for _, r in inside.values()],
+        [r.high for _, r in inside.values()],
         color=colour,
         linewidth=2,
         alpha=0.55,
         zorder=2,
+        label=label,
     )
-    ax.plot([r.median for _, r in inside], heights, linestyle="", marker=MODE_MARKERS[mode], markersize=4.7, zorder=3,
-            markerfacecolor=colour if mode == "threads" else "white", markeredgecolor=colour, markeredgewidth=1.1)  # fmt: skip
+    (points,) = ax.plot([r.median for _, r in inside.values()], heights, linestyle="", marker=MODE_MARKERS[mode],
+                        markersize=4.7, zorder=3, markerfacecolor=colour if mode == "threads" else "white",
+                        markeredgecolor=colour, markeredgewidth=1.1, label=label)  # fmt: skip
+    tell(
+        points,
+        [f"{name}, {mode}: {interval((r.median, r.low, r.high))} times" for name, (_, r) in inside.items()],
+    )
 
 
 def stripes(ax: Axes, count: int) -> None:
@@ -225,9 +289,8 @@ def stripes(ax: Axes, count: int) -> None:
 
 
 def legend(figure: Figure, origins: set[str], modes: Sequence[str]) -> None:
-    names = {"paper": "from a paper", "phicoll": "phicoll's own", "reference": "reference"}
     handles = [
-        Line2D([], [], linestyle="", marker="o", color=colour, label=names.get(origin, origin))
+        Line2D([], [], linestyle="", marker="o", color=colour, label=ORIGINS.get(origin, origin))
         for origin, colour in ORIGIN_COLOURS.items()
         if origin and origin in origins
     ]
@@ -321,7 +384,8 @@ def draw_simulated_ranks(simulated: Simulated) -> Figure:
     ):
         at = sorted(by)
         middle = [float(np.mean(by[ranks])) / 1000 for ranks in at]
-        ax.plot(at, middle, color=colour, marker=marker, markersize=4, linewidth=1.4)
+        (line,) = ax.plot(at, middle, color=colour, marker=marker, markersize=4, linewidth=1.4, label=name)
+        tell(line, [f"{name}, {ranks} ranks: {duration(float(np.mean(by[ranks])))}" for ranks in at])
         ax.vlines(
             at,
             [min(by[r]) / 1000 for r in at],
@@ -329,6 +393,7 @@ def draw_simulated_ranks(simulated: Simulated) -> Figure:
             color=colour,
             linewidth=2.2,
             alpha=0.35,
+            label=name,
         )
         ends.append((at[-1], middle[-1], name, colour))
     values = [value / 1000 for by in times.values() for of in by.values() for value in of]

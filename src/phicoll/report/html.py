@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+from phicoll.plots.live import live
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,8 +22,6 @@ __all__ = [
     "table",
     "text",
 ]
-
-DPI = 150
 
 
 def text(value: object) -> str:
@@ -108,9 +106,6 @@ def details(summary: str, body: str) -> str:
 
 def figure(name: str, drawn: Figure, caption: str, alt: str, made: Sequence[str] = (), raw: str = "") -> str:
     """A figure with its caption, the commands that make it and its raw data."""
-    buffer = io.BytesIO()
-    drawn.savefig(buffer, format="png", dpi=DPI, facecolor="white")
-    picture = base64.b64encode(buffer.getvalue()).decode("ascii")
     lines = "".join(f"<code>{text(line)}</code>" for line in made)
     source = (
         f'<div class="made">{lines}{f"<span>Raw data: {raw}</span>" if raw else ""}</div>'
@@ -118,8 +113,6 @@ def figure(name: str, drawn: Figure, caption: str, alt: str, made: Sequence[str]
         else ""
     )
     words = f"<figcaption>{caption}</figcaption>" if caption else ""
-    width = int(drawn.get_figwidth() * 96)
     return (
-        f'<figure id="figure-{text(name)}"><div class="wide"><img src="data:image/png;base64,{picture}" alt="{text(alt)}" '
-        f'style="max-width:{width}px" loading="lazy"></div>{words}{source}</figure>'
+        f'<figure id="figure-{text(name)}"><div class="wide">{live(drawn, alt)}</div>{words}{source}</figure>'
     )

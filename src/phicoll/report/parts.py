@@ -16,6 +16,7 @@ __all__ = [
     "BUDGET_S",
     "DATA",
     "MAIN",
+    "MPI_FILE",
     "PAPERS",
     "PLACES",
     "RESULTS",
@@ -28,6 +29,8 @@ __all__ = [
 
 #: The file of all raw records.
 RESULTS = "results.jsonl.gz"
+#: What ``make demo`` measures of the MPIs where ``make mpis`` has been run, beside phicoll in the same rounds.
+MPI_FILE = "mpi.jsonl.gz"
 #: Seconds of measuring; the report takes about 10 more.
 BUDGET_S = 64.0
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from phicoll.papers.claims.versus import family_ratio
 from phicoll.report.evidence import Evidence
 from phicoll.report.figures import figures
-from phicoll.report.html import code, figure, number, paragraph
-from phicoll.report.parts import Part
+from phicoll.report.html import code, duration, figure, number, paragraph, span, table
+from phicoll.report.parts import MPI_FILE, Part
+from phicoll.report.ratios import Group
 from phicoll.report.sections.common import made, raw
+from phicoll.results import Results
+from phicoll.results.subject import size_text
 
 TITLE = "Broadcast and allreduce"
 ANCHOR = "data"
@@ -27,7 +31,46 @@ def body(evidence: Evidence) -> str:
         made("data", evidence),
         raw(evidence),
     )
-    return text + drawn
+    return text + drawn + (beside_mpi(evidence, evidence.mpi) if evidence.mpi is not None else "")
+
+
+def beside_mpi(evidence: Evidence, results: Results) -> str:
+    """The MPIs of this machine: a figure, and the best of them over ``auto`` within rounds."""
+    medians = {row.subject: row.time.median for row in results.compare() if row.verified and row.time}
+    by_point: dict[tuple[str, int], Group] = {}
+    for subject in medians:
+        group = by_point.setdefault((subject.operation, subject.size_bytes), {})
+        group[subject] = results.observations.by_subject[subject]
+    rows = []
+    for (operation, size), group in sorted(by_point.items()):
+        ours = {s: of for s, of in group.items() if s.origin != "reference"}
+        ratio = family_ratio(
+            {s: of for s, of in group.items() if s.origin == "reference"}, ours, len(by_point)
+        )
+        if ratio is not None:
+            shown = (
+                f"{number(ratio.median)} {span(ratio.low, ratio.high)}" if ratio.enough else "too few rounds"
+            )
+            rows.append(
+                [operation, size_text(size), duration(medians[next(iter(ours))]), code(ratio.ours), shown]
+            )
+    drawn = figure(
+        "mpi",
+        figures(evidence)["mpi"](),
+        "Median time of a call with its 95 % interval, each library with its own settings.",
+        "Broadcast and allreduce beside the MPIs",
+        made("mpi", evidence),
+        f'<a href="{MPI_FILE}">{MPI_FILE}</a>',
+    )
+    return (
+        "<h3>Beside MPI</h3>"
+        + paragraph(
+            "The MPIs that <code>make mpis</code> has set up, between processes, back to back, in rounds with phicoll: the best MPI’s time "
+            "over <code>auto</code>’s. Above 1 <code>auto</code> is faster; an interval that includes 1 resolves nothing."
+        )
+        + drawn
+        + table(["operation", "size", "auto", "best MPI", "best MPI / auto"], rows, left=(0, 3))
+    )
 
 
 def auto_words(part: Part) -> str:

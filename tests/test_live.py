@@ -1,0 +1,114 @@
+"""Figures that answer the mouse: what they say is what Matplotlib drew, and a browser draws them without a network."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import phicoll
+from made_up import MadeUp
+from phicoll.plots.live import describe, page
+from phicoll.results import from_lines
+
+
+@pytest.fixture(scope="module")
+def sizes():
+    return phicoll.sweep("allreduce", algorithm="all", ranks=[4, 8], sizes=[8, 512, 32768],
+                         machine="sandy-bridge-e5-2670", calls=2, rounds=2, progress=False)  # fmt: skip
+
+
+def test_lines_have_their_points_and_what_is_told_of_each(sizes):
+    figure = sizes.plot()
+    found = describe(figure)
+    json.dumps(found, allow_nan=False)
+    lines = {trace["name"]: trace for trace in found["data"] if trace["xaxis"] == "x" and "text" in trace}
+    drawn = {line.get_label(): line for line in figure.axes[0].lines if hasattr(line, "told")}
+    assert lines.keys() == drawn.keys()
+    for name, line in drawn.items():
+        assert lines[name]["y"] == pytest.approx(list(line.get_ydata()), rel=1e-4)
+        assert lines[name]["text"][0].startswith(f"{name}, 8 B: ")
+    low, high = np.log10(figure.axes[0].get_ylim())
+    assert found["layout"]["yaxis"]["range"] == pytest.approx([low, high])
+    shown = [trace["name"] for trace in found["data"] if trace["showlegend"]]
+    assert sorted(shown) == sorted(set(shown)) == sorted(lines)
+    ends = [note for note in found["layout"]["annotations"] if note.get("name") in lines]
+    assert ends
+    assert all(note["showarrow"] for note in ends)
+
+
+@pytest.mark.parametrize("kind", ["comparison", "ranks", "probes", "distributions"])
+def test_every_kind_is_described(kind):
+    results = from_lines(
+        MadeUp(ranks=(2, 4), cpus=4, modes=("threads", "processes")).text().splitlines(), "made up"
+    )
+    found = describe(results.plot(kind))
+    json.dumps(found, allow_nan=False)
+    assert found["data"]
+    for trace in found["data"]:
+        assert len(trace["x"]) == len(trace["y"]) == len(trace.get("text", trace["x"]))
+
+
+def browse(text: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """The page as a browser has it in the end."""
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("needs chromium")
+    path = tmp_path / "page.html"
+    path.write_text(text)
+    words = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", f"--user-data-dir={tmp_path}",
+             "--enable-logging=stderr", "--dump-dom", path.as_uri()]  # fmt: skip
+    return subprocess.run([browser, *words], capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_browser_draws_it_and_loads_nothing(sizes, tmp_path: Path):
+    done = browse(page(sizes.plot(), "sizes & more"), tmp_path)
+    assert '<figure class="answers">' in done.stdout, done.stderr
+    assert done.stdout.count('class="trace scatter') >= 2
+    assert "<title>sizes &amp; more</title>" in done.stdout
+    assert not re.search(r"CONSOLE.*(Error|Refused)", done.stderr)
+
+
+ASKING = """<script>
+const asked = setInterval(async () => {
+  const plot = document.querySelector(".js-plotly-plot"), choice = document.querySelector("select");
+  if (!plot || !plot.layout) return;
+  clearInterval(asked);
+  choice.value = "notifications";
+  choice.onchange();
+  const names = plot.layout.yaxis.ticktext.map((name) => name.replace(/<.*?>/g, ""));
+  const row = names.indexOf("simd-flags"), trace = plot.data.find((one) => one.text);
+  const at = trace.y[trace.text.findIndex((text) => text.startsWith("simd-flags"))];
+  document.title = JSON.stringify({ names, moved: Math.round(at) === row });
+}, 100);
+</script>"""
+
+
+def test_a_choice_sorts_the_rows(tmp_path: Path):
+    counts = phicoll.count("dissemination,tree,simd-flags,sense-reversing,all-to-all")
+    figure = counts.plot()
+    found = describe(figure)
+    drawn = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    done = browse(page(figure, "counts").replace("</body>", ASKING + "</body>"), tmp_path)
+    shown = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", done.stdout)[1]))
+    assert shown["names"] == [drawn[row] for row in found["sorts"]["notifications"]]
+    least = {row["name"]: row["notifications"] for row in reversed(counts)}
+    assert shown["names"] != drawn
+    assert sorted(least.values()) == [least[name] for name in shown["names"]]
+    assert shown["moved"]
+
+
+def test_the_command_writes_such_a_page(phicoll_command, tmp_path: Path):
+    results = MadeUp().write(tmp_path / "r.jsonl")
+    done = phicoll_command("plot", tmp_path / "r.jsonl", "--figure", tmp_path / "r.html")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "r.html").read_text()
+    assert "default-src 'none'" in text
+    assert '<img src="data:image/png;base64,' in text
+    assert len(text) < 3e6, results
