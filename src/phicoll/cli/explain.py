@@ -16,11 +16,7 @@ __all__ = ["add"]
 SHARED = ("buffers", "placement", "wait", "seed", "warm_up", "skew_ns")
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "explain",
-        help="why a collective takes its time on a simulated machine: counters, critical path, trace",
-    )
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "operation", nargs="?", default="barrier", help="barrier, broadcast, allreduce ... (default: barrier)"
     )
