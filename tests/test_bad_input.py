@@ -409,7 +409,7 @@ def test_the_nearest_name_is_told(call, nearest):
         ("explain --links -1", "links: got "),
         ("compare r.jsonl --threshold 2", "threshold: got 2 without --baseline"),
         ("compare r.jsonl --against x --summary", "against: got 'x' with --summary"),
-        ("run barrier --budget 0", "budget: got '0'; allowed: a number above 0"),
+        ("run barrier --budget 0", "budget: got '0'; allowed: a number above 0, or none"),
         ("latency --machine xeon-phi-5110p --cpus 0-99999999999", "cpus: got "),
     ],
 )

@@ -133,7 +133,7 @@ def test_python_argparse_and_phicoll_bench_have_the_options_of_the_table() -> No
         assert f"    {argument}:\n" in phicoll.sweep.__doc__
         assert option.default in re.sub(r"\s+", " ", phicoll.sweep.__doc__)
 
-    commands = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    commands = next(a for a in parser(whole=True)._actions if isinstance(a, argparse._SubParsersAction))
     actions = {a.dest: a for a in commands.choices["run"]._actions}
     assert set(actions) == {*OPTIONS, "help", "operation", "progress", "json"}
     for argument, option in OPTIONS.items():

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import time
 from collections import defaultdict
 
 import pytest
 
 import phicoll
+from phicoll import bench
 
 
 @pytest.fixture(scope="module")
@@ -226,3 +231,32 @@ def test_data_on_a_simulated_machine_is_recorded_as_such():
         ("one-shot", 4096),
     ]
     assert all(p["mode"] == "simulated" and p["verified"] and not p["timing_only"] for p in points)
+
+
+def test_a_call_that_is_too_large_is_refused_at_once(phicoll_command):
+    begin = time.monotonic()
+    done = phicoll_command("explain", "broadcast", "--size", "1M")
+    assert time.monotonic() - begin < 60  # it would take minutes
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert re.fullmatch(
+        r"phicoll: memory-limit: got 805306368 for a call that takes about \d+ bytes "
+        r"\(\d+ million events, \d+ s\); allowed: more, or a smaller size or fewer ranks\n",
+        done.stderr,
+    )
+    with pytest.raises(phicoll.ResourceError, match="memory_limit: what is written down"):
+        phicoll.explain(operation="broadcast", size="16K", ranks=16, memory_limit=1000)
+
+
+def test_it_says_what_it_takes_and_stays_within_a_gigabyte():
+    words = [bench.find(), "explain", "broadcast", "--size", "64K", "--links", "3"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        out, said = process.stdout.read(), process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert "240 ranks" in out
+    assert re.fullmatch(r"(phicoll-bench: note: about \d+ million events, \d+ MB, \d+ s\n)?", said)
+    assert usage.ru_maxrss < 1_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -16,6 +17,7 @@ import phicoll
 from phicoll import _core, bench
 from phicoll.foundations.progress import display
 from phicoll.measuring import plan
+from phicoll.measuring.options import OPTIONS
 
 QUICK = {
     "launches": 2,
@@ -292,3 +294,38 @@ def running(pid):
     except (ProcessLookupError, FileNotFoundError):
         return False
     return "Z" not in state
+
+
+def test_slow_subjects_end_with_the_budget(capfd):
+    begin = time.monotonic()
+    found = phicoll.sweep(
+        "barrier", ranks=8, wait="spin", budget_s=2, progress=False, oversubscribe=True, lock_wait_s=120
+    )
+    assert found.reason == "budget"
+    assert time.monotonic() - begin < 60
+    sampled = {sample["point"] for sample in found.samples}
+    assert sampled == {point["point"] for point in found.points}, "what has a point was measured"
+    assert found.ends[-1]["points"] == len(sampled)
+    if _core.allowed_cpu_count() <= 2:
+        assert "phicoll: note: the budget is too short for " in capfd.readouterr().err
+
+
+def test_a_sweep_says_how_long_it_takes_and_that_its_default_budget_is_shorter(start_python):
+    words = ("--algorithm", "dissemination", "--oversubscribe", "--launches", "3000", "--lock-wait", "120")
+    process = start_python("-m", "phicoll", "run", "barrier", *words)
+    assert process.stderr is not None
+    said = process.stderr.readline()
+    found = re.fullmatch(
+        r"phicoll: note: all rounds take about (\d+) s; the budget ends the sweep after 20 s\n", said
+    )
+    assert found, said
+    assert int(found[1]) > 20
+    process.send_signal(signal.SIGINT)
+
+
+def test_a_budget_can_be_lifted():
+    assert "--budget none" in " ".join(plan("barrier", ranks=1, budget_s="none").arguments)
+    assert OPTIONS["budget_s"].native.value == "20"
+    settings = phicoll.measure("auto", ranks=1, budget_s="none", **QUICK).contexts[0]["settings"]
+    assert settings["budget_s"] is None
+    assert phicoll.measure("auto", ranks=1, **QUICK).contexts[0]["settings"]["budget_s"] == 20

@@ -27,14 +27,6 @@ def test_a_star_import_has_all_constants() -> None:
             assert names[name] is getattr(comm, name)
 
 
-def test_import_loads_the_core_and_numpy_only():
-    code = "import sys, json, phicoll; print(json.dumps(sorted(sys.modules)))"
-    loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
-    assert "phicoll._core" in loaded
-    assert "numpy" in loaded
-    assert not [name for name in HEAVY if name in loaded]
-
-
 def test_comparing_a_file_needs_no_heavy_package(tmp_path):
     from made_up import MadeUp
 

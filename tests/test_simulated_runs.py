@@ -16,6 +16,7 @@ import pytest
 import phicoll
 from phicoll import bench
 from phicoll.measuring import plan
+from phicoll.measuring.options import simulated_default
 from phicoll.measuring.simulating import simulate_point
 
 MACHINE = "xeon-phi-5110p"
@@ -115,7 +116,7 @@ def test_dask_gives_the_same(results):
 
 def test_a_point_can_be_sent_anywhere():
     planned = plan(algorithm="tree", machine=f"{MACHINE}:ring.hop=0", ranks=5, calls=2)
-    [(task, _)] = planned.tasks
+    [(task, _, _)] = planned.tasks
     function, argument = pickle.loads(pickle.dumps((simulate_point, task)))
     lines, samples, error = function(argument)
     assert (samples, error) == (1, "")
@@ -313,6 +314,66 @@ def test_ctrl_c_in_python_keeps_them_too(tmp_path):
     out, _ = process.communicate(timeout=60)
     assert out.split() == ["interrupted", "True"]
     assert phicoll.load(path).reason == "interrupted"
+
+
+#: One point that takes minutes.
+LONG = ("allreduce", "--machine", MACHINE, "--ranks", "240", "--sizes", "1M", "--algorithm", "auto")
+LONG_IN_PYTHON = (
+    f"import phicoll; phicoll.sweep('allreduce', algorithm='auto', machine={MACHINE!r}, ranks=240, sizes='1M', "
+    "on_interrupt='raise')"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("-m", "phicoll", "run", *LONG), 130),
+        (("-c", LONG_IN_PYTHON), -signal.SIGINT),
+        (("-c", "import phicoll; phicoll.explain(operation='allreduce', size='16K')"), -signal.SIGINT),
+    ],
+)
+def test_ctrl_c_ends_a_point_while_it_is_simulated(start_python, words, code):
+    process = start_python(*words)
+    time.sleep(2)  # imports, and the point begins
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == code
+    assert time.monotonic() - begin < 10  # a tenth of a second where nothing else runs
+
+
+def test_the_program_shows_how_far_a_point_is_and_hears_ctrl_c(tmp_path):
+    words = [bench.find(), "run", *LONG, "--progress", "-o", tmp_path / "r.jsonl"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        done = []
+        while len(done) < 3:
+            words = process.stderr.readline().split()
+            assert words[:1] == ["progress:"]
+            assert words[2] == str(240 * 22)
+            done.append(int(words[1]))
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        assert process.wait(60) == 130
+    assert done == sorted(done)
+    assert time.monotonic() - begin < 10
+    assert phicoll.load(tmp_path / "r.jsonl").reason == "interrupted"
+
+
+def test_progress_counts_what_a_point_has_done():
+    shown = []
+    options = {"algorithm": "ring", "machine": MACHINE, "ranks": 60, "sizes": "64K", "calls": 60}
+    planned = plan("broadcast", **options)
+    planned.run(lambda *step: shown.append(step))
+    assert {total for _, total, _ in shown} == {60 * 62}
+    assert shown[-1][0] == 60 * 62
+    assert [done for done, _, _ in shown] == sorted(done for done, _, _ in shown)
+    assert len(shown) > 1
+
+
+def test_the_default_sizes_of_a_simulated_sweep_are_small(phicoll_command):
+    assert simulated_default("sizes") == "8,4K"
+    done = phicoll_command("run", "allreduce", "--machine", MACHINE, timeout=100)
+    assert done.returncode == 0
 
 
 def fail(task):

@@ -7,8 +7,8 @@
     >>> phicoll.sweep("barrier", ranks=[2, 4], mode=["threads", "processes"], oversubscribe=True).plot()
     >>> phicoll.run(lambda comm: comm.allreduce(comm.rank), ranks=4)  # collectives between processes
 
-Importing phicoll loads the core and NumPy only; pandas, Matplotlib and the rest, which are extras, are loaded when they
-are used.
+Importing phicoll loads the core only; NumPy, and the extras' pandas, Matplotlib and the rest, are loaded when they are
+used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from phicoll.errors import (
     TimeoutError as TimeoutError,
     VerificationError as VerificationError,
 )
-from phicoll.results import Results, load
 
 if TYPE_CHECKING:
     from phicoll.comm import (
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
         load_machine,
         machines,
     )
+    from phicoll.results import Results, load
     from phicoll.results.compare import (
         Comparison as Comparison,
         compare_with_baseline as compare_with_baseline,
@@ -132,6 +132,7 @@ _LAZY = {
     "Algorithm": "phicoll.registry",
     "Comparison": "phicoll.results.compare",
     "Machine": "phicoll.registry",
+    "Results": "phicoll.results",
     "Explanation": "phicoll.explaining.explanation",
     "Characterization": "phicoll.models.characterizing",
     "algorithms": "phicoll.registry",
@@ -141,6 +142,7 @@ _LAZY = {
     "doctor": "phicoll.measuring.doctor",
     "expand": "phicoll.registry",
     "explain": "phicoll.explaining.explanation",
+    "load": "phicoll.results",
     "load_machine": "phicoll.registry",
     "machines": "phicoll.registry",
     "measure": "phicoll.measuring",

@@ -178,8 +178,10 @@ def listen(process: subprocess.Popen[str], words: list[str], progress: Progress 
                 acknowledge(process)
             else:
                 words.append(line)
-                if not line.startswith("phicoll-bench:"):
-                    sys.stderr.write(line)
+                note = line.startswith("phicoll-bench: note: ")
+                if note or not line.startswith("phicoll-bench:"):
+                    clear = "\r\x1b[K" if progress is not None and sys.stderr.isatty() else ""
+                    sys.stderr.write(clear + (line.replace("phicoll-bench", "phicoll", 1) if note else line))
 
 
 def acknowledge(process: subprocess.Popen[str]) -> None:

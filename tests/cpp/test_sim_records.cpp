@@ -147,7 +147,7 @@ TEST(SimRecords, AFailureIsPartOfThePointAndEndsIt) {
   settings.rounds = 3;
   int round = 0;
   const PointRecords found =
-      simulate_point(settings, plan_points(settings).at(0), "r", nullptr,
+      simulate_point(settings, plan_points(settings).at(0), "r", nullptr, nullptr,
                      [&](const Machine& machine, const measure::Work& work, const AlgorithmSpec& spec,
                          const Shape& shape, const CollectiveOptions& options) {
                        if (round++ == 1) throw DeadlockError("simulation: rank 3 waits for ever\nfor rank 2");

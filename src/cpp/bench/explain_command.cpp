@@ -58,6 +58,9 @@ int explain_command(const std::vector<std::string>& words) {
   options.memory_limit = static_cast<std::size_t>(arguments.integer(
       "--memory-limit", static_cast<std::int64_t>(options.memory_limit), 1, std::int64_t{1} << 46));
   options.log_all = !trace.empty() && arguments.has("--all-calls");
+  options.say = [](const std::string& text) {
+    std::fprintf(stderr, "phicoll-bench: note: %s\n", text.c_str());
+  };
   const sim::Explanation found = sim::explain_collective(machine, spec, shape, options);
   if (!trace.empty()) {
     const std::size_t bytes = sim::write_chrome_trace(trace, found, arguments.has("--all-calls"));

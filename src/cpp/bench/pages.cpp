@@ -178,7 +178,7 @@ const std::vector<CommandPage>& command_pages() {
            {"--wait", "POLICY", measure::simulated_text("wait"), "spin, pause, pause(n)", ""},
            simulated_row("seed"),
            {"--links", "N", "60", "links of the path to print", ""},
-           {"--memory-limit", "BYTES", "1073741824", "what is written down of the explained call may take",
+           {"--memory-limit", "BYTES", "805306368", "what is written down of the explained call may take",
             ""},
            {"--trace", "FILE", "", "write the call as a timeline for Perfetto (Chrome trace events)", ""},
            {"--all-calls", "", "", "trace all calls, including the warm-up", ""},

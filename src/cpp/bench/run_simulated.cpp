@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -45,15 +46,22 @@ class Jobs {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  /// Waits for the records of point `index`. Returns false if it was not simulated because of `stop`.
-  /// Rethrows what the simulation threw.
-  bool take(std::size_t index, sim::PointRecords* found) {
+  /// Calls that ranks have finished, in all points.
+  std::int64_t finished() const { return finished_.load(std::memory_order_relaxed); }
+
+  /// Waits for the records of point `index`, with `waiting` called now and then. Returns false if it was not
+  /// simulated because of `stop`. Rethrows what the simulation threw.
+  bool take(std::size_t index, sim::PointRecords* found, const std::function<void()>& waiting) {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto there = [&] { return done_.count(index) != 0; };
     // After `stop`, no thread begins a new point. The wait is bounded because a signal may arrive in any
     // thread.
     while (!there() && (index < next_ || !stop_.load(std::memory_order_relaxed)))
-      arrived_.wait_for(lock, std::chrono::milliseconds(50));
+      if (arrived_.wait_for(lock, std::chrono::milliseconds(50)) == std::cv_status::timeout) {
+        lock.unlock();
+        waiting();
+        lock.lock();
+      }
     if (!there()) return false;
     Done done = std::move(done_[index]);
     done_.erase(index);
@@ -80,7 +88,7 @@ class Jobs {
       }
       Done done;
       try {
-        done.records = sim::simulate_point(settings_, points_[index], run_, &stop_);
+        done.records = sim::simulate_point(settings_, points_[index], run_, &stop_, &finished_);
       } catch (...) {
         done.error = std::current_exception();
       }
@@ -95,6 +103,7 @@ class Jobs {
   const std::string& run_;
   const std::atomic<bool>& stop_;
   std::atomic<bool> quit_{false};
+  std::atomic<std::int64_t> finished_{0};
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::size_t next_ = 0;
@@ -143,26 +152,29 @@ int run_simulated(const measure::SweepValues& values, const std::vector<std::str
   std::int64_t samples = earlier.samples;
   bool unverified = earlier.unverified;
   double last_progress_s = -1;
+  std::int64_t total = 0;
+  for (const sim::SimulatedPoint& point : points) total += point.rank_calls(settings);
   try {
     Jobs running(settings, points, run, jobs, interrupted);
     for (std::size_t i = 0; i < points.size(); ++i) {
       sim::PointRecords found;
-      if (!running.take(i, &found)) break;
+      const std::string title = points[i].title();
+      const auto show = [&](bool last) {
+        if (!progress || (elapsed_s() - last_progress_s <= 0.2 && !last)) return;
+        last_progress_s = elapsed_s();
+        say("progress: " + std::to_string(last ? total : running.finished()) + " " + std::to_string(total) +
+                " " + title + ", " + json_number(elapsed_s(), 1) + " s",
+            acknowledged);
+      };
+      if (!running.take(i, &found, [&] { show(false); })) break;
       for (const std::string& line : found.lines) writer.write_line(line);
       written += found.lines.empty() ? 0 : 1;
       samples += found.samples;
-      const std::string title = points[i].title();
       if (!found.verified) {
         unverified = true;
         say(title + " failed: " + first_line(found.error), false);
       }
-      if (progress && (elapsed_s() - last_progress_s > 0.2 || i + 1 == points.size())) {
-        last_progress_s = elapsed_s();
-        char text[400];
-        std::snprintf(text, sizeof text, "progress: %zu %zu %s, %.1f s", i + 1, points.size(), title.c_str(),
-                      elapsed_s());
-        say(text, acknowledged);
-      }
+      show(i + 1 == points.size());
     }
     if (interrupted.load(std::memory_order_relaxed)) reason = "interrupted";
   } catch (const ResourceError&) {

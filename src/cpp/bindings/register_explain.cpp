@@ -2,7 +2,10 @@
 
 #include <pybind11/stl.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <future>
 #include <string>
 
 #include "bindings/register.hpp"
@@ -16,6 +19,24 @@
 namespace phicoll {
 namespace bindings {
 namespace {
+
+/// Calls `work` in a thread, so that Ctrl-C is seen meanwhile: `stop` then turns true, and KeyboardInterrupt
+/// is raised.
+template <class Work>
+auto interruptible(std::atomic<bool>* stop, const Work& work) {
+  auto result = std::async(std::launch::async, work);
+  while (result.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+    const py::gil_scoped_acquire held;
+    if (PyErr_CheckSignals() == 0) continue;
+    stop->store(true, std::memory_order_relaxed);
+    {
+      const py::gil_scoped_release released;
+      result.wait();
+    }
+    throw py::error_already_set();
+  }
+  return result.get();
+}
 
 /// The explanation as text and as JSON; a trace as well if `trace` is a path. Simulates without the GIL.
 py::tuple explain(const std::string& machine, const std::string& algorithm, int ranks,
@@ -45,7 +66,14 @@ py::tuple explain(const std::string& machine, const std::string& algorithm, int 
     options.wait = parse_wait_policy(wait);
     options.seed = seed;
     if (!trace.empty()) sim::check_trace_path(trace);
-    const sim::Explanation found = sim::explain_collective(loaded, spec, shape, options);
+    std::atomic<bool> stop{false};
+    options.stop = &stop;
+    options.say = [](const std::string& words) {
+      const py::gil_scoped_acquire held;
+      py::print("phicoll: note: " + words, py::arg("file") = py::module_::import("sys").attr("stderr"));
+    };
+    const sim::Explanation found =
+        interruptible(&stop, [&] { return sim::explain_collective(loaded, spec, shape, options); });
     if (!trace.empty()) sim::write_chrome_trace(trace, found, all_calls);
     text = sim::explanation_text(found, most_links);
     json = sim::explanation_json(found);

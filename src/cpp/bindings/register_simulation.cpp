@@ -55,7 +55,8 @@ py::dict plan_simulation(const std::string& operation, const std::map<std::strin
   }
   py::list tasks;
   for (const sim::SimulatedPoint& point : points)
-    tasks.append(py::make_tuple(sim::task_text(settings, point, run), point.title()));
+    tasks.append(
+        py::make_tuple(sim::task_text(settings, point, run), point.title(), point.rank_calls(settings)));
   py::list specs;
   for (const AlgorithmSpec& spec : settings.algorithms) specs.append(spec.text());
   py::dict found;
@@ -70,8 +71,10 @@ py::dict plan_simulation(const std::string& operation, const std::map<std::strin
   return found;
 }
 
-/// While true, points end after the current step.
+/// While true, points end with the steps that are done.
 std::atomic<bool> stopping{false};
+/// Calls that ranks have finished in this process.
+std::atomic<std::int64_t> finished{0};
 
 /// (lines, samples, error). Without the GIL: threads simulate side by side.
 py::tuple simulate_point(const std::string& task) {
@@ -79,7 +82,7 @@ py::tuple simulate_point(const std::string& task) {
   {
     py::gil_scoped_release released;
     const sim::SimulatedTask parsed = sim::parse_task(task);
-    found = sim::simulate_point(parsed.settings, parsed.point, parsed.run, &stopping);
+    found = sim::simulate_point(parsed.settings, parsed.point, parsed.run, &stopping, &finished);
   }
   return py::make_tuple(found.lines, found.samples, found.error);
 }
@@ -90,6 +93,7 @@ void register_simulation(py::module_& module) {
   module.def("plan_simulation", &plan_simulation, py::kw_only(), py::arg("operation"), py::arg("values"),
              py::arg("resume"), py::arg("command"));
   module.def("simulate_point", &simulate_point, py::arg("task"));
+  module.def("simulated_calls", [] { return finished.load(std::memory_order_relaxed); });
   module.def(
       "stop_simulating", [](bool stop) { stopping.store(stop, std::memory_order_relaxed); }, py::arg("stop"));
 }

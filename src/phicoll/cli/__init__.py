@@ -7,24 +7,10 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 from phicoll import __version__
-from phicoll.cli import (
-    characterize,
-    compare,
-    completion,
-    count,
-    doctor,
-    explain,
-    latency,
-    listing,
-    plot,
-    run,
-    tune,
-    validate,
-    why,
-)
-from phicoll.cli.options import option_names
 from phicoll.errors import (
     ArgumentError,
     BrokenGroupError,
@@ -41,44 +27,65 @@ __all__ = ["main"]
 EPILOG = """exit codes: 0 done; 1 a resource was missing or refused; 2 bad input, nothing was started; 3 a group broke
 or a subject was not verified; 4 slower than the baseline; 130 interrupted, what was measured is kept"""
 
+# What `phicoll --help` says of each command. The module of that name has its arguments, but for those without one.
+COMMANDS = {
+    "doctor": "say what would spoil a measurement on this machine, and what to do about it",
+    "list": "list algorithms with their parameters and the named sets, or simulated machines",
+    "run": "measure a sweep over algorithms, ranks and modes",
+    "compare": "compare the subjects of results files, or two runs",
+    "plot": "draw a figure of results files",
+    "count": "count rounds, chains, notifications, edges and lines exactly",
+    "explain": "why a collective takes its time on a simulated machine: counters, critical path, trace",
+    "latency": "measure the cost of a cache line between every two cores",
+    "characterize": "measure this machine, fit its model, write a machine file",
+    "tune": "choose algorithms by measurement or model, and write a table that auto uses",
+    "why": "say what chooses a call's algorithm: environment, table row or rule; parameters, model",
+    "validate": "compare a simulated machine with its papers, or the models with what runs: errors, verdicts",
+    "demo": "check this machine, compare all barriers on it, write a report",
+    "launch": "start a program once for each rank of a group",
+    "completion": "print a script by which a shell completes these commands",
+    "help": "print the help of a command, as its --help does",
+}
+# They parse their words themselves.
+OWN_PARSERS = ("demo", "launch")
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+
+class Command(Parser):
+    """A command's parser, which imports the command's module once it is needed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.module = ""
+
+    def load(self) -> None:
+        module, self.module = self.module, ""
+        if module:
+            import_module(module).add(self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        self.load()
+        return super().parse_known_args(args, namespace)
+
+
+def parser(*, whole: bool = False) -> argparse.ArgumentParser:
+    """The parser of the command line; ``whole``: with all that the commands take."""
     root = Parser(
         prog="phicoll",
         description="Collectives between the threads or processes of a machine: measure, simulate, model, tune.",
         epilog=EPILOG,
     )
     root.add_argument("--version", action="version", version=f"phicoll {__version__}")
-    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (
-        doctor,
-        listing,
-        run,
-        compare,
-        plot,
-        count,
-        explain,
-        latency,
-        characterize,
-        tune,
-        why,
-        validate,
-    ):
-        module.add(commands)
-    demo = commands.add_parser(
-        "demo", help="check this machine, compare all barriers on it, write a report", add_help=False
-    )
-    demo.set_defaults(function=None)
-    launch = commands.add_parser(
-        "launch", help="start a program once for each rank of a group", add_help=False
-    )
-    launch.set_defaults(function=None)
-    completion.add(commands, root)
-    manual = commands.add_parser("help", help="print the help of a command, as its --help does")
-    manual.add_argument(
-        "topic", nargs="?", metavar="COMMAND", help="the command", choices=list(commands.choices)
-    )
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Command)
+    for name, words in COMMANDS.items():
+        command = commands.add_parser(name, help=words, add_help=name not in OWN_PARSERS)
+        if name == "help":
+            command.add_argument(
+                "topic", nargs="?", metavar="COMMAND", help="the command", choices=list(COMMANDS)
+            )
+        elif name not in OWN_PARSERS:
+            command.module = f"phicoll.cli.{'listing' if name == 'list' else name}"
+        if whole:
+            command.load()
     return root
 
 
@@ -128,6 +135,8 @@ def dispatch(words: list[str]) -> int:
 
         return launch.main(words[1:], prog="phicoll launch")
     arguments = parser().parse_args(words)
+    from phicoll.cli.options import option_names
+
     with option_names({}):
         return int(arguments.function(arguments))
 

@@ -19,13 +19,9 @@ EPILOG = """examples:
 NAMES = {"path": "output", "budget_s": "budget", "lock_wait_s": "lock-wait"}
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "characterize",
-        help="measure this machine, fit its model, write a machine file",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="at most a minute on two cores (the default)")
     effort.add_argument(

@@ -18,8 +18,7 @@ from phicoll.results.compare.shown import MOST_ROWS
 __all__ = ["add"]
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("compare", help="compare the subjects of results files, or two runs")
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="results files; several are read as one")
     parser.add_argument("--against", metavar="SPEC", help="compare with this algorithm instead of the best")
     parser.add_argument(

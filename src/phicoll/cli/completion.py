@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
 
 from phicoll.cli.output import put
 from phicoll.foundations.extras import extra
@@ -18,28 +17,27 @@ zsh:   phicoll completion zsh > "${fpath[1]}/_phicoll"
 and start a new shell"""
 
 
-def add(commands: argparse._SubParsersAction[Any], root: argparse.ArgumentParser) -> None:
-    parser = commands.add_parser(
-        "completion",
-        help="print a script by which a shell completes these commands",
-        epilog=USE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = USE
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("shell", choices=("bash", "zsh"), help="the shell")
-    parser.set_defaults(function=run, root=root)
+    parser.set_defaults(function=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     with extra("completion"):
         import shtab
-    for action in actions_of(arguments.root):
+    from phicoll.cli import parser
+
+    root = parser(whole=True)
+    for action in actions_of(root):
         if action.metavar in ("FILE", "DIR"):
             action.complete = shtab.FILE if action.metavar == "FILE" else shtab.DIRECTORY  # type: ignore[attr-defined]
         elif action.dest == "operation":
             action.choices = [*CALLS, *(["machines", "machine"] if action.metavar == "WHAT" else [])]
         elif action.dest == "machine" and action.choices is None:
             action.choices = [machine.name for machine in machines()]
-    put(shtab.complete(arguments.root, arguments.shell))
+    put(shtab.complete(root, arguments.shell))
     return 0
 
 

@@ -11,8 +11,7 @@ from phicoll.explaining.counting import PAPER_SHAPES, count
 __all__ = ["add"]
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("count", help="count rounds, chains, notifications, edges and lines exactly")
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "operation", nargs="?", default="barrier", help="barrier, broadcast, allreduce ... (default: barrier)"
     )

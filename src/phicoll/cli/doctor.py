@@ -10,10 +10,7 @@ from phicoll.measuring.doctor import doctor
 __all__ = ["add"]
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "doctor", help="say what would spoil a measurement on this machine, and what to do about it"
-    )
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-probe",
         action="store_true",

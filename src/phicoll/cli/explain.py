@@ -16,11 +16,7 @@ __all__ = ["add"]
 SHARED = ("buffers", "placement", "wait", "seed", "warm_up", "skew_ns")
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "explain",
-        help="why a collective takes its time on a simulated machine: counters, critical path, trace",
-    )
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "operation", nargs="?", default="barrier", help="barrier, broadcast, allreduce ... (default: barrier)"
     )
@@ -56,9 +52,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--memory-limit",
         type=int,
-        default=1 << 30,
+        default=768 << 20,
         metavar="BYTES",
-        help="what is written down of the explained call may take (default: 1073741824)",
+        help="what is written down of the explained call may take (default: 805306368)",
     )
     parser.add_argument("--trace", metavar="FILE", help="write a timeline of the call, for ui.perfetto.dev")
     parser.add_argument(

@@ -12,8 +12,7 @@ from phicoll.explaining.latency import LINES, MOST_CPUS, latency_matrix
 __all__ = ["add"]
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("latency", help="measure the cost of a cache line between every two cores")
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--machine", metavar="M", help="simulate M instead of measuring here: a name or a file"
     )

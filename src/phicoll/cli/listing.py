@@ -13,10 +13,7 @@ from phicoll.registry.machines import load_machine, machines
 __all__ = ["add"]
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "list", help="list algorithms with their parameters and the named sets, or simulated machines"
-    )
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "operation",
         nargs="?",

@@ -14,8 +14,7 @@ __all__ = ["add"]
 KINDS = ("auto", "comparison", "ranks", "sizes", "probes", "distributions")
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("plot", help="draw a figure of results files")
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="results files; several are read as one")
     parser.add_argument(
         "--figure",

@@ -27,13 +27,9 @@ EXAMPLES = """algorithms are separated by commas, their parameters by colons:
 sets: all, references, paper-000, paper-001, paper-002, paper-004"""
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "run",
-        help="measure a sweep over algorithms, ranks and modes",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("operation", help=", ".join(CALLS))
     for argument, option in OPTIONS.items():
         add_option(parser, argument, option)

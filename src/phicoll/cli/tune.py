@@ -20,13 +20,9 @@ EXAMPLES = """  phicoll tune --operations allreduce,broadcast --ranks 2,8 --budg
 NAMES = {"save": "output", "model_foreign": "foreign", "budget_s": "budget"}
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "tune",
-        help="choose algorithms by measurement or model, and write a table that auto uses",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "--operations", metavar="LIST", help=f"some of {', '.join(OPERATIONS)} (default: all of them)"
     )

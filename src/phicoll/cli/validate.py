@@ -21,11 +21,7 @@ __all__ = ["add"]
 MODELS = "models"
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "validate",
-        help="compare a simulated machine with its papers, or the models with what runs: errors, verdicts",
-    )
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "machine",
         nargs="?",

@@ -34,10 +34,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "why", help="say what chooses a call's algorithm: environment, table row or rule; parameters, model"
-    )
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "operation",
         help=", ".join(CALLS),

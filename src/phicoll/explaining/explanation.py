@@ -229,7 +229,7 @@ def explain(
     type: str | None = None,
     op: str | None = None,
     most_links: int = 60,
-    memory_limit: int = 1 << 30,
+    memory_limit: int = 768 << 20,
 ) -> Explanation:
     """Simulate a collective and explain where its time goes.
 
@@ -261,7 +261,7 @@ def explain(
     most_links:
         The number of links of the path in the text; the DataFrames have all.
     memory_limit:
-        Bytes that what is written down of the explained call may take; 1 GB by default.
+        Bytes that what is written down of the explained call may take; with 768 MB, the default, all stays below 1 GB.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -20,6 +20,8 @@ from phicoll.results import Results, load
 from phicoll.results.records import Record
 
 __all__ = ["SimulatedPlan", "simulate_point"]
+
+SHOWN_EVERY_S = 0.5  # how often progress within a point is shown
 
 #: The result of a simulated point: record lines, the number of samples among them, and an error or "".
 Point = tuple[list[str], int, str]
@@ -39,7 +41,8 @@ class SimulatedPlan:
     ) -> None:
         self.planned = planned
         self.specs: list[str] = planned["specs"]
-        self.tasks: list[tuple[str, str]] = planned["tasks"]
+        #: The text of each point, its title, and how many calls its ranks make.
+        self.tasks: list[tuple[str, str, int]] = planned["tasks"]
         self.output = output
         self.executor = executor
         self.jobs = jobs
@@ -52,11 +55,13 @@ class SimulatedPlan:
             try:
                 executor = own or self.executor
                 assert executor is not None
-                futures = [executor.submit(simulate_point, task) for task, _ in self.tasks]
-                for done, (future, (_, title)) in enumerate(zip(futures, self.tasks, strict=True), start=1):
+                futures = [executor.submit(simulate_point, task) for task, _, _ in self.tasks]
+                steps = Steps(self.tasks, progress)
+                for future, (_, title, calls) in zip(futures, self.tasks, strict=True):
+                    while not wait([future], SHOWN_EVERY_S).done:
+                        steps.show(title)
                     records.add(future.result())
-                    if progress is not None:
-                        progress(done, len(self.tasks), title)
+                    steps.done(title, calls)
                 records.end("complete")
             except KeyboardInterrupt:
                 stop(own, futures)
@@ -75,8 +80,27 @@ class SimulatedPlan:
             return records.results()
 
 
+class Steps:
+    """What is done of a sweep, in calls of ranks: finished points, and what this process has of those that run."""
+
+    def __init__(self, tasks: Sequence[tuple[str, str, int]], progress: bench.Progress | None) -> None:
+        self.progress = progress
+        self.total = sum(calls for _, _, calls in tasks)
+        self.finished = 0
+        self.before: int = _core.simulated_calls()
+
+    def show(self, title: str) -> None:
+        if self.progress is not None:
+            here = _core.simulated_calls() - self.before
+            self.progress(min(max(self.finished, here), self.total), self.total, title)
+
+    def done(self, title: str, calls: int) -> None:
+        self.finished += calls
+        self.show(title)
+
+
 def stop(own: ThreadPoolExecutor | None, futures: Iterable[Future[Point]]) -> None:
-    """Start no further point. Those that run on our own threads end after their current calls."""
+    """Start no further point. Those that run on our own threads end within some ms."""
     for future in futures:
         future.cancel()
     if own is not None:

@@ -24,6 +24,7 @@ struct Settings {
   double cap_ns =
       50e6;             ///< no sample takes longer than about this: fewer calls are made and recorded as such
   double budget_s = 0;  ///< 0: none
+  bool estimate = false;    ///< say, after the first round, how long all take
   double target_width = 0;  ///< relative width of every point's interval at which to stop; 0: none
   std::string placement = native_text("placement");
   bool oversubscribe = false;

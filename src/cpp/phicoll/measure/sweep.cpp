@@ -73,7 +73,7 @@ SweepResult Sweep::run() {
   result.reason = "complete";
   try {
     run_all();
-    if (rounds_now_ < rounds_total_ && !width_reached()) result.reason = "budget";
+    if (left_out_ || (rounds_now_ < rounds_total_ && !width_reached())) result.reason = "budget";
   } catch (const Interrupted&) {
     result.reason = "interrupted";
   } catch (const SetFailure& failure) {
@@ -85,7 +85,8 @@ SweepResult Sweep::run() {
   end.add("reason", result.reason);
   if (!result.error.empty()) end.add("error", result.error);
   end.add("elapsed_s", elapsed_s() + earlier_s_)
-      .add("points", static_cast<std::int64_t>(points_.size()))
+      .add("points", static_cast<std::int64_t>(std::count_if(
+                         points_.begin(), points_.end(), [](const auto& p) { return p.second->written; })))
       .add("samples", static_cast<std::int64_t>(samples_));
   const double stolen = os::steal_share(before, os::cpu_times());
   if (stolen >= 0)
@@ -105,7 +106,7 @@ void Sweep::run_all() {
   std::map<int, int> left;
   int units = 0;
   for (const int ranks : settings_.ranks) {
-    left[ranks] = std::max(0, settings_.launches * settings_.rounds - rounds_done_[ranks]);
+    left[ranks] = rounds_left(ranks);
     units += (left[ranks] + settings_.rounds - 1) / settings_.rounds;
     rounds_total_ += left[ranks];
   }
@@ -113,18 +114,24 @@ void Sweep::run_all() {
     std::vector<int> order = settings_.ranks;
     Random random(mix_seed(settings_.seed, 1, static_cast<std::uint64_t>(launch)));
     random.shuffle(order);
+    bool any = false;
+    auto others = static_cast<double>(order.size());  // numbers of ranks that have no round yet
     for (const int ranks : order) {
       if (left[ranks] == 0) continue;
-      // Each number of ranks gets at least one round.
-      if (settings_.budget_s > 0 && launch > first_launch_ && elapsed_s() > settings_.budget_s) return;
+      const double now = elapsed_s();
+      const double time_left = settings_.budget_s > 0 ? settings_.budget_s - now : HUGE_VAL;
+      // Each number of ranks gets at least one round; a later launch, if there is time for another.
+      if (launch > first_launch_ && costs_[ranks].start_s + costs_[ranks].round_s > time_left) continue;
       const int rounds = std::min(settings_.rounds, left[ranks]);
-      // Each unit gets an equal share of the time left, so that no number of ranks is left out.
-      const double until =
-          settings_.budget_s > 0 ? elapsed_s() + (settings_.budget_s - elapsed_s()) / units : HUGE_VAL;
-      run_unit(launch, ranks, rounds, until);
+      // Each unit gets an equal share of the time left, so that no number of ranks is left out. Half of the
+      // time of the first is for verifying, which takes most of it where calls are slow.
+      run_unit(launch, ranks, rounds, now + time_left / units, now + time_left / others / 2);
       left[ranks] -= rounds;
       --units;
+      --others;
+      any = true;
     }
+    if (!any) return;
     if (settings_.target_width > 0 && width_reached()) return;
   }
 }
@@ -145,10 +152,38 @@ bool Sweep::width_reached() const {
   return true;
 }
 
-void Sweep::run_unit(int launch, int ranks, int rounds, double until_s) {
+int Sweep::rounds_left(int ranks) const {
+  const auto done = rounds_done_.find(ranks);
+  return std::max(0, settings_.launches * settings_.rounds - (done == rounds_done_.end() ? 0 : done->second));
+}
+
+// From what the first round took with `ranks` ranks.
+void Sweep::say_estimate(int ranks) const {
+  constexpr double least_s = 2;  // a shorter run ends before this is read
+  const Cost& cost = costs_.at(ranks);
+  double all_s = 0;
+  for (const int other : settings_.ranks) {
+    const int left = rounds_left(other);
+    const int launches = (left + settings_.rounds - 1) / settings_.rounds;
+    all_s += (launches * cost.start_s + left * cost.round_s) * other / ranks;
+  }
+  if (!settings_.estimate || all_s < least_s) return;
+  char text[160];
+  if (settings_.budget_s > 0 && all_s > settings_.budget_s)
+    std::snprintf(text, sizeof text,
+                  "note: all rounds take about %.0f s; the budget ends the sweep after %g s", all_s,
+                  settings_.budget_s);
+  else
+    std::snprintf(text, sizeof text, "note: all rounds take about %.0f s", all_s);
+  say_(text);
+}
+
+void Sweep::run_unit(int launch, int ranks, int rounds, double until_s, double verified_until_s) {
   const Shape shape = shape_on_host(ranks, settings_.placement);
-  start_sets(launch, ranks, shape);
+  const double begun_s = elapsed_s();
+  start_sets(launch, ranks, shape, verified_until_s);
   if (sets_.empty()) return;
+  const double started_s = elapsed_s();
 
   const auto unit = static_cast<std::uint64_t>(launch) * 2048 + static_cast<std::uint64_t>(ranks);
   for (int round = 0; round < rounds; ++round) {
@@ -177,6 +212,8 @@ void Sweep::run_unit(int launch, int ranks, int rounds, double until_s) {
       sample(task, launch, round, order++, place, random.next());
     }
     ++rounds_now_;
+    if (round == 0) costs_.insert({ranks, Cost{started_s - begun_s, elapsed_s() - started_s}});
+    if (rounds_now_ == 1) say_estimate(ranks);
     if (settings_.progress && (elapsed_s() - last_progress_s_ > 0.2 || rounds_now_ == rounds_total_)) {
       last_progress_s_ = elapsed_s();
       char text[160];

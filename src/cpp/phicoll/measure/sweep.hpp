@@ -52,16 +52,19 @@ class Sweep {
   using PointKey = std::tuple<std::string, int, std::string>;  // mode, ranks, subject's key
 
   void run_all();
-  void run_unit(int launch, int ranks, int rounds, double until_s);
-  void start_sets(int launch, int ranks, const Shape& placed);
+  void run_unit(int launch, int ranks, int rounds, double until_s, double verified_until_s);
+  void start_sets(int launch, int ranks, const Shape& placed, double verified_until_s);
   void add_set(const std::string& mode, const WorkerSet::Program& program, int ranks, const Shape& shape,
                const std::vector<const Subject*>& subjects);
   void verify(LiveSet& set, Point& point, int launch);
   void exclude(const LiveSet& set, Point& point, const std::string& why);
+  void leave_out_from(LiveSet& set, std::size_t first);
   void write_point(const LiveSet& set, Point& point);
   void probe(LiveSet& set, int launch, int round, std::size_t place_number, std::uint64_t seed);
   void sample(const Task& task, int launch, int round, int order, std::size_t place, std::uint64_t seed);
   bool width_reached() const;
+  int rounds_left(int ranks) const;
+  void say_estimate(int ranks) const;
   double elapsed_s() const;
   void check_interrupt() const;
   void say_once(const std::string& text);
@@ -78,6 +81,11 @@ class Sweep {
   double earlier_s_ = 0;  // time of a resumed run's earlier parts
   int first_launch_ = 0;
   std::map<int, int> rounds_done_;  // by ranks
+  struct Cost {
+    double start_s = 0;
+    double round_s = 0;
+  };
+  std::map<int, Cost> costs_;  // of the first launch, by ranks
   std::map<PointKey, std::unique_ptr<Point>> points_;
   std::vector<std::unique_ptr<LiveSet>> sets_;
   std::vector<std::size_t> places_;  // of the current unit
@@ -87,6 +95,7 @@ class Sweep {
   int rounds_now_ = 0;
   double last_progress_s_ = -1;
   bool unverified_ = false;
+  bool left_out_ = false;  // the budget was over before some subjects were verified
 };
 
 }  // namespace measure

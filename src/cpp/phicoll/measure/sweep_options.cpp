@@ -37,7 +37,7 @@ OptionUse one_of(const std::string& standard, std::vector<std::string> choices) 
 }  // namespace
 
 const char* to_string(OptionKind kind) {
-  static const char* const names[] = {"flag",   "integer", "number", "positive",
+  static const char* const names[] = {"flag",   "integer", "number", "limit",
                                       "choice", "choices", "list",   "name"};
   return names[static_cast<int>(kind)];
 }
@@ -53,7 +53,7 @@ const std::vector<SweepOption>& sweep_options() {
       {"machine", "", "machine", Kind::name, "M", every, otherwise("this one"), otherwise(""),
        "simulate this machine: a name (list machines) or a machine file, optionally with changes such as "
        "xeon-phi-5110p:ring.hop=0"},
-      {"sizes", "", "sizes", Kind::list, "8,4K,1M", Scope::data, value("8,4K,1M"), value("8,4K,1M"),
+      {"sizes", "", "sizes", Kind::list, "8,4K,1M", Scope::data, value("8,4K,1M"), value("8,4K"),
        "bytes of the count argument: the message, or one block; not for barriers"},
       {"buffers", "", "buffers", Kind::choices, "LIST", Scope::data,
        one_of("fresh", {"fresh", "reused", "heap"}), one_of("fresh", {"fresh", "reused"}),
@@ -79,9 +79,9 @@ const std::vector<SweepOption>& sweep_options() {
        "calls in a window sample"},
       {"warm-up", "", "warm_up", Kind::integer, "N", every, refused(), value("2", 0, 100000),
        "untimed calls before a sample"},
-      {"budget", "", "budget_s", Kind::positive, "S", every, otherwise("none"), refused(),
-       "stop after this many seconds, once the current round is finished"},
-      {"target-width", "", "target_width", Kind::positive, "F", every, otherwise("none"), refused(),
+      {"budget", "", "budget_s", Kind::limit, "S", every, value("20"), refused(),
+       "stop after about this many seconds, once the current round is finished; none: when all are done"},
+      {"target-width", "", "target_width", Kind::limit, "F", every, value("none"), refused(),
        "stop once every median's interval is narrower than this share of the median"},
       {"placement", "", "placement", Kind::name, "P", every, value("compact"), value("balanced"),
        "compact, scatter, balanced, or CPUs such as 0,2,4-7"},
@@ -159,8 +159,8 @@ void check_number(const SweepOption& option, const OptionUse& use, const std::st
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   const bool whole = !text.empty() && *end == 0 && std::isfinite(number);
-  if (option.kind == OptionKind::positive) {
-    if (!whole || number <= 0) refuse(option, text, "a number above 0");
+  if (option.kind == OptionKind::limit) {
+    if (text != "none" && (!whole || number <= 0)) refuse(option, text, "a number above 0, or none");
   } else if (!whole || number < use.least || number > use.most) {
     refuse(option, text,
            std::isfinite(use.most)
@@ -181,7 +181,7 @@ void check(const SweepOption& option, const OptionUse& use, const std::string& t
     case OptionKind::integer:
       return check_integer(option, use, text);
     case OptionKind::number:
-    case OptionKind::positive:
+    case OptionKind::limit:
       return check_number(option, use, text);
     case OptionKind::choice:
     case OptionKind::choices:
@@ -243,7 +243,7 @@ std::int64_t SweepValues::integer(const std::string& name) const {
 }
 
 double SweepValues::number(const std::string& name) const {
-  return std::strtod(text(name).c_str(), nullptr);
+  return std::strtod(text(name).c_str(), nullptr);  // 0 for "none"
 }
 
 std::vector<std::string> SweepValues::choices(const std::string& name) const {

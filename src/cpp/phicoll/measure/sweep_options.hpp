@@ -16,14 +16,14 @@ namespace phicoll {
 namespace measure {
 
 enum class OptionKind : std::uint8_t {
-  flag,      ///< given or not
-  integer,   ///< from `least` to `most`
-  number,    ///< from `least` to `most`
-  positive,  ///< a number above 0
-  choice,    ///< one of `choices`
-  choices,   ///< one or several of `choices`
-  list,      ///< several values in a syntax of their own: ranks, sizes, algorithms
-  name       ///< one value in a syntax of its own: a machine, a file, a policy
+  flag,     ///< given or not
+  integer,  ///< from `least` to `most`
+  number,   ///< from `least` to `most`
+  limit,    ///< a number above 0, or none
+  choice,   ///< one of `choices`
+  choices,  ///< one or several of `choices`
+  list,     ///< several values in a syntax of their own: ranks, sizes, algorithms
+  name      ///< one value in a syntax of its own: a machine, a file, a policy
 };
 const char* to_string(OptionKind kind);
 
@@ -83,6 +83,7 @@ class SweepValues {
   /// The value given, or the default.
   std::string text(const std::string& name) const;
   std::int64_t integer(const std::string& name) const;
+  /// A limit of "none" is 0.
   double number(const std::string& name) const;
   /// The value's comma-separated parts, each once.
   std::vector<std::string> choices(const std::string& name) const;

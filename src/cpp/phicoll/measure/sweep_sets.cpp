@@ -21,7 +21,7 @@ constexpr std::size_t places_count = 64;
 
 }  // namespace
 
-void Sweep::start_sets(int launch, int ranks, const Shape& placed) {
+void Sweep::start_sets(int launch, int ranks, const Shape& placed, double verified_until_s) {
   sets_.clear();
   GroupOptions options;
   std::size_t largest = std::max(Probes::bytes(), std::size_t{4096} + HandCounterPerCpu::footprint(placed) +
@@ -84,20 +84,46 @@ void Sweep::start_sets(int launch, int ranks, const Shape& placed) {
     if (!members[program.first].empty())
       add_set(program.first, program.second, ranks, placed, members[program.first]);
 
-  for (std::size_t s = 0; s < sets_.size(); ++s)
-    for (Point* point : sets_[s]->points) {
+  const double begun_s = elapsed_s();
+  for (std::size_t s = 0; s < sets_.size(); ++s) {
+    LiveSet& set = *sets_[s];
+    const double until_s = begun_s + (verified_until_s - begun_s) * static_cast<double>(s + 1) /
+                                         static_cast<double>(sets_.size());
+    for (std::size_t i = 0; i < set.points.size(); ++i) {
+      Point* const point = set.points[i];
       check_interrupt();
+      if (i > 0 && !point->written && elapsed_s() > until_s) {
+        leave_out_from(set, i);
+        break;
+      }
       try {
-        verify(*sets_[s], *point, launch);
+        verify(set, *point, launch);
       } catch (const SetFailure& failure) {
         // A subject that hangs, throws or crashes takes its set with it but not the run: it is marked, and
         // the launch starts again without it. A process killed from outside ends the run.
         if (failure.killed()) throw;
-        exclude(*sets_[s], *point, failure.what());
-        start_sets(launch, ranks, placed);
+        exclude(set, *point, failure.what());
+        start_sets(launch, ranks, placed, verified_until_s);
         return;
       }
     }
+  }
+}
+
+// The budget is too short for the set's subjects from `first` on.
+void Sweep::leave_out_from(LiveSet& set, std::size_t first) {
+  std::string names;
+  for (std::size_t i = first; i < set.points.size(); ++i) {
+    set.points[i]->excluded = true;
+    const Subject& subject = set.points[i]->subject;
+    names += (i == first ? "" : ", ") + (subject.work.moves_data() ? subject.work.text() + " by " : "") +
+             subject.text();
+  }
+  left_out_ = true;
+  say_once("note: the budget is too short for " + std::to_string(set.points.size() - first) +
+           " subjects with " + std::to_string(set.points.front()->ranks) + " ranks as " + set.mode + ": " +
+           names);
+  set.points.resize(first);
 }
 
 void Sweep::add_set(const std::string& mode, const WorkerSet::Program& program, int ranks, const Shape& shape,

@@ -4,10 +4,15 @@
 // state, what each rank did, and which write each wait was waiting for. The timeline and the critical path
 // are read from it afterwards.
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -89,22 +94,25 @@ struct MarkRecord {
 template <class T>
 class Records {
  public:
-  std::size_t size() const { return dropped_ + kept_.size(); }
+  std::size_t size() const { return dropped_ + count_; }
   T& operator[](std::size_t number) { return has(number) ? kept_[number - dropped_] : (nothing_ = T()); }
+  bool closed() const { return closed_; }
   const T& operator[](std::size_t number) const { return has(number) ? kept_[number - dropped_] : nothing_; }
-  typename std::vector<T>::iterator begin() { return kept_.begin(); }
-  typename std::vector<T>::iterator end() { return kept_.end(); }
-  typename std::vector<T>::const_iterator begin() const { return kept_.begin(); }
-  typename std::vector<T>::const_iterator end() const { return kept_.end(); }
-  bool has(std::size_t number) const { return number - dropped_ < kept_.size(); }
+  T* begin() { return kept_.get(); }
+  T* end() { return kept_.get() + count_; }
+  const T* begin() const { return kept_.get(); }
+  const T* end() const { return kept_.get() + count_; }
+  bool has(std::size_t number) const { return number - dropped_ < count_; }
 
-  std::size_t bytes() const { return kept_.size() * sizeof(T); }
+  std::size_t bytes() const { return count_ * sizeof(T); }
   void push_back(const T& record) {
-    if (!closed_) kept_.push_back(record);
+    if (closed_) return;
+    if (count_ == room_) grow();
+    kept_[count_++] = record;
   }
   void drop() {
-    dropped_ += kept_.size();
-    kept_.clear();
+    dropped_ += count_;
+    count_ = 0;
   }
   void close() { closed_ = true; }
   /// The number that a record gets when the first that is kept has number 0; -1 for one that is not there.
@@ -114,7 +122,22 @@ class Records {
   void renumber() { dropped_ = 0; }
 
  private:
-  std::vector<T> kept_;
+  struct Free {
+    void operator()(T* records) const { std::free(records); }
+  };
+  // By realloc, which moves large blocks without a copy: a vector would hold one and a half times as much while it grows.
+  void grow() {
+    static_assert(std::is_trivially_copyable<T>::value, "moved by realloc");
+    room_ = std::max<std::size_t>(1024, 2 * room_);
+    void* const more = std::realloc(kept_.get(), room_ * sizeof(T));
+    if (more == nullptr) throw std::bad_alloc();
+    static_cast<void>(kept_.release());
+    kept_.reset(static_cast<T*>(more));
+  }
+
+  std::unique_ptr<T[], Free> kept_;
+  std::size_t count_ = 0;
+  std::size_t room_ = 0;
   std::size_t dropped_ = 0;
   bool closed_ = false;
   T nothing_{};
@@ -130,6 +153,8 @@ class Log {
   Log(int ranks, int call) : ranks_(ranks), call_(call) {}
   /// Bytes of the records that are kept.
   std::size_t bytes() const { return transfers.bytes() + operations.bytes() + states.bytes(); }
+  /// Whether all that is kept is there.
+  bool closed() const { return operations.closed(); }
 
   Records<TransferRecord> transfers;
   Records<OperationRecord> operations;
@@ -173,14 +198,22 @@ class Log {
     }
     for (unsigned b = offset; b < offset + bytes; ++b) found->second[b] = operation;
   }
-  /// The last operation that wrote one of the bytes, none if there is none.
-  int writer(LineId line, unsigned offset, unsigned bytes) const {
+  /// The operation that wrote the bytes of `mask`, of several the one whose write became visible last; none if there is none.
+  int writer(LineId line, std::uint64_t mask) const {
     const auto found = writers_.find(line);
     if (found == writers_.end()) return none;
     int last = none;
-    for (unsigned b = offset; b < offset + bytes; ++b)
-      if (found->second[b] > last) last = found->second[b];
-    return last >= 0 && operations.has(static_cast<std::size_t>(last)) ? last : none;
+    int seen = none;  // neighbours mostly have one writer
+    for (unsigned b = 0; b < 64; ++b) {
+      const int writer = found->second[b];
+      if ((mask >> b & 1) == 0 || writer == seen || writer < 0) continue;
+      seen = writer;
+      const auto number = static_cast<std::size_t>(writer);
+      if (!operations.has(number)) continue;
+      if (last < 0 || operations[number].visible > operations[static_cast<std::size_t>(last)].visible)
+        last = writer;
+    }
+    return last;
   }
 
  private:

@@ -130,7 +130,8 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
             : static_cast<Cycles>(random_.below(static_cast<std::uint64_t>(options_.start_skew)));
     wake_at(c, wheel_.now() + skew);
   }
-  while (wheel_.next_time() != EventWheel::never) {
+  while (wheel_.next_time() != EventWheel::never && !log_closed()) {
+    look_for_stop();
     const Event event = wheel_.pop();
     if (event.kind == EventKind::resume)
       resume(context(static_cast<int>(event.subject)));
@@ -141,6 +142,7 @@ void Simulation::run(const std::function<void(SimPort&)>& body) {
   // The ranks' last instructions end after the last event.
   for (const Context& c : contexts_) wheel_.advance(c.time);
   counters_.events = wheel_.popped();
+  if (log_closed()) return;
   if (unfinished_ != 0) throw_stuck("wait");
   if (options_.check) coherence_.check_at_rest();
 }
@@ -175,8 +177,15 @@ void Simulation::make_ready(Context& c) {
   ready_.push_back(c.rank);
 }
 
+void Simulation::look_for_stop() {
+  constexpr std::uint64_t between = 4096;  // some hundred microseconds
+  if (++turns_ % between == 0 && options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed))
+    throw StoppedError();
+}
+
 /// Brings the clock to the rank's time: whatever happens before comes first.
 void Simulation::sync(Context& c) {
+  look_for_stop();
   const MachineParameters& p = machine_.p;
   if (c.core == p.os_core && p.os_interval > 0 &&
       c.time >= next_interruption_[static_cast<std::size_t>(c.core)]) {

@@ -11,6 +11,7 @@
 // goes on at the moment of its next look. So waiting costs the host nothing while nothing changes; the instructions of the
 // looks are charged to the core's issue port all the same.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -47,6 +48,14 @@ struct SimOptions {
   int log_call = Log::every_call;  ///< of this call alone, by the number of its marks
   /// Memory from this byte on is *ghost*: its lines have states and take time, but its bytes do not move.
   std::size_t ghost_from = SIZE_MAX;
+  /// Once true, run() throws StoppedError.
+  const std::atomic<bool>* stop = nullptr;
+};
+
+/// The simulation was told to stop.
+class StoppedError : public Error {
+ public:
+  StoppedError() : Error("simulation: stopped") {}
 };
 
 /// No rank can go on. The text says which ranks wait for what.
@@ -73,13 +82,14 @@ class Simulation final : private CoherenceListener {
   Cycles now() const { return wheel_.now(); }
 
   /// Lets every rank call `body` once, starting at the present time. Returns when all have returned and nothing is under
-  /// way. Throws what a body throws, and DeadlockError if ranks wait for ever. After an error the simulation can only be
+  /// way, or when the log of one call has all that it keeps; no run may follow then. Throws what a body throws, and DeadlockError if ranks wait for ever. After an error the simulation can only be
   /// destroyed.
   void run(const std::function<void(SimPort&)>& body);
 
   const Counters& counters() const { return counters_; }
   /// Null unless asked for.
   Log* log() { return log_.get(); }
+  bool log_closed() const { return log_ && log_->closed(); }
   /// The line of an address in the shared memory. Throws Error outside.
   LineId line_of(const void* place) const;
   LineState state(int core, LineId line) const { return coherence_.state(core, line); }
@@ -199,7 +209,10 @@ class Simulation final : private CoherenceListener {
   void drain(Context& c);
   enum class Own : unsigned char { none, whole, part };
   Own own_store(Context& c, LineId line, unsigned offset, unsigned bytes, void* value);
-  Store& store_at(Context& c, std::size_t i) { return c.stores[(c.first_store + i) % c.stores.size()]; }
+  Store& store_at(Context& c, std::size_t i) {
+    const std::size_t at = c.first_store + i;  // a division would take longer than the rest
+    return c.stores[at < c.stores.size() ? at : at - c.stores.size()];
+  }
   std::uint64_t image(const void* place, unsigned bytes) const;
   unsigned offset_of(const void* place) const;
   Cycles look_period(const Context& c) const;
@@ -208,6 +221,7 @@ class Simulation final : private CoherenceListener {
   void note_change();
   void count_vain(Context& c);
   void run_ready();
+  void look_for_stop();
   [[noreturn]] void throw_stuck(const char* what) const;
 
   int begin_operation(Context& c, OperationKind kind, LineId line);
@@ -234,6 +248,7 @@ class Simulation final : private CoherenceListener {
   std::vector<int> ready_;
   std::function<void(SimPort&)> body_;  // a copy: fibers that are unwound late still have it on their stacks
   int unfinished_ = 0;
+  std::uint64_t turns_ = 0;       // events and operations
   std::int64_t vain_pauses_ = 0;  // polite turns since a store became visible or a rank returned
   std::int64_t vain_sleeps_ = 0;  // and waits for a time
   std::int64_t changes_ = 0;      // how often that happened

@@ -39,18 +39,9 @@ void Simulation::end_operation(Context& c, int cause) {
 /// 0: the bytes of the line that `mask` names.
 int Simulation::cause_of(const void* place, unsigned bytes, std::uint64_t mask) const {
   if (!log_) return Log::none;
-  const LineId line = line_of(place);
-  const unsigned offset = offset_of(place);
-  int last = Log::none;
-  for (unsigned b = 0; b < (bytes == 0 ? arch::line_bytes : bytes); ++b) {
-    if (bytes == 0 && (mask >> b & 1) == 0) continue;
-    const int writer = log_->writer(line, bytes == 0 ? b : offset + b, 1);
-    if (writer < 0) continue;
-    if (last < 0 || log_->operations[static_cast<std::size_t>(writer)].visible >
-                        log_->operations[static_cast<std::size_t>(last)].visible)
-      last = writer;
-  }
-  return last;
+  if (bytes != 0)
+    mask = (bytes < 64 ? (std::uint64_t{1} << bytes) - 1 : ~std::uint64_t{0}) << offset_of(place);
+  return log_->writer(line_of(place), mask);
 }
 
 void Simulation::mark(int rank, MarkKind kind, int call) {

@@ -1,6 +1,8 @@
 #include "phicoll/sim/explaining/explanation.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -110,6 +112,77 @@ std::vector<CentreReport> centres_of(const Counters& counted, const MachineParam
   return centres;
 }
 
+struct Effort {
+  double events = 0;
+  double log_bytes = 0;
+  double seconds = 0;
+};
+
+Effort effort_of(const Machine& machine, const AlgorithmSpec& effective, const Shape& shape,
+                 const measure::Work& work, const CollectiveOptions& settings) {
+  const auto begin = std::chrono::steady_clock::now();
+  const CollectiveRun run = simulate_collective(machine, work, effective, shape, settings);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  return {static_cast<double>(run.counters.events), static_cast<double>(run.log->bytes()), took.count()};
+}
+
+// What explaining takes: from smaller messages and fewer calls, or where a message cannot be much smaller,
+// from one call.
+Effort expected_effort(const Machine& machine, const AlgorithmSpec& effective, const Shape& shape,
+                       const ExplainOptions& options, CollectiveOptions settings) {
+  constexpr std::uint64_t most_bytes = 2048;
+  constexpr std::uint64_t least_bytes = 128;
+  constexpr int most_calls = 8;
+  constexpr int logged_calls = 4;  // at least: the one that is explained and its neighbours
+  const double all_calls = options.warm_up + options.calls;
+  settings.simulation.log = true;
+  settings.simulation.log_limit = options.memory_limit;
+  measure::Work smaller = options.work;
+  smaller.bytes = std::min(options.work.bytes / 16, most_bytes) / least_bytes * least_bytes;
+  Effort effort;
+  if (smaller.bytes == 0) {
+    settings.calls = 1;
+    settings.warm_up = 0;
+    effort = effort_of(machine, effective, shape, options.work, settings);
+    effort.log_bytes *= options.log_all ? all_calls : std::min<double>(all_calls, logged_calls);
+    effort.events *= all_calls;
+    effort.seconds *= all_calls;
+  } else {
+    settings.calls = std::min(options.calls, most_calls);
+    if (!options.log_all) settings.simulation.log_call = 0;
+    effort = effort_of(machine, effective, shape, smaller, settings);
+    smaller.bytes /= 2;
+    const Effort half = effort_of(machine, effective, shape, smaller, settings);
+    const double more = static_cast<double>(options.work.bytes) / static_cast<double>(smaller.bytes) - 2;
+    const double more_calls = all_calls / (options.warm_up + settings.calls);
+    const auto larger = [&](double Effort::*what) {
+      return effort.*what + more * std::max(effort.*what - half.*what, 0.0);
+    };
+    const double event_s = effort.seconds / effort.events;
+    effort.log_bytes = larger(&Effort::log_bytes) * (options.log_all ? more_calls : 1);
+    effort.events = larger(&Effort::events) * more_calls;
+    effort.seconds = effort.events * event_s;
+  }
+  effort.seconds *= 2;  // once without the log, once with it
+  return effort;
+}
+
+void check_effort(const Effort& effort, const ExplainOptions& options) {
+  constexpr double least_s = 3;         // a shorter one is over before this is read
+  constexpr double most_too_large = 2;  // may be an error of the estimate; the log has its limit anyway
+  const auto rounded = [](double value) { return std::to_string(std::llround(value)); };
+  const std::string events = rounded(effort.events * 1e-6) + " million events";
+  if (effort.log_bytes > most_too_large * static_cast<double>(options.memory_limit))
+    throw ArgumentError("memory_limit",
+                        std::to_string(options.memory_limit) + " for a call that takes about " +
+                            rounded(effort.log_bytes) + " bytes (" + events + ", " + rounded(effort.seconds) +
+                            " s)",
+                        "more, or a smaller size or fewer ranks");
+  if (effort.seconds > least_s)
+    options.say("about " + events + ", " + rounded(effort.log_bytes * 1e-6) + " MB, " +
+                rounded(effort.seconds) + " s");
+}
+
 int median_call(const std::vector<Cycles>& times) {
   std::vector<Cycles> sorted = times;
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
@@ -144,6 +217,8 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
   settings.simulation.seed = round_seed(options.seed, 0);  // as the first round of a run has it
   settings.simulation.wait = options.wait;
   settings.simulation.start_skew = options.start_skew;
+  settings.simulation.stop = options.stop;
+  if (work.moves_data()) check_effort(expected_effort(machine, effective, shape, options, settings), options);
   settings.counts_reported = true;
   found.run = simulate_collective(machine, work, effective, shape, settings);
   found.times = found.run.times(options.window);
@@ -157,7 +232,10 @@ Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec
   settings.simulation.log_limit = options.memory_limit;
   if (!options.log_all) settings.simulation.log_call = call;
   CollectiveRun logged = simulate_collective(machine, work, effective, shape, settings);
-  if (logged.exit != found.run.exit) throw Error("simulation: two runs of the same calls differ");
+  const auto compared = logged.cut ? static_cast<std::ptrdiff_t>(call + 2) * shape.size()
+                                   : static_cast<std::ptrdiff_t>(logged.exit.size());
+  if (!std::equal(logged.exit.begin(), logged.exit.begin() + compared, found.run.exit.begin()))
+    throw Error("simulation: two runs of the same calls differ");
   found.run.log = std::move(logged.log);
   const Log& log = *found.run.log;
   found.path = critical_path(log, found.cores, call);

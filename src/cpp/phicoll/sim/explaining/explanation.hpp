@@ -4,7 +4,9 @@
 // other servers, and the critical path of one call.
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,11 +27,14 @@ struct ExplainOptions {
   int warm_up = measure::simulated_integer("warm-up");
   int call = -1;        ///< to be explained, from 0; -1 for the call of median time
   bool window = false;  ///< each call from rest, its ranks entering within `start_skew`
-  std::size_t memory_limit = std::size_t{1}
-                             << 30;  ///< bytes of what is written down of the calls that are logged
+  std::size_t memory_limit = std::size_t{768}
+                             << 20;  ///< bytes of what is written down of the calls that are logged
   bool log_all = false;  ///< keep the log of all calls, not of the explained one alone: for a timeline of all
   Cycles start_skew = 0;
   WaitPolicy wait;
+  const std::atomic<bool>* stop = nullptr;  ///< once true, StoppedError is thrown
+  /// Gets words on what it takes, before it begins, where that is more than some seconds.
+  std::function<void(const std::string&)> say = [](const std::string&) {};
   /// What is called; a loop's calls then hold the writing of fresh data too.
   measure::Work work;
 };
@@ -98,8 +103,8 @@ struct Explanation {
   Counters counted;  ///< over the reported calls
 };
 
-/// Simulates `options.work` and explains a call of it. Throws as simulate_collective, and
-/// ArgumentError("call").
+/// Simulates `options.work` and explains a call of it. Throws as simulate_collective, ArgumentError("call"), and
+/// ArgumentError("memory_limit") before it begins if that is clearly too small.
 Explanation explain_collective(const Machine& machine, const AlgorithmSpec& spec, const Shape& shape,
                                const ExplainOptions& options);
 

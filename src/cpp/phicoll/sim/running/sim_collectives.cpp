@@ -183,6 +183,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
     CollectiveOptions twin = options;
     twin.calls = 1;
     twin.warm_up = 0;
+    twin.finished = nullptr;
     twin.simulation.log = false;
     const std::size_t unit = 64;
     std::size_t smaller = bytes;
@@ -252,6 +253,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
     (*algorithms[r])(port, bound.call);
     port.software(Software::call);
     const Cycles out = port.ticks();
+    if (options.finished != nullptr) options.finished->fetch_add(1, std::memory_order_relaxed);
     simulation.mark(rank, MarkKind::leave, call - options.warm_up);
     if (subject.backed()) {
       try {
@@ -271,7 +273,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
     }
   };
   if (options.window) {
-    for (int e = 0; e < total; ++e) {
+    for (int e = 0; e < total && !simulation.log_closed(); ++e) {
       if (writes_before(e)) simulation.run([&](SimPort& port) { prepare(port, e); });
       if (options.evicted) evict_all(simulation, footprint);
       simulation.run([&](SimPort& port) { one(port, e); });
@@ -285,7 +287,8 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
     });
   }
   for (const int checked : done) run.verified += checked == run.ranks;
-  if (!work.moves_data()) {
+  run.cut = simulation.log_closed();
+  if (!work.moves_data() && !run.cut) {
     check_barriers(run);
     run.verified = run.calls;
   }

@@ -32,6 +32,7 @@ struct CollectiveOptions {
   bool evicted = false;
   bool counts_reported = false;  ///< fill in `counted_before` and its times
   int root = 0;
+  std::atomic<std::int64_t>* finished = nullptr;  ///< counts the calls that ranks have finished
   std::size_t ghost_above = most_backed_bytes;
   SimOptions simulation;  ///< its `wait` applies unless the spec names one
 };
@@ -52,6 +53,7 @@ struct CollectiveRun {
   /// Calls whose results were compared on every rank, warm-up included; of a barrier the reported ones, in which
   /// no rank left before all had entered.
   int verified = 0;
+  bool cut = false;   ///< ended with the log of one call: the calls after it are not all there
   Counters counters;  ///< of the whole run, warm-up included
   std::unique_ptr<Log> log;
   /// If asked for: what had been counted when the first rank entered the first reported call, then and at the end.

@@ -164,7 +164,7 @@ std::string point_line(const SimulatedSettings& settings, const SimulatedPoint& 
 
 PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPoint& point,
                             const std::string& run, const std::atomic<bool>* stop,
-                            const Simulator& simulate) {
+                            std::atomic<std::int64_t>* finished, const Simulator& simulate) {
   const Shape shape = place_on_machine(settings.machine, point.ranks, settings.placement, settings.tuning);
   const measure::Work& work = point.work;
   const AlgorithmSpec effective = simulated_in_effect(point.spec, shape, work.facts());
@@ -175,6 +175,8 @@ PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPo
   options.simulation.wait = parse_wait_policy(settings.wait);
   options.simulation.start_skew =
       static_cast<Cycles>(std::llround(settings.skew_ns * settings.machine.p.clock_mhz / 1000));
+  options.simulation.stop = stop;
+  options.finished = finished;
   PointRecords found;
   int round = -1;
   for (const SimulatedStep& step : point.steps) {
@@ -192,6 +194,8 @@ PointRecords simulate_point(const SimulatedSettings& settings, const SimulatedPo
       ++found.samples;
     } catch (const ArgumentError&) {
       throw;
+    } catch (const StoppedError&) {
+      break;
     } catch (const Error& error) {
       found.verified = false;
       found.error = error.what();

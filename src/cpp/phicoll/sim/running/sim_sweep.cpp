@@ -136,6 +136,10 @@ std::string SimulatedPoint::title() const {
          " ranks";
 }
 
+std::int64_t SimulatedPoint::rank_calls(const SimulatedSettings& settings) const {
+  return static_cast<std::int64_t>(steps.size()) * (settings.warm_up + settings.calls) * ranks;
+}
+
 std::vector<measure::Work> simulated_works(measure::Work work, const std::vector<std::uint64_t>& sizes,
                                            const std::vector<std::string>& buffers, const std::string& type,
                                            const std::string& op) {

@@ -80,6 +80,8 @@ struct SimulatedPoint {
 
   /// For messages: "allreduce 4096 fresh float32 sum by ring with 240 ranks".
   std::string title() const;
+  /// How many calls its ranks make.
+  std::int64_t rank_calls(const SimulatedSettings& settings) const;
 };
 
 /// Every point of a run, by ranks, then work, then algorithms. Of several algorithms those that cannot serve
