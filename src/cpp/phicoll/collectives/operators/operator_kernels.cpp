@@ -2,6 +2,7 @@
 
 #include "phicoll/collectives/operators/operator_kernels.hpp"
 
+#include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/operators/operator_loops.hpp"
 
 namespace phicoll {
