@@ -115,7 +115,7 @@ def test_labels_of_sizes_do_not_collide(sizes, options):
 
 
 def test_each_name_stands_at_the_end_of_its_line(sizes):
-    figure = sizes.select(ranks=8).plot(highlight=3)
+    figure = sizes.select(ranks=8).plot(most=3)
     ax = figure.axes[0]
     names = [text for text in ax.texts if text.arrow_patch is not None]
     assert len(names) == 3

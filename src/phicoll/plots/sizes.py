@@ -31,7 +31,7 @@ AXES = {
 }
 
 
-def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: int = 6) -> Axes:
+def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", most: int = 6) -> Axes:
     """Draw one panel: a line for each algorithm over the sizes.
 
     Parameters
@@ -43,7 +43,7 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
     unit:
         ``"ns"``, ``"us"``, ``"lines"``, ``"switches"``, ``"cycles"``, ``"GB/s"``: bytes of the argument / time, or
         ``"ratio"``: to the best at each size.
-    highlight:
+    most:
         The number of algorithms in colour and with names: those with the lowest geometric mean time.
     """
     series: dict[str, dict[int, tuple[float, float, float]]] = {}
@@ -61,13 +61,11 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
     ends: list[tuple[float, float, str, str]] = []
     for index, name in enumerate(names):
         at = sorted(series[name])
-        colour = SERIES[index % len(SERIES)] if index < highlight else PALE
+        colour = SERIES[index % len(SERIES)] if index < most else PALE
         medians = [series[name][size][0] for size in at]
         x = [max(1, size) for size in at]
-        ax.plot(
-            x, medians, color=colour, marker="o", markersize=3.5, linewidth=1.6 if index < highlight else 0.9
-        )
-        if index < highlight:
+        ax.plot(x, medians, color=colour, marker="o", markersize=3.5, linewidth=1.6 if index < most else 0.9)
+        if index < most:
             lows, highs = ([series[name][size][side] for size in at] for side in (1, 2))
             ax.vlines(x, lows, highs, color=colour, linewidth=2.4, alpha=0.45)
             ends.append((x[-1], medians[-1], name, colour))
