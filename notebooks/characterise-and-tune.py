@@ -40,7 +40,7 @@ print(f"phicoll {phicoll.__version__}, {len(os.sched_getaffinity(0))} CPUs allow
 # %% [markdown]
 # ## 1. Characterise
 #
-# `phicoll characterize --quick -o here.json` on the command line. Kernels read lines in each state from each place, exchange messages, copy what
+# `phicoll characterize -o here.json` on the command line. Kernels read lines in each state from each place, exchange messages, copy what
 # others copy too; each constant gets a value, a standard error, and a *kind*: `measured`, `undetermined` with the reason, or `assumed`, where this
 # machine cannot show it and a family of machines stands in (two CPUs have no third rank to share a line with).
 
@@ -147,7 +147,7 @@ compared.to_dataframe("orders").reindex(
 # %% [markdown]
 # ## 4. Tune
 #
-# `phicoll tune --operations broadcast,allreduce --ranks 2 --budget 60 -o here.tuning`. All candidates stand beside the built-in rule's choice in the
+# `phicoll tune broadcast,allreduce --ranks 2 --budget 60 -o here.tuning`. All candidates stand beside the built-in rule's choice in the
 # same rounds; one replaces it only if its gain is resolved. Intervals are of 95 %. With the model named, the report says how far its own choice would
 # have been off. A gain of 1 everywhere is a fine result: then the rules are right here.
 

@@ -106,9 +106,9 @@ COMMANDS = [
     "why barrier --machine {bad}",
     "why barrier --model {bad}",
     "why barrier --tuning {bad}",
-    "tune --operations barrier --ranks 2 --machine {bad}",
-    "tune --operations barrier --ranks 2 --by model --model {bad}",
-    "tune --operations barrier --ranks 2 --machine " + MACHINE + " --resume -o {bad}",
+    "tune barrier --ranks 2 --machine {bad}",
+    "tune barrier --ranks 2 --by model --model {bad}",
+    "tune barrier --ranks 2 --machine " + MACHINE + " --resume -o {bad}",
     "validate {bad}",
     "validate models --quick --host {bad}",
     "latency --machine {bad}",
@@ -337,7 +337,7 @@ FUNCTIONS = {
     ),
     phicoll.why: (
         {"operation": "reduce", "ranks": 2},
-        "operation ranks size mode machine placement tuning foreign model type op vector commutative memory_limit",
+        "operation ranks size mode machine placement tuning foreign model type op commutative memory_limit",
     ),
     phicoll.sweep: (
         {

@@ -47,6 +47,51 @@ def test_the_core_knows_no_python_and_no_boost():
     assert wrong == []
 
 
+#: `const` locals of built-in types, and of `auto` that is no lambda.
+CONST_LOCAL = re.compile(r"\bconst (?:bool|int|double|auto|std::size_t|std::u?int\d+_t) (\w+) = (?!\[)")
+
+
+def implicit_constants(text: str) -> list[str]:
+    """The `const` locals that lambdas capture by a bare `[&]`: "line: names" for each such lambda."""
+    code = re.sub(r"//.*", lambda comment: " " * len(comment[0]), text)
+    found = []
+    for capture in re.finditer(r"\[&([^\]]*)\](?=[^;{}]*\{)", code):
+        scopes, depth = [""], 0  # the open scopes around the lambda, without the closed ones in them
+        for character in code[: capture.start()]:
+            depth += {"{": 1, "}": -1}.get(character, 0)
+            while len(scopes) > depth + 1:
+                scopes.pop()
+            scopes += [""] * (depth + 1 - len(scopes))
+            scopes[-1] += character
+        begin = end = code.index("{", capture.end())
+        depth = 0
+        while end == begin or depth > 0:
+            depth += {"{": 1, "}": -1}.get(code[end], 0)
+            end += 1
+        body = code[begin:end]
+        named = re.findall(r"\w+", capture[1]) + CONST_LOCAL.findall(body)
+        names = [
+            name
+            for name in CONST_LOCAL.findall("".join(scopes))
+            if name not in named and re.search(rf"(?<![\w.]){name}\b", body)
+        ]
+        if names:
+            found.append(f"{code[: capture.start()].count(chr(10)) + 1}: {', '.join(names)}")
+    return found
+
+
+def test_no_template_captures_a_constant_without_naming_it():
+    """The card's GCC 5.1.1 refuses a template's `[&]` that captures a `const` local: `[&, size]` compiles."""
+    bad = "void f() {\n  const std::size_t size = g();\n  use([&](int r) { return r * size; });\n}\n"
+    assert implicit_constants(bad) == ["3: size"]
+    assert implicit_constants(bad.replace("[&]", "[&, size]")) == []
+    card = [path for path in HEADERS if layer_of(path) != "sim"]
+    wrong = [
+        f"{path.relative_to(CPP)}:{line}" for path in card for line in implicit_constants(path.read_text())
+    ]
+    assert wrong == []
+
+
 #: What most headers include, compiled once a standard. A header is compiled with the first of these that it includes
 #: itself, directly or not: what its code sees is the same, and what it forgets to include is missing as before.
 SHARED_HEADERS = {

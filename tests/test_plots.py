@@ -128,7 +128,7 @@ def test_a_name_has_one_colour_in_all_panels(sizes):
 
 
 def test_each_name_stands_at_the_end_of_its_line(sizes):
-    figure = sizes.select(ranks=8).plot(highlight=3)
+    figure = sizes.select(ranks=8).plot(most=3)
     ax = figure.axes[0]
     names = [text for text in ax.texts if text.arrow_patch is not None]
     assert len(names) == 3

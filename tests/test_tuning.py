@@ -210,7 +210,7 @@ def test_why_asks_the_table_as_a_call_with_counts_does(table):
     path = table("gather processes 8/2 0 auto\ngather processes 8/2 4096 mailbox:cells=32\n")
     assert phicoll.why("gather", 8, "64K", placement="0", tuning=path).tuned
     assert not phicoll.why("gatherv", 8, "64K", placement="0", tuning=path).tuned
-    assert phicoll.why("gather", 8, "64K", placement="0", vector=True, tuning=path).call == "gatherv"
+    assert phicoll.why("gatherv", 8, "64K", placement="0", tuning=path).call == "gatherv"
 
 
 def test_why_asks_the_model_and_counts_what_was_assumed():
@@ -248,13 +248,11 @@ def test_why_predicts_what_a_row_names(table):
         ({"operation": "broadcast", "commutative": False}, "commutative"),
         ({"operation": 5}, "operation"),
         ({"operation": "GATHERV"}, "operation"),
-        ({"operation": "broadcast", "vector": True}, "vector"),
-        ({"operation": "exscan", "vector": True}, "vector"),
         ({"operation": "broadcast", "size": [8, 16]}, "size"),
         ({"operation": "broadcast", "size": -1}, "size"),
         ({"operation": "allreduce", "size": 3}, "size"),
         ({"operation": "barrier", "tuning": "/nowhere/at.all"}, "tuning"),
-        ({"operation": "barrier", "foreign": "perhaps"}, "tuning_foreign"),
+        ({"operation": "barrier", "foreign": "perhaps"}, "foreign"),
         ({"operation": "barrier", "model": "no-such-machine"}, None),
     ],
 )
@@ -519,7 +517,7 @@ def test_a_model_of_another_host_is_used_with_a_warning(tmp_path: Path):
     host = {"cpu": "Some CPU", "allowed_cpus": 4096, "clock_mhz": 1}
     path.write_text(json.dumps({"phicoll": "machine", "name": "elsewhere", "host": host, "model": {}}))
     with pytest.warns(PhicollWarning, match="not this host's, but is used: its processor is 'Some CPU'"):
-        phicoll.why("barrier", 2, model=path, model_foreign="use")
+        phicoll.why("barrier", 2, model=path, foreign="use")
     with pytest.raises(ArgumentError, match="model: got"):
         phicoll.why("barrier", 2, model=tmp_path / "none.json")
 
@@ -530,14 +528,14 @@ def test_a_model_of_another_host_is_refused_where_that_is_asked_for(tmp_path: Pa
     path.write_text(json.dumps({"phicoll": "machine", "name": "elsewhere", "host": host, "model": {}}))
     refused = r"^model: got .*its processor is 'Some CPU'.*; allowed: .* any with foreign=use"
     with pytest.raises(ArgumentError, match=refused):
-        phicoll.why("barrier", 2, model=path, model_foreign="refuse")
+        phicoll.why("barrier", 2, model=path, foreign="refuse")
     with pytest.raises(ArgumentError, match=refused):
         phicoll.tune("barrier", ranks=2, by="model", model=path, model_foreign="refuse", progress=False)
-    with pytest.raises(ArgumentError, match="model_foreign: got 'warn'; allowed: refuse, use"):
-        phicoll.why("barrier", 2, model_foreign="warn")
+    with pytest.raises(ArgumentError, match="foreign: got 'warn'; allowed: refuse, use"):
+        phicoll.why("barrier", 2, foreign="warn")
     # A simulated machine is not a host: the caller may choose any model for it.
-    assert phicoll.why("barrier", 2, machine=PHI, model=path, model_foreign="refuse").prediction is None
-    for words in ("why barrier", "tune --operations barrier --ranks 2 --by model --no-progress"):
+    assert phicoll.why("barrier", 2, machine=PHI, model=path, foreign="refuse").prediction is None
+    for words in ("why barrier", "tune barrier --ranks 2 --by model --no-progress"):
         command = words.split()
         named = [*command, "--model", str(path)]
         for asked in ([], ["--foreign", "refuse"]):
@@ -545,8 +543,8 @@ def test_a_model_of_another_host_is_refused_where_that_is_asked_for(tmp_path: Pa
             assert "any with foreign=use" in capsys.readouterr().err
         assert main([*named, "--foreign", "use"]) == 0
         assert "is not this host's, but is used" in capsys.readouterr().err
-        assert main([*command, "--foreign", "use"]) == 2
-        assert "foreign: got use without a model; allowed: with --model FILE" in capsys.readouterr().err
+    assert main([*command, "--foreign", "use"]) == 2
+    assert "foreign: got use without a model; allowed: with --model FILE" in capsys.readouterr().err
 
 
 def test_ctrl_c_keeps_what_was_decided_and_resume_decides_the_rest(tmp_path: Path, monkeypatch):
@@ -684,7 +682,6 @@ def test_commands(phicoll_command, tmp_path: Path):
     path = tmp_path / "phi.tuning"
     words = [
         "tune",
-        "--operations",
         "barrier",
         "--algorithm",
         ",".join(FEW),

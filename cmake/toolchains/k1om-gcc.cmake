@@ -17,8 +17,8 @@ if(NOT EXISTS "${CMAKE_CXX_COMPILER}")
                       "allowed: the folder of an MPSS 3.6 to 3.8 with its SDK installed")
 endif()
 
-# No -m options: this compiler has one target. Scalar floating point is x87; without -ffloat-store its excess precision
-# would give results that differ from all other machines.
+# No -m options: this compiler has one target. Scalar floating point is x87: -ffloat-store drops what a variable has beyond
+# its type's precision. It still rounds twice, so that last bits can differ from other machines.
 set(CMAKE_C_FLAGS_INIT "-ffloat-store")
 set(CMAKE_CXX_FLAGS_INIT "-ffloat-store")
 # clock_gettime and shm_open live in librt in the card's C library.

@@ -64,7 +64,7 @@ def parser(prog: str) -> Parser:
         "--tuning", default="", help="a tuning table that auto asks, or none (default: PHICOLL_TUNING)"
     )
     made.add_argument(
-        "--tuning-foreign",
+        "--foreign",
         default="",
         choices=("refuse", "use"),
         help="what to do with another machine's table (default: PHICOLL_TUNING_FOREIGN, else refuse)",
@@ -105,7 +105,7 @@ def main(words: Sequence[str] | None = None, prog: str = "python -m phicoll.laun
             milliseconds(given.timeout),
             _core.parse_wait(given.wait),
             given.tuning,
-            given.tuning_foreign,
+            given.foreign,
         )
         start = launch_threads if given.mode == "threads" else launch_processes
         return start(options, program(given), [AS_MPI4PY] if given.as_mpi4py else [])

@@ -103,12 +103,15 @@ inline void execute(Instruction instruction, std::uint64_t rdi, std::uint32_t ea
 }
 
 inline void handle(int, siginfo_t*, void* context) {
-  greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
+  greg_t* const registers = machine.gregs;
   const unsigned char* const code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
   for (const Encoding& each : encodings) {
     if (std::memcmp(code, each.bytes, each.length) == 0) {
       execute(each.instruction, static_cast<std::uint64_t>(registers[REG_RDI]),
               static_cast<std::uint32_t>(registers[REG_RAX]));
+      // xmm0, where a compiler keeps doubles, is the low part of the register.
+      if (each.instruction == vmovaps_load) std::memcpy(machine.fpregs->_xmm, zmm0(), 16);
       registers[REG_RIP] += each.length;
       return;
     }

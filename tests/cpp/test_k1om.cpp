@@ -2,7 +2,6 @@
 // Corner mode) and executed under an emulator. That the card does with them what its manual says is not shown
 // here.
 
-#define PHICOLL_ARCH_K1OM 1
 #include <Zydis/Zydis.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +14,10 @@
 #include <vector>
 
 #include "k1om_emulator.hpp"
+
+// As the card's GCC does: it defines no __SSE__, and keeps doubles in vector registers all the same.
+#undef __SSE__
+#define __KNC__ 1
 #include "phicoll/arch/arch.hpp"
 
 namespace arch = phicoll::arch;
@@ -203,6 +206,21 @@ TEST(K1omRun, LineStoresAreOneStoreOfTheirLineAndNothingElse) {
     }
   }
   EXPECT_EQ(record().misaligned, 0u);
+}
+
+template <void store(void*, const void*)>
+[[gnu::noipa]] double stored_between(double value, Line& line, const Line& source) {
+  store(&line, &source);
+  return value;
+}
+
+TEST(K1omRun, LineStoresKeepADouble) {
+  const Emulator emulator;
+  Line line;
+  const Line source = {{1, 2, 3, 4, 5, 6, 7, 8}};
+  EXPECT_EQ(stored_between<arch::store_line_plain>(2.5, line, source), 2.5);
+  EXPECT_EQ(stored_between<arch::store_line_no_read>(2.5, line, source), 2.5);
+  EXPECT_EQ(stored_between<arch::store_line_no_read_unordered>(2.5, line, source), 2.5);
 }
 
 TEST(K1omRun, TheCounterNeverGoesBack) {

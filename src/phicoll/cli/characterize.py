@@ -11,7 +11,7 @@ from phicoll.models.characterizing import characterize
 __all__ = ["add"]
 
 EPILOG = """examples:
-  phicoll characterize --quick -o here.json
+  phicoll characterize -o here.json
   phicoll run barrier --machine ./here.json --ranks 2       # simulates this machine
   phicoll characterize --machine xeon-phi-5110p             # fits the model of a simulated machine"""
 
@@ -22,12 +22,10 @@ NAMES = {"path": "output", "budget_s": "budget", "lock_wait_s": "lock-wait"}
 def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    effort = parser.add_mutually_exclusive_group()
-    effort.add_argument("--quick", action="store_true", help="at most a minute on two cores (the default)")
-    effort.add_argument(
+    parser.add_argument(
         "--thorough",
         action="store_true",
-        help="measure until line costs are within 2 %%, at most a quarter of an hour",
+        help="measure until line costs are within 2 %%, at most a quarter of an hour (default: at most a minute)",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="the machine file to write")
     parser.add_argument(

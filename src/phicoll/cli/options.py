@@ -23,7 +23,6 @@ __all__ = [
     "add_reduction",
     "add_simulated_option",
     "check_figure",
-    "model_foreign",
     "option_names",
     "report_written",
 ]
@@ -37,24 +36,14 @@ def add_foreign(parser: argparse.ArgumentParser, words: str) -> None:
     parser.add_argument("--foreign", choices=("refuse", "use"), help=words)
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
+def add_model(parser: argparse.ArgumentParser, foreign: str) -> None:
+    """Add ``--model``, and ``--foreign`` with these words."""
     parser.add_argument(
         "--model",
         metavar="M",
         help="the machine whose model predicts: a machine file or a name (default: that of --machine)",
     )
-    add_foreign(
-        parser,
-        "what to do with a --model file that was not measured on this host: refuse it (the default), or use it with a "
-        "warning",
-    )
-
-
-def model_foreign(arguments: argparse.Namespace) -> str:
-    """The value of :func:`add_model`'s ``--foreign``. Raises ArgumentError if no model is given."""
-    if arguments.foreign is not None and arguments.model is None:
-        raise ArgumentError("foreign", f"{arguments.foreign} without a model", "with --model FILE")
-    return arguments.foreign or "refuse"
+    add_foreign(parser, foreign)
 
 
 def add_option(

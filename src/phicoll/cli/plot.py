@@ -29,9 +29,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="unit of the axis (default: lines or switches; simulated: us; sizes: us, GB/s or the ratio to the best)",
     )
     parser.add_argument("--label", choices=("remote", "same-core"), help="rounds to show (default: remote)")
-    parser.add_argument("--most", type=int, metavar="N", help="show only the N fastest algorithms")
     parser.add_argument(
-        "--highlight", type=int, metavar="N", help="show N algorithms in colour (ranks, sizes)"
+        "--most",
+        type=int,
+        metavar="N",
+        help="show only the N fastest algorithms; over ranks or sizes, these in colour (default: 6)",
     )
     parser.add_argument("--title", metavar="TEXT", help="title of the figure")
     parser.add_argument(
@@ -43,7 +45,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     figure = check_figure(arguments.figure)
     results = reduce(join, [load(path) for path in arguments.files])
-    options = {name: getattr(arguments, name) for name in ("unit", "label", "most", "highlight", "title")}
+    options = {name: getattr(arguments, name) for name in ("unit", "label", "most", "title")}
     if arguments.figsize is not None:
         options["figsize"] = arguments.figsize.split(",")
     from phicoll.plots.canvas import save_figure

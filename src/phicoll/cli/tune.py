@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from phicoll.cli.options import add_model, add_progress, model_foreign, option_names
+from phicoll.cli.options import add_model, add_progress, option_names
 from phicoll.cli.output import add_json, put, put_found
+from phicoll.errors import ArgumentError
 from phicoll.foundations.exit_codes import INTERRUPTED
 from phicoll.registry import OPERATIONS
 
@@ -24,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
-        "--operations", metavar="LIST", help=f"some of {', '.join(OPERATIONS)} (default: all of them)"
+        "operations", nargs="?", help=f"some of {', '.join(OPERATIONS)} (default: all of them)"
     )
     parser.add_argument(
         "--ranks",
@@ -43,7 +44,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--machine", metavar="M", help="tune for a simulated machine, in simulation: a name or a machine file"
     )
-    add_model(parser)
+    add_model(
+        parser,
+        "what to do with a --model file that was not measured on this host: refuse it (the default), or use it with a "
+        "warning",
+    )
     parser.add_argument(
         "--algorithm",
         metavar="LIST",
@@ -72,6 +77,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from phicoll.models.tuning import tune
 
+    if arguments.foreign is not None and arguments.model is None:
+        raise ArgumentError("foreign", f"{arguments.foreign} without a model", "with --model FILE")
     with option_names(NAMES):
         found = tune(
             arguments.operations,
@@ -82,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
             budget_s=arguments.budget,
             machine=arguments.machine,
             model=arguments.model,
-            model_foreign=model_foreign(arguments),
+            model_foreign=arguments.foreign or "refuse",
             algorithm=arguments.algorithm,
             placement=arguments.placement,
             definition=arguments.definition,

@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import argparse
 
-from phicoll.cli.options import add_model, add_reduction, model_foreign, option_names
+from phicoll.cli.options import add_model, add_reduction, option_names
 from phicoll.cli.output import add_json, put_found
 from phicoll.comm.group_options import MEMORY_LIMIT
 from phicoll.errors import ArgumentError
 from phicoll.registry import CALLS
 
-__all__ = ["add", "add_table"]
+__all__ = ["add"]
 
 #: Arguments of why() that have another name on the command line.
 NAMES = {
     "operator": "op",
     "commutative": "not-commutative",
     "memory_limit": "memory-limit",
-    "tuning_foreign": "tuning-foreign",
-    "model_foreign": "foreign",
 }
-
-
-def add_table(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--tuning", metavar="FILE", help="a tuning table, or none (default: PHICOLL_TUNING, docs/tuning.md)"
-    )
-    parser.add_argument(
-        "--tuning-foreign",
-        default="",
-        choices=("refuse", "use"),
-        help="what to do with another machine's table (default: PHICOLL_TUNING_FOREIGN, else refuse)",
-    )
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +37,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="M",
         help="a simulated machine: a name or a machine file, optionally with changes",
     )
-    add_model(parser)
+    add_model(
+        parser,
+        "what to do with a table or a --model file that was not measured on this host: refuse it, or use it (default: "
+        "refuse; for a table PHICOLL_TUNING_FOREIGN)",
+    )
     parser.add_argument(
         "--placement",
         default="",
@@ -59,14 +49,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="compact, scatter, balanced or CPUs such as 0,2,4-7 (default: not pinned; with --machine: balanced)",
     )
     add_reduction(parser)
-    parser.add_argument("--vector", action="store_true", help="the version with counts, which may differ")
     parser.add_argument(
         "--not-commutative", action="store_true", help="the operator is user-defined and not commutative"
     )
     parser.add_argument(
         "--memory-limit", default=str(MEMORY_LIMIT), metavar="N", help="bytes of shared memory for the group"
     )
-    add_table(parser)
+    parser.add_argument(
+        "--tuning", metavar="FILE", help="a tuning table, or none (default: PHICOLL_TUNING, docs/tuning.md)"
+    )
     add_json(parser)
     parser.set_defaults(function=run, type="float32", op="sum")
 
@@ -85,13 +76,11 @@ def run(arguments: argparse.Namespace) -> int:
             mode=arguments.mode,
             machine=arguments.machine,
             model=arguments.model,
-            model_foreign=model_foreign(arguments),
             placement=arguments.placement,
             tuning=arguments.tuning,
-            foreign=arguments.tuning_foreign,
+            foreign=arguments.foreign or "",
             type=arguments.type,
             op=arguments.op,
-            vector=arguments.vector,
             commutative=not arguments.not_commutative,
             memory_limit=arguments.memory_limit,
         )

@@ -63,8 +63,8 @@ def figure(
     **options:
         ``unit``: ``"lines"``, ``"switches"``, ``"ns"``, ``"us"``, ``"cycles"`` (us by default if simulated) or, for
         sizes, ``"GB/s"`` and ``"ratio"``, to the best of each size; ``label``: ``"remote"`` or ``"same-core"``;
-        ``most``: the number of algorithms shown, the fastest first (comparison, distributions); ``highlight``: the
-        number of algorithms in colour (ranks, sizes).
+        ``most``: the number of algorithms shown, the fastest first; over ranks or sizes, of those in colour, 6 by
+        default.
 
     Returns
     -------

@@ -27,8 +27,8 @@ Place = Callable[..., Panels]
 
 OPTIONS = {
     "comparison": {"unit", "label", "most"},
-    "ranks": {"unit", "label", "highlight"},
-    "sizes": {"unit", "label", "highlight"},
+    "ranks": {"unit", "label", "most"},
+    "sizes": {"unit", "label", "most"},
     "probes": set[str](),
     "distributions": {"unit", "label", "most"},
 }
@@ -44,7 +44,7 @@ def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
             raise ArgumentError(
                 name, f"{value!r} for {kind}", ", ".join(sorted(OPTIONS[kind])) or "no option"
             )
-        if name in ("most", "highlight"):
+        if name == "most":
             check_whole(name, value, 1)
         if name in VALUES and value not in VALUES[name]:
             raise ArgumentError(name, repr(value), ", ".join(VALUES[name]))
@@ -182,7 +182,7 @@ def of_one_machine(row: Row) -> tuple[Any, ...]:
 
 
 def ranks(
-    results: Recorded, place: Place, unit: str | None = None, label: str | None = None, highlight: int = 6
+    results: Recorded, place: Place, unit: str | None = None, label: str | None = None, most: int = 6
 ) -> Panels:
     rows = chosen_rows(results, label)
     counts = {row.subject.ranks for row in rows}
@@ -195,7 +195,7 @@ def ranks(
     found = panels(rows, of_one_machine)
     drawn = place(len(found), size_of(len(found), 6.8, 3.6), columns=2)
     for ax, of in zip(drawn.axes, found.values(), strict=True):
-        draw_ranks(ax, of, unit=unit_of(of, unit, "ns") or "ns", highlight=highlight)
+        draw_ranks(ax, of, unit=unit_of(of, unit, "ns") or "ns", most=most)
         s = of[0].subject
         words = [s.mode, s.machine, s.placement] if s.simulated else [s.mode]
         if s.data:
@@ -212,7 +212,7 @@ def of_one_size_axis(row: Row) -> tuple[Any, ...]:
 
 
 def sizes(
-    results: Recorded, place: Place, unit: str | None = None, label: str | None = None, highlight: int = 6
+    results: Recorded, place: Place, unit: str | None = None, label: str | None = None, most: int = 6
 ) -> Panels:
     rows = [row for row in chosen_rows(results, label) if row.subject.data]
     if not rows:
@@ -221,7 +221,7 @@ def sizes(
     drawn = place(len(found), size_of(len(found), 6.8, 3.6), columns=2)
     for ax, of in zip(drawn.axes, found.values(), strict=True):
         taken = unit if unit in SIZES_ALONE else unit_of(of, unit, "us")
-        draw_sizes(ax, of, unit=taken or "us", highlight=highlight)
+        draw_sizes(ax, of, unit=taken or "us", most=most)
         s = of[0].subject
         words = [f"{s.ranks} {'ranks' if s.simulated else s.mode}"]
         words += [s.machine, s.placement] if s.simulated else []

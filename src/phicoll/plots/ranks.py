@@ -23,7 +23,7 @@ NAME_SIZE = 7.5
 MOST_TICKS = 12  # rank counts with a tick each; a sweep of more has an evenly divided axis
 
 
-def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: int = 6) -> Axes:
+def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", most: int = 6) -> Axes:
     """Draw one panel: a line for each algorithm over the rank counts.
 
     Parameters
@@ -34,7 +34,7 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
         Rows of a comparison that differ only in algorithm and ranks.
     unit:
         ``"ns"``, ``"us"``, ``"lines"``, ``"switches"`` or ``"cycles"``.
-    highlight:
+    most:
         The number of algorithms in colour and with names: those with the lowest geometric mean.
     """
     series: dict[str, dict[int, tuple[float, float, float]]] = {}
@@ -54,7 +54,7 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
 
     names = sorted(series, key=score)
     ends: list[tuple[float, float, str, str]] = []
-    colours = series_colours(ax, names[:highlight])
+    colours = series_colours(ax, names[:most])
     for index, name in enumerate(names):
         by = series[name]
         at = sorted(by)
@@ -65,17 +65,17 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
             medians,
             color=colour,
             label=name,
-            linewidth=1.6 if index < highlight else 0.9,
-            zorder=3 - (index >= highlight),
+            linewidth=1.6 if index < most else 0.9,
+            zorder=3 - (index >= most),
             marker="o",
-            markersize=3.5 if index < highlight else 2,
+            markersize=3.5 if index < most else 2,
         )
         tell(line, [f"{name}, {ranks} ranks: {interval(by[ranks])} {unit}" for ranks in at])
-        if index < highlight and band:
+        if index < most and band:
             lows, highs = ([by[r][side] for r in at] for side in (1, 2))
             ax.fill_between(at, lows, highs, color=colour, alpha=0.22, linewidth=0, zorder=2.5, label=name)
             ends.append((at[-1], medians[-1], name, colour))
-        elif index < highlight:
+        elif index < most:
             ax.vlines(
                 at,
                 [by[r][1] for r in at],
@@ -103,7 +103,7 @@ def draw_ranks(ax: Axes, rows: Sequence[Row], *, unit: str = "ns", highlight: in
     ax.set_ylabel(f"median time per call, {unit}" + (" (simulated)" if band else ""))
     tidy(ax, "y")
     name_ends(ax, ends, low, high)
-    rest = len(names) - min(highlight, len(names))
+    rest = len(names) - min(most, len(names))
     seeds = max(row.units for row in rows) if band else 0
     words = f"simulated, band: interval over {seeds} seeds; " if seeds > 1 else ""
     words += "dashed: best at each count (ideal meta-algorithm)" + (f"; grey: {rest} others" if rest else "")

@@ -33,7 +33,7 @@ AXES = {
 TOLD = {"ratio": "of the best"}
 
 
-def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: int = 6) -> Axes:
+def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", most: int = 6) -> Axes:
     """Draw one panel: a line for each algorithm over the sizes.
 
     Parameters
@@ -45,7 +45,7 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
     unit:
         ``"ns"``, ``"us"``, ``"lines"``, ``"switches"``, ``"cycles"``, ``"GB/s"``: bytes of the argument / time, or
         ``"ratio"``: to the best at each size.
-    highlight:
+    most:
         The number of algorithms in colour and with names: those with the lowest geometric mean time.
     """
     series: dict[str, dict[int, tuple[float, float, float]]] = {}
@@ -61,7 +61,7 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
     sizes = sorted({size for by in series.values() for size in by})
     names = sorted(series, key=lambda name: (len(series[name]) < len(sizes), np.mean(np.log(times[name]))))
     ends: list[tuple[float, float, str, str]] = []
-    colours = series_colours(ax, names[:highlight])
+    colours = series_colours(ax, names[:most])
     for index, name in enumerate(names):
         at = sorted(series[name])
         colour = colours.get(name, PALE)
@@ -73,7 +73,7 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
             color=colour,
             marker="o",
             markersize=3.5,
-            linewidth=1.6 if index < highlight else 0.9,
+            linewidth=1.6 if index < most else 0.9,
             label=name,
         )
         tell(
@@ -83,7 +83,7 @@ def draw_sizes(ax: Axes, rows: Sequence[Row], *, unit: str = "us", highlight: in
                 for size in at
             ],
         )
-        if index < highlight:
+        if index < most:
             lows, highs = ([series[name][size][side] for size in at] for side in (1, 2))
             ax.vlines(x, lows, highs, color=colour, linewidth=2.4, alpha=0.45, label=name)
             ends.append((x[-1], medians[-1], name, colour))

@@ -49,10 +49,15 @@ constexpr std::size_t whole_strides(std::size_t bytes) {
 }  // namespace arch
 }  // namespace phicoll
 
-// The card's compilers also define __x86_64__ (GCC: __KNC__ and __k1om__; ICC: __MIC__), so it is asked for
-// first. PHICOLL_ARCH_K1OM selects it on an x86-64 host, where its instructions are illegal: for tests and
-// audits only.
-#if defined(__KNC__) || defined(__k1om__) || defined(__MIC__) || defined(PHICOLL_ARCH_K1OM)
+// PHICOLL_ARCH_K1OM: this is code for the card. The card's compilers (GCC: __KNC__ and __k1om__; ICC: __MIC__) also define
+// __x86_64__, so it is asked for first. Tests and audits define it themselves on an x86-64 host, where the card's
+// instructions are illegal.
+#if defined(__KNC__) || defined(__k1om__) || defined(__MIC__)
+#define PHICOLL_K1OM_COMPILER 1
+#define PHICOLL_ARCH_K1OM 1
+#endif
+
+#if defined(PHICOLL_ARCH_K1OM)
 #include "phicoll/arch/k1om.hpp"
 #elif defined(__x86_64__)
 #include "phicoll/arch/x86_64.hpp"

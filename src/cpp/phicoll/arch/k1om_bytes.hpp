@@ -11,8 +11,9 @@
 
 #include <cstdint>
 
-// zmm0 overlays xmm0; a compiler without SSE (k1om, -mno-sse) never uses it and has no such name to clobber.
-#if defined(__SSE__)
+// zmm0 overlays xmm0. The card's compilers keep doubles there, though they define no __SSE__. A host's compiler without
+// SSE (-mno-sse) never uses the register and has no such name to clobber.
+#if defined(__SSE__) || defined(PHICOLL_K1OM_COMPILER)
 #define PHICOLL_K1OM_CLOBBERS "xmm0", "memory"
 #else
 #define PHICOLL_K1OM_CLOBBERS "memory"

@@ -57,9 +57,9 @@ struct Exchange {
 
   /// Whole messages there and back.
   template <class Port>
-  void run_copies(Port& port, const KernelRun& run, RankSamples& samples) const {
+  void copy_whole(Port& port, const KernelRun& run, RankSamples& samples) const {
     const std::size_t size = bytes();
-    this->run(port, run, samples, [size](Port& by, unsigned char* to, unsigned char* from) {
+    transfer_by(port, run, samples, [size](Port& by, unsigned char* to, unsigned char* from) {
       by.software(Software::send);
       by.copy(to, from, size);
     });
@@ -68,7 +68,7 @@ struct Exchange {
   /// `transfer(port, destination, source)` copies a send buffer into the partner's receive buffer, the canary
   /// last.
   template <class Port, class Transfer>
-  void run(Port& port, const KernelRun& run, RankSamples& samples, Transfer transfer) const {
+  void transfer_by(Port& port, const KernelRun& run, RankSamples& samples, Transfer transfer) const {
     Meeting meeting(run);
     const int partner = partner_of(pairing, run.rank, run.ranks);
     const bool first = run.rank < partner;
@@ -91,10 +91,10 @@ struct Exchange {
       if (first) {
         // The partner polls by now.
         meeting.start(port, samples);
-        const std::int64_t begin = port.ticks();
+        const std::int64_t start = port.ticks();
         transfer(port, their_inbox, mine);
         port.wait(canary, equal(mark), partner);
-        samples.ticks.push_back(port.ticks() - begin);
+        samples.ticks.push_back(port.ticks() - start);
       } else {
         meeting.agree(port);
         port.wait(canary, equal(mark), partner);

@@ -38,7 +38,7 @@ struct MultiLine {
 
   template <class Port>
   static void run(Port& port, const Parameters& p, const KernelRun& run, RankSamples& samples) {
-    exchange(p).run_copies(port, run, samples);
+    exchange(p).copy_whole(port, run, samples);
   }
 
  private:

@@ -46,7 +46,7 @@ struct PairBandwidth {
 
   template <class Port>
   static void run(Port& port, const Parameters& p, const KernelRun& run, RankSamples& samples) {
-    exchange(p).run_copies(port, run, samples);
+    exchange(p).copy_whole(port, run, samples);
   }
 
  private:

@@ -34,7 +34,7 @@ struct PingPong {
 
   template <class Port>
   static void run(Port& port, const Parameters& p, const KernelRun& run, RankSamples& samples) {
-    exchange(p).run(port, run, samples, [](Port& by, unsigned char* to, unsigned char* from) {
+    exchange(p).transfer_by(port, run, samples, [](Port& by, unsigned char* to, unsigned char* from) {
       by.signal(last_word(to, 1), by.load_relaxed(last_word(from, 1)));
     });
   }

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <complex>
 #include <cstring>
 
 #include "phicoll/errors.hpp"
@@ -18,54 +17,6 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t guard = 64;  // bytes on both sides of what is received
 constexpr unsigned char guard_byte = 0xa5;
 constexpr std::size_t unit_bytes = sizeof(MessageUnit);
-
-template <class T>
-void write_as(unsigned char* to, unsigned value) {
-  const T number = static_cast<T>(value);
-  std::memcpy(to, &number, sizeof number);
-}
-
-// Writes one element of the type that holds a small whole number; a pair gets a small index too.
-void write_element(Type type, unsigned value, unsigned char* to) {
-  std::memset(to, 0, bytes_of(type));
-  switch (type) {
-    case Type::int8:
-    case Type::uint8:
-      return write_as<std::uint8_t>(to, value);
-    case Type::bool8:
-      return write_as<std::uint8_t>(to, value & 1u);
-    case Type::int16:
-    case Type::uint16:
-      return write_as<std::uint16_t>(to, value);
-    case Type::int32:
-    case Type::uint32:
-      return write_as<std::uint32_t>(to, value);
-    case Type::int64:
-    case Type::uint64:
-      return write_as<std::uint64_t>(to, value);
-    case Type::float32:
-    case Type::complex64:
-      return write_as<float>(to, value);
-    case Type::float64:
-    case Type::complex128:
-      return write_as<double>(to, value);
-    case Type::float_int:
-      write_as<float>(to, value);
-      return write_as<std::int32_t>(to + 4, value / 2);
-    case Type::double_int:
-      write_as<double>(to, value);
-      return write_as<std::int32_t>(to + 8, value / 2);
-    case Type::long_int:
-      write_as<std::int64_t>(to, value);
-      return write_as<std::int32_t>(to + 8, value / 2);
-    case Type::two_int:
-      write_as<std::int32_t>(to, value);
-      return write_as<std::int32_t>(to + 4, value / 2);
-    case Type::short_int:
-      write_as<std::int16_t>(to, value);
-      return write_as<std::int32_t>(to + 4, value / 2);
-  }
-}
 
 }  // namespace
 
@@ -126,7 +77,10 @@ void MessageBuffers::make_units() {
       for (std::size_t at = 0; at < unit_bytes; at += element) {
         const unsigned mixed =
             k + 37u * static_cast<unsigned>(owner) + 5u * static_cast<unsigned>(at / element);
-        write_element(type, 1 + mixed % most, units_[static_cast<std::size_t>(owner)][k].bytes + at);
+        const int value = static_cast<int>(1 + mixed % most);
+        const bool complex = type == Type::complex64 || type == Type::complex128;
+        write_element(type, value, complex ? 0 : value / 2,
+                      units_[static_cast<std::size_t>(owner)][k].bytes + at);
       }
 }
 
@@ -138,6 +92,7 @@ void MessageBuffers::prepare(const Work& work, std::size_t offset) {
     if (work_.reduces()) op_ = find_operator(work_.type, work_.op);
     make_units();
   }
+  outcome_ = outcome_of(program_call(work_, ranks_, 0), rank_, ranks_);
   send_bytes_ = static_cast<std::size_t>(send_bytes_of(work_, rank_, ranks_));
   receive_bytes_ = static_cast<std::size_t>(receive_bytes_of(work_, rank_, ranks_));
   take(send_, send_bytes_, offset);
@@ -168,56 +123,26 @@ void MessageBuffers::expected_of(int owner, std::size_t from, std::size_t bytes,
   }
 }
 
-// Checks `got` against the block at `from` of what rank `first` sent or, for a reduction, of what the ranks
-// `first` to `last` sent, reduced in that order.
-std::string MessageBuffers::check_block(const unsigned char* got, std::size_t bytes, int first, int last,
-                                        std::size_t from, bool flat, std::uint64_t salt) const {
+std::string MessageBuffers::check(bool flat, std::uint64_t salt) const {
   alignas(64) unsigned char wanted[page];
   alignas(64) unsigned char next[page];
-  for (std::size_t done = 0; done < bytes; done += page) {
-    const std::size_t part = std::min(page, bytes - done);
-    expected_of(first, from + done, part, flat, salt, wanted);
-    for (int owner = first + 1; owner <= last; ++owner) {
-      expected_of(owner, from + done, part, flat, salt, next);
-      op_.kernel(op_.context, wanted, wanted, next, part / op_.element_bytes);
+  if (receive_bytes_ == 0) return "";  // the root of a broadcast
+  for (const OutcomePart& part : outcome_)
+    for (std::size_t done = 0; done < part.bytes; done += page) {
+      const std::size_t bytes = std::min(page, part.bytes - done);
+      const unsigned char* const got = receive_.at + part.at + done;
+      expected_of(part.first, part.from + done, bytes, flat, salt, wanted);
+      for (int owner = part.first + 1; owner <= part.last; ++owner) {
+        expected_of(owner, part.from + done, bytes, flat, salt, next);
+        op_.kernel(op_.context, wanted, wanted, next, bytes / op_.element_bytes);
+      }
+      if (std::memcmp(got, wanted, bytes) == 0) continue;
+      std::size_t at = 0;
+      while (got[at] == wanted[at]) ++at;
+      return "rank " + std::to_string(rank_) + " of " + std::to_string(ranks_) + ": byte " +
+             std::to_string(part.at + done + at) + " of the result of " + work_.text() + " is " +
+             std::to_string(got[at]) + ", not " + std::to_string(wanted[at]);
     }
-    if (std::memcmp(got + done, wanted, part) == 0) continue;
-    std::size_t at = 0;
-    while (got[done + at] == wanted[at]) ++at;
-    return "rank " + std::to_string(rank_) + " of " + std::to_string(ranks_) + ": byte " +
-           std::to_string(static_cast<std::size_t>(got - receive_.at) + done + at) + " of the result of " +
-           work_.text() + " is " + std::to_string(got[done + at]) + ", not " + std::to_string(wanted[at]);
-  }
-  return "";
-}
-
-std::string MessageBuffers::check(bool flat, std::uint64_t salt) const {
-  if (receive_bytes_ == 0) return "";
-  const auto bytes = static_cast<std::size_t>(work_.bytes);
-  const std::size_t own = bytes * static_cast<std::size_t>(rank_);
-  const unsigned char* const got = receive_.at;
-  const int last = ranks_ - 1;
-  switch (work_.operation) {
-    case Operation::broadcast:
-      return check_block(got, bytes, 0, 0, 0, flat, salt);
-    case Operation::scatter:
-      return check_block(got, bytes, 0, 0, own, flat, salt);
-    case Operation::reduce:
-    case Operation::allreduce:
-      return check_block(got, bytes, 0, last, 0, flat, salt);
-    case Operation::scan:
-      return check_block(got, bytes, 0, work_.exclusive ? rank_ - 1 : rank_, 0, flat, salt);
-    case Operation::reduce_scatter:
-      return check_block(got, bytes, 0, last, own, flat, salt);
-    default:
-      break;
-  }
-  for (int r = 0; r < ranks_; ++r) {  // gather, allgather, alltoall
-    const std::size_t from = work_.operation == Operation::alltoall ? own : 0;
-    const std::string wrong =
-        check_block(got + bytes * static_cast<std::size_t>(r), bytes, r, r, from, flat, salt);
-    if (!wrong.empty()) return wrong;
-  }
   return "";
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/measure/work.hpp"
 
 namespace phicoll {
@@ -80,14 +81,13 @@ class MessageBuffers {
   void expected_of(int owner, std::size_t from, std::size_t bytes, bool flat, std::uint64_t salt,
                    unsigned char* to) const;
   std::string check(bool flat, std::uint64_t salt) const;
-  std::string check_block(const unsigned char* got, std::size_t bytes, int first, int last, std::size_t from,
-                          bool flat, std::uint64_t salt) const;
 
   int rank_;
   int ranks_;
   Communicator* heap_;
   Work work_;
   Operator op_;
+  std::vector<OutcomePart> outcome_;
   std::size_t send_bytes_ = 0;
   std::size_t receive_bytes_ = 0;
   Part send_, receive_;

@@ -24,8 +24,7 @@ struct StampClock {
   /// of a flag if the branch on it was predicted, and the exits of late ranks would look early. LFENCE holds
   /// it back.
   std::uint64_t after() const {
-#if defined(__x86_64__) && !defined(__KNC__) && !defined(__k1om__) && !defined(__MIC__) && \
-    !defined(PHICOLL_ARCH_K1OM)
+#if defined(__x86_64__) && !defined(PHICOLL_ARCH_K1OM)
     if (cycle_counter != 0) {
       __asm__ __volatile__("lfence" : : : "memory");
       return arch::cycles();

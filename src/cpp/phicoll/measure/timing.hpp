@@ -124,7 +124,7 @@ void time_loop(const Seat& seat, const Step& step, Before before, Call&& call, R
     }
     ideal += delay + slowest;
   }
-  const auto waits = [&](bool with_call) {
+  const auto waits = [&, delay, range](bool with_call) {
     const std::uint64_t start = clock.before();
     for (std::uint64_t i = 0; i < step.calls; ++i) {
       wait_ticks(clock, delay + delay_ticks(step, i, seat.rank, range));

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "phicoll/collectives/contract/call_name.hpp"
+#include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/support/nearest.hpp"
 #include "phicoll/support/split.hpp"
@@ -84,6 +85,19 @@ std::uint64_t moved_bytes(const Work& work, int ranks) {
   std::uint64_t received = 0;
   for (int rank = 0; rank < ranks; ++rank) received += receive_bytes_of(work, rank, ranks);
   return received;
+}
+
+ProgramCall program_call(const Work& work, int ranks, int root) {
+  check_work(work);
+  ProgramCall call;
+  call.operation = work.operation;
+  call.root = root;
+  call.exclusive = work.exclusive;
+  call.type = work.type;
+  call.op = work.op;
+  call.count = static_cast<std::size_t>(work.count());
+  if (work.vector) call.counts = equal_counts(work.operation, ranks, call.count);
+  return call;
 }
 
 std::vector<std::string> call_names() {

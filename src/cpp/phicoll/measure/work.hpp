@@ -11,6 +11,9 @@
 #include "phicoll/collectives/operators/operators.hpp"
 
 namespace phicoll {
+
+struct ProgramCall;
+
 namespace measure {
 
 /// An operation and what it is called with. Plain data, so that it can be copied to the step board.
@@ -48,6 +51,9 @@ std::uint64_t receive_bytes_of(const Work& work, int rank, int ranks);
 /// The bytes that any algorithm for the operation must move between the ranks' buffers, including own blocks
 /// copied from send to receive buffer. docs/measuring-collectives.md gives the reasons for each operation.
 std::uint64_t moved_bytes(const Work& work, int ranks);
+
+/// The call of such work, with blocks that are all alike. Throws ArgumentError as check_work does.
+ProgramCall program_call(const Work& work, int ranks, int root);
 
 /// The names of all calls that can be measured: each one's Work::name().
 std::vector<std::string> call_names();

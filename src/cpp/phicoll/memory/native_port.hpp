@@ -105,17 +105,17 @@ class NativePort {
   /// `calls`: the collective calls that this rank has begun. Their number tells a wait that cannot end (a
   /// peer left before this call) from one that will. Without `hand_over`, which needs `calls`, all data is
   /// stored by ordinary stores. `stuck` serves waits for messages, in which `calls` is null.
-  NativePort(Control& control, int rank, WaitPolicy wait, const CallHistory* calls = nullptr,
+  NativePort(Control& control, int rank, WaitPolicy policy, const CallHistory* calls = nullptr,
              HandOver* hand_over = nullptr, StuckSearch* stuck = nullptr)
       : control_(&control),
         calls_(calls),
         hand_over_(hand_over),
         stuck_(stuck),
         rank_(rank),
-        wait_(wait),
+        wait_(policy),
         sharing_(control.shares_cpu(rank)),
         roaming_(control.crowded() && control.cpu(rank) < 0),
-        looks_in_place_(in_place(wait, sharing_ || roaming_)) {}
+        looks_in_place_(in_place(policy, sharing_ || roaming_)) {}
 
   /// In waits from now on; null for nothing.
   void set_background(Background* background) { background_ = background; }
@@ -362,8 +362,9 @@ class NativePort {
   friend struct ParkingProbe;  // a test that sleeps without the looks and yields before
 
   // Looks in place only if the policy spins first and the awaited rank cannot need this very CPU.
-  static unsigned in_place(const WaitPolicy& wait, bool sharing) {
-    const bool spins_first = wait.kind == WaitPolicy::Kind::spin || wait.kind == WaitPolicy::Kind::adaptive;
+  static unsigned in_place(const WaitPolicy& policy, bool sharing) {
+    const bool spins_first =
+        policy.kind == WaitPolicy::Kind::spin || policy.kind == WaitPolicy::Kind::adaptive;
     return spins_first && !sharing ? 512 : 0;
   }
 

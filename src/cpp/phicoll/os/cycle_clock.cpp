@@ -92,7 +92,7 @@ CycleClock calibrate_cycle_clock(std::int64_t window_ns) {
 }
 
 bool cycle_counter_is_clock() {
-#if defined(__KNC__) || defined(__k1om__) || defined(__MIC__)
+#if defined(PHICOLL_ARCH_K1OM)
   return true;
 #else
   static const bool is_clock = [] {

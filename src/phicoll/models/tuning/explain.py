@@ -125,10 +125,8 @@ def why(
     tuning: str | os.PathLike[str] | None = None,
     foreign: str = "",
     model: str | os.PathLike[str] | MachineModel | None = None,
-    model_foreign: str = "refuse",
     type: str = "float32",
     op: str = "sum",
-    vector: bool = False,
     commutative: bool = True,
     memory_limit: int = MEMORY_LIMIT,
 ) -> Choice:
@@ -151,19 +149,17 @@ def why(
         A simulated machine; None for this one.
     placement:
         As :func:`phicoll.run` takes it; empty: ranks are not pinned (simulated: ``balanced``).
-    tuning, foreign:
-        A tuning table, ``"none"`` for none, by default that of ``PHICOLL_TUNING``; and what to do with another
-        machine's table (``"refuse"``, ``"use"``).
+    tuning:
+        A tuning table, ``"none"`` for none, by default that of ``PHICOLL_TUNING``.
+    foreign:
+        What to do with a table, or a ``model`` file unless the machine is simulated, that was not measured on this
+        host: ``"refuse"`` it (the default; for a table ``PHICOLL_TUNING_FOREIGN``), or ``"use"`` it, a model with a
+        warning.
     model:
         The machine whose model predicts the call: a file or a name. By default the simulated machine; none for this
         machine.
-    model_foreign:
-        What to do with a ``model`` file that was not measured on this host, unless the machine is simulated:
-        ``"refuse"`` it, or ``"use"`` it with a warning.
     type, op:
         Element type and operator of a reduction.
-    vector:
-        Whether it is the version with counts, which may differ.
     commutative:
         Whether a reduction's operator is commutative; a user-defined one may not be.
     memory_limit:
@@ -191,6 +187,8 @@ def why(
         raise ArgumentError("mode", repr(mode), ", ".join(allowed) + (" with a machine" if text else ""))
     if not check_flag("commutative", commutative) and operation not in REDUCTIONS:
         raise ArgumentError("commutative", "False", "only with " + ", ".join(REDUCTIONS))
+    if check_text("foreign", foreign, "refuse, use") not in ("", "refuse", "use"):
+        raise ArgumentError("foreign", repr(foreign), "refuse, use")
     where = placement_text(placement)
     found = _core.choose(
         operation=call,
@@ -200,10 +198,10 @@ def why(
         placement=where,
         machine=text,
         tuning="" if tuning is None else tuning_text(tuning),
-        foreign=check_text("foreign", foreign, "refuse, use"),
+        foreign=foreign,
         type=check_text("type", type),
         op=check_text("op", op),
-        vector=check_flag("vector", vector) or counts_differ,
+        vector=counts_differ,
         commutative=commutative,
         memory_limit=check_whole("memory_limit", memory_limit, 1, MOST_BYTES),
     )
@@ -213,7 +211,7 @@ def why(
         choice["spec"],
         count,
         sizes[0],
-        model_of(model, text or None, model_foreign),
+        model_of(model, text or None, foreign or "refuse"),
         found["sharing"],
     )
     return Choice(

@@ -63,7 +63,7 @@ struct AllReadsAll : AlgorithmDefaults {
           const std::uint64_t n = pieces_++;
           boxes_.put(port, rank_, 0, n, call.send + at, count * call.op.element_bytes);
           reduce(port, call.op, call.receive + at, count,
-                 [&](int r) { return boxes_.await(port, r, 0, n, r); });
+                 [&, n](int r) { return boxes_.await(port, r, 0, n, r); });
         });
       } else {
         for_load_store_pieces(port, call, bytes_, [&](const PieceArrays& a) {

@@ -66,7 +66,7 @@ struct OneShotAllreduce : AlgorithmDefaults {
     void word(Port& port, const Call& call) {
       if (call.count == 0) return;
       const std::uint64_t own = words_.publish(port, call.send, call.bytes(), call.tag);
-      const auto word_of = [&](int r) { return r == rank_ ? own : words_.take(port, r, call.tag); };
+      const auto word_of = [&, own](int r) { return r == rank_ ? own : words_.take(port, r, call.tag); };
       if (order_.sharing())
         for (const int r : order_) words_.take(port, r, call.tag);
       write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
@@ -89,7 +89,7 @@ struct OneShotAllreduce : AlgorithmDefaults {
       // The own operand is read where the caller has it, if it can be: its cell's lines are on their way to
       // the peers, and stores to them not yet done.
       const bool kept = call.keeps_operand(rank_);
-      const auto operand = [&](int r) {
+      const auto operand = [&, step, bytes, kept](int r) {
         return r == rank_ && kept ? call.send + at : cells_.await(port, r, step, call.tag, bytes);
       };
       const Data result = call.receive + at;

@@ -78,7 +78,7 @@ void for_load_store_pieces(Port& port, const Call& call, std::size_t bytes, Piec
   const bool send_direct = port.reachable(call.send, call.bytes());
   const bool receive_direct =
       call.receive == call.send ? send_direct : port.reachable(call.receive, call.bytes());
-  for_pieces(call, bytes, [&](std::size_t at, std::size_t count) {
+  for_pieces(call, bytes, [&, size, send_direct, receive_direct](std::size_t at, std::size_t count) {
     piece(PieceArrays{call.send + at, call.receive + at, count, count * size, send_direct, receive_direct});
   });
 }

@@ -78,7 +78,7 @@ struct PairwiseExchange : AlgorithmDefaults {
       const int dims = dimensions(n);
       const int q = 1 << dims;
       for (std::size_t set = 0; set < sets(p); ++set) {
-        const auto flag = [&](int rank, int index) {
+        const auto flag = [&, n](int rank, int index) {
           return setup.at<Flag>(flag_offset(p, n, rank, set, index));
         };
         const bool folded = setup.rank >= q;

@@ -2,6 +2,7 @@
 
 #include "phicoll/collectives/operators/operator_kernels.hpp"
 
+#include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/operators/operator_loops.hpp"
 
 namespace phicoll {
@@ -11,7 +12,7 @@ Operator::Kernel find_kernel_baseline(Type type, Op op) {
 }
 
 Operator::Kernel find_kernel(Type type, Op op) {
-#if defined(__x86_64__) && !defined(PHICOLL_ARCH_K1OM) && !defined(__k1om__)
+#if defined(__x86_64__) && !defined(PHICOLL_ARCH_K1OM)
   // The call covers what the system saves of the registers, too.
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))

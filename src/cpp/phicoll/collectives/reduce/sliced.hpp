@@ -54,7 +54,7 @@ struct SlicedReduce : SlicedAlgorithm {
         return;
       }
       const bool is_root = rank_ == call.root;
-      slices_.each_chunk(port, call, [&](const SliceChunk& chunk) {
+      slices_.each_chunk(port, call, [&, is_root](const SliceChunk& chunk) {
         const Data cell = slices_.open_result(port, call, chunk);
         const Data to = is_root ? slices_.in(call.receive, call, chunk) : cell;
         slices_.combine(port, call, chunk, to, is_root && call.keeps_operand(rank_) ? to : cell);

@@ -61,7 +61,7 @@ struct PairwiseReduceScatter : AlgorithmDefaults {
                          call.send.at + all * size <= call.receive.at;
       const bool direct = transfer_ == Transfer::load_store && apart && port.reachable(call.send, all * size);
       for_portions(call, ranks_, bytes_ / size,
-                   [&](const BlockPortion& portion) { exchange(port, call, portion, direct); });
+                   [&, direct](const BlockPortion& portion) { exchange(port, call, portion, direct); });
     }
 
    private:

@@ -101,7 +101,7 @@ class Slices {
     const std::size_t mine = begin(rank_ + 1, chunk.count, size) - first;
     if (mine == 0) return;
     const Data own = call.send + (chunk.at + first) * size;
-    const auto operand = [&](int r) {
+    const auto operand = [&, size, first](int r) {
       return r == rank_ ? own
                         : cells_.await(port, r, chunk.step, call.tag, chunk.count * size) + first * size;
     };

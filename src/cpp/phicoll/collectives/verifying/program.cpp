@@ -27,63 +27,27 @@ void draw_bytes(std::uint64_t seed, unsigned char* to, std::size_t bytes) {
 }
 
 template <class T>
-void put(unsigned char* to, T value) {
-  std::memcpy(to, &value, sizeof value);
+void put(unsigned char* to, int value) {
+  const T number = static_cast<T>(value);
+  std::memcpy(to, &number, sizeof number);
 }
 
-// One element. Sums of such values are small integers. Products are of powers of two and of 2 + i, whose
-// powers have no part that is zero: the sign of a zero would depend on the order.
+bool is_complex(Type type) {
+  return type == Type::complex64 || type == Type::complex128;
+}
+
+// Sums of such values are small integers. Products are of powers of two and of 2 + i, whose powers have no part that is
+// zero: the sign of a zero would depend on the order.
 void draw_element(std::uint64_t drawn, Type type, Op op, unsigned char* to) {
   static const int few[] = {1, -1, 2, 1, -1, 1, -1, 1};
-  const bool complex = type == Type::complex64 || type == Type::complex128;
   int value = static_cast<int>(drawn % 11) - 5;
-  int imaginary = static_cast<int>(drawn >> 8 & 7);
+  int second = static_cast<int>(is_complex(type) ? drawn >> 8 & 7 : drawn >> 16 & 7);
   if (op == Op::prod) {
     value = few[drawn % 8];
-    if (complex) value = (drawn >> 8) % 16 == 0 ? 2 : 1;
-    imaginary = complex && value == 2 ? 1 : 0;
+    if (is_complex(type)) value = (drawn >> 8) % 16 == 0 ? 2 : 1;
+    if (is_complex(type)) second = value == 2 ? 1 : 0;
   }
-  switch (type) {
-    case Type::float32:
-      put(to, static_cast<float>(value));
-      return;
-    case Type::float64:
-      put(to, static_cast<double>(value));
-      return;
-    case Type::complex64:
-      put(to, static_cast<float>(value));
-      put(to + 4, static_cast<float>(imaginary));
-      return;
-    case Type::complex128:
-      put(to, static_cast<double>(value));
-      put(to + 8, static_cast<double>(imaginary));
-      return;
-    case Type::float_int:
-      put(to, static_cast<float>(value));
-      put(to + 4, static_cast<std::int32_t>(drawn >> 16 & 7));
-      return;
-    case Type::double_int:
-      std::memset(to, 0, 16);
-      put(to, static_cast<double>(value));
-      put(to + 8, static_cast<std::int32_t>(drawn >> 16 & 7));
-      return;
-    case Type::long_int:
-      std::memset(to, 0, 16);
-      put(to, static_cast<std::int64_t>(value));
-      put(to + 8, static_cast<std::int32_t>(drawn >> 16 & 7));
-      return;
-    case Type::two_int:
-      put(to, static_cast<std::int32_t>(value));
-      put(to + 4, static_cast<std::int32_t>(drawn >> 16 & 7));
-      return;
-    case Type::short_int:
-      std::memset(to, 0, 8);
-      put(to, static_cast<std::int16_t>(value));
-      put(to + 4, static_cast<std::int32_t>(drawn >> 16 & 7));
-      return;
-    default:
-      draw_bytes(drawn, to, bytes_of(type));
-  }
+  write_element(type, value, second, to);
 }
 
 std::size_t sum(const std::vector<std::size_t>& counts) {
@@ -118,6 +82,51 @@ bool exact_in_any_order(Type type, Op op) {
 }
 
 }  // namespace
+
+void write_element(Type type, int value, int second, unsigned char* to) {
+  std::memset(to, 0, bytes_of(type));
+  switch (type) {
+    case Type::int8:
+    case Type::uint8:
+      return put<std::uint8_t>(to, value);
+    case Type::bool8:
+      return put<std::uint8_t>(to, value & 1);
+    case Type::int16:
+    case Type::uint16:
+      return put<std::uint16_t>(to, value);
+    case Type::int32:
+    case Type::uint32:
+      return put<std::uint32_t>(to, value);
+    case Type::int64:
+    case Type::uint64:
+      return put<std::uint64_t>(to, value);
+    case Type::float32:
+      return put<float>(to, value);
+    case Type::float64:
+      return put<double>(to, value);
+    case Type::complex64:
+      put<float>(to, value);
+      return put<float>(to + 4, second);
+    case Type::complex128:
+      put<double>(to, value);
+      return put<double>(to + 8, second);
+    case Type::float_int:
+      put<float>(to, value);
+      return put<std::int32_t>(to + 4, second);
+    case Type::double_int:
+      put<double>(to, value);
+      return put<std::int32_t>(to + 8, second);
+    case Type::long_int:
+      put<std::int64_t>(to, value);
+      return put<std::int32_t>(to + 8, second);
+    case Type::two_int:
+      put<std::int32_t>(to, value);
+      return put<std::int32_t>(to + 4, second);
+    case Type::short_int:
+      put<std::int16_t>(to, value);
+      return put<std::int32_t>(to + 4, second);
+  }
+}
 
 std::vector<std::size_t> equal_counts(Operation operation, int ranks, std::size_t count) {
   const auto n = static_cast<std::size_t>(ranks);
@@ -341,81 +350,74 @@ std::vector<Buffers> Program::initial() const {
   return all;
 }
 
-void Program::outcome(const ProgramCall& call, const std::vector<std::vector<unsigned char>>& given,
-                      const std::function<unsigned char*(int rank)>& receive) const {
+std::vector<OutcomePart> outcome_of(const ProgramCall& call, int rank, int ranks) {
+  using Parts = std::vector<OutcomePart>;
   const auto n = static_cast<std::size_t>(ranks);
-  const auto at_rank = [&](std::size_t r) { return receive(static_cast<int>(r)); };
-  const auto write = [](unsigned char* to, const unsigned char* from, std::size_t bytes) {
-    if (bytes != 0) std::memcpy(to, from, bytes);
-  };
+  const auto own = static_cast<std::size_t>(rank);
   const bool vector = !call.counts.empty();
+  const bool root = rank == call.root;
+  const int last = ranks - 1;
+  const std::size_t element = reduces(call.operation) ? bytes_of(call.type) : 1;
+  const std::size_t bytes = call.count * element;
   const std::vector<std::size_t> counts = vector ? call.counts : std::vector<std::size_t>(n, call.count);
-  const std::vector<std::size_t> at = block_places(counts, vector ? call.gap : 0);
-  const auto root = static_cast<std::size_t>(call.root);
-  const Operator op = operator_of(call);
-  // Of elements `first` to `first + count` over ranks 0 to `last`.
-  const auto reduced = [&](std::size_t last, std::size_t first, std::size_t count) {
-    const std::size_t skip = first * op.element_bytes;
-    std::vector<unsigned char> result(count * op.element_bytes);
-    write(result.data(), given[0].data() + skip, result.size());
-    for (std::size_t r = 1; r <= last && count != 0; ++r)
-      op.kernel(op.context, result.data(), result.data(), given[r].data() + skip, count);
-    return result;
-  };
+  const std::vector<std::size_t> places = block_places(counts, vector ? call.gap : 0);
+  Parts parts;
   switch (call.operation) {
     case Operation::barrier:
       break;
     case Operation::broadcast:
-      for (std::size_t r = 0; r < n; ++r) write(at_rank(r), given[root].data(), call.count);
-      break;
-    case Operation::reduce: {
-      const auto result = reduced(n - 1, 0, call.count);
-      write(at_rank(root), result.data(), result.size());
-      break;
-    }
-    case Operation::allreduce: {
-      const auto result = reduced(n - 1, 0, call.count);
-      for (std::size_t r = 0; r < n; ++r) write(at_rank(r), result.data(), result.size());
-      break;
-    }
+      return {{0, bytes, call.root, call.root, 0}};
+    case Operation::reduce:
+      return root ? Parts{{0, bytes, 0, last, 0}} : Parts{};
+    case Operation::allreduce:
+      return {{0, bytes, 0, last, 0}};
     case Operation::scan:
-      for (std::size_t r = 0; r < n; ++r) {
-        if (call.exclusive && r == 0) continue;
-        const auto result = reduced(call.exclusive ? r - 1 : r, 0, call.count);
-        write(at_rank(r), result.data(), result.size());
-      }
-      break;
+      if (call.exclusive) return rank > 0 ? Parts{{0, bytes, 0, rank - 1, 0}} : Parts{};
+      return {{0, bytes, 0, rank, 0}};
     case Operation::gather:
-      for (std::size_t r = 0; r < n; ++r) write(at_rank(root) + at[r], given[r].data(), counts[r]);
+    case Operation::allgather:
+      if (call.operation == Operation::gather && !root) break;
+      for (std::size_t r = 0; r < n; ++r)
+        parts.push_back({places[r], counts[r], static_cast<int>(r), static_cast<int>(r), 0});
       break;
     case Operation::scatter:
-      for (std::size_t r = 0; r < n; ++r)
-        if (!(call.in_place && r == root)) write(at_rank(r), given[root].data() + at[r], counts[r]);
-      break;
-    case Operation::allgather:
-      for (std::size_t to = 0; to < n; ++to)
-        for (std::size_t r = 0; r < n; ++r) write(at_rank(to) + at[r], given[r].data(), counts[r]);
-      break;
+      return call.in_place && root ? Parts{} : Parts{{0, counts[own], call.root, call.root, places[own]}};
     case Operation::alltoall:
-      for (std::size_t to = 0; to < n; ++to)
-        for (std::size_t from = 0; from < n; ++from) {
-          if (!vector) {
-            write(at_rank(to) + from * call.count, given[from].data() + to * call.count, call.count);
-            continue;
-          }
-          const auto column = column_of(call, ranks, static_cast<int>(to));
-          const auto row = row_of(call, ranks, static_cast<int>(from));
-          write(at_rank(to) + block_places(column, call.gap)[from],
-                given[from].data() + block_places(row, call.gap)[to], row[to]);
-        }
-      break;
-    case Operation::reduce_scatter:
-      for (std::size_t r = 0; r < n; ++r) {
-        const auto result = reduced(n - 1, block_places(counts, 0)[r], counts[r]);
-        write(at_rank(r), result.data(), result.size());
+      for (int r = 0; r < ranks; ++r) {
+        const auto from = static_cast<std::size_t>(r);
+        if (vector)
+          parts.push_back({block_places(column_of(call, ranks, rank), call.gap)[from], counts[from * n + own],
+                           r, r, block_places(row_of(call, ranks, r), call.gap)[own]});
+        else
+          parts.push_back({from * bytes, bytes, r, r, own * bytes});
       }
       break;
+    case Operation::reduce_scatter:
+      return {{0, counts[own] * element, 0, last, places[own] * element}};
   }
+  return parts;
+}
+
+void Program::outcome(const ProgramCall& call, const std::vector<std::vector<unsigned char>>& given,
+                      const std::function<unsigned char*(int rank)>& receive) const {
+  const Operator op = operator_of(call);
+  OutcomePart
+      done;  // `result` holds this much: what the next rank gets is often the same, or the sum of one rank more
+  std::vector<unsigned char> result;
+  for (int rank = 0; rank < ranks; ++rank)
+    for (const OutcomePart& part : outcome_of(call, rank, ranks)) {
+      if (part.bytes == 0) continue;
+      const auto of = [&](int r) { return given[static_cast<std::size_t>(r)].data() + part.from; };
+      if (result.empty() || part.first != done.first || part.from != done.from || part.bytes != done.bytes ||
+          part.last < done.last) {
+        result.assign(of(part.first), of(part.first) + part.bytes);
+        done.last = part.first;
+      }
+      for (int r = done.last + 1; r <= part.last; ++r)
+        op.kernel(op.context, result.data(), result.data(), of(r), part.bytes / op.element_bytes);
+      done = part;
+      std::memcpy(receive(rank) + part.at, result.data(), part.bytes);
+    }
 }
 
 std::vector<Buffers> Program::expected() const {

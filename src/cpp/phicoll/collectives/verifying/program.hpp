@@ -3,7 +3,7 @@
 // A Program: a list of collectives that all ranks make one after the other, with their buffers, and what they must leave
 // there. For tests and for checking results, never for speed. A program is data, so the same one runs by threads, by
 // processes, on a simulated machine and on the counting port, and a plain computation says what its results are. Tests draw
-// programs at random; a simulated run checks its calls by one.
+// programs at random; simulated and measured runs check their calls by the same computation.
 
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +54,21 @@ struct Contribution {
   std::size_t bytes = 0;
 };
 
+/// A part of what a call leaves in a rank's receive buffer: `bytes` at `at`. They are byte `from` and on of what the ranks
+/// `first` to `last` contribute, reduced in this order.
+struct OutcomePart {
+  std::size_t at = 0;
+  std::size_t bytes = 0;
+  int first = 0, last = 0;
+  std::size_t from = 0;
+};
+
+/// All that a call leaves at `rank`, for every operation: what results are checked against, in programs and in measuring.
+std::vector<OutcomePart> outcome_of(const ProgramCall& call, int rank, int ranks);
+
+/// Writes an element that holds small whole numbers; `second` is a complex number's imaginary part or a pair's index.
+void write_element(Type type, int value, int second, unsigned char* to);
+
 /// A rank's buffers.
 using Buffers = std::vector<std::vector<unsigned char>>;
 
@@ -101,7 +116,7 @@ class ProgramLayout {
 
   std::size_t bytes() const { return bytes_; }
   std::size_t at(int buffer) const { return at_[static_cast<std::size_t>(buffer)]; }
-  /// Behind a rank's `memory`; also where a buffer that does not exist would be.
+  /// In a rank's `memory`; also where a buffer that does not exist would be.
   Data place(unsigned char* memory, int buffer, std::size_t offset) const {
     const auto b = static_cast<std::size_t>(buffer);
     return Data{b < at_.size() ? memory + at_[b] + offset : nullptr};

@@ -12,24 +12,9 @@
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/collectives/registry/make.hpp"
 #include "phicoll/collectives/verifying/program.hpp"
-#include "phicoll/measure/work.hpp"
 
 namespace phicoll {
 namespace sim {
-
-/// The call of such work with blocks that are all alike. Throws ArgumentError("size") for a part of an element.
-inline ProgramCall program_call(const measure::Work& work, int ranks, int root) {
-  measure::check_work(work);
-  ProgramCall call;
-  call.operation = work.operation;
-  call.root = root;
-  call.exclusive = work.exclusive;
-  call.type = work.type;
-  call.op = work.op;
-  call.count = static_cast<std::size_t>(work.count());
-  if (work.vector) call.counts = equal_counts(work.operation, ranks, call.count);
-  return call;
-}
 
 /// Which algorithm serves each call of a program, and where in shared memory it lies.
 class ProgramPlan {

@@ -25,7 +25,7 @@ class Subject {
     if (root < 0 || root >= ranks)
       throw ArgumentError("root", std::to_string(root), "0.." + std::to_string(ranks - 1));
     for (int variant = 0; variant < 2; ++variant) {
-      calls_[variant] = program_call(work, ranks, root);
+      calls_[variant] = measure::program_call(work, ranks, root);
       calls_[variant].fill = static_cast<std::uint64_t>(variant) + 1;
     }
     for (int r = 0; r < ranks; ++r) {

@@ -129,7 +129,7 @@ Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, co
   if (!work.moves_data()) return count_barrier_calls(spec, shape, 3).back();
   Program program;
   program.ranks = shape.size();
-  ProgramCall call = program_call(work, shape.size(), root);
+  ProgramCall call = measure::program_call(work, shape.size(), root);
   call.algorithm = spec.text();
   std::size_t send = 0, receive = 0;
   for (int r = 0; r < shape.size(); ++r) {
