@@ -37,7 +37,7 @@ def main() -> None:
     # The group stands before anything is unpickled: whatever fails from here on, the others learn why.
     from phicoll.comm.first_cause import describe, traceback_text
     from phicoll.comm.rank_processes import read_pickle, write_all
-    from phicoll.comm.world import as_world
+    from phicoll.comm.worlds import as_world
 
     found: tuple[str, Any, str]
     try:

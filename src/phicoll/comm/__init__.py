@@ -6,40 +6,21 @@ their element types, :mod:`phicoll.comm.operators` their operators.
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from phicoll.comm.buffers import IN_PLACE
-from phicoll.comm.communicator import COMM_NULL, Comm
-from phicoll.comm.datatypes import DATATYPES, Datatype
-from phicoll.comm.messages import ANY_SOURCE, ANY_TAG, PROC_NULL, REQUEST_NULL, UNDEFINED, Request, Status
-from phicoll.comm.operators import OPERATORS, Op
-from phicoll.comm.world import COMM_SELF, world
+if TYPE_CHECKING:
+    from phicoll.comm.offered import *  # noqa: F403
+    from phicoll.comm.worlds import world
 
-__all__ = [
-    "ANY_SOURCE",
-    "ANY_TAG",
-    "COMM_NULL",
-    "COMM_SELF",
-    "COMM_WORLD",
-    "IN_PLACE",
-    "UNDEFINED",
-    "Comm",
-    "Datatype",
-    "Op",
-    "PROC_NULL",
-    "REQUEST_NULL",
-    "Request",
-    "Status",
-    "world",
-    *DATATYPES,
-    *OPERATORS,
-]
-
-globals().update(DATATYPES)
-globals().update(OPERATORS)
+    COMM_WORLD = world()
 
 
 def __getattr__(name: str) -> Any:
+    # At the first use: starting ranks needs none of them, and NumPy, which they need, takes longer than that.
+    offered = import_module("phicoll.comm.offered")
     if name == "COMM_WORLD":  # each thread has its own, so it is not stored here
-        return world()
-    raise AttributeError(f"module 'phicoll.comm' has no attribute {name!r}")
+        return offered.world()
+    if not hasattr(offered, name):
+        raise AttributeError(f"module 'phicoll.comm' has no attribute {name!r}")
+    return getattr(offered, name)

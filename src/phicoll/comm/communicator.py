@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import phicoll._core as _core
-from phicoll.comm import calls
+import phicoll.comm.calls as calls
 from phicoll.comm.datatypes import fixed_size
 from phicoll.comm.derived import Derived
 from phicoll.comm.matched import MatchedProbes

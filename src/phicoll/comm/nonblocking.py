@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import phicoll._core as _core
-from phicoll.comm import calls
+import phicoll.comm.calls as calls
 from phicoll.comm.messages import Prequest, Request
 from phicoll.comm.operators import OPERATORS
 

@@ -29,7 +29,6 @@ from phicoll.comm.group_options import (
     whole_number,
 )
 from phicoll.comm.rank_processes import GRACE_S, ProcessesRun
-from phicoll.comm.world import as_world
 from phicoll.errors import ArgumentError, Error, ResourceError
 from phicoll.foundations.checks import argument_names, check_text
 
@@ -215,6 +214,8 @@ class ThreadedRun:
 
     def run_rank(self, core: Any) -> None:
         """Run one rank on its thread. Raises nothing."""
+        from phicoll.comm.worlds import as_world
+
         rank = core.rank
         self.cores[rank] = core
         self.threads[rank] = threading.get_ident()

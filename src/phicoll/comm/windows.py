@@ -12,7 +12,7 @@ from phicoll.comm.groups import Group
 from phicoll.comm.info import Info
 from phicoll.comm.messages import PROC_NULL
 from phicoll.comm.numbers import rank_or_tag, whole_count
-from phicoll.comm.world import COMM_SELF
+from phicoll.comm.worlds import COMM_SELF
 from phicoll.errors import ArgumentError, Error
 
 __all__ = [

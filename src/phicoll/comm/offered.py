@@ -1,0 +1,33 @@
+"""The names that :mod:`phicoll.comm` offers."""
+
+from __future__ import annotations
+
+from phicoll.comm.buffers import IN_PLACE
+from phicoll.comm.communicator import COMM_NULL, Comm
+from phicoll.comm.datatypes import DATATYPES, Datatype
+from phicoll.comm.messages import ANY_SOURCE, ANY_TAG, PROC_NULL, REQUEST_NULL, UNDEFINED, Request, Status
+from phicoll.comm.operators import OPERATORS, Op
+from phicoll.comm.worlds import COMM_SELF, world
+
+__all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
+    "COMM_NULL",
+    "COMM_SELF",
+    "COMM_WORLD",  # noqa: F822 - phicoll.comm finds it anew each time
+    "IN_PLACE",
+    "UNDEFINED",
+    "Comm",
+    "Datatype",
+    "Op",
+    "PROC_NULL",
+    "REQUEST_NULL",
+    "Request",
+    "Status",
+    "world",
+    *DATATYPES,
+    *OPERATORS,
+]
+
+globals().update(DATATYPES)
+globals().update(OPERATORS)
