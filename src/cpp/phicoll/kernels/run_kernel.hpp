@@ -15,10 +15,10 @@ namespace kernels {
 template <class Use, class Kernel>
 bool use_if_named(const KernelSpec& spec, Use& use) {
   if (spec.name != Kernel::facts().name) return false;
-  typename Kernel::Parameters parameters;
+  typename Kernel::Parameters given;
   ParameterParser parser(spec.name, spec.values);
-  Kernel::describe(parser, parameters);
-  use(Kernel(), parameters);
+  Kernel::describe(parser, given);
+  use(Kernel(), given);
   return true;
 }
 

@@ -42,8 +42,15 @@ struct alignas(arch::stride_bytes) MessageCell {
     Word<std::uint64_t> at;  ///< its offset, counted from when the channel was made
     Word<std::uint64_t> bytes;
   };
-  Piece& piece() { return *reinterpret_cast<Piece*>(payload); }
-  ExposedWords& exposed() { return *reinterpret_cast<ExposedWords*>(payload); }
+  Piece& piece() { return *payload_as<Piece>(); }
+  ExposedWords& exposed() { return *payload_as<ExposedWords>(); }
+
+ private:
+  template <class T>
+  T* payload_as() {
+    unsigned char* const at = payload;  // GCC 5 takes the cast of an array for a breach of aliasing
+    return reinterpret_cast<T*>(at);
+  }
 };
 
 struct alignas(arch::stride_bytes) Channel {
