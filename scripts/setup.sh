@@ -124,5 +124,10 @@ PY
   "${pip[@]}" "${packages[@]}"
   # Intel's OpenMP is a reference only; the demo does without it.
   "${pip[@]}" intel-openmp 2>/dev/null || echo "setup: without intel-openmp libiomp5 is not among the references"
+  # What is imported again and again, in each rank and command, is compiled once even where the environment forbids writing
+  # byte code: an import of NumPy takes 90 ms then, and 250 otherwise.
+  for module in numpy cloudpickle pandas matplotlib.pyplot scipy.stats pytest; do
+    env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -c "import $module" 2>/dev/null || true
+  done
   touch "$stamp"
 fi
