@@ -431,7 +431,7 @@ def test_python_is_told_its_own_names():
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("AllReduce", "nearest: Allreduce"), ("Iallreduce", "do not block are not offered: Allreduce")],
+    [("AllReduce", "nearest: Allreduce"), ("iallreduce", "nearest: allreduce, Iallreduce")],
 )
 def test_an_unknown_method_is_told_with_the_nearest(name, words):
     with pytest.raises(AttributeError, match=words):

@@ -116,7 +116,7 @@ def test_labels_of_sizes_do_not_collide(sizes, options):
 
 
 def test_a_name_has_one_colour_in_all_panels(sizes):
-    figure = sizes.plot(highlight=4)
+    figure = sizes.plot(most=4)
     colours: dict[str, set[str]] = {}
     for ax in figure.axes:
         shown = [line for line in ax.lines if line.get_color() != PALE]

@@ -82,12 +82,14 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {
   if (!memory_.work) memory_.work = std::make_shared<RankWork>();
   background_ = memory_.work.get();
+  if (memory_.elsewhere == nullptr) memory_.work->begin_communicator();
   equip(port_);
   equip(barrier_port_);
   CallBoard::set_describe(&CallSignature::in_words);
 }
 
 Communicator::~Communicator() {
+  if (memory_.elsewhere == nullptr) memory_.work->end_communicator();
   collectives_.reset();
   barrier_.reset();
   const bool unwinding = std::uncaught_exception() || abandoned_;

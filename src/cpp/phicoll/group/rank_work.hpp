@@ -36,14 +36,19 @@ class RankWork final : public Background {
  public:
   bool pending() const override;
   bool go_on() override;
+  bool takes_calls() const override { return communicators_.load(std::memory_order_relaxed) > 1; }
   void add(Ongoing& one);
   void remove(Ongoing& one);
   /// Takes back a transfer of any of them.
   void take_back(const Transfer& transfer);
+  /// Counts the communicators on which the program makes calls.
+  void begin_communicator() { communicators_.fetch_add(1, std::memory_order_relaxed); }
+  void end_communicator() { communicators_.fetch_sub(1, std::memory_order_relaxed); }
 
  private:
   mutable ThreadLock list_;  // taken before the lock of one of them
   std::vector<Ongoing*> all_;
+  std::atomic<int> communicators_{0};
 };
 
 }  // namespace phicoll

@@ -8,8 +8,8 @@ namespace phicoll {
 void tell_of_a_wait();
 
 /// A function that returns how many threads of this process may make calls of the library, or null: as many as there are
-/// ranks in it. A rank of a process with more is never taken for stuck, as another thread may end its wait by a call on
-/// another communicator.
+/// ranks in it. A rank that has several communicators, in a process with more threads, is never taken for stuck: another
+/// thread may end its wait by a call on another communicator.
 using ThreadsHook = int (*)();
 void set_threads_hook(ThreadsHook hook);
 
