@@ -23,7 +23,11 @@ DO_NOT_FIT = [
     (f"Bcast({FOUR}, 0)", f"Bcast({FOUR}, 1)", ["float64, root 1, 32 bytes", "float64, root 0, 32 bytes"]),
     (f"Reduce({FOUR}, None, root=1)", f"Reduce({FOUR}, None, root=0)", ["root 1", "root 0"]),
     (f"Bcast({FOUR})", "Bcast(np.ones(8, 'f'))", ["float32, root 0, 32 bytes", "float64, root 0, 32 bytes"]),
-    (f"Bcast({FOUR})", "Bcast(np.ones(4, 'M8[s]'))", ["broadcast(float64, ", ", root 0, 32 bytes) as call 1"]),
+    (
+        f"Bcast({FOUR})",
+        "Bcast(np.ones(4, 'M8[s]'))",
+        ["broadcast(float64, ", ", root 0, 32 bytes) as call 1"],
+    ),
     ("Bcast(np.ones(2, 'f,i'))", "Bcast(np.ones(2, 'i,f'))", ["broadcast(float_int, "]),
     (
         "Gather(phicoll.IN_PLACE, np.ones(8, int))",
