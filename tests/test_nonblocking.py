@@ -1,6 +1,7 @@
 """Nonblocking and persistent collectives from Python: results, order, what goes on meanwhile, and bad input."""
 
 import gc
+import random
 import re
 import signal
 import threading
@@ -277,3 +278,66 @@ def test_ctrl_c_ends_a_wait():
     with pytest.raises((KeyboardInterrupt, BrokenGroupError)):
         run(work, 2)
     assert time.monotonic() - before < 15
+
+
+def random_calls(comm, seed):
+    """Calls of all kinds, in one random order on all ranks, waited for in each rank's own."""
+    shared, own = random.Random(seed), random.Random(100 * seed + comm.rank)
+    part, other = comm.Split(comm.rank % 2), comm.Dup()
+    begun = []
+    for step in range(800):
+        on = shared.choice([comm, part, other])
+        kind, count = shared.randrange(7), shared.choice([1, 5, 100, 5000, 40_000])
+        send = np.full(count, on.rank + step)
+        receive = np.empty_like(send)
+        total = sum(range(on.size)) + on.size * step
+        if kind == 0:
+            begun.append((on.Iallreduce(send, receive), receive, total))
+        elif kind == 1:
+            begun.append((on.Ibcast(send, root=on.size - 1), send, on.size - 1 + step))
+        elif kind == 2:
+            begun.append((on.Iscan(send, receive), receive, sum(range(on.rank + 1)) + (on.rank + 1) * step))
+        elif kind == 3:
+            left = (comm.rank - 1) % comm.size
+            begun.append((comm.Irecv(receive, left, tag=step), receive, left))
+            comm.Isend(np.full(count, comm.rank), (comm.rank + 1) % comm.size, tag=step)
+        elif kind == 4:
+            on.Allreduce(send, receive)
+            assert (receive == total).all()
+        elif kind == 5:
+            on.Barrier()
+        else:
+            own.shuffle(begun)
+            while begun:
+                request, found, wanted = begun.pop()
+                request.Wait()
+                assert (found == wanted).all(), step
+        if own.random() < 0.02:
+            time.sleep(2e-3 * own.random())
+    Request.Waitall([request for request, _, _ in begun])
+    part.Free()
+    other.Free()
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_calls_of_all_kinds_in_random_order(mode, ranks):
+    phicoll.run(random_calls, ranks=ranks, mode=mode, args=(ranks,), timeout=60)
+
+
+def test_a_communicator_that_goes_ends_what_it_began():
+    def work(comm):
+        found, lost = np.zeros(1), np.zeros(1)
+        part = comm.Split(0)
+        request, again = part.Iallreduce(np.ones(1), found), part.Barrier_init()
+        part.Free()
+        request.Wait()
+        assert found[0] == comm.size
+        with pytest.raises(phicoll.Error, match="freed"):
+            again.Start()
+        part = comm.Split(0)
+        part.Iallreduce(np.ones(1), lost)
+        del part
+        gc.collect()
+        comm.Barrier()
+
+    run(work, 3)

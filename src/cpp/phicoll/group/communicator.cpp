@@ -93,9 +93,9 @@ Communicator::~Communicator() {
   collectives_.reset();
   barrier_.reset();
   const bool unwinding = std::uncaught_exception() || abandoned_;
-  if (in_own_process() && !unwinding) try {
+  if (in_own_process() && !std::uncaught_exception()) try {
       if (nonblocking_) nonblocking_->wait_for_all();
-      if (messages_) messages_->send_all();
+      if (messages_ && !unwinding) messages_->send_all();
     } catch (const std::exception&) {
       // The group is broken, by this rank perhaps: nobody receives what it sent, or waits for what it has begun.
     }

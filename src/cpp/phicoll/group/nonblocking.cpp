@@ -13,6 +13,9 @@ namespace {
 // Bare looks of a wait, before it takes turns: some microseconds.
 constexpr unsigned bare_looks = 512;
 
+// Touched as far as it is used. An exception of an interpreter's says its words there.
+constexpr std::size_t stack_bytes = std::size_t{1} << 20;
+
 // Whose stack this thread is on.
 thread_local Nonblocking* current = nullptr;
 
@@ -22,7 +25,7 @@ Nonblocking::Nonblocking(Communicator& owner)
     : owner_(owner),
       inner_(owner.twin(*this)),
       port_(inner_->control(), inner_->rank(), inner_->wait_policy(), &inner_->calls_, nullptr, &stuck_),
-      fiber_(new os::Fiber([this] { run_all(); })) {
+      fiber_(new os::Fiber([this] { run_all(); }, stack_bytes)) {
   port_.set_background(owner.background_);
   owner.memory_.work->add(*this);
 }
@@ -62,6 +65,7 @@ void Nonblocking::move() {
     fiber_->resume();
   }
   current = before;
+  ended_.clear();
 }
 
 void Nonblocking::run_all() {
@@ -80,7 +84,7 @@ void Nonblocking::run_first() {
   } catch (...) {
     first_->error = std::current_exception();
   }
-  first_->kept.reset();
+  ended_.push_back(std::move(first_->kept));
   unfinished_.store(queue_.size(), std::memory_order_release);
   first_->done = true;  // release: who sees it done sees the result
   first_.reset();

@@ -17,6 +17,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "phicoll/group/rank_work.hpp"
 #include "phicoll/memory/native_port.hpp"
@@ -80,6 +81,8 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   Shared first_;              // the call that was started
   std::deque<Shared> queue_;  // the others
   std::atomic<std::size_t> unfinished_{0};
+  std::vector<std::shared_ptr<void>>
+      ended_;  // what was kept for them: an interpreter's objects end on the caller's stack
   bool ending_ = false;
   Look look_ = nullptr;  // what the first one waits for
   const void* awaited_ = nullptr;
