@@ -291,4 +291,4 @@ def test_late_binding_is_where_it_is_named_and_nowhere_hidden():
     for module, names in LATE.items():
         assert names <= IMPORTS[module][1]
     by_name = {m for m, p in MODULES.items() if re.search(r"import_module|__import__", p.read_text())}
-    assert by_name == {"", "cli"}  # its lazy names, the commands
+    assert by_name == {"", "cli", "comm"}  # lazy names, the commands

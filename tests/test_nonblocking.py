@@ -341,3 +341,14 @@ def test_a_communicator_that_goes_ends_what_it_began():
         comm.Barrier()
 
     run(work, 3)
+
+
+def test_an_operator_may_not_call_its_own_communicator():
+    def work(comm):
+        op = phicoll.Op.Create(lambda left, right, datatype: comm.Ibarrier().Wait())
+        request = comm.Iallreduce(np.ones(3), np.empty(3), op)
+        comm.Dup().Barrier()
+        request.Wait()
+
+    with pytest.raises((phicoll.Error, BrokenGroupError), match=r"in a call already|an operator of a call"):
+        run(work, 2)

@@ -28,24 +28,28 @@ class CollectiveCall final : public BegunHandle {
   /// Begins it; as Communicator::begin.
   void start() {
     handle_->call(bytes_, [&](Communicator& communicator) {
-      request_->kept = kept_;
+      if (request_->done) request_->kept = kept_;
       communicator.begin(request_);
     });
   }
   bool test() override {
-    return ended_well() ||
+    return ended() ||
            handle_->call(0, [&](Communicator& communicator) { return communicator.test(*request_); });
   }
   void wait() override {
-    if (!ended_well())
-      handle_->call(bytes_, [&](Communicator& communicator) { communicator.wait(*request_); });
+    if (!ended()) handle_->call(bytes_, [&](Communicator& communicator) { communicator.wait(*request_); });
   }
   /// The object lives as long as this one, and until what was begun has ended: the owner of the memory.
   void keep(const py::object& object) { kept_ = kept(object); }
   std::shared_ptr<Begun> begun() const override { return request_; }
 
  private:
-  bool ended_well() const { return request_->done && !request_->error; }
+  /// Throws what the call threw, also when its communicator is gone.
+  bool ended() {
+    if (!request_->done) return false;
+    if (request_->error) std::rethrow_exception(std::exchange(request_->error, nullptr));
+    return true;
+  }
 
   std::shared_ptr<CollectiveRequest> request_;
   std::shared_ptr<void> kept_;

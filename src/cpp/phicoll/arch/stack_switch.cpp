@@ -141,7 +141,7 @@ struct Kept {
 #endif
 
 void StackSwitch::begin(void* bottom, std::size_t bytes, Function function, void* argument) {
-  // Once its registers are taken, x86-64 has the return address there, at a multiple of 16 less 8; aarch64 an empty stack.
+  // Once its registers are taken, x86-64 has the return address there, at a multiple of 16 less 8; on aarch64 the stack is empty.
   const auto end = (reinterpret_cast<std::uintptr_t>(bottom) + bytes) / 16 * 16;
   top_ = new (reinterpret_cast<void*>(end - sizeof(Kept))) Kept(function, argument);
 }

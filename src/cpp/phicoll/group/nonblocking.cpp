@@ -1,6 +1,7 @@
 #include "phicoll/group/nonblocking.hpp"
 
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "phicoll/errors.hpp"
@@ -18,6 +19,13 @@ constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 
 // Whose stack this thread is on.
 thread_local Nonblocking* current = nullptr;
+// Whose operator this thread is in, the innermost one.
+thread_local Nonblocking* in_operator = nullptr;
+
+std::string first_line(const char* text) {
+  const std::string all = text;
+  return all.substr(0, all.find('\n'));
+}
 
 }  // namespace
 
@@ -55,11 +63,13 @@ void Nonblocking::move() {
   fiber_->resume();
   while (job_ != nullptr) {
     current = before;
+    outer_ = std::exchange(in_operator, this);
     try {
       (*job_)();
     } catch (...) {
       job_error_ = std::current_exception();
     }
+    in_operator = outer_;
     job_ = nullptr;
     current = this;
     fiber_->resume();
@@ -81,7 +91,14 @@ void Nonblocking::run_first() {
   try {
     if (ending_) inner_->control().check_broken(inner_->rank());
     first_->call(*inner_);
+  } catch (const ArgumentError&) {
+    first_->error = std::current_exception();  // as all ranks see it, or the group is broken by it
+  } catch (const std::exception& error) {
+    // Perhaps nobody waits for this one: the others must not wait for its rest.
+    inner_->fail("raised " + first_line(error.what()));
+    first_->error = std::current_exception();
   } catch (...) {
+    inner_->fail("raised something that is not an exception");
     first_->error = std::current_exception();
   }
   ended_.push_back(std::move(first_->kept));
@@ -106,7 +123,16 @@ void Nonblocking::on_callers_stack(const std::function<void()>& job) {
   if (self->job_error_) std::rethrow_exception(std::exchange(self->job_error_, nullptr));
 }
 
+// This thread would wait for itself: it holds the lock.
+void Nonblocking::check_outside() const {
+  for (const Nonblocking* one = in_operator; one != nullptr; one = one->outer_)
+    if (one == this)
+      throw Error(
+          "an operator of a call on this communicator called it; allowed: calls on other communicators");
+}
+
 void Nonblocking::begin(const Shared& request) {
+  check_outside();
   if (!request->done) throw ArgumentError("request", "one that is active", "one that has ended");
   request->done = false;
   request->error = nullptr;
@@ -120,6 +146,7 @@ void Nonblocking::begin(const Shared& request) {
 }
 
 void Nonblocking::wait(CollectiveRequest& request) {
+  check_outside();
   if (!request.done && lock_.try_lock()) {
     const std::lock_guard<ThreadLock> own(lock_, std::adopt_lock);
     for (unsigned look = 0; look < bare_looks && !request.done; ++look) ready() ? move() : arch::look_gap();
@@ -137,11 +164,13 @@ void Nonblocking::wait(CollectiveRequest& request) {
   if (request.error) std::rethrow_exception(std::exchange(request.error, nullptr));
 }
 
+Nonblocking::Shared Nonblocking::last() {
+  const std::lock_guard<ThreadLock> own(lock_);
+  return queue_.empty() ? first_ : queue_.back();
+}
+
 void Nonblocking::wait_for_all() {
-  while (pending()) {
-    const Shared last = queue_.empty() ? first_ : queue_.back();
-    wait(*last);
-  }
+  while (const Shared last = this->last()) wait(*last);
 }
 
 void Nonblocking::abandon() {

@@ -5,11 +5,11 @@
 // Each is a plain call, made on a stack of its own. Where it would wait, it leaves that stack; a call of its rank that waits or
 // looks at a request goes back to it once what it waits for has come. So every algorithm serves nonblocking calls as it is.
 //
-// The calls are made on a communicator of their own with the same ranks, so that those of the user's fall between them. The
+// The calls are made on a communicator of their own with the same ranks, so that the user's blocking calls may come between them. The
 // first rank that begins one makes its memory: beginning waits for no other rank.
 //
 // One call runs at a time, in the order in which they were begun. All ranks share that order, so a call waits for the same
-// calls on every rank, and the first of them that is not done depends on no later one.
+// calls on every rank, and the first unfinished call never waits for a later one.
 
 #include <atomic>
 #include <cstddef>
@@ -38,8 +38,8 @@ struct CollectiveRequest : Begun {
   std::exception_ptr error;  ///< how it ended, if not well
 };
 
-/// What a rank has begun on one communicator. Only one of the rank's threads at a time does something here; others are told
-/// that nothing came of it.
+/// What a rank has begun on one communicator. One of the rank's threads at a time goes on with it; for others go_on() returns
+/// false meanwhile.
 class Nonblocking final : public Ongoing, private Elsewhere {
  public:
   using Shared = std::shared_ptr<CollectiveRequest>;
@@ -69,6 +69,8 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   void wait(Look look, const void* awaited) override;
   void run_all();
   void run_first();
+  void check_outside() const;
+  Shared last();
   bool ready() const;
   void move();
   void end_all();
@@ -79,7 +81,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   NativePort port_;
   ThreadLock lock_;           // what follows is used under it
   Shared first_;              // the call that was started
-  std::deque<Shared> queue_;  // the others
+  std::deque<Shared> queue_;  // not started yet
   std::atomic<std::size_t> unfinished_{0};
   std::vector<std::shared_ptr<void>>
       ended_;  // what was kept for them: an interpreter's objects end on the caller's stack
@@ -88,6 +90,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   const void* awaited_ = nullptr;
   const std::function<void()>* job_ = nullptr;  // what it wants done on the caller's stack
   std::exception_ptr job_error_;
+  Nonblocking* outer_ = nullptr;  // whose operator called what went on here, while job_ is done
   std::unique_ptr<os::Fiber> fiber_;
 };
 

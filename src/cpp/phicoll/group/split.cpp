@@ -143,7 +143,7 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
   return child(members, slot);
 }
 
-// Of one more communicator with these ranks, by whichever rank comes first. The others find it by its place in the control.
+// Makes a second communicator of these ranks. The first rank to arrive makes its memory and notes its place in the control.
 std::unique_ptr<Communicator> Communicator::twin(Elsewhere& elsewhere) {
   std::vector<int> members(static_cast<std::size_t>(size_));
   std::iota(members.begin(), members.end(), 0);
@@ -156,13 +156,16 @@ std::unique_ptr<Communicator> Communicator::twin(Elsewhere& elsewhere) {
     if (place == 0) {
       SplitSlot slot = SplitSlot();
       found_child(members, std::max(std::min(region_.bytes() / 8, heap_.bytes() / 16), usual_region), slot);
-      if (slot.block == 0) return child(members, slot);  // throws
-      slot_at(slot.block) = slot;
-      // acq_rel: whoever sees the place sees all that was written there. Of several ranks, the first one's is taken.
-      if (made.compare_exchange_strong(place, slot.block, std::memory_order_acq_rel))
+      if (slot.block != 0) slot_at(slot.block) = slot;
+      // acq_rel: whoever sees the place sees all that was written there. Of several ranks, the first one's is taken, also
+      // where it left no room for this one's.
+      if (slot.block == 0)
+        place = made.load(std::memory_order_acquire);
+      else if (made.compare_exchange_strong(place, slot.block, std::memory_order_acq_rel))
         place = slot.block;
       else
         heap_.give_back(memory_.control->at(slot.block));
+      if (place == 0) return child(members, slot);  // throws
     }
   } catch (const std::exception& error) {
     fail(error.what());  // the others may have theirs

@@ -91,7 +91,7 @@ class Background {
   ~Background() = default;
 };
 
-/// Where a rank goes while a call that it has begun waits.
+/// Suspends a nonblocking call while it waits.
 class Elsewhere {
  public:
   using Look = bool (*)(const void* awaited);
@@ -122,7 +122,7 @@ class NativePort {
   /// In waits from now on; null for nothing.
   void set_background(Background* background) { background_ = background; }
 
-  /// Waits from now on end at once or go there; null for nowhere.
+  /// From now on a wait that is not over at once is handed to this; null for none.
   void set_elsewhere(Elsewhere* elsewhere) {
     elsewhere_ = elsewhere;
     looks_in_place_ = elsewhere != nullptr ? 0 : in_place(wait_, sharing_ || roaming_);

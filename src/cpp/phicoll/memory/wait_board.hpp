@@ -27,8 +27,7 @@ struct WaitNote {
   Kind kind = Kind::collective;
   std::int32_t peer = -1;  ///< in the whole group; -1: any
   std::int32_t tag = -1;   ///< -1: any
-  std::uint64_t call =
-      0;  ///< the number of a collective call, among its communicator's nonblocking ones or the others
+  std::uint64_t call = 0;  ///< a collective call's number; nonblocking calls are counted apart
 };
 
 /// One rank's mark. Written by that rank alone; valid when zeroed.

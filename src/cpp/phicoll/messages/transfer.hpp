@@ -47,7 +47,7 @@ struct Unwritten : std::allocator<T> {
 };
 using FrameBytes = std::vector<unsigned char, Unwritten<unsigned char>>;
 
-/// Whether a transfer is done. Another thread of its rank may set it: see MessageWork.
+/// Whether a transfer is done. Another thread of its rank may set it: see RankWork.
 class Done {
  public:
   Done() = default;

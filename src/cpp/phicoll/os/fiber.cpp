@@ -40,8 +40,8 @@ namespace os {
 
 namespace {
 
-// The Itanium ABI's record of a thread's exceptions begins with those that are caught. Asking for the current exception takes
-// as long as the switch.
+// The Itanium ABI's record of a thread's exceptions begins with those that are caught. std::current_exception()
+// takes as long as the switch.
 extern "C" void* __cxa_get_globals();
 bool catches() {
   return *static_cast<void**>(__cxa_get_globals()) != nullptr;

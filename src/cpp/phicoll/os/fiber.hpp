@@ -1,7 +1,7 @@
 #pragma once
 
-// A fiber: a function with a stack of its own that can stop in the middle and go on later, always on the thread that made
-// it. AddressSanitizer and ThreadSanitizer are told of every switch. A guard page ends the stack, so that running over it is
+// A fiber: a function with a stack of its own that can stop in the middle and go on later, on one thread at a
+// time; it keeps no address of a thread_local across suspend(). AddressSanitizer and ThreadSanitizer are told of every switch. A guard page ends the stack, so that running over it is
 // a fault.
 //
 // Rules. A fiber never suspends inside a catch block or while an exception unwinds it: the C++ runtime keeps caught
