@@ -1,6 +1,6 @@
 #pragma once
 
-// What a request of Python's stands for: a message or a collective call that goes on after the call that began it.
+// What a Python request stands for: a message or a collective call that goes on after the call that began it.
 
 #include <cstddef>
 #include <memory>
@@ -20,7 +20,7 @@ class BegunHandle {
   /// ended by an error, as wait() does.
   virtual bool test() = 0;
   virtual void wait() = 0;
-  /// The place of one that has ended, for wait() to end. They may be of any of the rank's communicators.
+  /// The index of one that has ended; wait() ends it. They may be of any of the rank's communicators.
   static std::size_t wait_any(const std::vector<BegunHandle*>& all);
 
  protected:

@@ -39,7 +39,7 @@ class CollectiveCall final : public BegunHandle {
   void wait() override {
     if (!ended()) handle_->call(bytes_, [&](Communicator& communicator) { communicator.wait(*request_); });
   }
-  /// The object lives as long as this one, and until what was begun has ended: the owner of the memory.
+  /// Keeps the memory's owner alive as long as this object, and until the calls it began have ended.
   void keep(const py::object& object) { kept_ = kept(object); }
   std::shared_ptr<Begun> begun() const override { return request_; }
 

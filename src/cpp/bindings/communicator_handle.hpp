@@ -170,10 +170,10 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// Bytes of the group's heap, given back with the array.
   py::array_t<std::uint8_t> allocate(std::size_t bytes);
 
-  /// Where memory from allocate() of any rank lies in the group's heap, and that memory as this rank sees it.
+  /// Where memory from allocate() of any rank lies in the group's heap, and this rank's view of it.
   std::uint64_t heap_offset(std::uintptr_t address);
   py::array_t<std::uint8_t> heap_view(std::uint64_t offset, std::size_t bytes);
-  /// A lock of windows in a word of such memory, that one rank has, or several that share it. Does not wait.
+  /// A window lock in one word of such memory, held by one rank or shared. Never waits.
   bool try_lock(std::uintptr_t word, bool shared);
   void unlock(std::uintptr_t word);
   /// Throws if the group is broken; goes on with what is under way.

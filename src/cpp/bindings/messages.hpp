@@ -30,7 +30,7 @@ class TransferHandle final : public BegunHandle {
   bool test() override;
   void wait() override;
   bool cancel();
-  /// What has come, of a receive of an object that is done.
+  /// The object from a receive that is done.
   py::object object() const;
 
  private:
@@ -59,7 +59,7 @@ class MessageCalls {
   /// (object, source, tag, bytes)
   py::tuple receive_object_and_tell(int source, int tag);
   TransferHandle begin_receive_object(int source, int tag);
-  /// As Communicator's hold and hold_now; None if there is none now. The receives are of that message alone.
+  /// As Communicator's hold and hold_now; None if there is none now. They receive only that message.
   Envelope hold(int source, int tag);
   py::object hold_now(int source, int tag);
   TransferHandle begin_receive_held(const Envelope& held, Address buffer, std::size_t bytes, unsigned type,

@@ -4,9 +4,9 @@
 // Numbers, short texts, None and booleans are written as they are, all else as a pickle. A pickle that has no room in the
 // frame is a rest, which follows in a second call.
 //
-// Large buffers of an object, such as an array's, stay out of its pickle (protocol 5). They follow it at the places that a
-// table before it tells, and the object that comes lies in the memory that received them. A single buffer whose pickle has
-// room in the frame is the rest itself.
+// Large buffers of an object, such as an array's, stay out of its pickle (protocol 5). They follow the pickle at
+// offsets listed in a table before it. The received object uses the receive memory. If there is one buffer and its
+// pickle fits in the frame, the rest is that buffer alone.
 
 #include <pybind11/pybind11.h>
 

@@ -268,7 +268,7 @@ bool in_place(PyObject* spec) {
   return spec == Py_None || spec == Known::get().in_place;
 }
 
-/// The object of the core's in an instance of its type, which pybind11 would look up by way of its base classes.
+/// The core's object in an instance of its type, which pybind11 would look up by way of its base classes.
 template <class Core>
 Core& core_of(PyObject* object) {
   auto* const instance = reinterpret_cast<py::detail::instance*>(object);

@@ -46,7 +46,7 @@ COMMANDS = {
     "completion": "print a script by which a shell completes these commands",
     "help": "print the help of a command, as its --help does",
 }
-# They parse their words themselves.
+# These commands parse their own arguments.
 OWN_PARSERS = ("demo", "launch")
 
 

@@ -12,9 +12,9 @@ from phicoll.registry import OPERATIONS
 
 __all__ = ["add"]
 
-EXAMPLES = """  phicoll tune --operations allreduce,broadcast --ranks 2,8 --budget 180 -o here.tuning
+EXAMPLES = """  phicoll tune allreduce,broadcast --ranks 2,8 --budget 180 -o here.tuning
   PHICOLL_TUNING=here.tuning python program.py
-  phicoll tune --machine xeon-phi-5110p --ranks 16 --sizes 8,4K --operations barrier,allreduce -o phi.tuning
+  phicoll tune barrier,allreduce --machine xeon-phi-5110p --ranks 16 --sizes 8,4K -o phi.tuning
   phicoll tune --by model --model here.json -o here.tuning"""
 
 #: Arguments of tune() that have another name on the command line.

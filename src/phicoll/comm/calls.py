@@ -1,4 +1,4 @@
-"""A collective call's arguments, checked and as the core takes them: one function for each call on buffers.
+"""Checks a collective call's arguments and converts them for the core: a function for each call on buffers.
 
 What only one rank can see, such as a buffer that is too small, breaks the group (:class:`Alone`).
 """
@@ -34,7 +34,7 @@ MOST_ELEMENT = 256  # bytes of an element that the core's reductions take
 class Call(NamedTuple):
     """A call of the core: its name, its arguments, and the buffers, whose memory stays while this object lives.
 
-    ``combine`` makes the result of what came, where the core cannot.
+    ``combine`` computes the result where the core cannot.
     """
 
     name: str
@@ -222,7 +222,8 @@ def gathered(
 ) -> Call:
     """A reduction of elements that are too large for the core: they are gathered, and combined here.
 
-    Each rank gives ``count`` at ``own``; ``part``, the first and the number, of the result goes to ``receive``.
+    Each rank contributes ``count`` elements from ``own``. ``part`` is the first element of the result that goes to
+    ``receive``, and how many do.
     """
     if algorithm:
         raise ArgumentError(

@@ -8,8 +8,8 @@ namespace arch {
 
 #if defined(PHICOLL_OWN_STACK_SWITCH)
 
-// phicoll_switch_stack(void** kept, void* next) pushes what the ABI lets a caller rely on, keeps the stack pointer in *kept,
-// and takes the same from `next`. phicoll_first_step is where a new stack goes on: it calls its function with its argument,
+// phicoll_switch_stack(void** kept, void* next) pushes the callee-saved registers, stores the stack pointer in *kept
+// and restores the registers from `next`. phicoll_first_step is where a new stack goes on: it calls its function with its argument,
 // which begin() put into two of those registers. A return address of 0 ends a debugger's list of frames.
 extern "C" {
 void phicoll_switch_stack(void** kept, void* next) __attribute__((visibility("hidden")));
@@ -141,7 +141,7 @@ struct Kept {
 #endif
 
 void StackSwitch::begin(void* bottom, std::size_t bytes, Function function, void* argument) {
-  // Once its registers are taken, x86-64 has the return address there, at a multiple of 16 less 8; on aarch64 the stack is empty.
+  // Once the registers are popped, x86-64 finds the return address there, at 8 modulo 16; on aarch64 the stack is empty.
   const auto end = (reinterpret_cast<std::uintptr_t>(bottom) + bytes) / 16 * 16;
   top_ = new (reinterpret_cast<void*>(end - sizeof(Kept))) Kept(function, argument);
 }

@@ -175,11 +175,11 @@ class alignas(arch::stride_bytes) Communicator {
                  void* receive, const std::size_t* counts, const std::size_t* displacements,
                  const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
   /// Begins a collective call that goes on while the rank is in other calls: begin([=](Communicator& c) { c.barrier(); }).
-  /// The function makes its calls on the communicator that it gets, and leaves it alone otherwise. Collective like a call, in
-  /// one order on all ranks, but with respect to other such calls only, and without waiting. Leave all memory alone until it
-  /// is done. Throws what the function throws before it has to wait.
+  /// The function makes its calls on the communicator that it gets, and leaves it alone otherwise. Collective: all
+  /// ranks begin these calls in the same order, which is independent of blocking calls. Beginning does not wait.
+  /// Leave the buffers alone until the call is done. Throws what the function throws before it has to wait.
   std::shared_ptr<CollectiveRequest> begin(std::function<void(Communicator&)> call);
-  /// The same of a call that was made before and has ended (persistent communication).
+  /// The same for an earlier request that has ended (persistent communication).
   void begin(const std::shared_ptr<CollectiveRequest>& request);
   /// Whether the call is done; goes on with all that is under way. Throws what the function threw.
   bool test(CollectiveRequest& request);
@@ -226,7 +226,7 @@ class alignas(arch::stride_bytes) Communicator {
   /// Whether the transfer is done; goes on with all that is under way.
   bool test(const Transfer& transfer);
   void wait(Transfer& transfer);
-  /// Waits until one is done and returns the place of the first that is, for wait() or test() to end. They may be of any of the
+  /// Waits until one is done and returns the index of the first that is done; wait() or test() ends it. They may be of any of the
   /// rank's communicators. Throws ArgumentError if there are none.
   std::size_t wait_any(const std::vector<std::shared_ptr<Begun>>& begun);
   template <class One>

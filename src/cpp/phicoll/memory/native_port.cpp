@@ -82,8 +82,8 @@ bool look_for(const void* place, std::uint64_t value, std::uint64_t mask, Condit
   return false;
 }
 
-/// Whether a thread beside the ranks' own may make calls. Where ranks are threads, two more wait for them: the one that made
-/// the group, and the program's.
+/// Whether a thread beside the ranks' own may make calls. If ranks are threads, two more threads wait for them: the
+/// group's creator and the main thread.
 bool has_further_threads(const Control& group) {
   const ThreadsHook hook = threads_hook.load(std::memory_order_acquire);
   if (hook == nullptr) return false;

@@ -139,7 +139,7 @@ class Endpoint {
     wait_for(port, [&] { return look(port, source, tag) != nullptr; });
   }
 
-  /// Keeps the message that a receive would take now for the one receive that names it: Envelope::held. Null if there is none.
+  /// Reserves the next matching message for one receive: Envelope::held. Null if there is none.
   const Envelope* hold(Port& port, int source, int tag) {
     if (look(port, source, tag) == nullptr) return nullptr;
     const auto found = find_waiting(source, tag);

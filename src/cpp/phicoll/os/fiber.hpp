@@ -6,7 +6,7 @@
 //
 // Rules. A fiber never suspends inside a catch block or while an exception unwinds it: the C++ runtime keeps caught
 // exceptions in one list per thread, and two fibers' exceptions were seen swapped. suspend() checks that. A body lets
-// FiberCancelled pass. There are no globals: whatever suspends a fiber has it at hand.
+// FiberCancelled pass. Fiber uses no globals: code that suspends a fiber holds a reference to it.
 
 #include <cstddef>
 #include <exception>
