@@ -78,10 +78,16 @@ def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
     print(f"  {'call':32}" + "".join(f"{name:>10}" for name in names) + "   ratio")
     ratios = []
     for call in rounds[0]["phicoll"]:
-        times = "".join(f"{1e6 * median([r[name][call] for r in rounds]):10.3g}" for name in names)
+        having = [
+            name for name in names if call in rounds[0][name]
+        ]  # Intel MPI has no persistent collectives
+        times = "".join(
+            f"{1e6 * median([r[name][call] for r in rounds]):10.3g}" if name in having else f"{'':10}"
+            for name in names
+        )
         text = ""
-        if len(names) > 1:
-            each = [r["phicoll"][call] / min(r[name][call] for name in names[1:]) for r in rounds]
+        if len(having) > 1:
+            each = [r["phicoll"][call] / min(r[name][call] for name in having[1:]) for r in rounds]
             ratios.append(median(each))
             text = f"   {ratios[-1]:.2f}"
             if len(each) >= 6:
