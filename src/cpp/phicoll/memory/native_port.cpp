@@ -260,9 +260,11 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
     }
   }
   const std::int64_t waited = now - patience.started_ns_;
-  const bool others_may_end_it =
-      background_ != nullptr && background_->takes_calls() && has_further_threads(control_->root());
-  if (in_call && (waited < threads_counted_ns || others_may_end_it)) {
+  // Last, and only in a long wait: counting threads takes the interpreter's lock.
+  const auto others_may_end_it = [this] {
+    return background_ != nullptr && background_->takes_calls() && has_further_threads(control_->root());
+  };
+  if (in_call && (waited < threads_counted_ns || others_may_end_it())) {
     patience.end_mark();
   } else if (in_call) {
     if (patience.mark_ == nullptr) patience.mark_ = &control_->root().wait_mark(control_->root_rank(rank_));
