@@ -11,9 +11,6 @@ namespace phicoll {
 
 namespace {
 
-// Bare looks of a wait, before it takes turns: some microseconds.
-constexpr unsigned bare_looks = 512;
-
 // Touched as far as it is used. An exception of an interpreter's says its words there.
 constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 
@@ -149,7 +146,8 @@ void Nonblocking::wait(CollectiveRequest& request) {
   check_outside();
   if (!request.done && lock_.try_lock()) {
     const std::lock_guard<ThreadLock> own(lock_, std::adopt_lock);
-    for (unsigned look = 0; look < bare_looks && !request.done; ++look) ready() ? move() : arch::look_gap();
+    for (unsigned left = port_.looks_in_place(); left != 0 && !request.done; --left)
+      ready() ? move() : arch::look_gap();
   }
   if (!request.done) {
     stuck_.note = WaitNote{WaitNote::Kind::nonblocking, -1, -1, inner_->calls()};

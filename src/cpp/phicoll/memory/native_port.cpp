@@ -25,7 +25,6 @@ std::atomic<ThreadsHook> threads_hook{nullptr};
 constexpr unsigned turns_a_check = 4096;
 // The adaptive policy. Bare looks come first (an answer that is on its way takes one line transfer), then
 // polite ones: many where the rank has its CPU to itself, few where other ranks wait for the CPU.
-constexpr unsigned bare_looks = 512;
 constexpr unsigned polite_looks_alone = 8192;
 constexpr unsigned polite_looks_sharing = 256;
 // Then it gives the CPU away for this long before it sleeps: a sleep and a wake cost some microseconds.
