@@ -154,8 +154,9 @@ void Nonblocking::wait(CollectiveRequest& request) {
     NativePort::Patience patience;
     try {
       while (!request.done) port_.take_turn(patience);
-    } catch (const BrokenGroupError&) {
-      end_all();
+    } catch (...) {
+      // A group that waited too long is broken too. The calls' buffers are the caller's again.
+      if (inner_->control().broken()) end_all();
       throw;
     }
   }
