@@ -67,12 +67,6 @@ Operation operation_named(const std::string& name) {
   return parse_call_name(name).operation;
 }
 
-/// A Python exception as the reason for a broken group.
-std::string reason_of(const py::error_already_set& error) {
-  const std::string text = error.what();
-  return "raised " + text.substr(0, text.find('\n'));
-}
-
 }  // namespace
 
 void* pointer(Address address) {
@@ -204,10 +198,6 @@ void CommunicatorHandle::Busy::refuse() {
   throw Error(
       "this communicator is in a call already (another thread's, or the one that called this "
       "function); allowed: one call at a time");
-}
-
-void CommunicatorHandle::break_group(Communicator& communicator, const py::error_already_set& error) {
-  communicator.control().break_group(communicator.rank(), reason_of(error).c_str());
 }
 
 py::object CommunicatorHandle::broken() {
@@ -403,8 +393,7 @@ py::tuple CommunicatorHandle::why(const std::string& operation, std::size_t byte
 }
 
 void CommunicatorHandle::fail(const std::string& reason) {
-  Communicator& communicator = open();
-  communicator.control().break_group(communicator.rank(), reason.c_str());
+  open().fail(reason);
 }
 
 std::shared_ptr<CommunicatorHandle> CommunicatorHandle::part(std::unique_ptr<Communicator> communicator) {

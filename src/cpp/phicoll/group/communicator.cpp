@@ -121,6 +121,11 @@ void Communicator::abandon() {
   if (nonblocking_) nonblocking_->abandon();
 }
 
+void Communicator::fail(const std::exception& error) {
+  const std::string text = error.what();
+  fail("raised " + text.substr(0, text.find('\n')));
+}
+
 Nonblocking& Communicator::nonblocking() {
   check_process();
   if (!nonblocking_) nonblocking_.reset(new Nonblocking(*this));

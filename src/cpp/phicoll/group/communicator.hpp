@@ -3,6 +3,7 @@
 // A rank's handle on its group: collectives through whichever algorithm is selected.
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -302,6 +303,8 @@ class alignas(arch::stride_bytes) Communicator {
     check_process();
     memory_.control->break_group(rank_, reason.c_str());
   }
+  /// The same for an exception, whose first line is the reason.
+  void fail(const std::exception& error);
 
   /// Whether the calling process is the rank's own, or a fork of it that has a group of one, in private memory, to itself.
   bool in_own_process() const { return home_.here() || has_private_copy(); }

@@ -19,11 +19,6 @@ thread_local Nonblocking* current = nullptr;
 // Whose operator this thread is in, the innermost one.
 thread_local Nonblocking* in_operator = nullptr;
 
-std::string first_line(const char* text) {
-  const std::string all = text;
-  return all.substr(0, all.find('\n'));
-}
-
 }  // namespace
 
 Nonblocking::Nonblocking(Communicator& owner)
@@ -92,7 +87,7 @@ void Nonblocking::run_first() {
     first_->error = std::current_exception();  // as all ranks see it, or the group is broken by it
   } catch (const std::exception& error) {
     // Perhaps nobody waits for this one: the others must not wait for its rest.
-    inner_->fail("raised " + first_line(error.what()));
+    inner_->fail(error);
     first_->error = std::current_exception();
   } catch (...) {
     inner_->fail("raised something that is not an exception");
