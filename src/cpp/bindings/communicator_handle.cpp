@@ -436,6 +436,12 @@ std::vector<int> CommunicatorHandle::members() const {
 void CommunicatorHandle::free() {
   open();
   if (!own_) throw ArgumentError("comm", "the communicator of a whole group", "one that Split or Dup made");
+  // As a call: it hears Ctrl-C, and an operator of what goes on here may not make it.
+  try {
+    call([](Communicator& communicator) { communicator.wait_for_all(); });
+  } catch (const BrokenGroupError&) {
+    // Nobody waits for what was begun here.
+  }
   const Busy busy(busy_);
   communicator_ = nullptr;
   py::gil_scoped_release released;

@@ -185,6 +185,9 @@ class alignas(arch::stride_bytes) Communicator {
   /// Whether the call is done; goes on with all that is under way. Throws what the function threw.
   bool test(CollectiveRequest& request);
   void wait(CollectiveRequest& request);
+  /// Waits until all calls that were begun here have ended, and all sends are on their way; the destructor does so first.
+  /// Throws as a wait does, and Error in an operator of one of these calls.
+  void wait_for_all();
   /// @}
 
   // --- Messages between two ranks (group/communicator_messages.cpp). Not collective.

@@ -164,6 +164,7 @@ Nonblocking::Shared Nonblocking::last() {
 }
 
 void Nonblocking::wait_for_all() {
+  check_outside();
   while (const Shared last = this->last()) wait(*last);
 }
 
