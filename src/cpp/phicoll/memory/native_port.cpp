@@ -261,7 +261,8 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
   const std::int64_t waited = now - patience.started_ns_;
   // Last, and only in a long wait: counting threads takes the interpreter's lock.
   const auto others_may_end_it = [this] {
-    return background_ != nullptr && background_->takes_calls() && has_further_threads(control_->root());
+    return background_ != nullptr && background_->has_several_communicators() &&
+           has_further_threads(control_->root());
   };
   if (in_call && (waited < threads_counted_ns || others_may_end_it())) {
     patience.end_mark();

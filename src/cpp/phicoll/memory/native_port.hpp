@@ -84,8 +84,8 @@ class Background {
   virtual bool pending() const = 0;
   /// Whether anything came of it. Does not wait.
   virtual bool go_on() = 0;
-  /// Whether another thread of the rank may make a call: on another communicator, as each takes one call at a time.
-  virtual bool takes_calls() const { return false; }
+  /// Whether another thread of the rank may make a call meanwhile: each communicator takes one call at a time.
+  virtual bool has_several_communicators() const { return false; }
 
  protected:
   ~Background() = default;
