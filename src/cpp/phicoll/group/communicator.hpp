@@ -367,6 +367,7 @@ class alignas(arch::stride_bytes) Communicator {
   std::unique_ptr<Communicator> twin(Elsewhere& elsewhere);
   Nonblocking& nonblocking();
   Envelope carry_out(const Transfer& wanted);
+  bool find(Envelope* found, int source, int tag, bool waits, bool holds);
   std::shared_ptr<Transfer> begin(Transfer wanted);
   void finish(Transfer& transfer);
   void exchange(void* data, std::size_t bytes, int peer, int tag, bool sends);
