@@ -11,16 +11,8 @@ import numpy as np
 import pytest
 
 import phicoll
+from conftest import run
 from phicoll import ArgumentError, BrokenGroupError, Request
-
-
-@pytest.fixture(params=["processes", "threads"])
-def mode(request):
-    return request.param
-
-
-def run(function, ranks, mode="processes"):
-    return phicoll.run(function, ranks=ranks, mode=mode, timeout=60)
 
 
 def arguments(comm, seed):
