@@ -37,7 +37,9 @@ class RankWork final : public Background {
  public:
   bool pending() const override;
   bool go_on() override;
-  bool has_several_communicators() const override { return communicators_.load(std::memory_order_relaxed) > 1; }
+  bool has_several_communicators() const override {
+    return communicators_.load(std::memory_order_relaxed) > 1;
+  }
   void add(Ongoing& one);
   void remove(Ongoing& one);
   /// Takes back a transfer of any of them.
