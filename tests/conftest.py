@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import phicoll
 from made_up import MadeUp
 from phicoll.results import Results, load
 
@@ -26,6 +27,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+#: What ranks are.
+MODES = ["processes", "threads"]
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    """Each of MODES."""
+    return request.param
+
+
+def run(function: Callable[[phicoll.Comm], object], ranks: int, mode: str = "processes") -> list[object]:
+    """As ``phicoll.run``, within a minute."""
+    return phicoll.run(function, ranks=ranks, mode=mode, timeout=60)
 
 
 @pytest.fixture

@@ -4,18 +4,8 @@ import numpy as np
 import pytest
 
 import phicoll
+from conftest import run
 from phicoll import IN_PLACE, MAX, MIN, PROD, SUM
-
-MODES = ["processes", "threads"]
-
-
-@pytest.fixture(params=MODES)
-def mode(request):
-    return request.param
-
-
-def run(function, ranks, mode="processes"):
-    return phicoll.run(function, ranks=ranks, mode=mode, timeout=60)
 
 
 def test_long_doubles_are_combined(mode):

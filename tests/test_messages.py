@@ -7,18 +7,8 @@ import numpy as np
 import pytest
 
 import phicoll
+from conftest import MODES, run
 from phicoll import ANY_SOURCE, ANY_TAG, PROC_NULL, Request, Status
-
-MODES = ["processes", "threads"]
-
-
-@pytest.fixture(params=MODES)
-def mode(request):
-    return request.param
-
-
-def run(function, ranks, mode="processes"):
-    return phicoll.run(function, ranks=ranks, mode=mode, timeout=60)
 
 
 def test_arrays_go_round_and_statuses_tell_of_them(mode):

@@ -6,18 +6,8 @@ import numpy as np
 import pytest
 
 import phicoll
+from conftest import run
 from phicoll import MPI
-
-MODES = ["processes", "threads"]
-
-
-@pytest.fixture(params=MODES)
-def mode(request):
-    return request.param
-
-
-def run(function, ranks, mode="processes"):
-    return phicoll.run(function, ranks=ranks, mode=mode, timeout=60)
 
 
 def test_a_window_is_memory_that_all_ranks_reach(mode):

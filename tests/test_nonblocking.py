@@ -11,16 +11,8 @@ import numpy as np
 import pytest
 
 import phicoll
+from conftest import run
 from phicoll import ArgumentError, BrokenGroupError, Request
-
-
-@pytest.fixture(params=["processes", "threads"])
-def mode(request):
-    return request.param
-
-
-def run(function, ranks, mode="processes"):
-    return phicoll.run(function, ranks=ranks, mode=mode, timeout=60)
 
 
 def arguments(comm, seed):
@@ -280,6 +272,22 @@ def test_ctrl_c_ends_a_wait():
     assert time.monotonic() - before < 15
 
 
+def test_ctrl_c_ends_a_free_that_waits():
+    def work(comm):
+        part = comm.Dup()
+        if comm.rank == 0:
+            part.Ibarrier()
+            threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+            part.Free()
+        else:
+            time.sleep(20)
+
+    before = time.monotonic()
+    with pytest.raises((KeyboardInterrupt, BrokenGroupError)):
+        run(work, 2)
+    assert time.monotonic() - before < 15
+
+
 def random_calls(comm, seed):
     """Calls of all kinds, in one random order on all ranks, waited for in each rank's own."""
     shared, own = random.Random(seed), random.Random(100 * seed + comm.rank)
@@ -352,3 +360,14 @@ def test_an_operator_may_not_call_its_own_communicator():
 
     with pytest.raises((phicoll.Error, BrokenGroupError), match=r"in a call already|an operator of a call"):
         run(work, 2)
+
+
+def test_an_operator_may_not_free_its_own_communicator(mode):
+    def work(comm):
+        part, other = comm.Dup(), comm.Dup()
+        request = part.Iallreduce(np.ones(3), np.empty(3), phicoll.Op.Create(lambda *given: part.Free()))
+        other.Barrier()
+        request.Wait()
+
+    with pytest.raises((phicoll.Error, BrokenGroupError), match=r"in a call already|an operator of a call"):
+        run(work, 2, mode)

@@ -17,6 +17,7 @@ from typing import Any
 
 import phicoll._core as _core
 import phicoll.comm as _comm
+import phicoll.comm.windows as _windows
 from phicoll.comm.buffers import BOTTOM, block
 from phicoll.comm.communicator import Intercomm
 from phicoll.comm.derived import (
@@ -42,19 +43,6 @@ from phicoll.comm.info import INFO_ENV, INFO_NULL, Info
 from phicoll.comm.matched import MESSAGE_NO_PROC, MESSAGE_NULL, Message
 from phicoll.comm.messages import Prequest
 from phicoll.comm.operators import OP_NULL
-from phicoll.comm.windows import (
-    LOCK_EXCLUSIVE,
-    LOCK_SHARED,
-    WIN_BASE,
-    WIN_CREATE_FLAVOR,
-    WIN_DISP_UNIT,
-    WIN_FLAVOR_SHARED,
-    WIN_MODEL,
-    WIN_NULL,
-    WIN_SIZE,
-    WIN_UNIFIED,
-    Win,
-)
 from phicoll.errors import ArgumentError, Error as Exception
 
 __all__ = [
@@ -76,8 +64,6 @@ __all__ = [
     "IO",
     "KEYVAL_INVALID",
     "LASTUSEDCODE",
-    "LOCK_EXCLUSIVE",
-    "LOCK_SHARED",
     "MAX_PROCESSOR_NAME",
     "MESSAGE_NO_PROC",
     "MESSAGE_NULL",
@@ -93,14 +79,6 @@ __all__ = [
     "UNEQUAL",
     "UNIVERSE_SIZE",
     "VERSION",
-    "WIN_BASE",
-    "WIN_CREATE_FLAVOR",
-    "WIN_DISP_UNIT",
-    "WIN_FLAVOR_SHARED",
-    "WIN_MODEL",
-    "WIN_NULL",
-    "WIN_SIZE",
-    "WIN_UNIFIED",
     "WTIME_IS_GLOBAL",
     "Abort",
     "Alloc_mem",
@@ -128,14 +106,15 @@ __all__ = [
     "Pcontrol",
     "Prequest",
     "Query_thread",
-    "Win",
     "Wtick",
     "Wtime",
     *_comm.__all__,
+    *_windows.__all__,
 ]
 
 # All but the rank's own communicator, which __getattr__ finds each time.
 globals().update({name: getattr(_comm, name) for name in _comm.__all__ if name != "COMM_WORLD"})
+globals().update({name: getattr(_windows, name) for name in _windows.__all__})
 Intracomm = _comm.Comm
 
 

@@ -251,6 +251,26 @@ TEST_P(NonblockingCalls, AnExceptionInsideReachesTheWaitAndTheOthers) {
   }
 }
 
+TEST(Nonblocking, AWaitThatLastsTooLongGivesTheBuffersBack) {
+  GroupOptions brief = options();
+  brief.timeout_ms = 100;
+  const auto work = [](Communicator& communicator) {
+    if (communicator.rank() == 1) {
+      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      while (!communicator.control().broken() && std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      return;
+    }
+    const Numbers send = given(100, 0, 0);
+    Numbers receive(100);
+    const auto request =
+        communicator.begin([&](Communicator& c) { c.allreduce(send.data(), receive.data(), 100, sum()); });
+    EXPECT_THROW(communicator.wait(*request), TimeoutError);
+    EXPECT_TRUE(request->done);
+  };
+  ThreadGroup(2, brief).run(work);
+}
+
 TEST(Nonblocking, AnOperatorIsCalledOnTheCallersStack) {
   ThreadGroup(2, options()).run([](Communicator& communicator) {
     unsigned char own_frame = 0;

@@ -67,12 +67,6 @@ Operation operation_named(const std::string& name) {
   return parse_call_name(name).operation;
 }
 
-/// A Python exception as the reason for a broken group.
-std::string reason_of(const py::error_already_set& error) {
-  const std::string text = error.what();
-  return "raised " + text.substr(0, text.find('\n'));
-}
-
 }  // namespace
 
 void* pointer(Address address) {
@@ -204,10 +198,6 @@ void CommunicatorHandle::Busy::refuse() {
   throw Error(
       "this communicator is in a call already (another thread's, or the one that called this "
       "function); allowed: one call at a time");
-}
-
-void CommunicatorHandle::break_group(Communicator& communicator, const py::error_already_set& error) {
-  communicator.control().break_group(communicator.rank(), reason_of(error).c_str());
 }
 
 py::object CommunicatorHandle::broken() {
@@ -403,8 +393,7 @@ py::tuple CommunicatorHandle::why(const std::string& operation, std::size_t byte
 }
 
 void CommunicatorHandle::fail(const std::string& reason) {
-  Communicator& communicator = open();
-  communicator.control().break_group(communicator.rank(), reason.c_str());
+  open().fail(reason);
 }
 
 std::shared_ptr<CommunicatorHandle> CommunicatorHandle::part(std::unique_ptr<Communicator> communicator) {
@@ -447,6 +436,12 @@ std::vector<int> CommunicatorHandle::members() const {
 void CommunicatorHandle::free() {
   open();
   if (!own_) throw ArgumentError("comm", "the communicator of a whole group", "one that Split or Dup made");
+  // As a call: it hears Ctrl-C, and an operator of what goes on here may not make it.
+  try {
+    call([](Communicator& communicator) { communicator.wait_for_all(); });
+  } catch (const BrokenGroupError&) {
+    // Nobody waits for what was begun here.
+  }
   const Busy busy(busy_);
   communicator_ = nullptr;
   py::gil_scoped_release released;

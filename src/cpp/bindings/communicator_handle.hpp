@@ -181,7 +181,7 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
 
   /// Breaks the group, unless it has no other rank, for what this rank alone may have seen.
   void fail_alone(const py::error_already_set& error) {
-    if (size_ > 1) break_group(open(), error);
+    if (size_ > 1) open().fail(error);
   }
   /// Breaks the group for all, from any thread.
   void fail(const std::string& reason);
@@ -199,7 +199,7 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
     try {
       return function(communicator);
     } catch (const py::error_already_set& error) {
-      break_group(communicator, error);
+      communicator.fail(error);
       throw;
     }
   }
@@ -222,7 +222,6 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
 
   static constexpr std::size_t large =
       32 * 1024;  // bytes, from which other threads of Python need not wait for a copy
-  static void break_group(Communicator& communicator, const py::error_already_set& error);
   CommunicatorHandle() = default;
   Communicator& open() const;
   template <class Function>

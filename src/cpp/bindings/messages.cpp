@@ -143,14 +143,18 @@ TransferHandle MessageCalls::begin_send_object(const py::object& object, int des
   });
 }
 
-TransferHandle MessageCalls::begin_receive_object(int source, int tag) {
+template <class Begin>
+TransferHandle MessageCalls::begin_object(const Begin& begin) {
   const auto frame = std::make_shared<FrameBytes>(usual_object);
   return {handle_,
-          handle_.call(frame->size(),
-                       [&](Communicator& communicator) {
-                         return communicator.begin_receive(frame, source, tag, object_type);
-                       }),
+          handle_.call(frame->size(), [&](Communicator& communicator) { return begin(communicator, frame); }),
           frame};
+}
+
+TransferHandle MessageCalls::begin_receive_object(int source, int tag) {
+  return begin_object([&](Communicator& communicator, const std::shared_ptr<FrameBytes>& frame) {
+    return communicator.begin_receive(frame, source, tag, object_type);
+  });
 }
 
 Envelope MessageCalls::hold(int source, int tag) {
@@ -173,13 +177,9 @@ TransferHandle MessageCalls::begin_receive_held(const Envelope& held, Address bu
 }
 
 TransferHandle MessageCalls::begin_receive_held_object(const Envelope& held) {
-  const auto frame = std::make_shared<FrameBytes>(usual_object);
-  return {handle_,
-          handle_.call(frame->size(),
-                       [&](Communicator& communicator) {
-                         return communicator.begin_receive(held, frame, object_type);
-                       }),
-          frame};
+  return begin_object([&](Communicator& communicator, const std::shared_ptr<FrameBytes>& frame) {
+    return communicator.begin_receive(held, frame, object_type);
+  });
 }
 
 py::object MessageCalls::receive_object(int source, int tag, Envelope* told) {

@@ -72,6 +72,9 @@ class MessageCalls {
   /// begin(communicator) begins the transfer; `kept` lives as long as that goes on.
   template <class Begin>
   TransferHandle begin(std::size_t bytes, std::shared_ptr<void> kept, const Begin& begin);
+  /// begin(communicator, frame) begins to receive an object into the frame.
+  template <class Begin>
+  TransferHandle begin_object(const Begin& begin);
 
   CommunicatorHandle& handle_;
 };

@@ -389,14 +389,14 @@ def typed_blocks(spec: Any, argument: str, ranks: int, *, writable: bool) -> Blo
     if len(dtypes) != ranks or counts is None or displacements is None:
         raise ArgumentError(argument, f"{len(dtypes)} types", f"{ranks} counts, displacements and types")
     nbytes = [count * dtype.itemsize for count, dtype in zip(counts, dtypes, strict=True)]
-    memory = copied = None
+    memory = packed = None
     if buffer is not None and buffer is not BOTTOM:
-        memory, copied = memory_of(buffer, writable, argument)
+        memory, packed = memory_of(buffer, writable, argument)
     needed = max((at + n for at, n in zip(displacements, nbytes, strict=True) if n > 0), default=0)
     if needed > (0 if memory is None else memory.nbytes):
         raise too_small(argument, memory, needed, f"{sum(nbytes)} bytes at their displacements")
     address = 0 if memory is None else _core.address(memory)
-    return Blocks(address, nbytes, displacements, np.dtype("B"), memory, copied, is_fortran(memory))
+    return Blocks(address, nbytes, displacements, np.dtype("B"), memory, packed, is_fortran(memory))
 
 
 def is_fortran(memory: Any) -> bool:

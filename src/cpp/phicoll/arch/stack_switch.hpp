@@ -5,8 +5,10 @@
 
 #include <cstddef>
 
-#if !defined(PHICOLL_FORCE_FALLBACKS) && !defined(PHICOLL_ARCH_K1OM) && !defined(__k1om__) && \
-    !defined(__MIC__) && (defined(__x86_64__) || defined(__aarch64__))
+#include "phicoll/arch/arch.hpp"
+
+#if !defined(PHICOLL_FORCE_FALLBACKS) && !defined(PHICOLL_ARCH_K1OM) && \
+    (defined(__x86_64__) || defined(__aarch64__))
 #define PHICOLL_OWN_STACK_SWITCH 1
 #else
 #include <ucontext.h>

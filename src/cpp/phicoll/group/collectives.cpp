@@ -155,8 +155,7 @@ void Collectives::leave_half_done(std::uint64_t call) {
     throw;
   } catch (const std::exception& error) {
     // From the operator or the interrupt hook: this rank leaves in the middle of the call.
-    const std::string text = error.what();
-    owner_->fail("raised " + text.substr(0, text.find('\n')));
+    owner_->fail(error);
     wait_for_readers(call);
     throw;
   } catch (...) {

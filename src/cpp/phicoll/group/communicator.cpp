@@ -94,8 +94,7 @@ Communicator::~Communicator() {
   barrier_.reset();
   const bool unwinding = std::uncaught_exception() || abandoned_;
   if (in_own_process() && !std::uncaught_exception()) try {
-      if (nonblocking_) nonblocking_->wait_for_all();
-      if (messages_ && !unwinding) messages_->send_all();
+      wait_for_all();
     } catch (const std::exception&) {
       // The group is broken, by this rank perhaps: nobody receives what it sent, or waits for what it has begun.
     }
@@ -116,9 +115,20 @@ Communicator::~Communicator() {
   }
 }
 
+void Communicator::wait_for_all() {
+  check_process();
+  if (nonblocking_) nonblocking_->wait_for_all();
+  if (messages_ && !abandoned_) messages_->send_all();
+}
+
 void Communicator::abandon() {
   abandoned_ = true;
   if (nonblocking_) nonblocking_->abandon();
+}
+
+void Communicator::fail(const std::exception& error) {
+  const std::string text = error.what();
+  fail("raised " + text.substr(0, text.find('\n')));
 }
 
 Nonblocking& Communicator::nonblocking() {

@@ -3,6 +3,7 @@
 // A rank's handle on its group: collectives through whichever algorithm is selected.
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -184,6 +185,9 @@ class alignas(arch::stride_bytes) Communicator {
   /// Whether the call is done; goes on with all that is under way. Throws what the function threw.
   bool test(CollectiveRequest& request);
   void wait(CollectiveRequest& request);
+  /// Waits until all calls that were begun here have ended, and all sends are on their way; the destructor does so first.
+  /// Throws as a wait does, and Error in an operator of one of these calls.
+  void wait_for_all();
   /// @}
 
   // --- Messages between two ranks (group/communicator_messages.cpp). Not collective.
@@ -302,6 +306,8 @@ class alignas(arch::stride_bytes) Communicator {
     check_process();
     memory_.control->break_group(rank_, reason.c_str());
   }
+  /// The same for an exception, whose first line is the reason.
+  void fail(const std::exception& error);
 
   /// Whether the calling process is the rank's own, or a fork of it that has a group of one, in private memory, to itself.
   bool in_own_process() const { return home_.here() || has_private_copy(); }
@@ -361,6 +367,7 @@ class alignas(arch::stride_bytes) Communicator {
   std::unique_ptr<Communicator> twin(Elsewhere& elsewhere);
   Nonblocking& nonblocking();
   Envelope carry_out(const Transfer& wanted);
+  bool find(Envelope* found, int source, int tag, bool waits, bool holds);
   std::shared_ptr<Transfer> begin(Transfer wanted);
   void finish(Transfer& transfer);
   void exchange(void* data, std::size_t bytes, int peer, int tag, bool sends);

@@ -347,16 +347,7 @@ bool Communicator::cancel(Transfer& transfer) {
   return transfer.cancelled;
 }
 
-Envelope Communicator::probe(int source, int tag) {
-  check_message("source", source, size_, true, tag, nullptr, 0, 0);
-  if (source == no_rank) return from_none();
-  Messages& own = messages();
-  const std::lock_guard<ThreadLock> lock(own.lock);
-  own.endpoint.probe(own.port, source, tag);
-  return *own.endpoint.look(own.port, source, tag);
-}
-
-bool Communicator::probe_now(Envelope* found, int source, int tag) {
+bool Communicator::find(Envelope* found, int source, int tag, bool waits, bool holds) {
   check_message("source", source, size_, true, tag, nullptr, 0, 0);
   if (source == no_rank) {
     *found = from_none();
@@ -364,31 +355,31 @@ bool Communicator::probe_now(Envelope* found, int source, int tag) {
   }
   Messages& own = messages();
   const std::lock_guard<ThreadLock> lock(own.lock);
-  const Envelope* const seen = own.endpoint.look(own.port, source, tag);
+  if (waits) own.endpoint.probe(own.port, source, tag);
+  const Envelope* const seen =
+      holds ? own.endpoint.hold(own.port, source, tag) : own.endpoint.look(own.port, source, tag);
   if (seen != nullptr) *found = *seen;
   return seen != nullptr;
 }
 
+Envelope Communicator::probe(int source, int tag) {
+  Envelope found;
+  find(&found, source, tag, true, false);
+  return found;
+}
+
+bool Communicator::probe_now(Envelope* found, int source, int tag) {
+  return find(found, source, tag, false, false);
+}
+
 Envelope Communicator::hold(int source, int tag) {
-  check_message("source", source, size_, true, tag, nullptr, 0, 0);
-  if (source == no_rank) return from_none();
-  Messages& own = messages();
-  const std::lock_guard<ThreadLock> lock(own.lock);
-  own.endpoint.probe(own.port, source, tag);
-  return *own.endpoint.hold(own.port, source, tag);
+  Envelope found;
+  find(&found, source, tag, true, true);
+  return found;
 }
 
 bool Communicator::hold_now(Envelope* found, int source, int tag) {
-  check_message("source", source, size_, true, tag, nullptr, 0, 0);
-  if (source == no_rank) {
-    *found = from_none();
-    return true;
-  }
-  Messages& own = messages();
-  const std::lock_guard<ThreadLock> lock(own.lock);
-  const Envelope* const held = own.endpoint.hold(own.port, source, tag);
-  if (held != nullptr) *found = *held;
-  return held != nullptr;
+  return find(found, source, tag, false, true);
 }
 
 }  // namespace phicoll

@@ -11,9 +11,6 @@ namespace phicoll {
 
 namespace {
 
-// Bare looks of a wait, before it takes turns: some microseconds.
-constexpr unsigned bare_looks = 512;
-
 // Touched as far as it is used. An exception of an interpreter's says its words there.
 constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 
@@ -21,11 +18,6 @@ constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 thread_local Nonblocking* current = nullptr;
 // Whose operator this thread is in, the innermost one.
 thread_local Nonblocking* in_operator = nullptr;
-
-std::string first_line(const char* text) {
-  const std::string all = text;
-  return all.substr(0, all.find('\n'));
-}
 
 }  // namespace
 
@@ -95,7 +87,7 @@ void Nonblocking::run_first() {
     first_->error = std::current_exception();  // as all ranks see it, or the group is broken by it
   } catch (const std::exception& error) {
     // Perhaps nobody waits for this one: the others must not wait for its rest.
-    inner_->fail("raised " + first_line(error.what()));
+    inner_->fail(error);
     first_->error = std::current_exception();
   } catch (...) {
     inner_->fail("raised something that is not an exception");
@@ -149,15 +141,17 @@ void Nonblocking::wait(CollectiveRequest& request) {
   check_outside();
   if (!request.done && lock_.try_lock()) {
     const std::lock_guard<ThreadLock> own(lock_, std::adopt_lock);
-    for (unsigned look = 0; look < bare_looks && !request.done; ++look) ready() ? move() : arch::look_gap();
+    for (unsigned left = port_.looks_in_place(); left != 0 && !request.done; --left)
+      ready() ? move() : arch::look_gap();
   }
   if (!request.done) {
     stuck_.note = WaitNote{WaitNote::Kind::nonblocking, -1, -1, inner_->calls()};
     NativePort::Patience patience;
     try {
       while (!request.done) port_.take_turn(patience);
-    } catch (const BrokenGroupError&) {
-      end_all();
+    } catch (...) {
+      // A group that waited too long is broken too. The calls' buffers are the caller's again.
+      if (inner_->control().broken()) end_all();
       throw;
     }
   }
@@ -170,6 +164,7 @@ Nonblocking::Shared Nonblocking::last() {
 }
 
 void Nonblocking::wait_for_all() {
+  check_outside();
   while (const Shared last = this->last()) wait(*last);
 }
 

@@ -2,11 +2,12 @@
 
 // Collectives that go on after the call that began them.
 //
-// Each is a plain call, made on a stack of its own. Where it would wait, it leaves that stack; a call of its rank that waits or
-// looks at a request goes back to it once what it waits for has come. So every algorithm serves nonblocking calls as it is.
+// Each is a plain call, made on a stack of its own. Where it would wait, it leaves that stack; a call of its rank that
+// waits or looks at a request goes back to it once what it waits for has come. So every algorithm serves nonblocking calls
+// as it is.
 //
-// The calls are made on a communicator of their own with the same ranks, so that the user's blocking calls may come between them. The
-// first rank that begins one makes its memory: beginning waits for no other rank.
+// The calls are made on a communicator of their own with the same ranks, so that the user's blocking calls may come
+// between them. The first rank that begins one makes its memory: beginning waits for no other rank.
 //
 // One call runs at a time, in the order in which they were begun. All ranks share that order, so a call waits for the same
 // calls on every rank, and the first unfinished call never waits for a later one.
@@ -38,8 +39,8 @@ struct CollectiveRequest : Begun {
   std::exception_ptr error;  ///< how it ended, if not well
 };
 
-/// What a rank has begun on one communicator. One of the rank's threads at a time goes on with it; for others go_on() returns
-/// false meanwhile.
+/// What a rank has begun on one communicator. One of the rank's threads at a time goes on with it; for others go_on()
+/// returns false meanwhile.
 class Nonblocking final : public Ongoing, private Elsewhere {
  public:
   using Shared = std::shared_ptr<CollectiveRequest>;
@@ -83,8 +84,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   Shared first_;              // the call that was started
   std::deque<Shared> queue_;  // not started yet
   std::atomic<std::size_t> unfinished_{0};
-  std::vector<std::shared_ptr<void>>
-      ended_;  // what was kept for them: an interpreter's objects end on the caller's stack
+  std::vector<std::shared_ptr<void>> ended_;  // what was kept for calls: it goes on the caller's stack
   bool ending_ = false;
   Look look_ = nullptr;  // what the first one waits for
   const void* awaited_ = nullptr;

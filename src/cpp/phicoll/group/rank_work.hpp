@@ -8,7 +8,8 @@
 
 namespace phicoll {
 
-/// A lock among the threads of a rank, which waits without the interpreter's: who holds this one may need that.
+/// A lock among the threads of a rank. A thread that waits for it lets go of the interpreter's lock first, because the
+/// thread that holds this one may need the interpreter to go on.
 class ThreadLock {
  public:
   bool try_lock() {
@@ -36,7 +37,9 @@ class RankWork final : public Background {
  public:
   bool pending() const override;
   bool go_on() override;
-  bool takes_calls() const override { return communicators_.load(std::memory_order_relaxed) > 1; }
+  bool has_several_communicators() const override {
+    return communicators_.load(std::memory_order_relaxed) > 1;
+  }
   void add(Ongoing& one);
   void remove(Ongoing& one);
   /// Takes back a transfer of any of them.

@@ -25,7 +25,6 @@ std::atomic<ThreadsHook> threads_hook{nullptr};
 constexpr unsigned turns_a_check = 4096;
 // The adaptive policy. Bare looks come first (an answer that is on its way takes one line transfer), then
 // polite ones: many where the rank has its CPU to itself, few where other ranks wait for the CPU.
-constexpr unsigned bare_looks = 512;
 constexpr unsigned polite_looks_alone = 8192;
 constexpr unsigned polite_looks_sharing = 256;
 // Then it gives the CPU away for this long before it sleeps: a sleep and a wake cost some microseconds.
@@ -260,9 +259,12 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
     }
   }
   const std::int64_t waited = now - patience.started_ns_;
-  const bool others_may_end_it =
-      background_ != nullptr && background_->takes_calls() && has_further_threads(control_->root());
-  if (in_call && (waited < threads_counted_ns || others_may_end_it)) {
+  // Last, and only in a long wait: counting threads takes the interpreter's lock.
+  const auto others_may_end_it = [this] {
+    return background_ != nullptr && background_->has_several_communicators() &&
+           has_further_threads(control_->root());
+  };
+  if (in_call && (waited < threads_counted_ns || others_may_end_it())) {
     patience.end_mark();
   } else if (in_call) {
     if (patience.mark_ == nullptr) patience.mark_ = &control_->root().wait_mark(control_->root_rank(rank_));

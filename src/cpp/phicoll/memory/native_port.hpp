@@ -84,8 +84,8 @@ class Background {
   virtual bool pending() const = 0;
   /// Whether anything came of it. Does not wait.
   virtual bool go_on() = 0;
-  /// Whether another thread of the rank may make a call: on another communicator, as each takes one call at a time.
-  virtual bool takes_calls() const { return false; }
+  /// Whether another thread of the rank may make a call meanwhile: each communicator takes one call at a time.
+  virtual bool has_several_communicators() const { return false; }
 
  protected:
   ~Background() = default;
@@ -131,6 +131,8 @@ class NativePort {
   int rank() const { return rank_; }
   Control& control() const { return *control_; }
   const WaitPolicy& wait_policy() const { return wait_; }
+  /// How often a wait looks before it does anything else: 0 where the awaited rank may need this very CPU.
+  unsigned looks_in_place() const { return looks_in_place_; }
 
   template <class T>
   T load_relaxed(const Word<T>& word) const {
@@ -363,11 +365,14 @@ class NativePort {
  private:
   friend struct ParkingProbe;  // a test that sleeps without the looks and yields before
 
+  // Some microseconds.
+  static constexpr unsigned bare_looks = 512;
+
   // Looks in place only if the policy spins first and the awaited rank cannot need this very CPU.
   static unsigned in_place(const WaitPolicy& policy, bool sharing) {
     const bool spins_first =
         policy.kind == WaitPolicy::Kind::spin || policy.kind == WaitPolicy::Kind::adaptive;
-    return spins_first && !sharing ? 512 : 0;
+    return spins_first && !sharing ? bare_looks : 0;
   }
 
   // What is known of a wait at compile time, and which rank will signal: one register.

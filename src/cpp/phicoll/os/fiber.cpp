@@ -3,14 +3,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "phicoll/errors.hpp"
-
 #include "phicoll/arch/stack_switch.hpp"
+#include "phicoll/errors.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define PHICOLL_FIBER_ASAN 1
@@ -47,8 +45,7 @@ bool catches() {
   return *static_cast<void**>(__cxa_get_globals()) != nullptr;
 }
 
-/// Memory for a stack with a guard page below it: stacks grow down on every machine we run
-/// on.
+/// Memory for a stack with a guard page below it: stacks grow down on every machine we run on.
 class Stack {
  public:
   explicit Stack(std::size_t wanted) {

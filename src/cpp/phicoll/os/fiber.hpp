@@ -1,8 +1,8 @@
 #pragma once
 
-// A fiber: a function with a stack of its own that can stop in the middle and go on later, on one thread at a
-// time; it keeps no address of a thread_local across suspend(). AddressSanitizer and ThreadSanitizer are told of every switch. A guard page ends the stack, so that running over it is
-// a fault.
+// A fiber: a function with a stack of its own that can stop in the middle and go on later, on one thread at a time; it
+// keeps no address of a thread_local across suspend(). AddressSanitizer and ThreadSanitizer are told of every switch. A
+// guard page ends the stack, so that running over it is a fault.
 //
 // Rules. A fiber never suspends inside a catch block or while an exception unwinds it: the C++ runtime keeps caught
 // exceptions in one list per thread, and two fibers' exceptions were seen swapped. suspend() checks that. A body lets
