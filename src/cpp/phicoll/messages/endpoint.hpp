@@ -196,7 +196,7 @@ class Endpoint {
     Waiting* waiting = nullptr;
   };
 
-  static constexpr std::size_t least_piece = 4096;
+  static constexpr std::size_t least_piece = 8192;
   static constexpr std::size_t stays_from = 16384;
   static constexpr std::size_t long_copy =
       131072;  // of a message, that other threads of an interpreter need not wait for
@@ -312,7 +312,7 @@ class Endpoint {
   }
   /// Chooses pieces small enough that the receiver copies one while the sender copies the next.
   std::size_t piece_of(std::size_t bytes) const {
-    std::size_t piece = arch::whole_lines(bytes / 4);
+    std::size_t piece = arch::whole_lines(bytes / 8);
     if (piece < least_piece) piece = least_piece;
     return std::min(most_piece_, piece);
   }
