@@ -4,7 +4,7 @@ A round starts each implementation once, in random order, on the same CPUs, and 
 phicoll's time over the best mpi4py's in the same round; the table has the median over rounds and, from six rounds on,
 its exact 95 % interval.
 
-    python benchmarks/python_calls.py [--ranks 1,2,4] [--rounds 7] [--seconds 4] [--json FILE]
+    python benchmarks/python_calls.py [--ranks 1,2,4] [--rounds 7] [--seconds 4] [--placements compact] [--json FILE]
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ WORKER = ROOT / "benchmarks" / "python_calls_worker.py"
 Times = dict[str, float]
 
 
-def implementations(ranks: int) -> dict[str, tuple[list[str], dict[str, str]]]:
-    """The command and the environment of each, without the seconds to measure."""
-    launch = [sys.executable, "-m", "phicoll.launch", "--as-mpi4py"]
-    found = {"phicoll": ([*launch, "-n", str(ranks), str(WORKER)], dict(os.environ))}
+def implementations(ranks: int, placements: list[str]) -> dict[str, tuple[list[str], dict[str, str]]]:
+    """The command and the environment of each, without the seconds to measure: phicoll as it is, and so placed."""
+    launch = [sys.executable, "-m", "phicoll.launch", "--as-mpi4py", "-n", str(ranks)]
+    found = {"phicoll": ([*launch, str(WORKER)], dict(os.environ))}
+    for placement in placements:
+        found[placement] = ([*launch, "--placement", placement, str(WORKER)], dict(os.environ))
     for name in mpi_peers.available():
         root = mpi_peers.ROOT / name
         if not list(root.glob("lib/python3*/site-packages/mpi4py")):
@@ -58,9 +60,9 @@ def measured(command: list[str], environment: dict[str, str], seconds: float) ->
     return found
 
 
-def rounds_of(ranks: int, rounds: int, seconds: float) -> list[dict[str, Times]]:
+def rounds_of(ranks: int, rounds: int, seconds: float, placements: list[str]) -> list[dict[str, Times]]:
     found = []
-    programs = implementations(ranks)
+    programs = implementations(ranks, placements)
     for number in range(rounds):
         order = list(programs)
         random.Random(1000 * ranks + number).shuffle(order)
@@ -72,30 +74,35 @@ def rounds_of(ranks: int, rounds: int, seconds: float) -> list[dict[str, Times]]
 
 def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
     names = [name for name in ("phicoll", *mpi_peers.NAMES) if name in rounds[0]]
+    placements = [name for name in rounds[0] if name not in names]
     print(
-        f"\n{ranks} rank{'s' if ranks > 1 else ''}, us a call; ratio: phicoll's over the best mpi4py's of the round"
+        f"\n{ranks} rank{'s' if ranks > 1 else ''}, us a call; best: phicoll's over the best mpi4py's of the round"
     )
-    print(f"  {'call':32}" + "".join(f"{name:>10}" for name in names) + "   ratio")
-    ratios = []
+    if placements:
+        print(f"  {', '.join(placements)}: ranks placed so, over phicoll's own of the round")
+    heads = "".join(f"{name:>21}" for name in ["best", *placements])
+    print(f"  {'call':32}" + "".join(f"{name:>10}" for name in names) + heads)
+    ratios: dict[str, list[float]] = {name: [] for name in ["best", *placements]}
     for call in rounds[0]["phicoll"]:
         having = [
             name for name in names if call in rounds[0][name]
         ]  # Intel MPI has no persistent collectives
-        times = "".join(
+        text = "".join(
             f"{1e6 * median([r[name][call] for r in rounds]):10.3g}" if name in having else f"{'':10}"
             for name in names
         )
-        text = ""
-        if len(having) > 1:
-            each = [r["phicoll"][call] / min(r[name][call] for name in having[1:]) for r in rounds]
-            ratios.append(median(each))
-            text = f"   {ratios[-1]:.2f}"
-            if len(each) >= 6:
-                estimate = median_interval(each, 0.95)
-                text += f" [{estimate[0]:.2f}, {estimate[1]:.2f}]"
-        print(f"  {call:32}{times}{text}")
-    if ratios:
-        print(f"  {'geometric mean':32}{'':{10 * len(names)}}   {geometric_mean(ratios):.2f}")
+        others = having[1:]
+        compared = {
+            "best": [r["phicoll"][call] / min(r[name][call] for name in others) for r in rounds if others]
+        }
+        compared |= {name: [r[name][call] / r["phicoll"][call] for r in rounds] for name in placements}
+        for name, each in compared.items():
+            if each and not call.startswith(("copy of", "computing")):
+                ratios[name].append(median(each))
+            text += f"{ratio_text(each):>21}"
+        print(f"  {call:32}{text.rstrip()}")
+    means = "".join(f"{f'{geometric_mean(each):.2f}' if each else '':>21}" for each in ratios.values())
+    print(f"  {'geometric mean':32}{'':{10 * len(names)}}{means}")
     together = next((call for call in rounds[0]["phicoll"] if call.endswith(", computing, Wait")), None)
     if together is not None:
         alone = together.replace(" ", " and Wait ", 1).removesuffix(", computing, Wait")
@@ -103,6 +110,28 @@ def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
             f"{100 * median([hidden(r[name], alone, together) for r in rounds]):8.0f} %" for name in names
         )
         print(f"  {'hidden of ' + alone.split(' and')[0] + alone[-7:]:32}{parts}")
+    of_copies = {
+        call: call.replace("Send and Recv", "copy of")
+        for call in rounds[0]["phicoll"]
+        if call.startswith("Send and")
+    }
+    for call, copy in of_copies.items():
+        if copy not in rounds[0]["phicoll"]:
+            continue
+        parts = "".join(
+            f"{100 * median([2 * r[name][copy] / r[name][call] for r in rounds]):8.0f} %" for name in names
+        )
+        print(f"  {'one way of ' + call.removeprefix('Send and Recv ') + ', of a copy':32}{parts}")
+
+
+def ratio_text(each: list[float]) -> str:
+    """The median of the rounds' ratios and, from six rounds on, its exact 95 % interval."""
+    if not each:
+        return ""
+    if len(each) < 6:
+        return f"{median(each):.2f}"
+    estimate = median_interval(each, 0.95)
+    return f"{median(each):.2f} [{estimate[0]:.2f}, {estimate[1]:.2f}]"
 
 
 def hidden(times: Times, alone: str, together: str) -> float:
@@ -118,11 +147,18 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=float, default=4, help="of measuring, for each implementation in a round"
     )
+    parser.add_argument(
+        "--placements",
+        default="",
+        help="measure phicoll with its ranks placed so too, such as compact,scatter",
+    )
     parser.add_argument("--json", type=Path, help="where to write all rounds")
     given = parser.parse_args()
     everything = {}
     for ranks in map(int, given.ranks.split(",")):
-        everything[ranks] = rounds_of(ranks, given.rounds, given.seconds)
+        everything[ranks] = rounds_of(
+            ranks, given.rounds, given.seconds, given.placements.split(",") if given.placements else []
+        )
         table(ranks, everything[ranks])
     if given.json:
         given.json.write_text(json.dumps(everything))

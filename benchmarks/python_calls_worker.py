@@ -19,7 +19,7 @@ from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
 rank, size = comm.Get_rank(), comm.Get_size()
-SMALL, LARGE = [8, 256, 4096], [32 << 10, 256 << 10, 1 << 20]
+SMALL, LARGE = [8, 256, 4096], [32 << 10, 256 << 10, 1 << 20, 16 << 20]
 RECORD = {"step": 17, "residual": 0.25, "name": "a small record", "shape": (3, 4, 5), "more": list(range(10))}
 
 
@@ -59,6 +59,8 @@ def calls() -> dict[str, Callable[[], object]]:
             made[f"Send and Recv {name}"] = ping_pong(
                 lambda to, s=send: comm.Send(s, to), lambda source, r=receive: comm.Recv(r, source)
             )
+            if nbytes in LARGE:  # what a message can come near to: one copy, by one rank, in its own memory
+                made[f"copy of {name}"] = lambda s=send, r=receive: np.copyto(r, s) if rank == 0 else None
             if size == 2:
                 made[f"Sendrecv {name}"] = lambda s=send, r=receive: comm.Sendrecv(
                     s, 1 - rank, 0, r, 1 - rank, 0

@@ -366,6 +366,7 @@ class alignas(arch::stride_bytes) Communicator {
                                       Elsewhere* elsewhere = nullptr);
   std::unique_ptr<Communicator> twin(Elsewhere& elsewhere);
   Nonblocking& nonblocking();
+  bool send_now(const void* data, std::size_t bytes, int dest, int tag, unsigned type);
   Envelope carry_out(const Transfer& wanted);
   bool find(Envelope* found, int source, int tag, bool waits, bool holds);
   std::shared_ptr<Transfer> begin(Transfer wanted);

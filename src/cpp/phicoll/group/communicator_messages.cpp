@@ -223,11 +223,25 @@ void Communicator::finish(Transfer& transfer) {
 
 void Communicator::send(const void* data, std::size_t bytes, int dest, int tag, unsigned type) {
   check_message("dest", dest, size_, false, tag, data, bytes, type);
-  carry_out(described(true, data, bytes, dest, tag, type));
+  if (!send_now(data, bytes, dest, tag, type)) carry_out(described(true, data, bytes, dest, tag, type));
+}
+
+bool Communicator::send_now(const void* data, std::size_t bytes, int dest, int tag, unsigned type) {
+  if (dest == no_rank) return false;
+  Messages& own = messages();
+  const std::lock_guard<ThreadLock> lock(own.lock);
+  return own.endpoint.send_now(own.port, own.port.bind(data, bytes), bytes, dest, tag, type);
 }
 
 Envelope Communicator::receive(void* buffer, std::size_t bytes, int source, int tag, unsigned type) {
   check_message("source", source, size_, true, tag, buffer, bytes, type);
+  if (source != no_rank) {
+    Messages& own = messages();
+    Envelope found;
+    const std::lock_guard<ThreadLock> lock(own.lock);
+    if (own.endpoint.receive_now(own.port, own.port.bind(buffer, bytes), bytes, source, tag, type, &found))
+      return found;
+  }
   return carry_out(described(false, buffer, bytes, source, tag, type));
 }
 
@@ -239,6 +253,8 @@ void Communicator::exchange(void* data, std::size_t bytes, int peer, int tag, bo
 Envelope Communicator::send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
                                     std::size_t room, int source, int receive_tag, unsigned type) {
   check_message("source", source, size_, true, receive_tag, buffer, room, type);
+  check_message("dest", dest, size_, false, tag, data, bytes, type);
+  if (send_now(data, bytes, dest, tag, type)) return receive(buffer, room, source, receive_tag, type);
   const auto sent = begin_send(data, bytes, dest, tag, type);
   const auto received = begin_receive(buffer, room, source, receive_tag, type);
   // Both end before a refusal is told: what is sent is the caller's memory.

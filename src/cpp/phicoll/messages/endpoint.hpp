@@ -59,6 +59,35 @@ class Endpoint {
     else
       begin_receive(port, transfer);
   }
+  /// Sends a message that fits a cell, if nothing is in its way. Returns false if something is: then begin() sends it.
+  bool send_now(Port& port, Data data, std::size_t bytes, int to, int tag, unsigned type) {
+    Out& out = out_of(to);
+    if (bytes > MessageCell::room || out.channel == nullptr || !out.queue.empty() || !has_cell(port, out))
+      return false;
+    MessageCell& cell = out.channel->cell_of(out.cells);
+    if (bytes != 0) port.move(port.shared(cell.payload), data, bytes);
+    write(port, out, cell, {tag, type, CellKind::here, no_ticket}, bytes);
+    return true;
+  }
+  /// Waits for the next message of one rank and receives it, if it lies in its cell and nothing else is under way. Returns
+  /// false, and leaves the message where it is, if a receive made by begin() has to see to it.
+  bool receive_now(Port& port, Data to, std::size_t room, int from, int tag, unsigned type, Envelope* found) {
+    if (from == any_source || pending() || !waiting_.empty() || !has_channel(port, from)) return false;
+    stuck_.note = WaitNote{WaitNote::Kind::receive, from, tag, 0};
+    In& in = in_of(from);
+    MessageCell& cell = in.channel->cell_of(in.cells);
+    port.wait(cell.number, equal(in.cells + 1), hint_(from));
+    const CellNote note = CellNote::of(port.load_relaxed(cell.what));
+    const Envelope envelope = envelope_of(port, cell, note, from);
+    if (note.kind != CellKind::here || note.ticket != no_ticket || !fits(envelope, from, tag) ||
+        refusal_of(envelope, type, room) != Refusal::none)
+      return false;
+    if (envelope.bytes != 0) port.move(to, port.shared(cell.payload), envelope.bytes);
+    *found = envelope;
+    ++in.cells;
+    tell_read(port, in);
+    return true;
+  }
   /// Whether something is under way.
   bool pending() const { return under_way_ != 0 || !posted_.empty() || streams_ != 0; }
   bool sends() const { return under_way_ != 0; }
@@ -196,7 +225,7 @@ class Endpoint {
     Waiting* waiting = nullptr;
   };
 
-  static constexpr std::size_t least_piece = 4096;
+  static constexpr std::size_t least_piece = 8192;
   static constexpr std::size_t stays_from = 16384;
   static constexpr std::size_t long_copy =
       131072;  // of a message, that other threads of an interpreter need not wait for
@@ -274,7 +303,8 @@ class Endpoint {
           cell.exposed().store(port, port.expose(t.data));
         else if (t.bytes != 0)
           take_from(port, t, port.shared(cell.payload), t.bytes);
-        write(port, out, cell, t, stays ? CellKind::exposed : CellKind::here);
+        write(port, out, cell, {t.tag, t.type, stays ? CellKind::exposed : CellKind::here, t.ticket},
+              t.bytes);
         return true;
       }
     }
@@ -288,7 +318,7 @@ class Endpoint {
       out.bytes += arch::whole_lines(piece);
       const CellKind kind = t.moved == 0 ? CellKind::ring : CellKind::more;
       t.moved += piece;
-      write(port, out, cell, t, kind);
+      write(port, out, cell, {t.tag, t.type, kind, t.ticket}, t.bytes);
     }
     return true;
   }
@@ -312,13 +342,13 @@ class Endpoint {
   }
   /// Chooses pieces small enough that the receiver copies one while the sender copies the next.
   std::size_t piece_of(std::size_t bytes) const {
-    std::size_t piece = arch::whole_lines(bytes / 4);
+    std::size_t piece = arch::whole_lines(bytes / 8);
     if (piece < least_piece) piece = least_piece;
     return std::min(most_piece_, piece);
   }
-  void write(Port& port, Out& out, MessageCell& cell, const Transfer& t, CellKind kind) {
-    port.store_relaxed(cell.what, CellNote{t.tag, t.type, kind, t.ticket}.word());
-    port.store_relaxed(cell.bytes, std::uint64_t{t.bytes});
+  static void write(Port& port, Out& out, MessageCell& cell, const CellNote& note, std::size_t bytes) {
+    port.store_relaxed(cell.what, note.word());
+    port.store_relaxed(cell.bytes, std::uint64_t{bytes});
     port.signal(cell.number, ++out.cells);
   }
   bool has_cell(Port& port, Out& out) {
@@ -357,23 +387,31 @@ class Endpoint {
     return (source == any_source || source == message.source) &&
            (tag == message.tag || (tag == any_tag && message.tag >= 0));
   }
-  /// Why a receive cannot take a message that matches its source and tag; empty if it can.
+  enum class Refusal { none, kind, type, room };
+  /// Why a receive of this type, and of at most `room` bytes, cannot take a message that matches its source and tag.
+  static Refusal refusal_of(const Envelope& message, unsigned type, std::size_t room) {
+    // As MPI_BYTE. A char is no more than a byte: programs send one and receive the other.
+    const auto plain = [](unsigned which) {
+      return which == 0 || which == type_number(Type::uint8) || which == type_number(Type::int8);
+    };
+    if (message.type != type && message.bytes != 0) {
+      if (message.type == object_type || (type == object_type && !plain(message.type))) return Refusal::kind;
+      if (!plain(message.type) && !plain(type)) return Refusal::type;
+    }
+    return message.bytes > room ? Refusal::room : Refusal::none;
+  }
+  /// The same in words; empty if it can.
   static std::string refusal(const Envelope& message, const Transfer& t) {
+    const Refusal refusal = refusal_of(message, t.type, t.frame ? SIZE_MAX : t.bytes);
+    if (refusal == Refusal::none) return std::string();
     const std::string from =
         " from rank " + std::to_string(message.source) + " with tag " + std::to_string(message.tag);
-    // As MPI_BYTE. A char is no more than a byte: programs send one and receive the other.
-    const auto plain = [](unsigned type) {
-      return type == 0 || type == type_number(Type::uint8) || type == type_number(Type::int8);
-    };
-    const bool differ = message.type != t.type && message.bytes != 0;
-    if (differ && (message.type == object_type || (t.type == object_type && !plain(message.type))))
+    if (refusal == Refusal::kind)
       return std::string("a receive of ") + (t.type == object_type ? "data" : "an object") +
              ", as the message" + from + " is";
-    if (differ && !plain(message.type) && !plain(t.type))
+    if (refusal == Refusal::type)
       return type_name(message.type) + ", as the message" + from + " is, or bytes";
-    if (message.bytes > t.bytes && !t.frame)
-      return "room for " + std::to_string(message.bytes) + " bytes, the message" + from;
-    return std::string();
+    return "room for " + std::to_string(message.bytes) + " bytes, the message" + from;
   }
 
   void begin_receive(Port& port, const Shared& t) {
@@ -474,8 +512,7 @@ class Endpoint {
     if (note.kind == CellKind::more) {
       take_piece(port, in, cell);
     } else {
-      const Envelope envelope{from, note.tag, static_cast<std::size_t>(port.load_relaxed(cell.bytes)),
-                              note.type};
+      const Envelope envelope = envelope_of(port, cell, note, from);
       if (Shared t = match(port, envelope))
         take_matched(port, in, cell, note, envelope, t);
       else
@@ -483,6 +520,9 @@ class Endpoint {
     }
     ++in.cells;
     tell_read(port, in);
+  }
+  static Envelope envelope_of(Port& port, const MessageCell& cell, const CellNote& note, int from) {
+    return Envelope{from, note.tag, static_cast<std::size_t>(port.load_relaxed(cell.bytes)), note.type};
   }
   /// The first receive that the message fits. If it cannot take it, that receive ends, and the message waits for another.
   Shared match(Port& port, const Envelope& envelope) {
