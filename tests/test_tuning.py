@@ -501,14 +501,14 @@ def test_a_decision_that_cannot_be_read_is_named_by_its_line(tmp_path: Path):
 
 def test_costs_that_a_table_has_stay_where_no_model_gives_others(tmp_path: Path):
     path = tmp_path / "here.tuning"
-    path.write_text(HEAD + "machine host\n" + f"host {_core.host_fingerprint()}\ncost local 77  # mine\n")
+    path.write_text(HEAD + "machine host\n" + f"host {_core.host_fingerprint()}\ncost local 77  # mine\nnumber rotate 4096\n")
     here = Setting(
         "", "host", _core.host_fingerprint(), 2, "compact", "loop", ["threads"], None, None, None, None
     )
     run = Run(here, "measure", {}, path, False)
     assert run.costs == {"local": 77}
     run.write()
-    assert "cost local 77\n" in path.read_text()
+    assert "cost local 77\nnumber rotate 4096\n" in path.read_text()
     assert run.head()["costs"] == {"local": 77}
 
 

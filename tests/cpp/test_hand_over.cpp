@@ -38,6 +38,14 @@ TEST(HandOver, StoresPastTheCachesWhereALineFromAPeerTakesAsLongAsOneFromMemory)
   EXPECT_TRUE(other.after(memory, memory));
 }
 
+TEST(HandOver, TheHostsNumberSaysFromWhichShareOn) {
+  HandOverProbe probe;
+  probe.hand_over.set_percent(120);
+  EXPECT_FALSE(probe.after(far, memory)) << "107 percent";
+  probe.hand_over.set_percent(20);
+  EXPECT_TRUE(probe.after(near, memory)) << "23 percent, and the median of all is more";
+}
+
 TEST(HandOver, OneLongReadMakesNoDecisionAndTwoDo) {
   HandOverProbe probe;
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(probe.after(near, memory));

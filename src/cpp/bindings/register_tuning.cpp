@@ -67,6 +67,7 @@ py::dict choice_dict(const AlgorithmChoice& choice, const Shape& shape, const Ca
   for (const auto& value : effective.values) values[py::str(value.first)] = value.second;
   found["parameters"] = values;
   found["why"] = choice.why;
+  found["numbers"] = choice.numbers;
   found["tuned"] = !choice.given.empty();
   found["from_bytes"] = choice.least;
   found["to_bytes"] = choice.most == SIZE_MAX ? py::object(py::none()) : py::cast(choice.most);

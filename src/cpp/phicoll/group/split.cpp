@@ -30,6 +30,7 @@ Shape shape_of(const Shape& parent, const std::vector<int>& members) {
   Shape part =
       placed ? Shape(std::move(places)) : Shape::unknown(static_cast<int>(members.size()), parent.crowded());
   part.set_costs(parent.costs());
+  part.set_host(parent.host());
   part.set_tuning(parent.tuning());
   return part;
 }

@@ -104,8 +104,8 @@ void HandOver::judge(std::uint32_t from_peer, std::uint32_t from_memory) {
   if (looks_ == 0) from_peers_[0] = from_peers_[1] = from_peer;
   from_peers_[looks_++ % 3] = from_peer;
   if (looks_ >= first_looks) until_look_ = pieces_a_look;
-  past_caches_ = 4 * std::uint64_t{middle(from_peers_[0], from_peers_[1], from_peers_[2])} >=
-                 3 * std::uint64_t{from_memory};
+  past_caches_ = 100 * std::uint64_t{middle(from_peers_[0], from_peers_[1], from_peers_[2])} >=
+                 percent_ * std::uint64_t{from_memory};
 }
 
 }  // namespace phicoll

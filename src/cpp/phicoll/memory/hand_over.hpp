@@ -21,6 +21,7 @@
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/memory/call_board.hpp"
 #include "phicoll/memory/control.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 
 namespace phicoll {
 
@@ -28,6 +29,10 @@ namespace phicoll {
 /// influence on the bytes that arrive.
 class HandOver {
  public:
+  /// `percent`: see HostNumbers::past_caches.
+  explicit HandOver(std::int64_t percent = HostNumbers().past_caches) { set_percent(percent); }
+  /// Sets from what share of a memory line's time on a peer's line makes it store past the caches.
+  void set_percent(std::int64_t percent) { percent_ = static_cast<std::uint64_t>(percent); }
   /// Whether the next piece of `bytes` bytes is stored past the caches. The rank is in its call number
   /// `call`, a data collective.
   bool past_caches(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
@@ -57,6 +62,7 @@ class HandOver {
   unsigned looks_ = 0;
   int peer_ = any_rank;
   bool past_caches_ = arch::hand_over_bytes != SIZE_MAX;
+  std::uint64_t percent_;
   std::uint32_t from_memory_ = 0;     // cycles
   std::uint32_t from_peers_[3] = {};  // the last three
 };
