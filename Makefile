@@ -48,6 +48,7 @@ demo:
 	$(PYTHON) -m phicoll demo --out demo
 
 bench: build mpis
+	$(PYTHON) -m phicoll tune --quick
 	$(PYTHON) benchmarks/simulator.py
 	$(PYTHON) benchmarks/speed.py --budget 180
 	$(PYTHON) benchmarks/python_calls.py

@@ -286,11 +286,11 @@ TEST(Automatic, ASizeBelongsToOneRuleWhereALaterNumberIsSmaller) {
 
 TEST(Automatic, ANumberSaysFromWhereResultsAreStoredPastTheCaches) {
   EXPECT_EQ(ResultStores(Shape::unknown(2))(std::size_t{8} << 20), Stores::streaming);
-  EXPECT_EQ(ResultStores(Shape::unknown(2))((std::size_t{8} << 20) - 1), Stores::cached);
+  EXPECT_EQ(ResultStores(Shape::unknown(2))((std::size_t{8} << 20) - 1), Stores::taken);
   const ResultStores early(tuned(Shape::unknown(4), head + "number streamed 65536\n"));
   EXPECT_EQ(early(65536), Stores::streaming);
   EXPECT_EQ(early.exchanged(16384), Stores::streaming) << "four blocks of 16 KB on each of four ranks";
-  EXPECT_EQ(early.exchanged(16380), Stores::cached);
+  EXPECT_EQ(early.exchanged(16380), Stores::taken);
 }
 
 TEST(Automatic, LeavesItToTheRulesWhereTheRowCannotServe) {

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "phicoll/arch/streaming.hpp"
+
 namespace phicoll {
 
 /// In bytes of the count argument unless it says otherwise. The defaults were measured with processes on two CPUs of an EPYC
@@ -38,12 +40,17 @@ struct HostNumbers {
   std::int64_t single = 8 << 20;    ///< gather, scatter: a block that is copied once
   std::int64_t direct = 1 << 20;    ///< data that is read where it lies, if all ranks reach it
   std::int64_t streamed = 8 << 20;  ///< a result that is stored past the caches
-  std::int64_t past_caches =
-      75;  ///< percent of a line from memory: what one from a peer takes where pieces are
-           ///< stored past the caches (HandOver)
+  std::int64_t far = 75;       ///< percent of a line from memory: what one from a far peer takes (HandOver)
+  std::int64_t near_copy = 0;  ///< arch::CopyWay of a piece for a near peer
+  std::int64_t far_copy = 2;   ///< the same for a far one
+  std::int64_t take_copy = 0;  ///< the same of a piece from a peer
 
-  /// Whether they were measured on this host, rather than the defaults or a table's.
-  bool measured = false;
+  std::int64_t near_seen = 0;  ///< 1: near_copy was measured
+  std::int64_t far_seen = 0;   ///< the same of far_copy
+
+  /// Where they come from: the defaults (or a table); the defaults until a first large call measures; measured.
+  enum State : std::int32_t { built_in, wanted, measured };
+  State state = built_in;
 };
 
 /// A number with the name that it has wherever numbers are written, and its range.
@@ -87,6 +94,11 @@ constexpr HostNumberField host_number_fields[] = {
     {"single", &HostNumbers::single, 1, most_host_number},
     {"direct", &HostNumbers::direct, 1, most_host_number},
     {"streamed", &HostNumbers::streamed, 1, most_host_number},
-    {"past-caches", &HostNumbers::past_caches, 0, 1000000}};
+    {"far", &HostNumbers::far, 0, 1000000},
+    {"near-copy", &HostNumbers::near_copy, 0, arch::copy_ways - 1},
+    {"far-copy", &HostNumbers::far_copy, 0, arch::copy_ways - 1},
+    {"take-copy", &HostNumbers::take_copy, 0, arch::copy_ways - 1},
+    {"near-seen", &HostNumbers::near_seen, 0, 1},
+    {"far-seen", &HostNumbers::far_seen, 0, 1}};
 
 }  // namespace phicoll

@@ -41,6 +41,8 @@ class Choice:
     numbers:
         The host's numbers at which the rule begins and ends (docs/tuning.md), such as ``"rotate=24576, wide=131072"``;
         empty where none decided.
+    measured:
+        Whether a calibration measured the host's numbers.
     tuned:
         Whether a row of the table decided.
     from_bytes, to_bytes:
@@ -66,6 +68,7 @@ class Choice:
     parameters: dict[str, str]
     reason: str
     numbers: str
+    measured: bool
     environment: str
     tuned: bool
     from_bytes: int
@@ -104,7 +107,8 @@ class Choice:
             end = "on" if self.to_bytes is None else f"to {self.to_bytes:,}"
             lines.append(f"  holds       from {self.from_bytes:,} {end} bytes")
         if self.numbers:
-            lines.append(f"  decided by  {self.numbers} (the host's numbers)")
+            how = "measured here" if self.measured else "defaults"
+            lines.append(f"  decided by  {self.numbers} (host's numbers, {how})")
         lines.append(f"  memory      {self.shared_bytes:,} bytes of the group's")
         if self.table is None:
             lines.append("  table       none is given, and PHICOLL_TUNING names none")
@@ -234,6 +238,7 @@ def why(
         parameters=dict(choice["parameters"]),
         reason=choice["why"],
         numbers=choice["numbers"],
+        measured=found["numbers"]["measured"],
         environment=found["environment"],
         tuned=choice["tuned"],
         from_bytes=choice["from_bytes"],

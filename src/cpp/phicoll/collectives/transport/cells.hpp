@@ -51,7 +51,7 @@ class ResultStores {
       : ranks_(static_cast<std::size_t>(shape.size())),
         from_(static_cast<std::size_t>(shape.host().streamed)) {}
   /// A result of so many bytes a rank.
-  Stores operator()(std::size_t bytes) const { return bytes >= from_ ? Stores::streaming : Stores::cached; }
+  Stores operator()(std::size_t bytes) const { return bytes >= from_ ? Stores::streaming : Stores::taken; }
   /// One of an exchange in which every rank gets a block of so many bytes from each. What all ranks get together has to stay
   /// in a cache that they share; between two ranks, blocks of that size are the first that do not.
   Stores exchanged(std::size_t bytes) const { return (*this)(bytes / 4 * ranks_ * ranks_); }
