@@ -52,6 +52,7 @@ bench: build mpis
 	$(PYTHON) benchmarks/simulator.py
 	$(PYTHON) benchmarks/speed.py --budget 180
 	$(PYTHON) benchmarks/python_calls.py
+	$(PYTHON) benchmarks/regret.py --budget 150 --out bench-out/regret.md
 	$(PYTHON) benchmarks/collectives.py --report bench-out --budget 600
 
 # Every power of two from 8 B to 16 MB, both definitions, both kinds of buffers: hours (--budget bounds it). Its tables

@@ -25,16 +25,19 @@ struct HostNumbers {
   std::int64_t slice = 96 << 10;          ///< allreduce of two ranks: a message that is combined in slices
   std::int64_t slice_many = 2 << 10;      ///< the same of more
   // Ranks that share CPUs.
-  std::int64_t shared_cell = 64 << 10;        ///< bytes of a larger cell
-  std::int64_t shared_wide_cell = 256 << 10;  ///< bytes of a largest cell
-  std::int64_t shared_pass = 3 << 10;         ///< broadcast: a message too large for the many small cells
-  std::int64_t shared_rotate = 32 << 10;      ///< rooted: a message or block for larger cells
-  std::int64_t shared_send = 6 << 10;         ///< scatter: a block too large for the many cells of 4 KB
-  std::int64_t shared_pieces = 2 << 10;       ///< alltoall: a block for larger cells
-  std::int64_t shared_exchange = 16 << 10;    ///< allgather, alltoall: a block for the largest cells
-  std::int64_t shared_levels = 2 << 10;       ///< allreduce of more than four: one that goes CPU by CPU
-  std::int64_t shared_levels_end = 64 << 10;  ///< and from here on in slices
-  std::int64_t shared_slice = 12 << 10;  ///< allreduce of up to four: a message that is combined in slices
+  std::int64_t shared_cell = 64 << 10;         ///< bytes of a larger cell
+  std::int64_t shared_wide_cell = 256 << 10;   ///< bytes of a largest cell
+  std::int64_t shared_pass = 3 << 10;          ///< broadcast: a message too large for the many small cells
+  std::int64_t shared_rotate = 32 << 10;       ///< rooted: a message or block for larger cells
+  std::int64_t shared_send = 6 << 10;          ///< scatter: a block too large for the many cells of 4 KB
+  std::int64_t shared_pieces = 2 << 10;        ///< alltoall: a block for larger cells
+  std::int64_t shared_exchange = 16 << 10;     ///< allgather, alltoall: a block for the largest cells
+  std::int64_t shared_levels = 2 << 10;        ///< allreduce of more than four: one that goes CPU by CPU
+  std::int64_t shared_levels_wide = 64 << 10;  ///< and from here on in larger pieces
+  std::int64_t shared_levels_end = 512 << 10;  ///< and from here on in slices, of up to eight
+  std::int64_t shared_reduce = 256;            ///< reduce of more than four: one that goes CPU by CPU
+  std::int64_t shared_combine = 8 << 10;       ///< allreduce of up to four: a message for larger cells
+  std::int64_t shared_slice = 24 << 10;  ///< allreduce of up to four: a message that is combined in slices
   std::int64_t shared_single = 2 << 20;  ///< scatter: blocks that are copied once, all together
   // All ranks.
   std::int64_t single = 8 << 20;    ///< gather, scatter: a block that is copied once
@@ -88,6 +91,9 @@ constexpr HostNumberField host_number_fields[] = {
     {"shared-pieces", &HostNumbers::shared_pieces, 1, most_host_number},
     {"shared-exchange", &HostNumbers::shared_exchange, 1, most_host_number},
     {"shared-levels", &HostNumbers::shared_levels, 1, most_host_number},
+    {"shared-levels-wide", &HostNumbers::shared_levels_wide, 1, most_host_number},
+    {"shared-reduce", &HostNumbers::shared_reduce, 1, most_host_number},
+    {"shared-combine", &HostNumbers::shared_combine, 1, most_host_number},
     {"shared-levels-end", &HostNumbers::shared_levels_end, 1, most_host_number},
     {"shared-slice", &HostNumbers::shared_slice, 1, most_host_number},
     {"shared-single", &HostNumbers::shared_single, 1, most_host_number},

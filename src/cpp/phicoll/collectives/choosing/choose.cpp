@@ -86,6 +86,7 @@ constexpr const char* root_takes = "each rank combines a part, the root takes al
 constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
 constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
 constexpr const char* by_levels = "operands are combined within each part of the machine before they cross";
+constexpr const char* cpu_by_cpu = "ranks that share a CPU go through one of them";
 constexpr const char* ahead = "many cells, so that ranks that share a CPU are far ahead before they wait";
 
 /// Whether the ranks are known to be in several parts of the machine, each of which is an L3, a memory node or a package
@@ -165,12 +166,21 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
         return by_size(facts,
                        {{0, "ring:cell=960:cells=2048", ahead},
                         {host.at(&H::shared_pass), "ring", "the root is never held up by a slower rank"},
-                        {host.at(&H::shared_rotate), cells("ring:cell=", ring),
+                        {host.at(&H::shared_rotate), cells("ring:cell=", 2 * ring),
                          "ranks that share a CPU find a piece in its cache"}});
       return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
                              {host.at(&H::pass_rotate), cells("ring:cell=", 2 * ring), rotating},
                              {host.at(&H::pass_wide), wide_cells("ring:cell=", 2 * ring), rotating}});
     case Operation::reduce:
+      // Ranks pinned to a few CPUs: with 4 to 16 on 2 the hierarchy takes 0.6 to 0.9 of the mailbox's time, with 3 none of it
+      // is gained.
+      if (shape.oversubscribed() && shape.size() >= 4) {
+        const From first = shape.size() == 4 ? From(961) : host.at(&H::shared_reduce);
+        AlgorithmChoice levels =
+            by_size(facts, {{0, "mailbox:cell=960:cells=256", ahead},
+                            {first, "hierarchical:group=cpu:piece=8192:pieces=64", cpu_by_cpu}});
+        if (fits(levels, shape, facts)) return levels;
+      }
       if (sharing)
         return by_size(
             facts, {{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", "nobody but the root waits"}});
@@ -195,15 +205,18 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
     case Operation::allreduce:
       if (shape.oversubscribed() && shape.size() <= 4)
         return by_size(facts, {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
+                               {host.at(&H::shared_combine), cells("one-shot:cell=", ring / 4), seldom},
                                {host.at(&H::shared_slice), wide_cells("sliced:chunk=", ring), sliced}});
       // Ranks pinned to a few CPUs: with 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4
-      // to 32 KB.
+      // to 32 KB, in larger pieces 0.7 to 1.0 of the slices' to 256 KB, with 16 ranks 0.7 to 0.9 beyond that too.
       if (shape.oversubscribed()) {
-        AlgorithmChoice few =
-            by_size(facts, {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
-                            {host.at(&H::shared_levels), "hierarchical:group=cpu",
-                             "ranks that share a CPU go through one of them"},
-                            {host.at(&H::shared_levels_end), wide_cells("sliced:chunk=", ring), sliced}});
+        const From end = shape.size() <= 8 ? host.at(&H::shared_levels_end) : From(SIZE_MAX);
+        AlgorithmChoice few = by_size(
+            facts,
+            {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
+             {host.at(&H::shared_levels), "hierarchical:group=cpu", cpu_by_cpu},
+             {host.at(&H::shared_levels_wide), "hierarchical:group=cpu:piece=65536:pieces=8", cpu_by_cpu},
+             {end, wide_cells("sliced:chunk=", ring), sliced}});
         if (fits(few, shape, facts)) return few;
       }
       // On two simulated packages 0.7 to 1.0 of the better one's time up to 512 B with 8 ranks, 0.6 to 0.8
