@@ -48,9 +48,11 @@ demo:
 	$(PYTHON) -m phicoll demo --out demo
 
 bench: build mpis
+	$(PYTHON) -m phicoll tune --quick
 	$(PYTHON) benchmarks/simulator.py
 	$(PYTHON) benchmarks/speed.py --budget 180
 	$(PYTHON) benchmarks/python_calls.py
+	$(PYTHON) benchmarks/regret.py --budget 150 --out bench-out/regret.md
 	$(PYTHON) benchmarks/collectives.py --report bench-out --budget 600
 
 # Every power of two from 8 B to 16 MB, both definitions, both kinds of buffers: hours (--budget bounds it). Its tables

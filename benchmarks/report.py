@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,7 +250,7 @@ def machine_rows(settings: Settings, taken: Taken) -> list[list[str]]:
     ]
     places = {place["cpu"]: place for place in _core.topology()}
     return [
-        ["CPU", str(facts.get("cpu_model", "unknown"))],
+        ["CPU", _core.host_kind()],
         ["CPUs used", "; ".join(where(cpu, places.get(cpu, {})) for cpu in settings.cpus)],
         ["allowed CPUs", f"{len(_core.allowed_cpus())}, quota {_core.cpu_quota() or 'none'}"],
         ["caches", ", ".join(caches)],
@@ -256,10 +258,28 @@ def machine_rows(settings: Settings, taken: Taken) -> list[list[str]]:
         *([name.replace("_", " "), str(facts[name])] for name in (
             "kernel", "virtualisation", "container", "governor", "boost", "huge_pages", "huge_pages_shared",
         ) if name in facts),
-        ["phicoll", f"{phicoll.__version__}, {settings.kind}"],
+        ["phicoll", f"{phicoll.__version__}, {settings.kind}, commit {commit()}"],
+        ["host's numbers", numbers_text(_core.host_numbers(), _core.default_numbers())],
         *([name, str(taken.facts[name].get("library", "")).splitlines()[0][:90]] for name in settings.mpis
           if taken.facts.get(name, {}).get("library")),
     ]  # fmt: skip
+
+
+def commit() -> str:
+    """Of this checkout."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        words = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+        here = Path(__file__).resolve().parent
+        return subprocess.run(words, capture_output=True, text=True, check=True, cwd=here).stdout.strip()
+    return "unknown"
+
+
+def numbers_text(host: dict[str, Any], defaults: dict[str, int]) -> str:
+    """Those that a calibration changed."""
+    if not host["measured"]:
+        return "the defaults"
+    changed = [f"{name}={value}" for name, value in host["numbers"].items() if value != defaults[name]]
+    return "measured: " + ", ".join(changed)
 
 
 def where(cpu: int, place: dict[str, int]) -> str:

@@ -26,6 +26,9 @@ pytest_plugins = ["pytester"]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Groups choose alike on every host, and write nothing into the user's cache.
+os.environ["PHICOLL_CALIBRATION"] = "off"
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 #: What ranks are.
 MODES = ["processes", "threads"]

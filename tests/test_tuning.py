@@ -501,14 +501,18 @@ def test_a_decision_that_cannot_be_read_is_named_by_its_line(tmp_path: Path):
 
 def test_costs_that_a_table_has_stay_where_no_model_gives_others(tmp_path: Path):
     path = tmp_path / "here.tuning"
-    path.write_text(HEAD + "machine host\n" + f"host {_core.host_fingerprint()}\ncost local 77  # mine\n")
+    path.write_text(
+        HEAD
+        + "machine host\n"
+        + f"host {_core.host_fingerprint()}\ncost local 77  # mine\nnumber rotate 4096\n"
+    )
     here = Setting(
         "", "host", _core.host_fingerprint(), 2, "compact", "loop", ["threads"], None, None, None, None
     )
     run = Run(here, "measure", {}, path, False)
     assert run.costs == {"local": 77}
     run.write()
-    assert "cost local 77\n" in path.read_text()
+    assert "cost local 77\nnumber rotate 4096\n" in path.read_text()
     assert run.head()["costs"] == {"local": 77}
 
 
@@ -717,3 +721,30 @@ def test_commands(phicoll_command, tmp_path: Path):
         done = phicoll_command(*words)
         assert done.returncode == 2
         assert done.stderr.startswith(f"phicoll: {said}")
+
+
+def test_quick_measures_the_hosts_numbers_and_keeps_them(phicoll_command, tmp_path: Path):
+    if _core.allowed_cpu_count() < 2:
+        pytest.skip("one CPU: no two ranks could measure")
+    env = {"XDG_CACHE_HOME": str(tmp_path), "PHICOLL_CALIBRATION": "on"}
+    found = json.loads(phicoll_command("tune", "--quick", "--json", env=env).stdout)
+    assert found["host"] == _core.host_kind()
+    assert set(found["numbers"]) == set(found["defaults"])
+    kept = Path(found["file"])
+    assert kept.parent == tmp_path / "phicoll"
+    assert f"number rotate {found['numbers']['rotate']}\n" in kept.read_text()
+    kept.write_text(kept.read_text().replace("number rotate", "number rotate 4099\n#"))
+    text = phicoll_command("why", "allgather", "--size", "5000", env=env).stdout
+    assert "rotate=4099" in text
+    assert "measured here" in text
+    off = phicoll_command(
+        "why", "allgather", "--size", "5000", env={**env, "PHICOLL_CALIBRATION": "off"}
+    ).stdout
+    assert "rotate=24576 (host's numbers, defaults)" in off
+    again = phicoll_command("tune", "--quick", env=env).stdout
+    assert f"kept in {kept}" in again
+    nowhere = phicoll_command("tune", "--quick", env={**env, "XDG_CACHE_HOME": "/proc/nowhere"}).stdout
+    assert "not kept" in nowhere
+    refused = phicoll_command("tune", "allreduce", "--quick", env=env)
+    assert refused.returncode == 2
+    assert "quick: got with operations" in refused.stderr

@@ -15,7 +15,7 @@ struct HandOverProbe {
 
   bool after(std::uint32_t from_peer, std::uint32_t from_memory) {
     hand_over.judge(from_peer, from_memory);
-    return hand_over.past_caches_;
+    return hand_over.far_;
   }
   unsigned looks() const { return hand_over.looks_; }
   int peer() const { return hand_over.peer_; }
@@ -36,6 +36,18 @@ TEST(HandOver, StoresPastTheCachesWhereALineFromAPeerTakesAsLongAsOneFromMemory)
   HandOverProbe other;
   EXPECT_TRUE(other.after(far, memory));
   EXPECT_TRUE(other.after(memory, memory));
+}
+
+TEST(HandOver, TheHostsNumberSaysFromWhichShareOn) {
+  HandOverProbe probe;
+  HostNumbers host;
+  host.far = 120;
+  host.near_copy = 1;
+  probe.hand_over.set_host(host);
+  EXPECT_FALSE(probe.after(far, memory)) << "107 percent";
+  host.far = 20;
+  probe.hand_over.set_host(host);
+  EXPECT_TRUE(probe.after(near, memory)) << "23 percent, and the median of all is more";
 }
 
 TEST(HandOver, OneLongReadMakesNoDecisionAndTwoDo) {
@@ -67,19 +79,19 @@ struct Ranks {
 TEST(HandOver, LooksOnceACallAtAPeerThatHasWrittenSinceTheLastTime) {
   Ranks ranks(2);
   HandOverProbe probe;
-  probe.hand_over.past_caches(4096, *ranks.control, 0, 1);
+  probe.hand_over.far(4096, *ranks.control, 0, 1);
   EXPECT_EQ(probe.looks(), 0u) << "the peer has made no call yet: nothing came from its cache";
   EXPECT_GT(probe.from_memory(), 0u);
   ranks.call(1, 1);
-  probe.hand_over.past_caches(4096, *ranks.control, 0, 1);
+  probe.hand_over.far(4096, *ranks.control, 0, 1);
   EXPECT_EQ(probe.looks(), 0u) << "one look a call";
-  probe.hand_over.past_caches(4096, *ranks.control, 0, 2);
+  probe.hand_over.far(4096, *ranks.control, 0, 2);
   EXPECT_EQ(probe.looks(), 1u);
-  probe.hand_over.past_caches(4096, *ranks.control, 0, 3);
+  probe.hand_over.far(4096, *ranks.control, 0, 3);
   EXPECT_EQ(probe.looks(), 1u) << "what this rank has read itself is in its own cache";
   for (std::uint64_t call = 4; call < 8; ++call) {
     ranks.call(1, call);
-    probe.hand_over.past_caches(4096, *ranks.control, 0, call);
+    probe.hand_over.far(4096, *ranks.control, 0, call);
   }
   EXPECT_GE(probe.looks(), 4u);
 }
@@ -90,7 +102,7 @@ TEST(HandOver, LooksSeldomOnceItKnows) {
   const auto calls = [&](std::uint64_t from, std::uint64_t to, std::size_t bytes) {
     for (std::uint64_t call = from; call < to; ++call) {
       ranks.call(1, call);
-      probe.hand_over.past_caches(bytes, *ranks.control, 0, call);
+      probe.hand_over.far(bytes, *ranks.control, 0, call);
     }
   };
   calls(1, 9, 4096);
@@ -109,7 +121,7 @@ TEST(HandOver, LooksAtEveryPeerInTurnButNotAtThoseOnItsOwnCpu) {
   std::vector<int> seen(4, 0);
   for (std::uint64_t call = 1; call < 2000; ++call) {
     for (int r = 1; r < 4; ++r) ranks.call(r, call);
-    probe.hand_over.past_caches(4096, *ranks.control, 0, call);
+    probe.hand_over.far(4096, *ranks.control, 0, call);
     ++seen[static_cast<std::size_t>(probe.peer())];
   }
   EXPECT_EQ(seen[0], 0);
@@ -125,7 +137,7 @@ TEST(HandOver, RanksAllOnOneCpuHaveNobodyToLookAt) {
   HandOverProbe probe;
   ranks.call(1, 1);
   for (std::uint64_t call = 1; call < 4; ++call)
-    EXPECT_FALSE(probe.hand_over.past_caches(4096, *ranks.control, 0, call));
+    EXPECT_FALSE(probe.hand_over.far(4096, *ranks.control, 0, call));
   EXPECT_EQ(probe.looks(), 0u);
 }
 

@@ -353,9 +353,26 @@ TEST(Hierarchical, AutoTakesThemWhereRanksAreInSeveralPartsOfTheMachine) {
     EXPECT_EQ(allreduce_of(shape, 512), "one-shot");
     EXPECT_EQ(allreduce_of(shape, 1024), "one-shot");
   }
-  // Who shares a CPU keeps its rules.
-  for (const std::size_t bytes : {512, 65536})
-    EXPECT_EQ(reduce_of(place_ranks(8, machine(2, 1, 1, 2, 1), Placement::compact), bytes), "mailbox");
+  // Who shares a CPU has rules of its own, whatever the parts of the machine: CPU by CPU, or the mailbox where that does not
+  // fit or gains nothing.
+  const Shape sharing = place_ranks(8, machine(2, 1, 1, 2, 1), Placement::compact);
+  EXPECT_EQ(reduce_of(sharing, 255), "mailbox");
+  for (const std::size_t bytes : {std::size_t{256}, std::size_t{65536}, std::size_t{2} << 20}) {
+    const AlgorithmChoice levels = chosen(Operation::reduce, sharing, bytes);
+    EXPECT_EQ(levels.spec.text().find("hierarchical:group=cpu:piece=8192:pieces=64"), 0u);
+    EXPECT_EQ(levels.numbers, "shared-reduce=256");
+    EXPECT_EQ(reduce_of(place_ranks(3, machine(1, 1, 1, 2, 1), Placement::compact), bytes), "mailbox");
+    EXPECT_EQ(reduce_of(on(machine(1, 1, 1, 2, 1), {0, 1, 0, 1, 0, 1}), bytes, false), "mailbox");
+  }
+  const Shape four = place_ranks(4, machine(1, 1, 1, 2, 1), Placement::compact);
+  EXPECT_EQ(reduce_of(four, 960), "mailbox");
+  EXPECT_EQ(reduce_of(four, 961), "hierarchical");
+  EXPECT_EQ(allreduce_of(four, 24575), "one-shot");
+  EXPECT_EQ(allreduce_of(four, 24576), "sliced");
+  EXPECT_EQ(allreduce_of(sharing, 512 * 1024 - 1), "hierarchical");
+  EXPECT_EQ(allreduce_of(sharing, 512 * 1024), "sliced");
+  EXPECT_EQ(allreduce_of(place_ranks(9, machine(1, 1, 1, 2, 1), Placement::compact), 1 << 20),
+            "hierarchical");
   // So do fewer than eight ranks.
   for (const int ranks : {2, 4, 7})
     EXPECT_EQ(reduce_of(place_ranks(ranks, machine(1, 1, 1, 8, 1), Placement::compact), 65536), "mailbox");

@@ -17,6 +17,7 @@
 #include "phicoll/collectives/choosing/tuning_table.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/transport/cells.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
@@ -122,6 +123,11 @@ TEST(TuningTable, SaysWhichLineIsBadAndWhatIsAllowed) {
   expect_refused(head + "cost lokal 86\n", {"t.tuning:2: 'cost lokal 86'", "local, remote"});
   expect_refused(head + "cost local 8.6\n", {"t.tuning:2: cost '8.6'", "tenths of a nanosecond"});
   expect_refused(head + "cost local 8\ncost local 9\n", {"t.tuning:3: a second cost 'local'"});
+  expect_refused(head + "number rotat 9\n", {"t.tuning:2: 'number rotat 9'", "nearest: rotate"});
+  expect_refused(head + "number rotate\n", {"t.tuning:2: 'number rotate'", "number NAME VALUE"});
+  expect_refused(head + "number rotate 0\n", {"t.tuning:2: number 'rotate 0'", "from 1 to "});
+  expect_refused(head + "number cell 2097152\n", {"number 'cell 2097152'", "1024 to 1048576"});
+  expect_refused(head + "number wide 8\nnumber wide 9\n", {"t.tuning:3: a second number 'wide'"});
   expect_refused(head + "barrier threads 2/2 0 tree\nbarrier threads 2/2 0 auto\n",
                  {"t.tuning:3: a second row", "line 2"});
   EXPECT_THROW(TuningTable::read("/nowhere/there.tuning"), ArgumentError);
@@ -234,6 +240,57 @@ TEST(Automatic, WhereDataIsReadDependsOnWhatARankHasForTheOthers) {
   facts.operation = Operation::gather;
   facts.bytes = 8 << 20;
   EXPECT_EQ(automatic_choice(two, facts).why.find("where it lies"), std::string::npos) << "a single copy";
+}
+
+TEST(Automatic, FollowsTheHostsNumbersAndNamesThoseThatDecide) {
+  CallFacts facts = allreduce(40 << 10);
+  facts.operation = Operation::allgather;
+  const auto text_of = [](const AlgorithmChoice& choice, const char* name) {
+    for (const auto& value : choice.spec.values)
+      if (value.first == name) return value.second;
+    return std::string("no such parameter");
+  };
+  const Shape plain = Shape::unknown(2);
+  AlgorithmChoice choice = automatic_choice(plain, facts);
+  EXPECT_EQ(choice.numbers, "rotate=24576, wide=131072");
+  EXPECT_EQ(text_of(choice, "cell"), "65536");
+  const Shape other = tuned(plain, head + "number cell 32768\nnumber ring 524288\nnumber rotate 8192\n");
+  choice = automatic_choice(other, facts);
+  EXPECT_EQ(choice.numbers, "rotate=8192, wide=131072");
+  EXPECT_EQ(choice.least, 8192u);
+  EXPECT_EQ(text_of(choice, "cell"), "32768");
+  EXPECT_EQ(text_of(choice, "cells"), "16");
+  facts.bytes = 8191;
+  choice = automatic_choice(other, facts);
+  EXPECT_EQ(choice.numbers, "rotate=8192");
+  EXPECT_EQ(choice.most, 8191u);
+  facts.bytes = std::size_t{2} << 20;
+  choice = automatic_choice(other, facts);
+  EXPECT_EQ(choice.numbers, "wide=131072, direct=1048576") << "where the data is read in place begins later";
+  EXPECT_EQ(choice.least, 1048576u);
+}
+
+TEST(Automatic, ASizeBelongsToOneRuleWhereALaterNumberIsSmaller) {
+  CallFacts facts = allreduce(0);
+  facts.operation = Operation::broadcast;
+  const Shape shape = tuned(Shape::unknown(2), head + "number pass-rotate 65536\nnumber pass-wide 8192\n");
+  const auto at = [&](std::size_t bytes) {
+    facts.bytes = bytes;
+    return automatic_choice(shape, facts);
+  };
+  EXPECT_EQ(at(16384).most, 65535u);
+  EXPECT_EQ(at(16384).least, 0u);
+  EXPECT_EQ(at(65536).least, 65536u);
+  EXPECT_EQ(at(65536).spec.text().find("ring:cell=262144"), 0u);
+}
+
+TEST(Automatic, ANumberSaysFromWhereResultsAreStoredPastTheCaches) {
+  EXPECT_EQ(ResultStores(Shape::unknown(2))(std::size_t{8} << 20), Stores::streaming);
+  EXPECT_EQ(ResultStores(Shape::unknown(2))((std::size_t{8} << 20) - 1), Stores::taken);
+  const ResultStores early(tuned(Shape::unknown(4), head + "number streamed 65536\n"));
+  EXPECT_EQ(early(65536), Stores::streaming);
+  EXPECT_EQ(early.exchanged(16384), Stores::streaming) << "four blocks of 16 KB on each of four ranks";
+  EXPECT_EQ(early.exchanged(16380), Stores::taken);
 }
 
 TEST(Automatic, LeavesItToTheRulesWhereTheRowCannotServe) {

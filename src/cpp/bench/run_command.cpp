@@ -13,6 +13,7 @@
 #include "bench/run_simulated.hpp"
 #include "bench/watchers.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/group/calibration.hpp"
 #include "phicoll/group/options.hpp"
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/measure/clock_facts.hpp"
@@ -48,6 +49,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   if (!values.has("seed")) settings.seed = drawn_seed();
   if (const auto tuning = load_tuning(tuning_source(), TuningMode::threads))
     settings.tuning = tuning->table.name() + " " + tuning->table.digest();
+  settings.numbers = numbers_digest(stored_numbers(2, true));
   measure::check_settings(settings);
 
   std::string run = measure::new_run_id();

@@ -10,6 +10,7 @@
 #include "phicoll/collectives/contract/call_name.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/group/calibration.hpp"
 #include "phicoll/group/environment.hpp"
 #include "phicoll/group/options.hpp"
 #include "phicoll/group/tuning.hpp"
@@ -46,6 +47,17 @@ py::dict table_dict(const TuningTable& table) {
   return found;
 }
 
+/// The host's numbers, whether they were measured, and their file.
+py::dict numbers_dict(const HostNumbers& host) {
+  py::dict numbers;
+  for (const HostNumberField& field : host_number_fields) numbers[field.name] = host.*field.value;
+  py::dict found;
+  found["numbers"] = numbers;
+  found["measured"] = host.state != HostNumbers::built_in && host.near_seen + host.far_seen != 0;
+  found["file"] = calibration_file();
+  return found;
+}
+
 /// Threads and processes are told apart by `mode`; "simulated" needs a machine.
 std::shared_ptr<const Tuning> tuning_for(const TuningSource& source, const std::string& mode,
                                          const sim::Machine* machine) {
@@ -67,6 +79,7 @@ py::dict choice_dict(const AlgorithmChoice& choice, const Shape& shape, const Ca
   for (const auto& value : effective.values) values[py::str(value.first)] = value.second;
   found["parameters"] = values;
   found["why"] = choice.why;
+  found["numbers"] = choice.numbers;
   found["tuned"] = !choice.given.empty();
   found["from_bytes"] = choice.least;
   found["to_bytes"] = choice.most == SIZE_MAX ? py::object(py::none()) : py::cast(choice.most);
@@ -97,6 +110,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
   } else {
     table = tuning_for(source, mode, nullptr);
     shape = shape_on_host(ranks, placement);
+    shape.set_host(stored_numbers(ranks, true));
   }
   const std::size_t most = work.moves_data() ? memory_limit / 4 : memory_limit;
   py::dict found;
@@ -120,6 +134,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
     if (!work.moves_data()) choice.spec.wait_as(given.spec);
   }
   found["choice"] = choice_dict(choice, shape, facts, !machine.empty());
+  found["numbers"] = numbers_dict(shape.host());
   found["call"] = call.name;
   found["known"] = facts.known;
   found["table"] = table == nullptr ? py::object(py::none()) : py::object(table_dict(table->table));
@@ -161,6 +176,17 @@ py::dict candidate(const std::string& operation, const std::string& spec, std::u
 
 void register_tuning(py::module_& module) {
   module.def("host_fingerprint", &host_fingerprint);
+  module.def("host_kind", &host_kind);
+  module.def("host_numbers", [] { return numbers_dict(stored_numbers(2, true)); });
+  module.def("default_numbers", [] { return py::dict(numbers_dict(HostNumbers())["numbers"]); });
+  module.def("calibrate", [] {
+    HostNumbers found;
+    {
+      const py::gil_scoped_release released;
+      found = calibrate_host();
+    }
+    return numbers_dict(found);
+  });
   module.def(
       "tuning_table", [](const std::string& path) { return table_dict(TuningTable::read(path)); },
       py::arg("path"));

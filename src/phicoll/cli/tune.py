@@ -15,10 +15,30 @@ __all__ = ["add"]
 EXAMPLES = """  phicoll tune allreduce,broadcast --ranks 2,8 --budget 180 -o here.tuning
   PHICOLL_TUNING=here.tuning python program.py
   phicoll tune barrier,allreduce --machine xeon-phi-5110p --ranks 16 --sizes 8,4K -o phi.tuning
-  phicoll tune --by model --model here.json -o here.tuning"""
+  phicoll tune --by model --model here.json -o here.tuning
+  phicoll tune --quick"""
 
 #: Arguments of tune() that have another name on the command line.
 NAMES = {"save": "output", "model_foreign": "foreign", "budget_s": "budget"}
+
+
+#: What --quick goes without.
+ALONE = (
+    "operations",
+    "ranks",
+    "sizes",
+    "mode",
+    "budget",
+    "machine",
+    "model",
+    "algorithm",
+    "placement",
+    "launches",
+    "rounds",
+    "seed",
+    "output",
+    "resume",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -69,14 +89,27 @@ def add(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", help="the table to write; its rows for other groups are kept"
     )
     parser.add_argument("--resume", action="store_true", help="continue from the decisions saved beside FILE")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="measure the host's numbers alone, a tenth of a second, and keep them for this kind of host",
+    )
     add_progress(parser)
     add_json(parser)
     parser.set_defaults(function=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from phicoll.models.tuning import tune
+    from phicoll.models.tuning import tune, tune_quick
 
+    if arguments.quick:
+        for name in ALONE:
+            if getattr(arguments, name):
+                raise ArgumentError(
+                    "quick", f"with {name}", "alone: it measures the host's numbers and no table"
+                )
+        put_found(tune_quick(), arguments.json)
+        return 0
     if arguments.foreign is not None and arguments.model is None:
         raise ArgumentError("foreign", f"{arguments.foreign} without a model", "with --model FILE")
     with option_names(NAMES):

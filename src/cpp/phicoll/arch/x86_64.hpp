@@ -106,6 +106,16 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
 #endif
 }
 
+/// Copies bytes as the CPU's own string move does, which may write lines without reading them first. Stores in the order of
+/// any others, once it is done. Not overlapping.
+inline void copy_string(void* to, const void* from, std::size_t bytes) {
+#if defined(PHICOLL_THREAD_SANITIZER)
+  __builtin_memcpy(to, from, bytes);
+#else
+  __asm__ __volatile__("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+#endif
+}
+
 /// From so many bytes on it can pay to store data past the caches that another CPU reads next:
 /// memory/hand_over.hpp.
 constexpr std::size_t hand_over_bytes = 1024;

@@ -41,6 +41,11 @@ class Collectives {
   AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
 
   using Set = CollectiveSet<NativePort>;
+  /// Whether the call is large and the host's numbers, not measured yet, decided what was found for it.
+  bool wants_numbers(const CallFacts& facts, const Set::Found& found) const {
+    return facts.bytes >= calibrating_bytes && set_.by_unmeasured(found);
+  }
+  void choose_anew() { set_.choose_anew(); }
   /// The instance that serves such a call, as selected; null if no call has needed it yet.
   Set::Instance* known(const CallFacts& facts) const { return set_.known(facts); }
   /// The same, looked for anew, or that of `spec`, for this call only, unless it is null. In two steps, because the second

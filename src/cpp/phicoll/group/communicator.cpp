@@ -79,6 +79,7 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       port_(*memory.control, rank, WaitPolicy{}, &calls_),
       sync_(make_collective<NativePort>(Operation::barrier, family(Operation::barrier).parse(sync_algorithm),
                                         Setup{rank, shape_, memory.sync})),
+      hand_over_(shape.host()),
       heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {
   if (!memory_.work) memory_.work = std::make_shared<RankWork>();
   background_ = memory_.work.get();

@@ -277,6 +277,10 @@ class alignas(arch::stride_bytes) Communicator {
   /// This rank's number in the group that it began in.
   int root_rank() const { return memory_.control->root_rank(rank_); }
 
+  /// Measures the host's numbers and stores them for this kind of host, whatever was stored before: what the group's first
+  /// large call does otherwise. Later calls of this communicator use them. Collective.
+  void calibrate_anew() { calibrate(true); }
+
   /// @name Shared memory for data
   /// Not collective; a group and all that split from it have one heap (group/heap.hpp).
   /// @{
@@ -332,6 +336,7 @@ class alignas(arch::stride_bytes) Communicator {
   friend class Barrier;
   friend class Collectives;
   friend class Nonblocking;
+  friend class NumberTrials;
   NativePort make_port(const WaitPolicy& wait) {
     NativePort port(*memory_.control, rank_, wait, &calls_, &hand_over_);
     equip(port);
@@ -345,6 +350,7 @@ class alignas(arch::stride_bytes) Communicator {
   void run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm);
   [[gnu::noinline, gnu::cold]] void run_anew(const CallFacts& facts, Call& call,
                                              const AlgorithmSpec* algorithm);
+  [[gnu::noinline, gnu::cold]] void calibrate(bool anew);
   void check_whole() const;
   bool has_private_copy() const;
   [[gnu::noinline, gnu::cold]] void enter_from_fork();

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "phicoll/collectives/choosing/tuning_table.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/group/calibration.hpp"
 #include "phicoll/group/call_arguments.hpp"
 
 namespace phicoll {
@@ -22,7 +24,35 @@ void Communicator::run_anew(const CallFacts& facts, Call& call, const AlgorithmS
   Collectives::Set::Found found = collectives().find(facts, algorithm);
   const data_call::Inside& inside = begin(facts, call, found.by);
   check_whole();
+  if (__builtin_expect(collectives_->wants_numbers(facts, found), 0)) {
+    calibrate(false);
+    found = collectives_->find(facts, algorithm);
+  }
   collectives_->run(collectives_->take(facts, algorithm, found), call, inside.number);
+}
+
+// All ranks are in the same large call, so all come here. The call is noted already, and its note must not be written over:
+// what follows makes fewer calls of this communicator than the board remembers. The pair's calls are on a board of their own.
+void Communicator::calibrate(bool anew) {
+  check_process();
+  HostNumbers host = shape_.host();
+  host.state = HostNumbers::built_in;
+  const int peer = calibrating_peer(shape_);
+  if (peer > 0) {
+    std::unique_ptr<Communicator> pair;
+    try {
+      pair = split(rank_ == 0 || rank_ == peer ? 0 : -1, rank_, calibrating_memory);
+    } catch (const ResourceError&) {
+      // The heap has no room, as both ranks of the pair see: the numbers stay.
+    }
+    if (pair) host = calibrated(*pair, host, anew);
+    pair.reset();
+    broadcast(&host, sizeof host, 0);
+  }
+  if (shape_.tuning() != nullptr) shape_.tuning()->table.apply_numbers(&host);
+  shape_.set_host(host);
+  hand_over_.set_host(host);
+  if (collectives_) collectives_->choose_anew();
 }
 
 void Communicator::select(Operation operation, const std::string& spec) {

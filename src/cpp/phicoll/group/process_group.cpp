@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/group/calibration.hpp"
 #include "phicoll/group/cross_copies.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/name_server.hpp"
@@ -75,6 +76,7 @@ Shape shape_of(const os::SharedMemory& memory, bool crowded) {
     placed = placed || places.back().cpu >= 0;
   }
   Shape shape = placed ? Shape(std::move(places)) : Shape::unknown(header.ranks, crowded);
+  shape.set_host(header.host);
   if (header.tuning_bytes != 0) tune(&shape, unpack_tuning(packed_tuning(memory), header.tuning_cpus));
   return shape;
 }
@@ -217,6 +219,7 @@ os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& opti
   header.cross_copies = options.cross_copies ? 1 : 0;
   header.tuning_bytes = packed.size();
   header.tuning_cpus = os::allowed_cpu_count();
+  header.host = stored_numbers(ranks, patient(options));
   header.ranks = ranks;
   header.attach_timeout_ms = options.attach_timeout_ms;
   for (int r = 0; r < ranks; ++r) {

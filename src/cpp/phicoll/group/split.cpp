@@ -30,6 +30,9 @@ Shape shape_of(const Shape& parent, const std::vector<int>& members) {
   Shape part =
       placed ? Shape(std::move(places)) : Shape::unknown(static_cast<int>(members.size()), parent.crowded());
   part.set_costs(parent.costs());
+  HostNumbers host = parent.host();
+  if (host.state == HostNumbers::wanted) host.state = HostNumbers::built_in;  // only a whole group measures
+  part.set_host(host);
   part.set_tuning(parent.tuning());
   return part;
 }

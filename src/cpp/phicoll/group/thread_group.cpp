@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/group/calibration.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/os/cpu_set.hpp"
@@ -39,6 +40,7 @@ struct ThreadGroup::Memory {
 ThreadGroup::ThreadGroup(int ranks, const GroupOptions& options)
     : options_(options), shape_(shape_on_host(ranks, options.placement)) {
   check_options(options);
+  shape_.set_host(stored_numbers(ranks, patient(options)));
   tune(&shape_, load_tuning(tuning_source(options), TuningMode::threads));
   os::register_membarrier();
 }
@@ -60,6 +62,10 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
     std::atomic<bool>& flag;
   };
   const Running running(running_);
+  if (shape_.host().state == HostNumbers::wanted) {  // an earlier run may have measured
+    shape_.set_host(stored_numbers(size(), patient(options_)));
+    tune(&shape_, shape_.tuning());
+  }
   memory_.reset();
   memory_.reset(new Memory(options_.memory_limit, heap_bytes_here(options_, size())));
   const GroupMemory& memory = memory_->memory;

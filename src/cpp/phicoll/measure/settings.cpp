@@ -45,6 +45,7 @@ std::string Settings::json() const {
     object.null("target_width");
   object.add("placement", placement).add("oversubscribe", oversubscribe).add("wait", wait);
   if (!tuning.empty()) object.add("tuning", tuning);
+  if (!numbers.empty()) object.add("host_numbers", numbers);
   object.raw("algorithms", json_strings(texts))
       .raw("ranks", json_integers(ranks))
       .raw("modes", json_strings(modes));

@@ -33,7 +33,8 @@ struct Settings {
   std::uint64_t seed = 1;
   std::string start = native_text("start");  ///< or evicted: windows only
   std::string wait = native_text("wait");
-  std::string tuning;  ///< path and digest of the tuning table that `auto` asks; empty: none
+  std::string numbers;  ///< digest of the host's numbers where they were measured; empty: the defaults
+  std::string tuning;   ///< path and digest of the tuning table that `auto` asks; empty: none
   bool progress = false;
   std::string output = "-";
   bool resume = false;

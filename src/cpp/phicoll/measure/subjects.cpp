@@ -4,6 +4,7 @@
 
 #include "phicoll/collectives/choosing/automatic.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/group/calibration.hpp"
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/support/nearest.hpp"
 #include "phicoll/support/split.hpp"
@@ -115,6 +116,7 @@ std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
 }
 
 Shape tuned(Shape shape, const std::string& mode) {
+  shape.set_host(stored_numbers(shape.size(), true));
   tune(&shape,
        load_tuning(tuning_source(), mode == "processes" ? TuningMode::processes : TuningMode::threads));
   return shape;

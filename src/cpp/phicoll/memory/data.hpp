@@ -39,6 +39,7 @@ enum class ExposedKind : std::uint32_t {
 enum class Stores : unsigned char {
   cached,       ///< the next reader finds it in a cache
   handed_over,  ///< for another CPU to read next: the port picks the better way
+  taken,        ///< as `cached`, of what another CPU handed over: likewise
   streaming  ///< past the caches: for data written once and larger than they are; ordered by the move itself
 };
 

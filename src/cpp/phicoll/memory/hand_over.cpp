@@ -86,7 +86,7 @@ void HandOver::look(Control& control, int rank, std::uint64_t call) {
   if (board == nullptr || call == looked_in_call_) return;
   looked_in_call_ = call;
   if (looks_ % looks_a_peer == 0 && !next_peer(control, rank)) {
-    past_caches_ = false;  // all are on this CPU
+    far_ = false;  // all are on this CPU
     return;
   }
   if (from_memory_ == 0) from_memory_ = cycles_from_memory();
@@ -104,8 +104,14 @@ void HandOver::judge(std::uint32_t from_peer, std::uint32_t from_memory) {
   if (looks_ == 0) from_peers_[0] = from_peers_[1] = from_peer;
   from_peers_[looks_++ % 3] = from_peer;
   if (looks_ >= first_looks) until_look_ = pieces_a_look;
-  past_caches_ = 4 * std::uint64_t{middle(from_peers_[0], from_peers_[1], from_peers_[2])} >=
-                 3 * std::uint64_t{from_memory};
+  far_ = 100 * std::uint64_t{middle(from_peers_[0], from_peers_[1], from_peers_[2])} >=
+         percent_ * std::uint64_t{from_memory};
+}
+
+std::uint64_t HandOver::percent() const {
+  if (looks_ == 0) return 0;
+  return 100 * std::uint64_t{middle(from_peers_[0], from_peers_[1], from_peers_[2])} /
+         std::max<std::uint32_t>(from_memory_, 1);
 }
 
 }  // namespace phicoll

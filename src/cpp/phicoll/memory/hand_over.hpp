@@ -1,7 +1,7 @@
 #pragma once
 
-// Decides how to store data that another CPU reads next: like any other data, or past the caches, whichever
-// reaches its readers sooner.
+// Decides how to copy data that another CPU reads next, whichever way reaches its readers sooner: like any other data, by
+// the CPU's string move, or past the caches.
 //
 // A ring's lines are still in their readers' caches when they are written again.
 //
@@ -13,14 +13,17 @@
 // Neither side's cost alone tells which case applies, and what a virtual machine says about its caches cannot
 // be trusted: its CPUs move within seconds. The time that one line takes does tell. On an EPYC it is 26 ns
 // within a cache, 120 ns from one cache to the next and 110 ns from memory. So now and then a rank reads a
-// line that another has just written, and compares.
+// line that another has just written, and compares: the peer is near or far. Which way is best near and which far are the
+// host's numbers.
 
 #include <cstddef>
 #include <cstdint>
 
 #include "phicoll/arch/arch.hpp"
+#include "phicoll/arch/streaming.hpp"
 #include "phicoll/memory/call_board.hpp"
 #include "phicoll/memory/control.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 
 namespace phicoll {
 
@@ -28,13 +31,28 @@ namespace phicoll {
 /// influence on the bytes that arrive.
 class HandOver {
  public:
-  /// Whether the next piece of `bytes` bytes is stored past the caches. The rank is in its call number
-  /// `call`, a data collective.
-  bool past_caches(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
+  explicit HandOver(const HostNumbers& host = HostNumbers()) { set_host(host); }
+  void set_host(const HostNumbers& host) {
+    percent_ = static_cast<std::uint64_t>(host.far);
+    near_ = static_cast<arch::CopyWay>(host.near_copy);
+    far_way_ = static_cast<arch::CopyWay>(host.far_copy);
+    take_ = static_cast<arch::CopyWay>(host.take_copy);
+  }
+  /// Whether the peers are far, as the next piece of `bytes` bytes is handed over. The rank is in its call number `call`, a
+  /// data collective.
+  bool far(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
     bytes_ += bytes;
     if (__builtin_expect(++pieces_ >= until_look_ || bytes_ >= bytes_a_look, 0)) look(control, rank, call);
-    return past_caches_;
+    return far_;
   }
+  /// How that piece is copied.
+  arch::CopyWay way(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
+    return far(bytes, control, rank, call) ? far_way_ : near_;
+  }
+  /// How a piece that a peer handed over is copied from where it lies.
+  arch::CopyWay take_way() const { return take_; }
+  /// What a peer's line takes, in percent of what one from memory takes; 0 before the first look.
+  std::uint64_t percent() const;
 
  private:
   friend struct HandOverProbe;  // a test that sets what lines take
@@ -56,7 +74,11 @@ class HandOver {
   unsigned until_look_ = 1;
   unsigned looks_ = 0;
   int peer_ = any_rank;
-  bool past_caches_ = arch::hand_over_bytes != SIZE_MAX;
+  bool far_ = arch::hand_over_bytes != SIZE_MAX;
+  arch::CopyWay near_;
+  arch::CopyWay far_way_;
+  arch::CopyWay take_;
+  std::uint64_t percent_;
   std::uint32_t from_memory_ = 0;     // cycles
   std::uint32_t from_peers_[3] = {};  // the last three
 };

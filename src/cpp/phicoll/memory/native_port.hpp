@@ -304,11 +304,14 @@ class NativePort {
 #endif
   void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
     // clang-format on
-    if (__builtin_expect(stores == Stores::streaming, 0) ||
-        (arch::hand_over_bytes != SIZE_MAX && stores == Stores::handed_over &&
-         bytes >= arch::hand_over_bytes &&  // the first is known to the compiler
-         hand_over_ != nullptr && hand_over_->past_caches(bytes, *control_, rank_, calls_->begun())))
+    if (__builtin_expect(stores == Stores::streaming, 0))
       arch::copy_streaming(to.at, from.at, bytes);
+    else if (arch::hand_over_bytes != SIZE_MAX && stores != Stores::cached &&
+             bytes >= arch::hand_over_bytes &&  // the first is known to the compiler
+             hand_over_ != nullptr)
+      arch::copy_by(stores == Stores::taken ? hand_over_->take_way()
+                                            : hand_over_->way(bytes, *control_, rank_, calls_->begun()),
+                    to.at, from.at, bytes);
     else
       __builtin_memcpy(to.at, from.at, bytes);
   }
@@ -320,7 +323,7 @@ class NativePort {
   }
   bool near(std::size_t bytes) const {
     return arch::hand_over_bytes == SIZE_MAX || hand_over_ == nullptr ||
-           !hand_over_->past_caches(bytes, *control_, rank_, calls_->begun());
+           !hand_over_->far(bytes, *control_, rank_, calls_->begun());
   }
   bool exposable(Data data, std::size_t bytes) const {
     return reachable(data, bytes) || control_->cross_copies();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/line_costs.hpp"
 
 namespace phicoll {
@@ -61,6 +62,10 @@ class Shape {
   const LineCosts& costs() const { return costs_; }
   void set_costs(const LineCosts& costs) { costs_ = costs; }
 
+  /// The host's numbers, by which `auto` chooses where no table does. The same on every rank.
+  const HostNumbers& host() const { return host_; }
+  void set_host(const HostNumbers& host) { host_ = host; }
+
   /// The tuning table that `auto` asks before its rules; null where there is none. The same on every rank.
   const std::shared_ptr<const Tuning>& tuning() const { return tuning_; }
   void set_tuning(std::shared_ptr<const Tuning> tuning) { tuning_ = std::move(tuning); }
@@ -68,6 +73,7 @@ class Shape {
  private:
   std::vector<Place> places_;
   LineCosts costs_;
+  HostNumbers host_;
   std::shared_ptr<const Tuning> tuning_;
   bool crowded_ = false;
 };

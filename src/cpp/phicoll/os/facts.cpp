@@ -62,6 +62,14 @@ std::string cpu_model(const std::string& root) {
   return "unknown";
 }
 
+std::string cpu_details(const std::string& root) {
+  std::string text;
+  read_text(root + "/proc/cpuinfo", &text);
+  const std::string family = field(text, "cpu family");
+  const std::string model = field(text, "model");
+  return family.empty() || model.empty() ? std::string() : "family " + family + " model " + model;
+}
+
 std::string kernel_release() {
   utsname name;
   return uname(&name) == 0 ? std::string(name.release) : std::string("unknown");

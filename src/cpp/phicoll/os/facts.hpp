@@ -18,6 +18,9 @@ namespace os {
 /// "unknown".
 std::string cpu_model(const std::string& root = "");
 
+/// What tells CPUs with the same name apart: "family 26 model 2"; "" where the system does not say.
+std::string cpu_details(const std::string& root = "");
+
 /// The kernel's release, as uname -r.
 std::string kernel_release();
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from phicoll.models.tuning.candidates import candidates
 from phicoll.models.tuning.decision import Decision, Gain
 from phicoll.models.tuning.explain import Choice, why
+from phicoll.models.tuning.quick import Quick, tune_quick
 from phicoll.models.tuning.result import Tuned
 from phicoll.models.tuning.table import Row, Table, load_table
 from phicoll.models.tuning.tune import tune
@@ -17,11 +18,13 @@ __all__ = [
     "Choice",
     "Decision",
     "Gain",
+    "Quick",
     "Row",
     "Table",
     "Tuned",
     "candidates",
     "load_table",
     "tune",
+    "tune_quick",
     "why",
 ]

@@ -38,7 +38,7 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
         ("libomp-hyper", {"gather_bits": (2, 3)}),
     ),
     "broadcast": (
-        ("ring", {"cell": (4 * KB, 16 * KB, 64 * KB), "cells": (32, 128)}),
+        ("ring", {"cell": (4 * KB, 16 * KB, 64 * KB, 256 * KB), "cells": (16, 32, 128)}),
         ("single-copy", {"piece": (64 * KB, 256 * KB)}),
         ("hierarchical", {"group": ("cpu", "l3", "nested")}),
         ("flat", {}),
@@ -62,7 +62,7 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
         ("tree-reconstructed", {}),
     ),
     "allreduce": (
-        ("one-shot", {"cell": (2 * KB, 8 * KB), "cells": (8, 128)}),
+        ("one-shot", {"cell": (2 * KB, 8 * KB, 64 * KB), "cells": (8, 32, 128)}),
         ("sliced", {"chunk": (16 * KB, 64 * KB, 256 * KB), "cells": (8, 32, 128)}),
         ("hierarchical", {"group": ("cpu", "nested"), "piece": (16 * KB, 64 * KB)}),
         ("recursive-doubling", {}),
@@ -80,11 +80,11 @@ GRIDS: dict[str, tuple[Grid, ...]] = {
         ("single-copy", {"piece": (64 * KB, 256 * KB)}),
     ),
     "allgather": (
-        ("one-shot", {"cell": (4 * KB, 16 * KB, 64 * KB, 1024 * KB), "cells": (2, 32, 128)}),
+        ("one-shot", {"cell": (4 * KB, 16 * KB, 64 * KB, 256 * KB, 1024 * KB), "cells": (2, 8, 32, 128)}),
         ("single-copy", {"piece": (64 * KB, 1024 * KB)}),
     ),
     "alltoall": (
-        ("one-shot", {"cell": (4 * KB, 16 * KB, 64 * KB, 1024 * KB), "cells": (2, 32, 128)}),
+        ("one-shot", {"cell": (4 * KB, 16 * KB, 64 * KB, 256 * KB, 1024 * KB), "cells": (2, 8, 32, 128)}),
         ("mailbox", {"cell": (4 * KB, 16 * KB)}),
         ("single-copy", {"piece": (64 * KB, 1024 * KB)}),
     ),

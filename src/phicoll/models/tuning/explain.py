@@ -38,6 +38,11 @@ class Choice:
         What runs, and every parameter's value in effect.
     reason:
         The row of the table, or the rule; if a row could not serve, also why not.
+    numbers:
+        The host's numbers at which the rule begins and ends (docs/tuning.md), such as ``"rotate=24576, wide=131072"``;
+        empty where none decided.
+    measured:
+        Whether a calibration measured the host's numbers.
     tuned:
         Whether a row of the table decided.
     from_bytes, to_bytes:
@@ -62,6 +67,8 @@ class Choice:
     spec: str
     parameters: dict[str, str]
     reason: str
+    numbers: str
+    measured: bool
     environment: str
     tuned: bool
     from_bytes: int
@@ -99,6 +106,9 @@ class Choice:
         if moves_data(self.operation):
             end = "on" if self.to_bytes is None else f"to {self.to_bytes:,}"
             lines.append(f"  holds       from {self.from_bytes:,} {end} bytes")
+        if self.numbers:
+            how = "measured here" if self.measured else "defaults"
+            lines.append(f"  decided by  {self.numbers} (host's numbers, {how})")
         lines.append(f"  memory      {self.shared_bytes:,} bytes of the group's")
         if self.table is None:
             lines.append("  table       none is given, and PHICOLL_TUNING names none")
@@ -227,6 +237,8 @@ def why(
         spec=choice["spec"],
         parameters=dict(choice["parameters"]),
         reason=choice["why"],
+        numbers=choice["numbers"],
+        measured=found["numbers"]["measured"],
         environment=found["environment"],
         tuned=choice["tuned"],
         from_bytes=choice["from_bytes"],

@@ -111,12 +111,20 @@ def costs_text(costs: dict[str, int]) -> str:
     return "\n".join([FIRST_LINE, *(f"cost {name} {value}" for name, value in costs.items()), ""])
 
 
-def text_of(machine: str, host: str, notes: Sequence[str], costs: dict[str, int], rows: Sequence[Row]) -> str:
+def text_of(
+    machine: str,
+    host: str,
+    notes: Sequence[str],
+    costs: dict[str, int],
+    rows: Sequence[Row],
+    numbers: dict[str, int] | None = None,
+) -> str:
     """The whole table."""
     lines = [FIRST_LINE, *(f"# {note}" for note in notes), f"machine {machine}"]
     if host:
         lines.append(f"host {host}")
     lines += [f"cost {name} {value}" for name, value in costs.items()]
+    lines += [f"number {name} {value}" for name, value in (numbers or {}).items()]
     lines.append("# operation mode ranks/cpus from-bytes spec")
     lines += map(str, rows)
     return "\n".join(lines) + "\n"
@@ -126,6 +134,7 @@ class TableFile:
     """The file that a tuning run writes. Its rows for other groups of the same machine are kept.
 
     ``costs`` are the line costs that it already has, by which the designed algorithms in its rows were chosen.
+    ``numbers`` are its host's numbers, which stay.
     """
 
     def __init__(self, path: Path, machine: str, host: str) -> None:
@@ -135,6 +144,7 @@ class TableFile:
         self.host = host
         self.kept: list[Row] = []
         self.costs: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
         if path.exists() and path.stat().st_size:
             known = load_table(path)
             for name, theirs, ours in (("machine", known.machine, machine), ("host", known.host, host)):
@@ -146,6 +156,7 @@ class TableFile:
             comments = [comment.strip() for _, _, comment in lines]
             entries = [entry.split() for entry, _, _ in lines]
             self.costs = {entry[1]: int(entry[2]) for entry in entries if entry[:1] == ["cost"]}
+            self.numbers = {entry[1]: int(entry[2]) for entry in entries if entry[:1] == ["number"]}
             self.kept = [
                 Row(*row.group, row.from_bytes, row.spec, comments[row.line - 1]) for row in known.rows
             ]
@@ -154,7 +165,7 @@ class TableFile:
         """Replace the file by one that also has ``rows``. Returns its text."""
         new = {row.group for row in rows}
         kept = [row for row in self.kept if row.group not in new]
-        text = text_of(self.machine, self.host, notes, costs, [*kept, *rows])
+        text = text_of(self.machine, self.host, notes, costs, [*kept, *rows], self.numbers)
         _core.parse_tuning(text, str(self.path))  # write nothing that cannot be read back
         with replaced(self.path) as temporary:
             temporary.write_text(text, encoding="utf-8")

@@ -47,6 +47,7 @@ struct OneShotAllgather : AlgorithmDefaults {
           cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
                  static_cast<std::size_t>(p.cell), Credit::implied, p.direct),
           order_(setup),
+          stores_(setup.shape),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -72,7 +73,7 @@ struct OneShotAllgather : AlgorithmDefaults {
     // A call of its own: the small one then needs few registers saved.
     [[gnu::noinline]] void pieces(Port& port, const Call& call, std::size_t most) {
       const bool direct = cells_.direct(port, call.send, call.count);
-      const Stores stores = exchanged_stores(ranks_, most);
+      const Stores stores = stores_.exchanged(most);
       for (std::size_t at = 0; at < most; at += cells_.bytes()) exchange(port, call, at, stores, direct);
       cells_.through(port, steps_);
       if (direct) keep_own(port, call, 0, call.count, stores);
@@ -107,6 +108,7 @@ struct OneShotAllgather : AlgorithmDefaults {
     Words<Port> words_;
     Cells<Port> cells_;
     PeerOrder order_;
+    ResultStores stores_;
     std::uint64_t steps_ = 0;
     int rank_;
     int ranks_;

@@ -49,6 +49,7 @@ struct SingleCopyAllgather : AlgorithmDefaults {
           cells_(other(p, setup.shape),
                  Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
           order_(setup),
+          stores_(setup.shape),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -70,7 +71,7 @@ struct SingleCopyAllgather : AlgorithmDefaults {
           }
         }
         const Data own = call.receive + call.block_at(rank_);
-        if (own != call.send) port.move(own, call.send, call.count, exchanged_stores(ranks_, call.count));
+        if (own != call.send) port.move(own, call.send, call.count, stores_.exchanged(call.count));
       }
       exposures_.finish(port);
       for (const int r : order_) exposures_.await_finish(port, r);
@@ -82,6 +83,7 @@ struct SingleCopyAllgather : AlgorithmDefaults {
     std::size_t piece_;
     OneShotAllgather::Rank<Port> cells_;
     PeerOrder order_;
+    ResultStores stores_;
     int rank_;
     int ranks_;
   };

@@ -52,6 +52,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
           cells_(setup, words_footprint(setup.size()), setup.size(), p.cells,
                  static_cast<std::size_t>(p.cell), Credit::implied, p.direct),
           order_(setup),
+          stores_(setup.shape),
           rank_(setup.rank),
           ranks_(setup.size()),
           part_(lines_within(cells_.bytes() / others())) {}
@@ -103,11 +104,11 @@ struct OneShotAlltoall : AlgorithmDefaults {
     // While the others' parts are on their way, or behind all (allgather/one_shot.hpp).
     void keep_own(Port& port, const Call& call, std::size_t at, std::size_t bytes) {
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
-                bytes, exchanged_stores(ranks_, call.count));
+                bytes, stores_.exchanged(call.count));
     }
     void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool direct) {
       const std::uint64_t step = steps_++;
-      const Stores stores = exchanged_stores(ranks_, call.count);
+      const Stores stores = stores_.exchanged(call.count);
       if (direct) {
         cells_.publish_direct(port, step, call.tag, call.send + at);
       } else {
@@ -124,6 +125,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
     Words<Port> words_;
     Cells<Port> cells_;
     PeerOrder order_;
+    ResultStores stores_;
     std::uint64_t steps_ = 0;
     int rank_;
     int ranks_;

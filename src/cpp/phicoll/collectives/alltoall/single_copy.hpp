@@ -52,6 +52,7 @@ struct SingleCopyAlltoall : AlgorithmDefaults {
           mailbox_(other(p, setup.shape),
                    Setup{setup.rank, setup.shape, setup.memory + exposures_footprint(setup.size())}),
           order_(setup),
+          stores_(setup.shape),
           rank_(setup.rank),
           ranks_(setup.size()) {}
 
@@ -70,8 +71,7 @@ struct SingleCopyAlltoall : AlgorithmDefaults {
             port.fetch(call.receive + (at(r) + done), exposures_.await(port, r).send, at(rank_) + done,
                        bytes);
         }
-        port.move(call.receive + at(rank_), call.send + at(rank_), call.count,
-                  exchanged_stores(ranks_, call.count));
+        port.move(call.receive + at(rank_), call.send + at(rank_), call.count, stores_.exchanged(call.count));
       }
       exposures_.finish(port);
       for (const int r : order_) exposures_.await_finish(port, r);
@@ -83,6 +83,7 @@ struct SingleCopyAlltoall : AlgorithmDefaults {
     std::size_t piece_;
     MailboxAlltoall::Rank<Port> mailbox_;
     PeerOrder order_;
+    ResultStores stores_;
     int rank_;
     int ranks_;
   };

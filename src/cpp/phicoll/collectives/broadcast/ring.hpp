@@ -72,6 +72,7 @@ struct RingBroadcast : AlgorithmDefaults {
           hint_(setup.hint()),
           cells_(setup, cells_at(p, setup.size()), 1, p.cells, static_cast<std::size_t>(p.cell),
                  Credit::acknowledged, p.direct),
+          stores_(setup.shape),
           copy_(setup, copies_at(p, setup.size()), direct_piece, false) {}
 
     void operator()(Port& port, const Call& call) {
@@ -128,7 +129,7 @@ struct RingBroadcast : AlgorithmDefaults {
         } else {
           const Data piece = cells_.await(port, call.root, step, call.tag, bytes);
           if (at == 0 && cells_.taken()) return take(port, call, step);
-          port.move(call.receive + at, piece, bytes, result_stores(call.count));
+          port.move(call.receive + at, piece, bytes, stores_(call.count));
         }
         cells_.finish(port, step);
       }
@@ -161,6 +162,7 @@ struct RingBroadcast : AlgorithmDefaults {
     Hint hint_;
 
     Cells<Port> cells_;
+    ResultStores stores_;
     RootedCopy<Port> copy_;
     std::uint64_t steps_ = 0;
   };

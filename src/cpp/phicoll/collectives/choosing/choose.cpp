@@ -1,6 +1,6 @@
-// The rules of `auto` for operations that move data. They were measured with processes on two CPUs that share an L3. Two
-// were simulated instead (docs/collectives.md): those for ranks in several parts of a machine, and that for large
-// reductions of eight ranks or more with a CPU each.
+// The rules of `auto` for operations that move data. The sizes and cells that one host decides are data, HostNumbers. Some
+// were simulated instead and are written here (docs/collectives.md): those for ranks in several parts of a machine, and
+// that for large reductions of eight ranks or more with a CPU each.
 
 #include "phicoll/collectives/choosing/choose.hpp"
 
@@ -15,23 +15,66 @@ namespace phicoll {
 
 namespace {
 
+/// A size at which a rule begins, and which of the host's numbers it is; null if it is none of them.
+struct From {
+  From(std::size_t at) : bytes(at) {}
+  From(std::size_t at, const char* number) : bytes(at), name(number) {}
+  std::size_t bytes;
+  const char* name = nullptr;
+};
+
 /// From so many bytes on, this algorithm, for this reason.
 struct Rule {
-  std::size_t from;
-  const char* spec;
+  From from;
+  std::string spec;
   const char* why;
 };
 
+/// The rules' way to the host's numbers.
+class Numbers {
+ public:
+  explicit Numbers(const HostNumbers& numbers) : numbers_(numbers) {}
+  From at(std::int64_t HostNumbers::*number, std::size_t parts = 1) const {
+    for (const HostNumberField& field : host_number_fields)
+      if (field.value == number) return {static_cast<std::size_t>(numbers_.*number) / parts, field.name};
+    return {static_cast<std::size_t>(numbers_.*number) / parts};
+  }
+  std::size_t operator()(std::int64_t HostNumbers::*number) const {
+    return static_cast<std::size_t>(numbers_.*number);
+  }
+
+ private:
+  const HostNumbers& numbers_;
+};
+
+std::string with_cells(const char* prefix, std::size_t cell, std::size_t ring) {
+  const std::size_t cells = std::max<std::size_t>(2, std::min<std::size_t>(4096, ring / cell));
+  return prefix + std::to_string(cell) + ":cells=" + std::to_string(cells);
+}
+
+void note_number(AlgorithmChoice& choice, const From& from) {
+  if (from.name == nullptr) return;
+  choice.numbers +=
+      (choice.numbers.empty() ? "" : ", ") + std::string(from.name) + "=" + std::to_string(from.bytes);
+}
+
 AlgorithmChoice by_size(const CallFacts& facts, std::initializer_list<Rule> rules) {
   AlgorithmChoice choice;
+  From lower(0);
   for (const Rule& rule : rules) {
-    if (facts.bytes < rule.from) {
-      choice.most = rule.from - 1;
+    // Numbers are measured one by one, so a later rule may seem to begin before an earlier one.
+    const From from = rule.from.bytes < lower.bytes ? From(lower.bytes, rule.from.name) : rule.from;
+    if (facts.bytes < from.bytes) {
+      choice.most = from.bytes - 1;
+      note_number(choice, from);
       break;
     }
+    lower = from;
     choice.spec.name = rule.spec;
     choice.why = rule.why;
-    choice.least = rule.from;
+    choice.least = from.bytes;
+    choice.numbers.clear();
+    note_number(choice, from);
   }
   choice.spec = family(facts.operation).parse(choice.spec.name);
   return choice;
@@ -43,6 +86,7 @@ constexpr const char* root_takes = "each rank combines a part, the root takes al
 constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
 constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
 constexpr const char* by_levels = "operands are combined within each part of the machine before they cross";
+constexpr const char* cpu_by_cpu = "ranks that share a CPU go through one of them";
 constexpr const char* ahead = "many cells, so that ranks that share a CPU are far ahead before they wait";
 
 /// Whether the ranks are known to be in several parts of the machine, each of which is an L3, a memory node or a package
@@ -74,9 +118,9 @@ bool fits(const AlgorithmChoice& choice, const Shape& shape, const CallFacts& fa
 /// From how many bytes of the message or a block on, data that all ranks reach is best read in place; 0: never. Measured
 /// between two processes, and four and eight that shared two CPUs, with buffers in the group's heap that were written anew
 /// for each call (docs/collectives.md). It gains about where what a rank has for the others no longer stays in its L2,
-/// which had 1 MB.
+/// which had 1 MB: HostNumbers::direct.
 std::size_t direct_at(const Shape& shape, Operation operation) {
-  constexpr std::size_t mb = std::size_t{1} << 20;
+  const auto mb = static_cast<std::size_t>(shape.host().direct);
   const bool sharing = shape.oversubscribed() || shape.crowded();
   const auto part_of = [&](std::size_t all) {
     return std::max(std::size_t{64} << 10, all / static_cast<std::size_t>(shape.size()));
@@ -103,20 +147,40 @@ std::size_t direct_at(const Shape& shape, Operation operation) {
 }
 
 AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
+  using H = HostNumbers;
+  const Numbers host(shape.host());
+  const auto ranks = static_cast<std::size_t>(shape.size());
   const bool sharing = shape.oversubscribed() || shape.crowded();
   // Two ranks with a CPU each have long rings; among more, such rings would have few cells.
   const bool pair = shape.size() == 2 && !sharing;
+  const std::size_t ring = host(&H::ring);
+  const auto cells = [&](const char* prefix, std::size_t bytes) {
+    return with_cells(prefix, host(sharing ? &H::shared_cell : &H::cell), bytes);
+  };
+  const auto wide_cells = [&](const char* prefix, std::size_t bytes) {
+    return with_cells(prefix, host(sharing ? &H::shared_wide_cell : &H::wide_cell), bytes);
+  };
   switch (facts.operation) {
     case Operation::broadcast:
       if (sharing)
-        return by_size(facts, {{0, "ring:cell=960:cells=2048", ahead},
-                               {3 << 10, "ring", "the root is never held up by a slower rank"},
-                               {32 << 10, "ring:cell=65536:cells=32",
-                                "ranks that share a CPU find a piece in its cache"}});
+        return by_size(facts,
+                       {{0, "ring:cell=960:cells=2048", ahead},
+                        {host.at(&H::shared_pass), "ring", "the root is never held up by a slower rank"},
+                        {host.at(&H::shared_rotate), cells("ring:cell=", 2 * ring),
+                         "ranks that share a CPU find a piece in its cache"}});
       return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
-                             {32 << 10, "ring:cell=65536:cells=64", rotating},
-                             {512 << 10, "ring:cell=262144:cells=16", rotating}});
+                             {host.at(&H::pass_rotate), cells("ring:cell=", 2 * ring), rotating},
+                             {host.at(&H::pass_wide), wide_cells("ring:cell=", 2 * ring), rotating}});
     case Operation::reduce:
+      // Ranks pinned to a few CPUs: with 4 to 16 on 2 the hierarchy takes 0.6 to 0.9 of the mailbox's time, with 3 none of it
+      // is gained.
+      if (shape.oversubscribed() && shape.size() >= 4) {
+        const From first = shape.size() == 4 ? From(961) : host.at(&H::shared_reduce);
+        AlgorithmChoice levels =
+            by_size(facts, {{0, "mailbox:cell=960:cells=256", ahead},
+                            {first, "hierarchical:group=cpu:piece=8192:pieces=64", cpu_by_cpu}});
+        if (fits(levels, shape, facts)) return levels;
+      }
       if (sharing)
         return by_size(
             facts, {{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", "nobody but the root waits"}});
@@ -141,14 +205,18 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
     case Operation::allreduce:
       if (shape.oversubscribed() && shape.size() <= 4)
         return by_size(facts, {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
-                               {12 << 10, "sliced:chunk=262144:cells=8", sliced}});
+                               {host.at(&H::shared_combine), cells("one-shot:cell=", ring / 4), seldom},
+                               {host.at(&H::shared_slice), wide_cells("sliced:chunk=", ring), sliced}});
       // Ranks pinned to a few CPUs: with 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4
-      // to 32 KB.
+      // to 32 KB, in larger pieces 0.7 to 1.0 of the slices' to 256 KB, with 16 ranks 0.7 to 0.9 beyond that too.
       if (shape.oversubscribed()) {
+        const From end = shape.size() <= 8 ? host.at(&H::shared_levels_end) : From(SIZE_MAX);
         AlgorithmChoice few = by_size(
-            facts, {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
-                    {2 << 10, "hierarchical:group=cpu", "ranks that share a CPU go through one of them"},
-                    {64 << 10, "sliced:chunk=262144:cells=8", sliced}});
+            facts,
+            {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
+             {host.at(&H::shared_levels), "hierarchical:group=cpu", cpu_by_cpu},
+             {host.at(&H::shared_levels_wide), "hierarchical:group=cpu:piece=65536:pieces=8", cpu_by_cpu},
+             {end, wide_cells("sliced:chunk=", ring), sliced}});
         if (fits(few, shape, facts)) return few;
       }
       // On two simulated packages 0.7 to 1.0 of the better one's time up to 512 B with 8 ranks, 0.6 to 0.8
@@ -161,73 +229,74 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
       }
       if (pair)
         return by_size(facts, {{0, "one-shot", "one exchange"},
-                               {6 << 10, "one-shot:cell=65536:cells=32", rotating},
-                               {96 << 10, "sliced:chunk=262144:cells=8", sliced}});
+                               {host.at(&H::combine_rotate), cells("one-shot:cell=", ring), rotating},
+                               {host.at(&H::slice), wide_cells("sliced:chunk=", ring), sliced}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
-                             {2 << 10, "sliced:chunk=16384:cells=128", sliced},
-                             {128 << 10, "sliced:chunk=262144:cells=8", sliced}});
+                             {host.at(&H::slice_many), "sliced:chunk=16384:cells=128", sliced},
+                             {host.at(&H::wide), wide_cells("sliced:chunk=", ring), sliced}});
     case Operation::gather:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
       if (sharing)
         return by_size(facts, {{0, "mailbox:cell=960:cells=256", ahead},
                                {961, "mailbox", "nobody but the root waits"},
-                               {32 << 10, "mailbox:cell=65536:cells=8", seldom},
-                               {8 << 20, "single-copy", single}});
+                               {host.at(&H::shared_rotate), cells("mailbox:cell=", ring / 4), seldom},
+                               {host.at(&H::single), "single-copy", single}});
       if (!pair)
-        return by_size(facts,
-                       {{0, "mailbox", "nobody but the root waits"}, {8 << 20, "single-copy", single}});
+        return by_size(facts, {{0, "mailbox", "nobody but the root waits"},
+                               {host.at(&H::single), "single-copy", single}});
       return by_size(facts, {{0, "mailbox", "nobody but the root waits"},
-                             {24 << 10, "mailbox:cell=262144:cells=8", rotating},
-                             {8 << 20, "single-copy", single}});
+                             {host.at(&H::rotate), wide_cells("mailbox:cell=", ring), rotating},
+                             {host.at(&H::single), "single-copy", single}});
     case Operation::scatter:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
       // Each rank has a ring, of a cell for each other one at least.
       if (sharing && shape.size() <= 32)
-        return by_size(facts, {{0, "mailbox:cell=960:cells=1024", ahead},
-                               {961, "mailbox:cell=4096:cells=1024", ahead},
-                               {6 << 10, "mailbox", "the root is never held up by a slower rank"},
-                               {32 << 10, "mailbox:cell=65536:cells=8", seldom},
-                               {(std::size_t{2} << 20) / static_cast<std::size_t>(shape.size()),
-                                "single-copy", single}});
+        return by_size(facts,
+                       {{0, "mailbox:cell=960:cells=1024", ahead},
+                        {961, "mailbox:cell=4096:cells=1024", ahead},
+                        {host.at(&H::shared_send), "mailbox", "the root is never held up by a slower rank"},
+                        {host.at(&H::shared_rotate), cells("mailbox:cell=", ring / 4), seldom},
+                        {host.at(&H::shared_single, ranks), "single-copy", single}});
       if (!pair)
         return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
-                               {8 << 20, "single-copy", single}});
+                               {host.at(&H::single), "single-copy", single}});
       return by_size(facts,
                      {{0, "mailbox:cell=16384:cells=128", "the root is never held up by a slower rank"},
-                      {24 << 10, "mailbox:cell=65536:cells=32", rotating},
-                      {8 << 20, "single-copy", single}});
+                      {host.at(&H::rotate), cells("mailbox:cell=", ring), rotating},
+                      {host.at(&H::single), "single-copy", single}});
     case Operation::allgather:
       if (sharing)
         return by_size(facts,
-                       {{0, "one-shot", "one exchange"}, {16 << 10, "one-shot:cell=262144:cells=2", seldom}});
+                       {{0, "one-shot", "one exchange"},
+                        {host.at(&H::shared_exchange), wide_cells("one-shot:cell=", ring / 4), seldom}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
-                             {24 << 10, "one-shot:cell=65536:cells=32", rotating},
-                             {128 << 10, "one-shot:cell=262144:cells=4", rotating}});
+                             {host.at(&H::rotate), cells("one-shot:cell=", ring), rotating},
+                             {host.at(&H::wide), wide_cells("one-shot:cell=", ring / 2), rotating}});
     case Operation::alltoall:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
       if (sharing)
         // A rank's cell holds a part of each block, so with many ranks large blocks come in many pieces. These are the
         // largest cells of which a few ranks have two each.
-        return by_size(
-            facts,
-            {{0, "one-shot", "one exchange"},
-             {2 << 10, "one-shot:cell=65536:cells=8", seldom},
-             {16 << 10, shape.size() <= 4 ? "one-shot:cell=524288:cells=2" : "one-shot:cell=262144:cells=2",
-              seldom}});
+        return by_size(facts, {{0, "one-shot", "one exchange"},
+                               {host.at(&H::shared_pieces), cells("one-shot:cell=", ring / 4), seldom},
+                               {host.at(&H::shared_exchange),
+                                shape.size() <= 4 ? std::string("one-shot:cell=524288:cells=2")
+                                                  : wide_cells("one-shot:cell=", ring / 4),
+                                seldom}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
-                             {24 << 10, "one-shot:cell=65536:cells=32", rotating},
-                             {128 << 10, "one-shot:cell=262144:cells=4", rotating}});
+                             {host.at(&H::rotate), cells("one-shot:cell=", ring), rotating},
+                             {host.at(&H::wide), wide_cells("one-shot:cell=", ring / 2), rotating}});
     case Operation::scan:
       if (sharing)
         return by_size(facts, {{0, "one-shot:cell=960:cells=256", ahead},
                                {961, "one-shot", "no rank waits for a later one"}});
       if (!pair) return by_size(facts, {{0, "one-shot", "no rank waits for a later one"}});
       return by_size(facts, {{0, "one-shot", "no rank waits for a later one"},
-                             {24 << 10, "one-shot:cell=65536:cells=32", rotating}});
+                             {host.at(&H::rotate), cells("one-shot:cell=", ring), rotating}});
     case Operation::reduce_scatter:
       if (!pair) return by_size(facts, {{0, "one-shot", "one exchange"}});
-      return by_size(
-          facts, {{0, "one-shot", "one exchange"}, {128 << 10, "one-shot:part=65536:cells=32", rotating}});
+      return by_size(facts, {{0, "one-shot", "one exchange"},
+                             {host.at(&H::wide), cells("one-shot:part=", ring), rotating}});
     case Operation::barrier:
       break;
   }
@@ -254,7 +323,10 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts) {
   choice.spec = with_direct(copied, shape, facts.operation, "");
   if (choice.spec == copied) return choice;
   const std::size_t from = direct_at(shape, facts.operation);
-  if (facts.known && facts.bytes < from) {
+  const bool below = facts.known && facts.bytes < from;
+  if (below ? from - 1 < choice.most : from > choice.least)
+    note_number(choice, Numbers(shape.host()).at(&HostNumbers::direct));
+  if (below) {
     choice.most = std::min(choice.most, from - 1);
     return choice;
   }

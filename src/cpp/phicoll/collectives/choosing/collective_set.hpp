@@ -19,6 +19,10 @@
 
 namespace phicoll {
 
+/// From so many bytes of the count argument on a call is large: the host's numbers matter most there, and a call takes
+/// microseconds.
+constexpr std::size_t calibrating_bytes = std::size_t{32} << 10;
+
 template <class Port>
 class CollectiveSet {
  public:
@@ -74,6 +78,14 @@ class CollectiveSet {
         .check_fit(*spec, *shape_, facts);  // depends on the kind of the call, not on its size
     return made(facts.operation, *spec);
   }
+  /// Whether a first large call may change what was found.
+  bool by_unmeasured(const Found& found) const {
+    return shape_->host().state == HostNumbers::wanted && !found.choice.numbers.empty();
+  }
+  /// Forgets which instance serves which call: the host's numbers have changed.
+  void choose_anew() {
+    for (auto& known : known_) known.clear();
+  }
   /// The instance, made if need be, and remembered for calls like this one.
   Instance& take(const CallFacts& facts, const AlgorithmSpec* spec, Found& found) {
     if (found.instance == nullptr) {
@@ -84,7 +96,10 @@ class CollectiveSet {
     }
     const auto o = static_cast<std::size_t>(facts.operation);
     if (!found.choice.spec.name.empty()) {
-      known_[o].push_back(Known{found.choice.least, found.choice.most, kind_of(facts), found.instance});
+      // Until the host's numbers are measured a choice by them is remembered for small calls alone.
+      const std::size_t most = by_unmeasured(found) ? calibrating_bytes - 1 : found.choice.most;
+      known_[o].push_back(
+          Known{found.choice.least, std::min(found.choice.most, most), kind_of(facts), found.instance});
     } else if (spec->name != "auto" && !found.effective.name.empty()) {
       if (given_[o].size() == most_given) given_[o].erase(given_[o].begin());
       given_[o].push_back(Given{*spec, kind_of(facts), found.instance});

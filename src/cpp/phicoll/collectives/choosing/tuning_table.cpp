@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t most_text = std::size_t{1} << 20;
 constexpr const char* first_line = "phicoll tuning 1";
 constexpr const char* line_forms =
-    "'machine NAME', 'host FINGERPRINT', 'cost NAME TENTHS_OF_NS', or 'OPERATION MODE RANKS/CPUS FROM_BYTES "
+    "'machine NAME', 'host FINGERPRINT', 'cost NAME TENTHS_OF_NS', 'number NAME VALUE', or 'OPERATION MODE "
+    "RANKS/CPUS FROM_BYTES "
     "SPEC'";
 
 /// A line's words, without its comment.
@@ -74,7 +75,7 @@ Operation operation_of(const std::string& text, const Line& line) {
     names.emplace_back(to_string(static_cast<Operation>(o)));
     if (names.back() == text) return static_cast<Operation>(o);
   }
-  for (const char* const word : {"machine", "host", "cost"}) names.emplace_back(word);
+  for (const char* const word : {"machine", "host", "cost", "number"}) names.emplace_back(word);
   line.refuse("'" + text + "'", nearest_or_all(text, names));
 }
 
@@ -142,6 +143,22 @@ void set_cost(LineCosts* costs, const std::vector<std::string>& words, const Lin
   line.refuse("'" + joined(words, 0) + "'", "cost NAME TENTHS_OF_NS with a name of " + names);
 }
 
+std::pair<const HostNumberField*, std::int64_t> number_of(const std::vector<std::string>& words,
+                                                          const Line& line) {
+  std::vector<std::string> names;
+  for (const HostNumberField& field : host_number_fields) {
+    names.emplace_back(field.name);
+    if (words.size() != 3 || words[1] != field.name) continue;
+    const long long value = whole(words[2], field.most);
+    if (value < field.least)
+      line.refuse("number '" + words[1] + " " + words[2] + "'",
+                  "a whole number from " + std::to_string(field.least) + " to " + std::to_string(field.most));
+    return {&field, value};
+  }
+  line.refuse("'" + joined(words, 0) + "'",
+              "number NAME VALUE; names: " + nearest_or_all(words.size() > 1 ? words[1] : "", names));
+}
+
 /// Whether a/b is nearer to 1 than c/d, each the larger of two numbers over the smaller.
 bool nearer(int a, int b, int c, int d) {
   return static_cast<long long>(a) * d < static_cast<long long>(c) * b;
@@ -196,6 +213,11 @@ TuningTable TuningTable::parse(const std::string& text, const std::string& name)
       for (const std::string& earlier : table.costs_given_)
         if (earlier == words[1]) line.refuse("a second cost '" + words[1] + "'", "one");
       table.costs_given_.push_back(words[1]);
+    } else if (words[0] == "number") {
+      const auto given = number_of(words, line);
+      for (const auto& earlier : table.numbers_)
+        if (earlier.first == given.first) line.refuse("a second number '" + words[1] + "'", "one");
+      table.numbers_.push_back(given);
     } else {
       TuningRow row = row_of(words, number, line);
       const auto first =
@@ -226,8 +248,16 @@ std::string TuningTable::text() const {
     for (const std::string& given : costs_given_)
       if (given == cost_name(field))
         all += "cost " + given + " " + std::to_string(costs_.*field.value) + "\n";
+  for (const HostNumberField& field : host_number_fields)
+    for (const auto& number : numbers_)
+      if (number.first == &field)
+        all += std::string("number ") + field.name + " " + std::to_string(number.second) + "\n";
   for (const TuningRow& row : rows_) all += row.text() + "\n";
   return all;
+}
+
+void TuningTable::apply_numbers(HostNumbers* host) const {
+  for (const auto& number : numbers_) host->*number.first->value = number.second;
 }
 
 std::string TuningTable::digest() const {
@@ -277,7 +307,11 @@ TuningTable::Found TuningTable::find(Operation operation, TuningMode mode, int r
 
 void tune(Shape* shape, const std::shared_ptr<const Tuning>& tuning) {
   shape->set_tuning(tuning);
-  if (tuning != nullptr && tuning->table.costs() != nullptr) shape->set_costs(*tuning->table.costs());
+  if (tuning == nullptr) return;
+  if (tuning->table.costs() != nullptr) shape->set_costs(*tuning->table.costs());
+  HostNumbers host = shape->host();
+  tuning->table.apply_numbers(&host);
+  shape->set_host(host);
 }
 
 }  // namespace phicoll

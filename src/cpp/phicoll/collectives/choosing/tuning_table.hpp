@@ -7,6 +7,7 @@
 //   machine here
 //   host 2 cpus, Some CPU at 2 GHz
 //   cost local 86
+//   number rotate 24576                     # HostNumbers
 //   # operation mode ranks/cpus from-bytes spec
 //   allreduce processes 2/2 0 one-shot      # measured gain 1.21 (1.18 to 1.25)
 //   allreduce processes 2/2 65536 auto      # the built-in rules
@@ -15,10 +16,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "phicoll/collectives/contract/operation.hpp"
 #include "phicoll/collectives/contract/spec.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/line_costs.hpp"
 #include "phicoll/memory/shape.hpp"
 
@@ -64,6 +67,9 @@ class TuningTable {
   const std::vector<TuningRow>& rows() const { return rows_; }
   /// The text that it was read from.
   const std::string& source() const { return source_; }
+  /// Gives `host` the numbers that it names; the others stay.
+  void apply_numbers(HostNumbers* host) const;
+  bool has_numbers() const { return !numbers_.empty(); }
   /// All that it says, in a canonical form: tables with the same text choose alike.
   std::string text() const;
   /// 16 hexadecimal digits of text().
@@ -89,6 +95,7 @@ class TuningTable {
   int machine_line_ = 0;
   LineCosts costs_;
   std::vector<std::string> costs_given_;
+  std::vector<std::pair<const HostNumberField*, std::int64_t>> numbers_;
   std::vector<TuningRow> rows_;
 };
 
@@ -99,7 +106,7 @@ struct Tuning {
   int cpus;  ///< that the group's ranks may use
 };
 
-/// Gives a shape the table and its line costs. Null removes them.
+/// Gives a shape the table, its line costs and the host's numbers that it names. Null removes the table.
 void tune(Shape* shape, const std::shared_ptr<const Tuning>& tuning);
 
 }  // namespace phicoll

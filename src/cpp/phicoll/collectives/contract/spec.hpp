@@ -53,6 +53,7 @@ struct AlgorithmChoice {
   std::size_t least = 0;        ///< the choice holds from so many bytes
   std::size_t most = SIZE_MAX;  ///< to so many
   std::string given{};          ///< the spec as written in a tuning table; empty if the rules chose
+  std::string numbers{};        ///< the host's numbers where it begins and ends, "rotate=24576, wide=131072"
 };
 
 /// A name for several algorithms: what a paper tested.

@@ -43,18 +43,23 @@ constexpr std::size_t rings_bytes = std::size_t{4} << 20;
 /// The same with the heads of the cells.
 constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
 
-/// Results of at least so many bytes a rank are stored past the caches: they would not stay there, and their lines need
-/// not be read before they are overwritten.
-constexpr std::size_t streamed_bytes = std::size_t{8} << 20;
-inline Stores result_stores(std::size_t bytes) {
-  return bytes >= streamed_bytes ? Stores::streaming : Stores::cached;
-}
-/// The same for an exchange in which every rank gets a block of so many bytes from each. What all ranks get together has
-/// to stay in a cache that they share; between two ranks, blocks of 8 MB are the first that do not.
-inline Stores exchanged_stores(int ranks, std::size_t bytes) {
-  const auto p = static_cast<std::size_t>(ranks);
-  return result_stores(bytes / 4 * p * p);
-}
+/// How results are stored. Large ones (HostNumbers::streamed) go past the caches: they would not stay there, and their lines
+/// need not be read before they are overwritten.
+class ResultStores {
+ public:
+  explicit ResultStores(const Shape& shape)
+      : ranks_(static_cast<std::size_t>(shape.size())),
+        from_(static_cast<std::size_t>(shape.host().streamed)) {}
+  /// A result of so many bytes a rank.
+  Stores operator()(std::size_t bytes) const { return bytes >= from_ ? Stores::streaming : Stores::taken; }
+  /// One of an exchange in which every rank gets a block of so many bytes from each. What all ranks get together has to stay
+  /// in a cache that they share; between two ranks, blocks of that size are the first that do not.
+  Stores exchanged(std::size_t bytes) const { return (*this)(bytes / 4 * ranks_ * ranks_); }
+
+ private:
+  std::size_t ranks_;
+  std::size_t from_;
+};
 
 /// How a piece for one reader is stored into a cell: a reader on the same CPU finds it in the cache.
 inline Stores piece_stores(const Shape& shape, int from, int to) {

@@ -56,6 +56,7 @@ class Slices {
   Slices(const SliceParameters& p, const Setup& setup, Credit credit)
       : cells_(setup, 0, setup.size(), p.cells, static_cast<std::size_t>(p.chunk), credit, p.direct),
         order_(setup),
+        stores_(setup.shape),
         rank_(setup.rank),
         ranks_(setup.size()) {}
 
@@ -132,8 +133,7 @@ class Slices {
       const std::size_t theirs = begin(r + 1, chunk.count, size) - first;
       const Data result = cells_.await(port, r, chunk.step + 1, call.tag, chunk.count * size);
       if (theirs != 0)
-        port.move(call.receive + (chunk.at + first) * size, result, theirs * size,
-                  result_stores(call.bytes()));
+        port.move(call.receive + (chunk.at + first) * size, result, theirs * size, stores_(call.bytes()));
     }
   }
   /// This rank reads nothing more of this step and those before it.
@@ -163,6 +163,7 @@ class Slices {
 
   Cells<Port> cells_;
   PeerOrder order_;
+  ResultStores stores_;
   std::uint64_t steps_ = 0;
   int rank_;
   int ranks_;

@@ -1,0 +1,229 @@
+#include "phicoll/group/calibration.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "phicoll/arch/arch.hpp"
+#include "phicoll/collectives/choosing/tuning_table.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/communicator.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/facts.hpp"
+#include "phicoll/support/text_hash.hpp"
+
+namespace phicoll {
+
+namespace {
+
+// Part of the file's name, so that another version's file is never read. Higher whenever numbers mean something else.
+constexpr const char* version = "1";
+constexpr const char* variable = "PHICOLL_CALIBRATION";
+
+/// What this process has measured, or read: for its next groups, where no file can be written.
+struct Remembered {
+  std::mutex mutex;
+  HostNumbers numbers;
+};
+Remembered& remembered() {
+  static Remembered known;
+  return known;
+}
+
+std::string absolute(const char* name) {
+  const char* const text = std::getenv(name);
+  return text != nullptr && text[0] == '/' ? std::string(text) : std::string();
+}
+
+std::string cache_directory() {
+  const std::string cache = absolute("XDG_CACHE_HOME");
+  if (!cache.empty()) return cache + "/phicoll";
+  const std::string home = absolute("HOME");
+  return home.empty() ? std::string() : home + "/.cache/phicoll";
+}
+
+/// Whether the file had this kind's numbers.
+bool read_numbers(HostNumbers* numbers) {
+  const std::string path = calibration_file();
+  if (path.empty() || access(path.c_str(), R_OK) != 0) return false;
+  try {
+    const TuningTable table = TuningTable::read(path);
+    if (table.machine() != host_kind() || !table.has_numbers()) return false;
+    table.apply_numbers(numbers);
+  } catch (const ArgumentError&) {
+    return false;  // of another format, or not a table at all
+  }
+  numbers->state = HostNumbers::measured;
+  return true;
+}
+
+std::string lines_of(const HostNumbers& numbers) {
+  std::string lines;
+  for (const HostNumberField& field : host_number_fields)
+    lines += std::string("number ") + field.name + " " + std::to_string(numbers.*field.value) + "\n";
+  return lines;
+}
+
+std::string hexadecimal(std::uint64_t value) {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(value));
+  return digits;
+}
+
+void make_directories(const std::string& path) {
+  for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
+    mkdir(path.substr(0, at).c_str(), 0700);  // a failure is seen when a file is opened there
+    if (at == std::string::npos) return;
+  }
+}
+
+/// The right to measure on this kind of host and to write its file, held while the object lives. Where there can be no lock
+/// file nobody is kept out.
+class Turn {
+ public:
+  Turn() {
+    const std::string path = calibration_file();
+    if (path.empty()) return;
+    make_directories(cache_directory());
+    descriptor_ = open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (descriptor_ >= 0) mine_ = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+  }
+  ~Turn() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  bool mine() const { return mine_; }
+
+ private:
+  int descriptor_ = -1;
+  bool mine_ = true;
+};
+
+void remember(const HostNumbers& numbers) {
+  Remembered& known = remembered();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  known.numbers = numbers;
+}
+
+}  // namespace
+
+CalibrationUse calibration_use() {
+  const char* const text = std::getenv(variable);
+  const std::string use = text == nullptr ? "" : text;
+  if (use.empty() || use == "on") return CalibrationUse::on;
+  if (use == "read") return CalibrationUse::read;
+  if (use == "off") return CalibrationUse::off;
+  throw ArgumentError(variable, "'" + use + "'", "on, read, off");
+}
+
+std::string host_kind() {
+  const std::string details = os::cpu_details();
+  return os::cpu_model() + (details.empty() ? "" : ", " + details);
+}
+
+std::string calibration_file() {
+  const std::string directory = cache_directory();
+  if (directory.empty()) return std::string();
+  return directory + "/calibration-" + version + "-" + hexadecimal(text_hash(host_kind())) + ".tuning";
+}
+
+HostNumbers stored_numbers(int ranks, bool patient) {
+  HostNumbers numbers;
+  const CalibrationUse use = calibration_use();
+  // The card's numbers are not this program's to find: its ways to copy have no choice.
+  if (use == CalibrationUse::off || std::strcmp(arch::name(), "k1om") == 0) return numbers;
+  if (read_numbers(&numbers)) {
+    // A virtual machine's CPUs move: near CPUs may be far one day, or far ones near, which its file may not know.
+    const bool one = (numbers.near_seen != 0) != (numbers.far_seen != 0);
+    if (one && use == CalibrationUse::on && ranks > 1 && patient && os::virtualisation() != "none")
+      numbers.state = HostNumbers::wanted;
+    return numbers;
+  }
+  if (use == CalibrationUse::read) return numbers;
+  {
+    Remembered& known = remembered();
+    const std::lock_guard<std::mutex> lock(known.mutex);
+    if (known.numbers.state == HostNumbers::measured) return known.numbers;
+  }
+  if (ranks > 1 && patient && os::allowed_cpu_count() > 1) numbers.state = HostNumbers::wanted;
+  return numbers;
+}
+
+std::string numbers_digest(const HostNumbers& numbers) {
+  return numbers.state == HostNumbers::built_in || numbers.near_seen + numbers.far_seen == 0
+             ? std::string()
+             : hexadecimal(text_hash(lines_of(numbers)));
+}
+
+// The file takes its name when it is whole: a reader sees all of the old one or all of the new one.
+bool store_numbers(const HostNumbers& numbers, const std::string& how) {
+  const std::string path = calibration_file();
+  if (path.empty()) return false;
+  make_directories(cache_directory());
+  const std::string text = "phicoll tuning 1\n# " + how +
+                           "; docs/tuning.md has the format. Remove the file to measure anew.\nmachine " +
+                           host_kind() + "\n" + lines_of(numbers);
+  const std::string fresh = path + "." + std::to_string(static_cast<long>(getpid()));
+  const int file = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return false;
+  bool whole = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  whole = close(file) == 0 && whole && std::rename(fresh.c_str(), path.c_str()) == 0;
+  if (!whole) unlink(fresh.c_str());
+  return whole;
+}
+
+int calibrating_peer(const Shape& shape) {
+  for (int r = 1; r < shape.size(); ++r)
+    if (!shape.share_cpu(0, r)) return r;
+  return -1;
+}
+
+HostNumbers calibrated(Communicator& pair, const HostNumbers& from, bool anew) {
+  HostNumbers numbers = from;
+  std::unique_ptr<Turn> turn;
+  bool stored = false;
+  std::uint64_t measures = 0;  // what rank 0 found; a broadcast tells its peer
+  if (pair.rank() == 0) {
+    turn.reset(new Turn());
+    stored = read_numbers(&numbers);
+    if (anew) numbers.near_seen = numbers.far_seen = 0;
+    const bool all = stored && numbers.near_seen + numbers.far_seen == 2;
+    measures = !all && turn->mine() ? 1 : 0;
+  }
+  const std::int64_t seen = numbers.near_seen + numbers.far_seen;
+  pair.broadcast(&measures, sizeof measures, 0);
+  pair.broadcast(&numbers, sizeof numbers, 0);
+  if (measures != 0) numbers = measure_numbers(pair, numbers);
+  if (pair.rank() == 0 && numbers.state == HostNumbers::measured) {
+    remember(numbers);
+    if (measures != 0 && (anew || !stored || numbers.near_seen + numbers.far_seen != seen))
+      store_numbers(numbers, "measured by phicoll between two ranks");
+  }
+  return numbers;
+}
+
+HostNumbers calibrate_host() {
+  GroupOptions options;
+  options.placement = "compact";
+  ThreadGroup group(2, options);
+  if (calibrating_peer(group.shape()) < 0)
+    throw ResourceError("calibration: this process may use one CPU; two ranks need one each");
+  HostNumbers numbers;
+  group.run([&](Communicator& comm) {
+    comm.calibrate_anew();
+    if (comm.rank() == 0) numbers = comm.shape().host();
+  });
+  return numbers;
+}
+
+}  // namespace phicoll

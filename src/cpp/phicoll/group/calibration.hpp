@@ -1,0 +1,71 @@
+#pragma once
+
+// The host's numbers (HostNumbers) of this host: measured once between two ranks, kept in a file, and the same on all
+// ranks of a group.
+//
+// - Who makes a group reads the file and hands the numbers on with the group.
+// - Without a file, the group's first large call measures. All ranks are in that call. Rank 0 and a rank on another CPU
+//   measure, then rank 0 tells all and writes the file.
+// - A file is written under a lock and takes its name when it is whole. Of two groups at once one measures; the other
+//   has the defaults.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "phicoll/group/options.hpp"
+#include "phicoll/memory/host_numbers.hpp"
+#include "phicoll/memory/shape.hpp"
+
+namespace phicoll {
+
+class Communicator;
+
+/// Measuring stops after so long, and what was not reached keeps its default.
+constexpr std::int64_t calibrating_ns = 80 * 1000 * 1000;
+
+/// Bytes of the group's heap that measuring takes for its time: four algorithms with rings of 2 MB a rank.
+constexpr std::size_t calibrating_memory = std::size_t{20} << 20;
+
+/// What PHICOLL_CALIBRATION allows: `on` (the default), `read` (the file is read but never made), `off`.
+enum class CalibrationUse : unsigned char { off, read, on };
+/// Throws ArgumentError("PHICOLL_CALIBRATION").
+CalibrationUse calibration_use();
+
+/// "AMD EPYC, family 26 model 2": hosts alike share their numbers. A rank's pinning does not change it.
+std::string host_kind();
+
+/// The file of this kind of host: in XDG_CACHE_HOME/phicoll, else in HOME/.cache/phicoll. Empty if neither is an absolute
+/// path.
+std::string calibration_file();
+
+/// The numbers with which a group of this host begins. With a file's, `state` is measured; where a first large call is to
+/// measure, wanted. A file that cannot be read, or is another kind's, counts as none. `patient`: no single wait of the
+/// group is bounded by less than a second.
+HostNumbers stored_numbers(int ranks, bool patient);
+inline bool patient(const GroupOptions& options) {
+  return options.timeout_ms == 0 || options.timeout_ms >= 1000;
+}
+
+/// 16 hexadecimal digits of measured numbers; "" for others.
+std::string numbers_digest(const HostNumbers& numbers);
+
+/// Whether the numbers were written (a cache that is read-only or absent is no error).
+bool store_numbers(const HostNumbers& numbers, const std::string& how);
+
+/// Measures on the two ranks of `pair`, on CPUs of their own, for calibrating_ns at most; numbers that were not resolved
+/// stay as in `from`. The same on both ranks. Collective.
+HostNumbers measure_numbers(Communicator& pair, const HostNumbers& from);
+
+/// The rank with which rank 0 measures: the first that is not known to be on its CPU; -1 if there is none.
+int calibrating_peer(const Shape& shape);
+
+/// On rank 0 of `pair`: what is to be handed on, from the file if there is one by now, or measured and stored. The other
+/// rank takes part. Collective. `anew`: measures even if there is a file.
+HostNumbers calibrated(Communicator& pair, const HostNumbers& from, bool anew);
+
+/// Measures anew between two threads of this process, pinned, and stores the numbers. Throws ResourceError if only one CPU
+/// may be used.
+HostNumbers calibrate_host();
+
+}  // namespace phicoll

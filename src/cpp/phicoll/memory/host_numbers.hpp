@@ -1,0 +1,110 @@
+#pragma once
+
+// The numbers by which `auto` and the ways through shared memory fit a host: sizes at which one way overtakes another,
+// and how large pieces are. A calibration measures some of them on the host that the group runs on
+// (group/calibration.hpp); a tuning table may name any. Integers only, as in line_costs.hpp, and the same on every rank.
+
+#include <cstdint>
+
+#include "phicoll/arch/streaming.hpp"
+
+namespace phicoll {
+
+/// In bytes of the count argument unless it says otherwise. The defaults were measured with processes on two CPUs of an EPYC
+/// with 1 MB of L2 and a shared L3 (docs/collectives.md), and hold where nothing was measured.
+struct HostNumbers {
+  // Ranks with a CPU each.
+  std::int64_t rotate = 24 << 10;         ///< blocks that go through a long ring of larger cells
+  std::int64_t wide = 128 << 10;          ///< blocks that go through the largest cells
+  std::int64_t cell = 64 << 10;           ///< bytes of a larger cell
+  std::int64_t wide_cell = 256 << 10;     ///< bytes of a largest cell
+  std::int64_t ring = 2 << 20;            ///< bytes of a rank's ring of larger cells
+  std::int64_t pass_rotate = 32 << 10;    ///< broadcast: a message for larger cells
+  std::int64_t pass_wide = 512 << 10;     ///< broadcast: a message for the largest cells
+  std::int64_t combine_rotate = 6 << 10;  ///< allreduce of two ranks: a message for larger cells
+  std::int64_t slice = 96 << 10;          ///< allreduce of two ranks: a message that is combined in slices
+  std::int64_t slice_many = 2 << 10;      ///< the same of more
+  // Ranks that share CPUs.
+  std::int64_t shared_cell = 64 << 10;         ///< bytes of a larger cell
+  std::int64_t shared_wide_cell = 256 << 10;   ///< bytes of a largest cell
+  std::int64_t shared_pass = 3 << 10;          ///< broadcast: a message too large for the many small cells
+  std::int64_t shared_rotate = 32 << 10;       ///< rooted: a message or block for larger cells
+  std::int64_t shared_send = 6 << 10;          ///< scatter: a block too large for the many cells of 4 KB
+  std::int64_t shared_pieces = 2 << 10;        ///< alltoall: a block for larger cells
+  std::int64_t shared_exchange = 16 << 10;     ///< allgather, alltoall: a block for the largest cells
+  std::int64_t shared_levels = 2 << 10;        ///< allreduce of more than four: one that goes CPU by CPU
+  std::int64_t shared_levels_wide = 64 << 10;  ///< and from here on in larger pieces
+  std::int64_t shared_levels_end = 512 << 10;  ///< and from here on in slices, of up to eight
+  std::int64_t shared_reduce = 256;            ///< reduce of more than four: one that goes CPU by CPU
+  std::int64_t shared_combine = 8 << 10;       ///< allreduce of up to four: a message for larger cells
+  std::int64_t shared_slice = 24 << 10;  ///< allreduce of up to four: a message that is combined in slices
+  std::int64_t shared_single = 2 << 20;  ///< scatter: blocks that are copied once, all together
+  // All ranks.
+  std::int64_t single = 8 << 20;    ///< gather, scatter: a block that is copied once
+  std::int64_t direct = 1 << 20;    ///< data that is read where it lies, if all ranks reach it
+  std::int64_t streamed = 8 << 20;  ///< a result that is stored past the caches
+  std::int64_t far = 75;       ///< percent of a line from memory: what one from a far peer takes (HandOver)
+  std::int64_t near_copy = 0;  ///< arch::CopyWay of a piece for a near peer
+  std::int64_t far_copy = 2;   ///< the same for a far one
+  std::int64_t take_copy = 0;  ///< the same of a piece from a peer
+
+  std::int64_t near_seen = 0;  ///< 1: near_copy was measured
+  std::int64_t far_seen = 0;   ///< the same of far_copy
+
+  /// Where they come from: the defaults (or a table); the defaults until a first large call measures; measured.
+  enum State : std::int32_t { built_in, wanted, measured };
+  State state = built_in;
+};
+
+/// A number with the name that it has wherever numbers are written, and its range.
+struct HostNumberField {
+  const char* name;
+  std::int64_t HostNumbers::*value;
+  std::int64_t least;
+  std::int64_t most;
+};
+
+/// The largest size that a number may be, 1 TB: a rule that begins there is as good as none.
+constexpr std::int64_t most_host_number = std::int64_t{1} << 40;
+/// Cells are within the ranges that the algorithms allow.
+constexpr std::int64_t least_cell_number = 1 << 10;
+constexpr std::int64_t most_cell_number = 1 << 20;
+/// A ring within the memory that an algorithm's rings may take.
+constexpr std::int64_t most_ring_number = 4 << 20;
+
+constexpr HostNumberField host_number_fields[] = {
+    {"rotate", &HostNumbers::rotate, 1, most_host_number},
+    {"wide", &HostNumbers::wide, 1, most_host_number},
+    {"cell", &HostNumbers::cell, least_cell_number, most_cell_number},
+    {"wide-cell", &HostNumbers::wide_cell, least_cell_number, most_cell_number},
+    {"ring", &HostNumbers::ring, least_cell_number, most_ring_number},
+    {"pass-rotate", &HostNumbers::pass_rotate, 1, most_host_number},
+    {"pass-wide", &HostNumbers::pass_wide, 1, most_host_number},
+    {"combine-rotate", &HostNumbers::combine_rotate, 1, most_host_number},
+    {"slice", &HostNumbers::slice, 1, most_host_number},
+    {"slice-many", &HostNumbers::slice_many, 1, most_host_number},
+    {"shared-cell", &HostNumbers::shared_cell, least_cell_number, most_cell_number},
+    {"shared-wide-cell", &HostNumbers::shared_wide_cell, least_cell_number, most_cell_number},
+    {"shared-pass", &HostNumbers::shared_pass, 1, most_host_number},
+    {"shared-rotate", &HostNumbers::shared_rotate, 1, most_host_number},
+    {"shared-send", &HostNumbers::shared_send, 1, most_host_number},
+    {"shared-pieces", &HostNumbers::shared_pieces, 1, most_host_number},
+    {"shared-exchange", &HostNumbers::shared_exchange, 1, most_host_number},
+    {"shared-levels", &HostNumbers::shared_levels, 1, most_host_number},
+    {"shared-levels-wide", &HostNumbers::shared_levels_wide, 1, most_host_number},
+    {"shared-reduce", &HostNumbers::shared_reduce, 1, most_host_number},
+    {"shared-combine", &HostNumbers::shared_combine, 1, most_host_number},
+    {"shared-levels-end", &HostNumbers::shared_levels_end, 1, most_host_number},
+    {"shared-slice", &HostNumbers::shared_slice, 1, most_host_number},
+    {"shared-single", &HostNumbers::shared_single, 1, most_host_number},
+    {"single", &HostNumbers::single, 1, most_host_number},
+    {"direct", &HostNumbers::direct, 1, most_host_number},
+    {"streamed", &HostNumbers::streamed, 1, most_host_number},
+    {"far", &HostNumbers::far, 0, 1000000},
+    {"near-copy", &HostNumbers::near_copy, 0, arch::copy_ways - 1},
+    {"far-copy", &HostNumbers::far_copy, 0, arch::copy_ways - 1},
+    {"take-copy", &HostNumbers::take_copy, 0, arch::copy_ways - 1},
+    {"near-seen", &HostNumbers::near_seen, 0, 1},
+    {"far-seen", &HostNumbers::far_seen, 0, 1}};
+
+}  // namespace phicoll

@@ -1,0 +1,359 @@
+// The host's numbers: measured at a group's first large call, kept in the user's cache, and the same on all ranks.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "child_process.hpp"
+#include "phicoll/collectives/choosing/tuning_table.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/calibration.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/group/thread_group.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/cpu_set.hpp"
+
+namespace phicoll {
+namespace {
+
+constexpr std::size_t large = 64 << 10;
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+bool exists(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
+}
+
+/// A cache of its own for each test, and calibration on. What a process has measured it remembers, so the groups of a test
+/// are in children.
+class Calibration : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (os::allowed_cpu_count() < 2) GTEST_SKIP() << "one CPU: no two ranks could measure";
+    char name[] = "/tmp/phicoll-cache-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    cache_ = name;
+    setenv("XDG_CACHE_HOME", name, 1);
+    setenv("PHICOLL_CALIBRATION", "on", 1);
+  }
+  void TearDown() override {
+    setenv("PHICOLL_CALIBRATION", "off", 1);
+    if (!cache_.empty() && std::system(("rm -rf " + cache_).c_str()) != 0) ADD_FAILURE() << cache_;
+  }
+  void write_file(const std::string& text) {
+    mkdir((cache_ + "/phicoll").c_str(), 0700);
+    std::ofstream(calibration_file()) << text;
+  }
+  std::string file_with(const std::string& numbers) {
+    return "phicoll tuning 1\nmachine " + host_kind() + "\n" + numbers;
+  }
+  std::string cache_;
+};
+
+HostNumbers after_calls(Communicator& comm, const std::vector<std::size_t>& sizes) {
+  const auto p = static_cast<std::size_t>(comm.size());
+  for (const std::size_t bytes : sizes) {
+    std::vector<unsigned char> send(bytes, static_cast<unsigned char>(comm.rank() + 1)), receive(p * bytes);
+    comm.allgather(send.data(), receive.data(), bytes);
+    for (std::size_t r = 0; r < p; ++r)
+      if (receive[r * bytes] != r + 1 || receive[(r + 1) * bytes - 1] != r + 1) throw Error("a wrong result");
+  }
+  return comm.shape().host();
+}
+
+/// Whether all ranks have the same numbers.
+bool alike(Communicator& comm) {
+  const HostNumbers mine = comm.shape().host();
+  for (const HostNumberField& field : host_number_fields) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(comm.size()));
+    comm.allgather(&(mine.*field.value), all.data(), sizeof(std::int64_t));
+    for (const std::int64_t value : all)
+      if (value != mine.*field.value) return false;
+  }
+  return true;
+}
+
+/// Runs two threads in a child: what `check` returned on both, or 98 where they differ.
+template <class Check>
+int in_threads(const Check& check, int ranks = 2, const GroupOptions& options = GroupOptions()) {
+  return status_of(in_process([&] {
+    std::vector<int> found(static_cast<std::size_t>(ranks), 97);
+    ThreadGroup(ranks, options).run([&](Communicator& comm) {
+      found[static_cast<std::size_t>(comm.rank())] = check(comm);
+    });
+    for (const int one : found)
+      if (one != found[0]) return 98;
+    return found[0];
+  }));
+}
+
+int state_after(Communicator& comm, const std::vector<std::size_t>& sizes) {
+  const HostNumbers numbers = after_calls(comm, sizes);
+  return alike(comm) ? static_cast<int>(numbers.state) : 96;
+}
+
+TEST_F(Calibration, AFirstLargeCallMeasuresAndASmallOneDoesNot) {
+  EXPECT_EQ(in_threads([](Communicator& comm) {
+              return state_after(comm, {8, 4096, 16384});
+            }),
+            HostNumbers::wanted);
+  EXPECT_FALSE(exists(calibration_file()));
+  EXPECT_EQ(in_threads([](Communicator& comm) {
+              return state_after(comm, {8, 4096, large, 8, large});
+            }),
+            HostNumbers::measured);
+  HostNumbers numbers;
+  const TuningTable table = TuningTable::read(calibration_file());
+  EXPECT_EQ(table.machine(), host_kind());
+  EXPECT_TRUE(table.has_numbers());
+}
+
+TEST_F(Calibration, TakesATenthOfASecondAtMost) {
+  const int status = in_threads([](Communicator& comm) {
+    after_calls(comm, {large / 4});
+    comm.barrier();
+    const std::int64_t start = os::now_ns();
+    after_calls(comm, {large});
+    const std::int64_t ns = os::now_ns() - start;
+    if (comm.rank() == 0) std::printf("the first large call: %.1f ms\n", static_cast<double>(ns) / 1e6);
+    // A busy machine, a sanitizer: what is measured here is that there is a bound at all.
+    return comm.shape().host().state == HostNumbers::measured && ns < 2000000000 ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Calibration, AGroupBeginsWithWhatTheFileSays) {
+  write_file(file_with("number rotate 4099\nnumber far 90\n"));
+  const auto expect_file = [](Communicator& comm) {
+    const HostNumbers numbers = after_calls(comm, {large});
+    CallFacts facts;
+    facts.operation = Operation::allgather;
+    facts.bytes = 5000;
+    const bool used = comm.size() > 2 || comm.why(facts).numbers.find("rotate=4099") == 0;
+    return numbers.rotate == 4099 && numbers.far == 90 && numbers.state == HostNumbers::measured && used ? 0
+                                                                                                         : 1;
+  };
+  EXPECT_EQ(in_threads(expect_file), 0);
+  EXPECT_EQ(in_threads(expect_file, 5), 0);
+  fork_and_run(2, GroupOptions(), [&](Communicator& comm) {
+    if (expect_file(comm) != 0) throw Error("not the file's numbers");
+  });
+  EXPECT_EQ(text_of(calibration_file()), file_with("number rotate 4099\nnumber far 90\n"))
+      << "it was not written again";
+}
+
+TEST_F(Calibration, RanksThatWouldReadDifferentFilesHaveTheirMakersNumbers) {
+  write_file(file_with("number rotate 4099\n"));
+  fork_and_run(3, GroupOptions(), [&](Communicator& comm) {
+    if (comm.rank() == 1) setenv("PHICOLL_CALIBRATION", "off", 1);
+    if (comm.rank() == 2) setenv("XDG_CACHE_HOME", "/nowhere", 1);
+    if (after_calls(comm, {8, large}).rotate != 4099 || !alike(comm)) throw Error("the ranks differ");
+  });
+}
+
+TEST_F(Calibration, RanksWithDifferentCachesMeasureTogether) {
+  fork_and_run(4, GroupOptions(), [&](Communicator& comm) {
+    if (comm.rank() == 1) setenv("PHICOLL_CALIBRATION", "off", 1);
+    if (comm.rank() == 3) setenv("XDG_CACHE_HOME", "/nowhere", 1);
+    if (state_after(comm, {8, large, large}) != HostNumbers::measured) throw Error("the ranks differ");
+  });
+  EXPECT_TRUE(exists(calibration_file()));
+}
+
+TEST_F(Calibration, AFileThatIsNoneOfThisHostsIsReplaced) {
+  const std::string foreign = "phicoll tuning 1\nmachine Another CPU\nnumber rotate 4099\n";
+  for (const std::string& text :
+       {std::string("\x7f"
+                    "ELF\0\1",
+                    6),
+        std::string(), std::string("phicoll tuning 1\nmachine " + host_kind() + "\nnumber ro"),
+        "phicoll tuning 0\nmachine " + host_kind() + "\nnumber rotate 4099\n", foreign,
+        file_with("number rotate 0\n")}) {
+    write_file(text);
+    EXPECT_EQ(in_threads([](Communicator& comm) {
+                return after_calls(comm, {large}).rotate == 4099             ? 1
+                       : state_after(comm, {large}) == HostNumbers::measured ? 0
+                                                                             : 2;
+              }),
+              0)
+        << text;
+    EXPECT_NE(text_of(calibration_file()), text);
+    EXPECT_EQ(TuningTable::read(calibration_file()).machine(), host_kind());
+  }
+}
+
+TEST_F(Calibration, AnotherVersionsFileIsLeftAlone) {
+  std::string older = calibration_file();
+  older.replace(older.rfind("calibration-1-"), 14, "calibration-0-");
+  write_file("");
+  ASSERT_EQ(unlink(calibration_file().c_str()), 0);
+  std::ofstream(older) << file_with("number rotate 4099\n");
+  EXPECT_EQ(in_threads([](Communicator& comm) { return after_calls(comm, {large}).rotate == 4099 ? 1 : 0; }),
+            0);
+  EXPECT_EQ(text_of(older), file_with("number rotate 4099\n"));
+  EXPECT_TRUE(exists(calibration_file()));
+}
+
+TEST_F(Calibration, WhereNoFileCanBeWrittenAProcessRemembers) {
+  setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
+  EXPECT_EQ(status_of(in_process([] {
+              ThreadGroup group(2);
+              int state = 0;
+              for (int i = 0; i < 2; ++i)
+                group.run([&](Communicator& comm) {
+                  // The second run knows before its first call.
+                  const bool known = comm.shape().host().state == HostNumbers::measured;
+                  const bool right = known == (i == 1) && state_after(comm, {large}) == HostNumbers::measured;
+                  if (!right) throw Error("measured twice, or never");
+                });
+              return state;
+            })),
+            0);
+  unsetenv("XDG_CACHE_HOME");
+  setenv("HOME", "relative", 1);
+  EXPECT_EQ(calibration_file(), "");
+  EXPECT_EQ(in_threads([](Communicator& comm) { return state_after(comm, {large}); }), HostNumbers::measured);
+}
+
+TEST_F(Calibration, OffReadsNothingAndReadWritesNothing) {
+  write_file(file_with("number rotate 4099\n"));
+  setenv("PHICOLL_CALIBRATION", "off", 1);
+  const auto state = [](Communicator& comm) { return state_after(comm, {large}); };
+  EXPECT_EQ(in_threads(state), HostNumbers::built_in);
+  setenv("PHICOLL_CALIBRATION", "read", 1);
+  EXPECT_EQ(in_threads(state), HostNumbers::measured);
+  unlink(calibration_file().c_str());
+  EXPECT_EQ(in_threads(state), HostNumbers::built_in);
+  EXPECT_FALSE(exists(calibration_file()));
+  setenv("PHICOLL_CALIBRATION", "yes", 1);
+  try {
+    ThreadGroup group(2);
+    FAIL() << "a word that means nothing";
+  } catch (const ArgumentError& error) {
+    EXPECT_EQ(std::string(error.what()), "PHICOLL_CALIBRATION: got 'yes'; allowed: on, read, off");
+  }
+}
+
+TEST_F(Calibration, OfTwoGroupsAtOnceOneMeasures) {
+  write_file("");
+  unlink(calibration_file().c_str());
+  const int lock = open((calibration_file() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(lock, 0);
+  ASSERT_EQ(flock(lock, LOCK_EX), 0);
+  EXPECT_EQ(in_threads([](Communicator& comm) {
+              return state_after(comm, {large, large});
+            }),
+            HostNumbers::built_in)
+      << "another group measures";
+  EXPECT_FALSE(exists(calibration_file()));
+  close(lock);
+  // Really at once: whoever comes second has the defaults or the first one's file.
+  std::vector<pid_t> groups;
+  for (int g = 0; g < 4; ++g)
+    groups.push_back(in_process([] {
+      int wrong = 0;
+      ThreadGroup(2).run([&](Communicator& comm) {
+        if (state_after(comm, {large, large}) == HostNumbers::wanted) throw Error("not decided");
+      });
+      return wrong;
+    }));
+  for (const pid_t group : groups) EXPECT_EQ(status_of(group), 0);
+  EXPECT_EQ(TuningTable::read(calibration_file()).machine(), host_kind());
+}
+
+TEST_F(Calibration, ATablesNumbersAreNotMeasuredAway) {
+  write_file(file_with("number rotate 4099\nnumber wide 77777\n"));
+  const std::string path = cache_ + "/mine.tuning";
+  std::ofstream(path) << "phicoll tuning 1\nnumber rotate 5001\n";
+  GroupOptions options;
+  options.tuning = path;
+  const auto check = [](Communicator& comm) {
+    const HostNumbers numbers = after_calls(comm, {large});
+    return numbers.rotate == 5001 ? 0 : 1;
+  };
+  EXPECT_EQ(in_threads(check, 2, options), 0);
+  unlink(calibration_file().c_str());
+  EXPECT_EQ(in_threads(check, 2, options), 0);
+}
+
+TEST_F(Calibration, NeedsTheHeapTwoCpusAndPatience) {
+  GroupOptions options;
+  options.heap_limit = 0;
+  const auto state = [](Communicator& comm) { return state_after(comm, {large}); };
+  EXPECT_EQ(in_threads(state, 3, options), HostNumbers::built_in) << "no room to measure in";
+  options = GroupOptions();
+  options.timeout_ms = 500;
+  EXPECT_EQ(in_threads(state, 2, options), HostNumbers::built_in) << "others might wait too long";
+  options = GroupOptions();
+  options.placement = std::to_string(os::allowed_cpus()[0]);
+  EXPECT_EQ(in_threads(state, 2, options), HostNumbers::built_in) << "one CPU";
+  EXPECT_EQ(in_threads(state, 1), HostNumbers::built_in) << "one rank";
+  EXPECT_FALSE(exists(calibration_file()));
+}
+
+TEST_F(Calibration, APartOfAGroupDoesNotMeasure) {
+  EXPECT_EQ(in_threads(
+                [](Communicator& comm) {
+                  const std::unique_ptr<Communicator> part = comm.split(comm.rank() % 2, 0);
+                  const auto before = after_calls(*part, {large}).state;
+                  comm.barrier();
+                  const auto whole = state_after(comm, {large});
+                  const std::unique_ptr<Communicator> later = comm.split(comm.rank() % 2, 0);
+                  return before == HostNumbers::built_in && whole == HostNumbers::measured &&
+                                 later->shape().host().state == HostNumbers::measured
+                             ? 0
+                             : 1;
+                },
+                4),
+            0);
+}
+
+TEST_F(Calibration, ARankWhichMakesAnotherCallIsNamed) {
+  const int status = status_of(in_process([] {
+    try {
+      ThreadGroup(2).run([&](Communicator& comm) {
+        std::vector<unsigned char> data(4 * large);
+        if (comm.rank() == 0)
+          comm.allgather(data.data(), data.data() + large, large);
+        else
+          comm.broadcast(data.data(), 8, 1), comm.barrier();
+      });
+    } catch (const BrokenGroupError& error) {
+      const std::string text = error.what();
+      const bool both =
+          text.find("allgather") != std::string::npos && text.find("broadcast") != std::string::npos;
+      if (!both) std::fprintf(stderr, "%s\n", error.what());
+      return both ? 0 : 2;
+    }
+    return 1;
+  }));
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Calibration, CanBeMadeAnew) {
+  write_file(file_with("number rotate 4099\nnumber shared-slice 5555\n"));
+  EXPECT_EQ(status_of(in_process([] {
+              const HostNumbers numbers = calibrate_host();
+              return numbers.state == HostNumbers::measured && numbers.shared_slice == 5555 ? 0 : 1;
+            })),
+            0)
+      << "what is not measured stays";
+  const std::string text = text_of(calibration_file());
+  EXPECT_EQ(text.find("phicoll tuning 1\n# "), 0u);
+  EXPECT_NE(text.find("\nnumber shared-slice 5555\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace phicoll
