@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from phicoll.cli.options import add_model, add_progress, option_names
 from phicoll.cli.output import add_json, put, put_found
@@ -20,25 +21,6 @@ EXAMPLES = """  phicoll tune allreduce,broadcast --ranks 2,8 --budget 180 -o her
 
 #: Arguments of tune() that have another name on the command line.
 NAMES = {"save": "output", "model_foreign": "foreign", "budget_s": "budget"}
-
-
-#: What --quick goes without.
-ALONE = (
-    "operations",
-    "ranks",
-    "sizes",
-    "mode",
-    "budget",
-    "machine",
-    "model",
-    "algorithm",
-    "placement",
-    "launches",
-    "rounds",
-    "seed",
-    "output",
-    "resume",
-)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -96,15 +78,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_progress(parser)
     add_json(parser)
-    parser.set_defaults(function=run)
+    usual = vars(parser.parse_args([]))
+    parser.set_defaults(function=lambda arguments: run(arguments, usual))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace, usual: dict[str, Any]) -> int:
+    """``usual``: every argument's default."""
     from phicoll.models.tuning import tune, tune_quick
 
     if arguments.quick:
-        for name in ALONE:
-            if getattr(arguments, name):
+        for name, default in usual.items():
+            if name not in ("quick", "json", "progress") and getattr(arguments, name) != default:
                 raise ArgumentError(
                     "quick", f"with {name}", "alone: it measures the host's numbers and no table"
                 )
