@@ -126,9 +126,13 @@ CalibrationUse calibration_use() {
   throw ArgumentError(variable, "'" + use + "'", "on, read, off");
 }
 
-std::string host_kind() {
-  const std::string details = os::cpu_details();
-  return os::cpu_model() + (details.empty() ? "" : ", " + details);
+// Every group that is made asks, and the system takes long to describe hundreds of CPUs.
+const std::string& host_kind() {
+  static const std::string kind = [] {
+    const std::string details = os::cpu_details();
+    return os::cpu_model() + (details.empty() ? "" : ", " + details);
+  }();
+  return kind;
 }
 
 std::string calibration_file() {

@@ -3,11 +3,11 @@
 // The host's numbers (HostNumbers) of this host: measured once between two ranks, kept in a file, and the same on all
 // ranks of a group.
 //
-// - Who makes a group reads the file and hands the numbers on with the group.
+// - The process that makes a group reads the file and passes the numbers on with the group.
 // - Without a file, the group's first large call measures. All ranks are in that call. Rank 0 and a rank on another CPU
 //   measure, then rank 0 tells all and writes the file.
-// - A file is written under a lock and takes its name when it is whole. Of two groups at once one measures; the other
-//   has the defaults.
+// - A file is written under a lock and gets its name once it is complete. If two groups come at once, one measures; the
+//   other has the defaults.
 
 #include <cstdint>
 #include <memory>
@@ -33,15 +33,14 @@ enum class CalibrationUse : unsigned char { off, read, on };
 CalibrationUse calibration_use();
 
 /// "AMD EPYC, family 26 model 2": hosts alike share their numbers. A rank's pinning does not change it.
-std::string host_kind();
+const std::string& host_kind();
 
-/// The file of this kind of host: in XDG_CACHE_HOME/phicoll, else in HOME/.cache/phicoll. Empty if neither is an absolute
-/// path.
+/// The file of this kind of host, in XDG_CACHE_HOME/phicoll or else HOME/.cache/phicoll. Empty if neither path is absolute.
 std::string calibration_file();
 
-/// The numbers with which a group of this host begins. With a file's, `state` is measured; where a first large call is to
-/// measure, wanted. A file that cannot be read, or is another kind's, counts as none. `patient`: no single wait of the
-/// group is bounded by less than a second.
+/// The numbers with which a group of this host begins. `state` is measured if they come from a file, and wanted if the first
+/// large call is to measure. A file that cannot be read, or is another kind's, counts as none. `patient`: no single wait of
+/// the group is limited to less than a second.
 HostNumbers stored_numbers(int ranks, bool patient);
 inline bool patient(const GroupOptions& options) {
   return options.timeout_ms == 0 || options.timeout_ms >= 1000;
@@ -60,8 +59,8 @@ HostNumbers measure_numbers(Communicator& pair, const HostNumbers& from);
 /// The rank with which rank 0 measures: the first that is not known to be on its CPU; -1 if there is none.
 int calibrating_peer(const Shape& shape);
 
-/// On rank 0 of `pair`: what is to be handed on, from the file if there is one by now, or measured and stored. The other
-/// rank takes part. Collective. `anew`: measures even if there is a file.
+/// Returns on rank 0 of `pair` the numbers to pass on: the file's if there is one by now, else measured and stored with the
+/// other rank's help. Collective. `anew`: measures even if there is a file.
 HostNumbers calibrated(Communicator& pair, const HostNumbers& from, bool anew);
 
 /// Measures anew between two threads of this process, pinned, and stores the numbers. Throws ResourceError if only one CPU

@@ -35,7 +35,7 @@ struct ProcessHeader {
   std::uint64_t heap_bytes;
   std::uint64_t tuning_bytes;  // of the group's tuning table, which comes last; 0: there is none
   std::int32_t tuning_cpus;
-  HostNumbers host;  // as stored_numbers gave them to who made the group
+  HostNumbers host;  // from stored_numbers, in the process that made the group
   std::int32_t ranks;
   std::int32_t launcher_pid;  // 0 when programs attach by name
   std::int64_t attach_timeout_ms;
