@@ -104,14 +104,15 @@ void HandOver::judge(std::uint32_t from_peer, std::uint32_t from_memory) {
   if (looks_ == 0) from_peers_[0] = from_peers_[1] = from_peer;
   from_peers_[looks_++ % 3] = from_peer;
   if (looks_ >= first_looks) until_look_ = pieces_a_look;
-  far_ = 100 * std::uint64_t{middle(from_peers_[0], from_peers_[1], from_peers_[2])} >=
-         percent_ * std::uint64_t{from_memory};
+  far_ = 100 * usual() >= percent_ * from_memory;
+}
+
+std::uint64_t HandOver::usual() const {
+  return middle(from_peers_[0], from_peers_[1], from_peers_[2]);
 }
 
 std::uint64_t HandOver::percent() const {
-  if (looks_ == 0) return 0;
-  return 100 * std::uint64_t{middle(from_peers_[0], from_peers_[1], from_peers_[2])} /
-         std::max<std::uint32_t>(from_memory_, 1);
+  return looks_ == 0 ? 0 : 100 * usual() / std::max<std::uint32_t>(from_memory_, 1);
 }
 
 }  // namespace phicoll

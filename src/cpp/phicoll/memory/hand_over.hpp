@@ -34,9 +34,9 @@ class HandOver {
   explicit HandOver(const HostNumbers& host = HostNumbers()) { set_host(host); }
   void set_host(const HostNumbers& host) {
     percent_ = static_cast<std::uint64_t>(host.far);
-    near_ = static_cast<arch::CopyWay>(host.near_copy);
+    near_way_ = static_cast<arch::CopyWay>(host.near_copy);
     far_way_ = static_cast<arch::CopyWay>(host.far_copy);
-    take_ = static_cast<arch::CopyWay>(host.take_copy);
+    take_way_ = static_cast<arch::CopyWay>(host.take_copy);
   }
   /// Whether the peers are far, as the next piece of `bytes` bytes is handed over. The rank is in its call number `call`, a
   /// data collective.
@@ -47,10 +47,10 @@ class HandOver {
   }
   /// How that piece is copied.
   arch::CopyWay way(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
-    return far(bytes, control, rank, call) ? far_way_ : near_;
+    return far(bytes, control, rank, call) ? far_way_ : near_way_;
   }
   /// How a piece that a peer handed over is copied from where it lies.
-  arch::CopyWay take_way() const { return take_; }
+  arch::CopyWay take_way() const { return take_way_; }
   /// What a peer's line takes, in percent of what one from memory takes; 0 before the first look.
   std::uint64_t percent() const;
 
@@ -66,6 +66,7 @@ class HandOver {
   bool changed(const CallBoard& board, unsigned first);
   bool next_peer(const Control& control, int rank);
   void judge(std::uint32_t from_peer, std::uint32_t from_memory);
+  std::uint64_t usual() const;  ///< cycles of a peer's line: the median of the last three
 
   std::size_t bytes_ = 0;
   std::uint64_t looked_in_call_ = 0;
@@ -75,9 +76,9 @@ class HandOver {
   unsigned looks_ = 0;
   int peer_ = any_rank;
   bool far_ = arch::hand_over_bytes != SIZE_MAX;
-  arch::CopyWay near_;
+  arch::CopyWay near_way_;
   arch::CopyWay far_way_;
-  arch::CopyWay take_;
+  arch::CopyWay take_way_;
   std::uint64_t percent_;
   std::uint32_t from_memory_ = 0;     // cycles
   std::uint32_t from_peers_[3] = {};  // the last three
