@@ -91,12 +91,12 @@ def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
             f"{1e6 * median([r[name][call] for r in rounds]):10.3g}" if name in having else f"{'':10}"
             for name in names
         )
-        others = having[1:]
-        compared = {
-            "best": [r["phicoll"][call] / min(r[name][call] for name in others) for r in rounds if others]
-        }
-        compared |= {name: [r[name][call] / r["phicoll"][call] for r in rounds] for name in placements}
-        for name, each in compared.items():
+        compared = {name: [r[name][call] / r["phicoll"][call] for r in rounds] for name in placements}
+        if others := having[1:]:
+            best = [r["phicoll"][call] / min(r[name][call] for name in others) for r in rounds]
+        else:
+            best = []
+        for name, each in {"best": best, **compared}.items():
             if each and not call.startswith(("copy of", "computing")):
                 ratios[name].append(median(each))
             text += f"{ratio_text(each):>21}"
@@ -110,18 +110,13 @@ def table(ranks: int, rounds: list[dict[str, Times]]) -> None:
             f"{100 * median([hidden(r[name], alone, together) for r in rounds]):8.0f} %" for name in names
         )
         print(f"  {'hidden of ' + alone.split(' and')[0] + alone[-7:]:32}{parts}")
-    of_copies = {
-        call: call.replace("Send and Recv", "copy of")
-        for call in rounds[0]["phicoll"]
-        if call.startswith("Send and")
-    }
-    for call, copy in of_copies.items():
-        if copy not in rounds[0]["phicoll"]:
-            continue
+    for copy in (call for call in rounds[0]["phicoll"] if call.startswith("copy of ")):
+        size = copy.removeprefix("copy of ")
         parts = "".join(
-            f"{100 * median([2 * r[name][copy] / r[name][call] for r in rounds]):8.0f} %" for name in names
+            f"{100 * median([2 * r[name][copy] / r[name][f'Send and Recv {size}'] for r in rounds]):8.0f} %"
+            for name in names
         )
-        print(f"  {'one way of ' + call.removeprefix('Send and Recv ') + ', of a copy':32}{parts}")
+        print(f"  {f'copy / one way, {size}':32}{parts}")
 
 
 def ratio_text(each: list[float]) -> str:
