@@ -62,9 +62,9 @@ def unpacked(payload: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def pickled(found: Any) -> list[bytes | memoryview]:
-    import cloudpickle
+    from phicoll.foundations import pickling
 
-    return [cloudpickle.dumps(found)]  # a pickle ends with a dot, which says that it is all there
+    return [pickling.dumps(found)]  # a pickle ends with a dot, which says that it is all there
 
 
 def pickled_error(error: BaseException, text: str) -> list[bytes | memoryview]:

@@ -20,6 +20,7 @@ from phicoll.comm.nonblocking import Nonblocking
 from phicoll.comm.numbers import whole_count
 from phicoll.comm.operators import OPERATORS, called
 from phicoll.errors import ArgumentError, Error
+from phicoll.foundations import pickling
 
 __all__ = ["COMM_NULL", "Comm", "Intercomm"]
 
@@ -541,6 +542,4 @@ def pickled(obj: Any) -> bytes:
     try:
         return pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError):
-        import cloudpickle
-
-        return cloudpickle.dumps(obj)  # type: ignore[no-any-return]
+        return pickling.dumps(obj)

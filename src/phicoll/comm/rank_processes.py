@@ -25,6 +25,7 @@ import phicoll._core as _core
 from phicoll.comm.first_cause import ENDED, first_cause
 from phicoll.comm.group_options import GroupOptions
 from phicoll.errors import ArgumentError, BrokenGroupError, ResourceError
+from phicoll.foundations import pickling
 
 __all__ = ["GRACE_S", "Output", "ProcessesRun", "RankProcesses", "unnamed_file"]
 
@@ -328,8 +329,6 @@ def closing(descriptor: int) -> Iterator[int]:
 
 
 def dumped(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
-    import cloudpickle
-
     main = sys.modules.get("__main__")
     found = {
         "sys_path": list(sys.path),
@@ -337,13 +336,13 @@ def dumped(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
         "main": getattr(main, "__file__", None),
     }
     try:
-        found["function"] = cloudpickle.dumps(function)
+        found["function"] = pickling.dumps(function)
     except Exception as error:
         raise ArgumentError(
             "function", repr(function), f"what cloudpickle can send to a process ({error})"
         ) from error
     try:
-        found["args"] = cloudpickle.dumps(args)
+        found["args"] = pickling.dumps(args)
     except Exception as error:
         raise ArgumentError(
             "args", reprlib.repr(args), f"what cloudpickle can send to a process ({error})"
