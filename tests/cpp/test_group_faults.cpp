@@ -14,8 +14,11 @@
 #include <atomic>
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 #include "child_process.hpp"
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/process_group.hpp"
@@ -310,6 +313,56 @@ TEST(ProcessGroup, ADeathDuringTheGroupsOwnBarrierIsSeen) {
 }
 
 /// What Launcher.ARankThatEndsBeforeItJoinsIsMissedAtOnce starts, this program with this test alone.
+/// When the last rank of a group died, and when the last of the others had left the call, by os::now_ns.
+struct DeathTimes {
+  std::atomic<std::int64_t> died{0};
+  std::atomic<std::int64_t> left{0};
+};
+
+/// Rank 1 is killed while it combines its part, for which all others wait in the same call. Returns how long they stayed.
+std::int64_t ns_in_a_call_with_a_dead_rank(int ranks) {
+  const os::SharedMemory board = os::SharedMemory::create("board", 4096);
+  auto* const times = new (board.data()) DeathTimes;
+  GroupOptions options = small();
+  options.memory_limit = std::size_t{32} << 20;
+  try {
+    fork_and_run(ranks, options, [&](Communicator& all) {
+      const auto die = [](void* context, void*, const void*, const void*, std::size_t) {
+        static_cast<DeathTimes*>(context)->died = os::now_ns();
+        kill(getpid(), SIGKILL);
+      };
+      const auto keep = [](void*, void*, const void*, const void*, std::size_t) {};
+      const Operator::Kernel kernel = all.rank() == 1 ? Operator::Kernel{die} : Operator::Kernel{keep};
+      const Operator op = user_operator(8, true, kernel, times);
+      const AlgorithmSpec sliced = family(Operation::allreduce).parse("sliced");
+      std::vector<std::uint64_t> send(4096), receive(4096);
+      all.barrier();
+      try {
+        all.allreduce(send.data(), receive.data(), send.size(), op, &sliced);
+      } catch (const BrokenGroupError&) {
+        const std::int64_t now = os::now_ns();
+        for (std::int64_t last = times->left; last < now && !times->left.compare_exchange_weak(last, now);) {
+        }
+        throw;
+      }
+    });
+    ADD_FAILURE() << "nobody missed the rank";
+  } catch (const BrokenGroupError& error) {
+    EXPECT_EQ(error.rank(), 1) << error.what();
+  }
+  EXPECT_NE(times->died.load(), 0);
+  return times->left - times->died;
+}
+
+// The dead rank is still noted as one that may read the others' buffers.
+TEST(ProcessGroup, ADeathInsideACallHoldsNobodyUp) {
+  constexpr std::int64_t second = 1000000000;
+  std::int64_t together = 0;
+  for (int run = 0; run < 5; ++run) together += ns_in_a_call_with_a_dead_rank(4);
+  EXPECT_LT(together, second);
+  EXPECT_LT(ns_in_a_call_with_a_dead_rank(32), second);
+}
+
 // Whoever writes the cause may be killed while it does: the next one writes its own, and no wait stays.
 TEST(ProcessGroup, ACauseThatWasHalfWrittenIsTakenOver) {
   const os::SharedMemory memory = ProcessGroup::create_memory(2, small());

@@ -9,6 +9,8 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/environment.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/liveness.hpp"
 #include "phicoll/os/membarrier.hpp"
 
 namespace phicoll {
@@ -126,8 +128,8 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
 //     the note is seen here, or the peer sees the break and touches nothing.
 //  3. Past this call, or in another one. It does not use these buffers.
 //
-// The wait ends in any case, because the peer may be killed, stopped, or in an operator that never returns. Between
-// processes it is short: a killed rank never says that it is done, and copies through the kernel or in the group's own
+// A peer whose process has ended touches nothing: it is not waited for. A peer may also be stopped, or in an operator that
+// never returns, so the wait ends in any case. Between processes it is short: copies through the kernel or in the group's own
 // memory cannot fault.
 void Collectives::wait_for_readers(std::uint64_t call) {
   CallBoard* const board = owner_->board_;
@@ -135,16 +137,23 @@ void Collectives::wait_for_readers(std::uint64_t call) {
   const Control& control = owner_->control();
   const int own = owner_->rank();
   board->done(own, call);
+  constexpr std::int64_t shortest_ns = 100 * 1000;
   const auto nap = [](std::int64_t ns) {
     const timespec time = {0, static_cast<long>(ns)};
     nanosleep(&time, nullptr);
   };
   // Without such a barrier: any store is seen long before this.
-  if (!os::membarrier_all(control.shared())) nap(1000000);
-  constexpr std::int64_t step_ns = 100000;
-  std::int64_t left_ns = control.shared() ? std::int64_t{200000000} : std::int64_t{10000000000};
-  for (int r = 0; r < owner_->size(); ++r)
-    for (; r != own && board->inside(r, call) && left_ns > 0; left_ns -= step_ns) nap(step_ns);
+  if (!os::membarrier_all(control.shared())) nap(10 * shortest_ns);
+  // By the clock: on a busy machine a nap takes many times as long as was asked.
+  const std::int64_t end_ns = os::now_ns() + (control.shared() ? 200 : 10000) * std::int64_t{1000000};
+  const auto has_ended = [&](int r) { return control.shared() && os::process_has_ended(control.pid(r)); };
+  for (int r = 0; r < owner_->size(); ++r) {
+    if (r == own) continue;
+    // Longer and longer: many ranks that nap here would keep those that they wait for from their CPUs.
+    for (std::int64_t ns = shortest_ns; board->inside(r, call) && os::now_ns() < end_ns && !has_ended(r);
+         ns = std::min(2 * ns, 20 * shortest_ns))
+      nap(ns);
+  }
 }
 
 void Collectives::leave_half_done(std::uint64_t call) {
