@@ -77,7 +77,6 @@ DO_NOT_FIT = [
 ]
 
 
-@pytest.mark.parametrize("mode", ["threads", "processes"])
 @pytest.mark.parametrize(("zero", "one", "words"), DO_NOT_FIT, ids=[f"{a} {b}" for a, b, _ in DO_NOT_FIT])
 def test_an_error_names_both_calls(zero, one, words, mode):
     def check(comm):
@@ -91,7 +90,6 @@ def test_an_error_names_both_calls(zero, one, words, mode):
         assert text in str(caught.value)
 
 
-@pytest.mark.parametrize("mode", ["threads", "processes"])
 def test_what_nobody_waits_for_is_found_by_the_next_exchange(mode):
     def check(comm):
         own = np.full(4, float(comm.rank))
@@ -108,7 +106,6 @@ def test_what_nobody_waits_for_is_found_by_the_next_exchange(mode):
         phicoll.run(check, ranks=2, mode=mode, timeout=20)
 
 
-@pytest.mark.parametrize("mode", ["threads", "processes"])
 def test_at_the_latest_it_is_found_when_a_communicator_ends(mode):
     def check(comm):
         part = comm.Dup()
@@ -121,7 +118,6 @@ def test_at_the_latest_it_is_found_when_a_communicator_ends(mode):
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("mode", ["threads", "processes"])
 def test_a_selected_algorithm_is_compared_too(mode, ranks):
     """Of two ranks the higher one is named first; of three either may be, as the third may not be there yet."""
 
@@ -138,7 +134,6 @@ def test_a_selected_algorithm_is_compared_too(mode, ranks):
     assert others in ([("1", "single-copy")], [("2", "single-copy")])
 
 
-@pytest.mark.parametrize("mode", ["threads", "processes"])
 def test_calls_that_fit_are_let_through_however_they_are_said(mode):
     """The same type by different names, other buffers, in place, counts of one's own, other waits."""
 
@@ -170,7 +165,6 @@ def test_calls_that_fit_are_let_through_however_they_are_said(mode):
     assert phicoll.run(check, ranks=3, mode=mode, timeout=20) == [3] * 3
 
 
-@pytest.mark.parametrize("mode", ["threads", "processes"])
 def test_a_communicator_that_an_exception_has_taken_is_not_compared(mode):
     def with_a_part(comm):
         part = comm.Dup()
@@ -187,7 +181,6 @@ def test_a_communicator_that_an_exception_has_taken_is_not_compared(mode):
     assert phicoll.run(check, ranks=2, mode=mode, timeout=20) == [2, 2]
 
 
-@pytest.mark.parametrize("mode", ["threads", "processes"])
 def test_a_rank_s_own_exception_comes_before_what_is_found_in_the_end(mode):
     def check(comm):
         part = comm.Dup()

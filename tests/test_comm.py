@@ -438,7 +438,6 @@ def test_vector_versions_put_every_block_in_its_place(run):
     run(check)
 
 
-@pytest.mark.parametrize("mode", ["threads", "processes"])
 def test_large_messages(mode):
     def check(comm):
         P, me = comm.size, comm.rank  # noqa: N806
@@ -846,7 +845,6 @@ def test_what_one_rank_sees_breaks_the_group(call, words):
     assert told == [1, 1]
 
 
-@pytest.mark.parametrize("mode", ["threads", "processes"])
 def test_a_user_s_operator_that_raises_breaks_the_group(mode):
     def check(comm):
         def bad(left, inout, datatype):

@@ -12,7 +12,6 @@ import pytest
 
 import phicoll
 
-MODES = ["processes", "threads"]
 REFUSED = "forked by rank 1 and is no rank of its group"
 
 # What a forked process tries; each is refused in words.
@@ -37,7 +36,6 @@ def in_fork(function):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_every_call_of_a_forked_process_is_refused(mode):
     def function(comm):
         part = comm.Dup()
@@ -72,7 +70,6 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("end", "status"), ENDS.values(), ids=ENDS.keys())
 def test_a_forked_process_ends_alone_and_the_group_goes_on(mode, end, status):
     def function(comm):
@@ -83,7 +80,6 @@ def test_a_forked_process_ends_alone_and_the_group_goes_on(mode, end, status):
     assert phicoll.run(function, ranks=2, mode=mode, timeout=20) == [(None, 1), (status, 1)]
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_a_forked_process_that_returns_does_not_answer_for_its_rank(mode):
     def function(comm):
         comm.Barrier()

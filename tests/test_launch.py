@@ -11,7 +11,6 @@ LAUNCHERS = {
     "module": [sys.executable, "-m", "phicoll.launch"],
     "command": [sys.executable, "-m", "phicoll", "launch"],
 }
-MODES = ["processes", "threads"]
 WORDS = "import sys, phicoll; w = phicoll.COMM_WORLD; sys.stdout.write(f'{w.rank} of {w.size} {sys.argv}\\n')"
 
 
@@ -27,13 +26,11 @@ def lines_of(done):
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-@pytest.mark.parametrize("mode", MODES)
 def test_code_gets_its_arguments(mode, launcher):
     done = launched("-n", "2", "--mode", mode, "-c", WORDS, "-m", "--x", launcher=launcher)
     assert lines_of(done) == [f"{rank} of 2 ['-c', '-m', '--x']" for rank in range(2)]
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_a_module_is_found_from_here_and_gets_its_arguments(mode, tmp_path):
     (tmp_path / "alone.py").write_text(f"assert __name__ == '__main__'\n{WORDS}\n")
     done = launched("-n", "2", "--mode", mode, "-m", "alone", "-c", "--x", cwd=tmp_path)
@@ -41,7 +38,6 @@ def test_a_module_is_found_from_here_and_gets_its_arguments(mode, tmp_path):
     assert lines_of(done) == [f"{rank} of 2 {[str(path), '-c', '--x']}" for rank in range(2)]
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_a_package_runs_as_its_main_module_with_its_neighbours(mode, tmp_path):
     package = tmp_path / "several"
     package.mkdir()

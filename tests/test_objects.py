@@ -94,7 +94,6 @@ def sums(comm: phicoll.Comm) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("mode", ["threads", "processes"])
 def test_objects_are_combined_in_the_ranks_order(mode: str) -> None:
     found = phicoll.run(sums, ranks=3, mode=mode, timeout=60)
     total = 0.1 + 2 * 0.1 + 3 * 0.1
@@ -162,7 +161,6 @@ def alike(a, b):
     return bool(a == b)
 
 
-@pytest.mark.parametrize("mode", ["processes", "threads"])
 def test_large_buffers_arrive_as_they_were(mode):
     def work(comm):
         rank, size = comm.rank, comm.size

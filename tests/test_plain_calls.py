@@ -29,7 +29,6 @@ PLAIN = [
     "send",
     "recv",
 ]
-MODES = ["threads", "processes"]
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -101,7 +100,6 @@ def every_call(comm: phicoll.Comm) -> None:
                     both_ways(comm, name, None, own, phicoll.SUM)
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_plain_call_gives_what_its_function_gives(ranks: int, mode: str) -> None:
     phicoll.run(every_call, ranks=ranks, mode=mode, timeout=120)
@@ -226,7 +224,6 @@ def beside_a_wait(comm: phicoll.Comm) -> int:
     return counted
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_other_threads_run_while_a_rank_waits(mode: str) -> None:
     assert phicoll.run(beside_a_wait, ranks=2, mode=mode, timeout=60)[1] > 20
 
@@ -252,6 +249,5 @@ def two_threads(comm: phicoll.Comm) -> str:
     return refused[0]
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_a_second_call_at_once_is_refused(mode: str) -> None:
     assert "in a call already" in phicoll.run(two_threads, ranks=2, mode=mode, timeout=60)[1]

@@ -19,7 +19,6 @@ import pytest
 
 import phicoll
 
-MODES = ["processes", "threads"]
 LONG_S = 60  # no test waits so long for anything that works
 
 
@@ -74,7 +73,6 @@ def _nothing_is_left_behind():
 # What comes back
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_returns_what_each_rank_returned(mode, monkeypatch):
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
@@ -187,7 +185,6 @@ def fails(function, mode, ranks=3, **options):
     return caught.value, {rank: (float(at), int(cause)) for rank, (at, cause) in told.items()}, begin
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_a_rank_s_exception_is_raised_with_its_rank(mode):
     def function(comm):
         if comm.rank == 1:
@@ -245,7 +242,6 @@ def test_a_rank_that_dies_or_exits_breaks_the_group_within_a_second(end, reason,
         assert seconds - begin < 1.0
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_a_rank_that_returns_while_others_wait_breaks_the_group(mode):
     def function(comm):
         if comm.rank != 2:
@@ -258,7 +254,6 @@ def test_a_rank_that_returns_while_others_wait_breaks_the_group(mode):
     assert {rank: cause for rank, (_, cause) in told.items()} == {0: 2, 1: 2}
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_a_wait_beyond_the_timeout_raises(mode):
     def function(comm):
         if comm.rank == 1:
@@ -339,7 +334,6 @@ INTERRUPTED = """
 
 
 @pytest.mark.parametrize("what", ["computing", "waiting"])
-@pytest.mark.parametrize("mode", MODES)
 def test_ctrl_c_ends_all_ranks(mode, what, tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(INTERRUPTED))
     process = started([str(tmp_path / "program.py"), mode, what])
@@ -367,7 +361,6 @@ def test_ranks_end_with_a_killed_launcher(tmp_path):
     wait_until(lambda: not any(alive(pid) for pid in pids), "a rank is left")
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_launch_gives_a_program_its_world(mode, tmp_path):
     text = """
         import sys

@@ -97,7 +97,6 @@ def test_a_rank_thread_that_computes_in_python_after_a_timeout_is_interrupted():
     assert caught.value.__notes__ == ["raised on rank 1"]
 
 
-@pytest.mark.parametrize("mode", ["processes", "threads"])
 @pytest.mark.usefixtures("short_grace")
 def test_computing_has_no_limit_while_the_group_is_whole(mode):
     def function(comm):
@@ -107,7 +106,6 @@ def test_computing_has_no_limit_while_the_group_is_whole(mode):
     assert phicoll.run(function, ranks=2, mode=mode, timeout=0.1) == [0, 1]
 
 
-@pytest.mark.parametrize("mode", ["processes", "threads"])
 @pytest.mark.usefixtures("short_grace")
 def test_without_a_timeout_ranks_of_a_broken_group_may_go_on(mode, tmp_path):
     def function(comm):

@@ -55,7 +55,6 @@ def ask(comm):
     return total, comm.why("allreduce", 8), comm.why("allreduce", 1 << 16), comm.why("barrier")
 
 
-@pytest.mark.parametrize("mode", ["threads", "processes"])
 def test_a_table_changes_what_auto_does(table, mode, monkeypatch):
     rows = for_two("allreduce", mode, "0 recursive-doubling")
     rows += for_two("allreduce", mode, "4096 sliced:chunk=4096") + for_two("barrier", mode, "0 tree:degree=3")
