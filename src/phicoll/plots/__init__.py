@@ -91,5 +91,5 @@ def figure(
             else "comparison"
         )
     place = partial(Panels, ax=ax, title=title, figsize=figsize)
-    drawn = layout.LAYOUTS[kind](results, place, **layout.check_options(kind, options))
+    drawn = layout.LAYOUTS[kind](results, layout.Asked(place, **layout.check_options(kind, options)))
     return drawn.figure if ax is None else ax

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from phicoll.errors import ArgumentError
@@ -20,30 +21,32 @@ from phicoll.results.compare import Row, compare
 if TYPE_CHECKING:
     from phicoll.results.recorded import Recorded
 
-__all__ = ["LAYOUTS", "check_options"]
+__all__ = ["LAYOUTS", "Asked", "check_options"]
 
-#: What arranges the panels: :class:`Panels` with what the caller says of the figure.
-Place = Callable[..., Panels]
-
-OPTIONS = {
-    "comparison": {"unit", "label", "most"},
-    "ranks": {"unit", "label", "most"},
-    "sizes": {"unit", "label", "most"},
-    "probes": set[str](),
-    "distributions": {"unit", "label", "most"},
-}
 SIZES_ALONE = ("GB/s", "ratio")
 VALUES = {"unit": ("lines", "switches", "ns", "us", "cycles", *SIZES_ALONE), "label": ("remote", "same-core")}
+OPTIONS = ("label", "most", "unit")  # of every kind but probes
+MOST_LINES = 6  # in colour, of lines over ranks or sizes
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a caller asks of a figure; without an option each kind does as its own default says."""
+
+    #: Arranges the panels: :class:`Panels` with what the caller says of the whole figure.
+    place: Callable[..., Panels]
+    unit: str | None = None
+    label: str | None = None
+    most: int | None = None
 
 
 def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The given options without those that are ``None``; raises ArgumentError for one that the kind does not take."""
     given = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
-        if name not in OPTIONS[kind]:
-            raise ArgumentError(
-                name, f"{value!r} for {kind}", ", ".join(sorted(OPTIONS[kind])) or "no option"
-            )
+        allowed = OPTIONS if kind != "probes" else ()
+        if name not in allowed:
+            raise ArgumentError(name, f"{value!r} for {kind}", ", ".join(allowed) or "no option")
         if name == "most":
             check_whole(name, value, 1)
         if name in VALUES and value not in VALUES[name]:
@@ -112,14 +115,8 @@ def panel_title(row: Row, mode: bool) -> str:
     return title + (f"\nsimulated, {s.machine}, {s.placement}" if s.simulated else "")
 
 
-def comparison(
-    results: Recorded,
-    place: Place,
-    unit: str | None = None,
-    label: str | None = None,
-    most: int | None = None,
-) -> Panels:
-    rows = chosen_rows(results, label)
+def comparison(results: Recorded, asked: Asked) -> Panels:
+    rows, most = chosen_rows(results, asked.label), asked.most
     found = panels(rows, key)
     modes = max(len({row.subject.mode for row in of}) for of in found.values())
     columns = min(2, len(found))
@@ -127,9 +124,9 @@ def comparison(
     sizes = [min(len({row.name for row in of if row.verified}), most or len(of)) for of in found.values()]
     tallest = [max(sizes[line * columns : (line + 1) * columns]) for line in range(lines)]
     heights = [(0.19 + 0.13 * modes) * size + 1.1 for size in tallest]
-    drawn = place(len(found), (6.6 * columns, sum(heights) + 0.3), columns=2, heights=heights)
+    drawn = asked.place(len(found), (6.6 * columns, sum(heights) + 0.3), columns=2, heights=heights)
     for ax, of in zip(drawn.axes, found.values(), strict=True):
-        draw_comparison(ax, results.observations, of, unit=unit_of(of, unit, None), most=most)
+        draw_comparison(ax, results.observations, of, unit=unit_of(of, asked.unit, None), most=most)
         drawn.entitle(ax, panel_title(of[0], mode=False), pad=16 if modes else 6)
     legend(drawn, rows)
     return drawn
@@ -181,21 +178,19 @@ def of_one_machine(row: Row) -> tuple[Any, ...]:
     return (s.operation, *where, s.size_bytes, s.buffers, s.type, s.op, s.definition)
 
 
-def ranks(
-    results: Recorded, place: Place, unit: str | None = None, label: str | None = None, most: int = 6
-) -> Panels:
-    rows = chosen_rows(results, label)
+def ranks(results: Recorded, asked: Asked) -> Panels:
+    rows = chosen_rows(results, asked.label)
     counts = {row.subject.ranks for row in rows}
     if len(counts) == 1:
         # A line of one point shows nothing.
-        drawn = comparison(results, place, unit, label)
+        drawn = comparison(results, asked)
         if not (drawn.given or drawn.figure.get_suptitle()):
             drawn.head(f"{counts.pop()} ranks are the only rank count: algorithms side by side")
         return drawn
     found = panels(rows, of_one_machine)
-    drawn = place(len(found), size_of(len(found), 6.8, 3.6), columns=2)
+    drawn = asked.place(len(found), size_of(len(found), 6.8, 3.6), columns=2)
     for ax, of in zip(drawn.axes, found.values(), strict=True):
-        draw_ranks(ax, of, unit=unit_of(of, unit, "ns") or "ns", most=most)
+        draw_ranks(ax, of, unit=unit_of(of, asked.unit, "ns") or "ns", most=asked.most or MOST_LINES)
         s = of[0].subject
         words = [s.mode, s.machine, s.placement] if s.simulated else [s.mode]
         if s.data:
@@ -211,17 +206,15 @@ def of_one_size_axis(row: Row) -> tuple[Any, ...]:
     return (s.operation, s.ranks, *where, s.buffers, s.type, s.op, s.definition, s.label or "")
 
 
-def sizes(
-    results: Recorded, place: Place, unit: str | None = None, label: str | None = None, most: int = 6
-) -> Panels:
-    rows = [row for row in chosen_rows(results, label) if row.subject.data]
+def sizes(results: Recorded, asked: Asked) -> Panels:
+    rows = [row for row in chosen_rows(results, asked.label) if row.subject.data]
     if not rows:
         raise ArgumentError("results", "no operation that moves data", "at least one for kind sizes")
     found = panels(rows, of_one_size_axis)
-    drawn = place(len(found), size_of(len(found), 6.8, 3.6), columns=2)
+    drawn = asked.place(len(found), size_of(len(found), 6.8, 3.6), columns=2)
     for ax, of in zip(drawn.axes, found.values(), strict=True):
-        taken = unit if unit in SIZES_ALONE else unit_of(of, unit, "us")
-        draw_sizes(ax, of, unit=taken or "us", most=most)
+        taken = asked.unit if asked.unit in SIZES_ALONE else unit_of(of, asked.unit, "us")
+        draw_sizes(ax, of, unit=taken or "us", most=asked.most or MOST_LINES)
         s = of[0].subject
         words = [f"{s.ranks} {'ranks' if s.simulated else s.mode}"]
         words += [s.machine, s.placement] if s.simulated else []
@@ -230,7 +223,7 @@ def sizes(
     return drawn
 
 
-def probes(results: Recorded, place: Place) -> Panels:
+def probes(results: Recorded, asked: Asked) -> Panels:
     runs = list(dict.fromkeys(record.get("run", "") for record in results.rounds))
     if not any(record.get("t_s") is not None for record in results.rounds):
         raise ArgumentError("results", "no rounds with probes", "at least one: simulated rounds have none")
@@ -240,7 +233,7 @@ def probes(results: Recorded, place: Place) -> Panels:
         wanted.append((run, ("pingpong_ns", "read_ns")))
         if any(record.get("switch_ns") for record in of):
             wanted.append((run, ("switch_ns",)))
-    drawn = place(len(wanted), (10, 2.6 * len(wanted)), columns=1)
+    drawn = asked.place(len(wanted), (10, 2.6 * len(wanted)), columns=1)
     for ax, (run, names) in zip(drawn.axes, wanted, strict=True):
         draw_probes(ax, [record for record in results.rounds if record.get("run", "") == run], names)
         own = ax.get_title(loc="left")
@@ -248,14 +241,8 @@ def probes(results: Recorded, place: Place) -> Panels:
     return drawn
 
 
-def distributions(
-    results: Recorded,
-    place: Place,
-    unit: str | None = None,
-    label: str | None = None,
-    most: int | None = None,
-) -> Panels:
-    rows = chosen_rows(results, label)
+def distributions(results: Recorded, asked: Asked) -> Panels:
+    rows = chosen_rows(results, asked.label)
     found = panels(rows, lambda row: (*key(row), row.name))
     both = {at: of for at, of in found.items() if len({row.subject.mode for row in of if row.verified}) > 1}
     found = both or {at: of for at, of in found.items() if any(row.verified for row in of)}
@@ -263,11 +250,11 @@ def distributions(
     def fastest(of: Sequence[Row]) -> float:
         return min(row.time.median for row in of if row.time is not None)
 
-    shown = sorted(found.values(), key=fastest)[: most or 6]
-    drawn = place(len(shown), size_of(len(shown), 4.3, 3.1, columns=3), columns=3)
+    shown = sorted(found.values(), key=fastest)[: asked.most or 6]
+    drawn = asked.place(len(shown), size_of(len(shown), 4.3, 3.1, columns=3), columns=3)
     for ax, of in zip(drawn.axes, shown, strict=True):
         s = of[0].subject
-        taken = unit_of(of, unit, None)
+        taken = unit_of(of, asked.unit, None)
         draw_distribution(ax, results.observations, of, taken)
         title = f"{of[0].name}, {s.ranks} ranks, {s.definition}"
         if s.simulated:
@@ -277,7 +264,7 @@ def distributions(
     return drawn
 
 
-LAYOUTS: dict[str, Callable[..., Panels]] = {
+LAYOUTS: dict[str, Callable[[Recorded, Asked], Panels]] = {
     "comparison": comparison,
     "ranks": ranks,
     "sizes": sizes,
