@@ -11,13 +11,13 @@
 
 namespace phicoll {
 
-/// For a call of any operation; for a barrier (the facts as they are by default) it depends on the shape alone. The
-/// algorithm's buffers take at most `most` bytes, as far as its parameters reach. Where the table's algorithm cannot
-/// serve the call the rules decide, and `why` says so.
+/// The choice for a call of any operation. For a barrier (default facts) it depends on the shape alone. The algorithm's
+/// buffers take at most `most` bytes, if its parameters allow that. If the table's algorithm cannot serve the call, the
+/// rules decide, and `why` says so.
 AlgorithmChoice automatic_choice(const Shape& shape, const CallFacts& facts, std::size_t most = SIZE_MAX);
 
-/// What serves such a call: `auto` resolved, the values in effect for the shape. Throws ArgumentError("algorithm")
-/// if the algorithm cannot serve it.
+/// The algorithm that serves such a call: `auto` resolved, with the values in effect for the shape. Throws
+/// ArgumentError("algorithm") if the algorithm cannot serve it.
 AlgorithmSpec in_effect(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts,
                         std::size_t most = SIZE_MAX);
 

@@ -15,7 +15,7 @@ namespace phicoll {
 
 namespace {
 
-/// A size at which a rule begins, and which of the host's numbers it is; null if it is none of them.
+/// A size at which a rule begins, and the host's number that it comes from, or null.
 struct From {
   From(std::size_t at) : bytes(at) {}
   From(std::size_t at, const char* number) : bytes(at), name(number) {}
@@ -23,7 +23,7 @@ struct From {
   const char* name = nullptr;
 };
 
-/// From so many bytes on, this algorithm, for this reason.
+/// A rule: from this many bytes on, this algorithm, for this reason.
 struct Rule {
   From from;
   std::string spec;
@@ -115,10 +115,10 @@ bool fits(const AlgorithmChoice& choice, const Shape& shape, const CallFacts& fa
   return family(facts.operation).fits(choice.spec, shape, facts);
 }
 
-/// From how many bytes of the message or a block on, data that all ranks reach is best read in place; 0: never. Measured
-/// between two processes, and four and eight that shared two CPUs, with buffers in the group's heap that were written anew
-/// for each call (docs/collectives.md). It gains about where what a rank has for the others no longer stays in its L2,
-/// which had 1 MB: HostNumbers::direct.
+/// The size of a message or block, in bytes, from which data that all ranks reach is best read in place; 0: never.
+/// Measured between two processes, and four and eight that shared two CPUs, with buffers in the group's heap that were
+/// written anew for each call (docs/collectives.md). It pays about as soon as a rank's data for the others no longer
+/// stays in its L2, which had 1 MB: HostNumbers::direct.
 std::size_t direct_at(const Shape& shape, Operation operation) {
   const auto mb = static_cast<std::size_t>(shape.host().direct);
   const bool sharing = shape.oversubscribed() || shape.crowded();

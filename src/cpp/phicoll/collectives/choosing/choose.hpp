@@ -11,7 +11,7 @@
 namespace phicoll {
 
 AlgorithmChoice choose(const Shape& shape, const CallFacts& facts);
-/// The same for a barrier, which depends on the shape alone.
+/// What the rules choose for a barrier, which depends on the shape alone.
 AlgorithmChoice choose_barrier(const Shape& shape);
 
 /// The algorithm of a text which does not say `direct`: with the rules' value, if it takes that parameter.

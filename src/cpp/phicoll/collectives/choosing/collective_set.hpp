@@ -19,7 +19,7 @@
 
 namespace phicoll {
 
-/// From so many bytes of the count argument on a call is large: the host's numbers matter most there, and a call takes
+/// The count argument, in bytes, from which a call is large: the host's numbers matter most there, and a call takes
 /// microseconds.
 constexpr std::size_t calibrating_bytes = std::size_t{32} << 10;
 
@@ -39,7 +39,7 @@ class CollectiveSet {
   /// Makes an instance in fresh shared memory; all ranks call it in the same order. `spec` is effective.
   using Make = std::function<std::unique_ptr<Instance>(Operation, const AlgorithmSpec&)>;
 
-  /// The buffers of what `auto` takes have at most `most` bytes, as far as its parameters allow.
+  /// The buffers of algorithms that `auto` takes have at most `most` bytes, if their parameters allow that.
   CollectiveSet(const Shape& shape, Make make, std::size_t most = SIZE_MAX)
       : shape_(&shape), make_(std::move(make)), most_(most) {}
 
@@ -57,8 +57,8 @@ class CollectiveSet {
     SignatureWord by;
     AlgorithmChoice choice;  ///< the set's own; its name is empty if the caller chose
   };
-  /// What would serve such a call: `spec`, for this call only, unless that is null. Does not wait for other ranks. Throws
-  /// ArgumentError if what was selected or given cannot serve the call.
+  /// The algorithm for such a call: `spec`, for this call only, unless that is null. Does not wait for other ranks.
+  /// Throws ArgumentError if the algorithm selected or given cannot serve the call.
   Found find(const CallFacts& facts, const AlgorithmSpec* spec) const {
     if (spec == nullptr) {
       AlgorithmChoice choice = chosen(facts);
@@ -69,8 +69,8 @@ class CollectiveSet {
       return found;
     }
     if (spec->name == "auto") return made(facts.operation, automatic(facts).spec);
-    // A spec that was given before is found by comparison, which takes a tenth of the time of working out what is in
-    // effect.
+    // A spec that was given before is found by comparison, in a tenth of the time that it takes to compute the values
+    // in effect.
     for (const Given& one : given_[static_cast<std::size_t>(facts.operation)])
       if (one.kind == kind_of(facts) && one.spec == *spec)
         return Found{one.instance, AlgorithmSpec(), one.instance->by, AlgorithmChoice()};
@@ -134,7 +134,7 @@ class CollectiveSet {
                                [&one](const auto& made) { return made.second.get() == &one; }),
                 made_.end());
   }
-  /// What would be taken for such a call, and why.
+  /// The algorithm that such a call would take, and why.
   AlgorithmChoice chosen(const CallFacts& facts) const {
     const auto o = static_cast<std::size_t>(facts.operation);
     if (!selected_[o].name.empty() && selected_[o].name != "auto") return {selected_[o], selected_why_[o]};
@@ -144,7 +144,7 @@ class CollectiveSet {
  private:
   AlgorithmChoice automatic(const CallFacts& facts) const { return automatic_choice(*shape_, facts, most_); }
 
-  // What a choice may depend on besides the size.
+  // What a choice may depend on, apart from the size.
   static unsigned kind_of(const CallFacts& f) {
     return (f.vector ? 1u : 0u) | (f.known ? 2u : 0u) | (f.commutative ? 4u : 0u) | (f.associative ? 8u : 0u);
   }
@@ -160,7 +160,7 @@ class CollectiveSet {
     unsigned kind;
     Instance* instance;
   };
-  static constexpr std::size_t most_given = 16;  // of an operation; a caller has a few
+  static constexpr std::size_t most_given = 16;  // per operation; callers use a few
 
   static std::string key_of(Operation operation, const AlgorithmSpec& effective) {
     return std::string(to_string(operation)) + " " + effective.text();

@@ -27,16 +27,16 @@
 
 namespace phicoll {
 
-/// What a row's ranks are.
+/// The kind of ranks that a row is for.
 enum class TuningMode : unsigned char { threads, processes, simulated };
 const char* to_string(TuningMode mode);
 
-/// One line: from so many bytes on, this algorithm. `auto` stands for the built-in rules.
+/// One row: from `from` bytes on, this algorithm. `auto` stands for the built-in rules.
 struct TuningRow {
   Operation operation;
   TuningMode mode;
   int ranks;
-  int cpus;          ///< that the ranks could use
+  int cpus;          ///< the CPUs that the ranks could use
   std::size_t from;  ///< bytes of the count argument; 0 for a barrier
   AlgorithmSpec spec;
   std::string given;  ///< the spec as it is written
@@ -52,7 +52,7 @@ class TuningTable {
   /// line that does not have the format, an unknown operation, mode or algorithm (with the nearest names), a parameter out
   /// of range, or two rows for the same calls.
   static TuningTable parse(const std::string& text, const std::string& name);
-  /// The same from a file of at most a megabyte.
+  /// Parses a file of at most a megabyte.
   static TuningTable read(const std::string& path);
 
   const std::string& name() const { return name_; }
@@ -78,9 +78,9 @@ class TuningTable {
   struct Found {
     const TuningRow* row = nullptr;  ///< null: nothing for such a group, or for so few bytes
     bool exact = false;              ///< false: the row is for the nearest number of ranks
-    std::size_t least = 0;           ///< the row holds from so many bytes
-    std::size_t most = SIZE_MAX;     ///< to so many
-    int ranks = 0;                   ///< of the rows that were looked at; 0: there are none
+    std::size_t least = 0;           ///< the fewest bytes for which the row holds
+    std::size_t most = SIZE_MAX;     ///< the most bytes for which it holds
+    int ranks = 0;                   ///< the number of ranks of the rows considered; 0: there are none
     int cpus = 0;
   };
   /// The row for a call. Of the rows for the operation and mode whose ranks share CPUs, or do not (`sharing`), it takes

@@ -49,7 +49,7 @@ struct AlgorithmFacts {
   const char* summary;  ///< one sentence
 };
 
-/// The number by which a wait names the rank that it waits for: the group's, where the ranks are a part of one.
+/// The number by which a wait names the rank that it waits for. If the ranks are a part of a group, it is the group's.
 class Hint {
  public:
   explicit Hint(const int* members) : members_(members) {}
@@ -65,8 +65,8 @@ struct Setup {
   int rank;
   const Shape& shape;
   unsigned char* memory;
-  /// Where `shape` is a part of a group: the group's numbers of its ranks, for the hints in waits. Outlives
-  /// what is built from it, unless that asks for hints in its constructor alone.
+  /// If `shape` is a part of a group: the group's numbers of these ranks, for the hints in waits. Outlives what is
+  /// built from it, unless that needs hints in its constructor only.
   const int* members = nullptr;
 
   int size() const { return shape.size(); }
@@ -78,17 +78,17 @@ struct Setup {
   }
 };
 
-/// What an algorithm need not say itself.
+/// Defaults for what an algorithm may leave out.
 struct AlgorithmDefaults {
-  /// Lowers parameters to the largest useful values for the shape: those are in effect.
+  /// Lowers parameters to the largest values that are useful for the shape. The results are in effect.
   template <class Parameters>
   static void limit(Parameters&, const Shape&) {}
-  /// Which values are allowed where these parameters do not go together, or null.
+  /// If these parameters do not go together: the values that are allowed. Otherwise null.
   template <class Parameters>
   static const char* refuse(const Parameters&) {
     return nullptr;
   }
-  /// Why the algorithm cannot serve such a call, or null.
+  /// The reason why the algorithm cannot serve such a call, or null.
   template <class Parameters>
   static const char* unfit(const Parameters&, const Shape&, const CallFacts&) {
     return nullptr;

@@ -18,7 +18,7 @@ struct Blocks {
   const std::size_t* displacements = nullptr;
 };
 
-/// A call. What its members mean for each operation with P ranks (for reductions, `bytes` = count * op.element_bytes):
+/// A call. Its members mean, for each operation with P ranks (for reductions, `bytes` = count * op.element_bytes):
 ///
 ///   broadcast       receive: `count` bytes, the message on the root, filled in on the others
 ///   reduce          send, `count` elements; receive on the root (null elsewhere), may be send itself
@@ -53,11 +53,11 @@ struct Call {
   const Blocks* send_blocks = nullptr;
 
   std::size_t bytes() const { return op.element_bytes != 0 ? count * op.element_bytes : count; }
-  /// Whether a rank's own operand is still in `send` when its turn comes, where operands are combined in rank order into
-  /// `receive`. In place, the operands of the first ranks have been written over it by then.
+  /// Whether a rank's own operand is still in `send` at its turn, if operands are combined in rank order into
+  /// `receive`. In a call in place, results of the ranks before it have been written over it by then.
   bool keeps_operand(int rank) const { return rank < 2 || send != receive; }
-  /// How many of a reduction's elements fit into a piece of so many bytes. All of them, without a division, if they do:
-  /// a division is slow beside a small call.
+  /// The number of a reduction's elements that fit into `piece` bytes. If all do, it is found without a division, which
+  /// would take long beside a small call.
   std::size_t elements_within(std::size_t piece) const {
     return __builtin_expect(bytes() <= piece, 1) ? count : piece / op.element_bytes;
   }
@@ -76,7 +76,7 @@ struct Call {
 };
 static_assert(sizeof(void*) != 8 || sizeof(Call) <= 80, "see above");
 
-/// What all ranks know alike of a call. Only by this are algorithms chosen or refused.
+/// What all ranks know about a call. Algorithms are chosen or refused by this alone.
 struct CallFacts {
   Operation operation = Operation::barrier;
   /// The bytes of the count argument: the message, or one block; in a vector version the mean block, if all know it.
@@ -84,7 +84,7 @@ struct CallFacts {
   bool vector = false;      ///< a vector version: counts differ
   bool known = true;        ///< all ranks know all counts; false for gatherv, scatterv and alltoallv
   bool commutative = true;  ///< whether the operator is; true if there is none
-  bool associative = true;  ///< likewise
+  bool associative = true;  ///< whether the operator is; true if there is none
 };
 
 }  // namespace phicoll

@@ -17,14 +17,14 @@ struct CallName {
   const char* name = "barrier";
   Operation operation = Operation::barrier;
   bool vector = false;     ///< a version with counts that differ
-  bool exclusive = false;  ///< of a scan: without the rank's own elements
+  bool exclusive = false;  ///< a scan without the rank's own elements
 
-  /// What all ranks know of such a call whose count argument is so many bytes. Where ranks do not know all counts of a
-  /// vector version that is no bytes at all. An operator is taken to commute.
+  /// What all ranks know about such a call whose count argument is `bytes`. If the ranks of a vector version do not
+  /// know all counts, its `bytes` are 0. An operator is taken to commute.
   CallFacts facts(std::size_t bytes) const;
 };
 
-/// The name of a call: MPI's, but `broadcast`. An operation without such a version keeps its plain name.
+/// The name of a call, as in MPI except for `broadcast`. An operation without that version keeps its plain name.
 const char* name_of_call(Operation operation, bool vector, bool exclusive);
 /// All names, aliases included.
 const std::vector<CallName>& call_names();

@@ -21,17 +21,17 @@ enum class Operation : std::uint8_t {
 
 constexpr int operations = 10;
 
-/// How much of a call's data a rank sends or receives. `block` is what the count argument says: a message or
-/// one block; `blocks` is one block for each rank.
+/// How much of a call's data a rank sends or receives. `block` is what the count argument says: a message or one block.
+/// `blocks` is one block for each rank.
 enum class Part : std::uint8_t { none, block, blocks, root_block, root_blocks, others_block };
 
 /// One operation. A vector version is its operation with counts that differ; that of reduce_scatter_block is called
 /// reduce_scatter, as in MPI.
 struct OperationRow {
   const char* name;
-  const char* mpi_name;        ///< of the plain call
-  const char* vector_name;     ///< of the call with counts; null: there is none
-  const char* exclusive_name;  ///< of the call without the rank's own elements; null: there is none
+  const char* mpi_name;        ///< the plain call's name
+  const char* vector_name;     ///< the name of the call with counts, or null
+  const char* exclusive_name;  ///< the name of the call without the rank's own elements, or null
   bool counts_known;           ///< whether every rank knows all counts of the vector version
   bool rooted;
   bool reduces;  ///< combines elements by an operator

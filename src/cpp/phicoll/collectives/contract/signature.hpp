@@ -14,7 +14,7 @@
 
 namespace phicoll {
 
-/// Some bits of the word.
+/// A field of a signature's word.
 struct SignatureField {
   unsigned at;
   unsigned bits;
@@ -38,7 +38,7 @@ class CallSignature {
   static constexpr SignatureField size = algorithm.then(26);  ///< see size_field
   static_assert(size.at + size.bits == 64, "the word is full");
 
-  /// The number in place of an operation's when a communicator is split.
+  /// The number that stands for an operation's when a communicator is split.
   static constexpr SignatureWord split = 15;
 
   /// The signature of a call among `ranks`. `by` is the Family::mark of the algorithm that serves it.

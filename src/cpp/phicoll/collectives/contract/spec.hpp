@@ -28,7 +28,7 @@ struct AlgorithmSpec {
   bool has_wait = false;   ///< false: the group's policy holds
   WaitPolicy wait;
 
-  /// Takes over the wait policy of `asked`, if it names one: for an algorithm chosen in its place.
+  /// Adopts the wait policy of `asked` if that names one. For an algorithm that is chosen in its place.
   void wait_as(const AlgorithmSpec& asked) {
     if (!asked.has_wait) return;
     has_wait = true;
@@ -43,15 +43,15 @@ inline bool operator==(const AlgorithmSpec& a, const AlgorithmSpec& b) {
          (!a.has_wait || a.wait == b.wait);
 }
 
-/// Adds a spec which is not there yet.
+/// Adds a spec unless it is already there.
 void add_once(std::vector<AlgorithmSpec>& specs, AlgorithmSpec spec);
 
 /// What `auto` takes, and why in a sentence.
 struct AlgorithmChoice {
   AlgorithmSpec spec;
   std::string why;
-  std::size_t least = 0;        ///< the choice holds from so many bytes
-  std::size_t most = SIZE_MAX;  ///< to so many
+  std::size_t least = 0;        ///< the fewest bytes for which the choice holds
+  std::size_t most = SIZE_MAX;  ///< the most bytes for which it holds
   std::string given{};          ///< the spec as written in a tuning table; empty if the rules chose
   std::string numbers{};        ///< the host's numbers where it begins and ends, "rotate=24576, wide=131072"
 };

@@ -22,7 +22,7 @@ class Family {
     AlgorithmSpec (*parse)(const std::string& name, const ParameterValues& given);
     AlgorithmSpec (*effective)(const AlgorithmSpec& spec, const Shape& shape);
     std::size_t (*footprint)(const AlgorithmSpec& spec, const Shape& shape);
-    /// Why the algorithm cannot serve a call, or null.
+    /// The reason why the algorithm cannot serve a call, or null.
     const char* (*unfit)(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts);
   };
 
@@ -43,8 +43,8 @@ class Family {
   AlgorithmSpec effective(const AlgorithmSpec& spec, const Shape& shape) const;
   /// Bytes of shared memory that the algorithm takes for the shape.
   std::size_t footprint(const AlgorithmSpec& spec, const Shape& shape) const;
-  /// The algorithm with fewer and smaller buffers, so that it takes at most `most` bytes of shared memory as far as its
-  /// parameters allow.
+  /// The algorithm with fewer or smaller buffers, so that it takes at most `most` bytes of shared memory, if its
+  /// parameters allow that.
   AlgorithmSpec fitting(const AlgorithmSpec& spec, const Shape& shape, std::size_t most) const;
   /// Throws ArgumentError("algorithm") with the reason if the algorithm cannot serve the call.
   void check_fit(const AlgorithmSpec& spec, const Shape& shape, const CallFacts& facts) const;
@@ -52,8 +52,8 @@ class Family {
   /// The algorithm and its parameters in 11 bits, for the signature of a call: in the lowest name_bits its place in the
   /// registry, from 1, and above them a hash of the parameters, `wait` included.
   unsigned number(const AlgorithmSpec& effective) const;
-  /// The number at its place in a call's signature, with the other bits of that hash around it. Two algorithms whose
-  /// numbers are the same by chance differ there, and then so do the tags of the call and of all later ones.
+  /// The number at its place in a call's signature, with further bits of that hash around it. Algorithms whose numbers
+  /// are equal by chance differ in these bits, and so the tags of the call and of all later ones differ.
   std::uint64_t mark(const AlgorithmSpec& effective) const;
   static constexpr unsigned name_bits = 5;
   /// The algorithm's name by its number; "no algorithm" if there is none.

@@ -11,7 +11,7 @@ namespace phicoll {
 
 class CallPieces {
  public:
-  /// Of at most `bytes`, which hold an element at least.
+  /// Pieces of at most `bytes`, which must hold one element.
   CallPieces(const Call& call, std::size_t bytes)
       : call_(call),
         most_(call.elements_within(bytes)),

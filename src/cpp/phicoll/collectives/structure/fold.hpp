@@ -17,11 +17,11 @@ class Fold {
   /// floor(lg P).
   int steps() const { return steps_; }
   int core_size() const { return 1 << steps_; }
-  /// Whether the rank stands aside, its data with rank + 1.
+  /// Whether the rank stands aside after giving its data to rank + 1.
   bool folded(int rank) const { return rank < 2 * extra_ && rank % 2 == 0; }
-  /// Whether the rank stands for rank - 1 too.
+  /// Whether the rank also carries the data of rank - 1.
   bool carries(int rank) const { return rank < 2 * extra_ && rank % 2 == 1; }
-  /// Of a rank that is not folded.
+  /// The core number of a rank that is not folded.
   int core(int rank) const { return rank < 2 * extra_ ? rank / 2 : rank - extra_; }
   int rank(int core) const { return core < extra_ ? 2 * core + 1 : core + extra_; }
   /// The first rank that core rank `core` stands for; P for core_size().

@@ -29,19 +29,19 @@ void describe_grouping(Visitor& visitor, Grouping& group) {
 class Hierarchy {
  public:
   Hierarchy(const Shape& shape, Grouping grouping) {
-    std::vector<int> members;  // of the stage
+    std::vector<int> members;  // the ranks that take part in the stage
     for (int r = 0; r < shape.size(); ++r) members.push_back(r);
     chain_.push_back(members);
     for (const Level level : {Level::cpu, Level::core, Level::l3, Level::numa, Level::package}) {
       if (grouping != Grouping::nested && grouping != static_cast<Grouping>(level)) continue;
-      // Of the members only: parts lie within parts whatever the machine says of its levels.
+      // Only members are grouped, so parts nest even if the machine's levels do not.
       const std::vector<int> groups = part_shape(shape, members).groups(level);
       Parts parts;
       for (std::size_t i = 0; i < members.size(); ++i) {
         if (static_cast<std::size_t>(groups[i]) == parts.size()) parts.emplace_back();
         parts[static_cast<std::size_t>(groups[i])].push_back(members[i]);
       }
-      if (parts.size() == 1 || parts.size() == members.size()) continue;  // that is the top, or no part
+      if (parts.size() == 1 || parts.size() == members.size()) continue;  // the top, or no parts
       members.clear();
       for (const std::vector<int>& part : parts) members.push_back(part.front());
       add(std::move(parts));
@@ -49,7 +49,7 @@ class Hierarchy {
     add({members});
   }
 
-  /// Places of some ranks, as a group of their own.
+  /// The shape of a group that consists of these ranks.
   static Shape part_shape(const Shape& shape, const std::vector<int>& ranks) {
     std::vector<Place> places;
     for (const int r : ranks) places.push_back(shape[r]);
@@ -112,7 +112,7 @@ class Hierarchy {
   }
 
   std::vector<Stage> stages_;
-  std::vector<std::vector<int>> chain_;  // of each rank, at each stage
+  std::vector<std::vector<int>> chain_;  // by stage and rank
 };
 
 }  // namespace phicoll

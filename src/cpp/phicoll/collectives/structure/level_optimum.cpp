@@ -13,7 +13,7 @@ constexpr std::int64_t unknown = -1;
 int subtree(int nodes, int k) {
   return (nodes - 1 + k - 1) / k;
 }
-/// The smallest k whose subtrees have at most so many nodes.
+/// The smallest k whose subtrees have at most `in_subtree` nodes.
 int fewest_children(int nodes, int in_subtree) {
   return (nodes - 1 + in_subtree - 1) / in_subtree;
 }
@@ -22,9 +22,9 @@ int fewest_children(int nodes, int in_subtree) {
 
 struct LevelOptimum::Search {
   std::int64_t least = never;
-  bool ties = false;  // collect equals, too
+  bool ties = false;  // also collect trees of equal cost
   std::size_t most = 1;
-  std::vector<int> levels;  // so far
+  std::vector<int> levels;  // the counts chosen so far
   std::vector<std::vector<int>> best;
 };
 
@@ -46,18 +46,18 @@ std::int64_t LevelOptimum::bound(int nodes, int levels) {
     if (rest == 1) break;
     k = fewest_children(nodes, rest - 1);
   }
-  row[at] = least;  // the recursion came to other rows only
+  row[at] = least;  // `row` is still valid: the recursion resizes other rows only
   return least;
 }
 
-/// Of what bound() has come to: the search comes to no other sizes.
+/// A bound that bound() has already computed: the search visits no other sizes.
 std::int64_t LevelOptimum::known_bound(int nodes, int levels) const {
   if (nodes <= 1) return 0;
   if (levels == 0) return never;
   return bounds_[static_cast<std::size_t>(levels)][static_cast<std::size_t>(nodes)];
 }
 
-/// `nodes` in the subtree of each node of the level that comes next.
+/// `nodes` is the size of each subtree of the next level.
 void LevelOptimum::search(int nodes, int levels, std::int64_t cost, Search& found) const {
   if (nodes <= 1) {
     if (cost < found.least) found.best.clear();
@@ -71,7 +71,7 @@ void LevelOptimum::search(int nodes, int levels, std::int64_t cost, Search& foun
   for (int k = 1, next = 1; next != 0; k = next) {
     const int rest = subtree(nodes, k);
     next = rest > 1 ? fewest_children(nodes, rest - 1) : 0;
-    // From k to next - 1 children leave as much below each: the fewest that the order allows.
+    // All counts from k to next - 1 leave equal subtrees: take the fewest that the order allows.
     int taken = k;
     if (order_ == LevelOrder::rising && taken < above) taken = above;
     if (next != 0 && taken >= next) continue;
@@ -89,7 +89,7 @@ std::vector<int> LevelOptimum::first(int nodes) {
   if (nodes <= 1) return {};
   Search found;
   const std::int64_t least = bound(nodes, levels_);
-  // Counts in any order hold no more than the same counts falling.
+  // Counts in any order hold at most as many nodes as the same counts in falling order.
   if (order_ != LevelOrder::rising) found.least = least + 1;
   search(nodes, levels_, 0, found);
   return found.best.front();

@@ -16,10 +16,10 @@
 
 namespace phicoll {
 
-/// What a tree costs: `tree`, and for each of its levels, with k children a parent,
-/// level + child k - shared / k. The unit is the caller's.
+/// The cost of a tree: `tree`, plus level + child k - shared / k for each level with k children per parent. The unit
+/// is the caller's.
 struct LevelCost {
-  std::int64_t tree = 0;    ///< once
+  std::int64_t tree = 0;    ///< once per tree
   std::int64_t level = 0;   ///< at least -child, so that no level costs less than nothing
   std::int64_t child = 1;   ///< at least 1
   std::int64_t shared = 0;  ///< 0 to level + child: what the children of a parent save together
@@ -32,26 +32,25 @@ struct LevelCost {
   }
 };
 
-/// How the counts must follow each other. `falling`, k_i >= k_{i+1}: as the paper's text and tables have it.
-/// `rising`: as equation 4.7 and B.1 print it.
+/// The order that the counts must have: `falling`, k_i >= k_{i+1}, as in the paper's text and tables, or `rising`, as
+/// printed in equations 4.7 and B.1.
 enum class LevelOrder : unsigned char { falling, rising, any };
 
 class LevelOptimum {
  public:
   static constexpr int most_levels = 16;
 
-  /// `levels` from 1 to most_levels bounds the depth; one level holds any number of nodes.
+  /// `levels`, from 1 to most_levels, bounds the depth. A single level holds any number of nodes.
   LevelOptimum(const LevelCost& cost, LevelOrder order, int levels);
 
-  /// The levels with the least cost that hold `nodes` nodes; of equals the first in lexicographic order.
-  /// Empty for one node.
+  /// The cheapest levels that hold `nodes` nodes, of equal ones the first in lexicographic order. Empty for one node.
   std::vector<int> first(int nodes);
-  /// All of them, in lexicographic order; no more than `most`.
+  /// All cheapest levels in lexicographic order, but at most `most`.
   std::vector<std::vector<int>> all(int nodes, std::size_t most);
 
  private:
   struct Search;
-  /// The least cost, `tree` apart, of at most `levels` levels in any order.
+  /// The least cost, without `tree`, of at most `levels` levels in any order.
   std::int64_t bound(int nodes, int levels);
   std::int64_t known_bound(int nodes, int levels) const;
   void search(int nodes, int levels, std::int64_t cost, Search& found) const;
@@ -59,7 +58,7 @@ class LevelOptimum {
   LevelCost cost_;
   LevelOrder order_;
   int levels_;
-  std::vector<std::vector<std::int64_t>> bounds_;  // by levels and nodes; -1: not worked out
+  std::vector<std::vector<std::int64_t>> bounds_;  // by levels and nodes; -1: not computed
 };
 
 }  // namespace phicoll

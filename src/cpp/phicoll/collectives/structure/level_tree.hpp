@@ -10,14 +10,14 @@
 namespace phicoll {
 
 struct LevelTreeNode {
-  int parent = -1;  ///< -1 of the root
+  int parent = -1;  ///< -1 for the root
   std::vector<int> children;
 };
 
-/// A node of the tree over `nodes` nodes. Where the levels given are full, further ones have the last k.
+/// Node `node` of the tree of `nodes` nodes. Levels beyond those given have the last k.
 LevelTreeNode level_tree_node(const std::vector<int>& k, int nodes, int node);
 
-/// How many nodes the levels hold, at most `enough`.
+/// The number of nodes that the levels hold; counting stops at `enough`.
 int level_tree_capacity(const std::vector<int>& k, int enough);
 
 }  // namespace phicoll

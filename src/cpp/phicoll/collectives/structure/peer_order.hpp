@@ -28,7 +28,7 @@ class PeerOrder {
 
   const int* begin() const { return order_.data(); }
   const int* end() const { return order_.data() + order_.size(); }
-  /// Whether the rank shares its CPU, so that the order is worth a look at all peers before they are needed.
+  /// Whether the rank shares its CPU. Then it pays to wait for all peers in this order before any is needed.
   bool sharing() const { return sharing_; }
 
  private:

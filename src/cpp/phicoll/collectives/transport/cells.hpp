@@ -33,27 +33,27 @@ namespace phicoll {
 
 enum class Credit : unsigned char { acknowledged, implied };
 
-/// The most that all rings of an algorithm take together by default. A group's region then holds a dozen algorithms;
-/// the least recently used make room for others.
+/// The default limit for all rings of one algorithm together. A group's region then holds a dozen algorithms; the least
+/// recently used make room for others.
 ///
-/// Few ranks have long rings, which do not fit into a rank's cache: by the time a cell is written again its lines have
-/// left its readers' caches, and taking them back is cheap. Against rings of 128 KB, two processes on an EPYC took 0.3 to
-/// 0.7 of the time for 4 KB to 2 MB.
+/// If ranks are few, their rings are longer than a rank's cache: by the time a cell is written again, its lines have
+/// left its readers' caches, and taking them back is cheap. Two processes on an EPYC took 0.3 to 0.7 of the time that
+/// they took with rings of 128 KB, for 4 KB to 2 MB.
 constexpr std::size_t rings_bytes = std::size_t{4} << 20;
-/// The same with the heads of the cells.
+/// rings_bytes and room for the heads of the cells.
 constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
 
-/// How results are stored. Large ones (HostNumbers::streamed) go past the caches: they would not stay there, and their lines
-/// need not be read before they are overwritten.
+/// How results are stored. Large ones (HostNumbers::streamed) bypass the caches: they would not stay there, and so
+/// their lines are not read before they are overwritten.
 class ResultStores {
  public:
   explicit ResultStores(const Shape& shape)
       : ranks_(static_cast<std::size_t>(shape.size())),
         from_(static_cast<std::size_t>(shape.host().streamed)) {}
-  /// A result of so many bytes a rank.
+  /// For a result of `bytes` per rank.
   Stores operator()(std::size_t bytes) const { return bytes >= from_ ? Stores::streaming : Stores::taken; }
-  /// One of an exchange in which every rank gets a block of so many bytes from each. What all ranks get together has to stay
-  /// in a cache that they share; between two ranks, blocks of that size are the first that do not.
+  /// For an exchange in which every rank gets a block of `bytes` from every other. What all ranks get together has to
+  /// stay in a cache that they share; the division by 4 makes this the limit of a single result for two ranks.
   Stores exchanged(std::size_t bytes) const { return (*this)(bytes / 4 * ranks_ * ranks_); }
 
  private:
@@ -65,7 +65,7 @@ class ResultStores {
 inline Stores piece_stores(const Shape& shape, int from, int to) {
   return shape.share_cpu(from, to) ? Stores::cached : Stores::handed_over;
 }
-/// The same for a piece that all others read.
+/// How a piece that all other ranks read is stored into a cell.
 inline Stores piece_stores(const Shape& shape, int from) {
   for (int r = 0; r < shape.size(); ++r)
     if (!shape.share_cpu(from, r)) return Stores::handed_over;
@@ -75,7 +75,7 @@ inline Stores piece_stores(const Shape& shape, int from) {
 /// What precedes every cell's payload.
 struct CellHead {
   Word<std::uint64_t> sequence;
-  Word<std::uint64_t> tag;  ///< of the call, see Call
+  Word<std::uint64_t> tag;  ///< Call::tag
 };
 
 /// A cell whose piece stays in its writer's memory.
@@ -84,8 +84,8 @@ struct DirectCell {
   ExposedWords payload;
 };
 
-/// Payloads of at least so many bytes begin at a line, because only whole lines can be stored past the caches. The same
-/// on every machine, so that simulated layouts do not depend on the host.
+/// Payloads of at least this many bytes begin at a line, because only whole lines can bypass the caches. The number is
+/// the same on every machine, so that simulated layouts do not depend on the host.
 constexpr std::size_t apart_bytes = 1024;
 
 inline std::size_t cell_stride(std::size_t bytes) {
@@ -94,8 +94,8 @@ inline std::size_t cell_stride(std::size_t bytes) {
 }
 static_assert(sizeof(DirectCell) <= arch::stride_bytes, "any cell has room for a handle");
 
-/// Where a piece lies in its cell of `bytes`. A piece that fills only a part of its cell takes another part in each turn
-/// of the ring, so that the ring is as long for it, in bytes, as for whole pieces (see rings_bytes).
+/// Where a piece lies in its cell of `bytes`. A piece that fills only a part of its cell uses a different part in each
+/// turn of the ring, so that in bytes the ring is as long for it as for whole pieces (see rings_bytes).
 inline std::size_t payload_at(std::size_t bytes, std::uint64_t turn, std::size_t piece) {
   if (piece < apart_bytes) return sizeof(CellHead);
   const std::size_t room = arch::whole_lines(piece);
@@ -111,14 +111,14 @@ inline std::size_t cells_footprint(int ranks, int rings, int cells, std::size_t 
          static_cast<std::size_t>(rings) * static_cast<std::size_t>(cells) * cell_stride(bytes);
 }
 
-/// As many of the `wanted` cells as `most` bytes hold, but at least two.
+/// The largest number of cells that fit into `most` bytes, between two and `wanted`.
 inline int cells_within(int ranks, int rings, int wanted, std::size_t bytes, std::size_t most = rings_most) {
   while (wanted > 2 && cells_footprint(ranks, rings, wanted, bytes) > most)
     wanted = wanted / 2 > 2 ? wanted / 2 : 2;
   return wanted;
 }
 
-/// The same where each rank has a ring; then cells become smaller too, down to `least` bytes.
+/// Limits rings of which each rank has one: fewer cells first, then smaller ones, down to `least` bytes.
 inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
   cells = cells_within(ranks, ranks, cells, static_cast<std::size_t>(bytes));
   while (bytes / 2 >= least &&
@@ -126,8 +126,8 @@ inline void limit_cells(int ranks, int& cells, int& bytes, int least) {
     bytes /= 2;
 }
 
-/// Which cell of a ring a step uses, and how often the ring has turned before it. A division takes as long as the rest of
-/// a small message; rings of 2^k cells need none.
+/// The cell of a ring that a step uses, and the number of turns before it. A division takes as long as the rest of a
+/// small message; rings of 2^k cells need none.
 class Turns {
  public:
   explicit Turns(int cells) : cells_(static_cast<std::uint64_t>(cells)) {
@@ -174,11 +174,11 @@ class Cells {
   std::size_t bytes() const { return bytes_; }
   /// How pieces that all others read are best stored into cells.
   Stores stores() const { return stores_; }
-  /// The same of one that a single rank reads.
+  /// How pieces that only rank `to` reads are best stored into cells.
   Stores stores(int to) const { return stores_to_[static_cast<std::size_t>(to)]; }
 
-  /// The payload of this rank's next cell, free to be written. `piece` is its size in bytes, the same for all that open or
-  /// await it.
+  /// The payload of this rank's next cell, once it may be written. `piece` is its size in bytes, equal for all ranks
+  /// that open or await it.
   Data open(Port& port, std::uint64_t step, std::size_t piece) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
     return payload(port, rank_, step, piece);
@@ -189,7 +189,7 @@ class Cells {
     port.signal(head->sequence, step + 1);
   }
   /// Whether this rank's pieces of a call, the `bytes` at `data`, stay in place. They are then published by
-  /// publish_direct instead of open and publish, and not overwritten before `settle`.
+  /// publish_direct instead of open and publish, and must not be overwritten before `settle`.
   bool direct(Port& port, Data data, std::size_t bytes) const { return direct_(port, data, bytes, bytes); }
   [[gnu::noinline]] void publish_direct(Port& port, std::uint64_t step, std::uint64_t tag, Data piece) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
@@ -197,7 +197,7 @@ class Cells {
     publish(port, step, tag | direct_bit);
     given_ = true;
   }
-  /// Publishes a piece that all others read, either way.
+  /// Publishes a piece that all others read, in place or through a cell.
   [[gnu::always_inline]] void offer(Port& port, std::uint64_t step, std::uint64_t tag, Data from,
                                     std::size_t piece, bool direct) {
     if (direct) return publish_direct(port, step, tag, from);
@@ -205,7 +205,7 @@ class Cells {
     publish(port, step, tag);
   }
   /// What `writer` has published: its cell from byte `at` on, or a piece that stays in place from byte `direct_at` on.
-  /// Waits for ever, until the group finds out why, if the writer's call has another tag.
+  /// If the writer's call has another tag, this waits until the group finds the mismatch.
   Data await(Port& port, int writer, std::uint64_t step, std::uint64_t tag, std::size_t piece,
              std::size_t at = 0, std::size_t direct_at = 0) {
     CellHead* const head = head_of(writer, step);
@@ -217,23 +217,23 @@ class Cells {
     }
     return payload(port, writer, step, piece) + at;
   }
-  /// Whether this rank has awaited, in this call, a piece that stays in place.
+  /// Whether this rank has awaited a piece that stays in place in this call.
   bool taken() const { return taken_; }
   /// Ends a call whose last step is `steps` - 1: this rank reads nothing more of it.
   void through(Port& port, std::uint64_t steps) {
     if (__builtin_expect(taken_, 0)) port.signal(finished_[rank_].value.word, steps);
     taken_ = false;
   }
-  /// The same, and waits until no other rank reads this rank's memory any more.
+  /// Ends a call as `through` does, and waits until no other rank reads this rank's memory any more.
   void settle(Port& port, std::uint64_t steps) {
     if (__builtin_expect(given_ || taken_, 0)) settle_direct(port, steps);
   }
-  /// This rank reads nothing more of this step and of those before it.
+  /// Says that this rank reads nothing more of this step and of those before it.
   void finish(Port& port, std::uint64_t step) {
     if (credit_ == Credit::implied || half_.cell(step + 1) != 0) return;
     port.signal(finished_[rank_].value.word, step + 1);
   }
-  /// This rank's own cell, which it has published, to be read by itself.
+  /// The payload of this rank's own published cell, for itself to read.
   Data own(Port& port, std::uint64_t step, std::size_t piece) { return payload(port, rank_, step, piece); }
 
  private:
@@ -258,8 +258,8 @@ class Cells {
     return reinterpret_cast<CellHead*>(cell(writer, step));
   }
 
-  // Steps below `cells` are free from the start. Acknowledgements are multiples of cells/2, so the largest that is
-  // certain to come before step t is opened is at least t - cells + 1.
+  // Steps below `cells` are free from the start. Acknowledgements are multiples of cells/2, so one of at least
+  // t - cells + 1 is certain to come before step t is opened.
   void wait_for_credit(Port& port, std::uint64_t step) {
     if (step < turns_.cells()) {
       free_until_ = turns_.cells();
@@ -287,7 +287,7 @@ class Cells {
   Hint hint_;
   Credit credit_;
   bool given_ = false;  // whether a piece of this call stays in this rank's memory
-  bool taken_ = false;  // whether one was read in another rank's
+  bool taken_ = false;  // whether this rank read a piece in another rank's memory
   Direct direct_;
   Stores stores_;
   AlignedVector<Stores> stores_to_;

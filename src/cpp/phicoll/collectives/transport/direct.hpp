@@ -7,10 +7,10 @@
 // The owner decides call by call, and says so beside each piece, in the highest bit of its tag. It must not overwrite the
 // data before all its readers have said that they are through (cells.hpp, mailbox.hpp).
 //
-// A copy is saved, at a price. When the owner writes there again it has to take the lines back from its readers' caches,
-// while the lines of a long ring have left those caches by then. So data that fits into the owner's cache and is written
-// anew for each call is better copied, and so is data between CPUs that share no cache (docs/collectives.md, "Read where
-// it lies").
+// This saves a copy but has a price. When the owner writes to the data again, it has to take the lines back from its
+// readers' caches; the lines of a long ring would have left them by then. So it is better to copy data that fits into
+// the owner's cache and is written anew for each call, and data between CPUs that share no cache (docs/collectives.md,
+// "Read where it lies").
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace phicoll {
 /// Set in the tag of a piece that is read in place.
 constexpr std::uint64_t direct_bit = std::uint64_t{1} << 63;
 
-/// What an owner does if its CPU shares no cache with a peer's.
+/// What an owner does if its CPU shares no cache with that of a peer.
 enum class Far : unsigned char { direct, copied };
 
 /// The parameters of algorithms whose data may be read in place.
@@ -44,7 +44,7 @@ class Direct {
  public:
   explicit Direct(const DirectParameters& p)
       : from_(p.from == 0 ? SIZE_MAX : static_cast<std::size_t>(p.from)), far_(p.far) {}
-  /// Whether the `bytes` at `data` are, of which `piece` are published next.
+  /// Whether the `bytes` at `data` are read in place; `piece` of them are published next.
   template <class Port>
   bool operator()(Port& port, Data data, std::size_t bytes, std::size_t piece) const {
     return bytes >= from_ && port.reachable(data, bytes) && (far_ == Far::direct || port.near(piece));

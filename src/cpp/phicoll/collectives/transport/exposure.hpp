@@ -1,8 +1,8 @@
 #pragma once
 
-// What ranks tell each other of their own buffers, for copies that do not go through shared memory. Each rank has a line
-// which says, for the present call, where its data lies and whether peers can reach it there, and a line which says how
-// many calls it is through with.
+// What ranks tell each other about their own buffers, for copies that do not go through shared memory. Each rank has
+// two lines: one says where its data of the present call lies and whether peers can reach it there, the other how many
+// calls the rank has finished.
 //
 // Which store makes what visible to whom:
 //
@@ -51,7 +51,7 @@ class Exposures {
         rank_(setup.rank),
         ranks_(setup.size()) {}
 
-  /// Begins a call. A buffer that peers cannot reach is published as nothing.
+  /// Begins a call. For a buffer that peers cannot reach, "nothing" is published.
   void publish(Port& port, std::uint64_t tag, Data send, std::size_t send_bytes, Data receive,
                std::size_t receive_bytes) {
     ++call_;
@@ -65,11 +65,11 @@ class Exposures {
   Seen await(Port& port, int rank) {
     ExposureLine& line = lines_[rank].value;
     port.wait(line.call, at_least(call_), rank);
-    // A call that does not fit may have another size: nothing of it is touched.
+    // A call that does not match may have another size, so its buffers are not touched.
     if (port.load_relaxed(line.tag) != tag_) port.wait(line.tag, equal(tag_));
     return Seen{line.buffers[0].load(port), line.buffers[1].load(port)};
   }
-  /// This rank touches no peer's memory any more in this call.
+  /// Says that this rank touches no peer's memory any more in this call.
   void finish(Port& port) { port.signal(finished_[rank_].value.word, call_); }
   void await_finish(Port& port, int rank) { port.wait(finished_[rank].value.word, at_least(call_), rank); }
   void await_finish_of_all(Port& port) {

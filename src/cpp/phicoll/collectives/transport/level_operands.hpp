@@ -21,7 +21,7 @@
 
 namespace phicoll {
 
-/// Why such a call cannot be served, or null.
+/// The reason why such a call cannot be served, or null.
 inline const char* unfit_for_order(Grouping group, const Shape& shape, const CallFacts& facts) {
   return facts.commutative || Hierarchy(shape, group).in_order()
              ? nullptr
@@ -46,13 +46,12 @@ class LevelOperands {
   bool at_top() const { return ahead_ == 0; }
   /// The leader of the rank's part, unless the rank is at the top.
   int above() const { return above_; }
-  /// How many pieces this rank sends up before it awaits the result of the first of them: one for each stage that a piece
-  /// has still to go, so that every stage has one to work on, but always fewer than there are cells
-  /// (allreduce/hierarchical.hpp says why).
+  /// The number of pieces that this rank sends up before it awaits the result of the first: one for each stage above,
+  /// so that every stage has one to work on, but fewer than there are cells (allreduce/hierarchical.hpp says why).
   std::size_t ahead() const { return static_cast<std::size_t>(ahead_); }
 
-  /// Combines what this rank and those below it have of piece m, into `result` if there are any below, and returns where
-  /// it lies. `piece.send` may be `result`.
+  /// Combines piece m of this rank and of those below it, and returns where it lies: in `result`, or in `piece.send` if
+  /// there are no ranks below. `piece.send` may be `result`.
   Data gather(Port& port, const Call& piece, std::uint64_t m, Data result) {
     Data left = piece.send;
     for (const int r : below_) {
@@ -62,18 +61,18 @@ class LevelOperands {
     }
     return left;
   }
-  /// The same, sent to rank `to`.
+  /// Combines as `gather` does and sends the result to rank `to`.
   void send(Port& port, const Call& piece, std::uint64_t m, int to) {
     const Data cell = mailbox_.open(port, m, piece.bytes());
     if (gather(port, piece, m, cell) != cell) port.move(cell, piece.send, piece.bytes(), mailbox_.stores(to));
     mailbox_.send(port, m, piece.tag);
   }
-  /// What a rank sent to this one, valid until this one is through with it.
+  /// What rank `from` sent to this one, valid until `finish`.
   Data await(Port& port, int from, const Call& piece, std::uint64_t m) {
     return mailbox_.await(port, from, m, piece.tag, piece.bytes());
   }
   void finish(Port& port, int from, std::uint64_t m) { mailbox_.finish(port, from, m); }
-  /// Ends a call of so many pieces.
+  /// Ends a call of `pieces` pieces.
   void next_call(std::size_t pieces) { mailbox_.next_call(pieces); }
 
  private:

@@ -53,8 +53,8 @@ inline std::size_t mailbox_footprint(int ranks, int cells, std::size_t bytes) {
   return static_cast<std::size_t>(ranks) * (mailbox_read_words(cells) + mailbox_slots(cells) +
                                             static_cast<std::size_t>(cells) * cell_stride(bytes));
 }
-/// Fewer cells, down to `least_cells`, then smaller ones, down to max_element_bytes, until a mailbox takes no
-/// more than `most` bytes.
+/// Takes fewer cells, down to `least_cells`, then smaller ones, down to max_element_bytes, until a mailbox fits into
+/// `most` bytes.
 inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, std::size_t most) {
   const auto fits = [&] { return mailbox_footprint(ranks, cells, static_cast<std::size_t>(bytes)) <= most; };
   while (cells > least_cells && !fits()) cells = cells / 2 > least_cells ? cells / 2 : least_cells;
@@ -64,13 +64,13 @@ inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, st
 
 // The tag's highest bit is direct_bit, so messages of less than 2 TB are told apart by their bytes.
 constexpr unsigned tag_bits = 16;
-/// The tag of a call's messages from one rank to another, which have so many bytes together. No bytes have no type.
+/// The tag of a call's messages from one rank to another, `bytes` in all. The type counts only if there are any.
 inline std::uint64_t counted(const Call& call, std::size_t bytes) {
   const std::uint64_t type = bytes != 0 ? call.op.id >> 8 : 0;
   return (call.tag | type << tag_bits | static_cast<std::uint64_t>(bytes) << (tag_bits + type_bits)) &
          ~direct_bit;
 }
-/// Its counts in words: "16 bytes of float64".
+/// The counts of such a tag in words: "16 bytes of float64".
 inline std::string counted_in_words(std::uint64_t tag) {
   const auto type = static_cast<unsigned>(tag >> tag_bits & ((1u << type_bits) - 1));
   return std::to_string((tag & ~direct_bit) >> (tag_bits + type_bits)) + " bytes" +
@@ -99,7 +99,7 @@ class Mailbox {
   }
 
   std::size_t bytes() const { return bytes_; }
-  /// How pieces for a rank are best stored.
+  /// How pieces for rank `to` are best stored.
   Stores stores(int to) const { return stores_[static_cast<std::size_t>(to)]; }
 
   /// Begins the next call, which uses `stride` cells.
@@ -108,8 +108,8 @@ class Mailbox {
     first_ += stride;
   }
 
-  /// The payload of this rank's message m, free to be written. A call opens its messages in rising order. `piece` is the
-  /// message's size in bytes, the same for its reader.
+  /// The payload of this rank's message m, once it may be written. A call opens its messages in rising order. `piece`
+  /// is the message's size in bytes; its reader gives the same.
   Data open(Port& port, std::uint64_t m, std::size_t piece) {
     claim(port, m);
     return payload(port, rank_, m, piece);
@@ -121,7 +121,7 @@ class Mailbox {
     port.signal(head->sequence, number(m));
   }
   /// Whether this rank's messages to a reader, the `bytes` at `data`, stay in place. They are then sent by send_direct
-  /// instead of open and send, and not overwritten before `settle`. `piece` is the size of the next message.
+  /// instead of open and send, and must not be overwritten before `settle`. `piece` is the size of the next message.
   bool direct(Port& port, Data data, std::size_t bytes, std::size_t piece) const {
     return direct_(port, data, bytes, piece);
   }
@@ -133,7 +133,7 @@ class Mailbox {
     given_[static_cast<std::size_t>(turns_.cell(first_ + m))] = 1;
     any_given_ = true;
   }
-  /// Sends a message to rank `to`, either way.
+  /// Sends a message to rank `to`, in place or through a cell.
   [[gnu::always_inline]] void offer(Port& port, int to, std::uint64_t m, std::uint64_t tag, Data from,
                                     std::size_t bytes, bool direct) {
     if (direct) return send_direct(port, m, tag, from);
@@ -145,8 +145,8 @@ class Mailbox {
   void settle(Port& port) {
     if (__builtin_expect(any_given_, 0)) settle_direct(port);
   }
-  /// The payload of message m of rank `from`. Other counts in the sender's tag are an error. If the calls do not fit, this
-  /// waits until the group finds out why.
+  /// The payload of message m of rank `from`. Other counts in the sender's tag are an error. If the calls do not match,
+  /// this waits until the group finds the mismatch.
   Data await(Port& port, int from, std::uint64_t m, std::uint64_t tag, std::size_t piece) {
     auto* const head = reinterpret_cast<CellHead*>(cell(from, turns_.cell(first_ + m)));
     port.wait(head->sequence, equal(number(m)), hint_(from));
@@ -157,8 +157,8 @@ class Mailbox {
     }
     return payload(port, from, m, piece);
   }
-  /// Memory for `piece` bytes which the reader may write to between await and finish: the message itself, unless that
-  /// stays in place.
+  /// Memory of `piece` bytes that the reader may write to between await and finish: that of the message itself, unless
+  /// the message stays in place.
   Data room(Port& port, int from, std::uint64_t m, std::size_t piece) const {
     return payload(port, from, m, piece);
   }
@@ -169,19 +169,19 @@ class Mailbox {
     port.store_relaxed(slot->value, read_value(port, from, bytes));
     port.signal(slot->sequence, slot_number(m, tag));
   }
-  /// Message m which `from` posts in a call with the same tag.
+  /// Message m that `from` posts in a call with the same tag.
   std::uint64_t take(Port& port, int from, std::uint64_t m, std::uint64_t tag) {
     NumberedWord* const slot = slot_of(from, m);
     port.wait(slot->sequence, equal(slot_number(m, tag)), hint_(from));
     return port.load_relaxed(slot->value);
   }
-  /// Acknowledges message m of `from`: this rank, its reader, is through with it.
+  /// Acknowledges message m of `from`, of which this rank, its reader, needs no more.
   void finish(Port& port, int from, std::uint64_t m) {
     port.signal(*read_word(from, turns_.cell(first_ + m)), number(m));
   }
 
  private:
-  // A cell that the call claimed twice has already waited for its first reader.
+  // If the call claimed a cell twice, the second claim waited for the first reader.
   [[gnu::noinline]] void settle_direct(Port& port) {
     for (std::size_t i = 0; i < given_.size(); ++i) {
       if (given_[i] != 0) await_reader(port, i);
@@ -194,7 +194,7 @@ class Mailbox {
   }
   void await_reader(Port& port, std::uint64_t i) {
     const std::uint64_t last = last_[static_cast<std::size_t>(i)];
-    // Equality, because numbers begin again after 2^32 calls.
+    // Equal, not at least: numbers begin again after 2^32 calls.
     if (last != 0) port.wait(*read_word(rank_, i), equal(last));
   }
   [[gnu::noinline, gnu::cold]] void unlike(Port& port, int from, CellHead& head, std::uint64_t theirs,
@@ -208,7 +208,7 @@ class Mailbox {
   std::uint64_t slot_number(std::uint64_t m, std::uint64_t tag) const {
     return (call_ << 32) | ((m + 1) << 16) | tag;
   }
-  // Waits until the last reader of the message's cell is through.
+  // Waits until the last reader of the message's cell has finished.
   void claim(Port& port, std::uint64_t m) {
     const std::uint64_t i = turns_.cell(first_ + m);
     await_reader(port, i);

@@ -26,7 +26,7 @@ class RootedCopy {
         ranks_(setup.size()),
         to_root_(to_root) {}
 
-  /// On the root: publishes its buffer of `bytes` in all. Returns whether the others can reach it; if not, the call ends
+  /// On the root: publishes its whole buffer of `bytes`. Returns whether the others can reach it; if not, the call ends
   /// here for all.
   bool begin_root(Port& port, std::uint64_t tag, Data buffer, std::size_t bytes) {
     exposures_.publish(port, tag, to_root_ ? Data() : buffer, to_root_ ? 0 : bytes,

@@ -73,8 +73,8 @@ class Shown {
     port.wait(at(rank_, slot).done.value.word, at_least(number), by);
   }
 
-  /// Instead of `done`, for a slot that all ranks look at: each rank marks once, in its own line, that it is through with
-  /// all ranks' places of that number, and an owner awaits all the others' marks.
+  /// In place of `done` for a slot that all ranks look at: each rank marks once, in its own line, that it has finished
+  /// with all ranks' places of that number, and an owner awaits the marks of all others.
   void count(Port& port, int slot, std::uint64_t number) { done(port, rank_, slot, number); }
   void await_count(Port& port, int rank, int slot, std::uint64_t number) {
     port.wait(at(rank, slot).done.value.word, at_least(number), rank);

@@ -10,7 +10,7 @@
 
 namespace phicoll {
 
-/// `Other` is the algorithm through the mailbox; `to_root` is true for a gather.
+/// `Other` is the algorithm that uses the mailbox; `to_root` is true for a gather.
 template <class Other, bool to_root>
 struct SingleCopyBlocks : AlgorithmDefaults {
   struct Parameters {

@@ -23,7 +23,7 @@ struct SliceParameters {
   DirectParameters direct;
 };
 
-/// What the algorithms have in common.
+/// The part that all algorithms by slices share.
 struct SlicedAlgorithm : AlgorithmDefaults {
   using Parameters = SliceParameters;
 
@@ -47,7 +47,7 @@ struct SlicedAlgorithm : AlgorithmDefaults {
 struct SliceChunk {
   std::size_t at;
   std::size_t count;
-  std::uint64_t step;  ///< of its operands; of its results the next
+  std::uint64_t step;  ///< the step of its operands; its results take the next
 };
 
 template <class Port>
@@ -60,8 +60,8 @@ class Slices {
         rank_(setup.rank),
         ranks_(setup.size()) {}
 
-  /// Goes through a call of two ranks or more: publishes the operands, and calls `finish(chunk)` for each chunk in turn
-  /// once its operands and the next chunk's are published.
+  /// Carries out a call of two ranks or more: publishes the operands, and calls `finish(chunk)` for each chunk in turn
+  /// once its operands and those of the next chunk are published.
   template <class Finish>
   void each_chunk(Port& port, const Call& call, const Finish& finish) {
     const std::size_t most = call.elements_within(cells_.bytes());
@@ -94,8 +94,8 @@ class Slices {
       cells_.await(port, r, chunk.step, call.tag, chunk.count * call.op.element_bytes);
     return cells_.open(port, chunk.step + 1, chunk.count * call.op.element_bytes);
   }
-  /// Combines this rank's slice of all operands, in rank order, into `to`; until its own operand's turn comes, into
-  /// `before_own`.
+  /// Combines this rank's slice of all operands in rank order: up to its own operand into `before_own`, from there on
+  /// into `to`.
   void combine(Port& port, const Call& call, const SliceChunk& chunk, Data to, Data before_own) {
     const std::size_t size = call.op.element_bytes;
     const std::size_t first = begin(rank_, chunk.count, size);
@@ -116,7 +116,7 @@ class Slices {
   void publish_result(Port& port, const Call& call, const SliceChunk& chunk) {
     cells_.publish(port, chunk.step + 1, call.tag);
   }
-  /// The same for a result in its place in `receive`: copied to the cell that was opened for it, or left in place.
+  /// Publishes a result that lies at its place in `receive`: copied to the cell that was opened for it, or left there.
   void publish_received(Port& port, const Call& call, const SliceChunk& chunk, Data cell) {
     const std::size_t mine = bytes(call, chunk);
     const Data result = in(call.receive, call, chunk);
@@ -136,7 +136,7 @@ class Slices {
         port.move(call.receive + (chunk.at + first) * size, result, theirs * size, stores_(call.bytes()));
     }
   }
-  /// This rank reads nothing more of this step and those before it.
+  /// Says that this rank reads nothing more of this step and of those before it.
   void finish(Port& port, std::uint64_t step) { cells_.finish(port, step); }
 
  private:
