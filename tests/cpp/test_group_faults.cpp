@@ -312,7 +312,6 @@ TEST(ProcessGroup, ADeathDuringTheGroupsOwnBarrierIsSeen) {
   }
 }
 
-/// What Launcher.ARankThatEndsBeforeItJoinsIsMissedAtOnce starts, this program with this test alone.
 /// When the last rank of a group died, and when the last of the others had left the call, by os::now_ns.
 struct DeathTimes {
   std::atomic<std::int64_t> died{0};
