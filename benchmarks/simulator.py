@@ -21,7 +21,7 @@ from typing import Any
 import phicoll
 from phicoll import bench
 from phicoll.measuring import plan
-from phicoll.measuring.simulating import SimulatedPlan, simulate_point
+from phicoll.measuring.simulating import SimulatedPlan, Task, simulate_point
 
 MACHINE, RANKS, PLACEMENT = "xeon-phi-5110p", 240, "balanced"
 LARGEST = ("xeon-phi-se10p", 244)
@@ -31,7 +31,7 @@ MESSAGE_EVENTS_PER_S = 1.6e6
 TARGETS = {"call_ms": 3.0, "sweep_s": 60.0, "memory_mb": 200.0}
 
 
-def tasks(**options: Any) -> list[tuple[str, str]]:
+def tasks(**options: Any) -> list[Task]:
     planned = plan("barrier", machine=options.pop("machine", MACHINE), placement=PLACEMENT, **options)
     assert isinstance(planned, SimulatedPlan)
     return planned.tasks
@@ -51,8 +51,8 @@ def per_call(algorithm: str, few: int = 20, many: int = 120, times: int = 5) -> 
     """Cost of a call without the start of a run: long runs less short ones, the best of some."""
     found = {}
     for calls in (few, many):
-        [(task, _)] = tasks(algorithm=algorithm, ranks=RANKS, calls=calls)
-        runs = [simulate(task) for _ in range(times)]
+        [task] = tasks(algorithm=algorithm, ranks=RANKS, calls=calls)
+        runs = [simulate(task.text) for _ in range(times)]
         found[calls] = (min(seconds for seconds, _ in runs), runs[0][1]["events"])
     seconds = (found[many][0] - found[few][0]) / (many - few)
     events = (found[many][1] - found[few][1]) / (many - few)
@@ -84,9 +84,9 @@ def sweep(ranks: str, jobs: int) -> dict[str, Any]:
     points = tasks(ranks=ranks)
     start = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
-        runs = list(pool.map(simulate, [task for task, _ in points]))
+        runs = list(pool.map(simulate, [task.text for task in points]))
     seconds = time.perf_counter() - start
-    slowest = sorted(((cpu, title) for (cpu, _), (_, title) in zip(runs, points, strict=True)), reverse=True)
+    slowest = sorted(((cpu, task.title) for (cpu, _), task in zip(runs, points, strict=True)), reverse=True)
     return {
         "sweep_s": seconds,
         "cpu_s": sum(cpu for cpu, _ in runs),

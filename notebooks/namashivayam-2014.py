@@ -79,7 +79,7 @@ NAMES = {**PUT_GET, **LOAD_STORE, **STEPS}
 def simulate(algorithms, ranks, integers):
     """Microseconds: a row for each name, number of processes and number of integers, a column for each seed."""
     results = phicoll.sweep("allreduce", algorithm=list(algorithms.values()), ranks=ranks, machine=MACHINE, placement="balanced",
-                            sizes=[4 * n for n in integers], type="int32", op="sum", rounds=SEEDS, calls=2, warm_up=1, seed=1,
+                            sizes=[4 * n for n in integers], type="int32", op="sum", rounds=SEEDS, calls=2, warm_up=1, seed=1, budget_s="none",
                             progress=False)  # fmt: skip
     assert not results.unverified
     specs = dict.fromkeys(point["spec"] for point in results.points)
@@ -220,7 +220,7 @@ verdict("003-15", "Merging the middle saves a step.", of("RSAG, merged", INTEGER
 # %%
 def lead(where):
     results = phicoll.sweep("allreduce", algorithm=[PUT_GET["RD"], PUT_GET["RSAG"]], ranks=RANKS, machine=where, placement="balanced",
-                            sizes=[4 * LAST], type="int32", op="sum", rounds=SEEDS, calls=2, warm_up=1, seed=1, progress=False)  # fmt: skip
+                            sizes=[4 * LAST], type="int32", op="sum", rounds=SEEDS, calls=2, warm_up=1, seed=1, budget_s="none", progress=False)  # fmt: skip
     frame = results.to_dataframe().groupby("algorithm")["ns"].mean()
     return frame["recursive-doubling"] / frame["rabenseifner"]
 

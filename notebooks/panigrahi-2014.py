@@ -299,7 +299,7 @@ PROCESSES = [2, 61, 244] if QUICK else [2, 8, 16, 31, 46, 61, 76, 92, 107, 122, 
 def simulate(algorithms, ranks):
     """Times in µs of back-to-back barriers: a row for each algorithm and number of processes, a column a seed."""
     results = phicoll.sweep(algorithm=algorithms, ranks=ranks, machine=MACHINE, placement="balanced", rounds=SEEDS,
-                            calls=2 if QUICK else 6, warm_up=1, seed=1, progress=False)  # fmt: skip
+                            calls=2 if QUICK else 6, warm_up=1, seed=1, budget_s="none", progress=False)  # fmt: skip
     assert not results.unverified
     order = {spec: i for i, spec in enumerate(dict.fromkeys(point["spec"] for point in results.points))}
     frame = results.to_dataframe()
@@ -411,7 +411,7 @@ def broadcast(sizes, ranks, rounds):
         {"calls": 12, "warm_up": 12} if max(sizes) <= 4096 else {"calls": 2, "warm_up": 1}
     )  # small: starts differ by more
     results = phicoll.sweep("broadcast", algorithm=list(BROADCASTS.values()), ranks=ranks, sizes=sizes, machine=MACHINE,
-                            placement="balanced", rounds=rounds, seed=1, progress=False, **calls)  # fmt: skip
+                            placement="balanced", rounds=rounds, seed=1, budget_s="none", progress=False, **calls)  # fmt: skip
     assert not results.unverified
     specs = dict.fromkeys(point["spec"] for point in results.points)
     frame = results.to_dataframe()

@@ -443,7 +443,7 @@ TREES = ["model-tree", "flat", "binomial", "k-nomial:degree=3", "fibonacci", "fi
 
 def run(operation, algorithms, start="evicted", ranks=RANKS, **more):
     return phicoll.sweep(operation, algorithm=algorithms, ranks=ranks, machine=PHI, placement="scatter", definition="window",
-                         start=start, skew_ns=0, rounds=SEEDS, calls=3, warm_up=1, seed=1, progress=False, **more)  # fmt: skip
+                         start=start, skew_ns=0, rounds=SEEDS, calls=3, warm_up=1, seed=1, budget_s="none", progress=False, **more)  # fmt: skip
 
 
 trees = compare_with_runs(run("broadcast", TREES, sizes=8), published)

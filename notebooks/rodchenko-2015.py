@@ -67,6 +67,7 @@ def simulate(algorithms, ranks=RANKS, machine=MACHINE, seeds=SEEDS, seed=1, call
         calls=calls,
         warm_up=1,
         seed=seed,
+        budget_s="none",
         progress=False,
     )
     assert not results.unverified

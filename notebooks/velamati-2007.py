@@ -59,7 +59,7 @@ def note(text):
 def simulate(operation, algorithms, ranks, **more):
     """Microseconds: a row for each name and number of processes (and size), a column for each seed."""
     results = phicoll.sweep(operation, algorithm=list(algorithms.values()), ranks=ranks, machine=MACHINE, placement="scatter",
-                            rounds=SEEDS, calls=3, warm_up=1, seed=1, progress=False, **more)  # fmt: skip
+                            rounds=SEEDS, calls=3, warm_up=1, seed=1, budget_s="none", progress=False, **more)  # fmt: skip
     assert not results.unverified
     specs = dict.fromkeys(point["spec"] for point in results.points)
     names = dict(zip(specs, algorithms, strict=True))

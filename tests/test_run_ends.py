@@ -26,6 +26,38 @@ def short_grace(monkeypatch):
     monkeypatch.setattr(rank_processes, "PATIENCE_S", 0.3)
 
 
+NO_PROCESS = """
+import phicoll
+point = {"algorithm": "dissemination", "ranks": 2, "progress": False}
+for call in (
+    lambda: phicoll.run(len, ranks=2),
+    lambda: phicoll.run(len, ranks=2, mode="threads"),
+    lambda: phicoll.sweep(launches=1, rounds=1, **point),
+    lambda: phicoll.sweep(launches=1, rounds=1, mode="processes", **point),
+    lambda: phicoll.sweep(machine="xeon-phi-5110p", jobs=3, **point),
+):
+    try:
+        print(call())
+    except phicoll.ResourceError as error:
+        print("told:", error)
+"""
+
+
+@pytest.mark.parametrize(("most", "told"), [(1, 5), (2, 4)])  # one thread is enough to simulate
+def test_a_limit_of_processes_is_told(most, told, tmp_path):
+    limited = ["prlimit", f"--nproc={most}"]
+    if os.geteuid() == 0:  # root has no limit: another user, who may still read these files
+        limited = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+dac_override",
+                   "--ambient-caps=+dac_override", *limited]  # fmt: skip
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    if subprocess.run([*limited, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this user's processes cannot be limited")
+    done = subprocess.run([*limited, sys.executable, "-c", NO_PROCESS], capture_output=True, text=True,
+                          timeout=LONG_S, check=False, env=environment, cwd=tmp_path)  # fmt: skip
+    assert done.stderr == ""
+    assert done.stdout.count("told: ") == told
+
+
 HANGS = {
     "stopped": "os.kill(os.getpid(), signal.SIGSTOP)",
     "in a loop": "while True: pass",

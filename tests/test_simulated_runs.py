@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -40,9 +41,9 @@ def results():
 
 @pytest.fixture
 def run_bench(tmp_path):
-    def run(*words, **options):
+    def run(*words, operation="barrier", **options):
         return subprocess.run(
-            [str(bench.find()), "run", "barrier", *map(str, words)],
+            [str(bench.find()), "run", operation, *map(str, words)],
             capture_output=True, text=True, timeout=120, check=False, **options,
         )  # fmt: skip
 
@@ -116,8 +117,8 @@ def test_dask_gives_the_same(results):
 
 def test_a_point_can_be_sent_anywhere():
     planned = plan(algorithm="tree", machine=f"{MACHINE}:ring.hop=0", ranks=5, calls=2)
-    [(task, _, _)] = planned.tasks
-    function, argument = pickle.loads(pickle.dumps((simulate_point, task)))
+    [task] = planned.tasks
+    function, argument = pickle.loads(pickle.dumps((simulate_point, task.text)))
     lines, samples, error = function(argument)
     assert (samples, error) == (1, "")
     assert json.loads(lines[0])["machine"] == f"{MACHINE}:ring.hop=0"
@@ -146,7 +147,7 @@ BAD = [
     ({"mode": "threads"}, "mode", "without"),
     ({"launches": 2}, "launches", "without"),
     ({"window_calls": 2}, "window_calls", "without"),
-    ({"budget_s": 2}, "budget_s", "without"),
+    ({"budget_s": 0}, "budget_s", "a number above 0, or none"),
     ({"target_width": 0.1}, "target_width", "without"),
     ({"oversubscribe": True}, "oversubscribe", "without"),
     ({"delay_ns": 2}, "delay_ns", "without"),
@@ -374,6 +375,50 @@ def test_the_default_sizes_of_a_simulated_sweep_are_small(phicoll_command):
     assert simulated_default("sizes") == "8,4K"
     done = phicoll_command("run", "allreduce", "--machine", MACHINE, timeout=100)
     assert done.returncode == 0
+
+
+#: A point that takes a moment, and one that takes minutes.
+BOTH = {"machine": MACHINE, "ranks": "2,240", "sizes": "1M", "algorithm": "auto", "jobs": 1}
+
+
+def test_a_budget_ends_a_point_and_names_it(run_bench, tmp_path, capfd):
+    begin = time.monotonic()
+    found = phicoll.sweep("allreduce", budget_s=2, progress=False, **BOTH)
+    path = tmp_path / "r.jsonl"
+    words = [f"--{name}={value}" for name, value in BOTH.items()]
+    done = run_bench(*words, "--budget", 2, "-o", path, operation="allreduce")
+    assert time.monotonic() - begin < 60
+    assert done.returncode == 0
+    for results, said in ((found, capfd.readouterr().err), (phicoll.load(path), done.stderr)):
+        assert results.reason == "budget"
+        assert [p["ranks"] for p in results.points] == [2]
+        assert results.contexts[0]["settings"]["budget_s"] == 2
+        assert "note: the budget is too short for 1 of 2 points: allreduce 1048576 fresh" in said
+        assert said.rstrip().endswith("with 240 ranks")
+
+
+def test_what_a_budget_left_out_is_simulated_on_resuming(results, run_bench, tmp_path):
+    given = {"algorithm": "dissemination,tree,auto", "rounds": 2, "jobs": 1, **FEW}
+    path = tmp_path / "r.jsonl"
+    assert len(phicoll.sweep(budget_s=1e-6, save=path, **given)) > 0  # at least a point
+    whole = phicoll.sweep(budget_s="none", save=path, resume=True, **given)
+    assert whole.reason == "complete"
+    assert [s["cycles"] for s in whole.samples] == [s["cycles"] for s in results.samples]
+
+
+def test_a_default_budget_that_is_too_short_is_told():
+    planned = plan("allreduce", machine=MACHINE, ranks=240)
+    budget = planned.budget
+    assert [budget.estimate(t) for t in (0.5, 30)] == ["", ""]  # nothing is simulated yet
+    budget.done(0)
+    assert re.fullmatch(
+        r"note: all points take about \d+ s; the budget ends the run after 40 s", budget.estimate(30)
+    )
+    assert budget.estimate(35) == ""
+    assert not budget.over(39)
+    assert budget.over(40)
+    assert "; and 9 more" in budget.left_out(range(15))
+    assert plan("allreduce", machine=MACHINE, ranks=240, budget_s=40).budget.estimate(30) == ""
 
 
 def fail(task):

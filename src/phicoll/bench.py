@@ -129,20 +129,28 @@ def execute(arguments: Sequence[str], output: Path, progress: Progress | None) -
         command.append("--progress-ack")
     before = output.stat().st_size if output.exists() else 0
     # A group of its own: the terminal's Ctrl-C reaches Python alone, which forwards it once.
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE if progress is not None else subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-        env=environment(),
-        preexec_fn=functools.partial(end_with_parent, ctypes.CDLL(None)),
-    )
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE if progress is not None else subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            env=environment(),
+            preexec_fn=functools.partial(end_with_parent, ctypes.CDLL(None)),
+        )
+    except OSError as error:
+        raise ResourceError(f"phicoll-bench could not be started: {error.strerror}") from error
     words: list[str] = []
     reader = threading.Thread(target=listen, args=(process, words, progress), daemon=True)
-    reader.start()
+    try:
+        reader.start()
+    except RuntimeError as error:
+        process.kill()
+        process.wait()
+        raise ResourceError(f"no thread could be started to read what phicoll-bench says: {error}") from error
     interrupted = False
     try:
         process.wait()
@@ -178,10 +186,16 @@ def listen(process: subprocess.Popen[str], words: list[str], progress: Progress 
                 acknowledge(process)
             else:
                 words.append(line)
-                note = line.startswith("phicoll-bench: note: ")
-                if note or not line.startswith("phicoll-bench:"):
-                    clear = "\r\x1b[K" if progress is not None and sys.stderr.isatty() else ""
-                    sys.stderr.write(clear + (line.replace("phicoll-bench", "phicoll", 1) if note else line))
+                if line.startswith("phicoll-bench: note: "):
+                    note(line.replace("phicoll-bench", "phicoll", 1), progress)
+                elif not line.startswith("phicoll-bench:"):
+                    note(line, progress)
+
+
+def note(line: str, progress: Progress | None) -> None:
+    """Write a line on stderr, in place of a progress bar there."""
+    clear = "\r\x1b[K" if progress is not None and sys.stderr.isatty() else ""
+    sys.stderr.write(clear + line)
 
 
 def acknowledge(process: subprocess.Popen[str]) -> None:

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "bench/build_info.hpp"
@@ -21,6 +22,7 @@
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #if defined(PHICOLL_HAVE_SIM)
+#include "phicoll/sim/running/point_budget.hpp"
 #include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_records.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
@@ -37,14 +39,24 @@ namespace {
 class Jobs {
  public:
   Jobs(const sim::SimulatedSettings& settings, const std::vector<sim::SimulatedPoint>& points,
-       const std::string& run, std::size_t jobs, const std::atomic<bool>& stop)
-      : settings_(settings), points_(points), run_(run), stop_(stop) {
-    for (std::size_t i = 0; i < std::min(jobs, points.size()); ++i) threads_.emplace_back([this] { work(); });
+       const std::string& run, std::size_t jobs)
+      : settings_(settings), points_(points), run_(run) {
+    try {
+      for (std::size_t i = 0; i < std::min(jobs, points.size()); ++i)
+        threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error& error) {
+      if (threads_.empty())
+        throw ResourceError(std::string("no thread could be started to simulate: ") + error.what());
+      // Fewer threads do all the work as well.
+    }
   }
   ~Jobs() {
-    quit_.store(true, std::memory_order_relaxed);
+    stop();
     for (std::thread& thread : threads_) thread.join();
   }
+
+  /// Begin no further point, and end those that run within some ms.
+  void stop() { stop_.store(true, std::memory_order_relaxed); }
 
   /// Calls that ranks have finished, in all points.
   std::int64_t finished() const { return finished_.load(std::memory_order_relaxed); }
@@ -54,8 +66,7 @@ class Jobs {
   bool take(std::size_t index, sim::PointRecords* found, const std::function<void()>& waiting) {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto there = [&] { return done_.count(index) != 0; };
-    // After `stop`, no thread begins a new point. The wait is bounded because a signal may arrive in any
-    // thread.
+    // After stop() no thread begins a new point. `waiting` may call it.
     while (!there() && (index < next_ || !stop_.load(std::memory_order_relaxed)))
       if (arrived_.wait_for(lock, std::chrono::milliseconds(50)) == std::cv_status::timeout) {
         lock.unlock();
@@ -81,9 +92,7 @@ class Jobs {
       std::size_t index = 0;
       {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (next_ == points_.size() || quit_.load(std::memory_order_relaxed) ||
-            stop_.load(std::memory_order_relaxed))
-          return;
+        if (next_ == points_.size() || stop_.load(std::memory_order_relaxed)) return;
         index = next_++;
       }
       Done done;
@@ -101,8 +110,7 @@ class Jobs {
   const sim::SimulatedSettings& settings_;
   const std::vector<sim::SimulatedPoint>& points_;
   const std::string& run_;
-  const std::atomic<bool>& stop_;
-  std::atomic<bool> quit_{false};
+  std::atomic<bool> stop_{false};
   std::atomic<std::int64_t> finished_{0};
   std::mutex mutex_;
   std::condition_variable arrived_;
@@ -155,7 +163,14 @@ int run_simulated(const measure::SweepValues& values, const std::vector<std::str
   std::int64_t total = 0;
   for (const sim::SimulatedPoint& point : points) total += point.rank_calls(settings);
   try {
-    Jobs running(settings, points, run, jobs, interrupted);
+    sim::PointBudget budget(settings, points);
+    Jobs running(settings, points, run, jobs);
+    std::vector<std::size_t> left;
+    const auto look = [&] {
+      if (interrupted.load(std::memory_order_relaxed) || budget.over(elapsed_s())) running.stop();
+      const std::string note = budget.estimate(elapsed_s());
+      if (!note.empty()) say(note, false);
+    };
     for (std::size_t i = 0; i < points.size(); ++i) {
       sim::PointRecords found;
       const std::string title = points[i].title();
@@ -166,7 +181,15 @@ int run_simulated(const measure::SweepValues& values, const std::vector<std::str
                 " " + title + ", " + json_number(elapsed_s(), 1) + " s",
             acknowledged);
       };
-      if (!running.take(i, &found, [&] { show(false); })) break;
+      const auto waiting = [&] {
+        look();
+        show(false);
+      };
+      look();
+      running.take(i, &found, waiting);
+      budget.done(i);
+      if (found.verified && found.samples < static_cast<std::int64_t>(points[i].steps.size()))
+        left.push_back(i);
       for (const std::string& line : found.lines) writer.write_line(line);
       written += found.lines.empty() ? 0 : 1;
       samples += found.samples;
@@ -176,7 +199,12 @@ int run_simulated(const measure::SweepValues& values, const std::vector<std::str
       }
       show(i + 1 == points.size());
     }
-    if (interrupted.load(std::memory_order_relaxed)) reason = "interrupted";
+    if (interrupted.load(std::memory_order_relaxed)) {
+      reason = "interrupted";
+    } else if (!left.empty()) {
+      reason = "budget";
+      say(budget.left_out(left), false);
+    }
   } catch (const ResourceError&) {
     throw;  // a full disk: the end cannot be written either
   } catch (const std::exception& failure) {

@@ -11,6 +11,7 @@
 #include "bindings/register.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/measure/resume.hpp"
+#include "phicoll/sim/running/point_budget.hpp"
 #include "phicoll/sim/running/sim_algorithms.hpp"
 #include "phicoll/sim/running/sim_records.hpp"
 #include "phicoll/sim/running/sim_sweep.hpp"
@@ -55,11 +56,12 @@ py::dict plan_simulation(const std::string& operation, const std::map<std::strin
   }
   py::list tasks;
   for (const sim::SimulatedPoint& point : points)
-    tasks.append(
-        py::make_tuple(sim::task_text(settings, point, run), point.title(), point.rank_calls(settings)));
+    tasks.append(py::make_tuple(sim::task_text(settings, point, run), point.title(),
+                                point.rank_calls(settings), point.steps.size()));
   py::list specs;
   for (const AlgorithmSpec& spec : settings.algorithms) specs.append(spec.text());
   py::dict found;
+  found["budget"] = sim::PointBudget(settings, points);
   found["run"] = run;
   found["context"] = context;
   found["tasks"] = tasks;
@@ -90,6 +92,11 @@ py::tuple simulate_point(const std::string& task) {
 }  // namespace
 
 void register_simulation(py::module_& module) {
+  py::class_<sim::PointBudget>(module, "PointBudget")
+      .def("done", &sim::PointBudget::done, py::arg("index"))
+      .def("over", &sim::PointBudget::over, py::arg("elapsed_s"))
+      .def("estimate", &sim::PointBudget::estimate, py::arg("elapsed_s"))
+      .def("left_out", &sim::PointBudget::left_out, py::arg("indices"));
   module.def("plan_simulation", &plan_simulation, py::kw_only(), py::arg("operation"), py::arg("values"),
              py::arg("resume"), py::arg("command"));
   module.def("simulate_point", &simulate_point, py::arg("task"));

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import phicoll._core as _core
 from phicoll import bench
@@ -25,6 +25,16 @@ SHOWN_EVERY_S = 0.5  # how often progress within a point is shown
 
 #: The result of a simulated point: record lines, the number of samples among them, and an error or "".
 Point = tuple[list[str], int, str]
+NOTHING: Point = ([], 0, "")
+
+
+class Task(NamedTuple):
+    """A point that is to be simulated."""
+
+    text: str  #: what :func:`simulate_point` takes
+    title: str
+    calls: int  #: that its ranks make
+    samples: int
 
 
 def simulate_point(task: str) -> Point:
@@ -41,28 +51,41 @@ class SimulatedPlan:
     ) -> None:
         self.planned = planned
         self.specs: list[str] = planned["specs"]
-        #: The text of each point, its title, and how many calls its ranks make.
-        self.tasks: list[tuple[str, str, int]] = planned["tasks"]
+        self.tasks = [Task(*task) for task in planned["tasks"]]
+        self.budget: _core.PointBudget = planned["budget"]
         self.output = output
         self.executor = executor
         self.jobs = jobs
 
     def run(self, progress: bench.Progress | None = None) -> Results:
-        """Simulate every point. Ctrl-C keeps the finished points. A point that fails is marked; the others go on."""
+        """Simulate the points that the budget allows. Ctrl-C keeps the finished points. A point that fails is marked;
+        the others go on.
+        """
         with Records(self.output, self.planned) as records:
             own = ThreadPoolExecutor(self.jobs) if self.executor is None else None
             futures: list[Future[Point]] = []
             try:
                 executor = own or self.executor
                 assert executor is not None
-                futures = [executor.submit(simulate_point, task) for task, _, _ in self.tasks]
+                futures = [executor.submit(simulate_point, task.text) for task in self.tasks]
                 steps = Steps(self.tasks, progress)
-                for future, (_, title, calls) in zip(futures, self.tasks, strict=True):
-                    while not wait([future], SHOWN_EVERY_S).done:
-                        steps.show(title)
-                    records.add(future.result())
-                    steps.done(title, calls)
-                records.end("complete")
+                left: list[int] = []
+                over = False
+                for number, (future, task) in enumerate(zip(futures, self.tasks, strict=True)):
+                    while not over and not wait([future], SHOWN_EVERY_S).done:
+                        steps.show(task)
+                        over = self.over(records.elapsed_s(), progress)
+                        if over:
+                            stop(own, futures)  # other executors' workers finish what they have begun
+                    point = NOTHING if future.cancelled() else future.result()
+                    if point[1] < task.samples and not point[2]:
+                        left.append(number)
+                    records.add(point)
+                    self.budget.done(number)
+                    steps.done(task)
+                if left:
+                    bench.note(f"phicoll: {self.budget.left_out(left)}\n", progress)
+                records.end("budget" if left else "complete")
             except KeyboardInterrupt:
                 stop(own, futures)
                 records.keep(futures)
@@ -79,24 +102,31 @@ class SimulatedPlan:
                     own.shutdown()
             return records.results()
 
+    def over(self, elapsed_s: float, progress: bench.Progress | None) -> bool:
+        """Whether the budget is over; says, once, if it is going to be too short."""
+        estimate = self.budget.estimate(elapsed_s)
+        if estimate:
+            bench.note(f"phicoll: {estimate}\n", progress)
+        return self.budget.over(elapsed_s)
+
 
 class Steps:
     """What is done of a sweep, in calls of ranks: finished points, and what this process has of those that run."""
 
-    def __init__(self, tasks: Sequence[tuple[str, str, int]], progress: bench.Progress | None) -> None:
+    def __init__(self, tasks: Sequence[Task], progress: bench.Progress | None) -> None:
         self.progress = progress
-        self.total = sum(calls for _, _, calls in tasks)
+        self.total = sum(task.calls for task in tasks)
         self.finished = 0
         self.before: int = _core.simulated_calls()
 
-    def show(self, title: str) -> None:
+    def show(self, task: Task) -> None:
         if self.progress is not None:
             here = _core.simulated_calls() - self.before
-            self.progress(min(max(self.finished, here), self.total), self.total, title)
+            self.progress(min(max(self.finished, here), self.total), self.total, task.title)
 
-    def done(self, title: str, calls: int) -> None:
-        self.finished += calls
-        self.show(title)
+    def done(self, task: Task) -> None:
+        self.finished += task.calls
+        self.show(task)
 
 
 def stop(own: ThreadPoolExecutor | None, futures: Iterable[Future[Point]]) -> None:
@@ -117,6 +147,8 @@ def describe(error: Exception) -> Error:
         return error
     if isinstance(error, OSError):
         return ResourceError(str(error))
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return ResourceError(f"no thread could be started to simulate: {error}")
     return BrokenGroupError(f"a point could not be simulated: {type(error).__name__}: {error}")
 
 
@@ -146,6 +178,9 @@ class Records:
         if self.stream is not None:
             self.stream.close()
 
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self.start
+
     def write(self, lines: Sequence[str]) -> None:
         if self.stream is not None and lines:
             self.stream.write("".join(f"{line}\n" for line in lines))
@@ -172,7 +207,7 @@ class Records:
         fields: Record = {"schema": 1, "kind": "end", "run": self.run, "reason": reason}
         if error is not None:
             fields["error"] = error
-        fields["elapsed_s"] = round(time.monotonic() - self.start + self.earlier_s, 3)
+        fields["elapsed_s"] = round(self.elapsed_s() + self.earlier_s, 3)
         fields |= {"points": self.points, "samples": self.samples, "width_reached": None}
         line = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
         self.lines.append(line)

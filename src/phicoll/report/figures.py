@@ -69,7 +69,7 @@ def figures(evidence: Evidence) -> dict[str, Callable[[], Figure]]:
     found["counts"] = lambda: draw_counted(evidence.counts)
     if evidence.simulated is not None:
         found["simulated-ranks"] = partial(draw_simulated_ranks, evidence.simulated)
-        found["simulated-path"] = evidence.simulated.path.plot
+        found["simulated-path"] = partial(draw_simulated_path, evidence.simulated)
     return found
 
 
@@ -370,6 +370,11 @@ def draw_places(part: Part) -> Figure:
 def draw_counted(counts: Sequence[dict[str, object]]) -> Figure:
     """Draw the exact counts at the papers' scale."""
     return draw_counts(list(counts), new_figure(1.3 + 0.235 * len({row["name"] for row in counts}), 12.0))
+
+
+def draw_simulated_path(simulated: Simulated) -> Figure:
+    """Draw the critical path of the explained call."""
+    return simulated.path.plot()
 
 
 def draw_simulated_ranks(simulated: Simulated) -> Figure:

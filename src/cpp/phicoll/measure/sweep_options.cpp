@@ -79,8 +79,9 @@ const std::vector<SweepOption>& sweep_options() {
        "calls in a window sample"},
       {"warm-up", "", "warm_up", Kind::integer, "N", every, refused(), value("2", 0, 100000),
        "untimed calls before a sample"},
-      {"budget", "", "budget_s", Kind::limit, "S", every, value("20"), refused(),
-       "stop after about this many seconds, once the current round is finished; none: when all are done"},
+      {"budget", "", "budget_s", Kind::limit, "S", every, value("20"), value("40"),
+       "stop after about this many seconds, once the current round is finished; simulated: without the "
+       "points that are left; none: when all are done"},
       {"target-width", "", "target_width", Kind::limit, "F", every, value("none"), refused(),
        "stop once every median's interval is narrower than this share of the median"},
       {"placement", "", "placement", Kind::name, "P", every, value("compact"), value("balanced"),

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <string>
+#include <system_error>
 #include <thread>
 
 #include "phicoll/arch/arch.hpp"
@@ -26,6 +28,16 @@ void wait_for(const std::atomic<std::int64_t>& word, std::int64_t value) {
   }
 }
 
+template <class Body>
+std::thread started(const Body& body) {
+  try {
+    return std::thread(body);
+  } catch (const std::system_error& error) {
+    throw ResourceError(std::string("no thread could be started to compare the CPUs' clocks: ") +
+                        error.what());
+  }
+}
+
 }  // namespace
 
 ClockOffset measure_clock_offset(int first, int other, int exchanges) {
@@ -41,7 +53,7 @@ ClockOffset measure_clock_offset(int first, int other, int exchanges) {
   std::int64_t low = std::numeric_limits<std::int64_t>::min();
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
 
-  std::thread there([&] {
+  std::thread there = started([&] {
     try {
       pin_this_thread(other);
     } catch (...) {
@@ -57,13 +69,15 @@ ClockOffset measure_clock_offset(int first, int other, int exchanges) {
     }
   });
   std::exception_ptr own_failure;
-  std::thread here([&] {
+  const auto fail = [&] {
+    own_failure = std::current_exception();
+    ask.turn.store(-1, std::memory_order_release);
+  };
+  const auto exchange = [&] {
     try {
       pin_this_thread(first);
     } catch (...) {
-      own_failure = std::current_exception();
-      ask.turn.store(-1, std::memory_order_release);
-      return;
+      return fail();
     }
     for (std::int64_t i = 1; i <= exchanges; ++i) {
       const std::uint64_t sent = arch::cycles();
@@ -76,8 +90,12 @@ ClockOffset measure_clock_offset(int first, int other, int exchanges) {
       low = std::max(low, static_cast<std::int64_t>(stamp - received));
       high = std::min(high, static_cast<std::int64_t>(stamp - sent));
     }
-  });
-  here.join();
+  };
+  try {
+    started(exchange).join();
+  } catch (const ResourceError&) {
+    fail();
+  }
   there.join();
   if (failure) std::rethrow_exception(failure);
   if (own_failure) std::rethrow_exception(own_failure);

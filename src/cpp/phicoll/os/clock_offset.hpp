@@ -18,7 +18,7 @@ struct ClockOffset {
 };
 
 /// Measures it with one thread on each CPU that exchange stamps `exchanges` times. The two must be distinct
-/// and allowed. ResourceError when a thread cannot be pinned.
+/// and allowed. ResourceError when a thread cannot be started or pinned.
 ClockOffset measure_clock_offset(int first, int other, int exchanges = 2000);
 
 /// The largest |offset_ns()| between the first CPU of the list and each other one; 0 for a single CPU.

@@ -324,6 +324,7 @@ class Run:
             options["sizes"] = [point.size]
         if setting.simulated:
             options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "calls": CALLS}
+            options["budget_s"] = "none"
         else:
             options |= {"mode": point.mode, "oversubscribe": point.ranks > point.cpus, "budget_s": seconds}
             # A launch starts and verifies every candidate, which takes a large part of a second.

@@ -85,9 +85,12 @@ std::string SimulatedSettings::json() const {
       .add("skew_ns", skew_ns)
       .add("delay_ns", 0)
       .add("imbalance_ns", 0)
-      .add("start", start)
-      .null("budget_s")
-      .null("target_width")
+      .add("start", start);
+  if (budget_s > 0)
+    object.add("budget_s", budget_s);
+  else
+    object.null("budget_s");
+  object.null("target_width")
       .add("placement", placement)
       .add("oversubscribe", false)
       .add("wait", wait)
@@ -126,6 +129,8 @@ SimulatedSettings parse_simulated_settings(const measure::SweepValues& values, b
   settings.warm_up = static_cast<int>(values.integer("warm-up"));
   settings.rounds = static_cast<int>(values.integer("rounds"));
   settings.skew_ns = values.number("skew-ns");
+  settings.budget_s = values.number("budget");
+  settings.estimate = !values.has("budget");
   settings.wait = to_string(parse_wait_policy(values.text("wait")));
   settings.seed = static_cast<std::uint64_t>(values.integer("seed"));
   return settings;

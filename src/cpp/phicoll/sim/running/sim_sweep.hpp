@@ -37,7 +37,9 @@ struct SimulatedSettings {
   std::string wait = measure::simulated_text("wait");
   std::uint64_t seed = static_cast<std::uint64_t>(measure::simulated_integer("seed"));
   std::string start = measure::simulated_text(
-      "start");  ///< or evicted: flags and slots in memory alone before each call; windows only
+      "start");          ///< or evicted: flags and slots in memory alone before each call; windows only
+  double budget_s = 0;   ///< 0: none
+  bool estimate = true;  ///< the budget is the default: say if it is too short
   std::shared_ptr<const Tuning> tuning;  ///< what `auto` asks; null: its rules
 
   /// The record's `settings`.

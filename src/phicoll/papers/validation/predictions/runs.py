@@ -99,7 +99,7 @@ def simulate(
         results = sweep(
             run.operation, algorithm=list(run.algorithms), ranks=ranks, machine=machine, placement="scatter",
             definition="window", start=start, skew_ns=0, rounds=effort.few_seeds if run.few else effort.seeds, calls=effort.calls, warm_up=1,
-            seed=1, progress=False, **more,
+            seed=1, budget_s="none", progress=False, **more,
         )  # fmt: skip
         found = results if found is None else found + results
     assert found is not None
