@@ -2,12 +2,13 @@
 # The target `uninstall` removes what was installed.
 include(CMakePackageConfigHelpers)
 
-set(PHICOLL_LIBRARIES phicoll phicoll_measure)
+set(PHICOLL_LIBRARIES phicoll phicoll_measure phicoll_shmem phicoll_shmem_static)
 if(TARGET phicoll_sim)
   list(APPEND PHICOLL_LIBRARIES phicoll_sim)
 endif()
 install(TARGETS ${PHICOLL_LIBRARIES} EXPORT phicoll-targets COMPONENT development
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+phicoll_shmem_install(development ${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_INCLUDEDIR} wrappers)
 install(DIRECTORY phicoll DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN "*.hpp" PATTERN machines EXCLUDE)   # else the folder, which has no headers
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/generated/phicoll/version.hpp

@@ -15,7 +15,19 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 CPP = SOURCE / "cpp"
-LAYERS = ["arch", "support", "os", "memory", "collectives", "messages", "group", "kernels", "measure", "sim"]
+LAYERS = [
+    "arch",
+    "support",
+    "os",
+    "memory",
+    "collectives",
+    "messages",
+    "group",
+    "shmem",
+    "kernels",
+    "measure",
+    "sim",
+]
 HEADERS = sorted(CPP.glob("phicoll/**/*.hpp"))
 
 
@@ -193,6 +205,7 @@ LOOSE = {
     "launch": "comm",  # python -m phicoll.launch
     "MPI": "comm",  # mpi4py's names
     "bench": "measuring",  # the program phicoll-bench
+    "openshmem": "measuring",  # the programs oshcc, oshc++ and oshrun
     "": "cli",  # phicoll itself: public names, loaded at first use
     "__main__": "cli",  # python -m phicoll
     "pytest_plugin": "cli",  # loaded by pytest

@@ -286,11 +286,14 @@ class alignas(arch::stride_bytes) Communicator {
   /// @{
 
   /// Allocates memory that all ranks of the group reach, not zeroed, aligned to at least 128 bytes. Throws ResourceError
-  /// with what was asked for and what is free.
-  void* allocate(std::size_t bytes) {
+  /// with what was asked for and what is free. Without `reserved` its pages are taken by reserve(), or from the system by
+  /// first touches.
+  void* allocate(std::size_t bytes, bool reserved = true) {
     check_process();
-    return heap_.take(bytes).at;
+    return heap_.take(bytes, reserved).at;
   }
+  /// Takes the pages of a part of what allocate returned. Throws ResourceError if the machine has none left.
+  void reserve(const void* from, std::size_t bytes) const { heap_.reserve(from, bytes); }
   /// Frees what any rank of the group got from allocate. Throws ArgumentError("pointer").
   void release(void* pointer) {
     check_process();

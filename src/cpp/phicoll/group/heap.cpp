@@ -123,7 +123,11 @@ class Heap::Lock {
 std::size_t Heap::footprint(std::size_t bytes) {
   if (bytes == 0) return 0;
   const std::size_t units = (bytes + unit_bytes(bytes) - 1) / unit_bytes(bytes);
-  return page_bytes + 2 * map_bytes(units) + map_bytes(bytes / page_bytes + 1) + round_up(bytes, page_bytes);
+  return page_bytes + 2 * map_bytes(units) + map_bytes(bytes / page_bytes + 1) + footprint_of_data(bytes);
+}
+
+std::size_t Heap::footprint_of_data(std::size_t bytes) {
+  return round_up(bytes, page_bytes);
 }
 
 void Heap::prepare(unsigned char* memory, std::size_t bytes) {
@@ -209,7 +213,7 @@ void Heap::know(std::size_t units) {
   h.known = upto;
 }
 
-Heap::Block Heap::take(std::size_t bytes, bool reserved) {
+Heap::Block Heap::take(std::size_t bytes, bool reserved, std::size_t alignment) {
   if (memory_ == nullptr)
     throw ResourceError("heap_limit: " + std::to_string(bytes) +
                         " bytes of the group's shared heap are needed and it has none; raise heap_limit");
@@ -220,7 +224,8 @@ Heap::Block Heap::take(std::size_t bytes, bool reserved) {
     const Lock lock(*this);
     const std::size_t units =
         wanted > h.units * h.unit ? h.units + 1 : (wanted + h.unit - 1) / h.unit;  // + may overflow
-    const std::size_t step = wanted >= page_bytes ? std::max<std::size_t>(page_bytes / h.unit, 1) : 1;
+    const std::size_t aligned = std::max(wanted >= page_bytes ? page_bytes : 1, alignment);
+    const std::size_t step = std::max<std::size_t>(aligned / h.unit, 1);
     const std::size_t at = find(units, step);
     if (at >= h.units)
       throw ResourceError("heap_limit: " + std::to_string(bytes) +
@@ -276,24 +281,41 @@ void Heap::reserve(const void* from, std::size_t bytes) const {
   }
 }
 
-void Heap::give_back(void* pointer) {
-  const auto refuse = [&](const char* what) {
-    throw ArgumentError("pointer", what, "what allocate returned, once");
-  };
-  if (!holds(pointer)) refuse("memory outside the shared heap");
-  Header& h = header();
-  const auto offset = static_cast<std::size_t>(static_cast<unsigned char*>(pointer) - memory_) - h.data_at;
+/// The block that begins at `pointer`. With the lock.
+Heap::Units Heap::units_at(const void* pointer) const {
+  const Header& h = header();
+  const auto offset =
+      static_cast<std::size_t>(static_cast<const unsigned char*>(pointer) - memory_) - h.data_at;
   const std::size_t at = offset / h.unit;
-  const Lock lock(*this);
   if (offset % h.unit != 0 || at >= h.touched || !bit(first(), at))
-    refuse("memory that is not the start of a block of the shared heap");
+    throw ArgumentError("pointer", "memory that is not the start of a block of the shared heap",
+                        "what allocate returned, once");
   // To the next block's start or the next free unit.
-  const std::size_t end =
-      std::min(next_bit(used(), at + 1, h.touched, false), next_bit(first(), at + 1, h.touched, true));
-  set_bits(first(), at, at + 1, false);
-  set_bits(used(), at, end, false);
-  h.low = std::min<std::uint64_t>(h.low, at);
-  h.free.atomic().fetch_add(end - at, std::memory_order_relaxed);
+  return {at,
+          std::min(next_bit(used(), at + 1, h.touched, false), next_bit(first(), at + 1, h.touched, true))};
+}
+
+std::size_t Heap::bytes_at(const void* pointer) const {
+  check_holds(pointer);
+  const Lock lock(*this);
+  const Units block = units_at(pointer);
+  return (block.end - block.first) * header().unit;
+}
+
+void Heap::give_back(void* pointer) {
+  check_holds(pointer);
+  Header& h = header();
+  const Lock lock(*this);
+  const Units block = units_at(pointer);
+  set_bits(first(), block.first, block.first + 1, false);
+  set_bits(used(), block.first, block.end, false);
+  h.low = std::min<std::uint64_t>(h.low, block.first);
+  h.free.atomic().fetch_add(block.end - block.first, std::memory_order_relaxed);
+}
+
+void Heap::check_holds(const void* pointer) const {
+  if (!holds(pointer))
+    throw ArgumentError("pointer", "memory outside the shared heap", "what allocate returned, once");
 }
 
 }  // namespace phicoll

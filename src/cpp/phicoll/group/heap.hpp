@@ -39,13 +39,18 @@ class Heap {
   /// Takes `bytes`, aligned to 256, from a page on to the page where it is larger; 0 counts as 1. Without
   /// `reserved` the caller reserves what it uses. Throws ResourceError with what was asked and what is free,
   /// BrokenGroupError instead of waiting for a rank that died with the heap in its hands.
-  Block take(std::size_t bytes, bool reserved = true);
+  /// `alignment`: a power of two, of the place in the heap; see data_offset().
+  Block take(std::size_t bytes, bool reserved = true, std::size_t alignment = 1);
   /// Takes the pages that hold these bytes of a block, unless they were taken before.
   void reserve(const void* from, std::size_t bytes) const;
   /// Any rank may give back what any rank took. Throws ArgumentError("pointer") for what is not the start of
   /// a block.
   void give_back(void* pointer);
 
+  /// Bytes of the block that begins at `pointer`, at least what was asked for. Throws as give_back.
+  std::size_t bytes_at(const void* pointer) const;
+  /// Bytes from a heap's start to its data, whose size is `bytes`.
+  static std::size_t data_offset(std::size_t bytes) { return footprint(bytes) - footprint_of_data(bytes); }
   bool holds(const void* pointer) const;
   std::size_t bytes() const;
   std::size_t free_bytes() const;
@@ -53,6 +58,12 @@ class Heap {
  private:
   struct Header;
   class Lock;
+  struct Units {
+    std::size_t first, end;
+  };
+  static std::size_t footprint_of_data(std::size_t bytes);
+  Units units_at(const void* pointer) const;
+  void check_holds(const void* pointer) const;
   Header& header() const { return *reinterpret_cast<Header*>(memory_); }
   std::uint64_t* used() const;
   std::uint64_t* first() const;

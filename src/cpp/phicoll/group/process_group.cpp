@@ -138,7 +138,8 @@ void await_an_end(const std::vector<int>& ends) {
 
 /// Reaps these, and no other child of the program; the first that ended badly, or without ever having joined,
 /// breaks the group.
-int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory) {
+int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory, std::vector<int>& statuses,
+                 int grace_ms = -1) {
   Control& control = control_of(memory);
   const ProcessHeader& header = header_of(memory);
   struct Ends {
@@ -152,6 +153,8 @@ int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory) {
     std::vector<int> fds;
   };
   std::vector<int> running = pids;
+  statuses.assign(pids.size(), 0);
+  std::int64_t broken_since = 0;
   Ends ends(pids);
   int worst = 0;
   for (;;) {
@@ -167,6 +170,7 @@ int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory) {
       }
       any_ended = true;
       running[r] = -1;
+      if (pid > 0) statuses[r] = status;
       if (ends.fds[r] >= 0) close(ends.fds[r]);
       ends.fds[r] = -1;
       // ECHILD: the program has it that its children leave no status (SIGCHLD ignored). The members' states
@@ -181,6 +185,13 @@ int wait_for_all(const std::vector<int>& pids, os::SharedMemory& memory) {
     }
     if (left == 0) return worst;
     if (any_ended) continue;
+    if (grace_ms >= 0 && control.broken()) {
+      const std::int64_t now = os::now_ns();
+      if (broken_since == 0) broken_since = now;
+      if (now - broken_since > static_cast<std::int64_t>(grace_ms) * 1000000)
+        for (const int pid : running)
+          if (pid > 0) kill(pid, SIGKILL);
+    }
     std::vector<int> awaited;
     for (std::size_t r = 0; r < running.size(); ++r)
       if (running[r] >= 0) awaited.push_back(ends.fds[r]);
@@ -451,11 +462,13 @@ void fork_and_run(int ranks, const GroupOptions& options,
     started(memory, r, pid);
     pids.push_back(static_cast<int>(pid));
   }
-  wait_for_all(pids, memory);
+  std::vector<int> statuses;
+  wait_for_all(pids, memory, statuses);
   throw_if_broken(memory);
 }
 
-Launcher::Launcher(const std::vector<std::string>& command, int ranks, const GroupOptions& options) {
+Launcher::Launcher(const std::vector<std::string>& command, int ranks, const GroupOptions& options,
+                   const std::function<void(int)>& in_child) {
   if (command.empty()) throw ArgumentError("command", "nothing", "a program and its arguments");
   memory_ = ProcessGroup::create_memory(ranks, options);
   header_of(memory_).launcher_pid = static_cast<std::int32_t>(getpid());
@@ -489,6 +502,7 @@ Launcher::Launcher(const std::vector<std::string>& command, int ranks, const Gro
     }
     if (pid == 0) {
       fcntl(memory_.descriptor(), F_SETFD, 0);  // this child's copy stays open
+      if (in_child) in_child(r);
       execvpe(argv[0], argv.data(), environment.data());
       const std::string reason = std::string("could not start ") + command[0] + ": " + std::strerror(errno);
       control_of(memory_).break_group(r, reason.c_str());
@@ -511,8 +525,8 @@ Launcher::~Launcher() {
   end_all();
 }
 
-int Launcher::wait() {
-  const int worst = wait_for_all(pids_, memory_);
+int Launcher::wait(int grace_ms) {
+  const int worst = wait_for_all(pids_, memory_, statuses_, grace_ms);
   pids_.clear();
   throw_if_broken(memory_);
   return worst;

@@ -47,6 +47,8 @@ class ProcessGroup {
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
   Communicator& communicator();
+  /// The group's memory, for who maps parts of it once more.
+  const os::SharedMemory& memory() const { return memory_; }
   /// Breaks the group for all: this rank cannot go on.
   void fail(const std::string& reason);
 
@@ -78,21 +80,28 @@ void fork_and_run(int ranks, const GroupOptions& options, const std::function<vo
 /// Starts `command` on `ranks` processes, each with what from_environment() needs.
 class Launcher {
  public:
-  Launcher(const std::vector<std::string>& command, int ranks, const GroupOptions& options);
+  /// `in_child` is called with the rank in each new process before its program starts: only what POSIX calls
+  /// async-signal-safe.
+  Launcher(const std::vector<std::string>& command, int ranks, const GroupOptions& options,
+           const std::function<void(int)>& in_child = nullptr);
   /// Kills what still runs.
   ~Launcher();
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
 
   const std::vector<int>& pids() const { return pids_; }
-  /// Waits for all. Throws BrokenGroupError with the first cause; returns the largest exit status otherwise.
-  int wait();
+  /// Waits for all. Throws BrokenGroupError with the first cause; returns the largest exit status otherwise. Once the group
+  /// is broken, ranks get `grace_ms` to end by themselves, and are killed then; negative: any time.
+  int wait(int grace_ms = -1);
+  /// What waitpid said of each rank, after wait().
+  const std::vector<int>& statuses() const { return statuses_; }
 
  private:
   void end_all();
 
   os::SharedMemory memory_;
   std::vector<int> pids_;
+  std::vector<int> statuses_;
 };
 
 }  // namespace phicoll

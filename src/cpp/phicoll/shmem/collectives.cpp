@@ -1,0 +1,311 @@
+// Collectives on teams and on active sets: each is the team's communicator's, by `auto` or what PHICOLL_ALLREDUCE and the
+// like choose. Buffers in symmetric memory are passed as the group knows them, so that algorithms read them where they lie.
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/shmem/world.hpp"
+
+namespace phicoll {
+namespace shmem {
+
+namespace {
+
+constexpr Type integer_type(std::size_t bytes, bool is_signed) {
+  return bytes == 1   ? (is_signed ? Type::int8 : Type::uint8)
+         : bytes == 2 ? (is_signed ? Type::int16 : Type::uint16)
+         : bytes == 4 ? (is_signed ? Type::int32 : Type::uint32)
+                      : (is_signed ? Type::int64 : Type::uint64);
+}
+
+template <class T>
+struct Elements {
+  static Operator with(Op op) { return find_operator(integer_type(sizeof(T), std::is_signed<T>::value), op); }
+};
+template <>
+struct Elements<float> {
+  static Operator with(Op op) { return find_operator(Type::float32, op); }
+};
+template <>
+struct Elements<double> {
+  static Operator with(Op op) { return find_operator(Type::float64, op); }
+};
+template <>
+struct Elements<phicoll_shmem_complexf> {
+  static Operator with(Op op) { return find_operator(Type::complex64, op); }
+};
+template <>
+struct Elements<phicoll_shmem_complexd> {
+  static Operator with(Op op) { return find_operator(Type::complex128, op); }
+};
+
+// No type of the group's operators: an operator of our own.
+template <Op op>
+void combine_long_double(void*, void* to, const void* left, const void* right, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    long double a, b;
+    std::memcpy(&a, static_cast<const char*>(left) + i * sizeof a, sizeof a);
+    std::memcpy(&b, static_cast<const char*>(right) + i * sizeof b, sizeof b);
+    const long double result = op == Op::sum    ? a + b
+                               : op == Op::prod ? a * b
+                               : op == Op::min  ? (b < a ? b : a)
+                                                : (a < b ? b : a);
+    std::memcpy(static_cast<char*>(to) + i * sizeof result, &result, sizeof result);
+  }
+}
+template <>
+struct Elements<long double> {
+  static Operator with(Op op) {
+    constexpr std::uint32_t bytes = sizeof(long double);
+    switch (op) {
+      case Op::sum:
+        return user_operator(bytes, true, combine_long_double<Op::sum>, nullptr);
+      case Op::prod:
+        return user_operator(bytes, true, combine_long_double<Op::prod>, nullptr);
+      case Op::min:
+        return user_operator(bytes, true, combine_long_double<Op::min>, nullptr);
+      default:
+        return user_operator(bytes, true, combine_long_double<Op::max>, nullptr);
+    }
+  }
+};
+
+/// Calls f(the team's communicator), and answers for the C function.
+template <class F>
+int on_team(const char* function, shmem_team_t team, F f) {
+  return guarded(function, [&] {
+    f(team_of(team));
+    return 0;
+  });
+}
+template <class F>
+void on_active_set(const char* function, int start, int log_stride, int size, F f) {
+  guarded(function, [&] { f(world().active_set(start, log_stride, size)); });
+}
+
+/// A source and a destination as the group knows them. In place, the communicator wants none.
+struct Buffers {
+  const void* source;
+  void* dest;
+  Buffers(void* to, const void* from)
+      : source(to == from ? nullptr : world().as_group_memory(from)), dest(world().as_group_memory(to)) {}
+};
+
+template <class T>
+void reduce(Team& team, T* dest, const T* source, std::size_t count, Op op) {
+  const Buffers at(dest, source);
+  team.comm->allreduce(at.source, at.dest, count, Elements<T>::with(op));
+}
+
+template <class T>
+void inscan(Team& team, T* dest, const T* source, std::size_t count) {
+  const Buffers at(dest, source);
+  team.comm->scan(at.source, at.dest, count, Elements<T>::with(Op::sum));
+}
+// The first PE's result is zero here.
+template <class T>
+void exscan(Team& team, T* dest, const T* source, std::size_t count) {
+  const Buffers at(dest, source);
+  team.comm->exscan(at.source, at.dest, count, Elements<T>::with(Op::sum));
+  if (team.comm->rank() == 0)
+    for (std::size_t i = 0; i < count; ++i) dest[i] = T();
+}
+
+/// `all`: the root's destination is written too, as on teams but not on active sets.
+void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root, bool all) {
+  if (root < 0 || root >= team.size())
+    throw ArgumentError("PE_root", std::to_string(root), "0.." + std::to_string(team.size() - 1));
+  World& of = world();
+  const bool mine = team.comm->rank() == root;
+  team.comm->broadcast(of.as_group_memory(mine ? const_cast<void*>(source) : dest), bytes, root);
+  if (mine && all && dest != source && bytes != 0) std::memcpy(dest, source, bytes);
+}
+
+void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
+  World& of = world();
+  team.comm->allgather(of.as_group_memory(source), of.as_group_memory(dest), bytes);
+}
+
+void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
+  const auto size = static_cast<std::size_t>(team.size());
+  std::vector<std::size_t> counts(size), places(size);
+  team.comm->allgather(&bytes, counts.data(), sizeof bytes);
+  std::size_t all = 0;
+  for (std::size_t pe = 0; pe < size; ++pe) {
+    places[pe] = all;
+    all += counts[pe];
+  }
+  if (all == 0) return;
+  World& of = world();
+  team.comm->allgatherv(of.as_group_memory(source), bytes, of.as_group_memory(dest), counts.data(),
+                        places.data());
+}
+
+void alltoall(Team& team, void* dest, const void* source, std::size_t bytes) {
+  World& of = world();
+  team.comm->alltoall(of.as_group_memory(source), of.as_group_memory(dest), bytes);
+}
+
+// Elements of a block lie `sst` and `dst` elements apart. Each PE fetches its blocks between two barriers: before the first
+// no source is ready, and after the second all may be written again.
+void alltoalls(Team& team, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
+               std::size_t element, std::size_t count) {
+  const int size = team.size(), me = team.comm->rank();
+  phicoll_shmem_ctx ctx = {phicoll_shmem_ctx_default.delta != nullptr ? team.deltas.data() : nullptr,
+                           &team.handle, 0};
+  const auto block = [&](const void* base, std::ptrdiff_t stride, int pe) {
+    return const_cast<char*>(static_cast<const char*>(base)) +
+           static_cast<std::ptrdiff_t>(pe) * static_cast<std::ptrdiff_t>(count) * stride *
+               static_cast<std::ptrdiff_t>(element);
+  };
+  team.comm->barrier();
+  for (int step = 0; step < size; ++step) {
+    const int pe = (me + step) % size;
+    phicoll_shmem_strided_get(&ctx, block(dest, dst, pe), block(source, sst, me), dst, sst, element, 1, count,
+                              pe);
+  }
+  team.comm->barrier();
+}
+
+}  // namespace
+
+}  // namespace shmem
+}  // namespace phicoll
+
+using namespace phicoll;
+using namespace phicoll::shmem;
+
+// A barrier's signals are releases and its waits acquires: every PE that leaves it sees all that any PE stored before.
+PHICOLL_SHMEM_EXPORT(void, barrier_all, ()) {
+  guarded("barrier_all", [] { world().comm().barrier(); });
+}
+PHICOLL_SHMEM_EXPORT(void, sync_all, ()) {
+  guarded("sync_all", [] { world().comm().barrier(); });
+}
+PHICOLL_SHMEM_EXPORT(int, team_sync, (shmem_team_t team)) {
+  return on_team("team_sync", team, [](Team& of) { of.comm->barrier(); });
+}
+// PEs outside the active set see this PE's puts too.
+PHICOLL_SHMEM_EXPORT(void, barrier, (int PE_start, int logPE_stride, int PE_size, long*)) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  on_active_set("barrier", PE_start, logPE_stride, PE_size, [](Team& of) { of.comm->barrier(); });
+}
+PHICOLL_SHMEM_EXPORT(void, sync, (int PE_start, int logPE_stride, int PE_size, long*)) {
+  on_active_set("sync", PE_start, logPE_stride, PE_size, [](Team& of) { of.comm->barrier(); });
+}
+
+// clang-format off
+#define PHICOLL_SHMEM_COLLECTIVES(prefix, suffix, type, element)                                                      \
+  PHICOLL_SHMEM_EXPORT(int, prefix##broadcast##suffix,                                                                \
+                       (shmem_team_t team, type* dest, const type* source, size_t nelems, int PE_root)) {             \
+    return on_team("broadcast", team, [=](Team& of) { broadcast(of, dest, source, nelems * (element), PE_root, true); }); \
+  }                                                                                                                   \
+  PHICOLL_SHMEM_EXPORT(int, prefix##collect##suffix,                                                                  \
+                       (shmem_team_t team, type* dest, const type* source, size_t nelems)) {                          \
+    return on_team("collect", team, [=](Team& of) { collect(of, dest, source, nelems * (element)); });                \
+  }                                                                                                                   \
+  PHICOLL_SHMEM_EXPORT(int, prefix##fcollect##suffix,                                                                 \
+                       (shmem_team_t team, type* dest, const type* source, size_t nelems)) {                          \
+    return on_team("fcollect", team, [=](Team& of) { fcollect(of, dest, source, nelems * (element)); });              \
+  }                                                                                                                   \
+  PHICOLL_SHMEM_EXPORT(int, prefix##alltoall##suffix,                                                                 \
+                       (shmem_team_t team, type* dest, const type* source, size_t nelems)) {                          \
+    return on_team("alltoall", team, [=](Team& of) { alltoall(of, dest, source, nelems * (element)); });              \
+  }                                                                                                                   \
+  PHICOLL_SHMEM_EXPORT(int, prefix##alltoalls##suffix,                                                                \
+                       (shmem_team_t team, type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst,              \
+                        size_t nelems)) {                                                                             \
+    return on_team("alltoalls", team, [=](Team& of) { alltoalls(of, dest, source, dst, sst, element, nelems); });     \
+  }
+#define PHICOLL_SHMEM_COLLECTIVES_OF(name, type) PHICOLL_SHMEM_COLLECTIVES(name##_, , type, sizeof(type))
+PHICOLL_SHMEM_RMA_TYPES(PHICOLL_SHMEM_COLLECTIVES_OF)
+PHICOLL_SHMEM_COLLECTIVES(, mem, void, 1)
+
+#define PHICOLL_SHMEM_REDUCTION(name, type, op)                                                                       \
+  PHICOLL_SHMEM_EXPORT(int, name, (shmem_team_t team, type* dest, const type* source, size_t nreduce)) {              \
+    return on_team(#name, team, [=](Team& of) { reduce(of, dest, source, nreduce, op); });                            \
+  }
+#define PHICOLL_SHMEM_BITS(name, type)                        \
+  PHICOLL_SHMEM_REDUCTION(name##_and_reduce, type, Op::band)  \
+  PHICOLL_SHMEM_REDUCTION(name##_or_reduce, type, Op::bor)    \
+  PHICOLL_SHMEM_REDUCTION(name##_xor_reduce, type, Op::bxor)
+#define PHICOLL_SHMEM_ORDER(name, type)                      \
+  PHICOLL_SHMEM_REDUCTION(name##_max_reduce, type, Op::max)  \
+  PHICOLL_SHMEM_REDUCTION(name##_min_reduce, type, Op::min)
+#define PHICOLL_SHMEM_SUM(name, type)                                                                                 \
+  PHICOLL_SHMEM_REDUCTION(name##_sum_reduce, type, Op::sum)                                                           \
+  PHICOLL_SHMEM_REDUCTION(name##_prod_reduce, type, Op::prod)                                                         \
+  PHICOLL_SHMEM_EXPORT(int, name##_sum_inscan, (shmem_team_t team, type* dest, const type* source, size_t nelems)) {  \
+    return on_team("sum_inscan", team, [=](Team& of) { inscan(of, dest, source, nelems); });                          \
+  }                                                                                                                   \
+  PHICOLL_SHMEM_EXPORT(int, name##_sum_exscan, (shmem_team_t team, type* dest, const type* source, size_t nelems)) {  \
+    return on_team("sum_exscan", team, [=](Team& of) { exscan(of, dest, source, nelems); });                          \
+  }
+PHICOLL_SHMEM_BITS_TYPES(PHICOLL_SHMEM_BITS)
+PHICOLL_SHMEM_ORDER_TYPES(PHICOLL_SHMEM_ORDER)
+PHICOLL_SHMEM_SUM_TYPES(PHICOLL_SHMEM_SUM)
+#undef PHICOLL_SHMEM_BITS
+#undef PHICOLL_SHMEM_ORDER
+#undef PHICOLL_SHMEM_SUM
+
+// Deprecated: on active sets.
+#define PHICOLL_SHMEM_OLD_COLLECTIVES(bits, element)                                                                  \
+  PHICOLL_SHMEM_EXPORT(void, broadcast##bits,                                                                         \
+                       (void* dest, const void* source, size_t nelems, int PE_root, int PE_start, int logPE_stride,   \
+                        int PE_size, long*)) {                                                                        \
+    on_active_set("broadcast" #bits, PE_start, logPE_stride, PE_size,                                                 \
+                  [=](Team& of) { broadcast(of, dest, source, nelems * element, PE_root, false); });                  \
+  }                                                                                                                   \
+  PHICOLL_SHMEM_EXPORT(void, collect##bits,                                                                           \
+                       (void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size,   \
+                        long*)) {                                                                                     \
+    on_active_set("collect" #bits, PE_start, logPE_stride, PE_size,                                                   \
+                  [=](Team& of) { collect(of, dest, source, nelems * element); });                                    \
+  }                                                                                                                   \
+  PHICOLL_SHMEM_EXPORT(void, fcollect##bits,                                                                          \
+                       (void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size,   \
+                        long*)) {                                                                                     \
+    on_active_set("fcollect" #bits, PE_start, logPE_stride, PE_size,                                                  \
+                  [=](Team& of) { fcollect(of, dest, source, nelems * element); });                                   \
+  }                                                                                                                   \
+  PHICOLL_SHMEM_EXPORT(void, alltoall##bits,                                                                          \
+                       (void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size,   \
+                        long*)) {                                                                                     \
+    on_active_set("alltoall" #bits, PE_start, logPE_stride, PE_size,                                                  \
+                  [=](Team& of) { alltoall(of, dest, source, nelems * element); });                                   \
+  }                                                                                                                   \
+  PHICOLL_SHMEM_EXPORT(void, alltoalls##bits,                                                                         \
+                       (void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start,    \
+                        int logPE_stride, int PE_size, long*)) {                                                      \
+    on_active_set("alltoalls" #bits, PE_start, logPE_stride, PE_size,                                                 \
+                  [=](Team& of) { alltoalls(of, dest, source, dst, sst, element, nelems); });                         \
+  }
+PHICOLL_SHMEM_OLD_COLLECTIVES(32, 4)
+PHICOLL_SHMEM_OLD_COLLECTIVES(64, 8)
+
+#define PHICOLL_SHMEM_OLD_REDUCTION(name, type, op)                                                                   \
+  PHICOLL_SHMEM_EXPORT(void, name, (type * dest, const type* source, int nreduce, int PE_start, int logPE_stride,     \
+                                    int PE_size, type*, long*)) {                                                     \
+    on_active_set(#name, PE_start, logPE_stride, PE_size, [=](Team& of) {                                             \
+      reduce(of, dest, source, nreduce < 0 ? 0 : static_cast<std::size_t>(nreduce), op);                              \
+    });                                                                                                               \
+  }
+#define PHICOLL_SHMEM_BITS(name, type)                           \
+  PHICOLL_SHMEM_OLD_REDUCTION(name##_and_to_all, type, Op::band) \
+  PHICOLL_SHMEM_OLD_REDUCTION(name##_or_to_all, type, Op::bor)   \
+  PHICOLL_SHMEM_OLD_REDUCTION(name##_xor_to_all, type, Op::bxor)
+#define PHICOLL_SHMEM_ORDER(name, type)                         \
+  PHICOLL_SHMEM_OLD_REDUCTION(name##_max_to_all, type, Op::max) \
+  PHICOLL_SHMEM_OLD_REDUCTION(name##_min_to_all, type, Op::min)
+#define PHICOLL_SHMEM_SUM(name, type)                           \
+  PHICOLL_SHMEM_OLD_REDUCTION(name##_sum_to_all, type, Op::sum) \
+  PHICOLL_SHMEM_OLD_REDUCTION(name##_prod_to_all, type, Op::prod)
+PHICOLL_SHMEM_OLD_BITS_TYPES(PHICOLL_SHMEM_BITS)
+PHICOLL_SHMEM_OLD_ORDER_TYPES(PHICOLL_SHMEM_ORDER)
+PHICOLL_SHMEM_OLD_SUM_TYPES(PHICOLL_SHMEM_SUM)
+// clang-format on

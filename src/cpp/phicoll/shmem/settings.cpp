@@ -1,0 +1,67 @@
+#include "phicoll/shmem/settings.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/shmem/shmem.hpp"
+#include "phicoll/version.hpp"
+
+namespace phicoll {
+namespace shmem {
+
+bool setting(const char* name, bool otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? otherwise : *text != '\0' && std::strcmp(text, "0") != 0;
+}
+
+const char* standard_setting(const char* name) {
+  for (const char* const prefix : {"SHMEM_", "SMA_"})
+    if (const char* const text = std::getenv((prefix + std::string(name)).c_str())) return text;
+  return nullptr;
+}
+
+std::size_t parse_bytes(const std::string& name, const std::string& text) {
+  char* end = nullptr;
+  double bytes = std::strtod(text.c_str(), &end);
+  const bool number = end != text.c_str() && std::isfinite(bytes) && bytes >= 0;
+  // One suffix counts, and what follows it does not, as the specification has it.
+  const char* const suffixes = "kmgt";
+  if (number && *end != '\0') {
+    const char small = static_cast<char>(*end >= 'A' && *end <= 'Z' ? *end - 'A' + 'a' : *end);
+    const char* const suffix = std::strchr(suffixes, small);
+    bytes = suffix != nullptr ? std::ldexp(bytes, 10 * static_cast<int>(suffix - suffixes + 1)) : -1;
+  }
+  if (!number || bytes < 0 || bytes >= std::ldexp(1.0, 62))
+    throw ArgumentError(name, "'" + text + "'", "a number of bytes, with k, m, g or t behind it or nothing");
+  return static_cast<std::size_t>(std::ceil(bytes));
+}
+
+std::size_t symmetric_size() {
+  const char* const text = standard_setting("SYMMETRIC_SIZE");
+  return text == nullptr ? 0 : parse_bytes("SHMEM_SYMMETRIC_SIZE", text);
+}
+
+void print_what_is_asked(std::size_t heap_bytes, int pes) {
+  if (standard_setting("VERSION") != nullptr)
+    std::printf("phicoll %s: OpenSHMEM %d.%d\n", PHICOLL_VERSION, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
+  if (standard_setting("INFO") != nullptr)
+    std::printf(
+        "SHMEM_SYMMETRIC_SIZE  bytes of each PE's symmetric heap, now %zu; k, m, g, t stand for powers of "
+        "1024\n"
+        "SHMEM_VERSION         print the version at the start\n"
+        "SHMEM_INFO            print this\n"
+        "SHMEM_DEBUG           print what was set up\n"
+        "PHICOLL_SHMEM_CHECK   check every argument\n"
+        "PHICOLL_SHMEM_DATA    0: leave globals and statics private\n",
+        heap_bytes);
+  if (standard_setting("DEBUG") != nullptr)
+    std::printf("phicoll: %d PEs, each with %zu bytes of symmetric heap\n", pes, heap_bytes);
+  std::fflush(stdout);
+}
+
+}  // namespace shmem
+}  // namespace phicoll

@@ -1,0 +1,193 @@
+// Beginning and end, and questions about PEs and addresses.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "phicoll/errors.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/shmem/settings.hpp"
+#include "phicoll/shmem/world.hpp"
+
+// What programs see of the world: inlined functions read these.
+phicoll_shmem_team phicoll_shmem_team_world = {0, 0, nullptr};
+phicoll_shmem_team phicoll_shmem_team_shared = {0, 0, nullptr};
+phicoll_shmem_ctx phicoll_shmem_ctx_default = {nullptr, nullptr, 0};
+
+namespace phicoll {
+namespace shmem {
+
+namespace {
+
+World* the_world = nullptr;
+bool finalized = false;
+int thread_level = SHMEM_THREAD_SINGLE;
+constexpr const char* called_global_exit = "called shmem_global_exit";
+
+void finalize() {
+  if (the_world == nullptr) return;
+  the_world->comm().barrier();
+  phicoll_shmem_ctx_default.delta = nullptr;
+  finalized = true;
+  delete the_world;
+  the_world = nullptr;
+}
+
+// The program ends without shmem_finalize: with it if all is well, as 1.2 wants for start_pes.
+void at_exit(int status, void*) {
+  if (the_world == nullptr || !the_world->comm().in_own_process()) return;
+  if (status == 0)
+    guarded("finalize", finalize);
+  else
+    the_world->comm().fail("ended with exit status " + std::to_string(status));
+}
+
+}  // namespace
+
+World* find_world() {
+  return the_world;
+}
+
+World& world() {
+  if (the_world == nullptr)
+    end_with(finalized ? "OpenSHMEM was used after shmem_finalize" : "OpenSHMEM was used before shmem_init");
+  return *the_world;
+}
+
+void end_with(const std::string& what) {
+  // Another PE ended the program, and is to be the only one that says anything.
+  if (what.find(called_global_exit) != std::string::npos) _exit(1);
+  const char* const rank = std::getenv("PHICOLL_RANK");
+  std::fflush(stdout);
+  std::fprintf(stderr, "phicoll: PE %s: %s\n", rank != nullptr ? rank : "0", what.c_str());
+  std::fflush(nullptr);
+  if (the_world != nullptr && the_world->comm().in_own_process()) the_world->comm().fail(what);
+  _exit(1);
+}
+
+void init(const Options& options) {
+  if (the_world != nullptr) return;
+  if (finalized)
+    throw Error(
+        "shmem_init was called after shmem_finalize; allowed: one beginning and one end in a program");
+  the_world = new World(options);
+  Team& team = the_world->team();
+  phicoll_shmem_team_world = team.handle;
+  phicoll_shmem_team_shared = team.handle;
+  phicoll_shmem_ctx_default.team = SHMEM_TEAM_WORLD;
+  if (!the_world->checks() && the_world->data_is_shared())
+    phicoll_shmem_ctx_default.delta = the_world->deltas().data();
+  if (the_world->my_pe() == 0) print_what_is_asked(the_world->heap_bytes(), the_world->n_pes());
+  static const int registered = on_exit(at_exit, nullptr);
+  static_cast<void>(registered);
+}
+
+Communicator& communicator() {
+  if (the_world == nullptr)
+    throw Error("phicoll::shmem::communicator: allowed between shmem_init and shmem_finalize");
+  return the_world->comm();
+}
+
+}  // namespace shmem
+}  // namespace phicoll
+
+using namespace phicoll::shmem;
+
+PHICOLL_SHMEM_EXPORT(int, init_thread, (int requested, int* provided)) {
+  guarded("init_thread", [] { init(Options()); });
+  // Nothing of ours is between threads but the collectives' communicators, one per team.
+  if (requested > thread_level) thread_level = requested;
+  if (provided != nullptr) *provided = thread_level;
+  return requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE;
+}
+PHICOLL_SHMEM_EXPORT(void, init, ()) {
+  guarded("init", [] { init(Options()); });
+}
+PHICOLL_SHMEM_EXPORT(void, query_thread, (int* provided)) {
+  world();
+  *provided = thread_level;
+}
+PHICOLL_SHMEM_EXPORT(void, query_initialized, (int* initialized)) {
+  *initialized = find_world() != nullptr;
+}
+PHICOLL_SHMEM_EXPORT(void, finalize, ()) {
+  guarded("finalize", finalize);
+}
+
+// Other PEs end with the group: those that wait by themselves, those that compute by the launcher.
+PHICOLL_SHMEM_EXPORT(void, global_exit, (int status)) {
+  World& all = world();
+  std::fflush(nullptr);
+  all.comm().fail(called_global_exit + std::string("(") + std::to_string(status) + ")");
+  _exit(status);
+}
+
+PHICOLL_SHMEM_EXPORT(int, my_pe, ()) {
+  return world().my_pe();
+}
+PHICOLL_SHMEM_EXPORT(int, n_pes, ()) {
+  return world().n_pes();
+}
+PHICOLL_SHMEM_EXPORT(int, pe_accessible, (int pe)) {
+  return pe >= 0 && pe < world().n_pes();
+}
+PHICOLL_SHMEM_EXPORT(int, addr_accessible, (const void* addr, int pe)) {
+  return pe >= 0 && pe < world().n_pes() && world().where(addr, 1) != World::Where::nowhere;
+}
+
+namespace {
+
+void* pointer_to(const void* dest, int pe) {
+  const World::Where where = world().where(dest, 1);
+  const bool reached =
+      where == World::Where::heap || (where == World::Where::data && world().data_is_shared());
+  if (!reached || pe < 0 || pe >= world().n_pes()) return nullptr;
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(dest) +
+                                 static_cast<std::uintptr_t>(world().delta(pe)));
+}
+
+}  // namespace
+
+PHICOLL_SHMEM_EXPORT(void*, ptr, (const void* dest, int pe)) {
+  return pointer_to(dest, pe);
+}
+PHICOLL_SHMEM_EXPORT(void*, team_ptr, (shmem_team_t team, const void* dest, int pe)) {
+  if (team == SHMEM_TEAM_INVALID) return nullptr;
+  const Team& of = team_of(team);
+  return pe < 0 || pe >= of.size() ? nullptr : pointer_to(dest, of.pes[static_cast<std::size_t>(pe)]);
+}
+
+PHICOLL_SHMEM_EXPORT(void, info_get_version, (int* major, int* minor)) {
+  *major = SHMEM_MAJOR_VERSION;
+  *minor = SHMEM_MINOR_VERSION;
+}
+PHICOLL_SHMEM_EXPORT(void, info_get_name, (char* name)) {
+  std::strcpy(name, SHMEM_VENDOR_STRING);
+}
+PHICOLL_SHMEM_EXPORT(void, pcontrol, (int, ...)) {}
+
+extern "C" {
+double shmemx_wtime() {
+  return 1e-9 * static_cast<double>(phicoll::os::now_ns());
+}
+void start_pes(int) {
+  shmem_init();
+}
+int _my_pe() {
+  return shmem_my_pe();
+}
+int _num_pes() {
+  return shmem_n_pes();
+}
+}
+
+// Deprecated: caches are coherent here.
+PHICOLL_SHMEM_EXPORT(void, set_cache_inv, ()) {}
+PHICOLL_SHMEM_EXPORT(void, set_cache_line_inv, (void*)) {}
+PHICOLL_SHMEM_EXPORT(void, clear_cache_inv, ()) {}
+PHICOLL_SHMEM_EXPORT(void, clear_cache_line_inv, (void*)) {}
+PHICOLL_SHMEM_EXPORT(void, udcflush, ()) {}
+PHICOLL_SHMEM_EXPORT(void, udcflush_line, (void*)) {}

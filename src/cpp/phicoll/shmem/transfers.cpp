@@ -1,0 +1,162 @@
+// Transfers and atomics as functions of the library, and what their inlined forms leave to it: arguments that are checked,
+// data segments that only copies between processes reach, strides.
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "phicoll/os/cross_copy.hpp"
+#include "phicoll/shmem/world.hpp"
+
+namespace phicoll {
+namespace shmem {
+
+namespace {
+
+/// An access to `bytes` at a symmetric address of PE `pe` of the context's team.
+struct Access {
+  int pe;  // the world's number
+  World::Where where;
+};
+
+Access check(World& all, shmem_ctx_t ctx, const void* address, std::size_t bytes, int pe) {
+  if (ctx == SHMEM_CTX_INVALID) end_with("ctx: got SHMEM_CTX_INVALID; allowed: a context");
+  const Team& team = team_of(ctx->team);
+  if (pe < 0 || pe >= team.size())
+    end_with("pe: got " + std::to_string(pe) + "; allowed: 0.." + std::to_string(team.size() - 1));
+  const World::Where where = all.where(address, bytes);
+  if (where == World::Where::nowhere && bytes != 0)
+    end_with("address: got " + std::to_string(bytes) +
+             " bytes that are not symmetric; allowed: memory of shmem_malloc, and globals and statics of the "
+             "program");
+  return {team.pes[static_cast<std::size_t>(pe)], where};
+}
+
+// Whether loads and stores reach it.
+bool shared(const World& all, const Access& access) {
+  return access.where != World::Where::data || all.data_is_shared();
+}
+
+void* moved(const World& all, const void* address, int pe) {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) +
+                                 static_cast<std::uintptr_t>(all.delta(pe)));
+}
+
+void check_copied(int error, const Access& access) {
+  if (error != 0)
+    end_with("the data segment of PE " + std::to_string(access.pe) +
+             " could not be reached: " + std::strerror(error));
+}
+
+/// Blocks with strides between them, from shared or private memory to the other.
+void copy_strided(unsigned char* to, const unsigned char* from, std::ptrdiff_t to_step,
+                  std::ptrdiff_t from_step, std::size_t block, std::size_t blocks) {
+  for (; blocks != 0; --blocks, to += to_step, from += from_step) {
+    switch (block) {  // the usual elements, by one load and store
+      case 1:
+        *to = *from;
+        break;
+      case 2:
+        std::memcpy(to, from, 2);
+        break;
+      case 4:
+        std::memcpy(to, from, 4);
+        break;
+      case 8:
+        std::memcpy(to, from, 8);
+        break;
+      default:
+        std::memcpy(to, from, block);
+    }
+  }
+}
+
+struct Strides {
+  std::ptrdiff_t dest, source;  // bytes between blocks
+  std::size_t block, blocks;
+};
+
+Strides strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t element, std::size_t bsize,
+                std::size_t nblocks) {
+  const auto bytes = static_cast<std::ptrdiff_t>(element);
+  return {dst * bytes, sst * bytes, bsize * element, nblocks};
+}
+
+}  // namespace
+
+}  // namespace shmem
+}  // namespace phicoll
+
+using namespace phicoll::shmem;
+
+extern "C" {
+
+void* phicoll_shmem_slow_at(shmem_ctx_t ctx, const void* address, size_t bytes, int pe) {
+  World& all = world();
+  const Access access = check(all, ctx, address, bytes, pe);
+  if (!shared(all, access))
+    end_with(
+        "atomics and signals on globals are not possible here, as the data segment is not shared; allowed: "
+        "memory of "
+        "shmem_malloc");
+  return moved(all, address, access.pe);
+}
+
+void phicoll_shmem_slow_put(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, int pe) {
+  World& all = world();
+  const Access access = check(all, ctx, dest, bytes, pe);
+  if (bytes == 0) return;
+  if (shared(all, access))
+    std::memcpy(moved(all, dest, access.pe), source, bytes);
+  else
+    check_copied(phicoll::os::cross_write(all.comm().control().pid(access.pe), source,
+                                          all.data_address(dest, access.pe), bytes),
+                 access);
+}
+
+void phicoll_shmem_slow_get(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, int pe) {
+  World& all = world();
+  const Access access = check(all, ctx, source, bytes, pe);
+  if (bytes == 0) return;
+  if (shared(all, access))
+    std::memcpy(dest, moved(all, source, access.pe), bytes);
+  else
+    check_copied(phicoll::os::cross_read(all.comm().control().pid(access.pe), dest,
+                                         all.data_address(source, access.pe), bytes),
+                 access);
+}
+
+void phicoll_shmem_strided_put(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
+                               size_t element, size_t bsize, size_t nblocks, int pe) {
+  const Strides all = strides(dst, sst, element, bsize, nblocks);
+  const auto* from = static_cast<const unsigned char*>(source);
+  auto* to = static_cast<unsigned char*>(dest);
+  if (ctx != SHMEM_CTX_INVALID && ctx->delta != nullptr) {
+    copy_strided(static_cast<unsigned char*>(phicoll_shmem_at(ctx, to, 0, pe)), from, all.dest, all.source,
+                 all.block, all.blocks);
+    return;
+  }
+  for (std::size_t i = 0; i < nblocks; ++i, to += all.dest, from += all.source)
+    phicoll_shmem_slow_put(ctx, to, from, all.block, pe);
+}
+
+void phicoll_shmem_strided_get(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
+                               size_t element, size_t bsize, size_t nblocks, int pe) {
+  const Strides all = strides(dst, sst, element, bsize, nblocks);
+  const auto* from = static_cast<const unsigned char*>(source);
+  auto* to = static_cast<unsigned char*>(dest);
+  if (ctx != SHMEM_CTX_INVALID && ctx->delta != nullptr) {
+    copy_strided(to, static_cast<const unsigned char*>(phicoll_shmem_at(ctx, from, 0, pe)), all.dest,
+                 all.source, all.block, all.blocks);
+    return;
+  }
+  for (std::size_t i = 0; i < nblocks; ++i, to += all.dest, from += all.source)
+    phicoll_shmem_slow_get(ctx, to, from, all.block, pe);
+}
+
+}  // extern "C"
+
+#define PHICOLL_SHMEM_FUNCTION(result, name, parameters, ...) \
+  PHICOLL_SHMEM_EXPORT(result, name, parameters) __VA_ARGS__
+#include "phicoll/shmem/amo.h"
+#include "phicoll/shmem/rma.h"

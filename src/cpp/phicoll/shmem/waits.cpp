@@ -1,0 +1,171 @@
+// Waiting for a change of this PE's own memory, and testing for it. Looks are acquire loads: whoever sees a word that a PE
+// stored after fence(), or by a signal, sees what that PE put before.
+
+#include <string>
+
+#include "phicoll/shmem/world.hpp"
+
+namespace phicoll {
+namespace shmem {
+
+namespace {
+
+template <class T>
+T look_at(const T* place) {
+  return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+}
+
+template <class T>
+bool holds(const T* place, int cmp, T value) {
+  const T seen = look_at(place);
+  switch (cmp) {
+    case SHMEM_CMP_EQ:
+      return seen == value;
+    case SHMEM_CMP_NE:
+      return seen != value;
+    case SHMEM_CMP_GT:
+      return seen > value;
+    case SHMEM_CMP_GE:
+      return seen >= value;
+    case SHMEM_CMP_LT:
+      return seen < value;
+    case SHMEM_CMP_LE:
+      return seen <= value;
+    default:
+      end_with("cmp: got " + std::to_string(cmp) + "; allowed: SHMEM_CMP_EQ, _NE, _GT, _GE, _LT, _LE");
+  }
+}
+
+template <class Look>
+void wait_for(const char* function, Look look) {
+  if (look()) return;
+  guarded(function, [&] { world().wait(look); });
+}
+
+template <class T>
+void wait_until(T* place, int cmp, T value) {
+  wait_for("wait_until", [=] { return holds(place, cmp, value); });
+}
+
+/// Some words and what is wanted of each: one value, or one of each word's own. Words whose status is not 0 do not count.
+template <class T>
+struct Several {
+  const T* words;
+  std::size_t count;
+  const int* status;
+  int cmp;
+  const T* values;
+  bool own_values;
+
+  bool counts(std::size_t i) const { return status == nullptr || status[i] == 0; }
+  bool holds_at(std::size_t i) const { return holds(words + i, cmp, own_values ? values[i] : *values); }
+  bool none_counts() const {
+    for (std::size_t i = 0; i < count; ++i)
+      if (counts(i)) return false;
+    return true;
+  }
+  bool all() const {
+    for (std::size_t i = 0; i < count; ++i)
+      if (counts(i) && !holds_at(i)) return false;
+    return true;
+  }
+  /// The first that holds, from `from` on and around; SIZE_MAX if none does.
+  std::size_t any(std::size_t from) const {
+    for (std::size_t n = 0; n < count; ++n) {
+      const std::size_t i = from + n < count ? from + n : from + n - count;
+      if (counts(i) && holds_at(i)) return i;
+    }
+    return SIZE_MAX;
+  }
+  std::size_t some(std::size_t* indices) const {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (counts(i) && holds_at(i)) indices[found++] = i;
+    return found;
+  }
+  void wait_all() const {
+    wait_for("wait_until_all", [this] { return all(); });
+  }
+  std::size_t wait_any() const {
+    if (none_counts()) return SIZE_MAX;
+    std::size_t found = SIZE_MAX;
+    wait_for("wait_until_any", [&] { return (found = test_any()) != SIZE_MAX; });
+    return found;
+  }
+  std::size_t wait_some(std::size_t* indices) const {
+    if (none_counts()) return 0;
+    std::size_t found = 0;
+    wait_for("wait_until_some", [&] { return (found = some(indices)) != 0; });
+    return found;
+  }
+  /// Begins behind where the last one was found, so that no word that holds is passed over for ever.
+  std::size_t test_any() const {
+    static thread_local std::size_t next = 0;
+    const std::size_t found = any(count == 0 ? 0 : next % count);
+    if (found != SIZE_MAX) next = found + 1;
+    return found;
+  }
+};
+
+template <class T>
+Several<T> several(const T* words, std::size_t count, const int* status, int cmp, const T* values,
+                   bool own_values) {
+  return Several<T>{words, count, status, cmp, values, own_values};
+}
+
+}  // namespace
+
+}  // namespace shmem
+}  // namespace phicoll
+
+using namespace phicoll::shmem;
+
+// clang-format off
+#define PHICOLL_SHMEM_WAIT(name, type)                                                                               \
+  PHICOLL_SHMEM_EXPORT(void, name##_wait_until, (type * ivar, int cmp, type value)) { wait_until(ivar, cmp, value); } \
+  PHICOLL_SHMEM_EXPORT(int, name##_test, (type * ivar, int cmp, type value)) { return holds(ivar, cmp, value); }      \
+  PHICOLL_SHMEM_WAIT_SEVERAL(name, type, , type value, &value, false)                                                 \
+  PHICOLL_SHMEM_WAIT_SEVERAL(name, type, _vector, type* values, values, true)
+#define PHICOLL_SHMEM_WAIT_SEVERAL(name, type, suffix, wanted, values, own)                                          \
+  PHICOLL_SHMEM_EXPORT(void, name##_wait_until_all##suffix,                                                          \
+                       (type * ivars, size_t nelems, const int* status, int cmp, wanted)) {                          \
+    several<type>(ivars, nelems, status, cmp, values, own).wait_all();                                               \
+  }                                                                                                                  \
+  PHICOLL_SHMEM_EXPORT(size_t, name##_wait_until_any##suffix,                                                        \
+                       (type * ivars, size_t nelems, const int* status, int cmp, wanted)) {                          \
+    return several<type>(ivars, nelems, status, cmp, values, own).wait_any();                                        \
+  }                                                                                                                  \
+  PHICOLL_SHMEM_EXPORT(size_t, name##_wait_until_some##suffix,                                                       \
+                       (type * ivars, size_t nelems, size_t* indices, const int* status, int cmp, wanted)) {         \
+    return several<type>(ivars, nelems, status, cmp, values, own).wait_some(indices);                                \
+  }                                                                                                                  \
+  PHICOLL_SHMEM_EXPORT(int, name##_test_all##suffix,                                                                 \
+                       (type * ivars, size_t nelems, const int* status, int cmp, wanted)) {                          \
+    return several<type>(ivars, nelems, status, cmp, values, own).all();                                             \
+  }                                                                                                                  \
+  PHICOLL_SHMEM_EXPORT(size_t, name##_test_any##suffix,                                                              \
+                       (type * ivars, size_t nelems, const int* status, int cmp, wanted)) {                          \
+    return several<type>(ivars, nelems, status, cmp, values, own).test_any();                                        \
+  }                                                                                                                  \
+  PHICOLL_SHMEM_EXPORT(size_t, name##_test_some##suffix,                                                             \
+                       (type * ivars, size_t nelems, size_t* indices, const int* status, int cmp, wanted)) {         \
+    return several<type>(ivars, nelems, status, cmp, values, own).some(indices);                                     \
+  }
+PHICOLL_SHMEM_WAIT_TYPES(PHICOLL_SHMEM_WAIT)
+
+// Deprecated: until a word is no longer `value`.
+#define PHICOLL_SHMEM_OLD_WAIT(name, type) \
+  PHICOLL_SHMEM_EXPORT(void, name##_wait, (type * ivar, type value)) { wait_until(ivar, SHMEM_CMP_NE, value); }
+PHICOLL_SHMEM_OLD_WAIT_TYPES(PHICOLL_SHMEM_OLD_WAIT)
+// clang-format on
+PHICOLL_SHMEM_EXPORT(void, wait, (long* ivar, long value)) {
+  wait_until(ivar, SHMEM_CMP_NE, value);
+}
+PHICOLL_SHMEM_EXPORT(void, wait_until, (long* ivar, int cmp, long value)) {
+  wait_until(ivar, cmp, value);
+}
+
+PHICOLL_SHMEM_EXPORT(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t cmp_value)) {
+  wait_until(sig_addr, cmp, cmp_value);
+  return look_at(sig_addr);
+}

@@ -1,0 +1,128 @@
+#pragma once
+
+// What one PE keeps between shmem_init and shmem_finalize: its group, everybody's symmetric memory, the teams.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "phicoll/group/heap.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/shmem/communicator.hpp"
+#include "phicoll/shmem/segments.hpp"
+#include "phicoll/shmem/team.hpp"
+
+namespace phicoll {
+namespace shmem {
+
+class World {
+ public:
+  explicit World(const Options& options);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  int my_pe() const { return comm().rank(); }
+  int n_pes() const { return comm().size(); }
+  Communicator& comm() const { return group_->communicator(); }
+  Team& team() { return *team_; }
+  bool checks() const { return checks_; }
+  bool launched() const { return launched_; }
+
+  /// Which memory a symmetric address is in.
+  enum class Where { nowhere, heap, data };
+  Where where(const void* address, std::size_t bytes) const;
+  /// Whether loads and stores reach the data segments: they were moved, or there are none.
+  bool data_is_shared() const { return data_moved_ || data_.bytes == 0; }
+  std::ptrdiff_t delta(int pe) const { return segments_->deltas()[static_cast<std::size_t>(pe)]; }
+  const std::vector<std::ptrdiff_t>& deltas() const { return segments_->deltas(); }
+  /// The address in its own process of PE `pe`'s copy of an object in the data segment.
+  std::uintptr_t data_address(const void* address, int pe) const;
+  /// The same memory as the group's algorithms know it: there all ranks see that they reach it. Others as they are.
+  const void* as_group_memory(const void* address) const;
+  void* as_group_memory(void* address) const {
+    return const_cast<void*>(as_group_memory(static_cast<const void*>(address)));
+  }
+
+  /// @name The symmetric heap
+  /// Each PE has an allocator of its own; all PEs make the same calls, so their answers are at the same offsets.
+  /// @{
+  Heap& heap() { return *heap_; }
+  std::size_t heap_bytes() const { return heap_bytes_; }
+  /// Bytes from the start of the own heap: the same for all PEs' copies of an object.
+  std::uint64_t heap_offset(const void* address) const {
+    return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(segments_->heap());
+  }
+  /// Throws ArgumentError if the PEs give different values.
+  void check_same(const char* argument, std::uint64_t value);
+  /// @}
+
+  /// A wait of this PE: until look() holds, by the group's ways of waiting, for a PE that stores without waking anyone. Ends
+  /// with the group.
+  template <class Look>
+  void wait(Look look) const {
+    const NativePort port = waiting_port();
+    for (unsigned left = port.looks_in_place(); left != 0; --left) {
+      if (look()) return;
+      arch::look_gap();
+    }
+    NativePort::Patience patience;
+    while (!look()) port.take_turn(patience);
+  }
+
+  /// @name Teams
+  /// @{
+  shmem_team_t add_team(Team& parent, const std::vector<int>& members, std::unique_ptr<Communicator> comm);
+  void remove_team(Team& team);
+  bool knows(const Team* team) const;
+  /// The team of an active set, made by its PEs' first call and kept. Throws ArgumentError.
+  Team& active_set(int start, int log_stride, int size);
+  /// @}
+
+ private:
+  struct Plan;
+  NativePort waiting_port() const;
+  std::unique_ptr<Team> make_team(Team& parent, const std::vector<int>& members,
+                                  std::unique_ptr<Communicator> comm);
+  void find_group(const Options& options);
+  void share_memory(const Options& options);
+
+  std::unique_ptr<ProcessGroup> group_;
+  bool launched_ = false;
+  bool checks_;
+  WaitPolicy wait_;
+  std::size_t heap_bytes_ = 0;
+  DataSegment data_;
+  bool data_moved_ = false;
+  std::vector<std::uintptr_t> data_addresses_;  // of all PEs
+  unsigned char* group_heap_ = nullptr;         // the PE's memory in the group's own mapping
+  unsigned char* group_data_ = nullptr;
+  std::unique_ptr<Segments> segments_;
+  std::unique_ptr<Heap> heap_;
+  std::unique_ptr<Team> team_;
+  std::vector<std::unique_ptr<Team>> teams_;
+  std::map<std::vector<int>, std::unique_ptr<Team>> active_sets_;  // by their PEs
+};
+
+/// The PE's, or null before shmem_init and after shmem_finalize.
+World* find_world();
+/// The same, for functions that need one: ends the program with a word otherwise.
+World& world();
+
+/// Ends the program: prints "phicoll: PE 2: <what>" and breaks the group, so that the other PEs end too.
+[[noreturn]] void end_with(const std::string& what);
+/// Calls f; what it throws ends the program.
+template <class F>
+auto guarded(const char* function, F f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const std::exception& error) {
+    end_with(std::string("shmem_") + function + ": " + error.what());
+  }
+}
+
+}  // namespace shmem
+}  // namespace phicoll
