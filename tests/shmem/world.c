@@ -80,7 +80,7 @@ static void test_heap(void) {
   shmem_free(hinted);
   for (int i = 1; i < 50; i += 2) shmem_free(blocks[i]);
   /* All of it can be had again. */
-  char* const most = shmem_malloc((size_t)100 << 20);
+  char* const most = shmem_malloc((size_t)32 << 20);
   CHECK(most != NULL);
   shmem_free(most);
 }

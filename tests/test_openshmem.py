@@ -1,0 +1,210 @@
+"""``oshcc`` and ``oshrun``: how programs are compiled, started and ended, and what is said about errors."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+BIN = Path(sys.executable).parent
+
+#: What to do is the first argument.
+PROGRAM = r"""
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static long word, lock, elsewhere;
+
+static void wait_for_ever(void) { shmem_long_wait_until(&word, SHMEM_CMP_EQ, 99); }
+static void compute_for_ever(void) { for (;;) sleep(1); }
+
+int main(int argc, char **argv) {
+  const char *what = argc > 1 ? argv[1] : "nothing";
+  if (!strcmp(what, "before")) shmem_long_p(&word, 1, 0);
+  shmem_init();
+  const int me = shmem_my_pe(), n = shmem_n_pes();
+  if (!strcmp(what, "hello")) printf("PE %d of %d\n", me, n);
+  if (!strcmp(what, "read")) { char text[20] = ""; if (scanf("%19s", text) == 1) printf("%d %s\n", me, text); }
+  if (!strcmp(what, "exit")) { if (me == 1) exit(7); wait_for_ever(); }
+  if (!strcmp(what, "exit-computing")) { if (me == 1) exit(7); compute_for_ever(); }
+  if (!strcmp(what, "global-exit")) { if (me == 1) shmem_global_exit(5); compute_for_ever(); }
+  if (!strcmp(what, "global-exit-0")) { if (me == 1) shmem_global_exit(0); shmem_barrier_all(); }
+  if (!strcmp(what, "die")) { if (me == 1) abort(); shmem_barrier_all(); }
+  if (!strcmp(what, "die-waiting")) { if (me == 1) abort(); wait_for_ever(); }
+  if (!strcmp(what, "interrupt")) { printf("ready\n"); fflush(stdout); compute_for_ever(); }
+  if (!strcmp(what, "pe")) shmem_long_p(&word, 1, n);
+  if (!strcmp(what, "local")) { long local = 0; shmem_long_p(&local, 1, 0); }
+  if (!strcmp(what, "team")) shmem_sync_all(), shmem_team_sync(SHMEM_TEAM_INVALID);
+  if (!strcmp(what, "size")) shmem_malloc(100 + 4 * me);
+  if (!strcmp(what, "free")) shmem_free(&word);
+  if (!strcmp(what, "free-twice")) { void *p = shmem_malloc(8); shmem_free(p); shmem_free(p); }
+  if (!strcmp(what, "full")) { if (shmem_malloc((size_t)1 << 40) == NULL) printf("null\n"); }
+  if (!strcmp(what, "lock")) { if (me == 0) shmem_set_lock(&lock); shmem_barrier_all(); if (me == 1) shmem_clear_lock(&lock); shmem_barrier_all(); }
+  if (!strcmp(what, "mismatch")) { if (me == 0) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &elsewhere, &word, 1); else shmem_long_broadcast(SHMEM_TEAM_WORLD, &elsewhere, &word, 1, 0); shmem_barrier_all(); }
+  if (!strcmp(what, "cmp")) shmem_long_wait_until(&word, 77, 1);
+  if (!strcmp(what, "no-finalize")) return 0;
+  shmem_finalize();
+  if (!strcmp(what, "after")) shmem_long_p(&word, 1, 0);
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("openshmem")
+    (folder / "program.c").write_text(PROGRAM)
+    subprocess.run([BIN / "oshcc", "-O2", "program.c", "-o", "program"], cwd=folder, check=True)
+    return folder / "program"
+
+
+def oshrun(*words, check=False, given="", **variables):
+    environment = {**os.environ, "PHICOLL_SHMEM_CHECK": "1" if check else "0", **variables}
+    return subprocess.run(
+        [BIN / "oshrun", *map(str, words)],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+    )
+
+
+def test_output_of_all_pes(program):
+    result = oshrun("-n", 4, program, "hello")
+    assert sorted(result.stdout.splitlines()) == [f"PE {pe} of 4" for pe in range(4)]
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_labels(program):
+    result = oshrun("-n", 3, "--label", program, "hello")
+    assert sorted(result.stdout.splitlines()) == [f"[{pe}] PE {pe} of 3" for pe in range(3)]
+
+
+def test_pe_0_alone_has_the_standard_input(program):
+    assert oshrun("-n", 2, program, "read", given="word\n").stdout == "0 word\n"
+
+
+def test_a_program_that_was_not_started_by_oshrun_is_one_pe(program):
+    result = subprocess.run([program, "hello"], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout) == (0, "PE 0 of 1\n")
+
+
+def test_a_program_may_end_without_finalize(program):
+    assert oshrun("-n", 2, program, "no-finalize").returncode == 0
+
+
+def test_pinned(program):
+    assert oshrun("-n", 2, "--placement", "compact", program, "hello").returncode == 0
+
+
+def test_symmetric_size(program):
+    result = oshrun(
+        "-n", 2, program, "hello", SHMEM_SYMMETRIC_SIZE="1.5m", SHMEM_DEBUG="1", SHMEM_VERSION="1"
+    )
+    assert "2 PEs, each with 1572864 bytes of symmetric heap" in result.stdout
+    assert "OpenSHMEM 1.5" in result.stdout
+    result = oshrun("-n", 2, program, "hello", SHMEM_SYMMETRIC_SIZE="much")
+    assert result.returncode == 2
+    assert "SHMEM_SYMMETRIC_SIZE: got 'much'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("what", "status"), [("exit", 7), ("exit-computing", 7), ("die", 134), ("die-waiting", 134)]
+)
+def test_a_pe_that_fails_ends_all(program, what, status):
+    start = time.monotonic()
+    result = oshrun("-n", 3, program, what)
+    assert result.returncode == status
+    assert "rank 1" in result.stderr
+    assert time.monotonic() - start < 20
+
+
+def test_global_exit(program):
+    result = oshrun("-n", 3, program, "global-exit")
+    assert (result.returncode, result.stderr) == (5, "")
+    result = oshrun("-n", 3, program, "global-exit-0")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_an_interrupt_ends_all(program):
+    process = subprocess.Popen(
+        [BIN / "oshrun", "-n", "2", program, "interrupt"],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    assert process.wait(20) == 130
+    process.stdout.close()
+
+
+#: What a program does wrong, what is said of it, and whether only with PHICOLL_SHMEM_CHECK=1.
+WRONG = [
+    ("before", "used before shmem_init", False),
+    ("after", "used after shmem_finalize", False),
+    ("pe", "pe: got 2; allowed: 0..1", True),
+    ("local", "bytes that are not symmetric", True),
+    ("team", "team: got SHMEM_TEAM_INVALID", False),
+    ("size", "size: got 100 on PE 0 and 104 on PE 1", True),
+    ("free", "pointer: got memory outside the shared heap", False),
+    ("free-twice", "pointer: got memory that is not the start of a block", False),
+    ("lock", "does not hold the lock", True),
+    ("mismatch", "rank", False),
+    ("cmp", "cmp: got 77", False),
+]
+
+
+@pytest.mark.parametrize(("what", "said", "checked"), WRONG)
+def test_errors_are_told(program, what, said, checked):
+    result = oshrun("-n", 2, program, what, check=checked)
+    assert result.returncode == 1
+    assert said in result.stderr
+
+
+def test_a_full_heap_is_null_and_a_word(program):
+    result = oshrun("-n", 2, program, "full")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "null\nnull\n", "")
+    result = oshrun("-n", 2, program, "full", check=True)
+    assert (result.returncode, result.stdout) == (0, "null\nnull\n")
+    assert "null is returned" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--hostfile", "hosts", "program"], "--hostfile: got hosts; allowed: no hosts"),
+        (["-n", "0", "program"], "-n: got '0'; allowed: 1..1024"),
+        (["-n", "two", "program"], "-n: got 'two'"),
+        (["--wait", "long", "program"], "wait"),
+        (["--heap", "x", "program"], "--heap: got 'x'"),
+        (["--frobnicate", "program"], "option: got '--frobnicate'"),
+        ([], "program: got none"),
+    ],
+)
+def test_bad_arguments(words, said):
+    result = oshrun(*words)
+    assert result.returncode == 2
+    assert said in result.stderr
+
+
+def test_a_program_that_is_not_there():
+    result = oshrun("-n", 2, "/nowhere/program")
+    assert result.returncode == 127
+    assert "could not start" in result.stderr
+
+
+def test_oshcc_shows_its_command():
+    result = subprocess.run(
+        [BIN / "oshcc", "--showme", "-c", "a.c"], capture_output=True, text=True, check=True
+    )
+    assert "-I" in result.stdout
+    assert "-lphicoll-shmem" not in result.stdout
