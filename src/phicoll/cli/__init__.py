@@ -43,6 +43,7 @@ COMMANDS = {
     "validate": "compare a simulated machine with its papers, or the models with what runs: errors, verdicts",
     "demo": "check this machine, compare all barriers on it, write a report",
     "launch": "start a program once for each rank of a group",
+    "mpi": "run an MPI program with its collectives in phicoll, without changing it",
     "completion": "print a script by which a shell completes these commands",
     "help": "print the help of a command, as its --help does",
 }

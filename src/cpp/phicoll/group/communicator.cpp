@@ -11,6 +11,7 @@
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/messages.hpp"
 #include "phicoll/group/nonblocking.hpp"
+#include "phicoll/group/rank_work.hpp"
 
 namespace phicoll {
 
@@ -125,6 +126,11 @@ void Communicator::wait_for_all() {
 void Communicator::abandon() {
   abandoned_ = true;
   if (nonblocking_) nonblocking_->abandon();
+}
+
+void Communicator::set_progress(void (*progress)()) {
+  check_process();
+  memory_.work->set_progress(progress);
 }
 
 void Communicator::fail(const std::exception& error) {

@@ -332,6 +332,11 @@ class alignas(arch::stride_bytes) Communicator {
   /// it, by an exception perhaps.
   void abandon();
 
+  /// Calls `progress` at every turn of every wait of this rank, on all communicators of its group: another library's
+  /// messages, say, which the awaited rank may need first. It may not call phicoll. Null: nothing. A rank does not sleep in
+  /// its waits then.
+  void set_progress(void (*progress)());
+
   /// How many collective calls this rank has begun.
   std::uint64_t calls() const { return calls_.begun(); }
 

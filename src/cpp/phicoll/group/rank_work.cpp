@@ -16,11 +16,13 @@ void ThreadLock::lock() {
 }
 
 bool RankWork::pending() const {
+  if (progress_.load(std::memory_order_relaxed) != nullptr) return true;
   const std::unique_lock<ThreadLock> list(list_, std::try_to_lock);
   return list && std::any_of(all_.begin(), all_.end(), [](const Ongoing* one) { return one->pending(); });
 }
 
 bool RankWork::go_on() {
+  if (const Progress progress = progress_.load(std::memory_order_relaxed)) progress();
   const std::unique_lock<ThreadLock> list(list_, std::try_to_lock);
   bool any = false;
   if (list)

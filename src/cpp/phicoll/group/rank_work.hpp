@@ -35,6 +35,7 @@ class Ongoing : public Background {
 /// What a rank has begun on all its communicators, which goes on while it waits on any of them.
 class RankWork final : public Background {
  public:
+  using Progress = void (*)();
   bool pending() const override;
   bool go_on() override;
   bool has_several_communicators() const override {
@@ -44,6 +45,8 @@ class RankWork final : public Background {
   void remove(Ongoing& one);
   /// Takes back a transfer of any of them.
   void take_back(const Transfer& transfer);
+  /// Calls this too at every turn of a wait, from now on: something beside phicoll that goes on only when it is called.
+  void set_progress(Progress progress) { progress_.store(progress, std::memory_order_relaxed); }
   /// Counts the communicators on which the program makes calls.
   void begin_communicator() { communicators_.fetch_add(1, std::memory_order_relaxed); }
   void end_communicator() { communicators_.fetch_sub(1, std::memory_order_relaxed); }
@@ -51,6 +54,7 @@ class RankWork final : public Background {
  private:
   mutable ThreadLock list_;  // taken before the lock of one of them
   std::vector<Ongoing*> all_;
+  std::atomic<Progress> progress_{nullptr};
   std::atomic<int> communicators_{0};
 };
 

@@ -1,0 +1,238 @@
+#include "phicoll/preload/engine.hpp"
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "phicoll/collectives/operators/operators.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/environment.hpp"
+#include "phicoll/group/process_group.hpp"
+#include "phicoll/version.hpp"
+
+using phicoll::Communicator;
+using phicoll::Operator;
+
+struct PhicollGroup {
+  std::unique_ptr<phicoll::ProcessGroup> processes;
+};
+
+namespace {
+
+// Virtual: a machine gives pages as they are used. Each sub-communicator takes 4 MB of it.
+constexpr std::size_t heap_limit = std::size_t{1} << 30;
+
+thread_local std::string last_error;
+
+PhicollResult failed(PhicollResult result, const char* why) {
+  try {
+    last_error = why;
+  } catch (const std::exception&) {
+    last_error.clear();
+  }
+  return result;
+}
+
+template <class Function>
+PhicollResult guarded(Function function) {
+  try {
+    function();
+    return PHICOLL_DONE;
+  } catch (const phicoll::ResourceError& error) {
+    return failed(PHICOLL_NO_ROOM, error.what());
+  } catch (const std::exception& error) {
+    return failed(PHICOLL_BROKEN, error.what());
+  }
+}
+
+Communicator& of(PhicollComm* comm) {
+  return *reinterpret_cast<Communicator*>(comm);
+}
+
+const Operator& of(const PhicollOperator* op) {
+  return *reinterpret_cast<const Operator*>(op);
+}
+
+/// A call that has begun: the others are in it, so whatever stops this rank breaks the group.
+template <class Function>
+PhicollResult called(PhicollComm* comm, Function function) {
+  try {
+    function(of(comm));
+    return PHICOLL_DONE;
+  } catch (const std::exception& error) {
+    try {
+      of(comm).fail(error);
+    } catch (const std::exception&) {
+      // A process that a rank forked: it is refused without effect on the group.
+    }
+    return failed(PHICOLL_BROKEN, error.what());
+  }
+}
+
+}  // namespace
+
+const char* phicoll_preload_error(void) {
+  return last_error.c_str();
+}
+
+const char* phicoll_preload_version(void) {
+  return PHICOLL_VERSION;
+}
+
+PhicollResult phicoll_preload_check_environment(void) {
+  return guarded([] {
+    phicoll::check_environment();
+    for (int operation = 0; operation < phicoll::operations; ++operation)
+      phicoll::environment_choice(static_cast<phicoll::Operation>(operation));
+  });
+}
+
+PhicollResult phicoll_preload_attach(const char* name, int size, int rank, void (*progress)(void),
+                                     PhicollGroup** group) {
+  return guarded([&] {
+    phicoll::GroupOptions options;
+    options.heap_limit = heap_limit;
+    std::unique_ptr<PhicollGroup> made(new PhicollGroup);
+    made->processes = phicoll::ProcessGroup::attach(name, size, rank, options);
+    made->processes->communicator().set_progress(progress);
+    *group = made.release();
+  });
+}
+
+void phicoll_preload_leave(PhicollGroup* group) {
+  guarded([group] { delete group; });
+}
+
+PhicollComm* phicoll_preload_whole(PhicollGroup* group) {
+  return reinterpret_cast<PhicollComm*>(&group->processes->communicator());
+}
+
+PhicollResult phicoll_preload_create(PhicollGroup* group, const int* members, int size, PhicollComm** comm) {
+  return guarded([&] {
+    Communicator& whole = group->processes->communicator();
+    *comm = reinterpret_cast<PhicollComm*>(
+        whole.create_group(std::vector<int>(members, members + size)).release());
+  });
+}
+
+void phicoll_preload_free(PhicollComm* comm) {
+  guarded([comm] { delete &of(comm); });
+}
+
+const PhicollOperator* phicoll_preload_operator(const char* type, const char* op) {
+  struct Table {
+    Operator of[phicoll::types][phicoll::ops];
+    Table() {
+      for (const auto& pairing : phicoll::operator_pairings())
+        of[static_cast<int>(pairing.first)][static_cast<int>(pairing.second)] =
+            phicoll::find_operator(pairing.first, pairing.second);
+    }
+  };
+  try {
+    static const Table table;
+    const Operator& found =
+        table.of[static_cast<int>(phicoll::parse_type(type))][static_cast<int>(phicoll::parse_op(op))];
+    return found.kernel != nullptr ? reinterpret_cast<const PhicollOperator*>(&found) : nullptr;
+  } catch (const std::exception& error) {
+    failed(PHICOLL_BROKEN, error.what());
+    return nullptr;
+  }
+}
+
+PhicollOperator* phicoll_preload_own_operator(size_t element_bytes, int commutative, PhicollKernel kernel,
+                                              void* context) {
+  if (element_bytes == 0 || element_bytes > phicoll::max_element_bytes) return nullptr;
+  Operator* made = nullptr;
+  guarded([&] {
+    made = new Operator(
+        phicoll::user_operator(static_cast<std::uint32_t>(element_bytes), commutative != 0, kernel, context));
+  });
+  return reinterpret_cast<PhicollOperator*>(made);
+}
+
+void phicoll_preload_free_operator(PhicollOperator* op) {
+  delete reinterpret_cast<Operator*>(op);
+}
+
+PhicollResult phicoll_preload_barrier(PhicollComm* comm) {
+  return called(comm, [](Communicator& c) { c.barrier(); });
+}
+
+PhicollResult phicoll_preload_bcast(PhicollComm* comm, void* buffer, size_t bytes, int root) {
+  return called(comm, [=](Communicator& c) { c.broadcast(buffer, bytes, root); });
+}
+
+PhicollResult phicoll_preload_reduce(PhicollComm* comm, const void* send, void* receive, size_t count,
+                                     const PhicollOperator* op, int root) {
+  return called(comm, [=](Communicator& c) { c.reduce(send, receive, count, of(op), root); });
+}
+
+PhicollResult phicoll_preload_allreduce(PhicollComm* comm, const void* send, void* receive, size_t count,
+                                        const PhicollOperator* op) {
+  return called(comm, [=](Communicator& c) { c.allreduce(send, receive, count, of(op)); });
+}
+
+PhicollResult phicoll_preload_scan(PhicollComm* comm, const void* send, void* receive, size_t count,
+                                   const PhicollOperator* op) {
+  return called(comm, [=](Communicator& c) { c.scan(send, receive, count, of(op)); });
+}
+
+PhicollResult phicoll_preload_exscan(PhicollComm* comm, const void* send, void* receive, size_t count,
+                                     const PhicollOperator* op) {
+  return called(comm, [=](Communicator& c) { c.exscan(send, receive, count, of(op)); });
+}
+
+PhicollResult phicoll_preload_reduce_scatter_block(PhicollComm* comm, const void* send, void* receive,
+                                                   size_t count, const PhicollOperator* op) {
+  return called(comm, [=](Communicator& c) { c.reduce_scatter_block(send, receive, count, of(op)); });
+}
+
+PhicollResult phicoll_preload_reduce_scatter(PhicollComm* comm, const void* send, void* receive,
+                                             const size_t* counts, const PhicollOperator* op) {
+  return called(comm, [=](Communicator& c) { c.reduce_scatter(send, receive, counts, of(op)); });
+}
+
+PhicollResult phicoll_preload_gather(PhicollComm* comm, const void* send, void* receive, size_t bytes,
+                                     int root) {
+  return called(comm, [=](Communicator& c) { c.gather(send, receive, bytes, root); });
+}
+
+PhicollResult phicoll_preload_scatter(PhicollComm* comm, const void* send, void* receive, size_t bytes,
+                                      int root) {
+  return called(comm, [=](Communicator& c) { c.scatter(send, receive, bytes, root); });
+}
+
+PhicollResult phicoll_preload_allgather(PhicollComm* comm, const void* send, void* receive, size_t bytes) {
+  return called(comm, [=](Communicator& c) { c.allgather(send, receive, bytes); });
+}
+
+PhicollResult phicoll_preload_alltoall(PhicollComm* comm, const void* send, void* receive, size_t bytes) {
+  return called(comm, [=](Communicator& c) { c.alltoall(send, receive, bytes); });
+}
+
+PhicollResult phicoll_preload_gatherv(PhicollComm* comm, const void* send, size_t send_bytes, void* receive,
+                                      const size_t* counts, const size_t* displacements, int root) {
+  return called(comm,
+                [=](Communicator& c) { c.gatherv(send, send_bytes, receive, counts, displacements, root); });
+}
+
+PhicollResult phicoll_preload_scatterv(PhicollComm* comm, const void* send, const size_t* counts,
+                                       const size_t* displacements, void* receive, size_t receive_bytes,
+                                       int root) {
+  return called(
+      comm, [=](Communicator& c) { c.scatterv(send, counts, displacements, receive, receive_bytes, root); });
+}
+
+PhicollResult phicoll_preload_allgatherv(PhicollComm* comm, const void* send, size_t send_bytes,
+                                         void* receive, const size_t* counts, const size_t* displacements) {
+  return called(comm,
+                [=](Communicator& c) { c.allgatherv(send, send_bytes, receive, counts, displacements); });
+}
+
+PhicollResult phicoll_preload_alltoallv(PhicollComm* comm, const void* send, const size_t* send_counts,
+                                        const size_t* send_displacements, void* receive, const size_t* counts,
+                                        const size_t* displacements) {
+  return called(comm, [=](Communicator& c) {
+    c.alltoallv(send, send_counts, send_displacements, receive, counts, displacements);
+  });
+}

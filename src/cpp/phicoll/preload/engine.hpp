@@ -1,0 +1,104 @@
+#pragma once
+
+// What a library that is preloaded under a program needs of phicoll: plain C functions of libphicoll-preload.so, so that the
+// part which is compiled against the program's own runtime (an MPI's mpi.h) includes nothing else and may be built by another
+// compiler. The functions throw nothing: they return a PhicollResult, and phicoll_preload_error() says why.
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PHICOLL_PRELOAD_API __attribute__((visibility("default")))
+
+/// The processes of one node that attached together: a phicoll::ProcessGroup.
+typedef struct PhicollGroup PhicollGroup;
+/// A phicoll::Communicator.
+typedef struct PhicollComm PhicollComm;
+/// A phicoll::Operator.
+typedef struct PhicollOperator PhicollOperator;
+
+typedef enum PhicollResult {
+  PHICOLL_DONE = 0,
+  PHICOLL_NO_ROOM = 1,  ///< the shared heap is full: all members got this, and nothing was done
+  PHICOLL_BROKEN = 2    ///< the group cannot go on
+} PhicollResult;
+
+/// The thread's last reason, for any result but PHICOLL_DONE.
+PHICOLL_PRELOAD_API const char* phicoll_preload_error(void);
+/// phicoll's version, to be compared with the one that the caller was compiled with.
+PHICOLL_PRELOAD_API const char* phicoll_preload_version(void);
+/// PHICOLL_DONE if the variables that choose algorithms (PHICOLL_BARRIER ...) are right.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_environment(void);
+
+/// Collective over `size` processes of this node that give the same name. `progress` is called every now and then while this
+/// process waits in any of the calls below.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_attach(const char* name, int size, int rank,
+                                                         void (*progress)(void), PhicollGroup** group);
+/// Leaves the group: its communicators must have been freed. Waits for nobody.
+PHICOLL_PRELOAD_API void phicoll_preload_leave(PhicollGroup* group);
+/// The communicator of the whole group, which ends with it.
+PHICOLL_PRELOAD_API PhicollComm* phicoll_preload_whole(PhicollGroup* group);
+/// A communicator of the members, which are ranks of the group in the new order. Collective over these alone.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_create(PhicollGroup* group, const int* members, int size,
+                                                         PhicollComm** comm);
+PHICOLL_PRELOAD_API void phicoll_preload_free(PhicollComm* comm);
+
+/// The operator of these names ("float64", "sum"), or null where phicoll has none.
+PHICOLL_PRELOAD_API const PhicollOperator* phicoll_preload_operator(const char* type, const char* op);
+
+/// kernel(context, to, left, right, count) sets to[i] = left[i] op right[i]; `to` may be either of the operands.
+typedef void (*PhicollKernel)(void* context, void* to, const void* left, const void* right, size_t count);
+/// An operator of the caller's own, to be freed; null for elements of more than 256 bytes. Operands stay in rank order.
+PHICOLL_PRELOAD_API PhicollOperator* phicoll_preload_own_operator(size_t element_bytes, int commutative,
+                                                                  PhicollKernel kernel, void* context);
+PHICOLL_PRELOAD_API void phicoll_preload_free_operator(PhicollOperator* op);
+
+// The calls of phicoll::Communicator, with bytes where no operator is. A null `send` (scatter: `receive`) means in place.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_barrier(PhicollComm* comm);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_bcast(PhicollComm* comm, void* buffer, size_t bytes,
+                                                        int root);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_reduce(PhicollComm* comm, const void* send, void* receive,
+                                                         size_t count, const PhicollOperator* op, int root);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_allreduce(PhicollComm* comm, const void* send,
+                                                            void* receive, size_t count,
+                                                            const PhicollOperator* op);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_scan(PhicollComm* comm, const void* send, void* receive,
+                                                       size_t count, const PhicollOperator* op);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_exscan(PhicollComm* comm, const void* send, void* receive,
+                                                         size_t count, const PhicollOperator* op);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_reduce_scatter_block(PhicollComm* comm, const void* send,
+                                                                       void* receive, size_t count,
+                                                                       const PhicollOperator* op);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_reduce_scatter(PhicollComm* comm, const void* send,
+                                                                 void* receive, const size_t* counts,
+                                                                 const PhicollOperator* op);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_gather(PhicollComm* comm, const void* send, void* receive,
+                                                         size_t bytes, int root);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_scatter(PhicollComm* comm, const void* send, void* receive,
+                                                          size_t bytes, int root);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_allgather(PhicollComm* comm, const void* send,
+                                                            void* receive, size_t bytes);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_alltoall(PhicollComm* comm, const void* send, void* receive,
+                                                           size_t bytes);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_gatherv(PhicollComm* comm, const void* send,
+                                                          size_t send_bytes, void* receive,
+                                                          const size_t* counts, const size_t* displacements,
+                                                          int root);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_scatterv(PhicollComm* comm, const void* send,
+                                                           const size_t* counts, const size_t* displacements,
+                                                           void* receive, size_t receive_bytes, int root);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_allgatherv(PhicollComm* comm, const void* send,
+                                                             size_t send_bytes, void* receive,
+                                                             const size_t* counts,
+                                                             const size_t* displacements);
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_alltoallv(PhicollComm* comm, const void* send,
+                                                            const size_t* send_counts,
+                                                            const size_t* send_displacements, void* receive,
+                                                            const size_t* counts,
+                                                            const size_t* displacements);
+
+#ifdef __cplusplus
+}
+#endif

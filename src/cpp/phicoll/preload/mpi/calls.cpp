@@ -1,0 +1,577 @@
+// The intercepted collectives. Each is a template over its count and displacement types, so that the versions with large counts
+// (MPI-4) are the same code. Each first asks whether the call is phicoll's, by what all ranks share; otherwise, or where an
+// argument is one that the MPI refuses, the MPI gets the call as it is.
+
+#include <string.h>
+
+#include "shim.h"
+
+namespace phicoll_mpi {
+namespace {
+
+/// phicoll could not end a call. Its group is broken then, for all its ranks.
+int fail(const Comm& comm, Row row) {
+  say("MPI_%s: %s", row_names[static_cast<int>(row)], phicoll_preload_error());
+  PMPI_Comm_call_errhandler(comm.handle, MPI_ERR_OTHER);
+  return MPI_ERR_OTHER;
+}
+
+int ended(const Comm& comm, Row row, PhicollResult result) {
+  return __builtin_expect(result == PHICOLL_DONE, 1) ? MPI_SUCCESS : fail(comm, row);
+}
+
+/// The communicator if its calls are phicoll's, or null.
+Comm* ours(MPI_Comm handle, Row row) {
+  Comm* const comm = find(handle);
+  if (__builtin_expect(comm != nullptr && comm->ranks != nullptr, 1)) return comm;
+  note_passed(row, comm != nullptr ? comm->why : Why::inactive);
+  return nullptr;
+}
+
+/// The same for calls that move data of any type.
+Comm* ours_for_data(MPI_Comm handle, Row row) {
+  Comm* const comm = ours(handle, row);
+  if (comm == nullptr || packs_plainly) return comm;
+  note_passed(row, Why::operation);
+  return nullptr;
+}
+
+bool is_rank(const Comm& comm, int root) {
+  return root >= 0 && root < comm.size;
+}
+
+/// Whether the two ranges share a byte.
+bool overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes) {
+  const uintptr_t x = reinterpret_cast<uintptr_t>(a);
+  const uintptr_t y = reinterpret_cast<uintptr_t>(b);
+  return a_bytes != 0 && b_bytes != 0 && x < y + b_bytes && y < x + a_bytes;
+}
+
+/// A run of elements of one datatype in a rank's memory, as bytes.
+class Elements {
+ public:
+  /// `memory` may be null if there are no bytes. Returns false for what the MPI will refuse.
+  bool set(const void* memory, long long count, MPI_Datatype type) {
+    memory_ = const_cast<void*>(memory);
+    type_ = type;
+    if (count < 0 || !facts_of(type, &facts_)) return false;
+    count_ = static_cast<size_t>(count);
+    return !facts_.plain || memory != nullptr || bytes() == 0;
+  }
+  /// The same with a block for each of `ranks`.
+  bool set_blocks(const void* memory, long long count, MPI_Datatype type, int ranks) {
+    if (!set(memory, count, type)) return false;
+    count_ *= static_cast<size_t>(ranks);
+    return true;
+  }
+  size_t bytes() const { return count_ * facts_.size; }
+  bool plain() const { return facts_.plain; }
+  void* memory() const { return memory_; }
+
+  /// The data to be sent.
+  const void* sent() { return facts_.plain ? memory_ : copy(); }
+  /// The same where it must not overlap with what is received.
+  const void* sent_apart(const Elements& received) {
+    if (facts_.plain && received.plain() && overlap(memory_, bytes(), received.memory(), received.bytes()))
+      return copy();
+    return sent();
+  }
+  /// A copy of the data, packed.
+  unsigned char* copy() {
+    unsigned char* const packed = scratch_.take(bytes());
+    if (facts_.plain)
+      memcpy(packed, memory_, bytes());
+    else
+      pack(packed, memory_, count_, type_, facts_);
+    return packed;
+  }
+  /// Where the data is to be received.
+  void* room() { return facts_.plain ? memory_ : (room_ = scratch_.take(bytes())); }
+  /// The same if what lies there is sent too.
+  void* filled_room() { return facts_.plain ? memory_ : (room_ = copy()); }
+  /// After the call.
+  void arrived() {
+    if (room_ != nullptr) unpack(memory_, room_, count_, type_, facts_);
+  }
+
+ private:
+  void* memory_ = nullptr;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  size_t count_ = 0;
+  TypeFacts facts_ = {true, 0, 0};
+  Scratch scratch_;
+  unsigned char* room_ = nullptr;
+};
+
+/// Blocks of one datatype, one a rank, with counts and displacements of their own.
+class Blocks {
+ public:
+  template <class Count, class Displacement>
+  bool set(const void* memory, const Count* counts, const Displacement* displacements, MPI_Datatype type,
+           int ranks) {
+    memory_ = static_cast<unsigned char*>(const_cast<void*>(memory));
+    type_ = type;
+    ranks_ = static_cast<size_t>(ranks);
+    if (counts == nullptr || displacements == nullptr || !facts_of(type, &facts_)) return false;
+    counts_ = reinterpret_cast<size_t*>(table_.take(4 * ranks_ * sizeof(size_t)));
+    starts_ = reinterpret_cast<MPI_Aint*>(counts_ + ranks_);
+    bytes_ = counts_ + 2 * ranks_;
+    at_ = counts_ + 3 * ranks_;
+    MPI_Aint lowest = 0;
+    MPI_Aint highest = 0;
+    for (size_t r = 0; r < ranks_; ++r) {
+      if (counts[r] < 0) return false;
+      counts_[r] = static_cast<size_t>(counts[r]);
+      bytes_[r] = counts_[r] * facts_.size;
+      starts_[r] = static_cast<MPI_Aint>(displacements[r]) * facts_.extent;
+      const MPI_Aint end = starts_[r] + static_cast<MPI_Aint>(counts_[r]) * facts_.extent;
+      if (bytes_[r] != 0 && (total_ == 0 || starts_[r] < lowest)) lowest = starts_[r];
+      if (bytes_[r] != 0 && (total_ == 0 || end > highest)) highest = end;
+      at_[r] = total_;  // packed, one after the other
+      total_ += bytes_[r];
+    }
+    if (facts_.plain) {
+      if (memory == nullptr && total_ != 0) return false;
+      for (size_t r = 0; r < ranks_; ++r)
+        at_[r] = bytes_[r] == 0 ? 0 : static_cast<size_t>(starts_[r] - lowest);
+      base_ = total_ == 0 ? memory_ : memory_ + lowest;
+      span_ = static_cast<size_t>(highest - lowest);
+    }
+    return true;
+  }
+  size_t total() const { return total_; }
+  size_t own(int rank) const { return bytes_[rank]; }
+  bool plain() const { return facts_.plain; }
+  const size_t* counts() const { return bytes_; }
+  const size_t* displacements() const { return at_; }
+  bool overlaps(const void* other, size_t bytes) const {
+    return facts_.plain && overlap(base_, span_, other, bytes);
+  }
+  bool overlaps(const Blocks& other) const {
+    return facts_.plain && other.plain() && overlap(base_, span_, other.base_, other.span_);
+  }
+
+  const void* sent() { return facts_.plain ? base_ : packed(); }
+  void* room() { return facts_.plain ? base_ : (room_ = scratch_.take(total_)); }
+  void* filled_room() { return facts_.plain ? base_ : (room_ = packed()); }
+  /// The data packed, with displacements that fit it.
+  unsigned char* copy() {
+    if (!facts_.plain) return packed();
+    unsigned char* const all = scratch_.take(span_);
+    if (span_ != 0) memcpy(all, base_, span_);
+    return all;
+  }
+  void arrived() {
+    if (room_ == nullptr) return;
+    for (size_t r = 0; r < ranks_; ++r)
+      unpack(memory_ + starts_[r], room_ + at_[r], counts_[r], type_, facts_);
+  }
+
+ private:
+  unsigned char* packed() {
+    unsigned char* const all = scratch_.take(total_);
+    for (size_t r = 0; r < ranks_; ++r) pack(all + at_[r], memory_ + starts_[r], counts_[r], type_, facts_);
+    return all;
+  }
+
+  unsigned char* memory_ = nullptr;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  size_t ranks_ = 0;
+  TypeFacts facts_ = {true, 0, 0};
+  Scratch table_, scratch_;
+  size_t* counts_ = nullptr;
+  MPI_Aint* starts_ = nullptr;
+  size_t* bytes_ = nullptr;
+  size_t* at_ = nullptr;
+  size_t total_ = 0, span_ = 0;
+  unsigned char* base_ = nullptr;
+  unsigned char* room_ = nullptr;
+};
+
+#define PHICOLL_PASS(row, why) \
+  do {                         \
+    note_passed(row, why);     \
+    return pass();             \
+  } while (false)
+
+template <class Pass>
+int barrier(MPI_Comm handle, Pass pass) {
+  constexpr Row row = Row::Barrier;
+  Comm* const comm = ours(handle, row);
+  if (comm == nullptr) return pass();
+  const Timed timed(row, 0);
+  return ended(*comm, row, phicoll_preload_barrier(comm->ranks));
+}
+
+template <class Count, class Pass>
+int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
+  constexpr Row row = Row::Bcast;
+  Comm* const comm = ours_for_data(handle, row);
+  if (comm == nullptr) return pass();
+  Elements data;
+  if (!is_rank(*comm, root) || !data.set(buffer, count, type)) PHICOLL_PASS(row, Why::argument);
+  if (data.bytes() == 0) return MPI_SUCCESS;  // as all ranks see
+  const Timed timed(row, data.bytes());
+  void* const bytes = comm->rank == root ? data.filled_room() : data.room();
+  const PhicollResult result = phicoll_preload_bcast(comm->ranks, bytes, data.bytes(), root);
+  if (result == PHICOLL_DONE && comm->rank != root) data.arrived();
+  return ended(*comm, row, result);
+}
+
+/// A reduction's operator if it is phicoll's, or the program's own, in `own`. As all ranks give the same operator and type,
+/// all find the same.
+const PhicollOperator* operator_for(Row row, MPI_Datatype type, MPI_Op op, OwnOperator* own) {
+  const PhicollOperator* found = operator_of(type, op);
+  if (__builtin_expect(found == nullptr, 0)) found = own->make(type, op);
+  if (__builtin_expect(found == nullptr, 0)) note_passed(row, Why::operation);
+  return found;
+}
+
+/// The bytes of a reduction's operand lie as they are sent, with gaps in the pairs, which are part of phicoll's elements.
+size_t operand_bytes(MPI_Datatype type, size_t count) {
+  TypeFacts facts = {true, 0, 0};
+  facts_of(type, &facts);
+  return count * static_cast<size_t>(facts.extent);
+}
+
+template <class Count, class Pass>
+int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root,
+           MPI_Comm handle, Pass pass) {
+  constexpr Row row = Row::Reduce;
+  Comm* const comm = ours(handle, row);
+  if (comm == nullptr) return pass();
+  OwnOperator own;
+  const PhicollOperator* const with = operator_for(row, type, op, &own);
+  if (with == nullptr) return pass();
+  const bool at_root = comm->rank == root;
+  const bool in_place = at_root && send == MPI_IN_PLACE;
+  if (count < 0 || !is_rank(*comm, root) || (!at_root && send == MPI_IN_PLACE))
+    PHICOLL_PASS(row, Why::argument);
+  if (count == 0) return MPI_SUCCESS;
+  if ((send == nullptr && !in_place) || (at_root && receive == nullptr)) PHICOLL_PASS(row, Why::argument);
+  const size_t elements = static_cast<size_t>(count);
+  const size_t bytes = operand_bytes(type, elements);
+  const Timed timed(row, bytes);
+  Scratch apart;
+  const void* from = in_place ? nullptr : send;
+  if (at_root && from != nullptr && from != receive && overlap(from, bytes, receive, bytes))
+    from = memcpy(apart.take(bytes), send, bytes);
+  return ended(*comm, row, phicoll_preload_reduce(comm->ranks, from, receive, elements, with, root));
+}
+
+using Reduction = PhicollResult (*)(PhicollComm*, const void*, void*, size_t, const PhicollOperator*);
+
+/// Reductions in which each rank has operands and results of `count` elements; operands of a block for each rank if `blocks`.
+template <class Count, class Pass>
+int reduce_everywhere(Row row, Reduction reduction, bool blocks, const void* send, void* receive, Count count,
+                      MPI_Datatype type, MPI_Op op, MPI_Comm handle, Pass pass) {
+  Comm* const comm = ours(handle, row);
+  if (comm == nullptr) return pass();
+  OwnOperator own;
+  const PhicollOperator* const with = operator_for(row, type, op, &own);
+  if (with == nullptr) return pass();
+  if (count < 0) PHICOLL_PASS(row, Why::argument);
+  if (count == 0) return MPI_SUCCESS;
+  if (send == nullptr || receive == nullptr) PHICOLL_PASS(row, Why::argument);
+  const size_t elements = static_cast<size_t>(count);
+  const size_t bytes = operand_bytes(type, elements);
+  const Timed timed(row, bytes);
+  Scratch apart;
+  const void* from = send == MPI_IN_PLACE ? nullptr : send;
+  const size_t operands = blocks ? bytes * static_cast<size_t>(comm->size) : bytes;
+  if (from != nullptr && (blocks || from != receive) && overlap(from, operands, receive, bytes))
+    from = memcpy(apart.take(operands), send, operands);
+  return ended(*comm, row, reduction(comm->ranks, from, receive, elements, with));
+}
+
+template <class Count, class Pass>
+int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm handle, Pass pass) {
+  constexpr Row row = Row::Reduce_scatter;
+  Comm* const comm = ours(handle, row);
+  if (comm == nullptr) return pass();
+  OwnOperator own;
+  const PhicollOperator* const with = operator_for(row, type, op, &own);
+  if (with == nullptr) return pass();
+  if (counts == nullptr || send == nullptr) PHICOLL_PASS(row, Why::argument);
+  Scratch table;
+  size_t* const elements =
+      reinterpret_cast<size_t*>(table.take(static_cast<size_t>(comm->size) * sizeof(size_t)));
+  size_t total = 0;
+  for (int r = 0; r < comm->size; ++r) {
+    if (counts[r] < 0) PHICOLL_PASS(row, Why::argument);
+    elements[r] = static_cast<size_t>(counts[r]);
+    total += elements[r];
+  }
+  if (total == 0) return MPI_SUCCESS;
+  if (receive == nullptr && elements[comm->rank] != 0) PHICOLL_PASS(row, Why::argument);
+  const size_t bytes = operand_bytes(type, total);
+  const Timed timed(row, bytes);
+  Scratch apart;
+  const void* from = send == MPI_IN_PLACE ? nullptr : send;
+  if (from != nullptr && overlap(from, bytes, receive, operand_bytes(type, elements[comm->rank])))
+    from = memcpy(apart.take(bytes), send, bytes);
+  return ended(*comm, row, phicoll_preload_reduce_scatter(comm->ranks, from, receive, elements, with));
+}
+
+template <class Count, class Pass>
+int gather(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count count,
+           MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
+  constexpr Row row = Row::Gather;
+  Comm* const comm = ours_for_data(handle, row);
+  if (comm == nullptr) return pass();
+  if (!is_rank(*comm, root)) PHICOLL_PASS(row, Why::argument);
+  const bool at_root = comm->rank == root;
+  const bool in_place = at_root && send == MPI_IN_PLACE;
+  Elements own;
+  Elements all;
+  if (!in_place && (send == MPI_IN_PLACE || !own.set(send, send_count, send_type)))
+    PHICOLL_PASS(row, Why::argument);
+  if (at_root && !all.set_blocks(receive, count, type, comm->size)) PHICOLL_PASS(row, Why::argument);
+  const size_t bytes = at_root ? all.bytes() / static_cast<size_t>(comm->size) : own.bytes();
+  if (at_root && !in_place && own.bytes() != bytes) PHICOLL_PASS(row, Why::argument);
+  if (bytes == 0) return MPI_SUCCESS;
+  const Timed timed(row, bytes);
+  const void* const from = in_place ? nullptr : at_root ? own.sent_apart(all) : own.sent();
+  void* const to = at_root ? (in_place ? all.filled_room() : all.room()) : nullptr;
+  const PhicollResult result = phicoll_preload_gather(comm->ranks, from, to, bytes, root);
+  if (result == PHICOLL_DONE) all.arrived();
+  return ended(*comm, row, result);
+}
+
+template <class Count, class Pass>
+int scatter(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count count,
+            MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
+  constexpr Row row = Row::Scatter;
+  Comm* const comm = ours_for_data(handle, row);
+  if (comm == nullptr) return pass();
+  if (!is_rank(*comm, root)) PHICOLL_PASS(row, Why::argument);
+  const bool at_root = comm->rank == root;
+  const bool in_place = at_root && receive == MPI_IN_PLACE;
+  Elements own;
+  Elements all;
+  if (!in_place && (receive == MPI_IN_PLACE || !own.set(receive, count, type)))
+    PHICOLL_PASS(row, Why::argument);
+  if (at_root && !all.set_blocks(send, send_count, send_type, comm->size)) PHICOLL_PASS(row, Why::argument);
+  const size_t bytes = at_root ? all.bytes() / static_cast<size_t>(comm->size) : own.bytes();
+  if (at_root && !in_place && own.bytes() != bytes) PHICOLL_PASS(row, Why::argument);
+  if (bytes == 0) return MPI_SUCCESS;
+  const Timed timed(row, bytes);
+  void* const to = in_place ? nullptr : own.room();
+  const void* const from = !at_root ? nullptr : in_place ? all.sent() : all.sent_apart(own);
+  const PhicollResult result = phicoll_preload_scatter(comm->ranks, from, to, bytes, root);
+  if (result == PHICOLL_DONE) own.arrived();
+  return ended(*comm, row, result);
+}
+
+using Exchange = PhicollResult (*)(PhicollComm*, const void*, void*, size_t);
+
+/// Allgather; or alltoall, whose ranks send a block to each.
+template <class Count, class Pass>
+int exchange(Row row, Exchange call, bool to_each, const void* send, Count send_count, MPI_Datatype send_type,
+             void* receive, Count count, MPI_Datatype type, MPI_Comm handle, Pass pass) {
+  Comm* const comm = ours_for_data(handle, row);
+  if (comm == nullptr) return pass();
+  const bool in_place = send == MPI_IN_PLACE;
+  Elements own;
+  Elements all;
+  if (!all.set_blocks(receive, count, type, comm->size)) PHICOLL_PASS(row, Why::argument);
+  if (!in_place && !own.set_blocks(send, send_count, send_type, to_each ? comm->size : 1))
+    PHICOLL_PASS(row, Why::argument);
+  const size_t bytes = all.bytes() / static_cast<size_t>(comm->size);
+  if (!in_place && own.bytes() != (to_each ? all.bytes() : bytes)) PHICOLL_PASS(row, Why::argument);
+  if (bytes == 0) return MPI_SUCCESS;
+  const Timed timed(row, bytes);
+  const void* const from = in_place ? nullptr : own.sent_apart(all);
+  void* const to = in_place ? all.filled_room() : all.room();
+  const PhicollResult result = call(comm->ranks, from, to, bytes);
+  if (result == PHICOLL_DONE) all.arrived();
+  return ended(*comm, row, result);
+}
+
+template <class Count, class Displacement, class Pass>
+int gatherv(const void* send, Count send_count, MPI_Datatype send_type, void* receive, const Count* counts,
+            const Displacement* displacements, MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
+  constexpr Row row = Row::Gatherv;
+  Comm* const comm = ours_for_data(handle, row);
+  if (comm == nullptr) return pass();
+  if (!is_rank(*comm, root)) PHICOLL_PASS(row, Why::argument);
+  const bool at_root = comm->rank == root;
+  const bool in_place = at_root && send == MPI_IN_PLACE;
+  Elements own;
+  Blocks all;
+  if (!in_place && (send == MPI_IN_PLACE || !own.set(send, send_count, send_type)))
+    PHICOLL_PASS(row, Why::argument);
+  if (at_root && !all.set(receive, counts, displacements, type, comm->size)) PHICOLL_PASS(row, Why::argument);
+  if (at_root && !in_place && own.bytes() != all.own(root)) PHICOLL_PASS(row, Why::argument);
+  const size_t bytes = in_place ? all.own(root) : own.bytes();
+  const Timed timed(row, bytes);
+  const void* from = nullptr;
+  if (!in_place) from = at_root && own.plain() && all.overlaps(own.memory(), bytes) ? own.copy() : own.sent();
+  void* const to = at_root ? (in_place ? all.filled_room() : all.room()) : nullptr;
+  // Of no bytes: in place would be another rank's wish.
+  static unsigned char nothing;
+  if (!in_place && from == nullptr) from = &nothing;
+  const PhicollResult result =
+      phicoll_preload_gatherv(comm->ranks, from, bytes, to, at_root ? all.counts() : nullptr,
+                              at_root ? all.displacements() : nullptr, root);
+  if (result == PHICOLL_DONE && at_root) all.arrived();
+  return ended(*comm, row, result);
+}
+
+template <class Count, class Displacement, class Pass>
+int scatterv(const void* send, const Count* counts, const Displacement* displacements, MPI_Datatype send_type,
+             void* receive, Count count, MPI_Datatype type, int root, MPI_Comm handle, Pass pass) {
+  constexpr Row row = Row::Scatterv;
+  Comm* const comm = ours_for_data(handle, row);
+  if (comm == nullptr) return pass();
+  if (!is_rank(*comm, root)) PHICOLL_PASS(row, Why::argument);
+  const bool at_root = comm->rank == root;
+  const bool in_place = at_root && receive == MPI_IN_PLACE;
+  Elements own;
+  Blocks all;
+  if (!in_place && (receive == MPI_IN_PLACE || !own.set(receive, count, type)))
+    PHICOLL_PASS(row, Why::argument);
+  if (at_root && !all.set(send, counts, displacements, send_type, comm->size))
+    PHICOLL_PASS(row, Why::argument);
+  if (at_root && !in_place && own.bytes() != all.own(root)) PHICOLL_PASS(row, Why::argument);
+  const size_t bytes = in_place ? all.own(root) : own.bytes();
+  const Timed timed(row, bytes);
+  static unsigned char nothing;
+  void* to = in_place ? nullptr : own.room();
+  if (!in_place && to == nullptr) to = &nothing;
+  const void* from = nullptr;
+  if (at_root) from = !in_place && own.plain() && all.overlaps(own.memory(), bytes) ? all.copy() : all.sent();
+  const PhicollResult result =
+      phicoll_preload_scatterv(comm->ranks, from, at_root ? all.counts() : nullptr,
+                               at_root ? all.displacements() : nullptr, to, bytes, root);
+  if (result == PHICOLL_DONE) own.arrived();
+  return ended(*comm, row, result);
+}
+
+template <class Count, class Displacement, class Pass>
+int allgatherv(const void* send, Count send_count, MPI_Datatype send_type, void* receive, const Count* counts,
+               const Displacement* displacements, MPI_Datatype type, MPI_Comm handle, Pass pass) {
+  constexpr Row row = Row::Allgatherv;
+  Comm* const comm = ours_for_data(handle, row);
+  if (comm == nullptr) return pass();
+  const bool in_place = send == MPI_IN_PLACE;
+  Elements own;
+  Blocks all;
+  if (!all.set(receive, counts, displacements, type, comm->size)) PHICOLL_PASS(row, Why::argument);
+  if (!in_place && (!own.set(send, send_count, send_type) || own.bytes() != all.own(comm->rank)))
+    PHICOLL_PASS(row, Why::argument);
+  if (all.total() == 0) return MPI_SUCCESS;
+  const size_t bytes = all.own(comm->rank);
+  const Timed timed(row, bytes);
+  static unsigned char nothing;
+  const void* from = nullptr;
+  if (!in_place) from = own.plain() && all.overlaps(own.memory(), bytes) ? own.copy() : own.sent();
+  if (!in_place && from == nullptr) from = &nothing;
+  void* const to = in_place ? all.filled_room() : all.room();
+  const PhicollResult result =
+      phicoll_preload_allgatherv(comm->ranks, from, bytes, to, all.counts(), all.displacements());
+  if (result == PHICOLL_DONE) all.arrived();
+  return ended(*comm, row, result);
+}
+
+template <class Count, class Displacement, class Pass>
+int alltoallv(const void* send, const Count* send_counts, const Displacement* send_displacements,
+              MPI_Datatype send_type, void* receive, const Count* counts, const Displacement* displacements,
+              MPI_Datatype type, MPI_Comm handle, Pass pass) {
+  constexpr Row row = Row::Alltoallv;
+  Comm* const comm = ours_for_data(handle, row);
+  if (comm == nullptr) return pass();
+  const bool in_place = send == MPI_IN_PLACE;
+  Blocks in;
+  Blocks out;
+  if (!in.set(receive, counts, displacements, type, comm->size)) PHICOLL_PASS(row, Why::argument);
+  if (in_place ? !out.set(receive, counts, displacements, type, comm->size)
+               : !out.set(send, send_counts, send_displacements, send_type, comm->size))
+    PHICOLL_PASS(row, Why::argument);
+  const Timed timed(row, out.total() / static_cast<size_t>(comm->size));
+  const void* from = in_place || out.overlaps(in) ? out.copy() : out.sent();
+  static unsigned char nothing;
+  if (from == nullptr) from = &nothing;
+  const PhicollResult result = phicoll_preload_alltoallv(comm->ranks, from, out.counts(), out.displacements(),
+                                                         in.room(), in.counts(), in.displacements());
+  if (result == PHICOLL_DONE) in.arrived();
+  return ended(*comm, row, result);
+}
+
+}  // namespace
+}  // namespace phicoll_mpi
+
+// Each call with MPI's counts, and with MPI-4's large ones: the same code.
+#define PHICOLL_MPI_CALLS(suffix, Count, Displacement)                                                       \
+  int MPI_Bcast##suffix(void* b, Count n, MPI_Datatype t, int root, MPI_Comm c) {                            \
+    return phicoll_mpi::bcast(b, n, t, root, c, [&] { return PMPI_Bcast##suffix(b, n, t, root, c); });       \
+  }                                                                                                          \
+  int MPI_Reduce##suffix(const void* s, void* r, Count n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm c) { \
+    return phicoll_mpi::reduce(s, r, n, t, op, root, c,                                                      \
+                               [&] { return PMPI_Reduce##suffix(s, r, n, t, op, root, c); });                \
+  }                                                                                                          \
+  PHICOLL_MPI_REDUCTION(Allreduce, suffix, Count, phicoll_preload_allreduce, false)                          \
+  PHICOLL_MPI_REDUCTION(Scan, suffix, Count, phicoll_preload_scan, false)                                    \
+  PHICOLL_MPI_REDUCTION(Exscan, suffix, Count, phicoll_preload_exscan, false)                                \
+  PHICOLL_MPI_REDUCTION(Reduce_scatter_block, suffix, Count, phicoll_preload_reduce_scatter_block, true)     \
+  int MPI_Reduce_scatter##suffix(const void* s, void* r, const Count* n, MPI_Datatype t, MPI_Op op,          \
+                                 MPI_Comm c) {                                                               \
+    return phicoll_mpi::reduce_scatter(s, r, n, t, op, c,                                                    \
+                                       [&] { return PMPI_Reduce_scatter##suffix(s, r, n, t, op, c); });      \
+  }                                                                                                          \
+  int MPI_Gather##suffix(const void* s, Count m, MPI_Datatype u, void* r, Count n, MPI_Datatype t, int root, \
+                         MPI_Comm c) {                                                                       \
+    return phicoll_mpi::gather(s, m, u, r, n, t, root, c,                                                    \
+                               [&] { return PMPI_Gather##suffix(s, m, u, r, n, t, root, c); });              \
+  }                                                                                                          \
+  int MPI_Scatter##suffix(const void* s, Count m, MPI_Datatype u, void* r, Count n, MPI_Datatype t,          \
+                          int root, MPI_Comm c) {                                                            \
+    return phicoll_mpi::scatter(s, m, u, r, n, t, root, c,                                                   \
+                                [&] { return PMPI_Scatter##suffix(s, m, u, r, n, t, root, c); });            \
+  }                                                                                                          \
+  PHICOLL_MPI_EXCHANGE(Allgather, suffix, Count, phicoll_preload_allgather, false)                           \
+  PHICOLL_MPI_EXCHANGE(Alltoall, suffix, Count, phicoll_preload_alltoall, true)                              \
+  int MPI_Gatherv##suffix(const void* s, Count m, MPI_Datatype u, void* r, const Count* n,                   \
+                          const Displacement* d, MPI_Datatype t, int root, MPI_Comm c) {                     \
+    return phicoll_mpi::gatherv(s, m, u, r, n, d, t, root, c,                                                \
+                                [&] { return PMPI_Gatherv##suffix(s, m, u, r, n, d, t, root, c); });         \
+  }                                                                                                          \
+  int MPI_Scatterv##suffix(const void* s, const Count* m, const Displacement* d, MPI_Datatype u, void* r,    \
+                           Count n, MPI_Datatype t, int root, MPI_Comm c) {                                  \
+    return phicoll_mpi::scatterv(s, m, d, u, r, n, t, root, c,                                               \
+                                 [&] { return PMPI_Scatterv##suffix(s, m, d, u, r, n, t, root, c); });       \
+  }                                                                                                          \
+  int MPI_Allgatherv##suffix(const void* s, Count m, MPI_Datatype u, void* r, const Count* n,                \
+                             const Displacement* d, MPI_Datatype t, MPI_Comm c) {                            \
+    return phicoll_mpi::allgatherv(s, m, u, r, n, d, t, c,                                                   \
+                                   [&] { return PMPI_Allgatherv##suffix(s, m, u, r, n, d, t, c); });         \
+  }                                                                                                          \
+  int MPI_Alltoallv##suffix(const void* s, const Count* m, const Displacement* e, MPI_Datatype u, void* r,   \
+                            const Count* n, const Displacement* d, MPI_Datatype t, MPI_Comm c) {             \
+    return phicoll_mpi::alltoallv(s, m, e, u, r, n, d, t, c,                                                 \
+                                  [&] { return PMPI_Alltoallv##suffix(s, m, e, u, r, n, d, t, c); });        \
+  }
+#define PHICOLL_MPI_REDUCTION(name, suffix, Count, call, blocks)                                   \
+  int MPI_##name##suffix(const void* s, void* r, Count n, MPI_Datatype t, MPI_Op op, MPI_Comm c) { \
+    return phicoll_mpi::reduce_everywhere(phicoll_mpi::Row::name, call, blocks, s, r, n, t, op, c, \
+                                          [&] { return PMPI_##name##suffix(s, r, n, t, op, c); }); \
+  }
+#define PHICOLL_MPI_EXCHANGE(name, suffix, Count, call, to_each)                                   \
+  int MPI_##name##suffix(const void* s, Count m, MPI_Datatype u, void* r, Count n, MPI_Datatype t, \
+                         MPI_Comm c) {                                                             \
+    return phicoll_mpi::exchange(phicoll_mpi::Row::name, call, to_each, s, m, u, r, n, t, c,       \
+                                 [&] { return PMPI_##name##suffix(s, m, u, r, n, t, c); });        \
+  }
+
+extern "C" {
+
+int MPI_Barrier(MPI_Comm c) {
+  return phicoll_mpi::barrier(c, [&] { return PMPI_Barrier(c); });
+}
+
+PHICOLL_MPI_CALLS(, int, int)
+#if MPI_VERSION >= 4
+PHICOLL_MPI_CALLS(_c, MPI_Count, MPI_Aint)
+#endif
+}

@@ -1,0 +1,173 @@
+#pragma once
+
+// libphicoll-mpi.so: the collectives of a program's MPI, in phicoll. It is preloaded, defines MPI_* and calls PMPI_* where the
+// MPI itself is meant. Compiled against that MPI's mpi.h by `phicoll mpi`, as C++ without its library: whatever compiler mpicc
+// calls, nothing but libc and the MPI is needed beside libphicoll-preload.so.
+//
+// Whether a call runs in phicoll is decided by what all its ranks share alone (the communicator's members, the operator, the
+// predefined type of a reduction), so that all decide alike without a message.
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "phicoll/preload/engine.hpp"
+
+namespace phicoll_mpi {
+
+/// Why a call passes through to the MPI. In the order of `why_words`.
+enum class Why : unsigned char {
+  none,       ///< it runs in phicoll
+  inactive,   ///< phicoll has no group: before MPI_Init, after MPI_Finalize, or attaching failed
+  alone,      ///< a communicator of one rank
+  inter,      ///< an intercommunicator
+  nodes,      ///< ranks on several nodes
+  outside,    ///< ranks that are not in MPI_COMM_WORLD
+  room,       ///< the group's shared heap was full when the communicator first called
+  operation,  ///< an operator or type that phicoll has not, such as a sum of long doubles
+  argument    ///< something that the MPI will refuse
+};
+constexpr int whys = 9;
+extern const char* const why_words[whys];
+
+/// The intercepted collectives, one row each: rows of tables, and of the report.
+enum class Row : unsigned char {
+#define PHICOLL_MPI_ROW(name) name,
+#include "rows.inc"
+#undef PHICOLL_MPI_ROW
+  count
+};
+constexpr int rows = static_cast<int>(Row::count);
+extern const char* const row_names[rows];
+
+/// A communicator as phicoll knows it.
+struct Comm {
+  PhicollComm* ranks;   ///< null: its calls pass through
+  PhicollGroup* group;  ///< its own, if world.threads
+  Why why;
+  int rank, size;
+  MPI_Comm handle;
+  Comm* next;  ///< in its bucket
+};
+
+// --- world.cpp: the program's ranks, and who of them is on which node
+
+struct World {
+  PhicollGroup* group;  ///< of this node's ranks; null: everything passes through, unless `threads`
+  bool
+      threads;  ///< MPI_THREAD_MULTIPLE: each communicator has a group of its own, as threads may make them at once
+  Why why;
+  bool joined;
+  int size, rank;
+  MPI_Group ranks;
+  int* node_of;  ///< of each rank
+  int* place;    ///< of each rank among those of its node
+};
+extern World world;
+
+/// Attaches the processes of a communicator of ranks on one node that all have the same token.
+PhicollResult attach_as(uint64_t token, int part, int size, int rank, PhicollGroup** group);
+uint64_t random_number();
+
+/// While it lives, its thread alone has the tables; where the program has one thread at a time, nothing is locked.
+class Tables {
+ public:
+  Tables();
+  ~Tables();
+  Tables(const Tables&) = delete;
+  Tables& operator=(const Tables&) = delete;
+};
+
+/// A line on stderr.
+void say(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+// --- communicators.cpp
+
+/// The last communicator that was looked up, which most calls use again; null if world.threads.
+extern Comm* latest;
+Comm* look_up(MPI_Comm handle);
+inline Comm* find(MPI_Comm handle) {
+  Comm* const known = latest;
+  return __builtin_expect(known != nullptr && known->handle == handle, 1) ? known : look_up(handle);
+}
+void start_communicators();
+void end_communicators();
+
+// --- types.cpp
+
+/// A datatype as data: `plain` if its elements lie in memory as they are sent.
+struct TypeFacts {
+  bool plain;
+  size_t size;      ///< bytes of data
+  MPI_Aint extent;  ///< from an element to the next
+};
+void start_types();
+/// Returns false for what the MPI will refuse.
+bool facts_of(MPI_Datatype type, TypeFacts* facts);
+/// phicoll's operator, or null where it has none.
+const PhicollOperator* operator_of(MPI_Datatype type, MPI_Op op);
+
+/// An operator that the program has made, for one call.
+class OwnOperator {
+ public:
+  OwnOperator() = default;
+  ~OwnOperator();
+  OwnOperator(const OwnOperator&) = delete;
+  OwnOperator& operator=(const OwnOperator&) = delete;
+  /// Null where the operator is not the program's, or elements have gaps or more than 256 bytes.
+  const PhicollOperator* make(MPI_Datatype type, MPI_Op op);
+
+ private:
+  static void combine(void* self, void* to, const void* left, const void* right, size_t count);
+
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  MPI_Op op_ = MPI_OP_NULL;
+  size_t bytes_ = 0;
+  PhicollOperator* made_ = nullptr;
+};
+/// Whether the MPI packs into the bare bytes of the data: if not, only predefined types are phicoll's.
+extern bool packs_plainly;
+
+/// Memory that a call needs for itself.
+class Scratch {
+ public:
+  Scratch() = default;
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  unsigned char* take(size_t bytes);
+
+ private:
+  unsigned char* memory_ = nullptr;
+};
+void pack(unsigned char* to, const void* from, size_t count, MPI_Datatype type, const TypeFacts& facts);
+void unpack(void* to, const unsigned char* from, size_t count, MPI_Datatype type, const TypeFacts& facts);
+
+// --- report.cpp
+
+extern bool reporting;
+void start_report();
+/// Collective over MPI_COMM_WORLD: gathers all ranks' tables and prints them.
+void end_report();
+void note_passed(Row row, Why why);
+double now_seconds();
+void note_done(Row row, size_t bytes, double since);
+
+/// A call in phicoll, for the report.
+class Timed {
+ public:
+  Timed(Row row, size_t bytes)
+      : bytes_(bytes), since_(__builtin_expect(reporting, 0) ? now_seconds() : 0), row_(row) {}
+  ~Timed() {
+    if (__builtin_expect(reporting, 0)) note_done(row_, bytes_, since_);
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+ private:
+  size_t bytes_;
+  double since_;
+  Row row_;
+};
+
+}  // namespace phicoll_mpi

@@ -1,0 +1,297 @@
+// Datatypes and operators: which of the MPI's are phicoll's, and packing for those whose elements do not lie as they are sent.
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+
+namespace phicoll_mpi {
+
+bool packs_plainly = false;
+
+namespace {
+
+/// Which operators the MPI allows on a type, beyond what phicoll has.
+enum class Allowed : unsigned char { all, bits_only };
+
+/// A predefined type. `name` is phicoll's, null where it has no operators on it.
+struct Predefined {
+  MPI_Datatype type;
+  const char* name;
+  Allowed allowed;
+  TypeFacts facts;
+};
+constexpr int most_predefined = 64;
+Predefined predefined[most_predefined];
+int predefined_count = 0;
+
+struct NamedOp {
+  MPI_Op op;
+  const char* name;
+};
+constexpr int named_ops = 12;
+NamedOp ops[named_ops];
+const PhicollOperator* operators[most_predefined][named_ops];
+
+const char* integer(size_t bytes, bool with_sign) {
+  switch (bytes) {
+    case 1:
+      return with_sign ? "int8" : "uint8";
+    case 2:
+      return with_sign ? "int16" : "uint16";
+    case 4:
+      return with_sign ? "int32" : "uint32";
+    case 8:
+      return with_sign ? "int64" : "uint64";
+    default:
+      return nullptr;
+  }
+}
+
+size_t size_of(MPI_Datatype type) {
+  int size = 0;
+  return PMPI_Type_size(type, &size) == MPI_SUCCESS && size > 0 ? static_cast<size_t>(size) : 0;
+}
+
+/// Leaves out what this MPI was built without.
+void add(MPI_Datatype type, const char* name, Allowed allowed = Allowed::all) {
+  if (type == MPI_DATATYPE_NULL || predefined_count == most_predefined) return;
+  MPI_Aint lower = 0;
+  Predefined& row = predefined[predefined_count];
+  row.type = type;
+  row.name = name;
+  row.allowed = allowed;
+  row.facts.size = size_of(type);
+  if (row.facts.size == 0 || PMPI_Type_get_extent(type, &lower, &row.facts.extent) != MPI_SUCCESS) return;
+  row.facts.plain = lower == 0 && row.facts.extent == static_cast<MPI_Aint>(row.facts.size);
+  ++predefined_count;
+}
+
+void add_integer(MPI_Datatype type, size_t bytes, bool with_sign) {
+  add(type, integer(bytes, with_sign));
+}
+
+// Fortran's types have the sizes that the MPI's compiler gave them.
+void add_fortran(MPI_Datatype integer_type, MPI_Datatype real_type, MPI_Datatype double_type,
+                 MPI_Datatype complex_type) {
+  if (integer_type != MPI_DATATYPE_NULL) add_integer(integer_type, size_of(integer_type), true);
+  if (real_type != MPI_DATATYPE_NULL)
+    add(real_type, size_of(real_type) == 4 ? "float32" : size_of(real_type) == 8 ? "float64" : nullptr);
+  if (double_type != MPI_DATATYPE_NULL) add(double_type, size_of(double_type) == 8 ? "float64" : nullptr);
+  if (complex_type != MPI_DATATYPE_NULL)
+    add(complex_type, size_of(complex_type) == 8    ? "complex64"
+                      : size_of(complex_type) == 16 ? "complex128"
+                                                    : nullptr);
+}
+
+const Predefined* find_predefined(MPI_Datatype type) {
+  static __thread const Predefined* latest_type = nullptr;
+  if (latest_type != nullptr && latest_type->type == type) return latest_type;
+  for (int i = 0; i < predefined_count; ++i)
+    if (predefined[i].type == type) return latest_type = &predefined[i];
+  return nullptr;
+}
+
+/// The MPI's own pack may put something before the data, or another order of bytes: tried once, on a type with a gap.
+bool packing_is_plain() {
+  struct Pair {
+    double value;
+    int index;
+  } const pairs[2] = {{1.5, 7}, {-2.5, 9}};
+  unsigned char wanted[2 * 12];
+  for (int i = 0; i < 2; ++i) {
+    memcpy(wanted + 12 * i, &pairs[i].value, 8);
+    memcpy(wanted + 12 * i + 8, &pairs[i].index, 4);
+  }
+  unsigned char packed[64] = {};
+  int at = 0;
+  return PMPI_Pack(pairs, 2, MPI_DOUBLE_INT, packed, sizeof packed, &at, MPI_COMM_SELF) == MPI_SUCCESS &&
+         at == static_cast<int>(sizeof wanted) && memcmp(packed, wanted, sizeof wanted) == 0;
+}
+
+constexpr size_t most_packed = size_t{1} << 30;
+
+/// How many elements go into one call of the MPI's pack, whose counts are ints.
+size_t at_once(size_t count, const TypeFacts& facts) {
+  const size_t fit = facts.size == 0 ? most_packed : most_packed / facts.size;
+  return fit == 0 ? 1 : count < fit ? count : fit;
+}
+
+}  // namespace
+
+void start_types() {
+  predefined_count = 0;
+  add(MPI_BYTE, "uint8", Allowed::bits_only);
+  add(MPI_CHAR, nullptr);
+  add(MPI_PACKED, nullptr);
+  add(MPI_WCHAR, nullptr);
+  add_integer(MPI_INT, sizeof(int), true);
+  add(MPI_DOUBLE, "float64");
+  add(MPI_FLOAT, "float32");
+  add_integer(MPI_LONG, sizeof(long), true);
+  add_integer(MPI_UNSIGNED, sizeof(unsigned), false);
+  add_integer(MPI_UNSIGNED_LONG, sizeof(unsigned long), false);
+  add_integer(MPI_LONG_LONG, sizeof(long long), true);
+  add_integer(MPI_UNSIGNED_LONG_LONG, sizeof(unsigned long long), false);
+  add_integer(MPI_SHORT, sizeof(short), true);
+  add_integer(MPI_UNSIGNED_SHORT, sizeof(unsigned short), false);
+  add_integer(MPI_SIGNED_CHAR, 1, true);
+  add_integer(MPI_UNSIGNED_CHAR, 1, false);
+  add_integer(MPI_INT8_T, 1, true);
+  add_integer(MPI_INT16_T, 2, true);
+  add_integer(MPI_INT32_T, 4, true);
+  add_integer(MPI_INT64_T, 8, true);
+  add_integer(MPI_UINT8_T, 1, false);
+  add_integer(MPI_UINT16_T, 2, false);
+  add_integer(MPI_UINT32_T, 4, false);
+  add_integer(MPI_UINT64_T, 8, false);
+  add_integer(MPI_AINT, sizeof(MPI_Aint), true);
+  add_integer(MPI_OFFSET, sizeof(MPI_Offset), true);
+  add_integer(MPI_COUNT, sizeof(MPI_Count), true);
+  add(MPI_LONG_DOUBLE, nullptr);
+  add(MPI_C_BOOL, "bool8");
+  add(MPI_C_FLOAT_COMPLEX, "complex64");
+  add(MPI_C_DOUBLE_COMPLEX, "complex128");
+  add(MPI_FLOAT_INT, "float_int");
+  add(MPI_DOUBLE_INT, "double_int");
+  add(MPI_LONG_INT, "long_int");
+  add(MPI_2INT, "two_int");
+  add(MPI_SHORT_INT, "short_int");
+  add_fortran(MPI_INTEGER, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX);
+  add_fortran(MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_DOUBLE_COMPLEX);
+
+  const NamedOp names[named_ops] = {{MPI_SUM, "sum"},   {MPI_PROD, "prod"},     {MPI_MIN, "min"},
+                                    {MPI_MAX, "max"},   {MPI_LAND, "land"},     {MPI_BAND, "band"},
+                                    {MPI_LOR, "lor"},   {MPI_BOR, "bor"},       {MPI_LXOR, "lxor"},
+                                    {MPI_BXOR, "bxor"}, {MPI_MINLOC, "minloc"}, {MPI_MAXLOC, "maxloc"}};
+  for (int o = 0; o < named_ops; ++o) {
+    ops[o] = names[o];
+    const bool on_bits = names[o].op == MPI_BAND || names[o].op == MPI_BOR || names[o].op == MPI_BXOR;
+    for (int t = 0; t < predefined_count; ++t) {
+      const bool allowed =
+          predefined[t].name != nullptr && (predefined[t].allowed == Allowed::all || on_bits);
+      operators[t][o] = allowed ? phicoll_preload_operator(predefined[t].name, names[o].name) : nullptr;
+    }
+  }
+  packs_plainly = packing_is_plain();
+}
+
+bool facts_of(MPI_Datatype type, TypeFacts* facts) {
+  if (const Predefined* const known = find_predefined(type)) {
+    *facts = known->facts;
+    return known->facts.plain || packs_plainly;
+  }
+  if (type == MPI_DATATYPE_NULL) return false;
+  MPI_Count size = 0;
+  MPI_Aint lower = 0;
+  if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return false;
+  if (PMPI_Type_get_extent(type, &lower, &facts->extent) != MPI_SUCCESS) return false;
+  facts->plain = false;
+  facts->size = static_cast<size_t>(size);
+  return packs_plainly;
+}
+
+const PhicollOperator* operator_of(MPI_Datatype type, MPI_Op op) {
+  static __thread MPI_Op latest_op;
+  static __thread MPI_Datatype latest_type;
+  static __thread const PhicollOperator* latest = nullptr;
+  if (latest != nullptr && latest_op == op && latest_type == type) return latest;
+  const Predefined* const known = find_predefined(type);
+  if (known == nullptr) return nullptr;
+  for (int o = 0; o < named_ops; ++o)
+    if (ops[o].op == op) {
+      latest_op = op;
+      latest_type = type;
+      return latest = operators[known - predefined][o];
+    }
+  return nullptr;
+}
+
+OwnOperator::~OwnOperator() {
+  if (made_ != nullptr) phicoll_preload_free_operator(made_);
+}
+
+const PhicollOperator* OwnOperator::make(MPI_Datatype type, MPI_Op op) {
+  if (op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP || type == MPI_DATATYPE_NULL) return nullptr;
+  for (const NamedOp& named : ops)
+    if (named.op == op) return nullptr;
+  MPI_Count size = 0;
+  MPI_Aint lower = 0;
+  MPI_Aint extent = 0;
+  MPI_Aint first = 0;
+  MPI_Aint span = 0;
+  int commutes = 0;
+  if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS ||
+      PMPI_Type_get_extent(type, &lower, &extent) != MPI_SUCCESS ||
+      PMPI_Type_get_true_extent(type, &first, &span) != MPI_SUCCESS)
+    return nullptr;
+  if (lower != 0 || first != 0 || extent != size || span != size) return nullptr;
+  if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return nullptr;
+  type_ = type;
+  op_ = op;
+  bytes_ = static_cast<size_t>(size);
+  return made_ = phicoll_preload_own_operator(bytes_, commutes, &combine, this);
+}
+
+// The MPI calls the program's function, as it knows in which language it is written.
+void OwnOperator::combine(void* self, void* to, const void* left, const void* right, size_t count) {
+  const OwnOperator& own = *static_cast<OwnOperator*>(self);
+  const size_t bytes = count * own.bytes_;
+  Scratch scratch;
+  void* result = to;
+  if (to == left) result = scratch.take(bytes);
+  if (result != right) memmove(result, right, bytes);
+  unsigned char* at = static_cast<unsigned char*>(result);
+  const unsigned char* lefts = static_cast<const unsigned char*>(left);
+  while (count != 0) {
+    const size_t elements = count < INT_MAX ? count : INT_MAX;
+    PMPI_Reduce_local(lefts, at, static_cast<int>(elements), own.type_, own.op_);
+    lefts += elements * own.bytes_;
+    at += elements * own.bytes_;
+    count -= elements;
+  }
+  if (result != to) memcpy(to, result, bytes);
+}
+
+Scratch::~Scratch() {
+  free(memory_);
+}
+
+unsigned char* Scratch::take(size_t bytes) {
+  free(memory_);
+  memory_ = static_cast<unsigned char*>(malloc(bytes == 0 ? 1 : bytes));
+  if (memory_ == nullptr) {
+    say("no memory for %zu bytes beside a collective", bytes);
+    PMPI_Abort(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+  }
+  return memory_;
+}
+
+void pack(unsigned char* to, const void* from, size_t count, MPI_Datatype type, const TypeFacts& facts) {
+  const unsigned char* source = static_cast<const unsigned char*>(from);
+  while (count != 0) {
+    const size_t elements = at_once(count, facts);
+    int at = 0;
+    PMPI_Pack(source, static_cast<int>(elements), type, to, static_cast<int>(elements * facts.size), &at,
+              MPI_COMM_SELF);
+    source += static_cast<MPI_Aint>(elements) * facts.extent;
+    to += elements * facts.size;
+    count -= elements;
+  }
+}
+
+void unpack(void* to, const unsigned char* from, size_t count, MPI_Datatype type, const TypeFacts& facts) {
+  unsigned char* target = static_cast<unsigned char*>(to);
+  while (count != 0) {
+    const size_t elements = at_once(count, facts);
+    int at = 0;
+    PMPI_Unpack(from, static_cast<int>(elements * facts.size), &at, target, static_cast<int>(elements), type,
+                MPI_COMM_SELF);
+    target += static_cast<MPI_Aint>(elements) * facts.extent;
+    from += elements * facts.size;
+    count -= elements;
+  }
+}
+
+}  // namespace phicoll_mpi

@@ -1,0 +1,306 @@
+// The library in a program's life: loaded, MPI_Init, MPI_Finalize; and the program's ranks by node.
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+namespace phicoll_mpi {
+
+World world = {nullptr, false, Why::inactive, false, 0, 0, MPI_GROUP_NULL, nullptr, nullptr};
+
+const char* const why_words[whys] = {"in phicoll",
+                                     "phicoll has no group",
+                                     "one rank",
+                                     "an intercommunicator",
+                                     "several nodes",
+                                     "ranks outside MPI_COMM_WORLD",
+                                     "the shared heap is full",
+                                     "an operator or type that phicoll has not",
+                                     "refused by the MPI"};
+
+void say(const char* format, ...) {
+  char line[1024];
+  va_list words;
+  va_start(words, format);
+  vsnprintf(line, sizeof line, format, words);
+  va_end(words);
+  fprintf(stderr, "phicoll: mpi: %s\n", line);
+}
+
+namespace {
+
+MPI_Comm progress_comm = MPI_COMM_NULL;
+
+// A rank that waits in phicoll may be the one whose MPI has to go on before the awaited rank gets there: the rest of a large
+// message that it sent, say. On a communicator of its own, on which no message is ever sent: MPICH did not go on by a probe
+// on MPI_COMM_SELF.
+void let_mpi_go_on() {
+  constexpr int64_t every_ns = 20000;
+  static int64_t next = 0;  // of whichever thread
+  timespec at;
+  clock_gettime(CLOCK_MONOTONIC, &at);
+  const int64_t now = static_cast<int64_t>(at.tv_sec) * 1000000000 + at.tv_nsec;
+  if (now < __atomic_load_n(&next, __ATOMIC_RELAXED)) return;
+  int flag = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, progress_comm, &flag, MPI_STATUS_IGNORE);
+  __atomic_store_n(&next, now + every_ns, __ATOMIC_RELAXED);
+}
+
+uint64_t mixed(uint64_t hash, const char* text, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001b3u;
+  return hash;
+}
+
+uint64_t mixed_file(uint64_t hash, const char* path) {
+  char text[256];
+  FILE* const file = fopen(path, "r");
+  if (file == nullptr) return hash;
+  const size_t bytes = fread(text, 1, sizeof text, file);
+  fclose(file);
+  return mixed(hash, text, bytes);
+}
+
+uint64_t mixed_link(uint64_t hash, const char* path) {
+  char text[256];
+  const ssize_t bytes = readlink(path, text, sizeof text);
+  return bytes > 0 ? mixed(hash, text, static_cast<size_t>(bytes)) : hash;
+}
+
+/// The same for processes that can meet at an abstract socket and send each other a descriptor: of one boot of one kernel, in one
+/// network namespace. PHICOLL_NODE stands for it where it is set.
+uint64_t node_identity() {
+  uint64_t hash = 0xcbf29ce484222325u;
+  if (const char* const name = getenv("PHICOLL_NODE")) return mixed(hash, name, strlen(name));
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  hash = mixed(hash, host, strlen(host));
+  hash = mixed_file(hash, "/proc/sys/kernel/random/boot_id");
+  hash = mixed_link(hash, "/proc/self/ns/net");
+  return mixed_link(hash, "/proc/self/ns/pid");
+}
+
+/// What each rank tells all others at the start.
+struct Announced {
+  uint64_t node;
+  int32_t threads;  ///< MPI_THREAD_MULTIPLE
+  int32_t ready;
+};
+
+/// Fills world.node_of and world.place, and returns how many ranks this node has.
+int number_nodes(const Announced* all) {
+  int nodes = 0;
+  for (int r = 0; r < world.size; ++r) {
+    int first = 0;
+    while (all[first].node != all[r].node) ++first;
+    world.node_of[r] = first == r ? nodes++ : world.node_of[first];
+    world.place[r] = 0;
+    for (int s = first; s < r; ++s) world.place[r] += all[s].node == all[r].node ? 1 : 0;
+  }
+  int here = 0;
+  for (int r = 0; r < world.size; ++r) here += world.node_of[r] == world.node_of[world.rank] ? 1 : 0;
+  return here;
+}
+
+/// Attaches the ranks of each node. What is decided here is decided by all ranks alike, as all know what each announced.
+void attach(bool ready) {
+  const size_t size = static_cast<size_t>(world.size);
+  int provided = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&provided);
+  const Announced mine = {node_identity(), provided == MPI_THREAD_MULTIPLE ? 1 : 0, ready ? 1 : 0};
+  Announced* const all = static_cast<Announced*>(malloc(size * sizeof(Announced)));
+  world.node_of = static_cast<int*>(malloc(2 * size * sizeof(int)));
+  world.place = world.node_of + size;
+  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+  const int here = number_nodes(all);
+  bool threads = false;
+  bool all_ready = true;
+  for (int r = 0; r < world.size; ++r) {
+    threads = threads || all[r].threads != 0;
+    all_ready = all_ready && all[r].ready != 0;
+  }
+  free(all);
+  world.why = Why::inactive;
+  if (!all_ready) return;
+  PMPI_Comm_dup(MPI_COMM_WORLD, &progress_comm);
+  world.threads = threads;
+  if (threads) return;
+  uint64_t token = random_number();
+  PMPI_Bcast(&token, sizeof token, MPI_BYTE, 0, MPI_COMM_WORLD);
+  PhicollGroup* group = nullptr;
+  int attached = 1;
+  if (here > 1 &&
+      attach_as(token, world.node_of[world.rank], here, world.place[world.rank], &group) != PHICOLL_DONE) {
+    attached = 0;
+    if (world.place[world.rank] == 0) say("all calls stay with the MPI: %s", phicoll_preload_error());
+  }
+  int everywhere = 0;
+  PMPI_Allreduce(&attached, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (everywhere == 0 && group != nullptr) {
+    phicoll_preload_leave(group);
+    group = nullptr;
+  }
+  world.group = group;
+  if (here == 1) world.why = Why::nodes;
+}
+
+/// The children of this process are no ranks.
+void forget_preload(const char* own) {
+  const char* const list = getenv("LD_PRELOAD");
+  if (list == nullptr) return;
+  char* const left = static_cast<char*>(calloc(1, strlen(list) + 1));
+  char* const words = strdup(list);
+  char* rest = nullptr;
+  for (char* word = strtok_r(words, ": ", &rest); word != nullptr; word = strtok_r(nullptr, ": ", &rest)) {
+    if (strcmp(word, own) == 0) continue;
+    if (*left != '\0') strcat(left, ":");
+    strcat(left, word);
+  }
+  if (*left != '\0')
+    setenv("LD_PRELOAD", left, 1);
+  else
+    unsetenv("LD_PRELOAD");
+  free(words);
+  free(left);
+}
+
+const char* file_name(const char* path) {
+  const char* const slash = strrchr(path, '/');
+  return slash != nullptr ? slash + 1 : path;
+}
+
+const char* own_path() {
+  Dl_info own;
+  return dladdr(reinterpret_cast<void*>(&own_path), &own) != 0 && own.dli_fname != nullptr ? own.dli_fname
+                                                                                           : "";
+}
+
+/// The name of the MPI library that this one was linked with.
+const char* linked_mpi() {
+  void* const self = dlopen(own_path(), RTLD_LAZY | RTLD_NOLOAD);
+  link_map* map = nullptr;
+  if (self == nullptr || dlinfo(self, RTLD_DI_LINKMAP, &map) != 0) return nullptr;
+  const char* strings = nullptr;
+  for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry)
+    if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+  for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL && strings != nullptr; ++entry)
+    if (entry->d_tag == DT_NEEDED && strncmp(strings + entry->d_un.d_val, "libmpi", 6) == 0)
+      return strings + entry->d_un.d_val;
+  return nullptr;
+}
+
+/// Of the phicoll libraries that a program was given, the first that was loaded: its functions are the ones called.
+bool is_first() {
+  return dlsym(RTLD_DEFAULT, "phicoll_mpi_preload") ==
+         dlsym(dlopen(own_path(), RTLD_LAZY | RTLD_NOLOAD), "phicoll_mpi_preload");
+}
+
+/// Called when the library is loaded, by glibc with main's arguments.
+__attribute__((constructor)) void loaded(int, char** arguments, char**) {
+  if (!is_first()) {
+    say("preloaded twice: %s is left alone", own_path());
+    return;
+  }
+  Dl_info found;
+  const char* const wanted = linked_mpi();
+  if (wanted == nullptr || dladdr(reinterpret_cast<void*>(&PMPI_Init), &found) == 0) return;
+  if (strcmp(file_name(found.dli_fname), wanted) == 0) return;
+  say("the program uses %s, but this library was built for %s: the program runs without it", found.dli_fname,
+      wanted);
+  forget_preload(own_path());
+  execv("/proc/self/exe", arguments);
+  say("could not start the program again: %s", strerror(errno));
+  _exit(127);
+}
+
+void join() {
+  if (world.joined || !is_first()) return;
+  int initialized = 0;
+  PMPI_Initialized(&initialized);
+  if (initialized == 0) return;
+  PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
+  PMPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world.ranks);
+  forget_preload(own_path());
+  const bool ready = phicoll_preload_check_environment() == PHICOLL_DONE;
+  if (!ready && world.rank == 0) say("all calls stay with the MPI: %s", phicoll_preload_error());
+  attach(ready);
+  start_types();
+  start_communicators();
+  start_report();
+  world.joined = true;
+}
+
+void leave() {
+  if (!world.joined) return;
+  end_report();
+  end_communicators();
+  world.joined = false;
+  latest = nullptr;
+  if (world.group != nullptr) phicoll_preload_leave(world.group);
+  world.group = nullptr;
+  if (progress_comm != MPI_COMM_NULL) PMPI_Comm_free(&progress_comm);
+  PMPI_Group_free(&world.ranks);
+  free(world.node_of);
+}
+
+volatile bool tables_taken = false;
+
+}  // namespace
+
+Tables::Tables() {
+  if (!world.threads) return;
+  while (__atomic_exchange_n(&tables_taken, true, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+Tables::~Tables() {
+  if (world.threads) __atomic_store_n(&tables_taken, false, __ATOMIC_RELEASE);
+}
+
+uint64_t random_number() {
+  uint64_t number = static_cast<uint64_t>(getpid());
+  if (FILE* const file = fopen("/dev/urandom", "r")) {
+    if (fread(&number, sizeof number, 1, file) != 1) number = static_cast<uint64_t>(getpid());
+    fclose(file);
+  }
+  return number;
+}
+
+PhicollResult attach_as(uint64_t token, int part, int size, int rank, PhicollGroup** group) {
+  char name[64];
+  snprintf(name, sizeof name, "phicoll-mpi-%016llx-%d", static_cast<unsigned long long>(token), part);
+  return phicoll_preload_attach(name, size, rank, let_mpi_go_on, group);
+}
+
+}  // namespace phicoll_mpi
+
+extern "C" {
+
+/// Tells one copy of this library from another.
+__attribute__((visibility("default"))) char phicoll_mpi_preload = 0;
+
+int MPI_Init(int* argc, char*** argv) {
+  const int result = PMPI_Init(argc, argv);
+  if (result == MPI_SUCCESS) phicoll_mpi::join();
+  return result;
+}
+
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const int result = PMPI_Init_thread(argc, argv, required, provided);
+  if (result == MPI_SUCCESS) phicoll_mpi::join();
+  return result;
+}
+
+int MPI_Finalize(void) {
+  phicoll_mpi::leave();
+  return PMPI_Finalize();
+}
+}

@@ -1,0 +1,44 @@
+"""``phicoll mpi``: an MPI program with its collectives in phicoll."""
+
+from __future__ import annotations
+
+import argparse
+
+from phicoll.errors import ArgumentError
+from phicoll.foundations.exit_codes import OK
+
+__all__ = ["add"]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--build", action="store_true", help="only build the library for the MPI, and print its path"
+    )
+    parser.add_argument(
+        "--mpicc",
+        metavar="PATH",
+        help="the MPI's compiler (default: the one beside the launcher, MPICC, the PATH's)",
+    )
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="after the run: a table of calls, sizes and time, and of what passed through and why",
+    )
+    parser.add_argument(
+        "launcher", nargs=argparse.REMAINDER, metavar="-- mpiexec -n 2 ./program", help="what to run"
+    )
+    parser.set_defaults(function=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from phicoll.preload import mpi
+
+    command = arguments.launcher[1:] if arguments.launcher[:1] == ["--"] else arguments.launcher
+    if not arguments.build:
+        return mpi.run(command, mpicc=arguments.mpicc, report=arguments.report)
+    if command:
+        raise ArgumentError(
+            "build", f"a command beside it, {command[0]!r}", "--build alone, or the command alone"
+        )
+    print(mpi.build(mpi.find_mpi(arguments.mpicc)))
+    return OK

@@ -1,0 +1,187 @@
+"""The library that runs an MPI program's collectives in phicoll: building it, and running programs with it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import phicoll._core as _core
+from phicoll.errors import ArgumentError, ResourceError
+from phicoll.preload.programs import why_not_preloadable, with_preload
+
+__all__ = ["Mpi", "build", "find_mpi", "run"]
+
+BUILD_TIMEOUT_S = 300.0
+FLAGS = ("-std=c++14", "-O2", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fvisibility=default")
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """An MPI that programs can be compiled for."""
+
+    mpicc: Path
+    shown: str  # mpicc's own command
+    version: str  # "mpich-5.0.2"
+    stamp: str  # changes with the installation
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What lets mpicc find an MPI that was moved, as pip does."""
+        root = str(self.mpicc.parent.parent)
+        return {"OPAL_PREFIX": root, "I_MPI_ROOT": root}
+
+
+def find_mpi(mpicc: str | None = None, beside: str | None = None) -> Mpi:
+    """The MPI of ``mpicc``: the one named, one beside the program ``beside``, ``$MPICC``, or one on the PATH.
+
+    Raises
+    ------
+    ResourceError
+        There is none, or it has no headers.
+    """
+    places = [mpicc] if mpicc else [*neighbours(beside), os.environ.get("MPICC", ""), "mpicc"]
+    found = next((path for place in places if place and (path := shutil.which(place))), None)
+    if found is None:
+        raise ResourceError(f"no mpicc: {mpicc or 'none beside the launcher, in MPICC or on the PATH'}")
+    path = Path(found).absolute()
+    root = str(path.parent.parent)
+    shown = subprocess.run(
+        [path, "-show"],
+        capture_output=True,
+        text=True,
+        timeout=BUILD_TIMEOUT_S,
+        env={**os.environ, "OPAL_PREFIX": root, "I_MPI_ROOT": root},
+    ).stdout.strip()
+    folders = [Path(word[2:]) for word in shlex.split(shown) if word.startswith("-I")]
+    headers = [folder / "mpi.h" for folder in [*folders, path.parent.parent / "include"]]
+    header = next((header for header in headers if header.is_file()), None)
+    if header is None:
+        raise ResourceError(f"{path} has no mpi.h beside it: the MPI was installed without its headers")
+    text = header.read_text(errors="replace")
+    facts = header.stat()
+    return Mpi(path, shown, version_in(text), f"{header} {facts.st_size} {facts.st_mtime_ns}")
+
+
+def neighbours(program: str | None) -> list[str]:
+    """The mpicc beside a launcher, and beside the file that the launcher is a link to."""
+    found = shutil.which(program) if program else None
+    return [str(path.parent / "mpicc") for path in (Path(found), Path(found).resolve())] if found else []
+
+
+def version_in(header: str) -> str:
+    def macro(name: str) -> str | None:
+        found = re.search(rf'^\s*#\s*define\s+{name}\s+"?([\w.]+)', header, re.MULTILINE)
+        return found[1] if found else None
+
+    if intel := macro("I_MPI_VERSION"):
+        return f"intelmpi-{intel}"
+    if mpich := macro("MPICH_VERSION"):
+        return f"mpich-{mpich}"
+    parts = [macro(f"OMPI_{part}_VERSION") for part in ("MAJOR", "MINOR", "RELEASE")]
+    if all(parts):
+        return "openmpi-" + ".".join(str(part) for part in parts)
+    return f"mpi-{macro('MPI_VERSION')}.{macro('MPI_SUBVERSION')}"
+
+
+def native_folder() -> Path:
+    """Where the package has libphicoll-preload.so and the sources of what is built on it."""
+    core = getattr(_core, "__file__", None) or __file__
+    for folder in (Path(core).parent, Path(__file__).parent.parent):
+        native = folder / "native"
+        if (native / "libphicoll-preload.so").is_file():
+            return native
+    raise ResourceError("libphicoll-preload.so is not in this package, which was built without it")
+
+
+def cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    folder = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    return folder / "phicoll" / "preload"
+
+
+def build(mpi: Mpi) -> Path:
+    """The library for an MPI: from the user's cache, or compiled by its ``mpicc``.
+
+    Raises
+    ------
+    ResourceError
+        It does not compile; the message has the compiler's first error.
+    """
+    native = native_folder()
+    sources = sorted((native / "phicoll" / "preload" / "mpi").glob("*"))
+    key = hashlib.sha256()
+    for part in (_core.__version__, str(native), mpi.mpicc, mpi.shown, mpi.stamp, compiler_version(mpi)):
+        key.update(f"{part}\0".encode())
+    for source in [*sources, native / "phicoll" / "preload" / "engine.hpp"]:
+        key.update(source.read_bytes())
+    library = cache_folder() / f"libphicoll-mpi-{mpi.version}-{key.hexdigest()[:16]}.so"
+    if library.is_file():
+        return library
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        made = Path(folder) / library.name
+        command = [str(mpi.mpicc), "-x", "c++", *FLAGS, f"-I{native}"]
+        command += [str(source) for source in sources if source.suffix == ".cpp"]
+        command += ["-x", "none", "-o", str(made), f"-L{native}", "-lphicoll-preload", f"-Wl,-rpath,{native}"]
+        command += ["-Wl,-z,nodelete", "-ldl"]
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT_S,
+            env={**os.environ, **mpi.environment},
+        )
+        if done.returncode != 0:
+            lines = done.stderr.splitlines()
+            first = next((line for line in lines if "error" in line.lower()), "".join(lines[-1:]))
+            raise ResourceError(f"{mpi.mpicc} cannot compile the library for {mpi.version}: {first.strip()}")
+        made.replace(library)
+    return library
+
+
+def compiler_version(mpi: Mpi) -> str:
+    words = shlex.split(mpi.shown)
+    compiler = shutil.which(words[0]) if words else None
+    if compiler is None:
+        return ""
+    facts = Path(compiler).resolve().stat()
+    return f"{compiler} {facts.st_size} {facts.st_mtime_ns}"
+
+
+def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = False) -> int:
+    """Become ``command``, an MPI's launcher, with the library preloaded under the ranks.
+
+    Where that cannot be, a line on stderr says why, and the command runs as it is.
+
+    Raises
+    ------
+    ArgumentError
+        There is no command, or no such program.
+    """
+    if not command:
+        raise ArgumentError(
+            "command", "nothing", "an MPI's launcher and its arguments: mpiexec -n 2 ./program"
+        )
+    if shutil.which(command[0]) is None:
+        raise ArgumentError("command", repr(command[0]), "a program that is there, such as mpiexec")
+    environment = dict(os.environ)
+    try:
+        if "libphicoll-mpi-" in environment.get("LD_PRELOAD", ""):
+            raise ResourceError("the library is preloaded already")
+        if why := why_not_preloadable(command[1:]):
+            raise ResourceError(why)
+        environment = with_preload(environment, build(find_mpi(mpicc, command[0])))
+        if report:
+            environment["PHICOLL_MPI_REPORT"] = "1"
+    except (ResourceError, OSError, subprocess.TimeoutExpired) as error:
+        print(f"phicoll: mpi: the program runs without phicoll: {error}", file=sys.stderr, flush=True)
+    os.execvpe(command[0], list(command), environment)

@@ -1,0 +1,57 @@
+"""Programs that nothing can be preloaded under, seen by their files."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import stat
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["why_not_preloadable", "with_preload"]
+
+#: e_machine of the ELF header.
+MACHINES = {"x86_64": 62, "aarch64": 183}
+PT_INTERP = 3
+
+
+def why_not_preloadable(words: Sequence[str]) -> str | None:
+    """Why a library cannot be preloaded under the first of the words that is such a program, or None."""
+    for word in words:
+        found = shutil.which(word)
+        if found and (why := reason(Path(found))):
+            return f"{word} {why}"
+    return None
+
+
+def reason(program: Path) -> str | None:
+    try:
+        with program.open("rb") as file:
+            header = file.read(64)
+            if len(header) < 64 or header[:4] != b"\x7fELF" or header[5] != 1:
+                return None  # a script, whose interpreter is an ordinary program
+            if header[4] != 2 or struct.unpack_from("<H", header, 18)[0] != MACHINES.get(platform.machine()):
+                return "is a program of another architecture"
+            mode = program.stat().st_mode
+            if (mode & stat.S_ISUID and program.stat().st_uid != os.getuid()) or mode & stat.S_ISGID:
+                return (
+                    "runs with another user's rights (setuid or setgid): the system preloads nothing under it"
+                )
+            offset, size, count = (
+                struct.unpack_from("<Q", header, 32)[0],
+                *struct.unpack_from("<HH", header, 54),
+            )
+            file.seek(offset)
+            table = file.read(size * count)
+            kinds = [struct.unpack_from("<I", table, size * i)[0] for i in range(count)]
+            return None if PT_INTERP in kinds else "is statically linked"
+    except (OSError, struct.error):
+        return None
+
+
+def with_preload(environment: dict[str, str], library: Path) -> dict[str, str]:
+    """The environment with the library before what is preloaded already."""
+    before = environment.get("LD_PRELOAD", "").replace(" ", ":").split(":")
+    return {**environment, "LD_PRELOAD": ":".join([str(library), *filter(None, before)])}

@@ -1,0 +1,409 @@
+"""``phicoll mpi``: MPI programs whose collectives run in phicoll.
+
+What needs an MPI runs under each that ``make mpis`` has put into build/mpi.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from phicoll.errors import ArgumentError, ResourceError
+from phicoll.preload import mpi
+from phicoll.preload.programs import why_not_preloadable, with_preload
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ROOT / "tests" / "mpi"
+MPIS = ("mpich", "openmpi", "intelmpi")
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+class Installed:
+    """An MPI in build/mpi, and the tests' programs compiled for it."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.root = ROOT / "build" / "mpi" / name
+        self.folder = folder
+        settings = {
+            "OPAL_PREFIX": self.root,
+            "I_MPI_ROOT": self.root,
+            "I_MPI_FABRICS": "shm",
+            "I_MPI_PIN": "0",
+        }
+        self.environment = {**os.environ, **{key: str(value) for key, value in settings.items()}}
+        self.environment["XDG_CACHE_HOME"] = str(folder / "cache")
+        self.environment["FI_PROVIDER_PATH"] = str(self.root / "lib" / "libfabric" / "prov")
+
+    def compile(self, name: str) -> Path:
+        program = self.folder / name
+        if not program.exists():
+            command = [
+                self.root / "bin" / "mpicc",
+                "-O1",
+                "-Wall",
+                PROGRAMS / f"{name}.c",
+                "-o",
+                program,
+                "-lm",
+            ]
+            done = subprocess.run(command, capture_output=True, text=True, env=self.environment)
+            assert done.returncode == 0, done.stderr
+        return program
+
+    def launcher(self, ranks: int) -> list[str]:
+        words = {
+            "openmpi": ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
+            "mpich": ["-bind-to", "none"],
+        }
+        return [str(self.root / "bin" / "mpiexec"), *words.get(self.name, []), "-n", str(ranks)]
+
+    def run(
+        self,
+        ranks: int,
+        *program: object,
+        phicoll: bool = True,
+        options: tuple[str, ...] = (),
+        **variables: str,
+    ) -> subprocess.CompletedProcess[str]:
+        before = [sys.executable, "-m", "phicoll", "mpi", *options, "--"] if phicoll else []
+        command = [*before, *self.launcher(ranks), *map(str, program)]
+        environment = {**self.environment, **variables}
+        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+
+
+@pytest.fixture(scope="module", params=MPIS)
+def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    if not (ROOT / "build" / "mpi" / request.param / "mpi_collectives").exists():
+        pytest.skip(f"no {request.param} in build/mpi: make mpis")
+    return Installed(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def rows(report: str, part: str) -> dict[str, str]:
+    """The first word of each line of a part of the report, with the line."""
+    after = report.split(part, 1)[1].split("passed through" if part == "in phicoll" else "\0", 1)[0]
+    return {line.split()[0]: line for line in after.splitlines()[1:] if line.strip()}
+
+
+def test_every_call_leaves_what_the_mpi_leaves(installed: Installed) -> None:
+    done = installed.run(2, installed.compile("compare"), options=("--report",))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "compared" in done.stdout
+    ran = rows(done.stderr, "in phicoll")
+    assert set(ran) == {
+        *(
+            "Barrier",
+            "Bcast",
+            "Reduce",
+            "Allreduce",
+            "Scan",
+            "Exscan",
+            "Reduce_scatter_block",
+            "Reduce_scatter",
+        ),
+        *("Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv"),
+    }
+    passed = rows(done.stderr, "passed through")
+    assert passed
+    assert all("one rank" in line for line in passed.values()), done.stderr
+
+
+@pytest.mark.long  # an MPI's own calls take milliseconds where its ranks, which do not yield, share CPUs
+@pytest.mark.parametrize("ranks", [3, 4, 5, 8])
+def test_more_ranks(installed: Installed, ranks: int) -> None:
+    done = installed.run(ranks, installed.compile("compare"), 1000)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "compared" in done.stdout
+
+
+def test_a_rank_that_waits_lets_its_messages_go_on(installed: Installed) -> None:
+    # No copies across processes, so that a large message needs both of its ranks.
+    without = {
+        "UCX_TLS": "posix,self",
+        "OMPI_MCA_smsc": "^cma,knem,xpmem",
+        "MPIR_CVAR_CH4_IPC_CMA_ENABLE": "0",
+    }
+    done = installed.run(2, installed.compile("progress"), options=("--report",), **without)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["got 1", "received 42"]
+    assert "Barrier" in rows(done.stderr, "in phicoll")
+
+
+def test_threads_have_communicators_of_their_own(installed: Installed) -> None:
+    done = installed.run(2, installed.compile("threads"), options=("--report",))
+    if done.stdout == "no threads\n":
+        pytest.skip(f"this {installed.name} has no MPI_THREAD_MULTIPLE")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "right\n"
+    assert {"Allreduce", "Bcast", "Barrier"} == set(rows(done.stderr, "in phicoll"))
+
+
+def test_errors_are_the_mpi_s(installed: Installed) -> None:
+    program = installed.compile("errors")
+    plain = installed.run(2, program, phicoll=False)
+    if plain.returncode != 0:
+        pytest.skip(f"this {installed.name} was built without checks of arguments")
+    done = installed.run(2, program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == plain.stdout
+    assert len(done.stdout.splitlines()) == 7
+
+
+def test_nodes_by_name_leave_calls_to_the_mpi_on_all_ranks_alike(installed: Installed) -> None:
+    script = installed.folder / "on-a-node"
+    script.write_text('#!/bin/sh\nPHICOLL_NODE=$((${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-0}})) exec "$@"\n')
+    script.chmod(0o755)
+    done = installed.run(2, script, installed.compile("compare"), 200, options=("--report",))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "several nodes" in rows(done.stderr, "passed through")["Barrier"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [("PHICOLL_ALLREDUCE", "fastest", "PHICOLL_ALLREDUCE"), ("PHICOLL_BCAST", "ring", "PHICOLL_BROADCAST")],
+)
+def test_a_bad_variable_is_one_line_and_the_program_runs(
+    installed: Installed, variable: str, value: str, words: str
+) -> None:
+    done = installed.run(2, installed.compile("compare"), 200, **{variable: value})
+    assert done.returncode == 0, done.stderr
+    assert "compared" in done.stdout
+    assert done.stderr.count("phicoll: mpi: all calls stay with the MPI") == 1
+    assert words in done.stderr
+
+
+def test_a_library_that_is_preloaded_twice_is_one_line_a_rank(installed: Installed) -> None:
+    library = subprocess.run(
+        [sys.executable, "-m", "phicoll", "mpi", "--build", "--mpicc", installed.root / "bin" / "mpicc"],
+        capture_output=True,
+        text=True,
+        env=installed.environment,
+        check=True,
+    ).stdout.strip()
+    copy = installed.folder / "libphicoll-mpi-copy.so"
+    shutil.copy(library, copy)
+    done = installed.run(2, installed.compile("compare"), 200, phicoll=False, LD_PRELOAD=f"{library}:{copy}")
+    assert done.returncode == 0, done.stderr
+    assert "compared" in done.stdout
+    assert f"preloaded twice: {copy}" in done.stderr
+
+
+def test_a_library_for_another_mpi_leaves_the_program_alone(tmp_path: Path) -> None:
+    both = [ROOT / "build" / "mpi" / name for name in ("mpich", "openmpi")]
+    if not all((root / "mpi_collectives").exists() for root in both):
+        pytest.skip("needs MPICH and Open MPI in build/mpi: make mpis")
+    mpich, openmpi = (Installed(root.name, tmp_path) for root in both)
+    library = mpi.build(mpi.find_mpi(str(openmpi.root / "bin" / "mpicc")))
+    done = subprocess.run(
+        [*mpich.launcher(2), "env", f"LD_PRELOAD={library}", mpich.compile("compare"), "200"],
+        capture_output=True,
+        text=True,
+        env=mpich.environment,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "compared" in done.stdout
+    assert "this library was built for libmpi.so.40" in done.stderr
+
+
+# Without an MPI
+
+
+def change(program: Path, at: int, layout: str, value: int) -> None:
+    data = bytearray(program.read_bytes())
+    struct.pack_into(layout, data, at, value)
+    program.write_bytes(data)
+    program.chmod(0o755)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A copy of a program of this machine."""
+    copy = tmp_path / "program"
+    shutil.copy("/bin/true", copy)
+    return copy
+
+
+def test_an_ordinary_program_and_a_script_can_be_preloaded(program: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    assert why_not_preloadable(["-n", "2", str(program), str(script), "no such program"]) is None
+
+
+def test_a_program_of_another_architecture_is_named(program: Path) -> None:
+    change(program, 18, "<H", 40)  # e_machine: ARM
+    assert why_not_preloadable(["-n", str(program)]) == f"{program} is a program of another architecture"
+
+
+def test_a_static_program_is_named(program: Path) -> None:
+    data = program.read_bytes()
+    table, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
+    for at in range(table, table + size * count, size):
+        if struct.unpack_from("<I", data, at)[0] == 3:  # PT_INTERP
+            change(program, at, "<I", 0)
+    assert why_not_preloadable([str(program)]) == f"{program} is statically linked"
+
+
+def test_a_setgid_program_is_named(program: Path) -> None:
+    program.chmod(0o2755)
+    if not program.stat().st_mode & 0o2000:
+        pytest.skip("the file system keeps no such bits")
+    assert "setuid or setgid" in (why_not_preloadable([str(program)]) or "")
+
+
+def test_what_was_preloaded_stays_behind_the_library() -> None:
+    assert with_preload({}, Path("/a.so")) == {"LD_PRELOAD": "/a.so"}
+    assert with_preload({"LD_PRELOAD": "/b.so /c.so"}, Path("/a.so")) == {"LD_PRELOAD": "/a.so:/b.so:/c.so"}
+
+
+@pytest.mark.parametrize(
+    ("header", "version"),
+    [
+        ('#define MPICH_VERSION "5.0.2"\n', "mpich-5.0.2"),
+        ('#define MPICH_VERSION "3.4"\n#define I_MPI_VERSION "2021.18.1"\n', "intelmpi-2021.18.1"),
+        (
+            "#define OMPI_MAJOR_VERSION 5\n#define OMPI_MINOR_VERSION 0\n#define OMPI_RELEASE_VERSION 11\n",
+            "openmpi-5.0.11",
+        ),
+        ("#define MPI_VERSION 4\n#define MPI_SUBVERSION 1\n", "mpi-4.1"),
+    ],
+)
+def test_an_mpi_s_version_is_its_header_s(header: str, version: str) -> None:
+    assert mpi.version_in(header) == version
+
+
+@pytest.fixture
+def launcher(tmp_path: Path) -> Path:
+    """A launcher that runs its program, beside which an mpicc may be put."""
+    path = tmp_path / "mpiexec"
+    path.write_text('#!/bin/sh\nexec "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def fake_mpicc(folder: Path, script: str) -> None:
+    path = folder / "mpicc"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def test_an_mpi_without_headers_is_one_line_and_the_program_runs(
+    phicoll_command: Command, launcher: Path, tmp_path: Path
+) -> None:
+    fake_mpicc(tmp_path, "echo cc -I/nowhere -lmpi")
+    done = phicoll_command("mpi", "--", launcher, "echo", "done")
+    assert done.stdout == "done\n"
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1
+    assert "the program runs without phicoll" in done.stderr
+    assert "has no mpi.h" in done.stderr
+
+
+def test_a_compiler_that_fails_is_one_line_with_its_first_error(
+    phicoll_command: Command, launcher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "9"\n')
+    fake_mpicc(
+        tmp_path, f'[ "$1" = -show ] && echo cc -I{tmp_path} && exit 0; echo "x.cpp:1: error: no" >&2; exit 1'
+    )
+    done = phicoll_command("mpi", "--", launcher, "echo", "done")
+    assert done.stdout == "done\n"
+    assert "mpich-9: x.cpp:1: error: no" in done.stderr
+
+
+def test_a_library_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "9"\n')
+    log = tmp_path / "log"
+    fake_mpicc(
+        tmp_path,
+        f'[ "$1" = -show ] && echo cc -I{tmp_path} && exit 0\n'
+        f'echo built >> {log}\nwhile [ "$1" != -o ]; do shift; done; touch "$2"',
+    )
+    found = mpi.find_mpi(str(tmp_path / "mpicc"))
+    library = mpi.build(found)
+    assert library == mpi.build(found)
+    assert library.name.startswith("libphicoll-mpi-mpich-9-")
+    assert log.read_text() == "built\n"
+    (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "10"\n')
+    assert mpi.build(mpi.find_mpi(str(tmp_path / "mpicc"))) != library
+    assert log.read_text() == "built\nbuilt\n"
+
+
+def test_no_command_and_no_such_launcher_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="command"):
+        mpi.run([])
+    with pytest.raises(ArgumentError, match="no-such-mpiexec"):
+        mpi.run(["no-such-mpiexec", "-n", "2"])
+    with pytest.raises(ResourceError, match="no mpicc: /no/mpicc"):
+        mpi.find_mpi("/no/mpicc")
+
+
+RANK = """
+import ctypes, os, sys, time
+library = ctypes.CDLL(sys.argv[1])
+library.phicoll_preload_error.restype = ctypes.c_char_p
+library.phicoll_preload_operator.restype = ctypes.c_void_p
+turns = 0
+@ctypes.CFUNCTYPE(None)
+def progress():
+    global turns
+    turns += 1
+group, comm = ctypes.c_void_p(), ctypes.c_void_p()
+rank = int(sys.argv[3])
+def fine(result):
+    assert result == 0, library.phicoll_preload_error()
+fine(library.phicoll_preload_attach(sys.argv[2].encode(), 2, rank, progress, ctypes.byref(group)))
+members = (ctypes.c_int * 2)(1, 0)
+fine(library.phicoll_preload_create(group, members, 2, ctypes.byref(comm)))
+turns = 0
+if rank == 1:
+    time.sleep(0.3)
+fine(library.phicoll_preload_barrier(comm))
+op = ctypes.c_void_p(library.phicoll_preload_operator(b"float64", b"sum"))
+mine, total = ctypes.c_double(rank + 0.5), ctypes.c_double()
+fine(library.phicoll_preload_allreduce(comm, ctypes.byref(mine), ctypes.byref(total), ctypes.c_size_t(1), op))
+first = ctypes.c_int(rank)
+fine(library.phicoll_preload_bcast(comm, ctypes.byref(first), ctypes.c_size_t(4), 0))
+print(rank, total.value, first.value, turns > 10 or rank == 1, library.phicoll_preload_operator(b"float64", b"land"))
+library.phicoll_preload_free(comm)
+library.phicoll_preload_leave(group)
+"""
+
+
+def test_the_library_s_plain_functions_join_two_processes(tmp_path: Path) -> None:
+    """What a preloaded library is built on: attaching, an order of ranks of its own, progress in waits."""
+    library = str(mpi.native_folder() / "libphicoll-preload.so")
+    name = f"phicoll-test-{os.getpid()}"
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK, library, name, str(rank)], stdout=subprocess.PIPE, text=True
+        )
+        for rank in range(2)
+    ]
+    outputs = [rank.communicate(timeout=60)[0] for rank in ranks]
+    assert outputs == ["0 2.0 1 True None\n", "1 2.0 1 True None\n"]
+
+
+def test_the_library_brings_nothing_but_its_functions_into_a_program() -> None:
+    library = mpi.native_folder() / "libphicoll-preload.so"
+    names = subprocess.run(
+        ["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True
+    ).stdout
+    assert {
+        line.split()[-1] for line in names.splitlines() if not line.split()[-1].startswith("phicoll_preload_")
+    } == set()
+    needed = subprocess.run(["objdump", "-p", library], capture_output=True, text=True, check=True).stdout
+    assert "hwloc" not in needed
+    assert ctypes.CDLL(str(library)).phicoll_preload_check_environment() == 0
