@@ -24,6 +24,10 @@ int ended(const Comm& comm, Row row, PhicollResult result) {
 Comm* ours(MPI_Comm handle, Row row) {
   Comm* const comm = find(handle);
   if (__builtin_expect(comm != nullptr && comm->ranks != nullptr, 1)) return comm;
+  if (comm != nullptr && comm->why == Why::early) {
+    count_call(comm);
+    if (comm->ranks != nullptr) return comm;
+  }
   note_passed(row, comm != nullptr ? comm->why : Why::inactive);
   return nullptr;
 }

@@ -19,6 +19,7 @@ namespace phicoll_mpi {
 enum class Why : unsigned char {
   none,       ///< it runs in phicoll
   inactive,   ///< phicoll has no group: before MPI_Init, after MPI_Finalize, or attaching failed
+  early,      ///< one of a communicator's first calls, which are not worth making anything for
   alone,      ///< a communicator of one rank
   inter,      ///< an intercommunicator
   nodes,      ///< ranks on several nodes
@@ -27,7 +28,7 @@ enum class Why : unsigned char {
   operation,  ///< an operator or type that phicoll has not, such as a sum of long doubles
   argument    ///< something that the MPI will refuse
 };
-constexpr int whys = 9;
+constexpr int whys = 10;
 extern const char* const why_words[whys];
 
 /// The intercepted collectives, one row each: rows of tables, and of the report.
@@ -46,6 +47,7 @@ struct Comm {
   PhicollGroup* group;  ///< its own, if world.threads
   Why why;
   int rank, size;
+  unsigned calls;  ///< collective ones so far, while `why` is `early`
   MPI_Comm handle;
   Comm* next;  ///< in its bucket
 };
@@ -90,6 +92,9 @@ inline Comm* find(MPI_Comm handle) {
   Comm* const known = latest;
   return __builtin_expect(known != nullptr && known->handle == handle, 1) ? known : look_up(handle);
 }
+/// Counts a call of a communicator that has not been settled yet, and settles it at the last of its first calls. All ranks count the
+/// same calls.
+void count_call(Comm* comm);
 void start_communicators();
 void end_communicators();
 

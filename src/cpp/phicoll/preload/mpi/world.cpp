@@ -19,6 +19,7 @@ World world = {nullptr, false, Why::inactive, false, 0, 0, MPI_GROUP_NULL, nullp
 
 const char* const why_words[whys] = {"in phicoll",
                                      "phicoll has no group",
+                                     "the communicator's first calls",
                                      "one rank",
                                      "an intercommunicator",
                                      "several nodes",
