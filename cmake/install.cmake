@@ -35,7 +35,8 @@ if(NOT BUILD_SHARED_LIBS)   # who links an archive links what it needs
   set(PHICOLL_PC_LIBS_PRIVATE)
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/phicoll.pc.in ${CMAKE_CURRENT_BINARY_DIR}/phicoll.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/phicoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/phicoll-shmem.pc.in ${CMAKE_CURRENT_BINARY_DIR}/phicoll-shmem.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/phicoll.pc ${CMAKE_CURRENT_BINARY_DIR}/phicoll-shmem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
 if(CMAKE_SOURCE_DIR STREQUAL PROJECT_SOURCE_DIR)   # a project that has phicoll as a part has its own
   add_custom_target(uninstall VERBATIM

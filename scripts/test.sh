@@ -109,7 +109,13 @@ if command -v pkg-config >/dev/null; then
   read -ra flags < <(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs phicoll)
   g++ -std=c++14 tests/package/meet.cpp "${flags[@]}" -o build/package/meet-by-pkg-config
   build/package/meet-by-pkg-config
+  read -ra flags < <(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs phicoll-shmem)
+  gcc -std=c11 tests/package/ring.c "${flags[@]}" -o build/package/ring-by-pkg-config
 fi
+# OpenSHMEM from the installation: by CMake and by the wrapper.
+build/prefix/bin/oshrun -n 2 build/package/ring
+build/prefix/bin/oshcc -O2 tests/package/ring.c -o build/package/ring-by-oshcc
+build/prefix/bin/oshrun -n 2 build/package/ring-by-oshcc
 build/prefix/bin/phicoll-bench --version
 "$cmake" --build "$installed" --target uninstall >>build/plain.log
 left=$(find build/prefix -type f -o -path '*/phicoll')
