@@ -318,6 +318,64 @@ TEST(Simulation, ATableSaysWhatATransferCosts) {
       << "the near one answers";
 }
 
+TEST(Simulation, BetweenLastLevelCachesATransferGoesByTheLinesMemory) {
+  Machine machine = table_machine(16);
+  machine.p.l3_per_package =
+      2;  // cores 0 to 3 and 4 to 7 of the first package, 8 to 11 and 12 to 15 of the second
+  machine.p.table_other_modified = 200;
+  machine.p.table_other_exclusive = 190;
+  machine.p.table_other_shared = 180;
+  const auto read = [&](LineState state, const std::vector<int>& cores) {
+    Bench bench(machine, one_a_core(machine, 1));
+    bench.place(0, state, cores);  // of the first core's memory
+    return bench.cost([&](SimPort& port) { port.load_acquire(bench.word(0)); });
+  };
+  EXPECT_EQ(read(LineState::modified, {3}), 100);
+  EXPECT_EQ(read(LineState::modified, {4}), 200);
+  EXPECT_EQ(read(LineState::modified, {8}), 300);
+  EXPECT_EQ(read(LineState::exclusive, {7}), 190);
+  EXPECT_EQ(read(LineState::shared, {7}), 180);
+  EXPECT_EQ(read(LineState::shared, {7, 3}), 80) << "the nearest answers";
+  EXPECT_EQ(read(LineState::shared, {7, 12}), 180);
+  EXPECT_EQ(read(LineState::shared, {12, 7}), 280)
+      << "under another last-level cache, of the other package's memory";
+  EXPECT_EQ(read(LineState::shared, {12, 3}), 80) << "under one, memory is not asked";
+}
+
+TEST(Simulation, ATransferWaitsForTheWaysThatItTakes) {
+  Machine machine = table_machine(16);
+  machine.p.l3_per_package = 2;
+  machine.p.table_other_modified = 200;
+  machine.p.table_other_exclusive = 190;
+  machine.p.table_other_shared = 180;
+  machine.p.table_owner_service = 7;
+  machine.p.table_l3_out = 50;
+  machine.p.table_l3_in = 30;
+  machine.p.table_package_out = 20;
+  // When ranks on cores `readers`, which begin together, have read line i of core owners[i].
+  const auto ends = [&](const std::vector<int>& readers, const std::vector<int>& owners) {
+    std::vector<int> contexts;
+    for (const int core : readers) contexts.push_back(core * machine.p.contexts_per_core);
+    Bench bench(machine, on_contexts(machine, contexts));
+    for (std::size_t i = 0; i < owners.size(); ++i)
+      bench.place(static_cast<int>(i), LineState::modified, {owners[i]});
+    std::vector<Cycles> found(readers.size());
+    bench.simulation.run([&](SimPort& port) {
+      port.load_acquire(bench.word(port.rank()));
+      found[static_cast<std::size_t>(port.rank())] = port.ticks();
+    });
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  using Times = std::vector<Cycles>;
+  EXPECT_EQ(ends({0, 1}, {3, 3}), (Times{100, 107})) << "one cache answers both";
+  EXPECT_EQ(ends({0, 1}, {2, 3}), (Times{100, 100})) << "nothing leaves the last-level cache";
+  EXPECT_EQ(ends({0, 8}, {4, 5}), (Times{200, 350})) << "out of one last-level cache, to two";
+  EXPECT_EQ(ends({0, 1}, {4, 8}), (Times{200, 330})) << "into one, from two";
+  EXPECT_EQ(ends({0, 4}, {8, 12}), (Times{300, 320})) << "from one package to another";
+  EXPECT_EQ(ends({0, 4}, {4, 0}), (Times{200, 200})) << "the two directions do not meet";
+}
+
 // --- the issue port ---------------------------------------------------------------------------------------
 
 TEST(Simulation, ContextsOfACoreTakeTurnsAtIssuing) {

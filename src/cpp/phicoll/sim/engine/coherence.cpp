@@ -41,6 +41,10 @@ Coherence::Coherence(const MachineParameters& parameters, EventWheel& wheel, std
   directory_free_.resize(directories);
   cache_free_.resize(cores_);
   channel_free_.resize(channels);
+  const auto packages = static_cast<std::size_t>(p_.packages);
+  l3_out_free_.resize(packages * static_cast<std::size_t>(p_.l3_per_package));
+  l3_in_free_.resize(l3_out_free_.size());
+  package_out_free_.resize(packages);
   under_way_.assign(cores_, none);
   outstanding_count_.resize(cores_);
   held_back_.resize(cores_);

@@ -185,6 +185,10 @@ class Coherence {
   int package_of(int core) const {
     return static_cast<int>(static_cast<long>(core) * p_.packages / p_.cores);
   }
+  int l3_of(int core) const {
+    return static_cast<int>(static_cast<long>(core) * p_.packages * p_.l3_per_package / p_.cores);
+  }
+  Cycles queue_table(int from, int to, Source source, int home, Cycles at);
   void forwarded(std::uint32_t t, int core);
   void answer(std::uint32_t t, int core);
   void invalidate(std::uint32_t t, int core);
@@ -219,6 +223,7 @@ class Coherence {
   std::vector<std::uint8_t> states_;
   std::vector<CoreTags> l1_, l2_;
   std::vector<Cycles> directory_free_, cache_free_, channel_free_;
+  std::vector<Cycles> l3_out_free_, l3_in_free_, package_out_free_;  // of a table
   std::vector<Transaction> transactions_;
   std::vector<Steps> steps_;  // of each transaction, with a log only
   std::uint32_t free_ = none;

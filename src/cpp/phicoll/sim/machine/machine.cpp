@@ -43,6 +43,7 @@ const Evidence* Machine::evidence_of(const std::string& parameter) const {
 
 std::vector<Place> Machine::places() const {
   const int cores_per_package = p.cores / p.packages;
+  const int cores_per_l3 = cores_per_package / p.l3_per_package;
   std::vector<Place> contexts_of_all;
   for (int core = 0; core < p.cores; ++core)
     for (int context = 0; context < p.contexts_per_core; ++context) {
@@ -50,7 +51,7 @@ std::vector<Place> Machine::places() const {
       place.cpu = core * p.contexts_per_core + context;
       place.core = core;
       place.package = core / cores_per_package;
-      place.l3 = place.package;
+      place.l3 = core / cores_per_l3;
       place.numa = place.package;
       contexts_of_all.push_back(place);
     }

@@ -44,8 +44,8 @@ enum class Switch : unsigned char { off, on };
 
 struct MachineParameters {
   // topology
-  int cores = 0, contexts_per_core = 0, packages = 1, directories = 1, memory_controllers = 1,
-      channels_per_controller = 1, ring_stops = 1;
+  int cores = 0, contexts_per_core = 0, packages = 1, l3_per_package = 1, directories = 1,
+      memory_controllers = 1, channels_per_controller = 1, ring_stops = 1;
   int clock_mhz = 0;
   Protocol protocol = Protocol::directory;
   // core
@@ -76,6 +76,9 @@ struct MachineParameters {
   int table_near_modified = 0, table_near_exclusive = 0, table_near_shared = 0, table_far_modified = 0,
       table_far_exclusive = 0, table_far_shared = 0, table_memory = 0, table_far_memory = 0,
       table_line_service = 0;
+  // what a table may leave out
+  int table_other_modified = 0, table_other_exclusive = 0, table_other_shared = 0, table_owner_service = 0,
+      table_l3_out = 0, table_l3_in = 0, table_package_out = 0;
   // software
   int software_call = 0, software_send = 0, software_copy = 0;
   // noise
@@ -92,6 +95,8 @@ void describe_machine(Visitor& v, MachineParameters& m) {
            "hardware contexts that share a core's caches and issue port");
   v.number("topology.packages", m.packages, 1, 8, "",
            "sockets, each with a last-level cache; cores divide evenly");
+  v.number("topology.l3_per_package", m.l3_per_package, 1, 64, "",
+           "last-level caches of a package, each of as many cores");
   v.number("topology.directories", m.directories, 1, 256, "", "tag directories, each at a core's ring stop");
   v.number("topology.memory_controllers", m.memory_controllers, 1, 64, "",
            "memory controllers, evenly around the ring");
@@ -171,7 +176,7 @@ void describe_machine(Visitor& v, MachineParameters& m) {
       "a reader of a line that is being fetched: waits for the fetch and then asks memory, or joins at once");
 
   v.number("table.near_modified", m.table_near_modified, 0, 100000, "cycles",
-           "a line modified by another core of the package");
+           "a line modified by another core of the same last-level cache");
   v.number("table.near_exclusive", m.table_near_exclusive, 0, 100000, "cycles", "exclusive there");
   v.number("table.near_shared", m.table_near_shared, 0, 100000, "cycles", "shared there");
   v.number("table.far_modified", m.table_far_modified, 0, 100000, "cycles", "modified in another package");
@@ -181,6 +186,18 @@ void describe_machine(Visitor& v, MachineParameters& m) {
   v.number("table.far_memory", m.table_far_memory, 0, 100000, "cycles", "from the memory of another package");
   v.number("table.line_service", m.table_line_service, 0, 100000, "cycles",
            "between two transfers of one line, beyond the transfer");
+  v.number("table.other_modified", m.table_other_modified, 0, 100000, "cycles",
+           "modified under another last-level cache of the package whose memory the line is of; of the other "
+           "packages' memory it costs what a far one does");
+  v.number("table.other_exclusive", m.table_other_exclusive, 0, 100000, "cycles", "exclusive there");
+  v.number("table.other_shared", m.table_other_shared, 0, 100000, "cycles", "shared there");
+  v.number("table.owner_service", m.table_owner_service, 0, 1000, "cycles",
+           "how long answering occupies a core's cache");
+  v.number("table.l3_out", m.table_l3_out, 0, 1000, "cycles",
+           "one line on the way out of a last-level cache and its cores, to another or to memory");
+  v.number("table.l3_in", m.table_l3_in, 0, 1000, "cycles", "one line on the way in");
+  v.number("table.package_out", m.table_package_out, 0, 1000, "cycles",
+           "one line on the way from a package to another");
 
   v.number("software.call", m.software_call, 0, 10000, "",
            "instructions of entering and leaving a collective");
@@ -220,7 +237,7 @@ struct Machine {
   /// nullptr for a parameter that the machine's file leaves out.
   const Evidence* evidence_of(const std::string& parameter) const;
   double ns(double cycles) const { return cycles * 1000.0 / p.clock_mhz; }
-  /// The machine's contexts, for place_ranks: cpu = core x contexts_per_core + context; one l3 a package.
+  /// The machine's contexts, for place_ranks: cpu = core x contexts_per_core + context.
   std::vector<Place> places() const;
 };
 

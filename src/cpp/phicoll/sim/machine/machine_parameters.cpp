@@ -41,6 +41,9 @@ class Lister {
     info.meaning = meaning;
     info.optional = begins(name, "noise.");
     info.in_directory = !begins(name, "table.");
+    for (const char* more :
+         {"topology.l3_per_package", "table.other_", "table.owner_service", "table.l3_", "table.package_out"})
+      if (begins(name, more)) info.optional = true, info.in_directory = false;
     for (const char* group : {"ring.", "directory.", "owner.", "memory.", "topology.directories",
                               "topology.memory_controllers", "topology.channels", "topology.ring_stops"})
       if (begins(name, group)) info.in_table = false;
@@ -165,6 +168,14 @@ MachineConflict find_machine_conflict(const MachineParameters& p) {
   if (p.cores % p.packages != 0)
     return conflict("topology.packages", assignment("topology.packages", p.packages),
                     "a divisor of topology.cores, which is " + cores);
+  const int per_package = p.cores / p.packages;
+  if (per_package % p.l3_per_package != 0)
+    return conflict("topology.l3_per_package", assignment("topology.l3_per_package", p.l3_per_package),
+                    "a divisor of the cores of a package, which are " + std::to_string(per_package));
+  if (p.l3_per_package > 1 &&
+      std::min({p.table_other_modified, p.table_other_exclusive, p.table_other_shared}) == 0)
+    return conflict("topology.l3_per_package", assignment("topology.l3_per_package", p.l3_per_package),
+                    "1, or table.other_modified, table.other_exclusive and table.other_shared above 0");
   if (p.protocol == Protocol::directory && p.ring_stops < p.cores)
     return conflict("topology.ring_stops", assignment("topology.ring_stops", p.ring_stops),
                     "at least one for each of the " + cores + " cores");
@@ -186,9 +197,15 @@ MachineConflict find_machine_conflict(const MachineParameters& p) {
 }
 
 std::string machine_digest(const MachineParameters& parameters) {
+  // A machine keeps its digest when tables get parameters that it leaves out.
+  const auto usual = machine_values(MachineParameters());
   std::vector<std::string> lines;
-  for (const auto& value : machine_values(parameters))
-    lines.push_back(value.first + "=" + value.second + "\n");
+  for (const auto& value : machine_values(parameters)) {
+    const MachineParameterInfo& info = *find_machine_parameter(value.first);
+    const bool left_out =
+        info.optional && !info.in_directory && std::find(usual.begin(), usual.end(), value) != usual.end();
+    if (!left_out) lines.push_back(value.first + "=" + value.second + "\n");
+  }
   std::sort(lines.begin(), lines.end());
   std::uint64_t hash = 14695981039346656037ull;
   for (const std::string& line : lines)
