@@ -501,8 +501,7 @@ display(pd.DataFrame(rows))
 note("simulated, modelled", "Share of the samples inside the band, and where their median lies.")
 
 # %% [markdown]
-# What does not hold, and why: a simulated 8 KB message through the flat tree costs far more than (4.10) says, because readers meet at the directory
-# of every line and not once; pipelined slices cost less than (4.8), because a simulated packet has hardly any start-up; the model's tree lies at its
+# What does not hold, and why: pipelined slices cost less than (4.8), because a simulated packet has hardly any start-up; the model's tree lies at its
 # best case and the other trees before theirs, because levels overlap that the equations add up. docs/validation-models.md has all of it, with verdicts.
 
 # %% [markdown]

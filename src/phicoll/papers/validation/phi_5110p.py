@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import phicoll._core as _core
 from phicoll.papers.claims import Finding
 from phicoll.papers.validation.points import Barrier, Check, Effort, Kernel, changed
 from phicoll.papers.validation.quantity import HELD_OUT, Quantity
@@ -309,16 +310,25 @@ def acknowledged(machine: str, effort: Effort) -> Check:
     means = np.array([float(geomean(medians(one))) for one in found[: len(ranks)]])
     steps = np.abs(np.diff(means)) / means[:-1]
     largest = int(np.argmax(steps))
+    m = [chosen_m(machine, spec, n) for n in ranks]
     cold, warm = (medians(one) for one in found[-2:])
     return [
         by_rank("004-38", [bool(c > w) for c, w in zip(cold, warm, strict=True)],
                 f"60 threads, first call (all flags in memory) / a later one: {float(geomean(cold / warm)):.2f}.",
                 "ramos-hoefler-2013's barrier"),
-        judged("004-46", 26 <= ranks[largest] <= 28 and steps[largest] > 2 * float(np.median(steps)),
+        judged("004-46", 26 <= ranks[largest] <= 28 and m[largest] != m[largest + 1] and steps[largest] > 2 * float(np.median(steps)),
                f"The largest step between counts is {means[largest + 1] / means[largest] - 1:+.0%}, from {ranks[largest]} to "
-               f"{ranks[largest] + 1} threads; the median step is {np.median(steps):.1%}.",
+               f"{ranks[largest] + 1} threads, m = {m[largest]} and {m[largest + 1]}; the median step is {np.median(steps):.1%}.",
                "m by the model with the published constants, rounds as printed", ranks=ranks, ns=means.tolist()),
     ]  # fmt: skip
+
+
+def chosen_m(machine: str, spec: str, ranks: int) -> int:
+    """How many ranks a rank tells in a round, which the core chooses by the model."""
+    found = _core.candidate(
+        operation="barrier", spec=spec, size=0, ranks=ranks, placement="balanced", machine=machine
+    )
+    return next(int(part[2:]) for part in found["effective"].split(":") if part.startswith("m="))
 
 
 def latencies(machine: str, effort: Effort) -> Check:

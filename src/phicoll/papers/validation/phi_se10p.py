@@ -47,12 +47,14 @@ def one_line(machine: str, effort: Effort) -> Check:
         "contexts of a core sharing a read": "request.merge_reads=on",
     }
     lines = (1, 4, 16, 64)
+    # What readers of many lines wait for: with lines hashed over directories, and with one.
+    spreads = ("", "topology.directories=1", "topology.directories=1:directory.service=0", "owner.service=0")
     few = seeds[:5]
     found = yield [
         *(Kernel(machine, "read-by-all:pattern=root", p, "scatter", n, s) for s in seeds for p in ranks),
         *(Kernel(changed(machine, change), "read-by-all:pattern=root", p, "scatter", n, s) for change in what.values() for p in (61, 122, 244) for s in few),
         *(Kernel(machine, f"read-by-all:pattern=root:lines={k}", 244, "scatter", 4, s) for k in lines for s in few),
-        *(Kernel(changed(machine, change), "read-by-all:pattern=root:lines=64", 61, "scatter", 4, s) for change in ("", "topology.directories=1") for s in few),
+        *(Kernel(changed(machine, change), "read-by-all:pattern=root:lines=64", 61, "scatter", 4, s) for change in spreads for s in few),
     ]  # fmt: skip
     means = np.array([np.concatenate(one).mean() for one in found])
     curve = means[: len(seeds) * len(ranks)].reshape(len(seeds), len(ranks))
@@ -60,7 +62,7 @@ def one_line(machine: str, effort: Effort) -> Check:
     ablation = rest[: len(what) * 3 * len(few)].reshape(len(what), 3, len(few)).mean(axis=2)
     rest = rest[len(what) * 3 * len(few) :]
     sizes = rest[: len(lines) * len(few)].reshape(len(lines), len(few)).mean(axis=1)
-    hashed, single = rest[len(lines) * len(few) :].reshape(2, len(few)).mean(axis=1)
+    hashed, single, idle, fast = rest[len(lines) * len(few) :].reshape(len(spreads), len(few)).mean(axis=1)
     at = np.array(ranks, dtype=float)
     mean = curve.mean(axis=0)
     r2 = 1 - ((mean - np.polyval(np.polyfit(at, mean, 1), at)) ** 2).sum() / ((mean - mean.mean()) ** 2).sum()
@@ -83,8 +85,8 @@ def one_line(machine: str, effort: Effort) -> Check:
                f"244 processes: {', '.join(f'{k} lines {v / 1000:.1f} us' for k, v in zip(lines, sizes, strict=True))}; {lines[-1]} times one line "
                f"is {lines[-1] * sizes[0] / 1000:.0f} us."),
         judged("000-12", single > 1.1 * hashed, f"61 processes copy 64 lines of a root: {hashed / 1000:.1f} us with lines hashed over 64 directories, "
-               f"{single / 1000:.1f} us with one directory. In the model readers wait for lines, which are locked while handed on, not for the directory "
-               "(12 cycles per request).", "what if"),
+               f"{single / 1000:.1f} us with one directory, and {idle / 1000:.1f} us if that one takes no time for a request (directory.service = 0), so "
+               f"readers wait for it. With 64 a root's cache that answers in no time (owner.service = 0) gives {fast / 1000:.1f} us.", "what if"),
         judged("000-08", base - slopes["directories that take no time"] > base - slopes["a ring without distance"],
                f"Of {base:.1f} ns per further process, directories that take no time save {base - slopes['directories that take no time']:.1f}, with the "
                f"owners {base - cut:.1f}, a ring without distance {base - slopes['a ring without distance']:.1f}. Ring segments have no queues in the model: "

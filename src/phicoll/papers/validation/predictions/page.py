@@ -36,8 +36,8 @@ CAUSES = {
     (
         "broadcast",
         "flat-large",
-    ): "The model counts the crowd of readers once per message (4.10); simulated readers meet at the directory of each "
-    "line, so the time grows with ranks times lines",
+    ): "The ratio hardly depends on the ranks: it is that of one copied line, of which the equation (4.10) has as many as "
+    "the message has lines",
     (
         "broadcast",
         "pipelined-slices",

@@ -12,10 +12,12 @@ from phicoll.results import Results
 
 __all__ = [
     "ACKNOWLEDGED",
+    "CROWD",
     "FULL",
     "MACHINE",
     "QUICK",
     "RUNS",
+    "SLOW_CACHE",
     "STARTS",
     "Effort",
     "Run",
@@ -76,6 +78,10 @@ RUNS = (
 
 #: What is compared for the ways to acknowledge of section 4.1.1.
 ACKNOWLEDGED = (Run("broadcast", ("flat", "flat:ack=line-per-child"), (8,), few=True),)
+
+#: What 004-36's cause is tried on: all read the root's lines, which its cache answers in 3 cycles each.
+CROWD = (Run("broadcast", ("flat-large",), (8192,), few=True),)
+SLOW_CACHE = f"{MACHINE}:owner.service=24"
 
 
 def simulate(

@@ -125,6 +125,7 @@ def validate_models(
             found = {at: collectives.simulate(at, effort, step=step) for at in STARTS}
             step("acknowledgements")
             acknowledged = collectives.simulate("evicted", effort, runs=collectives.ACKNOWLEDGED)
+            crowd = collectives.simulate("evicted", effort, collectives.SLOW_CACHE, collectives.CROWD)
             compared = {
                 name: {at: compare_with_runs(results, model) for at, results in found.items()}
                 for name, model in models.items()
@@ -136,6 +137,7 @@ def validate_models(
                     compared[PUBLISHED],
                     {at: collectives.medians_by_seed(results) for at, results in found.items()},
                     collectives.medians_by_seed(acknowledged),
+                    collectives.medians_by_seed(crowd),
                     pieces,
                     PUBLISHED,
                 ),
