@@ -51,6 +51,10 @@ class DoublingExchange {
               DoublingExchangeMemory::slots(setup.size())),
         rank(setup.rank) {}
 
+  void begin(const Call& call) {
+    boxes.begin(call);
+    shown.begin(call);
+  }
   void put_get(Port& port, const Operator& op, Data send, Data receive, std::size_t count, std::uint64_t n) {
     const std::size_t bytes = count * op.element_bytes;
     const int side = fold.steps();

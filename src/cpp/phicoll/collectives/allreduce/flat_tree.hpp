@@ -59,6 +59,8 @@ struct FlatTreeAllreduce : AlgorithmDefaults {
           transfer_(p.transfer) {}
 
     void operator()(Port& port, const Call& call) {
+      boxes_.begin(call);
+      shown_.begin(call);
       if (ranks_ == 1) return move_some(port, call.receive, call.send, call.bytes());
       if (transfer_ == Transfer::put_get) {
         for_pieces(call, bytes_, [&](std::size_t at, std::size_t count) {

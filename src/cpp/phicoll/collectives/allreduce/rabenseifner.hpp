@@ -105,6 +105,8 @@ struct Rabenseifner : AlgorithmDefaults {
     }
 
     void operator()(Port& port, const Call& call) {
+      boxes_.begin(call);
+      shown_.begin(call);
       if (alone_) return move_some(port, call.receive, call.send, call.bytes());
       if (transfer_ == Transfer::put_get) {
         for_pieces(call, bytes_, [&](std::size_t at, std::size_t count) {

@@ -67,6 +67,7 @@ struct RecursiveDoubling : AlgorithmDefaults {
     }
 
     void operator()(Port& port, const Call& call) {
+      exchange_.begin(call);
       if (alone_) return move_some(port, call.receive, call.send, call.bytes());
       if (transfer_ == Transfer::put_get) {
         for_pieces(call, bytes_, [&](std::size_t at, std::size_t count) {

@@ -53,6 +53,7 @@ struct PairwiseReduceScatter : AlgorithmDefaults {
           transfer_(p.transfer) {}
 
     void operator()(Port& port, const Call& call) {
+      shown_.begin(call);
       const std::size_t size = call.op.element_bytes;
       if (ranks_ == 1) return move_some(port, call.receive, call.send, call.block_count(0) * size);
       // In place, or a result within the send buffer, would be stored while others still read there.

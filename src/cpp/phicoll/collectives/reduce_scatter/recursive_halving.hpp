@@ -69,6 +69,7 @@ struct RecursiveHalvingReduceScatter : AlgorithmDefaults {
           bytes_(static_cast<std::size_t>(p.buffer)) {}
 
     void operator()(Port& port, const Call& call) {
+      boxes_.begin(call);
       const std::size_t size = call.op.element_bytes;
       if (ranks_ == 1) return move_some(port, call.receive, call.send, call.block_count(0) * size);
       for_portions(call, ranks_, bytes_ / size,

@@ -62,6 +62,7 @@ struct RecursiveDoublingScan : AlgorithmDefaults {
           ranks_(setup.size()) {}
 
     void operator()(Port& port, const Call& call) {
+      boxes_.begin(call);
       const std::size_t size = call.op.element_bytes;
       const std::size_t most = bytes_ / size;
       for (std::size_t at = 0; at < call.count; at += most) {

@@ -6,8 +6,9 @@
 // a small message whole. The n-th message of a box (n from 0, counted alike on all ranks) lies in cell n mod `cells`. Which
 // store makes what visible to whom:
 //
-//  1. `publish` stores n + 1 with release after the payload. A rank that acquires it in `await` sees the payload. Numbers
-//     only grow, so nothing is ever reset.
+//  1. `publish` stores n + 1, with the call's tag in its lowest 16 bits, with release after the payload. A rank that acquires
+//     that very word in `await` sees the payload. It is still there then, by 2 or 3. A rank whose call has another tag is
+//     waited for until the group finds out why. Numbers only grow, so nothing is ever reset.
 //  2. A cell is filled again `cells` messages later. With Credit::acknowledged, `taken` releases that the payload was read
 //     and `open` acquires it: the reader's loads come before the writer's stores.
 //  3. With Credit::implied the algorithm itself ensures that no rank opens message n before message n - cells was read.
@@ -18,6 +19,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
 #include "phicoll/support/aligned_vector.hpp"
 
@@ -52,6 +54,8 @@ class PutBoxes {
     rank_bytes_ = at;
   }
 
+  /// What follows is of this call.
+  void begin(const Call& call) { tag_ = call.tag; }
   /// The payload of the next message for `owner`'s box, free to be written by this rank.
   Data open(Port& port, int owner, int box, std::uint64_t n) {
     if (credit_ == Credit::acknowledged && n >= cells_)
@@ -59,7 +63,7 @@ class PutBoxes {
     return port.shared(payload(owner, box, n));
   }
   void publish(Port& port, int owner, int box, std::uint64_t n) {
-    port.signal(head(owner, box, n)->sequence, n + 1);
+    port.signal(head(owner, box, n)->sequence, number(n));
   }
   /// Opens, fills and publishes the next message.
   void put(Port& port, int owner, int box, std::uint64_t n, Data from, std::size_t bytes) {
@@ -69,7 +73,7 @@ class PutBoxes {
   }
   /// The payload that `writer` put into `owner`'s box.
   Data await(Port& port, int owner, int box, std::uint64_t n, int writer) {
-    port.wait(head(owner, box, n)->sequence, at_least(n + 1), writer);
+    port.wait(head(owner, box, n)->sequence, equal(number(n)), writer);
     return port.shared(payload(owner, box, n));
   }
   /// With Credit::acknowledged: this rank reads nothing more of the message in its own box.
@@ -81,6 +85,7 @@ class PutBoxes {
     std::size_t stride;  // of a cell
   };
 
+  std::uint64_t number(std::uint64_t n) const { return ((n + 1) << 16) | tag_; }
   unsigned char* box_at(int owner, int box) const {
     return memory_ + static_cast<std::size_t>(owner) * rank_bytes_ +
            boxes_.data()[static_cast<std::size_t>(box)].at;
@@ -102,6 +107,7 @@ class PutBoxes {
   AlignedVector<Box> boxes_;
   std::size_t rank_bytes_ = 0;
   std::uint64_t cells_;
+  std::uint64_t tag_ = 0;
   int rank_;
   Credit credit_;
 };

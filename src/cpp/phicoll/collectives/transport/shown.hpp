@@ -6,8 +6,9 @@
 //
 // One peer looks at a slot of a rank. Which store makes what visible to whom:
 //
-//  1. `show` stores the two handles and a note of the algorithm's, then the number with release. A rank that acquires the
-//     number in `look` sees the handles and what lies at the place to read.
+//  1. `show` stores the two handles and a note of the algorithm's, then the number, with the call's tag in its lowest 16
+//     bits, with release. A rank that acquires that very word in `look` sees the handles and what lies at the place to read.
+//     A rank whose call has another tag is waited for until the group finds out why.
 //  2. `done` is the peer's release that it has read and stored all that it wanted there. The owner acquires it in
 //     `await_done`; it then sees what was stored, and may change or give up the places. A slot is shown again only after
 //     that, so its line is never overwritten early.
@@ -18,6 +19,7 @@
 #include <cstdint>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/collectives/transport/exposed_words.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/control.hpp"
@@ -53,16 +55,18 @@ class Shown {
   Shown(const Setup& setup, std::size_t offset, int slots)
       : slots_(setup.at<ShownSlot>(offset)), slots_a_rank_(slots), rank_(setup.rank) {}
 
+  /// What follows is of this call.
+  void begin(const Call& call) { tag_ = call.tag; }
   void show(Port& port, int slot, std::uint64_t number, Data read, Data write, std::uint64_t note = 0) {
     ShownLine& line = at(rank_, slot).shown.value;
     line.read.store(port, port.expose(read));
     line.write.store(port, port.expose(write));
     port.store_relaxed(line.note, note);
-    port.signal(line.number, number);
+    port.signal(line.number, tagged(number));
   }
   ShownPlaces look(Port& port, int owner, int slot, std::uint64_t number) {
     ShownLine& line = at(owner, slot).shown.value;
-    port.wait(line.number, at_least(number), owner);
+    port.wait(line.number, equal(tagged(number)), owner);
     return ShownPlaces{port.view(line.read.load(port), 0), port.view(line.write.load(port), 0),
                        port.load_relaxed(line.note)};
   }
@@ -81,11 +85,13 @@ class Shown {
   }
 
  private:
+  std::uint64_t tagged(std::uint64_t number) const { return (number << 16) | tag_; }
   ShownSlot& at(int rank, int slot) const {
     return slots_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(slots_a_rank_) +
                   static_cast<std::size_t>(slot)];
   }
   ShownSlot* slots_;
+  std::uint64_t tag_ = 0;
   int slots_a_rank_;
   int rank_;
 };
