@@ -2,6 +2,7 @@
 
     python benchmarks/regret.py --budget 150                                  (part of make bench)
     python benchmarks/regret.py --operations allgather --ranks 2 --sizes 32K,256K --rounds 40
+    python benchmarks/regret.py --machine epyc-7742 --ranks 16,64,128           (simulated: simulated_regret.py)
 
 One round of all candidates of tuning (phicoll.models.tuning.candidates) finds the few that come close. These and `auto`
 then take turns in rounds. The best is chosen on odd rounds and compared on even ones, so that the luckiest of many is
@@ -22,6 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import mpi_peers
+import simulated_regret
 from points import Point, Taken, size_text
 from rounds import Systems, take
 from states import states
@@ -144,6 +146,13 @@ def text_of(taken: Taken) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def written(text: str, out: Path | None) -> None:
+    print(text)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -156,7 +165,29 @@ def main() -> int:
     parser.add_argument("--cap-ms", type=float, default=5.0, help="a sample's time")
     parser.add_argument("--seed", type=int, help="default: drawn")
     parser.add_argument("--out", type=Path, help="write the table here too")
+    parser.add_argument("--machine", help="a simulated machine")
+    parser.add_argument("--placement", default="balanced", help="simulated: of ranks (default: balanced)")
+    parser.add_argument(
+        "--definition", default="loop", choices=("loop", "window"), help="simulated (default: loop)"
+    )
+    parser.add_argument("--calls", type=int, default=3, help="simulated: calls of a point (default: 3)")
+    parser.add_argument(
+        "--only", default="", help="simulated: candidates, names of algorithms (default: all)"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="simulated: points at once (default: 2)")
+    parser.add_argument("--cache", type=Path, help="simulated: a file that keeps the times")
     a = parser.parse_args()
+    if a.machine:
+        only = frozenset(filter(None, a.only.split(",")))
+        setting = simulated_regret.Setting(
+            a.machine, a.placement, a.definition, a.calls, warm_up=1, only=only
+        )
+        text = simulated_regret.run(
+            a.operations.split(","), [int(ranks) for ranks in a.ranks.split(",")], mpi_peers.size_list(a.sizes),
+            setting, seconds=a.budget, jobs=a.jobs, cache=a.cache,
+        )  # fmt: skip
+        written(text, a.out)
+        return 0
     seed = random.SystemRandom().randrange(1 << 32) if a.seed is None else a.seed
     cpus = sorted(os.sched_getaffinity(0))[:2]
     points = [
@@ -176,11 +207,7 @@ def main() -> int:
         list(chosen), lambda point: chosen[point], systems=systems, rounds=a.rounds, seed=seed + 1, cap_ms=a.cap_ms,
         seconds=a.budget * (1 - FIRST_SHARE),
     )  # fmt: skip
-    text = text_of(taken)
-    print(text)
-    if a.out is not None:
-        a.out.parent.mkdir(parents=True, exist_ok=True)
-        a.out.write_text(text)
+    written(text_of(taken), a.out)
     return 1 if taken.wrong else 130 if taken.ended.startswith("interrupted") else 0
 
 

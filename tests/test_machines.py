@@ -38,7 +38,9 @@ def test_a_shipped_file_is_the_machine_of_its_name(path):
     assert phicoll.load_machine(path) == by_name
     written = json.loads(path.read_text())
     assert written["name"] == path.stem
-    optional = {info["name"] for info in machine_parameters() if info["optional"]} - set(written["parameters"])
+    optional = {info["name"] for info in machine_parameters() if info["optional"]} - set(
+        written["parameters"]
+    )
     assert {name: entry["value"] for name, entry in written["parameters"].items()} == {
         name: value for name, value in by_name.parameters.items() if name not in optional
     }

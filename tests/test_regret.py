@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 import regret
+import simulated_regret
 from points import Point, Taken
 
 POINT = Point("allgather", 2, "loop", "fresh", 65536)
@@ -58,3 +59,39 @@ def test_every_candidate_is_tried_once_where_it_has_another_effect():
     found = regret.specs(POINT, [0, 1])
     assert len(found) == len(set(found)) > 4
     assert all(spec.startswith("phicoll:") for spec in found)
+
+
+MACHINE = simulated_regret.Setting("sandy-bridge-e5-2670", "balanced", "loop", calls=2, warm_up=1)
+
+
+def test_simulated_times_are_kept_and_compared_without_simulating_again(tmp_path, monkeypatch):
+    cache = tmp_path / "times.jsonl"
+    arguments = (["scan"], [9], [8], MACHINE)
+    text = simulated_regret.run(*arguments, seconds=60, jobs=1, cache=cache)
+    assert "| scan      |" in text
+    assert "1 points: geometric mean 1.0" in text  # auto takes one of those tried
+    kept = cache.read_text()
+    assert len(kept.splitlines()) == len(set(kept.splitlines())) >= 3
+    monkeypatch.setattr(simulated_regret.phicoll, "measure", None)
+    assert simulated_regret.run(*arguments, seconds=60, jobs=1, cache=cache) == text
+    assert cache.read_text() == kept
+
+
+def test_simulated_candidates_whose_pieces_hold_the_call_are_tried_once():
+    point = Point("allgather", 9, "loop", "fresh", 8)
+    by_name = [spec.split(":")[0] for spec in simulated_regret.tried(point, MACHINE)]
+    assert by_name.count("one-shot") == 1
+    large = Point("allgather", 9, "loop", "fresh", 1 << 20)
+    assert len(simulated_regret.tried(large, MACHINE)) > len(by_name)
+
+
+def test_simulated_copies_through_the_kernel_stand_apart():
+    row = simulated_regret.Row(POINT, "one-shot", 200.0, "mailbox", 100.0, 2, by_kernel_ns=50.0)
+    assert (row.ratio, row.whole_ratio) == (2.0, 4.0)
+    assert simulated_regret.mean([2.0, 0.5]) == pytest.approx(2**0.5)
+    assert "2.00 (4.00)" in simulated_regret.means([row])
+
+
+def test_with_no_time_the_simulations_that_are_left_are_counted():
+    text = simulated_regret.run(["scan"], [9], [8], MACHINE, seconds=0, jobs=1, cache=None)
+    assert "No point" in text

@@ -1,6 +1,6 @@
 // The rules of `auto` for operations that move data. The sizes and cells that one host decides are data, HostNumbers. Some
 // were simulated instead and are written here (docs/collectives.md): those for ranks in several parts of a machine, and
-// that for large reductions of eight ranks or more with a CPU each.
+// those for more than eight ranks, or reductions of eight, with a CPU each.
 
 #include "phicoll/collectives/choosing/choose.hpp"
 
@@ -87,6 +87,8 @@ constexpr const char* rotating = "pieces go through a ring that is longer than t
 constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
 constexpr const char* by_levels = "operands are combined within each part of the machine before they cross";
 constexpr const char* cpu_by_cpu = "ranks that share a CPU go through one of them";
+constexpr const char* doubling = "as many steps as the logarithm of the ranks, a message to one rank in each";
+constexpr const char* halving = "each rank combines and passes on a half, then a quarter and so on";
 constexpr const char* ahead = "many cells, so that ranks that share a CPU are far ahead before they wait";
 
 /// Whether the ranks are known to be in several parts of the machine, each of which is an L3, a memory node or a package
@@ -115,6 +117,11 @@ bool fits(const AlgorithmChoice& choice, const Shape& shape, const CallFacts& fa
   return family(facts.operation).fits(choice.spec, shape, facts);
 }
 
+/// More than eight ranks with a CPU each. Their rules were simulated (docs/collectives.md).
+bool are_many(const Shape& shape) {
+  return shape.size() > 8 && !shape.oversubscribed() && !shape.crowded();
+}
+
 /// The size of a message or block, in bytes, from which data that all ranks reach is best read in place; 0: never.
 /// Measured between two processes, and four and eight that shared two CPUs, with buffers in the group's heap that were
 /// written anew for each call (docs/collectives.md). It pays about as soon as a rank's data for the others no longer
@@ -131,9 +138,9 @@ std::size_t direct_at(const Shape& shape, Operation operation) {
     case Operation::gather:
       return mb;
     case Operation::alltoall:
-      return part_of(mb);
+      return are_many(shape) ? std::size_t{1} << 10 : part_of(mb);
     case Operation::reduce_scatter:
-      return part_of(sharing ? mb : 2 * mb);
+      return are_many(shape) ? std::size_t{1} << 10 : part_of(sharing ? mb : 2 * mb);
     case Operation::scatter:
       return part_of(sharing ? mb : 4 * mb);
     case Operation::broadcast:  // whose root is ahead of its readers otherwise
@@ -146,7 +153,50 @@ std::size_t direct_at(const Shape& shape, Operation operation) {
   return 0;
 }
 
+/// The choice for many ranks where it differs from that for few; otherwise no name. The work of one rank should not grow
+/// with the ranks if it can be shared, so trees, chains and exchanges in log P steps replace one exchange among all.
+AlgorithmChoice choose_for_many(const Shape& shape, const CallFacts& facts) {
+  const Numbers host(shape.host());
+  switch (facts.operation) {
+    // The usual cells are so large that each of many ranks has only a few.
+    case Operation::gather:
+      return by_size(facts, {{0, "mailbox:cell=4096:cells=8", "nobody but the root waits"},
+                             {16 << 10, "mailbox", "nobody but the root waits"},
+                             {host.at(&HostNumbers::single), "single-copy", single}});
+    case Operation::scatter:  // which has so many small ones that a block takes several
+      return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
+                             {2 << 10, "mailbox:cell=4096:cells=8", "a block in few pieces"},
+                             {host.at(&HostNumbers::single), "single-copy", single}});
+    case Operation::alltoall:
+      return by_size(facts, {{0, "one-shot", "one exchange"},
+                             {256, "one-shot:cell=65536:cells=2", "one exchange, in few pieces"}});
+    case Operation::reduce: {
+      const Rule tree = {0, "send-receive-tree:degree=2", "no rank receives from more than log P others"};
+      if (shape.size() > 64) return by_size(facts, {tree});
+      return by_size(facts, {tree, {16 << 10, "sliced:chunk=65536:cells=32", root_takes}});
+    }
+    case Operation::allreduce:
+      return by_size(facts, {{0, "recursive-doubling:transfer=put-get", doubling},
+                             {256, "rabenseifner:transfer=put-get", halving},
+                             {2 << 10, "rabenseifner", halving}});
+    case Operation::scan:
+      return by_size(facts, {{0, "linear", "each rank waits for one other, and combines two operands"}});
+    case Operation::reduce_scatter: {
+      const bool far =
+          shape.size() >= 32 && in_several_parts(shape);  // a long way for each block of an exchange
+      return by_size(facts, {{0, "recursive-halving", halving},
+                             {std::size_t{far ? 8u : 1u} << 10, "one-shot", "one exchange"}});
+    }
+    default:
+      return AlgorithmChoice();
+  }
+}
+
 AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
+  if (are_many(shape) && !facts.vector) {
+    const AlgorithmChoice many = choose_for_many(shape, facts);
+    if (!many.spec.name.empty() && fits(many, shape, facts)) return many;
+  }
   using H = HostNumbers;
   const Numbers host(shape.host());
   const auto ranks = static_cast<std::size_t>(shape.size());
@@ -184,23 +234,19 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
       if (sharing)
         return by_size(
             facts, {{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", "nobody but the root waits"}});
-      // With 4 to 32 ranks on two simulated packages 0.2 to 0.6 of the mailbox's time from 64 B on. The
-      // slices take 0.4 of its own with 16 and 32 ranks at 1 MB.
+      // With 4 and 8 ranks on two simulated packages 0.4 to 0.6 of the mailbox's time from 64 B on.
       if (in_several_parts(shape)) {
         const Rule few = {0, "mailbox", "nobody but the root waits"};
         const Rule levels = {9, "hierarchical", by_levels};
-        AlgorithmChoice choice = shape.size() < 16
-                                     ? by_size(facts, {few, levels})
-                                     : by_size(facts, {few, levels, {1 << 20, "sliced", root_takes}});
+        const AlgorithmChoice choice = by_size(facts, {few, levels});
         if (fits(choice, shape, facts)) return choice;
       }
-      // Simulated: on packages of 8 to 16 cores and a Xeon Phi 0.1 to 0.4 of the mailbox's time. Between two
+      // Simulated: on a package of 8 cores 0.2 to 0.4 of the mailbox's time. Between two
       // ranks, which is all that could be measured, slices take up to 2.7 times as long beside the mailbox as
       // in a simulation, so what gains less than that is left alone: four ranks, and smaller messages.
       if (shape.size() >= 8)
         return by_size(facts, {{0, "mailbox", "nobody but the root waits"},
-                               {std::size_t{shape.size() < 16 ? 8u : 4u} << 10,
-                                "sliced:chunk=16384:cells=128", root_takes}});
+                               {8 << 10, "sliced:chunk=16384:cells=128", root_takes}});
       return by_size(facts, {{0, "mailbox", "nobody but the root waits"}});
     case Operation::allreduce:
       if (shape.oversubscribed() && shape.size() <= 4)
@@ -219,8 +265,8 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
              {end, wide_cells("sliced:chunk=", ring), sliced}});
         if (fits(few, shape, facts)) return few;
       }
-      // On two simulated packages 0.7 to 1.0 of the better one's time up to 512 B with 8 ranks, 0.6 to 0.8
-      // with 16, 0.4 to 0.5 with 32; with 4 and 6 it loses at 8 B. At 1 KB it is even with the slices.
+      // On two simulated packages 0.7 to 1.0 of the better one's time up to 512 B with 8 ranks; with 4 and 6 it
+      // loses at 8 B. At 1 KB it is even with the slices.
       if (!sharing && shape.size() >= 8 && in_several_parts(shape)) {
         AlgorithmChoice levels = by_size(facts, {{0, "hierarchical", by_levels},
                                                  {1 << 10, "sliced:chunk=16384:cells=128", sliced},
