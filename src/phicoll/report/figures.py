@@ -28,7 +28,7 @@ from phicoll.report.evidence import Evidence
 from phicoll.report.html import duration
 from phicoll.report.parts import PLACES, Part
 from phicoll.report.ratios import Setting, hand_written_of, is_hand_written
-from phicoll.report.simulated import Simulated, times_of
+from phicoll.report.simulated import MACHINE, Simulated, times_of
 from phicoll.results import Results
 from phicoll.results.compare.best import Ratio
 from phicoll.results.names import short_name
@@ -133,6 +133,7 @@ def draw_auto(ax: Axes, part: Part) -> None:
     ax.set_xscale("log", base=2)
     ax.set_xticks(sizes, [size_text(size) for size in sizes])
     ax.minorticks_off()
+    ends = []
     for ranks, colour in zip(sorted({row.subject.ranks for row in rows}), SERIES, strict=False):
         at = {r.subject.size_bytes: r.time for r in rows if r.subject.ranks == ranks and r.time}
         medians = [time.median / 1000 for time in at.values()]
@@ -153,11 +154,10 @@ def draw_auto(ax: Axes, part: Part) -> None:
                 for size, t in at.items()
             ],
         )
-        size, value = list(at)[-1], medians[-1]
-        ax.annotate(f"{ranks} processes", (size, value), xytext=(3, 6), textcoords="offset points", ha="right", fontsize=7.5,
-                    color=colour)  # fmt: skip
+        ends.append((list(at)[-1], medians[-1], f"{ranks} processes", colour))
     ax.set_title(f"{part.operation.capitalize()}, auto; µs", loc="left")
     tidy(ax, "both")
+    name_ends(ax, ends, low, high)
 
 
 def draw_data(parts: Sequence[Part]) -> Figure:
@@ -412,7 +412,7 @@ def draw_simulated_ranks(simulated: Simulated) -> Figure:
     ax.set_xlim(0, counts[-1] * 1.02)
     ax.set_xlabel("ranks")
     ax.set_ylabel("simulated time of a call, µs")
-    ax.set_title(f"Simulated: barriers on {simulated.path.data['machine']}", loc="left")
+    ax.set_title(f"Simulated: barriers on {MACHINE}", loc="left")
     tidy(ax, "y")
     name_ends(ax, ends, low, high)
     return figure
