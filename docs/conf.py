@@ -25,11 +25,21 @@ root_doc = "index"
 # Every reference in a docstring or a comment is checked, but for the types of other packages and C++'s inner names.
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:class", r"(numpy|pandas|pd|collections|concurrent|os|pathlib)\..*|Path|Executor|Figure|Axes|Canvas"),
+    (
+        "py:class",
+        r"(numpy|pandas|pd|xarray|collections|concurrent|os|pathlib)\..*|Path|Executor|Figure|Axes|Canvas",
+    ),
+    (
+        "py:class",
+        r"Group|phicoll\.comm\.(derived\.Derived|matched\.MatchedProbes)|phicoll\.results\.compare\.shown\.Shown",
+    ),
     ("py:class", r"Record(ed)?|Observations|Meaning|ModelledRuns|Over"),
     ("py:class", r"phicoll\.models\.(fits\.clusters\.Summary|tuning\.result\.Summary|tuning\.table\.Row)"),
     ("py:class", r"phicoll\.models\.equations\.line_costs\.Constants"),
-    ("cpp:identifier", r"phicoll|os|os::SharedMemory|Operator::Kernel|SIZE_MAX"),
+    (
+        "cpp:identifier",
+        r"phicoll|os|os::SharedMemory|Ongoing|Elsewhere|Unwritten.*|Done|Data|no_ticket|built_in|Transfer::Piece|Operator::Kernel|SIZE_MAX",
+    ),
     ("cpp:identifier", r"GroupMemory|Control|Collectives|Tuning|LineCosts|Origin"),
 ]
 

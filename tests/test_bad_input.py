@@ -410,12 +410,21 @@ def test_the_nearest_name_is_told(call, nearest):
         ("compare r.jsonl --threshold 2", "threshold: got 2 without --baseline"),
         ("compare r.jsonl --against x --summary", "against: got 'x' with --summary"),
         ("run barrier --budget 0", "budget: got '0'; allowed: a number above 0, or none"),
+        (
+            "plot r.jsonl --unit furlong",
+            "unit: got 'furlong'; allowed: lines, switches, ns, us, cycles, GB/s, ratio",
+        ),
         ("latency --machine xeon-phi-5110p --cpus 0-99999999999", "cpus: got "),
     ],
 )
 def test_the_shell_is_told_its_own_names(words, said, capsys):
     assert cli.main(words.split()) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_number_is_read_to_its_end():
+    with pytest.raises(phicoll.ArgumentError, match=r"budget_s: got .* a number above 0, or none"):
+        phicoll.sweep(budget_s="4\0")
 
 
 def test_a_variable_of_the_environment_keeps_its_name(monkeypatch, capsys):

@@ -41,7 +41,7 @@ class Parser(argparse.ArgumentParser):
     def refusal(self, message: str) -> ArgumentError:
         """Convert a message of argparse to an error; one of unknown form is quoted whole."""
         if found := re.fullmatch(r"argument (.+?): invalid choice: (.+) \(choose from (.+)\)", message):
-            allowed = re.findall(r"[\w-]+", found[3])
+            allowed = [word.strip(" '") for word in found[3].split(",")]
             return ArgumentError(bare(found[1]), found[2], near(found[2].strip("'"), allowed))
         if found := re.fullmatch(r"argument (.+?): invalid (\w+) value: (.+)", message):
             kind = {"int": "a whole number", "float": "a number"}.get(found[2], found[2])

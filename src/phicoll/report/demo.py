@@ -17,6 +17,7 @@ from phicoll import bench
 from phicoll.errors import ArgumentError, Error
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.files import check_writable
+from phicoll.foundations.nearest import near
 from phicoll.foundations.progress import display
 from phicoll.report.evidence import examine, gather
 from phicoll.report.parts import BUDGET_S, MPI_FILE, RESULTS, Part, plan_parts
@@ -129,7 +130,7 @@ def rebuild(file: str | Path, out: str | Path = "demo", figure: str | None = Non
     if figure is not None:
         known = figures(evidence)
         if figure not in known:
-            raise ArgumentError("figure", repr(figure), ", ".join(known))
+            raise ArgumentError("figure", repr(figure), near(figure, known))
         path = check_writable(folder / f"{figure}.png", "out")
         known[figure]().savefig(path, dpi=160)
         return path

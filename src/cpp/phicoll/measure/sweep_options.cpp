@@ -150,7 +150,7 @@ void check_integer(const SweepOption& option, const OptionUse& use, const std::s
   char* end = nullptr;
   const long long number = std::strtoll(text.c_str(), &end, 10);
   const auto value = static_cast<double>(number);
-  if (text.empty() || *end != 0 || value < use.least || value > use.most)
+  if (text.empty() || end != text.c_str() + text.size() || value < use.least || value > use.most)
     refuse(option, text,
            "a whole number from " + std::to_string(static_cast<long long>(use.least)) + " to " +
                std::to_string(static_cast<long long>(use.most)));
@@ -159,7 +159,7 @@ void check_integer(const SweepOption& option, const OptionUse& use, const std::s
 void check_number(const SweepOption& option, const OptionUse& use, const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
-  const bool whole = !text.empty() && *end == 0 && std::isfinite(number);
+  const bool whole = !text.empty() && end == text.c_str() + text.size() && std::isfinite(number);
   if (option.kind == OptionKind::limit) {
     if (text != "none" && (!whole || number <= 0)) refuse(option, text, "a number above 0, or none");
   } else if (!whole || number < use.least || number > use.most) {

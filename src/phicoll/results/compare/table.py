@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phicoll.errors import ArgumentError
+from phicoll.foundations.nearest import near
 from phicoll.results.compare.best import Ratio, ratios_to
 from phicoll.results.compare.conditions import left_out, why_not_verified
 from phicoll.results.compare.row import Row
@@ -132,7 +133,9 @@ def compare(
             {s.spec for s in observations.by_subject} | {s.algorithm for s in observations.by_subject}
         )
         if against not in known:
-            raise ArgumentError("against", repr(against), ", ".join(known) or "none, as there are no samples")
+            raise ArgumentError(
+                "against", repr(against), near(against, known) or "none, as there are no samples"
+            )
     rows: list[Row] = []
     for _, members in sorted(settings.items(), key=lambda item: order_of(next(iter(item[1])))):
         verified = {s: of for s, of in members.items() if all(o.verified for o in of)}

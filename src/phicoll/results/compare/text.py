@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from phicoll.registry import short_spec
 from phicoll.results.compare.row import Row
 from phicoll.results.compare.units import MIN_UNITS, Estimate
 
@@ -74,7 +75,8 @@ def cells(row: Row) -> list[str]:
     """One row's cells, in the order of :func:`columns`."""
     if not row.verified:
         return [row.name, "not verified", "", "", "", "", str(row.samples), row.error or ""]
-    note = f"chose {row.chosen['spec']}" if row.chosen and row.chosen.get("spec") else ""
+    chosen = str((row.chosen or {}).get("spec") or "")
+    note = f"chose {short_spec(row.subject.operation, chosen)}" if chosen else ""
     scale = 1e-3 if row.subject.simulated else 1.0
     units = row.units if row.subject.simulated else None
     return [
