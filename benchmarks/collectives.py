@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import mpi_peers
 from as_results import as_results
+from bare_loops import limits_of
 from points import MOST_BYTES, Point
 from report import CLAIMS_FILE, HAND, SAMPLES_FILE, Settings, write_report
 from rounds import Systems, take
@@ -43,6 +44,8 @@ FEW = "8,4K,1M"
 CROWDED = "8,512,32K,2M"
 #: What of a report's time its claims take, and what writing it takes at most.
 CLAIMS_SHARE = 0.12
+#: And what finding the bare loops that are its limits takes before it begins.
+LOOPS_SHARE = 0.1
 WRITING_S = 15.0
 
 
@@ -134,11 +137,20 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
         hand = (
             point.operation in HEADLINE and point.buffers == "fresh" and (point.ranks, point.size) == (2, 8)
         )
-        return ["phicoll", *mpis, *([HAND] if hand and len(cpus) > 1 else [])]
+        return ["phicoll", *mpis, *([HAND] if hand and len(cpus) > 1 else []), *loops(point)]
 
     seconds = max(1.0, a.budget - WRITING_S) if a.budget else math.inf
+    systems = Systems(cpus, mpis, a.kind)
+    loops, settings.ended = no_loops, ""
+    if a.loops:
+        # Without a budget two rounds of all loops.
+        loops, ended = limits_of(points, Systems(cpus, (), a.kind), a.seed, LOOPS_SHARE * seconds)
+        if ended.startswith("interrupted"):
+            settings.ended = ended
+            return write_report(settings)
+        seconds *= 1 - LOOPS_SHARE
     taken = take(
-        [*points, *alone], subjects_of, systems=Systems(cpus, mpis, a.kind), rounds=a.rounds, launches=a.launches,
+        [*points, *alone], subjects_of, systems=systems, rounds=a.rounds, launches=a.launches,
         seed=a.seed, cap_ms=a.cap_ms, seconds=seconds * (1 - CLAIMS_SHARE), out=a.report / SAMPLES_FILE,
     )  # fmt: skip
     if taken.ended.startswith("interrupted"):
@@ -146,6 +158,10 @@ def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpi
     elif not a.operations:
         settings.ended = take_claims(a, cpus, seconds * CLAIMS_SHARE if a.budget else 600.0)
     return write_report(settings)
+
+
+def no_loops(_: Point) -> list[str]:
+    return []
 
 
 def take_claims(a: argparse.Namespace, cpus: Sequence[int], seconds: float) -> str:
@@ -223,6 +239,9 @@ def main() -> int:
     )
     parser.add_argument(
         "--full", action="store_true", help="every power of two, every definition, all buffers"
+    )
+    parser.add_argument(
+        "--no-loops", dest="loops", action="store_false", help="a report without the bare loops as limits"
     )
     parser.add_argument("--again", action="store_true", help="write the report from the samples in FOLDER")
     a = parser.parse_args()

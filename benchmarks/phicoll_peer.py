@@ -7,7 +7,8 @@
 
 The same interface as mpi_peers.MpiPeer has, with an algorithm besides. The ranks are phicoll-bench's worker processes:
 what is timed is the public call of a `Communicator` with all its checks. `ns` is defined as there; of a "window" sample
-`per_call_ns` has every call.
+`per_call_ns` has every call, of a bare loop with stamps `store_ns` and `load_ns` what each rank's
+copies take in a call.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ class PhicollPeer:
             "ns": answer["value_ns"], "calls": answer["calls"], "capped": answer["capped"],
             "verified": answer["verified"], "effective": answer.get("effective", ""), "error": answer.get("error"),
         }  # fmt: skip
+        sample |= {name: answer[name] for name in ("store_ns", "load_ns") if name in answer}
         if mode == "window":
             sample |= {"per_call_ns": answer["ns"], "late": answer["late"]}
         return sample
@@ -109,20 +111,6 @@ class PhicollPeer:
     def probe(self, seed: int = 1, timeout_s: float = 60.0) -> dict[str, Any]:
         """The probes of a round: read_ns, pingpong_ns, switch_ns, label (docs/records.md)."""
         return self.command(f"probe seed={seed}", timeout_s)
-
-    def copy(
-        self, operation: str, size_bytes: int, buffers: str, seed: int = 1, timeout_s: float = 120.0
-    ) -> dict[str, Any]:
-        """The limit of an operation that moves data: its bytes by each of `ways`, in ns; `private_ns` is the fastest
-        one between the ranks' own memories, `heap_ns` with all buffers in the shared heap (None: not possible)."""
-        line = f"copy {OPERATIONS.get(operation, operation)} {size_bytes} {buffers} seed={seed}"
-        found = self.command(line, timeout_s)
-        heap = [ns for way, ns in found["ways"].items() if way.startswith("heap")]
-        private = [ns for way, ns in found["ways"].items() if not way.startswith("heap")]
-        return found | {
-            "heap_ns": min(heap) if heap else None,
-            "private_ns": min(private) if private else None,
-        }
 
     def command(self, line: str, timeout_s: float) -> dict[str, Any]:
         if self.failed is not None:

@@ -60,8 +60,8 @@ class Taken:
 
     ns: dict[Point, dict[str, dict[Round, float]]] = field(default_factory=dict)
     line_ns: dict[Point, dict[Round, float]] = field(default_factory=dict)
-    copy_ns: dict[Point, dict[Round, float]] = field(default_factory=dict)
-    heap_ns: dict[Point, dict[Round, float]] = field(default_factory=dict)
+    #: Of bare loops with stamps: what each rank's copies into rings took in a call, and those out of them, last seen.
+    copies: dict[tuple[Point, str], tuple[list[float], list[float]]] = field(default_factory=dict)
     effective: dict[tuple[Point, str], str] = field(default_factory=dict)
     wrong: set[tuple[Point, str]] = field(default_factory=set)
     failed: dict[tuple[Point, str], str] = field(default_factory=dict)
@@ -98,14 +98,9 @@ class Taken:
         point = Point(**record["point"])
         at = (record["launch"], record["round"])
         if "probe" in record:
-            for name, to in (
-                ("pingpong_ns", self.line_ns), ("private_ns", self.copy_ns), ("heap_ns", self.heap_ns),
-            ):  # fmt: skip
-                # Where ranks share CPUs a line is no unit.
-                if record["probe"].get(name) and (
-                    name != "pingpong_ns" or not record["probe"].get("switch_ns")
-                ):
-                    to.setdefault(point, {})[at] = record["probe"][name]
+            # Where ranks share CPUs a line is no unit.
+            if record["probe"].get("pingpong_ns") and not record["probe"].get("switch_ns"):
+                self.line_ns.setdefault(point, {})[at] = record["probe"]["pingpong_ns"]
             return
         subject = record["subject"]
         if "error" in record and "ns" not in record:
@@ -114,6 +109,8 @@ class Taken:
         if not record["verified"]:
             self.wrong.add((point, subject))
         self.ns.setdefault(point, {}).setdefault(subject, {})[at] = max(record["ns"], SMALLEST_NS)
+        if "store_ns" in record:
+            self.copies[point, subject] = (record["store_ns"], record["load_ns"])
         if record.get("effective"):
             self.effective[point, subject] = record["effective"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from points import Point, Taken, size_text
+from verdicts import best_loop
 
 
 def figures(
@@ -65,11 +65,16 @@ def panel(ax: Any, taken: Taken, points: Sequence[Point], subjects: Sequence[str
                 [max(1, size) for size, _ in at], [ns / 1e3 for _, ns in at], marker="o", markersize=3,
                 color=SERIES[index % len(SERIES)], label=subject, linewidth=2 if subject == "phicoll" else 1.2,
             )  # fmt: skip
-    copies = [(p.size, statistics.median(taken.copy_ns[p].values())) for p in points if taken.copy_ns.get(p)]
-    if copies:
+    limits = [
+        (p.size, m)
+        for p in points
+        if (loop := best_loop(taken, p, taken.ns[p].get("phicoll", {})))
+        and (m := taken.median(p, loop)) is not None
+    ]
+    if limits:
         ax.plot(
-            [s for s, _ in copies], [ns / 1e3 for _, ns in copies], color="#999999", linestyle=(0, (2, 2)),
-            label="copy probe",
+            [s for s, _ in limits], [ns / 1e3 for _, ns in limits], color="#999999", linestyle=(0, (2, 2)),
+            label="bare loop",
         )  # fmt: skip
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")

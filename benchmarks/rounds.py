@@ -24,7 +24,6 @@ from phicoll_peer import OPERATIONS
 from points import Point, Taken
 
 MPI_NAMES = {ours: theirs for theirs, ours in OPERATIONS.items()}
-LEAST_COPY_BYTES = 1 << 16
 SAMPLE_S = 60.0
 #: An MPI that takes so many times the best MPI's time in a launch's first round, and longer than a sample should take,
 #: is not asked there again: it is not the best one, and ranks that spin on shared CPUs took most of a run.
@@ -137,19 +136,10 @@ class Field:
         elif name in self.mpis and self.mpis[name].failed is not None:
             self.start_mpi(name)
 
-    def probe(self, point: Point, seed: int) -> dict[str, Any]:
+    def probe(self, seed: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         try:
             found = self.phicoll.probe(seed, timeout_s=self.budget.of_a_wait(60.0))
-            if point.size >= LEAST_COPY_BYTES and point.operation != "barrier":
-                copy = self.phicoll.copy(
-                    point.operation,
-                    point.size,
-                    point.buffers,
-                    seed,
-                    timeout_s=self.budget.of_a_wait(SAMPLE_S),
-                )
-                found |= {name: copy[name] for name in ("private_ns", "heap_ns", "ways")}
         except PeerError as error:
             if self.budget.left() <= 0:
                 raise TimeOverError from error
@@ -229,7 +219,7 @@ class Run:
         playing = self.playing(point, subjects)
         if not playing:
             return
-        self.note({**base, "probe": field.probe(point, self.draw.randrange(1 << 32))})
+        self.note({**base, "probe": field.probe(self.draw.randrange(1 << 32))})
         others: dict[str, dict[str, Any]] = {}
         for subject in self.draw.sample(playing, len(playing)):
             if self.budget.left() <= 0:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mpi_peers import duration
 from points import Taken, size_text
-from verdicts import LEAST_COPY_SHARE, Row, at_limit, at_most, geomean_speed
+from verdicts import LEAST_SHARE, NOT_SLOWER, Row, at_limit, at_most, best_loop, geomean_speed
 
 HEADLINE = ("broadcast", "reduce", "allreduce", "allgather", "alltoall")
 #: Ranges of sizes with targets for geometric means: with a CPU for each rank, and with fewer.
@@ -51,7 +51,8 @@ def side_by_side(taken: Taken, subjects: Sequence[str], rounds: int) -> str:
             medians = {s: taken.median(point, s) for s in subjects}
             ours = [m for s, m in medians.items() if m is not None and s.startswith("phicoll")]
             theirs = [m for s, m in medians.items() if m is not None and not s.startswith("phicoll")]
-            line, copy = taken.line_ns.get(point), taken.copy_ns.get(point)
+            line = taken.line_ns.get(point)
+            loop = best_loop(taken, point, taken.ns[point].get("phicoll", {}))
             rows.append(
                 [
                     size_text(point.size),
@@ -64,12 +65,14 @@ def side_by_side(taken: Taken, subjects: Sequence[str], rounds: int) -> str:
                         for s, m in medians.items()
                     ),
                     f"{min(ours) / statistics.median(line.values()):.2f}" if ours and line else "-",
-                    share(statistics.median(copy.values()) / min(ours)) if ours and copy else "-",
+                    share(statistics.median(taken.ns[point][loop].values()) / min(ours))
+                    if ours and loop
+                    else "-",
                     f"{min(ours) / min(theirs):.3f}" if ours and theirs else "-",
                     taken.effective.get((point, "phicoll"), ""),
                 ]
             )
-        head = ["bytes", *subjects, "lines", "copy", "best/MPI", "auto took"]
+        head = ["bytes", *subjects, "lines", "of loop", "best/MPI", "auto took"]
         parts.append(
             f"{points[0].title()}: medians of {rounds} rounds\n\n" + table(head, rows, (len(head) - 1,))
         )
@@ -89,8 +92,8 @@ def ratio_tables(rows: Sequence[Row], limits: Sequence[Row] = ()) -> dict[str, s
                 plain(row.ratio),
                 verdict_of(row, at.get(row.point, "-")),
                 "-" if row.lines is None else f"{row.lines:.2f}",
-                share(row.copy_share),
-                share(row.heap_share),
+                share(row.share),
+                "-" if row.loop_ratio is None else f"{row.loop_ratio:.2f}",
                 at.get(row.point, "-"),
                 ", ".join(row.out) or "-",
                 row.effective,
@@ -100,17 +103,21 @@ def ratio_tables(rows: Sequence[Row], limits: Sequence[Row] = ()) -> dict[str, s
         ]
         title = next(row.point.title() for row in rows if row.point.setting == setting)
         found[title] = table(
-            ["bytes", "phicoll", "best other", "time ratio [95 %]", "verdict", "lines", "copy", "heap",
-             f"{LEAST_COPY_SHARE:.0%} of copy", "took no part", "auto took"],
+            ["bytes", "phicoll", "best other", "time ratio [95 %]", "verdict", "lines", "of loop", "loop/other",
+             f"{LEAST_SHARE:.0%} of loop", "took no part", "auto took"],
             lines, (4, 8, 9, 10),
         )  # fmt: skip
     return found
 
 
 def verdict_of(row: Row, limit: str) -> str:
-    """Where a copy is at the limit of the machine already, nobody is asked to be faster."""
+    """Where a call is at the limit of the machine already, the best bare loop, nobody is asked to be faster; and it is
+    said where that loop itself takes longer than the opponent."""
     asked = row.verdict.rstrip("?") in ("slower", "unresolved") and limit.rstrip("?") == "met"
-    return row.verdict + (", at the copy limit" if asked else "")
+    if asked:
+        return f"{row.verdict}, at the copy limit"
+    loop_slower = row.loop_ratio is not None and row.loop_ratio > NOT_SLOWER
+    return row.verdict + (", as the loop" if loop_slower and row.verdict.startswith("slower") else "")
 
 
 def geomean_table(rows: Sequence[Row], crowded_from: int) -> str:
@@ -167,10 +174,10 @@ def composition_table(rows: Sequence[Row]) -> str:
 
 def limit_table(rows: Sequence[Row]) -> str:
     return table(
-        ["operation", "bytes", "phicoll", "probe", "time ratio [95 %]", "share", "verdict", "auto took"],
+        ["operation", "bytes", "phicoll", "best bare loop", "time ratio [95 %]", "share", "verdict", "auto took"],
         [
-            [r.point.title(), size_text(r.point.size), number(r.ns), f"{r.opponent} {number(r.opponent_ns)}",
-             plain(r.ratio), share(r.copy_share), at_limit(r), r.effective]
+            [r.point.title(), size_text(r.point.size), number(r.ns), f"{number(r.opponent_ns)} {r.opponent}",
+             plain(r.ratio), share(r.share), at_limit(r), r.effective]
             for r in rows
         ],
         (0, 3, 6, 7),

@@ -15,8 +15,9 @@ from points import Point, Round, Taken
 
 #: "Not slower": the upper bound of the time ratio is at most this.
 NOT_SLOWER = 1.03
-#: From here on at least this share of what the copy probe reaches is wanted.
-LEAST_LIMIT_BYTES, LEAST_COPY_SHARE = 1 << 20, 0.8
+#: The bare loops' subjects, and the share of what the best of them reaches that is wanted.
+LOOP = "phicoll:bare-loop"
+LEAST_SHARE = 0.8
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Ratio:
 
 @dataclass
 class Row:
-    """One point: phicoll against an opponent (the best of the others, a composition, the copy probe)."""
+    """One point: phicoll against an opponent (the best of the others, a composition, the best bare loop)."""
 
     point: Point
     subject: str
@@ -45,8 +46,8 @@ class Row:
     logs: list[float] = field(default_factory=list)
     ratio: Ratio | None = None
     lines: float | None = None
-    copy_share: float | None = None
-    heap_share: float | None = None
+    share: float | None = None  # of the best bare loop's speed
+    loop_ratio: float | None = None  # that loop's time over the opponent's
     effective: str = ""
     out: Sequence[str] = ()
 
@@ -123,8 +124,9 @@ def rows_of(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | No
             row.opponent_ns = taken.median(point, row.opponent)
             row.logs = log_ratios(mine, others[row.opponent], even)
         row.lines = middle(mine, taken.line_ns.get(point))
-        row.copy_share = inverse(middle(mine, taken.copy_ns.get(point)))
-        row.heap_share = inverse(middle(mine, taken.heap_ns.get(point)))
+        if loop := best_loop(taken, point, mine):
+            row.share = inverse(middle(mine, taken.ns[point][loop]))
+            row.loop_ratio = middle(taken.ns[point][loop], others.get(row.opponent or ""))
         rows.append(row)
     judge(rows)
     return rows
@@ -148,33 +150,39 @@ def versus(taken: Taken, subject: str, opponent: str) -> list[Row]:
     return rows
 
 
+def best_loop(taken: Taken, point: Point, mine: dict[Round, float]) -> str | None:
+    """The bare loop that was the best on odd rounds."""
+    loops = {
+        s: by for s, by in taken.ns[point].items() if s.startswith(LOOP) and (point, s) not in taken.wrong
+    }
+    odd, even = split(mine)
+    return best_of(loops, mine, odd or even)
+
+
 def limits(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | None = None) -> list[Row]:
-    """A row for each point of LEAST_LIMIT_BYTES and more: phicoll over the copy probe of the same rounds, between the
-    ranks' own memories. Where the kernel copies nothing across, over the one within shared memory."""
+    """A row for each point that has bare loops: phicoll over the best of them, chosen on odd rounds and compared on
+    even ones."""
     rows = []
     for point in sorted(taken.ns if points is None else set(points) & set(taken.ns)):
         median = taken.median(point, subject)
-        if median is None or point.size < LEAST_LIMIT_BYTES:
+        if median is None:
             continue
-        for name, probe in (
-            ("copy", taken.copy_ns.get(point)),
-            ("copy in shared memory", taken.heap_ns.get(point)),
-        ):
-            if probe:
-                mine = taken.ns[point][subject]
-                row = Row(point, subject, median, name, statistics.median(probe.values()))
-                row.logs = log_ratios(mine, probe, mine)
-                row.copy_share = inverse(middle(mine, probe))
-                row.effective = taken.effective.get((point, subject), "")
-                rows.append(row)
-                break
+        mine = taken.ns[point][subject]
+        loop = best_loop(taken, point, mine)
+        if loop is None:
+            continue
+        row = Row(point, subject, median, loop.removeprefix("phicoll:"), taken.median(point, loop))
+        row.logs = log_ratios(mine, taken.ns[point][loop], split(mine)[1])
+        row.share = inverse(middle(mine, taken.ns[point][loop]))
+        row.effective = taken.effective.get((point, subject), "")
+        rows.append(row)
     judge(rows)
     return rows
 
 
 def at_limit(row: Row) -> str:
-    """The word on a row of `limits`: at least LEAST_COPY_SHARE."""
-    return at_most(row.ratio, 1 / LEAST_COPY_SHARE)
+    """The word on a row of `limits`: at least LEAST_SHARE."""
+    return at_most(row.ratio, 1 / LEAST_SHARE)
 
 
 def inverse(value: float | None) -> float | None:

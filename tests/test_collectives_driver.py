@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
+import bare_loops
 import collectives
 import report
 import rounds
+import verdicts
 from peer_errors import PeerError, PeerTimeoutError
 from phicoll_peer import OPERATIONS
 from points import Point, Taken
@@ -64,9 +67,6 @@ class MadeUpPeer:
 
     def probe(self, seed: int, timeout_s: float) -> dict[str, Any]:
         return {"pingpong_ns": 50.0}
-
-    def copy(self, operation: str, size: int, buffers: str, seed: int, timeout_s: float) -> dict[str, Any]:
-        return {"private_ns": 1e6, "heap_ns": 5e5, "ways": {}}
 
     def close(self) -> None:
         self.made.closed += 1
@@ -245,7 +245,7 @@ def arguments(folder: Path, **options: Any) -> argparse.Namespace:
     plain = {
         "report": folder, "full": False, "sizes": "8,1M", "operations": "broadcast,scan", "again": False, "seed": 1,
         "rounds": 12, "launches": 1, "budget": 0, "kind": "processes", "cap_ms": 20.0,
-        "mode": None, "buffers": None,
+        "mode": None, "buffers": None, "loops": False,
     }  # fmt: skip
     return argparse.Namespace(**(plain | options))
 
@@ -281,13 +281,53 @@ def test_a_report_that_is_interrupted_has_tables_and_figures(
     assert "quick 1.0" in page
     assert (tmp_path / "collectives-broadcast.png").stat().st_size > 1000
     table = (tmp_path / "broadcast.md").read_text()
-    assert "80% of copy" in table
+    assert "80% of loop" in table
     # The same once more from the samples, without measuring.
     asked = len(systems.asked)
     (tmp_path / "broadcast.md").unlink()
     assert collectives.report(arguments(tmp_path, again=True), [0, 1], [2, 4], NAMES) == 0
     assert (tmp_path / "broadcast.md").read_text() == table
     assert len(systems.asked) == asked
+
+
+def test_a_report_tries_all_bare_loops_and_keeps_the_best_few_as_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    systems = MadeUpSystems()
+    monkeypatch.setattr(collectives, "Systems", lambda *given, **named: systems)
+    options = {"loops": True, "rounds": 2, "sizes": "8,64K"}
+    assert collectives.report(arguments(tmp_path, **options), [0, 1], [2], NAMES) == 0
+    taken = Taken.read(tmp_path / report.SAMPLES_FILE)
+    large = Point("broadcast", 2, "loop", "fresh", 64 << 10)
+    found = [s for s in taken.ns[large] if s.startswith(verdicts.LOOP)]
+    assert sorted(map(bare_loops.past_caches, found)) == [False] * bare_loops.FEW + [True] * bare_loops.FEW
+    assert set(found) <= set(bare_loops.variations(large))
+    for point in taken.ns:
+        assert point.size > 8 or not any(s.startswith(verdicts.LOOP) for s in taken.ns[point])
+    assert "of the best bare loop" in (tmp_path / "README.md").read_text()
+
+    def interrupted(name: str, operation: str, size: int) -> float | Exception:
+        raise collectives.Ended("interrupted by SIGINT")
+
+    systems.seconds = interrupted  # type: ignore[method-assign]
+    assert collectives.report(arguments(tmp_path, **options), [0, 1], [2], NAMES) == 130
+    assert "interrupted by SIGINT" in (tmp_path / "README.md").read_text()
+
+
+def test_the_best_loops_are_shown_with_their_copies_times() -> None:
+    taken, point = Taken(), Point("allgather", 2, "loop", "fresh", 64 << 10)
+    best, other = f"{verdicts.LOOP}:store=string:stamps=on", f"{verdicts.LOOP}:store=avx2:stamps=on"
+    for turn in range(6):
+        base = {"point": asdict(point), "launch": 0, "round": turn}
+        for subject, ns in ((best, 5000.0), (other, 6000.0)):
+            taken.add({**base, "subject": subject, "ns": ns, "verified": True, "store_ns": [1500, 2000],
+                       "load_ns": [2500, 3000]})  # fmt: skip
+    text = bare_loops.text_of(taken, [point], full=True)
+    assert "5 us" in text
+    assert "2 us" in text
+    assert "3 us" in text
+    assert "| store=string:stamps=on | 1.00 |" in " ".join(text.split())
+    assert "| store=avx2:stamps=on | 1.20 |" in " ".join(text.split())
 
 
 def test_a_report_without_a_sample_is_still_one(tmp_path: Path) -> None:

@@ -141,21 +141,21 @@ def test_eight_bytes_are_held_against_the_hand_written_loop() -> None:
 
 
 @pytest.mark.parametrize(("ns", "word"), [(110, "met"), (150, "missed"), (125, "not resolved")])
-def test_large_messages_are_held_against_the_copy_probe(ns: float, word: str) -> None:
+def test_a_call_is_held_against_the_best_bare_loop(ns: float, word: str) -> None:
     point = Point("broadcast", 2, "loop", "fresh", 1 << 20)
     taken = made_up({"phicoll": ns, "a": 80}, point)
-    for at, ours in taken.ns[point]["phicoll"].items():
-        taken.copy_ns.setdefault(point, {})[at] = 100 * ours / ns
-    for turn, at in enumerate(taken.copy_ns[point]):
-        taken.copy_ns[point][at] *= 1.05 if turn % 2 else 0.95
+    best, other = f"{verdicts.LOOP}:store=string", f"{verdicts.LOOP}:store=avx2"
+    for turn, (at, ours) in enumerate(taken.ns[point]["phicoll"].items()):
+        ratio = 1.05 if turn // 2 % 2 else 0.95
+        taken.ns[point].setdefault(best, {})[at] = ratio * 100 * ours / ns
+        taken.ns[point].setdefault(other, {})[at] = 200 * ours / ns
     (row,) = verdicts.limits(taken)
+    assert row.opponent == best.removeprefix("phicoll:")
     assert verdicts.at_limit(row) == word
     assert word in tables.limit_table([row])
     (text,) = tables.ratio_tables(verdicts.rows_of(taken), [row]).values()
     assert ("at the copy limit" in text) == (word == "met")
-    small = made_up({"phicoll": ns}, POINT)
-    small.copy_ns[POINT] = dict.fromkeys(small.ns[POINT]["phicoll"], 1.0)
-    assert verdicts.limits(small) == []
+    assert verdicts.limits(made_up({"phicoll": ns}, POINT)) == []
 
 
 def test_every_operation_has_a_composition_and_the_grid_gets_its_parts() -> None:
@@ -186,9 +186,9 @@ def test_a_set_of_ranks_does_what_it_is_told_and_refuses_by_name() -> None:
             sample = peer.run("bcast", 4096, 8, mode, "fresh", seed=3)
             assert sample["verified"]
             assert sample["effective"]
-        copy = peer.copy("broadcast", 1 << 17, "reused")
-        assert copy["bytes"] == 1 << 17
-        assert copy["heap_ns"] > 0
+        loop = peer.run("allgather", 1 << 17, 8, algorithm="bare-loop:store=string:stamps=on")
+        assert loop["verified"]
+        assert min(*loop["store_ns"], *loop["load_ns"]) > 0
         with pytest.raises(PeerError, match="algorithm"):
             peer.run("bcast", 8, algorithm="no-such-thing")
         with pytest.raises(PeerError, match="operation"):

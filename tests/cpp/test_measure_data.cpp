@@ -43,16 +43,16 @@ std::vector<Operation> data_operations() {
   return found;
 }
 
-/// What a sequence of steps reports, run by two ranks that are threads.
-class TwoRanks {
+/// What a sequence of steps reports, run by ranks that are threads.
+class RankThreads {
  public:
-  TwoRanks() : board_(StepBoard::create(2, 64, system_clock, "")) {
-    ranks_ = std::thread([this] {
-      ThreadGroup group(2);
+  explicit RankThreads(int ranks = 2) : board_(StepBoard::create(ranks, 64, system_clock, "")) {
+    ranks_ = std::thread([this, ranks] {
+      ThreadGroup group(ranks);
       group.run([this](Communicator& communicator) { serve_rank(communicator, board_, {}); });
     });
   }
-  ~TwoRanks() {
+  ~RankThreads() {
     Step last = Step();
     last.kind = StepKind::stop;
     run(last);
@@ -190,7 +190,7 @@ TEST(MessageBuffers, SumsOfEveryTypeAreKnownFromTheirPlaces) {
 }
 
 TEST(DataSteps, VerifyAndTimeEveryOperation) {
-  TwoRanks ranks;
+  RankThreads ranks;
   for (const std::string& name : data_calls())
     for (const std::uint64_t bytes : {0u, 8u, 4100u})
       for (const bool fresh : {true, false}) {
@@ -215,7 +215,7 @@ TEST(DataSteps, VerifyAndTimeEveryOperation) {
 }
 
 TEST(DataSteps, WhatIsWrittenBeforeCallsIsTimedAlone) {
-  TwoRanks ranks;
+  RankThreads ranks;
   ranks.run(step_of(StepKind::loop, work_of(Operation::broadcast, 1 << 20, true), "auto"));
   EXPECT_GT(ranks.report(0).ideal_ticks, 0u);
   EXPECT_GT(ranks.report(0).ticks, 0u);
@@ -225,10 +225,10 @@ TEST(DataSteps, WhatIsWrittenBeforeCallsIsTimedAlone) {
 }
 
 TEST(DataSteps, LoopsWrittenByHandAreRight) {
-  TwoRanks ranks;
+  RankThreads ranks;
   for (const Operation operation : data_operations()) {
     const Work work = work_of(operation, 8);
-    if (references(operation).empty()) continue;
+    if (references(operation).size() < 2) continue;
     for (const StepKind kind : {StepKind::verify, StepKind::loop, StepKind::window}) {
       Step step = step_of(kind, work, "hand-pair");
       step.calls = 60;
@@ -247,8 +247,61 @@ TEST(DataSteps, LoopsWrittenByHandAreRight) {
             "");
 }
 
+TEST(DataSteps, BareLoopsMoveWhatTheirOperationMoves) {
+  const std::vector<std::string> loops = {
+      "bare-loop", "bare-loop:store=string:load=string:grain=512:ring=2048:ahead=4096",
+      "bare-loop:store=past-caches:grain=1024:ring=1024:turns=lines:parts=slices",
+      "bare-loop:store=avx2:load=avx2:hint=own:prefetch=512:align=7:apart=2048:owner=receiver",
+      "bare-loop:store=avx512:load=avx512:grain=300:ring=8192:parts=slices:stamps=on:pages=huge"};
+  const Shape shape = Shape::unknown(2);
+  for (const int count : {2, 3}) {
+    RankThreads ranks(count);
+    for (const Operation operation : data_operations()) {
+      if (!BareLoop::serves(operation)) continue;
+      for (const std::string& loop : loops)
+        for (const std::uint64_t bytes : {4u, 100u, 5000u, 40000u}) {
+          const Work work = work_of(operation, bytes);
+          const Subject subject = parse_subjects(loop, work).at(0);
+          if (!why_not(subject, "threads", shape).empty()) continue;  // no such vectors here
+          for (const StepKind kind : {StepKind::verify, StepKind::loop, StepKind::window}) {
+            Step step = step_of(kind, work, subject.text());
+            step.calls = 9;
+            step.warmups = 3;
+            ranks.run(step);
+            for (int r = 0; r < count; ++r) {
+              EXPECT_EQ(ranks.report(r).failed, 0) << work.text() << ": " << ranks.report(r).error;
+              EXPECT_EQ(ranks.report(r).violated, 0)
+                  << work.text() << " by " << loop << ": " << ranks.report(r).error;
+            }
+            const bool stamped = loop.find("stamps=on") != std::string::npos && kind == StepKind::loop;
+            EXPECT_EQ(ranks.report(0).store_ticks + ranks.report(0).load_ticks != 0, stamped) << loop;
+          }
+        }
+    }
+    // Nothing is left where the next subject will lie.
+    ranks.run(step_of(StepKind::verify, work_of(Operation::broadcast, 64), "ring"));
+    EXPECT_EQ(ranks.report(0).violated, 0) << ranks.report(0).error;
+  }
+}
+
+TEST(Subjects, BareLoopsRefuseWhatTheyCannotDo) {
+  const Work work = work_of(Operation::allgather, 4096);
+  EXPECT_THROW(parse_subjects("bare-loop:grain=1", work), ArgumentError);
+  EXPECT_THROW(parse_subjects("bare-loop:store=by-hand", work), ArgumentError);
+  EXPECT_THROW(parse_subjects("bare-loop:cells=2", work), ArgumentError);
+  EXPECT_THROW(parse_subjects("bare-loop:grain=4096:grain=8192", work), ArgumentError);
+  EXPECT_THROW(parse_subjects("bare-loop", work_of(Operation::scan, 4096)), ArgumentError);
+  const Shape pair = Shape::unknown(2);
+  EXPECT_NE(why_not(parse_subjects("bare-loop:load=past-caches", work).at(0), "threads", pair), "");
+  EXPECT_NE(why_not(parse_subjects("bare-loop", work).at(0), "threads", Shape::unknown(1)), "");
+  EXPECT_EQ(why_not(parse_subjects("bare-loop", work).at(0), "threads", pair), "");
+  const Subject small = parse_subjects("bare-loop:ring=4096:grain=1024", work).at(0);
+  const Subject large = parse_subjects("bare-loop:ring=1048576:grain=1024", work).at(0);
+  EXPECT_LT(subject_footprint(small, pair) + (1 << 20), subject_footprint(large, pair) + 4096);
+}
+
 TEST(CopyProbe, TimesEveryOperationByEachWayThatThreadsHave) {
-  TwoRanks ranks;
+  RankThreads ranks;
   for (const std::string& name : data_calls())
     for (const bool fresh : {true, false}) {
       Work work = parse_call(name);

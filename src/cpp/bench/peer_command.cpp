@@ -68,7 +68,6 @@ class Peer {
     std::string operation;
     words >> operation;
     if (operation == "probe") return probe(words);
-    if (operation == "copy") return copy(words);
     return sample(operation, words);
   }
 
@@ -105,16 +104,6 @@ class Peer {
     return work;
   }
 
-  // copy OPERATION BYTES fresh|reused [seed=N]
-  JsonObject copy(std::istringstream& words) {
-    std::string operation, size, buffers;
-    words >> operation >> size >> buffers;
-    const Options options(words);
-    const auto seed = static_cast<std::uint64_t>(options.number("seed", 1));
-    const measure::Work work = read_work(operation, size, buffers, options);
-    return measure::probe_copy(set_, work, place_of(seed, measure::Probes::bytes()), seed, clock_).json();
-  }
-
   JsonObject sample(const std::string& operation, std::istringstream& words) {
     std::string size, definition, buffers;
     words >> size >> definition >> buffers;
@@ -131,10 +120,8 @@ class Peer {
 
     std::unique_ptr<measure::Point>& point = points_[subjects[0].key()];
     const auto seed = static_cast<std::uint64_t>(options.number("seed", 1));
-    const std::size_t place =
-        place_of(seed, std::max(measure::Probes::bytes(),
-                                subjects[0].reference ? std::size_t{0}
-                                                      : measure::subject_footprint(subjects[0], set_.shape)));
+    const std::size_t place = place_of(
+        seed, std::max(measure::Probes::bytes(), measure::subject_footprint(subjects[0], set_.shape)));
     if (!point) {
       point.reset(new measure::Point());
       point->subject = subjects[0];

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "phicoll/arch/line_words.hpp"
+#include "phicoll/arch/no_vectors.hpp"
 
 namespace phicoll {
 namespace arch {

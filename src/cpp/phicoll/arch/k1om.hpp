@@ -7,6 +7,7 @@
 
 #include "phicoll/arch/k1om_bytes.hpp"
 #include "phicoll/arch/line_words.hpp"
+#include "phicoll/arch/no_vectors.hpp"
 
 namespace phicoll {
 namespace arch {

@@ -27,19 +27,42 @@ inline void copy_streaming(unsigned char* to, const unsigned char* from, std::si
 
 /// How bytes are copied.
 enum class CopyWay : unsigned char {
-  ordinary,    ///< as the C library does
-  string,      ///< copy_string
-  past_caches  ///< copy_streaming
+  ordinary,     ///< as the C library does
+  string,       ///< copy_string
+  past_caches,  ///< copy_streaming
+  vectors_32,   ///< copy_vectors_32
+  vectors_64    ///< copy_vectors_64
 };
-constexpr int copy_ways = 3;
+constexpr int copy_ways = 5;
+
+/// Whether this CPU has the way; copy_by may be asked only for those.
+inline bool has_copy_way(CopyWay way) {
+  return way == CopyWay::vectors_32 ? has_vectors(32) : way == CopyWay::vectors_64 ? has_vectors(64) : true;
+}
 
 inline void copy_by(CopyWay way, unsigned char* to, const unsigned char* from, std::size_t bytes) {
-  if (way == CopyWay::past_caches)
-    copy_streaming(to, from, bytes);
-  else if (way == CopyWay::string)
-    copy_string(to, from, bytes);
-  else
-    std::memcpy(to, from, bytes);
+  constexpr std::size_t stride = 256;
+  switch (way) {
+    case CopyWay::ordinary:
+      break;
+    case CopyWay::string:
+      return copy_string(to, from, bytes);
+    case CopyWay::past_caches:
+      return copy_streaming(to, from, bytes);
+    case CopyWay::vectors_32:
+    case CopyWay::vectors_64: {
+      const std::size_t whole = bytes / stride * stride;
+      if (way == CopyWay::vectors_32)
+        copy_vectors_32(to, from, bytes / stride);
+      else
+        copy_vectors_64(to, from, bytes / stride);
+      to += whole;
+      from += whole;
+      bytes -= whole;
+      break;
+    }
+  }
+  std::memcpy(to, from, bytes);
 }
 
 }  // namespace arch

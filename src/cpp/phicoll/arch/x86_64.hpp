@@ -1,7 +1,7 @@
 #pragma once
 
 // x86-64 hosts. Included by arch.hpp only. Inline assembly instead of intrinsics, so that the file compiles
-// with -mno-sse -mno-mmx; every instruction here is in the x86-64 baseline.
+// with -mno-sse -mno-mmx; every instruction here is in the x86-64 baseline, but for the vectors, which has_vectors() guards.
 //
 // Stores of x86 become visible in program order, so a release is an ordinary store. MOVNTI is the exception:
 // it is ordered neither with ordinary stores nor with other MOVNTIs, and only SFENCE puts it in its place.
@@ -114,6 +114,96 @@ inline void copy_string(void* to, const void* from, std::size_t bytes) {
 #else
   __asm__ __volatile__("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 #endif
+}
+
+/// Whether copy_vectors has vectors of so many bytes (32: AVX2, 64: AVX-512) on this CPU and system.
+inline bool has_vectors(int bytes) {
+#if defined(PHICOLL_THREAD_SANITIZER)
+  (void)bytes;
+  return false;
+#else
+  static const bool wide = __builtin_cpu_supports("avx512f") != 0;
+  static const bool middle = __builtin_cpu_supports("avx2") != 0;
+  return bytes == 64 ? wide : bytes == 32 && middle;
+#endif
+}
+
+/// Copies `strides` times 256 bytes by vectors of 32 bytes, ordinary stores. The upper halves of the registers are zero
+/// again when it returns, so that older instructions stay fast.
+inline void copy_vectors_32(void* to, const void* from, std::size_t strides) {
+  if (strides == 0) return;
+  __asm__ __volatile__(
+      "1:\n\t"
+      "vmovdqu (%1), %%ymm0\n\t"
+      "vmovdqu 32(%1), %%ymm1\n\t"
+      "vmovdqu 64(%1), %%ymm2\n\t"
+      "vmovdqu 96(%1), %%ymm3\n\t"
+      "vmovdqu 128(%1), %%ymm4\n\t"
+      "vmovdqu 160(%1), %%ymm5\n\t"
+      "vmovdqu 192(%1), %%ymm6\n\t"
+      "vmovdqu 224(%1), %%ymm7\n\t"
+      "vmovdqu %%ymm0, (%0)\n\t"
+      "vmovdqu %%ymm1, 32(%0)\n\t"
+      "vmovdqu %%ymm2, 64(%0)\n\t"
+      "vmovdqu %%ymm3, 96(%0)\n\t"
+      "vmovdqu %%ymm4, 128(%0)\n\t"
+      "vmovdqu %%ymm5, 160(%0)\n\t"
+      "vmovdqu %%ymm6, 192(%0)\n\t"
+      "vmovdqu %%ymm7, 224(%0)\n\t"
+      "add $256, %1\n\t"
+      "add $256, %0\n\t"
+      "dec %2\n\t"
+      "jnz 1b\n\t"
+      "vzeroupper"
+      : "+r"(to), "+r"(from), "+r"(strides)
+      :
+      : "memory", "cc"
+#if defined(__SSE2__)  // otherwise the compiler has nothing in them, nor knows them
+        ,
+        "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7"
+#endif
+  );
+}
+
+/// The same by vectors of 64 bytes, in registers that older instructions do not know.
+inline void copy_vectors_64(void* to, const void* from, std::size_t strides) {
+  if (strides == 0) return;
+  __asm__ __volatile__(
+      "1:\n\t"
+      "vmovdqu64 (%1), %%zmm16\n\t"
+      "vmovdqu64 64(%1), %%zmm17\n\t"
+      "vmovdqu64 128(%1), %%zmm18\n\t"
+      "vmovdqu64 192(%1), %%zmm19\n\t"
+      "vmovdqu64 %%zmm16, (%0)\n\t"
+      "vmovdqu64 %%zmm17, 64(%0)\n\t"
+      "vmovdqu64 %%zmm18, 128(%0)\n\t"
+      "vmovdqu64 %%zmm19, 192(%0)\n\t"
+      "add $256, %1\n\t"
+      "add $256, %0\n\t"
+      "dec %2\n\t"
+      "jnz 1b"
+      : "+r"(to), "+r"(from), "+r"(strides)
+      :
+      : "memory", "cc"
+#if defined(__AVX512F__)
+        ,
+        "xmm16", "xmm17", "xmm18", "xmm19"
+#endif
+  );
+}
+
+/// Hints: the line is to be written here soon; it is to be read by another CPU soon. The second is a no-op on most CPUs
+/// (has_demotion).
+inline void prefetch_line_to_write(const void* line) {
+  __asm__ __volatile__("prefetchw (%0)" : : "r"(line));
+}
+inline void demote_line(const void* line) {
+  __asm__ __volatile__("cldemote (%0)" : : "r"(line) : "memory");
+}
+inline bool has_demotion() {
+  std::uint32_t a = 7, b, c = 0, d;
+  __asm__ __volatile__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  return (c >> 25 & 1) != 0;
 }
 
 /// From so many bytes on it can pay to store data past the caches that another CPU reads next:

@@ -152,6 +152,18 @@ void run_hand_step(const Seat& seat, const Step& step, unsigned char* memory, Me
   if (!any) throw ArgumentError("algorithm", "hand-pair", "an operation that it is written for");
 }
 
+void run_bare_step(const Seat& seat, const Step& step, const BareLoopParameters& parameters,
+                   MessageBuffers& buffers, RankReport& report) {
+  BareLoop loop(parameters, seat.memory, seat.rank, seat.ranks, seat.shares_cpu, buffers);
+  run_calls(
+      seat, step, buffers, [&loop] { loop(); }, report);
+  if (step.kind != StepKind::loop) return;
+  // The calls before the timed ones are alike.
+  const double share = static_cast<double>(step.calls) / static_cast<double>(step.calls + step.warmups);
+  report.store_ticks = static_cast<std::uint64_t>(share * static_cast<double>(loop.store_ticks()));
+  report.load_ticks = static_cast<std::uint64_t>(share * static_cast<double>(loop.load_ticks()));
+}
+
 std::size_t hand_data_footprint() {
   return HandPipe::footprint();
 }

@@ -3,6 +3,7 @@
 // Steps of a subject that moves data. Verified and timed through the Communicator's public functions.
 
 #include "phicoll/group/communicator.hpp"
+#include "phicoll/measure/bare_loop.hpp"
 #include "phicoll/measure/message_buffers.hpp"
 #include "phicoll/measure/timing.hpp"
 
@@ -17,6 +18,9 @@ void run_data_step(const Seat& seat, const Step& step, Communicator& communicato
 /// zeroes them before and afterwards.
 void run_hand_step(const Seat& seat, const Step& step, unsigned char* memory, MessageBuffers& buffers,
                    RankReport& report);
+/// Does the same with a bare loop, whose memory is prepared.
+void run_bare_step(const Seat& seat, const Step& step, const BareLoopParameters& parameters,
+                   MessageBuffers& buffers, RankReport& report);
 /// Bytes of shared memory that a hand-written call uses.
 std::size_t hand_data_footprint();
 

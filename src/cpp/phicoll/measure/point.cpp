@@ -36,7 +36,8 @@ JsonObject point_fields(const Point& point, const Shape& shape, const Settings& 
   std::string store = "plain";
   std::string chosen = "null";
   if (subject.reference) {
-    fields.raw("parameters", "{}").raw("effective", "{}");
+    fields.raw("parameters", values_json(subject.spec.values))
+        .raw("effective", values_json(subject.spec.values));
   } else {
     const AlgorithmSpec effective = effective_subject(subject, shape);
     fields.raw("parameters", values_json(subject.spec.values))

@@ -66,10 +66,19 @@ class RankWorker {
     if (step.work.moves_data() && subject.reference) {
       communicator_.select_barrier_at(meeting_, 0);
       buffers_.prepare(step.work, step.place % buffer_places);
-      clear(seat_.memory, hand_data_footprint());
-      run_hand_step(seat_, step, seat_.memory, buffers_, report);
+      if (subject.spec.name.empty()) {
+        clear(seat_.memory, hand_data_footprint());
+        run_hand_step(seat_, step, seat_.memory, buffers_, report);
+        communicator_.barrier();
+        clear(seat_.memory, hand_data_footprint());
+        return;
+      }
+      const BareLoopParameters loop = bare_loop_parameters(subject);
+      BareLoop::prepare(loop, seat_.memory, seat_.rank, seat_.ranks, step.work);
       communicator_.barrier();
-      clear(seat_.memory, hand_data_footprint());
+      run_bare_step(seat_, step, loop, buffers_, report);
+      communicator_.barrier();
+      clear(seat_.memory, subject_footprint(subject, communicator_.shape()));
       return;
     }
     if (step.work.moves_data()) {

@@ -51,8 +51,8 @@ double plan_window(const LiveSet& set, Point& point, const Settings& settings, S
     point.slack_ns = set.shape.oversubscribed() ? 2000 + 2500.0 * point.ranks : 1500 + 50.0 * point.ranks;
   step.slack_ns = point.slack_ns;
   if (settings.start == "evicted") {
-    step.evict_bytes =
-        point.subject.reference ? Probes::bytes() : subject_footprint(point.subject, set.shape);
+    step.evict_bytes = std::max(subject_footprint(point.subject, set.shape),
+                                point.subject.reference ? Probes::bytes() : std::size_t{0});
     // Between the announcement and the start, each rank evicts its share.
     step.slack_ns += evict_line_ns * static_cast<double>(step.evict_bytes / arch::line_bytes) /
                      (arch::evict_reaches_all_cores ? point.ranks : 1);
@@ -101,6 +101,16 @@ void add_loop(LiveSet& set, Point& point, const Settings& settings, const StampC
   point.values["loop"].push_back(total);
   // The estimate leans to the slow side, because the cap must hold when calls are slow.
   point.estimate_ns = std::max(1.0, std::max(total, 0.5 * (total + point.estimate_ns)));
+}
+
+// Of a bare loop with stamps: what a rank's copies into rings and out of them took, in each call.
+void add_copies(LiveSet& set, const StampClock& clock, std::uint64_t calls, JsonObject& fields) {
+  std::vector<double> stores, loads;
+  for (int r = 0; r < set.shape.size(); ++r) {
+    stores.push_back(clock.to_ns(set.workers->report(r).store_ticks) / static_cast<double>(calls));
+    loads.push_back(clock.to_ns(set.workers->report(r).load_ticks) / static_cast<double>(calls));
+  }
+  fields.raw("store_ns", json_numbers(stores, 1)).raw("load_ns", json_numbers(loads, 1));
 }
 
 void add_window(LiveSet& set, Point& point, const StampClock& clock, std::uint64_t calls,
@@ -165,6 +175,8 @@ void take_sample(LiveSet& set, Point& point, const std::string& definition, cons
   fields.add("definition", definition)
       .add("calls", calls)
       .add("capped", static_cast<double>(calls) < std::floor(asked));
+  if (set.workers->report(0).store_ticks + set.workers->report(0).load_ticks != 0)
+    add_copies(set, clock, calls, fields);
   if (loop)
     add_loop(set, point, settings, clock, calls, fields);
   else

@@ -57,6 +57,8 @@ struct alignas(arch::stride_bytes) RankReport {
   std::uint64_t start;        ///< loop of writes and calls: the stamp at which `ticks` began; otherwise 0
   std::uint64_t ideal_start;  ///< the same for `ideal_ticks`
   std::uint64_t late;         ///< window: calls whose start had passed when the rank looked
+  std::uint64_t store_ticks;  ///< loop of a bare loop with stamps: in copies into rings
+  std::uint64_t load_ticks;   ///< and out of them
   double call_ns;             ///< verify: the rough time of a call
   double write_ns;            ///< verify: the time of the write before a call
   double local_ns, read_ns, pingpong_ns, switch_ns, empty_ns;  ///< probe; negative: not measured by this rank

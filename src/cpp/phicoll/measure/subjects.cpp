@@ -12,6 +12,31 @@
 namespace phicoll {
 namespace measure {
 
+namespace {
+
+constexpr const char* bare_loop = "bare-loop";
+
+/// A reference with the parameters of its text, all of them given values.
+AlgorithmSpec parse_reference(const AlgorithmInfo& info, const std::string& text) {
+  AlgorithmSpec spec;
+  if (info.parameters.empty()) {
+    if (info.name != text)
+      throw ArgumentError("algorithm", "'" + text + "'", info.name + " without parameters");
+    return spec;
+  }
+  ParameterParser parser(info.name, spec.values = given_values(split(text, ':')));
+  BareLoopParameters parameters;
+  BareLoopParameters::describe(parser, parameters);
+  parser.refuse_unknown();
+  ParameterLister lister;
+  BareLoopParameters::describe(lister, parameters);
+  spec.name = info.name;
+  spec.values = lister.values;
+  return spec;
+}
+
+}  // namespace
+
 const std::vector<AlgorithmInfo>& reference_barriers() {
   static const std::vector<AlgorithmInfo> infos = [] {
     const auto reference = [](const char* name, const char* source, const char* summary) {
@@ -41,13 +66,25 @@ const std::vector<AlgorithmInfo>& reference_barriers() {
 
 const std::vector<AlgorithmInfo>& references(Operation operation) {
   static const std::vector<AlgorithmInfo> none;
-  static const std::vector<AlgorithmInfo> pair{
-      AlgorithmInfo{"hand-pair",
-                    Origin::reference,
-                    "hand-written, phicoll",
-                    "eight bytes (reductions: the sum of two float32) between two ranks on two CPUs: the "
-                    "hand-written reference",
-                    {}}};
+  static const std::vector<AlgorithmInfo> loop = [] {
+    ParameterLister lister;
+    BareLoopParameters parameters;
+    BareLoopParameters::describe(lister, parameters);
+    return std::vector<AlgorithmInfo>{
+        {bare_loop, Origin::reference, "hand-written, phicoll",
+         "nothing but the copies into a ring and out of it: the limit of this way", lister.infos}};
+  }();
+  static const std::vector<AlgorithmInfo> pair = [] {
+    std::vector<AlgorithmInfo> both{
+        {"hand-pair",
+         Origin::reference,
+         "hand-written, phicoll",
+         "eight bytes (reductions: the sum of two float32) between two ranks on two "
+         "CPUs: the hand-written reference",
+         {}}};
+    both.push_back(loop[0]);
+    return both;
+  }();
   switch (operation) {
     case Operation::barrier:
       return reference_barriers();
@@ -58,7 +95,7 @@ const std::vector<AlgorithmInfo>& references(Operation operation) {
     case Operation::alltoall:
       return pair;
     default:
-      return none;
+      return BareLoop::serves(operation) ? loop : none;
   }
 }
 
@@ -88,15 +125,15 @@ std::vector<Subject> parse_subjects(const std::string& text, const Work& work) {
 
   for (const std::string& part : split(text, ',')) {
     if (part == "references") {
-      for (const AlgorithmInfo& info : beside) add(Subject{info, true, AlgorithmSpec{}, work});
+      for (const AlgorithmInfo& info : beside)
+        add(Subject{info, true, parse_reference(info, info.name), work});
       continue;
     }
     const std::string name = part.substr(0, part.find(':'));
     bool found = false;
     for (const AlgorithmInfo& info : beside)
       if (info.name == name) {
-        if (name != part) throw ArgumentError("algorithm", "'" + part + "'", name + " without parameters");
-        add(Subject{info, true, AlgorithmSpec{}, work});
+        add(Subject{info, true, parse_reference(info, part), work});
         found = true;
       }
     if (found) continue;
@@ -132,7 +169,17 @@ AlgorithmSpec effective_subject(const Subject& subject, const Shape& shape) {
   return all.effective(open ? choice_of(subject, shape).spec : subject.spec, shape);
 }
 
+BareLoopParameters bare_loop_parameters(const Subject& subject) {
+  ParameterParser parser(subject.spec.name, subject.spec.values);
+  BareLoopParameters parameters;
+  BareLoopParameters::describe(parser, parameters);
+  return parameters;
+}
+
 std::size_t subject_footprint(const Subject& subject, const Shape& shape) {
+  if (subject.info.name == bare_loop)
+    return BareLoop::footprint(bare_loop_parameters(subject), subject.work, shape.size());
+  if (subject.reference) return 0;
   return family(subject.work.operation).footprint(effective_subject(subject, shape), shape);
 }
 
@@ -149,6 +196,11 @@ std::string why_not(const Subject& subject, const std::string& mode, const Shape
   const std::string& name = subject.info.name;
   const bool threads = mode == "threads";
   if ((name == "std-barrier" || is_openmp_reference(name)) && !threads) return "it is for threads only";
+  if (name == bare_loop) {
+    const char* const lacks = BareLoop::lacking(bare_loop_parameters(subject));
+    if (lacks != nullptr) return lacks;
+    if (shape.size() < 2) return "it is for two ranks or more";
+  }
   if (name == "hand-pair") {
     const Work& work = subject.work;
     if (work.bytes != 8) return "it is for eight bytes";

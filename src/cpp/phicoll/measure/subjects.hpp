@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/measure/bare_loop.hpp"
 #include "phicoll/measure/work.hpp"
 #include "phicoll/memory/shape.hpp"
 
@@ -24,9 +25,9 @@ bool is_openmp_reference(const std::string& name);
 struct Subject {
   AlgorithmInfo info;
   bool reference = false;
-  AlgorithmSpec spec;  ///< only for an algorithm of a registry
+  AlgorithmSpec spec;  ///< empty for a reference without parameters
   Work work;
-  std::string text() const { return reference ? info.name : spec.text(); }
+  std::string text() const { return spec.name.empty() ? info.name : spec.text(); }
   /// Differs between subjects: what is called, and with what.
   std::string key() const { return work.text() + " " + text(); }
 };
@@ -42,8 +43,11 @@ AlgorithmSpec effective_subject(const Subject& subject, const Shape& shape);
 Shape tuned(Shape shape, const std::string& mode);
 /// What `auto` chooses, and why.
 AlgorithmChoice choice_of(const Subject& subject, const Shape& shape);
-/// Bytes of shared memory that the subject uses. Only for an algorithm of a registry.
+/// Bytes of shared memory that the subject uses. A hand-written one fits into what probes take.
 std::size_t subject_footprint(const Subject& subject, const Shape& shape);
+
+/// The parameters of a bare loop (bare_loop.hpp).
+BareLoopParameters bare_loop_parameters(const Subject& subject);
 
 /// Why the subject can't run in `mode` ("threads", "processes") with this shape; "" if it can.
 std::string why_not(const Subject& subject, const std::string& mode, const Shape& shape);

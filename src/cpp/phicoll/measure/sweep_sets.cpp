@@ -55,7 +55,7 @@ void Sweep::start_sets(int launch, int ranks, const Shape& placed, double verifi
         say_once("skipped: std-barrier: this phicoll-bench was built without C++20's <barrier>");
         continue;
       }
-      if (!subject.reference) {
+      {
         const std::size_t footprint = subject_footprint(subject, shape);
         if (footprint + first_place > options.memory_limit) {
           say_once("skipped: " + what + ": it takes " + std::to_string(footprint) +

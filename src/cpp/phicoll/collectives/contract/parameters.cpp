@@ -35,6 +35,20 @@ void ParameterLister::choice_info(const char* name, std::size_t value,
   infos.push_back(std::move(info));
 }
 
+ParameterValues given_values(const std::vector<std::string>& parts) {
+  ParameterValues given;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw ArgumentError(parts[0], "'" + parts[i] + "'", "parameter=value, separated by colons");
+    const std::string key = parts[i].substr(0, equals);
+    for (const auto& earlier : given)
+      if (earlier.first == key) throw ArgumentError(parts[0] + ":" + key, "two values", "one");
+    given.emplace_back(key, parts[i].substr(equals + 1));
+  }
+  return given;
+}
+
 const std::string* ParameterParser::find(const char* name) {
   known_.push_back(name);
   for (const auto& item : given_)

@@ -41,28 +41,16 @@ const Family::Entry& Family::named(const std::string& name) const {
 AlgorithmSpec Family::parse(const std::string& text) const {
   const std::vector<std::string> parts = split(text, ':');
   const Entry& entry = named(parts[0]);
-  ParameterValues given;
-  bool has_wait = false;
-  WaitPolicy wait;
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const std::size_t equals = parts[i].find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw ArgumentError(parts[0], "'" + parts[i] + "'", "parameter=value, separated by colons");
-    const std::string key = parts[i].substr(0, equals);
-    const std::string value = parts[i].substr(equals + 1);
-    for (const auto& earlier : given)
-      if (earlier.first == key) throw ArgumentError(parts[0] + ":" + key, "two values", "one");
-    if (key == "wait") {
-      if (has_wait) throw ArgumentError(parts[0] + ":wait", "two values", "one");
-      wait = parse_wait_policy(value);
-      has_wait = true;
-    } else {
-      given.emplace_back(key, value);
-    }
+  ParameterValues given = given_values(parts);
+  AlgorithmSpec waiting;
+  for (std::size_t i = 0; i < given.size() && !waiting.has_wait; ++i) {
+    if (given[i].first != "wait") continue;
+    waiting.wait = parse_wait_policy(given[i].second);
+    waiting.has_wait = true;
+    given.erase(given.begin() + static_cast<std::ptrdiff_t>(i));
   }
   AlgorithmSpec spec = entry.parse(parts[0], given);
-  spec.has_wait = has_wait;
-  spec.wait = wait;
+  spec.wait_as(waiting);
   return spec;
 }
 

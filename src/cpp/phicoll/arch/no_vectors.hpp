@@ -1,0 +1,23 @@
+#pragma once
+
+// For instruction sets without vectors and hints of their own: the compiler's copy is the one that there is. Included by
+// their files only.
+
+#include <cstddef>
+
+namespace phicoll {
+namespace arch {
+
+inline bool has_vectors(int) {
+  return false;
+}
+inline void copy_vectors_32(void*, const void*, std::size_t) {}
+inline void copy_vectors_64(void*, const void*, std::size_t) {}
+inline void prefetch_line_to_write(const void*) {}
+inline void demote_line(const void*) {}
+inline bool has_demotion() {
+  return false;
+}
+
+}  // namespace arch
+}  // namespace phicoll
