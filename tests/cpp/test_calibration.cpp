@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -18,6 +19,7 @@
 #include "phicoll/group/calibration.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/memory/hand_over.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 
@@ -180,7 +182,8 @@ TEST_F(Calibration, AFileThatIsNoneOfThisHostsIsReplaced) {
                     6),
         std::string(), std::string("phicoll tuning 1\nmachine " + host_kind() + "\nnumber ro"),
         "phicoll tuning 0\nmachine " + host_kind() + "\nnumber rotate 4099\n", foreign,
-        file_with("number rotate 0\n")}) {
+        file_with("number rotate 0\n"), file_with("number near-copy 5\n"),
+        file_with("number sizes-seen 8\n")}) {
     write_file(text);
     EXPECT_EQ(in_threads([](Communicator& comm) {
                 return after_calls(comm, {large}).rotate == 4099             ? 1
@@ -196,7 +199,7 @@ TEST_F(Calibration, AFileThatIsNoneOfThisHostsIsReplaced) {
 
 TEST_F(Calibration, AnotherVersionsFileIsLeftAlone) {
   std::string older = calibration_file();
-  older.replace(older.rfind("calibration-1-"), 14, "calibration-0-");
+  older.replace(older.rfind("calibration-2-"), 14, "calibration-0-");
   write_file("");
   ASSERT_EQ(unlink(calibration_file().c_str()), 0);
   std::ofstream(older) << file_with("number rotate 4099\n");
@@ -342,17 +345,49 @@ TEST_F(Calibration, ARankWhichMakesAnotherCallIsNamed) {
   EXPECT_EQ(status, 0);
 }
 
+TEST_F(Calibration, RanksThatShareCpusMeasureSizesOfTheirOwn) {
+  GroupOptions options;
+  options.placement = std::to_string(os::allowed_cpus()[0]) + "," + std::to_string(os::allowed_cpus()[1]);
+  const auto seen = [](Communicator& comm) {
+    const HostNumbers numbers = after_calls(comm, {large});
+    return alike(comm) && numbers.state == HostNumbers::measured ? static_cast<int>(numbers.sizes_seen) : 96;
+  };
+  EXPECT_EQ(in_threads(seen, 4, options), HostNumbers::few);
+  EXPECT_EQ(in_threads(seen, 2, options), HostNumbers::few + HostNumbers::pair)
+      << "a file without a group's sizes is completed";
+  EXPECT_EQ(in_threads(seen, 6, options), HostNumbers::few + HostNumbers::pair + HostNumbers::many);
+  EXPECT_NE(text_of(calibration_file()).find("\nnumber sizes-seen 7\n"), std::string::npos);
+}
+
+TEST_F(Calibration, AWayToCopyThatTheCpuLacksIsTheCLibrarys) {
+  for (std::int64_t way = 0; way < arch::copy_ways; ++way) {
+    const auto asked = static_cast<arch::CopyWay>(way);
+    EXPECT_EQ(HandOver::way_of(way), arch::has_copy_way(asked) ? asked : arch::CopyWay::ordinary);
+    if (!arch::has_copy_way(asked)) continue;
+    for (const std::size_t bytes : {0u, 1u, 63u, 255u, 256u, 300u, 4096u, 5000u}) {
+      std::vector<unsigned char> from(bytes + 64), to(bytes + 64, 7);
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(i * 31 + 5);
+      arch::copy_by(asked, to.data() + 13, from.data() + 3, bytes);
+      EXPECT_TRUE(std::equal(from.begin() + 3, from.begin() + 3 + static_cast<std::ptrdiff_t>(bytes),
+                             to.begin() + 13))
+          << way << " " << bytes;
+      EXPECT_EQ(to[12], 7);
+      EXPECT_EQ(to[13 + bytes], 7);
+    }
+  }
+}
+
 TEST_F(Calibration, CanBeMadeAnew) {
-  write_file(file_with("number rotate 4099\nnumber shared-slice 5555\n"));
+  write_file(file_with("number rotate 4099\nnumber streamed 5555\n"));
   EXPECT_EQ(status_of(in_process([] {
               const HostNumbers numbers = calibrate_host();
-              return numbers.state == HostNumbers::measured && numbers.shared_slice == 5555 ? 0 : 1;
+              return numbers.state == HostNumbers::measured && numbers.streamed == 5555 ? 0 : 1;
             })),
             0)
       << "what is not measured stays";
   const std::string text = text_of(calibration_file());
   EXPECT_EQ(text.find("phicoll tuning 1\n# "), 0u);
-  EXPECT_NE(text.find("\nnumber shared-slice 5555\n"), std::string::npos);
+  EXPECT_NE(text.find("\nnumber streamed 5555\n"), std::string::npos);
 }
 
 }  // namespace

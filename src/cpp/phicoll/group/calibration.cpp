@@ -26,7 +26,7 @@ namespace phicoll {
 namespace {
 
 // Part of the file's name, so that another version's file is never read. Higher whenever numbers mean something else.
-constexpr const char* version = "1";
+constexpr const char* version = "2";
 constexpr const char* variable = "PHICOLL_CALIBRATION";
 
 /// What this process has measured, or read: for its next groups, where no file can be written.
@@ -148,8 +148,12 @@ HostNumbers stored_numbers(int ranks, bool patient) {
   if (use == CalibrationUse::off || std::strcmp(arch::name(), "k1om") == 0) return numbers;
   if (read_numbers(&numbers)) {
     // A virtual machine's CPUs move: near CPUs may be far one day, or far ones near, which its file may not know.
-    const bool one = (numbers.near_seen != 0) != (numbers.far_seen != 0);
-    if (one && use == CalibrationUse::on && ranks > 1 && patient && os::virtualisation() != "none")
+    const bool one = (numbers.near_seen != 0) != (numbers.far_seen != 0) && os::virtualisation() != "none";
+    // Numbers that a person wrote are left alone.
+    const bool made = numbers.near_seen + numbers.far_seen + numbers.sizes_seen != 0;
+    const int cpus = os::allowed_cpu_count();
+    const bool others = made && (numbers.sizes_seen & sharing_of(ranks, cpus)) == 0;
+    if ((one || others) && use == CalibrationUse::on && ranks > 1 && cpus > 1 && patient)
       numbers.state = HostNumbers::wanted;
     return numbers;
   }
@@ -192,41 +196,46 @@ int calibrating_peer(const Shape& shape) {
   return -1;
 }
 
-HostNumbers calibrated(Communicator& pair, const HostNumbers& from, bool anew) {
+HostNumbers calibrated(Communicator& ranks, const HostNumbers& from, const Calibrating& what, bool anew) {
   HostNumbers numbers = from;
   std::unique_ptr<Turn> turn;
   bool stored = false;
-  std::uint64_t measures = 0;  // what rank 0 found; a broadcast tells its peer
-  if (pair.rank() == 0) {
+  std::uint64_t measures = 0;  // what rank 0 found; a broadcast tells the others
+  if (ranks.rank() == 0) {
     turn.reset(new Turn());
     stored = read_numbers(&numbers);
-    if (anew) numbers.near_seen = numbers.far_seen = 0;
-    const bool all = stored && numbers.near_seen + numbers.far_seen == 2;
-    measures = !all && turn->mine() ? 1 : 0;
+    if (anew && what.copies) numbers.near_seen = numbers.far_seen = numbers.sizes_seen = 0;
+    const bool copies = !what.copies || numbers.near_seen + numbers.far_seen == 2;
+    const bool sizes = !what.sizes_too || (numbers.sizes_seen & what.sizes) != 0;
+    measures = !(stored && copies && sizes && !anew) && turn->mine() ? 1 : 0;
   }
-  const std::int64_t seen = numbers.near_seen + numbers.far_seen;
-  pair.broadcast(&measures, sizeof measures, 0);
-  pair.broadcast(&numbers, sizeof numbers, 0);
-  if (measures != 0) numbers = measure_numbers(pair, numbers);
-  if (pair.rank() == 0 && numbers.state == HostNumbers::measured) {
+  const auto seen = [](const HostNumbers& of) { return 8 * of.sizes_seen + of.near_seen + of.far_seen; };
+  const std::int64_t before = seen(numbers);
+  ranks.broadcast(&measures, sizeof measures, 0);
+  ranks.broadcast(&numbers, sizeof numbers, 0);
+  if (measures != 0) numbers = measure_numbers(ranks, numbers, what);
+  if (ranks.rank() == 0 && numbers.state == HostNumbers::measured) {
     remember(numbers);
-    if (measures != 0 && (anew || !stored || numbers.near_seen + numbers.far_seen != seen))
-      store_numbers(numbers, "measured by phicoll between two ranks");
+    if (measures != 0 && (anew || !stored || seen(numbers) != before))
+      store_numbers(numbers, "measured by phicoll between its ranks");
   }
   return numbers;
 }
 
 HostNumbers calibrate_host() {
-  GroupOptions options;
-  options.placement = "compact";
-  ThreadGroup group(2, options);
-  if (calibrating_peer(group.shape()) < 0)
+  const std::vector<int> cpus = os::allowed_cpus();
+  if (cpus.size() < 2)
     throw ResourceError("calibration: this process may use one CPU; two ranks need one each");
+  GroupOptions options;
+  options.placement = std::to_string(cpus[0]) + "," + std::to_string(cpus[1]);
   HostNumbers numbers;
-  group.run([&](Communicator& comm) {
-    comm.calibrate_anew();
-    if (comm.rank() == 0) numbers = comm.shape().host();
-  });
+  for (const int ranks : {2, 4, 8}) {
+    ThreadGroup group(ranks, options);
+    group.run([&](Communicator& comm) {
+      comm.calibrate(ranks == 2);
+      if (comm.rank() == 0) numbers = comm.shape().host();
+    });
+  }
   return numbers;
 }
 

@@ -23,8 +23,10 @@ class Communicator;
 
 /// Measuring stops after so long, and what was not reached keeps its default.
 constexpr std::int64_t calibrating_ns = 80 * 1000 * 1000;
+/// What of it a group whose ranks share CPUs leaves to the pair that measures how bytes are copied.
+constexpr std::int64_t calibrating_copies_ns = 25 * 1000 * 1000;
 
-/// Bytes of the group's heap that measuring takes for its time: four algorithms with rings of 2 MB a rank.
+/// Bytes of the group's heap that measuring takes for its time: algorithms with rings of up to 4 MB in all, and two buffers.
 constexpr std::size_t calibrating_memory = std::size_t{20} << 20;
 
 /// What PHICOLL_CALIBRATION allows: `on` (the default), `read` (the file is read but never made), `off`.
@@ -41,6 +43,7 @@ std::string calibration_file();
 /// The numbers with which a group of this host begins. `state` is measured if they come from a file, and wanted if the first
 /// large call is to measure. A file that cannot be read, or is another kind's, counts as none. `patient`: no single wait of
 /// the group is limited to less than a second.
+/// Numbers that are measured for other groups alone are wanted, too.
 HostNumbers stored_numbers(int ranks, bool patient);
 inline bool patient(const GroupOptions& options) {
   return options.timeout_ms == 0 || options.timeout_ms >= 1000;
@@ -52,19 +55,31 @@ std::string numbers_digest(const HostNumbers& numbers);
 /// Whether the numbers were written (a cache that is read-only or absent is no error).
 bool store_numbers(const HostNumbers& numbers, const std::string& how);
 
-/// Measures on the two ranks of `pair`, on CPUs of their own, for calibrating_ns at most; numbers that were not resolved
-/// stay as in `from`. The same on both ranks. Collective.
-HostNumbers measure_numbers(Communicator& pair, const HostNumbers& from);
+/// What a group measures.
+struct Calibrating {
+  bool copies;                 ///< how bytes are copied, near or far; by two ranks with a CPU each
+  HostNumbers::Sharing sizes;  ///< whose sizes, if `sizes_too`
+  bool sizes_too;
+  std::int64_t most_ns;  ///< measuring stops after so long, and what was not reached stays
+};
+
+/// Measures on all `ranks`; numbers that were not resolved stay as in `from`. The same on all. Collective.
+HostNumbers measure_numbers(Communicator& ranks, const HostNumbers& from, const Calibrating& what);
 
 /// The rank with which rank 0 measures: the first that is not known to be on its CPU; -1 if there is none.
 int calibrating_peer(const Shape& shape);
 
-/// Returns on rank 0 of `pair` the numbers to pass on: the file's if there is one by now, else measured and stored with the
-/// other rank's help. Collective. `anew`: measures even if there is a file.
-HostNumbers calibrated(Communicator& pair, const HostNumbers& from, bool anew);
+/// Returns on rank 0 of `ranks` the numbers to pass on: the file's if they are there by now, else measured and stored with
+/// the others' help. Collective. `anew`: measures even if they are there.
+HostNumbers calibrated(Communicator& ranks, const HostNumbers& from, const Calibrating& what, bool anew);
 
-/// Measures anew between two threads of this process, pinned, and stores the numbers. Throws ResourceError if only one CPU
-/// may be used.
+/// Which sizes serve so many ranks on so many CPUs.
+inline HostNumbers::Sharing sharing_of(int ranks, int cpus) {
+  return ranks <= cpus ? HostNumbers::pair : ranks <= 4 ? HostNumbers::few : HostNumbers::many;
+}
+
+/// Measures anew between threads of this process, two, four and eight on two CPUs, and stores the numbers. Throws
+/// ResourceError if only one CPU may be used.
 HostNumbers calibrate_host();
 
 }  // namespace phicoll

@@ -277,9 +277,9 @@ class alignas(arch::stride_bytes) Communicator {
   /// This rank's number in the group that it began in.
   int root_rank() const { return memory_.control->root_rank(rank_); }
 
-  /// Measures the host's numbers and stores them for this kind of host, whatever was stored before: what the group's first
-  /// large call does otherwise. Later calls of this communicator use them. Collective.
-  void calibrate_anew() { calibrate(true); }
+  /// Measures those of the host's numbers that such a group needs and stores them for this kind of host, as the group's first
+  /// large call does. `anew`: all that were stored are forgotten. Later calls of this communicator use them. Collective.
+  [[gnu::noinline, gnu::cold]] void calibrate(bool anew);
 
   /// @name Shared memory for data
   /// Not collective; a group and all that split from it have one heap (group/heap.hpp).
@@ -358,7 +358,6 @@ class alignas(arch::stride_bytes) Communicator {
   void run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm);
   [[gnu::noinline, gnu::cold]] void run_anew(const CallFacts& facts, Call& call,
                                              const AlgorithmSpec* algorithm);
-  [[gnu::noinline, gnu::cold]] void calibrate(bool anew);
   void check_whole() const;
   bool has_private_copy() const;
   [[gnu::noinline, gnu::cold]] void enter_from_fork();

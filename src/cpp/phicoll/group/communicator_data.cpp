@@ -38,16 +38,24 @@ void Communicator::calibrate(bool anew) {
   HostNumbers host = shape_.host();
   host.state = HostNumbers::built_in;
   const int peer = calibrating_peer(shape_);
-  if (peer > 0) {
-    std::unique_ptr<Communicator> pair;
+  const HostNumbers::Sharing sharing =
+      sharing_of(size(), shape_.oversubscribed() || shape_.crowded() ? 1 : size());
+  const bool alone = sharing == HostNumbers::pair;
+  const auto measure = [&](bool part, const Calibrating& what) {
+    std::unique_ptr<Communicator> ranks;
     try {
-      pair = split(rank_ == 0 || rank_ == peer ? 0 : -1, rank_, calibrating_memory);
+      ranks = split(part ? 0 : -1, rank_, calibrating_memory);
     } catch (const ResourceError&) {
-      // The heap has no room, as both ranks of the pair see: the numbers stay.
+      // The heap has no room, as all that take part see: the numbers stay.
     }
-    if (pair) host = calibrated(*pair, host, anew);
-    pair.reset();
+    if (ranks) host = calibrated(*ranks, host, what, anew);
+    ranks.reset();
     broadcast(&host, sizeof host, 0);
+  };
+  if (peer > 0) {
+    measure(rank_ == 0 || rank_ == peer,
+            {true, sharing, alone, alone ? calibrating_ns : calibrating_copies_ns});
+    if (!alone) measure(true, {false, sharing, true, calibrating_ns - calibrating_copies_ns});
   }
   if (shape_.tuning() != nullptr) shape_.tuning()->table.apply_numbers(&host);
   shape_.set_host(host);

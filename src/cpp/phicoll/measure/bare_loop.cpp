@@ -15,6 +15,8 @@ constexpr std::size_t page = 4096;
 // A few lines, which alternate with as many of the other direction.
 constexpr std::size_t few_lines = 512;
 constexpr std::size_t prefetched = 1024;
+// Far longer than a piece takes: a peer has lost its CPU.
+constexpr unsigned idle_turns = 20000;
 // Linux's numbers, which older headers lack and older kernels refuse.
 constexpr int advise_huge = 14;
 constexpr int collapse_now = 25;
@@ -221,6 +223,7 @@ void BareLoop::run(Phase& phase) {
   const bool lines = p_.turns == BareLoopParameters::Turns::lines && phase.outs.size() == 1 &&
                      phase.ins.size() == 1 && phase.ins[0].left == nullptr;
   bool own = phase.own_bytes == 0;
+  unsigned idle = 0;
   while (open != 0) {
     bool moved = false;
     for (Out& out : phase.outs) {
@@ -245,7 +248,10 @@ void BareLoop::run(Phase& phase) {
       read(in);
       open -= in.at == in.bytes ? 1 : 0;
     }
-    if (!moved && yields_) sched_yield();
+    if (moved)
+      idle = 0;
+    else if (++idle >= idle_turns || yields_)
+      sched_yield();
   }
   if (!own) std::memcpy(phase.own_to, phase.own_from, phase.own_bytes);
 }

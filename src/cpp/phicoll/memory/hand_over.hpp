@@ -34,9 +34,14 @@ class HandOver {
   explicit HandOver(const HostNumbers& host = HostNumbers()) { set_host(host); }
   void set_host(const HostNumbers& host) {
     percent_ = static_cast<std::uint64_t>(host.far);
-    near_way_ = static_cast<arch::CopyWay>(host.near_copy);
-    far_way_ = static_cast<arch::CopyWay>(host.far_copy);
-    take_way_ = static_cast<arch::CopyWay>(host.take_copy);
+    near_way_ = way_of(host.near_copy);
+    far_way_ = way_of(host.far_copy);
+    take_way_ = way_of(host.take_copy);
+  }
+  /// A number's way. One that this CPU lacks, as another host's table may name it, is the C library's.
+  static arch::CopyWay way_of(std::int64_t number) {
+    const auto way = static_cast<arch::CopyWay>(number);
+    return arch::has_copy_way(way) ? way : arch::CopyWay::ordinary;
   }
   /// Whether the peers are far, as the next piece of `bytes` bytes is handed over. The rank is in its call number `call`, a
   /// data collective.

@@ -48,8 +48,16 @@ struct HostNumbers {
   std::int64_t far_copy = 2;   ///< the same for a far one
   std::int64_t take_copy = 0;  ///< the same of a piece from a peer
 
-  std::int64_t near_seen = 0;  ///< 1: near_copy was measured
-  std::int64_t far_seen = 0;   ///< the same of far_copy
+  std::int64_t near_seen = 0;   ///< 1: near_copy was measured
+  std::int64_t far_seen = 0;    ///< the same of far_copy
+  std::int64_t sizes_seen = 0;  ///< whose sizes were measured: a sum of the following
+
+  /// Groups that share sizes.
+  enum Sharing : std::int64_t {
+    pair = 1,  ///< ranks with a CPU each, measured by two of them
+    few = 2,   ///< up to four that share CPUs
+    many = 4   ///< more
+  };
 
   /// Where they come from: the defaults (or a table); the defaults until a first large call measures; measured.
   enum State : std::int32_t { built_in, wanted, measured };
@@ -105,6 +113,7 @@ constexpr HostNumberField host_number_fields[] = {
     {"far-copy", &HostNumbers::far_copy, 0, arch::copy_ways - 1},
     {"take-copy", &HostNumbers::take_copy, 0, arch::copy_ways - 1},
     {"near-seen", &HostNumbers::near_seen, 0, 1},
-    {"far-seen", &HostNumbers::far_seen, 0, 1}};
+    {"far-seen", &HostNumbers::far_seen, 0, 1},
+    {"sizes-seen", &HostNumbers::sizes_seen, 0, HostNumbers::pair + HostNumbers::few + HostNumbers::many}};
 
 }  // namespace phicoll

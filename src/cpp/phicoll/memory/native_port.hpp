@@ -347,7 +347,7 @@ class NativePort {
   /// Throws BrokenGroupError if the kernel refuses what it allowed when the group came together.
   void fetch(Data to, const Exposed& from, std::size_t offset, std::size_t bytes) const {
     if (direct(from))
-      move(to, view(from, offset), bytes);
+      move(to, view(from, offset), bytes, Stores::taken);
     else
       cross_copy(to, from, offset, bytes, false);
   }

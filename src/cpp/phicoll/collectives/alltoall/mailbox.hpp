@@ -80,7 +80,7 @@ struct MailboxAlltoall : AlgorithmDefaults {
       if (at >= count && at != 0) return;
       const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
       const Data cell = mailbox_.await(port, from, m, counted(call, count), bytes);
-      move_some(port, call.receive + (call.block_at(from) + at), cell, bytes);
+      move_some(port, call.receive + (call.block_at(from) + at), cell, bytes, Stores::taken);
       mailbox_.finish(port, from, m);
     }
 

@@ -32,7 +32,8 @@ class StagedPieces {
       if (rank_ == call.root) {
         cells_.offer(port, step, call.tag, call.receive + at, bytes, false);
       } else {
-        port.move(call.receive + at, cells_.await(port, call.root, step, call.tag, bytes), bytes);
+        port.move(call.receive + at, cells_.await(port, call.root, step, call.tag, bytes), bytes,
+                  Stores::taken);
       }
       cells_.finish(port, step);
     }

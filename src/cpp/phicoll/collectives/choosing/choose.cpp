@@ -342,7 +342,7 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
     case Operation::reduce_scatter:
       if (!pair) return by_size(facts, {{0, "one-shot", "one exchange"}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
-                             {host.at(&H::wide), cells("one-shot:part=", ring), rotating}});
+                             {host.at(&H::rotate), cells("one-shot:part=", ring), rotating}});
     case Operation::barrier:
       break;
   }

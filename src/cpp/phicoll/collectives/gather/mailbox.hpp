@@ -101,7 +101,7 @@ struct MailboxGather : AlgorithmDefaults {
           if (at >= count && at != 0) continue;
           const std::size_t bytes = std::min(mailbox_.bytes(), count - at);
           const Data cell = mailbox_.await(port, r, m, counted(call, count), bytes);
-          move_some(port, call.receive + (call.block_at(r) + at), cell, bytes);
+          move_some(port, call.receive + (call.block_at(r) + at), cell, bytes, Stores::taken);
           mailbox_.finish(port, r, m);
         }
         at += mailbox_.bytes();

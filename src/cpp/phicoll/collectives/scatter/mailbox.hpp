@@ -110,7 +110,7 @@ struct MailboxScatter : AlgorithmDefaults {
         const std::uint64_t m = message(piece++, step);
         const std::size_t bytes = std::min(mailbox_.bytes(), call.count - at);
         const Data cell = mailbox_.await(port, call.root, m, tag, bytes);
-        move_some(port, call.receive + at, cell, bytes);
+        move_some(port, call.receive + at, cell, bytes, Stores::taken);
         mailbox_.finish(port, call.root, m);
         at += bytes;
       } while (at < call.count);
