@@ -296,15 +296,15 @@ TEST(Hierarchical, OperatorsThatDoNotCommuteNeedPartsInOrder) {
   }
 }
 
+AlgorithmChoice chosen(Operation operation, const Shape& shape, std::size_t bytes, bool commutative = true) {
+  CallFacts facts;
+  facts.operation = operation;
+  facts.bytes = bytes;
+  facts.commutative = commutative;
+  return choose(shape, facts);
+}
+
 TEST(Choosing, ManyRanksShareTheWork) {
-  const auto chosen = [](Operation operation, const Shape& shape, std::size_t bytes,
-                         bool commutative = true) {
-    CallFacts facts;
-    facts.operation = operation;
-    facts.bytes = bytes;
-    facts.commutative = commutative;
-    return choose(shape, facts).spec;
-  };
   const auto parameter = [](const AlgorithmSpec& spec, const std::string& name) {
     for (const auto& value : spec.values)
       if (value.first == name) return value.second;
@@ -312,44 +312,37 @@ TEST(Choosing, ManyRanksShareTheWork) {
   };
   const Shape nine = Shape::unknown(9);
   for (const bool commutative : {true, false}) {
-    EXPECT_EQ(chosen(Operation::reduce, nine, 8, commutative).name, "send-receive-tree");
-    EXPECT_EQ(chosen(Operation::allreduce, nine, 255, commutative).name, "recursive-doubling");
-    EXPECT_EQ(parameter(chosen(Operation::allreduce, nine, 256, commutative), "transfer"), "put-get");
-    EXPECT_EQ(parameter(chosen(Operation::allreduce, nine, 2048, commutative), "transfer"), "load-store");
-    EXPECT_EQ(chosen(Operation::allreduce, nine, 2048, commutative).name, "rabenseifner");
-    EXPECT_EQ(chosen(Operation::scan, nine, 8, commutative).name, "linear");
-    EXPECT_EQ(chosen(Operation::reduce_scatter, nine, 8, commutative).name,
+    EXPECT_EQ(chosen(Operation::reduce, nine, 8, commutative).spec.name, "send-receive-tree");
+    EXPECT_EQ(chosen(Operation::allreduce, nine, 255, commutative).spec.name, "recursive-doubling");
+    EXPECT_EQ(parameter(chosen(Operation::allreduce, nine, 256, commutative).spec, "transfer"), "put-get");
+    EXPECT_EQ(parameter(chosen(Operation::allreduce, nine, 2048, commutative).spec, "transfer"),
+              "load-store");
+    EXPECT_EQ(chosen(Operation::allreduce, nine, 2048, commutative).spec.name, "rabenseifner");
+    EXPECT_EQ(chosen(Operation::scan, nine, 8, commutative).spec.name, "linear");
+    EXPECT_EQ(chosen(Operation::reduce_scatter, nine, 8, commutative).spec.name,
               commutative ? "recursive-halving" : "one-shot");
   }
-  EXPECT_EQ(chosen(Operation::broadcast, nine, 8).name, "ring");
-  EXPECT_EQ(parameter(chosen(Operation::reduce_scatter, nine, 4096), "direct"), "1024");
-  EXPECT_EQ(parameter(chosen(Operation::alltoall, nine, 1024), "direct"), "1024");
+  EXPECT_EQ(chosen(Operation::broadcast, nine, 8).spec.name, "ring");
+  EXPECT_EQ(parameter(chosen(Operation::reduce_scatter, nine, 4096).spec, "direct"), "1024");
+  EXPECT_EQ(parameter(chosen(Operation::alltoall, nine, 1024).spec, "direct"), "1024");
   // In packages the halving pays for longer.
   const Shape packages = place_ranks(32, machine(2, 1, 1, 16, 1), Placement::compact);
-  EXPECT_EQ(chosen(Operation::reduce_scatter, packages, 8191).name, "recursive-halving");
-  EXPECT_EQ(chosen(Operation::reduce_scatter, Shape::unknown(32), 1023).name, "recursive-halving");
-  EXPECT_EQ(chosen(Operation::reduce_scatter, Shape::unknown(32), 1024).name, "one-shot");
-  EXPECT_EQ(chosen(Operation::reduce, nine, 16 << 10).name, "sliced");
-  EXPECT_EQ(chosen(Operation::reduce, Shape::unknown(65), 16 << 10).name, "send-receive-tree");
+  EXPECT_EQ(chosen(Operation::reduce_scatter, packages, 8191).spec.name, "recursive-halving");
+  EXPECT_EQ(chosen(Operation::reduce_scatter, Shape::unknown(32), 1023).spec.name, "recursive-halving");
+  EXPECT_EQ(chosen(Operation::reduce_scatter, Shape::unknown(32), 1024).spec.name, "one-shot");
+  EXPECT_EQ(chosen(Operation::reduce, nine, 16 << 10).spec.name, "sliced");
+  EXPECT_EQ(chosen(Operation::reduce, Shape::unknown(65), 16 << 10).spec.name, "send-receive-tree");
   // Eight ranks, and ranks that share CPUs, have rules of their own.
-  EXPECT_EQ(chosen(Operation::allreduce, Shape::unknown(8), 8).name, "one-shot");
-  EXPECT_EQ(chosen(Operation::allreduce, Shape::unknown(9, true), 8).name, "one-shot");
+  EXPECT_EQ(chosen(Operation::allreduce, Shape::unknown(8), 8).spec.name, "one-shot");
+  EXPECT_EQ(chosen(Operation::allreduce, Shape::unknown(9, true), 8).spec.name, "one-shot");
 }
 
 // What was measured on machines with one L3 holds there; the rest is for up to eight ranks that are known to lie apart.
 TEST(Hierarchical, AutoTakesThemWhereRanksAreInSeveralPartsOfTheMachine) {
-  const auto chosen = [](Operation operation, const Shape& shape, std::size_t bytes,
-                         bool commutative = true) {
-    CallFacts facts;
-    facts.operation = operation;
-    facts.bytes = bytes;
-    facts.commutative = commutative;
-    return choose(shape, facts);
-  };
-  const auto reduce_of = [&](const Shape& shape, std::size_t bytes, bool commutative = true) {
+  const auto reduce_of = [](const Shape& shape, std::size_t bytes, bool commutative = true) {
     return chosen(Operation::reduce, shape, bytes, commutative).spec.name;
   };
-  const auto allreduce_of = [&](const Shape& shape, std::size_t bytes, bool commutative = true) {
+  const auto allreduce_of = [](const Shape& shape, std::size_t bytes, bool commutative = true) {
     return chosen(Operation::allreduce, shape, bytes, commutative).spec.name;
   };
   const Shape packages = place_ranks(8, machine(2, 1, 1, 4, 1), Placement::compact);
