@@ -64,6 +64,7 @@ void Coherence::add_lines(std::size_t count) {
   counters_.lines.resize(lines_.size());
   // Lines are numbered one after another, so a cache's sets fill evenly and none overflows before all do.
   capacity_matters_ = lines_.size() > static_cast<std::size_t>(p_.l1_kib) * 1024 / 64;
+  l2_matters_ = lines_.size() > l2_.front().capacity();
 }
 
 Cycles Coherence::hit(int core, LineId line) {
@@ -80,7 +81,7 @@ bool Coherence::hold_in_l1(int core, LineId line) {
   const auto c = static_cast<std::size_t>(core);
   if (l1_[c].touch(line)) return true;
   l1_[c].insert(line);
-  l2_[c].touch(line);
+  if (l2_matters_) l2_[c].touch(line);
   return false;
 }
 
@@ -566,14 +567,14 @@ void Coherence::forget(int core, LineId line) {
   if (!capacity_matters_) return;
   const auto c = static_cast<std::size_t>(core);
   l1_[c].remove(line);
-  l2_[c].remove(line);
+  if (l2_matters_) l2_[c].remove(line);
 }
 
 void Coherence::insert(int core, LineId line) {
   if (!capacity_matters_ || !readable(core, line)) return;
   const auto c = static_cast<std::size_t>(core);
   if (!l1_[c].touch(line)) l1_[c].insert(line);
-  if (l2_[c].touch(line)) return;
+  if (!l2_matters_ || l2_[c].touch(line)) return;
   const std::uint32_t out = l2_[c].insert(line);
   if (out == CoreTags::nothing) return;
   l1_[c].remove(out);

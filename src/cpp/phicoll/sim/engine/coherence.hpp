@@ -62,7 +62,7 @@ class Coherence {
   Coherence(const MachineParameters& parameters, EventWheel& wheel, std::uint64_t seed,
             CoherenceListener& listener, Counters& counters);
 
-  /// Makes `count` lines, which are in memory alone. The seed gives them their directories and channels.
+  /// Makes `count` lines, which are in memory alone, before any request. The seed gives them their directories and channels.
   void add_lines(std::size_t count);
   std::size_t lines() const { return lines_.size(); }
   int directory_of(LineId line) const { return lines_[line].home; }
@@ -218,7 +218,8 @@ class Coherence {
   std::uint64_t seed_;
   std::size_t cores_;
   bool checking_ = false;
-  bool capacity_matters_ = false;
+  bool capacity_matters_ = false;  // there are more lines than a first-level cache holds
+  bool l2_matters_ = false;        // likewise of the second level: without it none drives another out
   std::vector<Line> lines_;
   std::vector<std::uint8_t> states_;
   std::vector<CoreTags> l1_, l2_;

@@ -18,6 +18,8 @@ class CoreTags {
         sets_(static_cast<std::size_t>(kib) * 1024 / 64 / ways_),
         lines_(sets_ * ways_, nothing) {}
 
+  /// Of as many lines, numbered one after another, none drives another out.
+  std::size_t capacity() const { return lines_.size(); }
   /// Whether the line is there; it becomes the one used last.
   bool touch(std::uint32_t line) {
     std::uint32_t* const set = &lines_[line % sets_ * ways_];

@@ -57,7 +57,7 @@ class EventWheel {
     const Event event = {time, subject, core, kind};
     if (time < next_) next_ = time;
     if (time - now_ >= reach) {
-      far_.push(Far{event, sequence_++});
+      put_far(event);
       return;
     }
     put(event);
@@ -66,29 +66,21 @@ class EventWheel {
   /// The earliest event; time becomes now. Not when there is none.
   Event pop() {
     move_to(next_);
+    ++popped_;
     const std::size_t bucket = static_cast<std::size_t>(now_) & (reach - 1);
-    std::uint32_t before = none;
-    std::uint32_t node = heads_[bucket];
-    if (shuffle_ && nodes_[node].next != none) {
-      std::uint64_t count = 0;
-      for (std::uint32_t n = node; n != none; n = nodes_[n].next) ++count;
-      for (std::uint64_t skip = random_.below(count); skip != 0; --skip) {
-        before = node;
-        node = nodes_[node].next;
-      }
-    }
-    const Event event = nodes_[node].event;
-    const std::uint32_t after = nodes_[node].next;
-    (before == none ? heads_[bucket] : nodes_[before].next) = after;
-    if (after == none) tails_[bucket] = before;
-    nodes_[node].next = free_;
+    Node* const nodes = nodes_.data();
+    const std::uint32_t first = heads_[bucket];
+    if (__builtin_expect(shuffle_ && nodes[first].next != none, 0)) bring_one_forward(bucket);
+    const std::uint32_t node = heads_[bucket];
+    const std::uint32_t after = nodes[node].next;
+    heads_[bucket] = after;
+    nodes[node].next = free_;
     free_ = node;
-    if (heads_[bucket] == none) {
+    if (after == none) {
       used_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
       find_next();
     }
-    ++popped_;
-    return event;
+    return nodes[node].event;
   }
 
   /// Lets time pass up to `time`, which no event may lie before.
@@ -112,15 +104,13 @@ class EventWheel {
     }
   };
 
+  [[gnu::noinline]] void put_far(const Event& event) { far_.push(Far{event, sequence_++}); }
+
   void put(const Event& event) {
-    std::uint32_t node = free_;
-    if (node == none) {
-      node = static_cast<std::uint32_t>(nodes_.size());
-      nodes_.push_back(Node{event, none});
-    } else {
-      free_ = nodes_[node].next;
-      nodes_[node] = Node{event, none};
-    }
+    if (__builtin_expect(free_ == none, 0)) make_node();
+    const std::uint32_t node = free_;
+    free_ = nodes_[node].next;
+    nodes_[node] = Node{event, none};
     const std::size_t bucket = static_cast<std::size_t>(event.time) & (reach - 1);
     if (heads_[bucket] == none) {
       heads_[bucket] = node;
@@ -131,12 +121,37 @@ class EventWheel {
     tails_[bucket] = node;
   }
 
+  /// Puts one event of the bucket, drawn from all, in front of the others.
+  [[gnu::noinline]] void bring_one_forward(std::size_t bucket) {
+    std::uint64_t count = 0;
+    for (std::uint32_t n = heads_[bucket]; n != none; n = nodes_[n].next) ++count;
+    std::uint32_t before = none;
+    std::uint32_t node = heads_[bucket];
+    for (std::uint64_t skip = random_.below(count); skip != 0; --skip) {
+      before = node;
+      node = nodes_[node].next;
+    }
+    if (before == none) return;
+    nodes_[before].next = nodes_[node].next;
+    if (tails_[bucket] == node) tails_[bucket] = before;
+    nodes_[node].next = heads_[bucket];
+    heads_[bucket] = node;
+  }
+
   void move_to(Cycles time) {
     now_ = time;
+    if (__builtin_expect(!far_.empty(), 0)) bring_near();
+  }
+  [[gnu::noinline]] void bring_near() {
     while (!far_.empty() && far_.top().event.time - now_ < reach) {
       put(far_.top().event);
       far_.pop();
     }
+  }
+
+  [[gnu::noinline]] void make_node() {
+    free_ = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back(Node{{}, none});
   }
 
   void find_next() {
@@ -145,6 +160,10 @@ class EventWheel {
     constexpr std::size_t words = reach / 64;
     std::size_t word = start / 64;
     std::uint64_t bits = used_[word] & (~std::uint64_t{0} << start % 64);
+    if (__builtin_expect(bits != 0, 1)) {
+      next_ = now_ + static_cast<Cycles>(word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits)) - start);
+      return;
+    }
     for (std::size_t i = 0; i <= words; ++i) {
       if (bits != 0) {
         const std::size_t bucket = word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits));
