@@ -156,8 +156,20 @@ struct FloatMax {
   }
 };
 
+/// The elements of one word. Stored as one: a small reduction loads the word next, and would wait for several stores.
+template <class Function, class T>
+inline void each_of_word(void* to, const void* left, const void* right) {
+  constexpr std::size_t count = sizeof(std::uint64_t) / sizeof(T);
+  T result[count], operand[count];
+  std::memcpy(result, left, sizeof result);
+  std::memcpy(operand, right, sizeof operand);
+  for (std::size_t i = 0; i < count; ++i) result[i] = Function::template apply<T>(result[i], operand[i]);
+  std::memcpy(to, result, sizeof result);
+}
+
 template <class Function, class T>
 void each(void*, void* to, const void* left, const void* right, std::size_t count) {
+  if (count * sizeof(T) == sizeof(std::uint64_t)) return each_of_word<Function, T>(to, left, right);
   auto* const t = static_cast<unsigned char*>(to);
   const auto* const l = static_cast<const unsigned char*>(left);
   const auto* const r = static_cast<const unsigned char*>(right);
