@@ -96,7 +96,7 @@ def index_parts(
         "other is chosen on odd rounds and compared on even ones; intervals are Holm-corrected over all rows. of loop: "
         "time of the best bare loop / phicoll's time; loop/other: that loop's time / the best other's. "
         f"Seed {settings.seed}, up to {settings.launches} x {settings.rounds} rounds"
-        + (f" in {settings.budget / 60:g} minutes" if settings.budget else "")
+        + (f" in {settings.budget / 60:.3g} minutes" if settings.budget else "")
         + f", {done} samples. Median rounds per point: {rounds_reached(taken)}.",
     ]
     if settings.ended:
