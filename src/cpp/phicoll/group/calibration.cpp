@@ -29,7 +29,7 @@ namespace {
 constexpr const char* version = "2";
 constexpr const char* variable = "PHICOLL_CALIBRATION";
 
-/// What this process has measured, or read: for its next groups, where no file can be written.
+/// Numbers that this process has measured or read, for its next groups, in case no file can be written.
 struct Remembered {
   std::mutex mutex;
   HostNumbers numbers;
@@ -51,7 +51,7 @@ std::string cache_directory() {
   return home.empty() ? std::string() : home + "/.cache/phicoll";
 }
 
-/// Whether the file had this kind's numbers.
+/// Whether the file has numbers of this kind of host.
 bool read_numbers(HostNumbers* numbers) {
   const std::string path = calibration_file();
   if (path.empty() || access(path.c_str(), R_OK) != 0) return false;

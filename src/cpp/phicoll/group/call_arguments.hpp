@@ -22,7 +22,7 @@ inline Data data_at(const void* pointer) {
 }
 
 /// Whether `each` times `times` (below 2^31) fits into memory. Only large numbers are divided: a division takes as long as
-/// all that a small call does besides waiting.
+/// all the work of a small call apart from waiting.
 inline bool fits_in_memory(std::size_t each, std::size_t times) {
   return __builtin_expect(each <= UINT32_MAX, 1) || each <= SIZE_MAX / 2 / times;
 }
@@ -40,7 +40,7 @@ inline std::size_t bytes_of(std::size_t count, const Operator& op) {
   return count * op.element_bytes;
 }
 
-/// The bytes of a block for each rank.
+/// Total bytes of one block per rank.
 inline std::size_t blocks_of(std::size_t bytes, int ranks) {
   if (__builtin_expect(!fits_in_memory(bytes, static_cast<std::size_t>(ranks)), 0))
     throw ArgumentError("bytes", std::to_string(bytes), "blocks that fit into memory together");

@@ -25,17 +25,17 @@ class Collectives {
 
   /// Sets what the operation uses from now on: `auto` or an algorithm (Family::parse).
   void select(Operation operation, const std::string& spec);
-  /// The same, with the algorithm's shared memory at byte `place` of the group's region: measurements move it. Ends every
-  /// algorithm in use, of any operation, which gives its memory back.
+  /// As select, with the algorithm's shared memory at byte `place` of the group's region, which measurements vary. Ends
+  /// every algorithm in use, of any operation, and frees its memory.
   void select_at(Operation operation, const std::string& spec, std::size_t place);
-  /// Ends every algorithm in use, which gives its memory back. A later call makes its algorithm again.
+  /// Ends every algorithm in use and frees its memory. A later call makes its algorithm again.
   void release();
   /// The algorithms that have memory, in the order of making, each as the operation, a space and the spec in effect.
   std::vector<std::string> in_use() const { return set_.in_use(); }
   /// Marks the memory of every algorithm in use as free in `region`, a copy of the owner's.
   void give_back_to(Region& region) const;
-  /// Ends algorithms, the least recently used first, until `bytes` have room in the owner's `region`; none whose memory
-  /// does not help. Throws ResourceError, without effect, if ending all of them would not be enough.
+  /// Ends algorithms, the least recently used first, until `bytes` fit into the owner's `region`; those whose memory
+  /// does not help stay. Throws ResourceError, without effect, if ending all of them would not be enough.
   void make_room(const Region& region, std::size_t bytes);
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
@@ -46,10 +46,10 @@ class Collectives {
     return facts.bytes >= calibrating_bytes && set_.by_unmeasured(found);
   }
   void choose_anew() { set_.choose_anew(); }
-  /// The instance that serves such a call, as selected; null if no call has needed it yet.
+  /// The instance that serves such a call by the current selection; null if no call has needed it yet.
   Set::Instance* known(const CallFacts& facts) const { return set_.known(facts); }
-  /// The same, looked for anew, or that of `spec`, for this call only, unless it is null. In two steps, because the second
-  /// may wait for the other ranks.
+  /// Looks for the instance again, or for that of `spec`, for this call only, if `spec` is not null. Takes two steps,
+  /// because the second may wait for the other ranks.
   Set::Found find(const CallFacts& facts, const AlgorithmSpec* spec) const { return set_.find(facts, spec); }
   Set::Instance& take(const CallFacts& facts, const AlgorithmSpec* spec, Set::Found& found) {
     return set_.take(facts, spec, found);
@@ -71,7 +71,7 @@ class Collectives {
     Region::Block block;
   };
   /// Handles the exception that is about to leave call number `call`: breaks the group, unless the exception says that it
-  /// is broken; waits, not for ever, until no peer reads or writes this rank's buffers in the call; throws it again.
+  /// is broken; waits, for a limited time, until no peer reads or writes this rank's buffers in the call; rethrows it.
   [[noreturn, gnu::noinline, gnu::cold]] void leave_half_done(std::uint64_t call);
   void wait_for_readers(std::uint64_t call);
   std::unique_ptr<Set::Instance> make(Operation operation, const AlgorithmSpec& spec);

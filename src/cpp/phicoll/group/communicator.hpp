@@ -102,9 +102,10 @@ class alignas(arch::stride_bytes) Communicator {
   /// Sets what barrier() uses from now on. Collective. Throws as Family::parse, and ResourceError above the memory limit.
   void select_barrier(const std::string& spec) { select_barrier(family(Operation::barrier).parse(spec)); }
   void select_barrier(const AlgorithmSpec& spec);
-  /// The same, with the barrier's shared memory at byte `place` of the region (a multiple of 64): measurements move it.
+  /// As select_barrier, with the barrier's shared memory at byte `place` of the region (a multiple of 64), which
+  /// measurements vary.
   void select_barrier_at(const AlgorithmSpec& spec, std::size_t place);
-  /// What barrier() runs, with `auto` resolved, and the reason if it was `auto`.
+  /// The algorithm that barrier() runs, with `auto` resolved, and the reason if it was `auto`.
   const AlgorithmSpec& barrier_spec();
   std::string barrier_reason();
 
@@ -134,7 +135,7 @@ class alignas(arch::stride_bytes) Communicator {
   /// root only.
   void reduce(const void* send, void* receive, std::size_t count, const Operator& op, int root,
               const AlgorithmSpec* algorithm = nullptr);
-  /// The same, with the result on every rank.
+  /// Reduces as `reduce` does, with the result on every rank.
   void allreduce(const void* send, void* receive, std::size_t count, const Operator& op,
                  const AlgorithmSpec* algorithm = nullptr);
   /// Reduces over ranks 0 to this one.
@@ -146,7 +147,7 @@ class alignas(arch::stride_bytes) Communicator {
   /// Reduces block i of `send`, of `count` elements, over all ranks to rank i.
   void reduce_scatter_block(const void* send, void* receive, std::size_t count, const Operator& op,
                             const AlgorithmSpec* algorithm = nullptr);
-  /// The same with counts[i] elements in block i.
+  /// Reduces block i of `send`, of counts[i] elements, over all ranks to rank i.
   void reduce_scatter(const void* send, void* receive, const std::size_t* counts, const Operator& op,
                       const AlgorithmSpec* algorithm = nullptr);
   /// Gathers blocks of `bytes`, in rank order, at the root's `receive`. In place on the root only, as in scatter.
@@ -180,7 +181,7 @@ class alignas(arch::stride_bytes) Communicator {
   /// ranks begin these calls in the same order, which is independent of blocking calls. Beginning does not wait.
   /// Leave the buffers alone until the call is done. Throws what the function throws before it has to wait.
   std::shared_ptr<CollectiveRequest> begin(std::function<void(Communicator&)> call);
-  /// The same for an earlier request that has ended (persistent communication).
+  /// Begins an earlier request again that has ended (persistent communication).
   void begin(const std::shared_ptr<CollectiveRequest>& request);
   /// Whether the call is done; goes on with all that is under way. Throws what the function threw.
   bool test(CollectiveRequest& request);
@@ -214,15 +215,15 @@ class alignas(arch::stride_bytes) Communicator {
   /// it is done. `synchronous`: done only when the message has been received. Dropping the result lets it go on.
   std::shared_ptr<Transfer> begin_send(const void* data, std::size_t bytes, int dest, int tag = 0,
                                        unsigned type = 0, bool synchronous = false);
-  /// The same of a message that lies in several places.
+  /// Begins to send a message that lies in several places.
   std::shared_ptr<Transfer> begin_send(std::vector<Transfer::Piece> pieces, int dest, int tag, unsigned type,
                                        bool synchronous = false);
   std::shared_ptr<Transfer> begin_receive(void* buffer, std::size_t bytes, int source = any_source,
                                           int tag = any_tag, unsigned type = 0);
-  /// The same of a message of any size: `frame` is made larger if need be.
+  /// Begins to receive a message of any size; `frame` grows as needed.
   std::shared_ptr<Transfer> begin_receive(std::shared_ptr<FrameBytes> frame, int source, int tag,
                                           unsigned type);
-  /// The same of a message that hold() found, and of no other.
+  /// Begins to receive the message that hold() found, and no other.
   std::shared_ptr<Transfer> begin_receive(const Envelope& held, void* buffer, std::size_t bytes,
                                           unsigned type = 0);
   std::shared_ptr<Transfer> begin_receive(const Envelope& held, std::shared_ptr<FrameBytes> frame,
@@ -241,7 +242,7 @@ class alignas(arch::stride_bytes) Communicator {
   bool cancel(Transfer& transfer);
   /// Waits for the message that a receive would take next, and leaves it there.
   Envelope probe(int source = any_source, int tag = any_tag);
-  /// The same without waiting. Returns false if there is none.
+  /// Looks for such a message without waiting. Returns false if there is none.
   bool probe_now(Envelope* found, int source = any_source, int tag = any_tag);
   /// As probe and probe_now (MPI_Mprobe, MPI_Improbe). The message then is the caller's to receive: no other receive or probe
   /// finds it.
@@ -313,7 +314,7 @@ class alignas(arch::stride_bytes) Communicator {
     check_process();
     memory_.control->break_group(rank_, reason.c_str());
   }
-  /// The same for an exception, whose first line is the reason.
+  /// Breaks the group because of an exception, whose first line is the reason.
   void fail(const std::exception& error);
 
   /// Whether the calling process is the rank's own, or a fork of it that has a group of one, in private memory, to itself.
