@@ -18,11 +18,11 @@ from phicoll.comm import DATATYPES, OPERATORS
 GROUPS = [
     (1, "threads"),
     (2, "processes"),
-    (3, "threads"),
-    (4, "processes"),
+    (4, "threads"),
     (5, "threads"),
     (5, "processes"),
 ]
+LONG_GROUPS = [(3, "threads"), (4, "processes")]
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float32", "float64"]
@@ -30,7 +30,10 @@ COMPLEX = ["complex64", "complex128"]
 PAIRS = ["FLOAT_INT", "DOUBLE_INT", "LONG_INT", "TWO_INT", "SHORT_INT"]
 
 
-@pytest.fixture(params=GROUPS, ids=[f"{ranks}-{mode}" for ranks, mode in GROUPS])
+@pytest.fixture(
+    params=[*GROUPS, *(pytest.param(group, marks=pytest.mark.long) for group in LONG_GROUPS)],
+    ids=[f"{ranks}-{mode}" for ranks, mode in GROUPS + LONG_GROUPS],
+)
 def run(request):
     ranks, mode = request.param
     return functools.partial(phicoll.run, ranks=ranks, mode=mode)

@@ -132,6 +132,12 @@ def included_by(header: Path) -> frozenset[str]:
     return frozenset(found).union(*(included_by(CPP / name) for name in found if (CPP / name).exists()))
 
 
+def first_included() -> set[str]:
+    """The headers that a source of the core includes first: the build shows that these compile alone."""
+    includes = (re.search(r'#include [<"]([^>"]+)', path.read_text()) for path in CPP.rglob("*.cpp"))
+    return {found[1] for found in includes if found}
+
+
 def test_every_header_compiles_alone(tmp_path):
     compiler = shutil.which("g++")
     if compiler is None:
@@ -161,7 +167,9 @@ def test_every_header_compiles_alone(tmp_path):
 
     # arch.hpp includes one of these after what they share; the others are for other compilers.
     foreign = {"aarch64.hpp", "k1om.hpp", "x86_64.hpp"}
-    headers = [h for h in HEADERS if h.name not in foreign]
+    first = first_included()
+    headers = [h for h in HEADERS if h.name not in foreign and str(h.relative_to(CPP)) not in first]
+    assert len(headers) > len(HEADERS) / 2
     with ThreadPoolExecutor(max_workers=2) as pool:
         list(
             pool.map(
