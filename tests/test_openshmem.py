@@ -19,7 +19,7 @@ PROGRAM = r"""
 #include <string.h>
 #include <unistd.h>
 
-static long word, lock, elsewhere;
+static long word, lock, elsewhere, many[4];
 
 static void wait_for_ever(void) { shmem_long_wait_until(&word, SHMEM_CMP_EQ, 99); }
 static void compute_for_ever(void) { for (;;) sleep(1); }
@@ -48,6 +48,17 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "lock")) { if (me == 0) shmem_set_lock(&lock); shmem_barrier_all(); if (me == 1) shmem_clear_lock(&lock); shmem_barrier_all(); }
   if (!strcmp(what, "mismatch")) { if (me == 0) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &elsewhere, &word, 1); else shmem_long_broadcast(SHMEM_TEAM_WORLD, &elsewhere, &word, 1, 0); shmem_barrier_all(); }
   if (!strcmp(what, "cmp")) shmem_long_wait_until(&word, 77, 1);
+  if (!strcmp(what, "globals")) {
+    long got[2] = {0, 0};
+    shmem_long_p(&elsewhere, 10 + me, (me + 1) % n);
+    shmem_long_iput(many, got + 1, 1, 1, 1, (me + 1) % n);
+    shmem_barrier_all();
+    shmem_long_get(got, &elsewhere, 1, (me + 1) % n);
+    printf("%ld %ld %s\n", elsewhere - (me + n - 1) % n, got[0] - me, shmem_ptr(&word, 0) ? "shared" : "copied");
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, many, &elsewhere, 1);
+    if (many[0] != 10 * n + n * (n - 1) / 2) return 1;
+  }
+  if (!strcmp(what, "atomic")) shmem_long_atomic_inc(&word, 0);
   if (!strcmp(what, "no-finalize")) return 0;
   shmem_finalize();
   if (!strcmp(what, "after")) shmem_long_p(&word, 1, 0);
@@ -102,6 +113,18 @@ def test_a_program_may_end_without_finalize(program):
 
 def test_pinned(program):
     assert oshrun("-n", 2, "--placement", "compact", program, "hello").returncode == 0
+
+
+def test_globals_are_shared_or_copied(program):
+    result = oshrun("-n", 3, program, "globals")
+    assert (result.returncode, result.stdout) == (0, "10 10 shared\n" * 3)
+    result = oshrun("-n", 3, program, "globals", PHICOLL_SHMEM_DATA="copy", SHMEM_DEBUG="1")
+    assert result.returncode == 0
+    assert result.stdout.count("10 10 copied\n") == 3
+    assert "copies between processes: PHICOLL_SHMEM_DATA=copy" in result.stdout
+    result = oshrun("-n", 2, program, "atomic", PHICOLL_SHMEM_DATA="copy")
+    assert result.returncode == 1
+    assert "atomics and signals on globals" in result.stderr
 
 
 def test_symmetric_size(program):

@@ -75,6 +75,8 @@ void World::share_memory(const Options& options) {
 
   // The data segment moves if all PEs have one of the same size.
   if (options.data_segment && setting("PHICOLL_SHMEM_DATA", true)) data_ = find_data_segment();
+  const char* const data_setting = std::getenv("PHICOLL_SHMEM_DATA");
+  if (data_setting != nullptr && std::strcmp(data_setting, "copy") == 0) data_.why_not = "PHICOLL_SHMEM_DATA=copy";
   struct Mine {
     std::uint64_t bytes, address, movable;
   };
@@ -93,6 +95,8 @@ void World::share_memory(const Options& options) {
     move = move && one.movable != 0;
   }
   const std::size_t data_bytes = move ? data_.bytes : 0;
+  if (!move && data_.bytes != 0 && me == 0 && standard_setting("DEBUG") != nullptr)
+    std::printf("phicoll: globals are put and got by copies between processes: %s\n", data_.why_not.c_str());
 
   Plan plan = {0, 0, all.heap_free_bytes()};
   if (me == 0) {
