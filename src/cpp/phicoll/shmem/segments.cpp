@@ -33,6 +33,24 @@ unsigned char* reserve_at(unsigned char* wanted, std::size_t bytes) {
   return at == MAP_FAILED ? nullptr : static_cast<unsigned char*>(at);
 }
 
+/// Copies whole pages to memory of zeros. A page of zeros, untouched .bss mostly, stays untouched on both sides. Word by word:
+/// memcpy as AddressSanitizer has it refuses the red zones between a program's globals.
+__attribute__((no_sanitize_address)) void copy_pages(unsigned char* to, const unsigned char* from,
+                                                     std::size_t bytes) {
+  const auto* const source = reinterpret_cast<const std::uintptr_t*>(from);
+  auto* const destination = reinterpret_cast<std::uintptr_t*>(to);
+  constexpr std::size_t words = page / sizeof *source;
+  for (std::size_t first = 0; first < bytes / sizeof *source; first += words) {
+    std::uintptr_t any = 0;
+    for (std::size_t i = first; i < first + words; ++i) any |= source[i];
+    if (any == 0) continue;
+    for (std::size_t i = first; i < first + words; ++i) {
+      destination[i] = source[i];
+      __asm__ volatile("" ::: "memory");  // no memcpy of the compiler's
+    }
+  }
+}
+
 }  // namespace
 
 DataSegment find_data_segment() {
@@ -121,16 +139,12 @@ void Segments::map(unsigned char* at, std::size_t bytes, std::size_t place) cons
 }
 
 void Segments::move_data() const {
-  // A page of zeros, untouched .bss mostly, stays untouched.
   void* const mapped = mmap(nullptr, data_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_,
                             static_cast<off_t>(data_place_));
   if (mapped == MAP_FAILED)
     throw ResourceError(std::string("symmetric memory: the data segment could not be mapped: ") +
                         std::strerror(errno));
-  static const unsigned char zeros[page] = {};
-  auto* const copy = static_cast<unsigned char*>(mapped);
-  for (std::size_t at = 0; at < data_.bytes; at += page)
-    if (std::memcmp(data_.at + at, zeros, page) != 0) std::memcpy(copy + at, data_.at + at, page);
+  copy_pages(static_cast<unsigned char*>(mapped), data_.at, data_.bytes);
   map(data_.at, data_.bytes, data_place_);
   munmap(mapped, data_.bytes);
 }

@@ -117,19 +117,22 @@ PHICOLL_SHMEM_HELPER void* phicoll_shmem_at(shmem_ctx_t ctx, const void* address
   if (__builtin_expect(ctx->delta != 0, 1)) return (void*)PHICOLL_SHMEM_MOVED(ctx, address, pe);
   return phicoll_shmem_slow_at(ctx, address, bytes, pe);
 }
+/* No bytes may have a null address, which memcpy may not. */
 PHICOLL_SHMEM_HELPER void phicoll_shmem_put(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes,
                                             int pe) {
-  if (__builtin_expect(ctx->delta != 0, 1))
-    __builtin_memcpy((void*)PHICOLL_SHMEM_MOVED(ctx, dest, pe), source, bytes);
-  else
+  if (__builtin_expect(ctx->delta != 0, 1)) {
+    if (bytes != 0) __builtin_memcpy((void*)PHICOLL_SHMEM_MOVED(ctx, dest, pe), source, bytes);
+  } else {
     phicoll_shmem_slow_put(ctx, dest, source, bytes, pe);
+  }
 }
 PHICOLL_SHMEM_HELPER void phicoll_shmem_get(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes,
                                             int pe) {
-  if (__builtin_expect(ctx->delta != 0, 1))
-    __builtin_memcpy(dest, (const void*)PHICOLL_SHMEM_MOVED(ctx, source, pe), bytes);
-  else
+  if (__builtin_expect(ctx->delta != 0, 1)) {
+    if (bytes != 0) __builtin_memcpy(dest, (const void*)PHICOLL_SHMEM_MOVED(ctx, source, pe), bytes);
+  } else {
     phicoll_shmem_slow_get(ctx, dest, source, bytes, pe);
+  }
 }
 PHICOLL_SHMEM_HELPER void phicoll_shmem_signal(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal,
                                                int sig_op, int pe) {

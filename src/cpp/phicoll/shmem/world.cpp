@@ -76,7 +76,8 @@ void World::share_memory(const Options& options) {
   // The data segment moves if all PEs have one of the same size.
   if (options.data_segment && setting("PHICOLL_SHMEM_DATA", true)) data_ = find_data_segment();
   const char* const data_setting = std::getenv("PHICOLL_SHMEM_DATA");
-  if (data_setting != nullptr && std::strcmp(data_setting, "copy") == 0) data_.why_not = "PHICOLL_SHMEM_DATA=copy";
+  if (data_setting != nullptr && std::strcmp(data_setting, "copy") == 0)
+    data_.why_not = "PHICOLL_SHMEM_DATA=copy";
   struct Mine {
     std::uint64_t bytes, address, movable;
   };
