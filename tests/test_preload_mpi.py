@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import phicoll
 from phicoll.errors import ArgumentError, ResourceError
 from phicoll.preload import mpi
 from phicoll.preload.programs import why_not_preloadable, with_preload
@@ -185,6 +186,19 @@ def test_a_bad_variable_is_one_line_and_the_program_runs(
     assert words in done.stderr
 
 
+def test_the_number_of_first_calls_can_be_set(installed: Installed) -> None:
+    program = installed.compile("progress")  # some dozen calls of one communicator
+    for first, found in (
+        ("0", "in phicoll"),
+        ("100", "first calls"),
+        ("many", "got 'many'; allowed: a whole number"),
+    ):
+        done = installed.run(2, program, options=("--report",), PHICOLL_MPI_FIRST_CALLS=first)
+        assert done.returncode == 0, done.stderr
+        assert found in done.stderr
+        assert ("Barrier" in rows(done.stderr, "in phicoll")) == (first != "100")
+
+
 def test_a_library_that_is_preloaded_twice_is_one_line_a_rank(installed: Installed) -> None:
     library = subprocess.run(
         [sys.executable, "-m", "phicoll", "mpi", "--build", "--mpicc", installed.root / "bin" / "mpicc"],
@@ -219,7 +233,47 @@ def test_a_library_for_another_mpi_leaves_the_program_alone(tmp_path: Path) -> N
     assert "this library was built for libmpi.so.40" in done.stderr
 
 
+FROM_MPI = """
+import numpy as np
+import phicoll
+from mpi4py import MPI
+whole = phicoll.Comm.from_mpi(MPI.COMM_WORLD)
+total = np.empty(3)
+whole.Allreduce(np.full(3, whole.rank + 0.5), total)
+back = MPI.COMM_WORLD.Split(0, -MPI.COMM_WORLD.rank)
+turned = phicoll.Comm.from_mpi(back)
+first = turned.bcast(whole.rank)
+try:
+    phicoll.Comm.from_mpi(MPI.COMM_WORLD.rank)
+except phicoll.ArgumentError as error:
+    refused = str(error).split(";")[0]
+if whole.rank == 0:
+    print(whole.size, total[0], turned.rank, first, refused)
+"""
+
+
+def test_a_communicator_over_one_of_mpi4py_s(installed: Installed) -> None:
+    python = installed.root / "bin" / "python"
+    if (
+        subprocess.run([python, "-c", "import mpi4py, numpy"], capture_output=True, check=False).returncode
+        != 0
+    ):
+        pytest.skip(f"no mpi4py in build/mpi/{installed.name}")
+    places = ":".join(path for path in sys.path if path.endswith("site-packages"))
+    done = installed.run(2, python, "-c", FROM_MPI, phicoll=False, PYTHONPATH=places)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "2 2.0 1 1 comm: got 0\n"
+
+
 # Without an MPI
+
+
+def test_a_communicator_over_one_with_mpi4py_s_names() -> None:
+    def work(comm: phicoll.Comm) -> tuple[int, int, list[int]]:
+        over = phicoll.Comm.from_mpi(comm.Split(0, -comm.rank))
+        return over.rank, over.size, over.allgather(comm.rank)
+
+    assert phicoll.run(work, ranks=3) == [(2 - rank, 3, [2, 1, 0]) for rank in range(3)]
 
 
 def change(program: Path, at: int, layout: str, value: int) -> None:

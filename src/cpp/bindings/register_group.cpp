@@ -97,6 +97,18 @@ std::shared_ptr<CommunicatorHandle> join_from_environment(const std::string& wai
   return CommunicatorHandle::world(group->communicator(), group, nullptr);
 }
 
+/// All processes of this machine that give the same name form the group.
+std::shared_ptr<CommunicatorHandle> attach(const std::string& name, int size, int rank,
+                                           std::size_t memory_limit, std::size_t heap_limit) {
+  std::shared_ptr<ProcessGroup> group;
+  {
+    py::gil_scoped_release released;
+    group = ProcessGroup::attach(name, size, rank,
+                                 make_options("adaptive", "", memory_limit, heap_limit, 0, "", ""));
+  }
+  return CommunicatorHandle::world(group->communicator(), group, nullptr);
+}
+
 /// Calls function(communicator) on every rank, each on a thread of its own; the function raises nothing.
 void run_threads(int ranks, const std::string& placement, std::size_t memory_limit, std::size_t heap_limit,
                  std::int64_t timeout_ms, const std::string& wait, const py::function& function,
@@ -272,6 +284,8 @@ void register_group(py::module_& module) {
       py::arg("array"));
   module.def("join", &join, py::arg("descriptor"), py::arg("rank"), py::arg("wait") = "adaptive");
   module.def("join_from_environment", &join_from_environment, py::arg("wait") = "adaptive");
+  module.def("attach", &attach, py::arg("name"), py::arg("size"), py::arg("rank"), py::arg("memory_limit"),
+             py::arg("heap_limit"));
   module.def("alone", &Handle::alone, py::arg("memory_limit") = std::size_t{64} << 20);
   module.def("run_threads", &run_threads, py::arg("ranks"), py::arg("placement"), py::arg("memory_limit"),
              py::arg("heap_limit"), py::arg("timeout_ms"), py::arg("wait"), py::arg("function"),

@@ -12,6 +12,7 @@ import numpy as np
 
 import phicoll._core as _core
 import phicoll.comm.calls as calls
+import phicoll.comm.mpi_ranks as mpi_ranks
 from phicoll.comm.datatypes import fixed_size
 from phicoll.comm.derived import Derived
 from phicoll.comm.matched import MatchedProbes
@@ -83,6 +84,21 @@ class Comm(PointToPoint, MatchedProbes, Nonblocking, Derived):
     def Get_parent(cls) -> Intercomm:
         """``COMM_NULL``: no program spawned this one."""
         return Intercomm()
+
+    @classmethod
+    def from_mpi(cls, comm: Any) -> Comm:
+        """A communicator of the ranks of ``comm``, a communicator of mpi4py, in the same order. Collective over these.
+
+        The program goes on to use MPI as well. A rank that waits in phicoll lets no message of MPI's go on meanwhile.
+
+        Raises
+        ------
+        ArgumentError
+            ``comm`` is no intracommunicator, or its ranks are on several machines; all ranks raise it.
+        BrokenGroupError
+            A rank did not attach within 30 s.
+        """
+        return Comm(mpi_ranks.attach(comm))
 
     @classmethod
     def _made(cls, core: Any) -> Comm:

@@ -11,10 +11,6 @@ Comm* latest = nullptr;
 
 namespace {
 
-// Making a part of a group takes some 50 microseconds, a group of its own some milliseconds.
-constexpr unsigned first_calls = 4;
-constexpr unsigned first_calls_with_threads = 64;
-
 constexpr size_t buckets = 256;
 Comm* table[buckets];
 int keyval = MPI_KEYVAL_INVALID;
@@ -142,7 +138,7 @@ Comm* look_up(MPI_Comm handle) {
 }
 
 void count_call(Comm* comm) {
-  if (++comm->calls >= (world.threads ? first_calls_with_threads : first_calls)) comm->why = decide(comm);
+  if (++comm->calls > world.first_calls) comm->why = decide(comm);
 }
 
 void start_communicators() {

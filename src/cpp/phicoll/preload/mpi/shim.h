@@ -62,8 +62,9 @@ struct World {
   bool joined;
   int size, rank;
   MPI_Group ranks;
-  int* node_of;  ///< of each rank
-  int* place;    ///< of each rank among those of its node
+  int* node_of;          ///< of each rank
+  int* place;            ///< of each rank among those of its node
+  unsigned first_calls;  ///< how many collectives of each communicator pass through
 };
 extern World world;
 

@@ -15,7 +15,7 @@
 
 namespace phicoll_mpi {
 
-World world = {nullptr, false, Why::inactive, false, 0, 0, MPI_GROUP_NULL, nullptr, nullptr};
+World world = {nullptr, false, Why::inactive, false, 0, 0, MPI_GROUP_NULL, nullptr, nullptr, 0};
 
 const char* const why_words[whys] = {"in phicoll",
                                      "phicoll has no group",
@@ -94,7 +94,24 @@ struct Announced {
   uint64_t node;
   int32_t threads;  ///< MPI_THREAD_MULTIPLE
   int32_t ready;
+  int32_t first_calls;  ///< PHICOLL_MPI_FIRST_CALLS, of which rank 0's counts; -1: not set
 };
+
+// Making a part of a group takes some 50 microseconds, a group of its own some milliseconds.
+constexpr unsigned usual_first_calls = 3;
+constexpr unsigned usual_first_calls_with_threads = 63;
+
+int32_t asked_first_calls() {
+  const char* const text = getenv("PHICOLL_MPI_FIRST_CALLS");
+  if (text == nullptr) return -1;
+  char* end = nullptr;
+  const long number = strtol(text, &end, 10);
+  if (*text != '\0' && *end == '\0' && number >= 0 && number <= INT32_MAX)
+    return static_cast<int32_t>(number);
+  if (world.rank == 0)
+    say("PHICOLL_MPI_FIRST_CALLS: got '%s'; allowed: a whole number from 0; the default is taken", text);
+  return -1;
+}
 
 /// Fills world.node_of and world.place, and returns how many ranks this node has.
 int number_nodes(const Announced* all) {
@@ -116,7 +133,8 @@ void attach(bool ready) {
   const size_t size = static_cast<size_t>(world.size);
   int provided = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&provided);
-  const Announced mine = {node_identity(), provided == MPI_THREAD_MULTIPLE ? 1 : 0, ready ? 1 : 0};
+  const Announced mine = {node_identity(), provided == MPI_THREAD_MULTIPLE ? 1 : 0, ready ? 1 : 0,
+                          asked_first_calls()};
   Announced* const all = static_cast<Announced*>(malloc(size * sizeof(Announced)));
   world.node_of = static_cast<int*>(malloc(2 * size * sizeof(int)));
   world.place = world.node_of + size;
@@ -128,6 +146,9 @@ void attach(bool ready) {
     threads = threads || all[r].threads != 0;
     all_ready = all_ready && all[r].ready != 0;
   }
+  world.first_calls = all[0].first_calls >= 0 ? static_cast<unsigned>(all[0].first_calls)
+                      : threads               ? usual_first_calls_with_threads
+                                              : usual_first_calls;
   free(all);
   world.why = Why::inactive;
   if (!all_ready) return;

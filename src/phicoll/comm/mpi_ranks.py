@@ -1,0 +1,43 @@
+"""The ranks of an MPI communicator as a group of phicoll's."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import phicoll._core as _core
+from phicoll.comm.group_options import HEAP_LIMIT, MEMORY_LIMIT
+from phicoll.errors import ArgumentError
+
+__all__ = ["attach"]
+
+ALLOWED = "an intracommunicator of mpi4py, all of whose ranks are on this machine"
+
+
+def attach(comm: Any) -> Any:
+    """The core's communicator of the ranks of ``comm``, in their order. All ranks refuse alike."""
+    names = ("Get_rank", "Get_size", "Is_inter", "allgather")
+    if not all(callable(getattr(comm, name, None)) for name in names):
+        raise ArgumentError("comm", repr(comm), ALLOWED)
+    if comm.Is_inter():
+        raise ArgumentError("comm", "an intercommunicator", ALLOWED)
+    told = comm.allgather((machine(), secrets.token_hex(8)))
+    machines = len({where for where, _ in told})
+    if machines > 1:
+        raise ArgumentError("comm", f"ranks on {machines} machines", ALLOWED)
+    core = _core.attach(f"mpi-{told[0][1]}", comm.Get_size(), comm.Get_rank(), MEMORY_LIMIT, HEAP_LIMIT)
+    atexit.register(core.close)
+    return core
+
+
+def machine() -> tuple[str, ...]:
+    """The same for processes that can meet: of one boot of a system, in the same name spaces."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        spaces = [str(Path("/proc/self/ns", space).readlink()) for space in ("net", "pid")]
+    except OSError:
+        return (os.uname().nodename,)
+    return (os.uname().nodename, boot, *spaces)
