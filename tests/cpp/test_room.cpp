@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,33 @@ std::vector<AlgorithmSpec> that_do_not_all_fit() {
   return {broadcast_by("centralized:region=1600000"), broadcast_by("double-buffered:region=1500000"),
           broadcast_by("ring:cell=4096:cells=256"), broadcast_by("centralized:region=700000"),
           broadcast_by("double-buffered:region=300000")};
+}
+
+// A call like the one before is served by what served that one; this one only looks like it.
+TEST(Room, AnOperatorWithOtherPropertiesIsAnotherCall) {
+  ThreadGroup(2).run([](Communicator& comm) {
+    const auto left = [](void*, void* to, const void* from, const void*, std::size_t count) {
+      std::memmove(to, from, 8 * count);
+    };
+    const Operator any_order = user_operator(8, true, left, nullptr);
+    const Operator in_order = user_operator(8, false, left, nullptr);
+    comm.select(Operation::reduce, "local-store-tree");
+    std::int64_t sent = 1;
+    std::int64_t result = 0;
+    for (int call = 0; call < 3; ++call) {
+      comm.reduce(&sent, &result, 1, any_order, 0);
+      bool refused = false;
+      try {
+        comm.reduce(&sent, &result, 1, in_order, 0);
+      } catch (const ArgumentError&) {
+        refused = true;
+      }
+      expect(refused, "the tree needs a commutative operator");
+    }
+    comm.select(Operation::reduce, "mailbox");
+    comm.reduce(&sent, &result, 1, in_order, 0);
+    expect(comm.collectives().in_use().size() == 2, "what was selected serves the call");
+  });
 }
 
 // Ranks end and make algorithms in the same calls, in the same places, without a word.

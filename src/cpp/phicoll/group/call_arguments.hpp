@@ -69,29 +69,28 @@ inline CallFacts facts_of(Operation operation, std::size_t bytes, const Operator
 }
 
 // While it lives, its rank is in a call.
-struct Inside {
-  Inside(CallBoard::Noted* note, std::uint64_t call) : noted(note), number(call) {}
+class Inside {
+ public:
+  explicit Inside(CallBoard::Noted* noted) : noted_(noted) {}
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
   ~Inside() {
-    if (noted != nullptr) CallBoard::done(*noted);
+    if (noted_ != nullptr) CallBoard::done(*noted_);
   }
 
-  CallBoard::Noted* noted;
-  std::uint64_t number;
+ private:
+  CallBoard::Noted* noted_;
 };
 
 }  // namespace data_call
 
-/// Begins a call that the algorithm with the mark `by` serves.
-[[gnu::always_inline]] inline data_call::Inside Communicator::begin(const CallFacts& facts, Call& call,
+/// Begins a call that the algorithm with the mark `by` serves. Returns where it is noted, if it is.
+[[gnu::always_inline]] inline CallBoard::Noted* Communicator::begin(Call& call, SignatureWord signature,
                                                                     SignatureWord by) {
   check_process();
-  call.vector = facts.vector;
-  const SignatureWord signature = CallSignature::of(facts, call, size_, by);
   const std::uint64_t number = calls_.begin(signature, by);
   call.tag = calls_.tag();
-  return {board_ != nullptr ? &board_->note(rank_, number, CallNote{signature, call.tag}) : nullptr, number};
+  return board_ != nullptr ? &board_->note(rank_, number, CallNote{signature, call.tag}) : nullptr;
 }
 
 // A rank that only tells others may never wait, and would go on in a broken group. It looks after it has noted its call
@@ -101,16 +100,24 @@ struct Inside {
   if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
 }
 
-// Always inline, so that the compiler works out what depends on the operation alone.
-[[gnu::always_inline]] inline void Communicator::run(const CallFacts& facts, Call& call,
+// Always inline, so that the compiler works out what depends on the operation alone; facts are handed on by value, since
+// what has an address is kept in memory.
+//
+// Who is to serve a call, and its signature, are worked out once for calls that are alike. What ranks compare stays the same:
+// a likeness and the bytes hold all that a signature is made of. Each call is still noted, in front of whatever could make it
+// wait, and goes into the tag of its messages.
+[[gnu::always_inline]] inline void Communicator::run(CallFacts facts, Call& call,
                                                      const AlgorithmSpec* algorithm) {
-  Collectives::Set::Instance* const known =
-      __builtin_expect(algorithm == nullptr && collectives_ != nullptr, 1) ? collectives_->known(facts)
-                                                                           : nullptr;
-  if (__builtin_expect(known == nullptr, 0)) return run_anew(facts, call, algorithm);
-  const data_call::Inside& inside = begin(facts, call, known->by);
+  call.vector = facts.vector;
+  if (__builtin_expect(algorithm != nullptr || collectives_ == nullptr, 0))
+    return run_anew(facts, call, algorithm);
+  const Collectives::Set::Last& last = collectives_->last(facts.operation);
+  const bool alike =
+      !facts.vector && last.likeness == CallSignature::likeness(facts, call) && last.bytes == facts.bytes;
+  if (__builtin_expect(!alike, 0) && !look_up(facts, call)) return run_anew(facts, call, algorithm);
+  const data_call::Inside inside(begin(call, last.signature, last.instance->by));
   check_whole();
-  collectives_->run(*known, call, inside.number);
+  collectives_->run(*last.instance, call, calls_.begun());
 }
 
 inline void Communicator::check_root(int root) const {
@@ -118,7 +125,8 @@ inline void Communicator::check_root(int root) const {
     throw ArgumentError("root", std::to_string(root), "0.." + std::to_string(size() - 1));
 }
 
-inline void Communicator::check_buffer(const char* name, const void* pointer, std::size_t bytes) {
+[[gnu::always_inline]] inline void Communicator::check_buffer(const char* name, const void* pointer,
+                                                              std::size_t bytes) {
   if (__builtin_expect(pointer == nullptr && bytes != 0, 0))
     refuse_alone(name, "null", "memory of " + std::to_string(bytes) + " bytes");
 }

@@ -48,6 +48,7 @@ class Collectives {
   void choose_anew() { set_.choose_anew(); }
   /// The instance that serves such a call by the current selection; null if no call has needed it yet.
   Set::Instance* known(const CallFacts& facts) const { return set_.known(facts); }
+  Set::Last& last(Operation operation) { return set_.last(operation); }
   /// Looks for the instance again, or for that of `spec`, for this call only, if `spec` is not null. Takes two steps,
   /// because the second may wait for the other ranks.
   Set::Found find(const CallFacts& facts, const AlgorithmSpec* spec) const { return set_.find(facts, spec); }
@@ -61,7 +62,7 @@ class Collectives {
     try {
       instance(call);
     } catch (...) {
-      leave_half_done(number);
+      leave_half_done(instance.last_use);
     }
   }
 

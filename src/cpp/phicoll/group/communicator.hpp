@@ -45,9 +45,6 @@ struct GroupMemory {
 
 class Communicator;
 class Messages;
-namespace data_call {
-struct Inside;
-}
 
 /// One rank's side of one barrier of a group. All ranks make their barriers in the same order, and destroy them likewise.
 class Barrier {
@@ -356,13 +353,13 @@ class alignas(arch::stride_bytes) Communicator {
     port.set_elsewhere(memory_.elsewhere);
   }
   void give_back(const Region::Block& block) { region_.give_back(block); }
-  void run(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm);
-  [[gnu::noinline, gnu::cold]] void run_anew(const CallFacts& facts, Call& call,
-                                             const AlgorithmSpec* algorithm);
+  void run(CallFacts facts, Call& call, const AlgorithmSpec* algorithm);
+  [[gnu::noinline]] bool look_up(CallFacts facts, const Call& call);
+  [[gnu::noinline, gnu::cold]] void run_anew(CallFacts facts, Call& call, const AlgorithmSpec* algorithm);
   void check_whole() const;
   bool has_private_copy() const;
   [[gnu::noinline, gnu::cold]] void enter_from_fork();
-  data_call::Inside begin(const CallFacts& facts, Call& call, SignatureWord by);
+  CallBoard::Noted* begin(Call& call, SignatureWord signature, SignatureWord by);
   void check_root(int root) const;
   void check_buffer(const char* name, const void* pointer, std::size_t bytes);
   std::size_t end_of(const char* name, const std::size_t* counts, const std::size_t* displacements);

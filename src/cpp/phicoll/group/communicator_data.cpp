@@ -20,15 +20,25 @@ Collectives& Communicator::collectives() {
   return *collectives_;
 }
 
-void Communicator::run_anew(const CallFacts& facts, Call& call, const AlgorithmSpec* algorithm) {
+// Whether an instance is known that serves the call: it is then the last one's of its operation.
+bool Communicator::look_up(CallFacts facts, const Call& call) {
+  Collectives::Set::Instance* const known = collectives_->known(facts);
+  if (known == nullptr) return false;
+  collectives_->last(facts.operation) = {CallSignature::likeness(facts, call), facts.bytes, known,
+                                         CallSignature::of(facts, call, size_, known->by)};
+  return true;
+}
+
+void Communicator::run_anew(CallFacts facts, Call& call, const AlgorithmSpec* algorithm) {
   Collectives::Set::Found found = collectives().find(facts, algorithm);
-  const data_call::Inside& inside = begin(facts, call, found.by);
+  const data_call::Inside inside(begin(call, CallSignature::of(facts, call, size_, found.by), found.by));
+  const std::uint64_t number = calls_.begun();
   check_whole();
   if (__builtin_expect(collectives_->wants_numbers(facts, found), 0)) {
     calibrate(false);
     found = collectives_->find(facts, algorithm);
   }
-  collectives_->run(collectives_->take(facts, algorithm, found), call, inside.number);
+  collectives_->run(collectives_->take(facts, algorithm, found), call, number);
 }
 
 // All ranks are in the same large call, so all come here. The call is noted already, and its note must not be written over:

@@ -42,10 +42,14 @@ class CallBoard {
   /// for any other rank in that call.
   Noted& note(int rank, std::uint64_t call, const CallNote& note) {
     Entry& entry = calls_of(rank).last[call % remembered];
-    // Releases, which are bare stores on x86. A reader that sees the new signature also sees that the entry
-    // no longer holds the old call; a reader that sees the new number also sees the new signature.
-    entry.call.atomic().store(0, std::memory_order_relaxed);
-    entry.signature.atomic().store(note.signature, std::memory_order_release);
+    // Only this rank writes here. In a loop of one call the entry has the call's signature already: what a reader
+    // sees with the old number and with the new one is right for both.
+    if (__builtin_expect(entry.signature.atomic().load(std::memory_order_relaxed) != note.signature, 0)) {
+      // Releases, which are bare stores on x86. A reader that sees the new signature also sees that the entry
+      // no longer holds the old call; a reader that sees the new number also sees the new signature.
+      entry.call.atomic().store(0, std::memory_order_relaxed);
+      entry.signature.atomic().store(note.signature, std::memory_order_release);
+    }
     entry.call.atomic().store(number(call) | note.tag << number_bits, std::memory_order_release);
     return entry.call;
   }

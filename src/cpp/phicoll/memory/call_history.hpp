@@ -58,14 +58,10 @@ class CallHistory {
   std::uint64_t begin(SignatureWord signature, std::uint64_t mark = 0) {
     const std::uint64_t key = signature + mark;
     ++begun_;
-    if (newest_->key == key && newest_->last + 1 == begun_) {
+    if (__builtin_expect(newest_->key == key && newest_->last + 1 == begun_, 1))
       newest_->last = begun_;
-    } else {
-      // The number stands for the barriers before it.
-      chain_ += begun_ * position;
-      newest_ = newest_ + 1 == end_ ? first_ : newest_ + 1;
-      *newest_ = Run{begun_, begun_, signature, key, chain_};
-    }
+    else
+      begin_run(signature, key);
     chain_ = (chain_ + key) * multiplier;
     return begun_;
   }
@@ -96,6 +92,12 @@ class CallHistory {
   // Odd, so that no bit is lost however long the chain gets.
   static constexpr std::uint64_t multiplier = 0x9e3779b97f4a7c15ull;
   static constexpr std::uint64_t position = 0xd1b54a32d192ed03ull;
+  [[gnu::noinline]] void begin_run(SignatureWord signature, std::uint64_t key) {
+    // The number stands for the barriers before it.
+    chain_ += begun_ * position;
+    newest_ = newest_ + 1 == end_ ? first_ : newest_ + 1;
+    *newest_ = Run{begun_, begun_, signature, key, chain_};
+  }
   static std::uint64_t tag_of(std::uint64_t chain) { return chain >> 48; }
   /// The chain after `calls` calls of a run. One step is chain * a + b; the steps are doubled.
   static std::uint64_t after(const Run& run, std::uint64_t calls) {

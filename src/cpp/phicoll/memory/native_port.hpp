@@ -169,7 +169,7 @@ class NativePort {
   }
 
   template <class T>
-  void signal(Word<T>& word, T value) const {
+  [[gnu::always_inline]] void signal(Word<T>& word, T value) const {
     word.atomic().store(value, std::memory_order_release);
     wake(&word);
   }

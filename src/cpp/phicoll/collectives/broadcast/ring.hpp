@@ -87,21 +87,42 @@ struct RingBroadcast : AlgorithmDefaults {
     // A slot is one message: its value, then, with release and in the same line, the message's number plus one and the
     // call's tag. It is written again `slots` messages later, when the writer has acquired from all ranks that they are past
     // it; they release that every slots/2 messages.
+    //
+    // What a root seldom does is left to the last call of a function, so that it saves no registers: its stores for several
+    // messages should fit into a processor's queue together, while the line of the first is on its way.
     void small(Port& port, const Call& call) {
+      if (rank_ != call.root) return take_small(port, call);
+      if (__builtin_expect(messages_ >= free_until_, 0)) return give_when_free(port, call);
+      if (__builtin_expect(call.count == sizeof(std::uint64_t), 1))
+        give_small(port, call, sizeof(std::uint64_t));
+      else
+        give_short(port, call);
+    }
+    [[gnu::always_inline]] void give_small(Port& port, const Call& call, std::size_t bytes) {
       const std::uint64_t message = messages_++;
-      const std::uint64_t number = ((message + 1) << 16) | call.tag;
       NumberedWord& slot = slots_[turns_.cell(message)];
-      if (rank_ == call.root) {
-        if (message >= free_until_) wait_for_slots(port, message);
-        const std::uint64_t value = read_value(port, call.receive, call.count);
-        port.store_relaxed(slot.value, value);
-        port.signal(slot.sequence, number);
-      } else {
-        port.wait(slot.sequence, equal(number), hint_(call.root));
-        const std::uint64_t value = port.load_relaxed(slot.value);
-        write_value(port, call.receive, value, call.count);
-      }
-      if (half_.cell(message + 1) == 0) port.signal(finished_[rank_].value.word, message + 1);
+      port.store_relaxed(slot.value, read_value(port, call.receive, bytes));
+      const std::uint64_t number = ((message + 1) << 16) | call.tag;
+      if (__builtin_expect(half_.cell(message + 1) == 0, 0)) return give_last(port, slot, number);
+      port.signal(slot.sequence, number);
+    }
+    [[gnu::noinline]] void give_short(Port& port, const Call& call) { give_small(port, call, call.count); }
+    [[gnu::noinline]] void give_when_free(Port& port, const Call& call) {
+      wait_for_slots(port, messages_);
+      give_small(port, call, call.count);
+    }
+    /// The last message of half a ring.
+    [[gnu::noinline]] void give_last(Port& port, NumberedWord& slot, std::uint64_t number) {
+      port.signal(slot.sequence, number);
+      port.signal(finished_[rank_].value.word, messages_);
+    }
+    [[gnu::noinline]] void take_small(Port& port, const Call& call) {
+      const std::uint64_t number = messages_ + 1;
+      NumberedWord& slot = slots_[turns_.cell(messages_)];
+      port.wait(slot.sequence, equal((number << 16) | call.tag), hint_(call.root));
+      messages_ = number;
+      write_value(port, call.receive, port.load_relaxed(slot.value), call.count);
+      if (half_.cell(number) == 0) port.signal(finished_[rank_].value.word, number);
     }
 
     void wait_for_slots(Port& port, std::uint64_t message) {

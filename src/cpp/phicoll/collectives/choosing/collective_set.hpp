@@ -50,6 +50,15 @@ class CollectiveSet {
         return known.instance;
     return nullptr;
   }
+  /// The last call of an operation, for the owner to keep: the next one that is like it (CallSignature::likeness) has the
+  /// same instance and the same signature.
+  struct Last {
+    SignatureWord likeness = 0;  ///< 0: none
+    std::size_t bytes = 0;
+    Instance* instance = nullptr;
+    SignatureWord signature = 0;
+  };
+  Last& last(Operation operation) { return last_[static_cast<std::size_t>(operation)]; }
   /// What will serve a call: an instance, or what is to be made.
   struct Found {
     Instance* instance;
@@ -85,6 +94,7 @@ class CollectiveSet {
   /// Forgets which instance serves which call: the host's numbers have changed.
   void choose_anew() {
     for (auto& known : known_) known.clear();
+    last_.fill(Last());
   }
   /// The instance, made if need be, and remembered for calls like this one.
   Instance& take(const CallFacts& facts, const AlgorithmSpec* spec, Found& found) {
@@ -116,18 +126,21 @@ class CollectiveSet {
   void select(Operation operation, AlgorithmSpec spec, std::string why = "selected for the group") {
     const auto o = static_cast<std::size_t>(operation);
     known_[o].clear();
+    last_[o] = Last();
     selected_[o] = std::move(spec);
     selected_why_[o] = std::move(why);
   }
   /// Ends every instance. The owner gives their shared memory back.
   void clear() {
-    for (auto& known : known_) known.clear();
+    choose_anew();
     for (auto& given : given_) given.clear();
     made_.clear();
   }
   /// Ends one instance; a later call that it would serve makes another.
   void end(const Instance& one) {
     const auto of_this = [&one](const auto& found) { return found.instance == &one; };
+    for (Last& last : last_)
+      if (of_this(last)) last = Last();
     for (auto& known : known_) known.erase(std::remove_if(known.begin(), known.end(), of_this), known.end());
     for (auto& given : given_) given.erase(std::remove_if(given.begin(), given.end(), of_this), given.end());
     made_.erase(std::remove_if(made_.begin(), made_.end(),
@@ -175,6 +188,7 @@ class CollectiveSet {
     return found;
   }
 
+  std::array<Last, operations> last_;
   const Shape* shape_;
   Make make_;
   std::size_t most_;

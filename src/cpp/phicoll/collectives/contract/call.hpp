@@ -76,15 +76,17 @@ struct Call {
 };
 static_assert(sizeof(void*) != 8 || sizeof(Call) <= 80, "see above");
 
-/// What all ranks know about a call. Algorithms are chosen or refused by this alone.
+/// What all ranks know about a call. Algorithms are chosen or refused by this alone. It has two words, so that registers hold
+/// it.
 struct CallFacts {
-  Operation operation = Operation::barrier;
   /// The bytes of the count argument: the message, or one block; in a vector version the mean block, if all know it.
   std::size_t bytes = 0;
+  Operation operation = Operation::barrier;
   bool vector = false;      ///< a vector version: counts differ
   bool known = true;        ///< all ranks know all counts; false for gatherv, scatterv and alltoallv
   bool commutative = true;  ///< whether the operator is; true if there is none
   bool associative = true;  ///< whether the operator is; true if there is none
 };
+static_assert(sizeof(void*) != 8 || sizeof(CallFacts) <= 16, "see above");
 
 }  // namespace phicoll

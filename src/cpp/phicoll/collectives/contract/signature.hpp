@@ -43,21 +43,33 @@ class CallSignature {
 
   /// The signature of a call among `ranks`. `by` is the Family::mark of the algorithm that serves it.
   static SignatureWord of(const CallFacts& facts, const Call& call, int ranks, SignatureWord by) {
-    SignatureWord word = static_cast<SignatureWord>(facts.operation) | (by & algorithm.mask());
-    word |= static_cast<SignatureWord>(facts.vector) << vector.at;
-    word |= static_cast<SignatureWord>(call.exclusive) << exclusive.at;
-    if (row_of(facts.operation).rooted) word |= static_cast<SignatureWord>(call.root + 1) << root.at;
+    const SignatureWord word = what(facts, call) | (by & algorithm.mask());
     if (!facts.known) return word;
-    word |= static_cast<SignatureWord>(call.op.id >> 8) << type.at;
-    word |= static_cast<SignatureWord>(call.op.id & 0xfu) << op.at;
-    word |= (facts.vector ? counts_field(call, ranks) : size_field(facts.bytes)) << size.at;
-    return word;
+    return word | (facts.vector ? counts_field(call, ranks) : size_field(facts.bytes)) << size.at;
+  }
+
+  /// What tells calls with equal facts().bytes apart that are no vector versions: they are served alike, and have one
+  /// signature, where this is equal. Never 0.
+  static SignatureWord likeness(const CallFacts& facts, const Call& call) {
+    SignatureWord word = what(facts, call);
+    word |= static_cast<SignatureWord>(facts.commutative) << size.at;
+    return word | static_cast<SignatureWord>(facts.associative) << (size.at + 1);
   }
 
   /// A text such as "broadcast(root 0, 4096 bytes)". It names the algorithm if nothing else differs from `other`.
   static std::string in_words(SignatureWord word, SignatureWord other);
 
  private:
+  // All but the algorithm and the size.
+  static SignatureWord what(const CallFacts& facts, const Call& call) {
+    SignatureWord word = static_cast<SignatureWord>(facts.operation);
+    word |= static_cast<SignatureWord>(facts.vector) << vector.at;
+    word |= static_cast<SignatureWord>(call.exclusive) << exclusive.at;
+    if (row_of(facts.operation).rooted) word |= static_cast<SignatureWord>(call.root + 1) << root.at;
+    if (!facts.known) return word;
+    word |= static_cast<SignatureWord>(call.op.id >> 8) << type.at;
+    return word | static_cast<SignatureWord>(call.op.id & 0xfu) << op.at;
+  }
   // The size field: 0 if sizes need not agree; below 2^25 the bytes plus one; with `inexact` alone an exponent of 5 bits
   // and a mantissa of 19; with `hashed` a hash of the bytes, or of all counts where each block has its own.
   static constexpr SignatureWord inexact = SignatureWord{1} << 25;
