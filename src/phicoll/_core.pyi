@@ -213,6 +213,12 @@ class Begun:
 
 def wait_any(begun: Sequence[Begun]) -> int: ...
 
+class RequestObject:
+    _begun: Any
+    _deliver: Any
+    _is_object: Any
+    _begin: Any
+
 class CollectiveCall(Begun):
     def run(self) -> None: ...
     def start(self) -> None: ...

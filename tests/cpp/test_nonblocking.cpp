@@ -180,6 +180,243 @@ TEST_P(NonblockingCalls, EveryOperationAndSeveralCallsInOneFunction) {
   });
 }
 
+/// Prepared calls of one kind, with what each has to leave behind. All ranks agree on `count` and `root`.
+struct PreparedCalls {
+  PreparedCalls(Communicator& communicator, std::size_t numbers, int root_rank)
+      : c(communicator), count(numbers), root(root_rank), size(static_cast<std::size_t>(c.size())) {
+    for (Numbers* blocks : {&all, &parts, &exchanged}) blocks->resize(count * size);
+    mine.resize(count);
+    found.resize(count);
+    const std::size_t bytes = count * 8;
+    requests = {
+        c.prepare([this](Communicator& k) { k.barrier(); }),
+        c.prepare([this, bytes](Communicator& k) { k.broadcast(found.data(), bytes, root); }),
+        c.prepare([this](Communicator& k) { k.reduce(mine.data(), found.data(), count, sum(), root); }),
+        c.prepare([this](Communicator& k) { k.allreduce(mine.data(), found.data(), count, sum()); }),
+        c.prepare([this](Communicator& k) { k.allreduce(nullptr, found.data(), count, sum()); }),
+        c.prepare([this](Communicator& k) { k.scan(mine.data(), found.data(), count, sum()); }),
+        c.prepare([this, bytes](Communicator& k) { k.gather(mine.data(), all.data(), bytes, root); }),
+        c.prepare([this, bytes](Communicator& k) { k.scatter(parts.data(), found.data(), bytes, root); }),
+        c.prepare([this, bytes](Communicator& k) { k.allgather(mine.data(), all.data(), bytes); }),
+        c.prepare([this, bytes](Communicator& k) { k.alltoall(parts.data(), exchanged.data(), bytes); }),
+        c.prepare([this, bytes](Communicator& k) { k.alltoall(nullptr, exchanged.data(), bytes); }),
+        c.prepare([this](Communicator& k) {
+          const Numbers own(parts);  // gone when the call goes on, as its counts are
+          const std::vector<std::size_t> counts(size, count);
+          k.reduce_scatter(parts.data(), found.data(), counts.data(), sum());
+        }),
+    };
+  }
+  static constexpr std::size_t kinds = 12;
+
+  void fill(int turn) {
+    const Numbers own = given(count, c.rank(), turn);
+    std::copy(own.begin(), own.end(), mine.begin());  // the same memory in each turn
+    std::copy(own.begin(), own.end(), found.begin());
+    std::fill(all.begin(), all.end(), -1);
+    for (std::size_t r = 0; r < size; ++r)
+      for (std::size_t i = 0; i < count; ++i)
+        parts[r * count + i] = static_cast<std::int64_t>(r) * 1000 + mine[i];
+    std::copy(parts.begin(), parts.end(), exchanged.begin());
+  }
+  void check(std::size_t kind, int turn) const {
+    const int rank = c.rank();
+    const auto own = static_cast<std::size_t>(rank);
+    const bool is_root = rank == root;
+    const std::int64_t ranks = c.size();
+    if (kind == 1) {
+      EXPECT_EQ(found, given(count, root, turn));
+    }
+    if ((kind == 2 && is_root) || kind == 3 || kind == 4) {
+      EXPECT_EQ(found, summed(count, c.size(), turn)) << kind;
+    }
+    if (kind == 5) {
+      EXPECT_EQ(found, summed(count, rank + 1, turn));
+    }
+    for (std::size_t r = 0; r < size; ++r) {
+      const Numbers of_rank = given(count, static_cast<int>(r), turn);
+      for (std::size_t i = 0; i < count; ++i) {
+        if ((kind == 6 && is_root) || kind == 8) {
+          ASSERT_EQ(all[r * count + i], of_rank[i]) << kind;
+        }
+        if (kind == 9 || kind == 10) {
+          ASSERT_EQ(exchanged[r * count + i], of_rank[i] + rank * 1000) << kind;
+        }
+      }
+    }
+    const Numbers of_root = given(count, root, turn), of_all = summed(count, c.size(), turn);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (kind == 7) {
+        ASSERT_EQ(found[i], of_root[i] + static_cast<std::int64_t>(own) * 1000);
+      }
+      if (kind == 11) {
+        ASSERT_EQ(found[i], of_all[i] + ranks * static_cast<std::int64_t>(own) * 1000);
+      }
+    }
+  }
+
+  Communicator& c;
+  std::size_t count;
+  int root;
+  std::size_t size;
+  Numbers mine, found, all, parts, exchanged;
+  std::vector<std::shared_ptr<CollectiveRequest>> requests;
+};
+
+/// Waits at once, or looks first, or makes other calls first.
+void end_as_it_comes(Communicator& communicator, CollectiveRequest& request, std::size_t way) {
+  if (way == 1) communicator.test(request);
+  if (way == 2) communicator.barrier();
+  if (way == 3)
+    while (!communicator.test(request)) std::this_thread::yield();
+  if (way == 4) {
+    std::int64_t token = 1, total = 0;
+    communicator.allreduce(&token, &total, 1, sum());
+    EXPECT_EQ(total, communicator.size());
+  }
+  communicator.wait(request);
+}
+
+void make_prepared_calls(Communicator& communicator, Communicator& whole) {
+  Random alike(17), own(static_cast<std::uint64_t>(whole.rank()) + 3);
+  for (const std::size_t count : {1u, 3u, 60u, 3000u, 20000u}) {
+    PreparedCalls calls(communicator, count, static_cast<int>(count) % communicator.size());
+    for (int turn = 0; turn < 60; ++turn) {
+      const auto kind = static_cast<std::size_t>(alike.below(PreparedCalls::kinds));
+      calls.fill(turn);
+      communicator.begin(calls.requests[kind]);
+      const auto way = static_cast<std::size_t>(own.below(4));
+      // Blocking calls are collective, so all ranks make them alike.
+      end_as_it_comes(communicator, *calls.requests[kind],
+                      turn % 5 == 0 ? std::size_t{4}
+                      : way == 2    ? std::size_t{0}
+                                    : way);
+      calls.check(kind, turn);
+      ASSERT_FALSE(::testing::Test::HasFatalFailure()) << count << " " << kind << " " << turn;
+    }
+  }
+}
+
+TEST_P(NonblockingCalls, PreparedCallsHaveTheResultsOfTheirCalls) {
+  for (const int ranks : {1, 2, 4})
+    run(ranks, [](Communicator& communicator) { make_prepared_calls(communicator, communicator); });
+}
+
+TEST_P(NonblockingCalls, PreparedCallsOfPartsTakeTheLock) {
+  run(4, [](Communicator& communicator) {
+    const auto part = communicator.split(communicator.rank() / 2, 0);
+    make_prepared_calls(*part, communicator);
+  });
+}
+
+TEST_P(NonblockingCalls, PreparedCallsWaitInTheirOrder) {
+  run(3, [](Communicator& communicator) {
+    std::vector<std::unique_ptr<PreparedCalls>> calls;
+    for (int i = 0; i < 6; ++i)
+      calls.emplace_back(new PreparedCalls(communicator, i % 2 == 0 ? 1 : 700, i % 3));
+    Random own(static_cast<std::uint64_t>(communicator.rank()) + 1);
+    for (int turn = 0; turn < 40; ++turn) {
+      const auto kind_of = [&](std::size_t i) {
+        return (i + static_cast<std::size_t>(turn)) % PreparedCalls::kinds;
+      };
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        calls[i]->fill(turn);
+        communicator.begin(calls[i]->requests[kind_of(i)]);
+        if (own.below(4) == 0) communicator.test(*calls[0]->requests[kind_of(0)]);
+      }
+      for (std::size_t n = 0; n < calls.size(); ++n) {
+        const std::size_t i = own.below(2) == 0 ? n : calls.size() - 1 - n;
+        communicator.wait(*calls[i]->requests[kind_of(i)]);
+        communicator.wait(*calls[n]->requests[kind_of(n)]);
+        calls[n]->check(kind_of(n), turn);
+      }
+    }
+  });
+}
+
+TEST_P(NonblockingCalls, APreparedCallDiffersFromAnother) {
+  try {
+    run(2, [](Communicator& communicator) {
+      std::int64_t value = 1, receive = 0;
+      const auto same =
+          communicator.prepare([&](Communicator& c) { c.allreduce(&value, &receive, 1, sum()); });
+      const auto other = communicator.prepare([&](Communicator& c) { c.allgather(&value, &receive, 4); });
+      for (int turn = 0; turn < 10; ++turn) {
+        communicator.begin(same);
+        communicator.wait(*same);
+      }
+      const auto& last = communicator.rank() == 0 ? same : other;
+      communicator.begin(last);
+      communicator.wait(*last);
+      communicator.barrier();
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("allgather"), std::string::npos) << error.what();
+  }
+}
+
+/// An operator that sums, and calls `during` first.
+thread_local std::function<void()> during;
+Operator sum_and_call() {
+  return user_operator(
+      8, true,
+      [](void*, void* to, const void* left, const void* right, std::size_t count) {
+        if (during) during();
+        for (std::size_t i = 0; i < count; ++i)
+          static_cast<std::int64_t*>(to)[i] =
+              static_cast<const std::int64_t*>(left)[i] + static_cast<const std::int64_t*>(right)[i];
+      },
+      nullptr, 0);
+}
+
+TEST(Nonblocking, AnOperatorIsRefusedItsOwnCommunicator) {
+  for (const bool several : {false, true})
+    fork_and_run(2, options(), [several](Communicator& communicator) {
+      const auto part = several ? communicator.dup() : nullptr;
+      std::int64_t value = 1, receive = 0;
+      int refused = 0;
+      const Operator op = sum_and_call();
+      const auto request =
+          communicator.prepare([&](Communicator& c) { c.allreduce(&value, &receive, 1, op); });
+      during = [&] {
+        try {
+          communicator.begin([](Communicator& c) { c.barrier(); });
+        } catch (const Error& error) {
+          if (std::string(error.what()).find("an operator of a call") != std::string::npos) ++refused;
+        }
+      };
+      for (int turn = 0; turn < 4; ++turn) {
+        communicator.begin(request);
+        if (turn % 2 == 1)
+          while (!communicator.test(*request)) std::this_thread::yield();
+        communicator.wait(*request);
+        if (receive != 2 || refused != turn + 1) throw Error("refused " + std::to_string(refused));
+      }
+      during = nullptr;
+    });
+}
+
+TEST(NonblockingDeathTest, ACommunicatorIsNotDestroyedInsideItsOwnOperator) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto destroys = [](bool looks) {
+    ThreadGroup(2, options()).run([looks](Communicator& communicator) {
+      auto part = communicator.dup();
+      std::int64_t value = 1, receive = 0;
+      during = [&part, own = communicator.rank()] {
+        if (own == 0) part.reset();
+      };
+      const Operator op = sum_and_call();
+      const auto request = part->prepare([&](Communicator& c) { c.allreduce(&value, &receive, 1, op); });
+      part->begin(request);
+      while (looks && !part->test(*request)) std::this_thread::yield();
+      part->wait(*request);
+    });
+  };
+  EXPECT_DEATH(destroys(false), "destroyed inside an operator of one of its own calls");
+  EXPECT_DEATH(destroys(true), "destroyed inside an operator of one of its own calls");
+}
+
 TEST_P(NonblockingCalls, ARankThatLeavesEndsWhatItBegan) {
   run(3, [](Communicator& communicator) {
     static thread_local std::int64_t send = 1, receive = 0;

@@ -19,7 +19,7 @@ class CollectiveCall final : public BegunHandle {
  public:
   CollectiveCall(std::shared_ptr<CommunicatorHandle> handle, CommunicatorHandle::Prepared prepared)
       : BegunHandle(std::move(handle), prepared.bytes),
-        request_(std::make_shared<CollectiveRequest>(std::move(prepared.call))) {}
+        request_(std::make_shared<CollectiveRequest>(std::move(prepared.call), true)) {}
 
   /// Makes the call.
   void run() {
@@ -42,6 +42,10 @@ class CollectiveCall final : public BegunHandle {
   /// Keeps the memory's owner alive as long as this object, and until the calls it began have ended.
   void keep(const py::object& object) { kept_ = kept(object); }
   std::shared_ptr<Begun> begun() const override { return request_; }
+  /// What a request stands for that needs no look any more.
+  static std::shared_ptr<CollectiveCall> of_no_call() {
+    return std::make_shared<CollectiveCall>(nullptr, CommunicatorHandle::Prepared{0, nullptr});
+  }
 
  private:
   /// Throws what the call threw, also when its communicator is gone.

@@ -21,6 +21,7 @@ PYBIND11_MODULE(_core, module) {
   register_group(module);
   register_messages(module);
   register_plain_calls(module);
+  register_request_object(module);
   register_program(module);
   register_tuning(module);
   register_validation(module);

@@ -187,12 +187,12 @@ void register_group(py::module_& module) {
   module.def("name_type", &name_type, py::arg("number"), py::arg("name"));
   module.def("operator_types", &operator_types, py::arg("op"));
 
-  py::class_<BegunHandle>(module, "Begun")
+  py::class_<BegunHandle, std::shared_ptr<BegunHandle>>(module, "Begun")
       .def_property_readonly("done", [](const BegunHandle& self) -> bool { return self.begun()->done; })
       .def("test", &BegunHandle::test)
       .def("wait", &BegunHandle::wait);
   module.def("wait_any", &BegunHandle::wait_any, py::arg("begun"));
-  py::class_<CollectiveCall, BegunHandle>(module, "CollectiveCall")
+  py::class_<CollectiveCall, BegunHandle, std::shared_ptr<CollectiveCall>>(module, "CollectiveCall")
       .def("run", &CollectiveCall::run)
       .def("start", &CollectiveCall::start)
       .def("keep", &CollectiveCall::keep, py::arg("object"));

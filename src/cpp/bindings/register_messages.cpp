@@ -25,7 +25,7 @@ void register_messages(py::module_& module) {
   module.attr("any_tag") = any_tag;
   module.attr("no_rank") = no_rank;
 
-  py::class_<TransferHandle, BegunHandle>(module, "Transfer")
+  py::class_<TransferHandle, BegunHandle, std::shared_ptr<TransferHandle>>(module, "Transfer")
       .def_property_readonly("cancelled",
                              [](const TransferHandle& self) { return self.transfer().cancelled; })
       .def_property_readonly("sends", [](const TransferHandle& self) { return self.transfer().sends; })

@@ -18,6 +18,7 @@
 #include "bindings/communicator_handle.hpp"
 #include "bindings/messages.hpp"
 #include "bindings/register.hpp"
+#include "bindings/request_object.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -46,12 +47,8 @@ struct Known {
   PyTypeObject* communicator = nullptr;
   PyTypeObject* collective_call = nullptr;
   PyTypeObject* request = nullptr;
-  PyObject* no_arguments = nullptr;
+  PyObject* ended = nullptr;
   PyObject* core = nullptr;  // interned names
-  PyObject* begin = nullptr;
-  PyObject* begun = nullptr;
-  PyObject* deliver = nullptr;
-  PyObject* is_object = nullptr;
   PyObject* names[parameters] = {};
   PyObject* in_place = nullptr;
   PyObject* sum = nullptr;
@@ -77,12 +74,8 @@ struct Known {
     known.collective_call = reinterpret_cast<PyTypeObject*>(py::type::of<CollectiveCall>().ptr());
     known.request =
         reinterpret_cast<PyTypeObject*>(kept(py::module_::import("phicoll.comm.messages").attr("Request")));
-    known.no_arguments = kept(py::tuple());
+    known.ended = kept(py::cast(CollectiveCall::of_no_call()));
     known.core = name("_core");
-    known.begin = name("_begin");
-    known.begun = name("_begun");
-    known.deliver = name("_deliver");
-    known.is_object = name("_is_object");
     for (int i = 0; i < parameters; ++i) known.names[i] = name(parameter_names[i]);
     known.in_place = kept(buffers.attr("IN_PLACE"));
     known.sum = kept(operators.attr("OPERATORS")["SUM"]);
@@ -275,15 +268,6 @@ Core& core_of(PyObject* object) {
   return *static_cast<Core*>(instance->get_value_and_holder().value_ptr());
 }
 
-py::object attribute(PyObject* object, PyObject* name) {
-  auto found = py::reinterpret_steal<py::object>(PyObject_GetAttr(object, name));
-  if (!found) throw py::error_already_set();
-  return found;
-}
-void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
-  if (PyObject_SetAttr(object, name, value) != 0) throw py::error_already_set();
-}
-
 /// Two ways of a collective call. Each takes function(communicator), which has copies of all that it needs.
 struct Blocking {
   template <class Function>
@@ -299,21 +283,22 @@ struct Beginning {
   static py::object carry_out(CommunicatorHandle& handle, const Arguments& a, std::size_t bytes,
                               Function&& function) {
     const Known& known = Known::get();
-    py::object begun =
-        py::cast(CollectiveCall(handle.shared_from_this(), {bytes, std::forward<Function>(function)}));
-    auto& call = core_of<CollectiveCall>(begun.ptr());
-    py::tuple buffers(a.positions - 1);
-    for (std::size_t i = 1; i < a.positions; ++i)
-      buffers[i - 1] = py::reinterpret_borrow<py::object>(a.given[i]);
-    call.keep(buffers);
-    call.start();
-    auto request =
-        py::reinterpret_steal<py::object>(known.request->tp_new(known.request, known.no_arguments, nullptr));
-    if (!request) throw py::error_already_set();
-    set_attribute(request.ptr(), known.begun, begun.ptr());
-    set_attribute(request.ptr(), known.deliver, Py_None);
-    set_attribute(request.ptr(), known.is_object, Py_False);
-    return request;
+    py::object made = RequestObject::make(known.request);
+    RequestObject& request = *RequestObject::of(made.ptr());
+    request.call = std::make_shared<CollectiveCall>(
+        handle.shared_from_this(), CommunicatorHandle::Prepared{bytes, std::forward<Function>(function)});
+    if (a.positions > 1 && handle.size() > 1) {
+      py::tuple buffers(a.positions - 1);
+      for (std::size_t i = 1; i < a.positions; ++i)
+        buffers[i - 1] = py::reinterpret_borrow<py::object>(a.given[i]);
+      request.call->keep(buffers);
+    }
+    request.call->start();
+    if (request.call->begun()->done) {
+      request.call.reset();
+      request.begun = Py_NewRef(known.ended);
+    }
+    return made;
   }
 };
 
@@ -521,23 +506,27 @@ py::object receive_object(CommunicatorHandle& handle, const Arguments& a) {
 }
 
 // A persistent request of a collective call, begun.
-py::object start(PyObject* request) {
-  const Known& known = Known::get();
-  const py::object begin = attribute(request, known.begin);
-  if (Py_TYPE(begin.ptr()) != known.collective_call || !attribute(request, known.begun).is_none()) return {};
-  core_of<CollectiveCall>(begin.ptr()).start();
-  set_attribute(request, known.begun, begin.ptr());
+py::object start(PyObject* object) {
+  RequestObject* const request = RequestObject::of(object);
+  if (request == nullptr || request->begin == nullptr || request->begun != nullptr || request->call ||
+      Py_TYPE(request->begin) != Known::get().collective_call)
+    return {};
+  core_of<CollectiveCall>(request->begin).start();
+  request->begun = Py_NewRef(request->begin);
   return py::none();
 }
 
 // A collective call into the user's own buffers, waited for.
-py::object wait(PyObject* request) {
-  const Known& known = Known::get();
-  const py::object begun = attribute(request, known.begun);
-  if (Py_TYPE(begun.ptr()) != known.collective_call || !attribute(request, known.deliver).is_none())
-    return {};
+py::object wait(PyObject* object) {
+  RequestObject* const request = RequestObject::of(object);
+  if (request == nullptr || (request->deliver != nullptr && request->deliver != Py_None)) return {};
   // Null afterwards, whether it ends well or not.
-  set_attribute(request, known.begun, Py_None);
+  if (request->call) {
+    std::exchange(request->call, nullptr)->wait();
+    return py::bool_(true);
+  }
+  if (request->begun == nullptr || Py_TYPE(request->begun) != Known::get().collective_call) return {};
+  const auto begun = py::reinterpret_steal<py::object>(std::exchange(request->begun, nullptr));
   core_of<CollectiveCall>(begun.ptr()).wait();
   return py::bool_(true);
 }

@@ -122,7 +122,7 @@ class Status:
         self.error = 0
 
 
-class Request:
+class Request(_core.RequestObject):
     """A send, receive or collective call under way. It is null once a wait or test has reported its end.
 
     Waits and tests of a null request return at once. A receive whose message does not fit is null after the error too.
@@ -130,11 +130,14 @@ class Request:
     send's. A request that is dropped goes on, as after MPI's ``Request_free``.
     """
 
-    __slots__ = ("_begun", "_deliver", "_is_object")
+    __slots__ = ()
 
     def __init__(self, request: Request | None = None) -> None:
-        for slot in Request.__slots__:
-            setattr(self, slot, None if request is None else getattr(request, slot))
+        if request is not None:
+            self._become(request)
+
+    def _become(self, request: Request) -> None:
+        self._begun, self._deliver, self._is_object = request._begun, request._deliver, request._is_object
 
     @classmethod
     def _of(cls, transfer: Any, message: Message | None = None) -> Request:
@@ -371,12 +374,12 @@ class Request:
 class Prequest(Request):
     """A call to be started again and again until :meth:`Free`. It is inactive once its end is reported."""
 
-    __slots__ = ("_begin",)
+    __slots__ = ()
 
     def __init__(self, request: Prequest | None = None) -> None:
         super().__init__(request)
-        # A collective call of the core, or what begins any other.
-        self._begin: Any = None if request is None else request._begin
+        if request is not None:
+            self._begin = request._begin
 
     @classmethod
     def _to_begin(cls, begin: Any) -> Prequest:
@@ -414,9 +417,7 @@ class Prequest(Request):
             self._begin.start()
             self._begun = self._begin
             return
-        begun = self._begin()
-        for slot in Request.__slots__:
-            setattr(self, slot, getattr(begun, slot))
+        self._become(self._begin())
 
     @classmethod
     def Startall(cls, requests: Sequence[Prequest]) -> None:

@@ -35,6 +35,7 @@ Collectives::~Collectives() {
 }
 
 void Collectives::release() {
+  ++changes_;
   set_.clear();
   for (const Placed& placed : placed_at_) owner_->give_back(placed.block);
   placed_at_.clear();
@@ -73,6 +74,7 @@ void Collectives::make_room(const Region& region, std::size_t bytes) {
            placed.block.offset >= place.offset + place.bytes;
   };
   oldest.erase(std::remove_if(oldest.begin(), oldest.end(), elsewhere), oldest.end());
+  ++changes_;
   for (const Placed& gone : oldest) {
     if (gone.instance != nullptr) set_.end(*gone.instance);
     owner_->give_back(gone.block);
@@ -83,6 +85,7 @@ void Collectives::make_room(const Region& region, std::size_t bytes) {
 }
 
 void Collectives::select(Operation operation, const std::string& spec) {
+  ++changes_;
   set_.select(operation, family(operation).parse(spec));
 }
 
@@ -103,9 +106,9 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
   placed_at_.push_back(Placed{nullptr, block});
   try {
     const Setup setup{owner_->rank(), owner_->shape(), owner_->region() + block.offset};
+    const WaitPolicy& wait = spec.has_wait ? spec.wait : owner_->wait_policy();
     std::unique_ptr<Set::Instance> instance(
-        new Set::Instance{make_collective<NativePort>(operation, spec, setup),
-                          owner_->make_port(spec.has_wait ? spec.wait : owner_->wait_policy()), spec});
+        new Set::Instance{owner_->made(operation, spec, setup, wait), owner_->make_port(wait), spec});
     placed_at_.back().instance = instance.get();
     return instance;
   } catch (const std::exception& error) {

@@ -45,7 +45,16 @@ class Collectives {
   bool wants_numbers(const CallFacts& facts, const Set::Found& found) const {
     return facts.bytes >= calibrating_bytes && set_.by_unmeasured(found);
   }
-  void choose_anew() { set_.choose_anew(); }
+  void choose_anew() {
+    set_.choose_anew();
+    ++changes_;
+  }
+  /// Counts what may change which algorithm serves a call: a call that was made after the last change is served by the same
+  /// one again.
+  std::uint64_t changes() const { return changes_; }
+  Set::Instance& instance_of(const AnyCollective<NativePort>& algorithm) const {
+    return set_.instance_of(algorithm);
+  }
   /// The instance that serves such a call by the current selection; null if no call has needed it yet.
   Set::Instance* known(const CallFacts& facts) const { return set_.known(facts); }
   Set::Last& last(Operation operation) { return set_.last(operation); }
@@ -65,15 +74,15 @@ class Collectives {
       leave_half_done(instance.last_use);
     }
   }
+  /// Handles the exception that is about to leave call number `call`: breaks the group, unless the exception says that it
+  /// is broken; waits, not for ever, until no peer reads or writes this rank's buffers in the call; throws it again.
+  [[noreturn, gnu::noinline, gnu::cold]] void leave_half_done(std::uint64_t call);
 
  private:
   struct Placed {
     const Set::Instance* instance;  // null if it could not be made
     Region::Block block;
   };
-  /// Handles the exception that is about to leave call number `call`: breaks the group, unless the exception says that it
-  /// is broken; waits, for a limited time, until no peer reads or writes this rank's buffers in the call; rethrows it.
-  [[noreturn, gnu::noinline, gnu::cold]] void leave_half_done(std::uint64_t call);
   void wait_for_readers(std::uint64_t call);
   std::unique_ptr<Set::Instance> make(Operation operation, const AlgorithmSpec& spec);
 
@@ -82,6 +91,7 @@ class Collectives {
   std::vector<Placed> placed_at_;  // in the order of making
   std::size_t place_ = 0;          // of the next instance, if it is placed
   bool placed_ = false;
+  std::uint64_t changes_ = 1;
 };
 
 }  // namespace phicoll

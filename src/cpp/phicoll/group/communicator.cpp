@@ -37,8 +37,9 @@ Barrier::Barrier(Communicator& owner, const AlgorithmSpec& spec, const std::size
   owner.equip(port_);
   block_ = owner.take_zeroed(family(Operation::barrier).footprint(spec_, owner.shape_), place);
   try {
-    algorithm_ = make_collective<NativePort>(
-        Operation::barrier, spec_, Setup{owner.rank_, owner.shape_, owner.memory_.region + block_.offset});
+    algorithm_ = owner.made(Operation::barrier, spec_,
+                            Setup{owner.rank_, owner.shape_, owner.memory_.region + block_.offset},
+                            port_.wait_policy());
   } catch (const std::exception& error) {
     // Only this rank failed (its heap is full, say): the others have the barrier and would wait in it.
     owner.memory_.control->break_group(owner.rank_, error.what());
@@ -84,14 +85,14 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
       heap_(*memory.control, memory.control->root_rank(rank), memory.heap, memory.reserve_heap) {
   if (!memory_.work) memory_.work = std::make_shared<RankWork>();
   background_ = memory_.work.get();
-  if (memory_.elsewhere == nullptr) memory_.work->begin_communicator();
+  if (memory_.nonblocking == nullptr) memory_.work->begin_communicator();
   equip(port_);
   equip(barrier_port_);
   CallBoard::set_describe(&CallSignature::in_words);
 }
 
 Communicator::~Communicator() {
-  if (memory_.elsewhere == nullptr) memory_.work->end_communicator();
+  if (memory_.nonblocking == nullptr) memory_.work->end_communicator();
   collectives_.reset();
   barrier_.reset();
   const bool unwinding = std::uncaught_exception() || abandoned_;
@@ -144,6 +145,28 @@ Nonblocking& Communicator::nonblocking() {
   return *nonblocking_;
 }
 
+void Communicator::equip(NativePort& port) const {
+  port.set_background(background_);
+  if (memory_.nonblocking != nullptr) port.set_elsewhere(memory_.nonblocking->elsewhere());
+}
+
+std::unique_ptr<AnyCollective<NativePort>> Communicator::made(Operation operation, const AlgorithmSpec& spec,
+                                                              const Setup& setup,
+                                                              const WaitPolicy& wait) const {
+  std::unique_ptr<AnyCollective<NativePort>> algorithm = make_collective<NativePort>(operation, spec, setup);
+  if (memory_.nonblocking == nullptr) return algorithm;
+  return memory_.nonblocking->entered_here(std::move(algorithm), wait);
+}
+
+// Before what may wait for other ranks, when nothing of the call has been done yet.
+void Communicator::begin_to_wait() const {
+  if (memory_.nonblocking != nullptr && memory_.nonblocking->starts_here()) throw Nonblocking::NotYet();
+}
+
+std::shared_ptr<CollectiveRequest> Communicator::prepare(std::function<void(Communicator&)> call) {
+  return std::make_shared<CollectiveRequest>(std::move(call), true);
+}
+
 std::shared_ptr<CollectiveRequest> Communicator::begin(std::function<void(Communicator&)> call) {
   const auto request = std::make_shared<CollectiveRequest>(std::move(call));
   begin(request);
@@ -167,7 +190,9 @@ bool Communicator::test(CollectiveRequest& request) {
 }
 
 void Communicator::wait(CollectiveRequest& request) {
-  if (nonblocking_) nonblocking().wait(request);
+  if (!nonblocking_) return;
+  check_process();
+  nonblocking_->wait(request);
 }
 
 // Fork has copied all of it, and no other process knows of the copy.
@@ -250,6 +275,7 @@ AlgorithmChoice Communicator::first_barrier() const {
 }
 
 void Communicator::begin_with_barrier() {
+  begin_to_wait();
   AlgorithmChoice choice = first_barrier();
   select_barrier(choice.spec);
   reason_ = std::move(choice.why);

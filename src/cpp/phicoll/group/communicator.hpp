@@ -34,13 +34,13 @@ struct GroupMemory {
   std::size_t region_bytes;
   /// Takes the pages of a part of the region now (ResourceError if there are none). Null: a first touch takes them.
   std::function<void(std::size_t offset, std::size_t bytes)> reserve;
-  SplitSlot* slots = nullptr;      ///< one for each rank
-  unsigned char* heap = nullptr;   ///< the whole group's; null: there is none
-  Heap::Reserve reserve_heap;      ///< as Heap takes it
-  std::size_t used_before = 0;     ///< the region's first bytes that may not be zero
-  unsigned char* block = nullptr;  ///< a sub-communicator's, given back to the heap at its end
-  std::shared_ptr<RankWork> work;  ///< what the rank's communicators have begun; null: a new one
-  Elsewhere* elsewhere = nullptr;  ///< where waits go; null: nowhere
+  SplitSlot* slots = nullptr;          ///< one for each rank
+  unsigned char* heap = nullptr;       ///< the whole group's; null: there is none
+  Heap::Reserve reserve_heap;          ///< as Heap takes it
+  std::size_t used_before = 0;         ///< the region's first bytes that may not be zero
+  unsigned char* block = nullptr;      ///< a sub-communicator's, given back to the heap at its end
+  std::shared_ptr<RankWork> work;      ///< what the rank's communicators have begun; null: a new one
+  Nonblocking* nonblocking = nullptr;  ///< whose calls are made here; null: the program's own are
 };
 
 class Communicator;
@@ -178,7 +178,11 @@ class alignas(arch::stride_bytes) Communicator {
   /// ranks begin these calls in the same order, which is independent of blocking calls. Beginning does not wait.
   /// Leave the buffers alone until the call is done. Throws what the function throws before it has to wait.
   std::shared_ptr<CollectiveRequest> begin(std::function<void(Communicator&)> call);
-  /// Begins an earlier request again that has ended (persistent communication).
+  /// Prepares one call, which begin() then begins as often as it has ended (persistent communication). The function makes the
+  /// call with the same arguments each time, and does nothing else: prepare([=](Communicator& c) { c.broadcast(at, n, 0); }).
+  /// What a call needs besides its data is worked out once, so a small one takes about as long as a loop written by hand.
+  std::shared_ptr<CollectiveRequest> prepare(std::function<void(Communicator&)> call);
+  /// Begins a request that has ended, or was only prepared.
   void begin(const std::shared_ptr<CollectiveRequest>& request);
   /// Whether the call is done; goes on with all that is under way. Throws what the function threw.
   bool test(CollectiveRequest& request);
@@ -195,8 +199,8 @@ class alignas(arch::stride_bytes) Communicator {
   // unless one of them is plain bytes.
   //
   // A send returns when its message is in the path to the receiver, or, for a large one that the receiver copies from its
-  // memory, when it has been received. The paths lie in the group's heap: about 260 KB for each sender and receiver that use
-  // one, less in groups of more than four ranks.
+  // memory, when it has been received. The paths lie in the group's heap: 2 MB for each of two ranks that uses one, less
+  // among more.
   //
   // A receive throws ArgumentError if its message is larger than the buffer or of another type; the message stays, for another
   // receive. A wait that cannot end, because all ranks wait or the awaited one has left, breaks the group.
@@ -204,6 +208,9 @@ class alignas(arch::stride_bytes) Communicator {
   void send(const void* data, std::size_t bytes, int dest, int tag = 0, unsigned type = 0);
   Envelope receive(void* buffer, std::size_t bytes, int source = any_source, int tag = any_tag,
                    unsigned type = 0);
+  /// Waits for the next message of one rank and receives it, as receive, if it is small and nothing else is under way. Returns
+  /// false, and leaves the message, if it is for receive to see to.
+  bool receive_now(void* buffer, std::size_t bytes, int source, int tag, unsigned type, Envelope* found);
   /// Sends and receives together, so that it does not matter which the other rank does first.
   Envelope send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
                         std::size_t room, int source = any_source, int receive_tag = any_tag,
@@ -348,10 +355,11 @@ class alignas(arch::stride_bytes) Communicator {
     equip(port);
     return port;
   }
-  void equip(NativePort& port) const {
-    port.set_background(background_);
-    port.set_elsewhere(memory_.elsewhere);
-  }
+  void equip(NativePort& port) const;
+  std::unique_ptr<AnyCollective<NativePort>> made(Operation operation, const AlgorithmSpec& spec,
+                                                  const Setup& setup, const WaitPolicy& wait) const;
+  [[gnu::noinline, gnu::cold]] void begin_to_wait() const;
+  const void* copy_of(const void* data, std::size_t bytes, std::shared_ptr<void>* memory) const;
   void give_back(const Region::Block& block) { region_.give_back(block); }
   void run(CallFacts facts, Call& call, const AlgorithmSpec* algorithm);
   [[gnu::noinline]] bool look_up(CallFacts facts, const Call& call);
@@ -374,8 +382,8 @@ class alignas(arch::stride_bytes) Communicator {
   std::size_t default_region(std::size_t members) const;
   void found_child(const std::vector<int>& members, std::size_t region_bytes, SplitSlot& slot);
   std::unique_ptr<Communicator> child(const std::vector<int>& members, const SplitSlot& slot,
-                                      Elsewhere* elsewhere = nullptr);
-  std::unique_ptr<Communicator> twin(Elsewhere& elsewhere);
+                                      Nonblocking* nonblocking = nullptr);
+  std::unique_ptr<Communicator> twin(Nonblocking& nonblocking);
   Nonblocking& nonblocking();
   bool send_now(const void* data, std::size_t bytes, int dest, int tag, unsigned type);
   Envelope carry_out(const Transfer& wanted);

@@ -10,6 +10,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/calibration.hpp"
 #include "phicoll/group/call_arguments.hpp"
+#include "phicoll/group/nonblocking.hpp"
 
 namespace phicoll {
 
@@ -31,6 +32,7 @@ bool Communicator::look_up(CallFacts facts, const Call& call) {
 
 void Communicator::run_anew(CallFacts facts, Call& call, const AlgorithmSpec* algorithm) {
   Collectives::Set::Found found = collectives().find(facts, algorithm);
+  if (found.instance == nullptr || collectives_->wants_numbers(facts, found)) begin_to_wait();
   const data_call::Inside inside(begin(call, CallSignature::of(facts, call, size_, found.by), found.by));
   const std::uint64_t number = calls_.begun();
   check_whole();
@@ -242,15 +244,21 @@ void Communicator::allgather(const void* send, void* receive, std::size_t bytes,
   run(facts_of(Operation::allgather, bytes), call, algorithm);
 }
 
+// A copy for this call, which lives as long as the call and `memory`.
+const void* Communicator::copy_of(const void* data, std::size_t bytes, std::shared_ptr<void>* memory) const {
+  const auto* const from = static_cast<const unsigned char*>(data);
+  const auto copy = std::make_shared<std::vector<unsigned char>>(from, from + bytes);
+  if (memory_.nonblocking != nullptr) memory_.nonblocking->keep(copy);
+  *memory = copy;
+  return copy->data();
+}
+
 void Communicator::alltoall(const void* send, void* receive, std::size_t bytes,
                             const AlgorithmSpec* algorithm, unsigned type) {
   const std::size_t all = blocks_of(bytes, size());
   check_buffer("receive", receive, all);
-  std::vector<unsigned char> before;  // in place: what is sent is about to be overwritten
-  if (send == nullptr && all != 0) {
-    before.assign(static_cast<unsigned char*>(receive), static_cast<unsigned char*>(receive) + all);
-    send = before.data();
-  }
+  std::shared_ptr<void> before;  // in place: what is sent is about to be overwritten
+  if (send == nullptr && all != 0) send = copy_of(receive, all, &before);
   check_apart(send, all, receive, all);
   Call call;
   call.op.id = id_of(type);

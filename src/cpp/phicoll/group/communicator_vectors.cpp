@@ -144,14 +144,11 @@ void Communicator::alltoallv(const void* send, const std::size_t* send_counts,
                              unsigned type) {
   const std::size_t all = end_of("receive", counts, displacements);
   check_buffer("receive", receive, all);
-  std::vector<unsigned char> before;
+  std::shared_ptr<void> before;
   if (send == nullptr) {
     send_counts = counts;
     send_displacements = displacements;
-    if (all != 0) {
-      before.assign(static_cast<unsigned char*>(receive), static_cast<unsigned char*>(receive) + all);
-      send = before.data();
-    }
+    if (all != 0) send = copy_of(receive, all, &before);
   }
   const std::size_t sent = end_of("send", send_counts, send_displacements);
   check_buffer("send", send, sent);

@@ -1,11 +1,13 @@
 #include "phicoll/group/nonblocking.hpp"
 
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "phicoll/errors.hpp"
-#include "phicoll/group/communicator.hpp"
+#include "phicoll/group/call_arguments.hpp"
 
 namespace phicoll {
 
@@ -16,26 +18,102 @@ constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 
 // Whose stack this thread is on.
 thread_local Nonblocking* current = nullptr;
-// Whose operator this thread is in, the innermost one.
+// In whose call, and perhaps in whose operator, this thread is: the innermost one.
 thread_local Nonblocking* in_operator = nullptr;
+
+constexpr const char* called_inside =
+    "an operator of a call on this communicator called it; allowed: calls on other communicators";
 
 }  // namespace
 
+/// An algorithm of the communicator on which the calls are made.
+class Nonblocking::Entered final : public AnyCollective<NativePort> {
+ public:
+  Entered(Nonblocking& by, std::unique_ptr<AnyCollective<NativePort>> of_call, const NativePort& blocking)
+      : AnyCollective(
+            [](AnyCollective& self, NativePort& port, const Call& call) { of(self).enter(port, &call); },
+            of_call->bare() == nullptr ? nullptr : Bare([](AnyCollective& self, NativePort& port) {
+              of(self).enter(port, nullptr);
+            })),
+        algorithm(std::move(of_call)),
+        stays(blocking),
+        by_(by) {}
+
+  const std::unique_ptr<AnyCollective<NativePort>> algorithm;
+  NativePort stays;
+
+ private:
+  static Entered& of(AnyCollective& self) { return static_cast<Entered&>(self); }
+  void enter(NativePort& port, const Call* call) { by_.enter(*this, port, call); }
+
+  Nonblocking& by_;
+};
+
+/// Keeps other threads of the rank out, which go on with this while they wait in calls on other communicators. Where the rank
+/// has no other communicator there are no such threads, as a communicator takes one call at a time, and the lock is spared.
+/// A call by an operator would wait for its own thread, so it is refused.
+class Nonblocking::Hold {
+ public:
+  enum Manner { wait, try_once };
+  explicit Hold(Nonblocking& of, Manner manner = wait) : of_(of) {
+    if (__builtin_expect(of.work_.has_several_communicators(), 0)) {
+      if (!of.is_outside()) throw Error(called_inside);
+      if (!of.lock_.try_lock()) {
+        if (manner == try_once) return;
+        of.lock_.lock();
+      }
+      locked_ = true;
+    } else if (__builtin_expect(of.held_by_call_, 0)) {
+      throw Error(called_inside);
+    }
+    held_ = of.held_by_call_ = true;
+  }
+  ~Hold() {
+    if (!held_) return;
+    of_.held_by_call_ = false;
+    if (__builtin_expect(locked_, 0)) of_.lock_.unlock();
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  explicit operator bool() const { return held_; }
+  /// Whether no other thread can come.
+  bool alone() const { return !locked_; }
+
+ private:
+  Nonblocking& of_;
+  bool held_ = false;
+  bool locked_ = false;
+};
+
 Nonblocking::Nonblocking(Communicator& owner)
     : owner_(owner),
+      work_(*owner.memory_.work),
       inner_(owner.twin(*this)),
+      board_(inner_->board_),
       port_(inner_->control(), inner_->rank(), inner_->wait_policy(), &inner_->calls_, nullptr, &stuck_),
       fiber_(new os::Fiber([this] { run_all(); }, stack_bytes)) {
   port_.set_background(owner.background_);
-  owner.memory_.work->add(*this);
+  work_.add(*this);
 }
 
 Nonblocking::~Nonblocking() {
-  owner_.memory_.work->remove(*this);
+  if (!is_outside()) {
+    // What goes on here is further up on this thread's stack, and nothing can end it.
+    std::fputs("phicoll: a communicator was destroyed inside an operator of one of its own calls\n", stderr);
+    std::abort();
+  }
+  work_.remove(*this);
   if (owner_.in_own_process())
     end_all();
   else
     fiber_.release();  // its stack is a copy of what the parent goes on with
+}
+
+std::unique_ptr<AnyCollective<NativePort>> Nonblocking::entered_here(
+    std::unique_ptr<AnyCollective<NativePort>> algorithm, const WaitPolicy& wait) {
+  NativePort stays(inner_->control(), inner_->rank(), wait, &inner_->calls_, &inner_->hand_over_, &stuck_);
+  stays.set_background(owner_.background_);
+  return std::unique_ptr<AnyCollective<NativePort>>(new Entered(*this, std::move(algorithm), stays));
 }
 
 bool Nonblocking::ready() const {
@@ -45,58 +123,100 @@ bool Nonblocking::ready() const {
 bool Nonblocking::go_on() {
   if (!pending() || !lock_.try_lock()) return false;
   const std::lock_guard<ThreadLock> own(lock_, std::adopt_lock);
-  const bool moves = ready();
-  if (moves) move();
-  return moves;
+  if (held_by_call_ || !ready()) return false;  // held by this thread, further up
+  held_by_call_ = true;
+  move();
+  held_by_call_ = false;
+  return true;
 }
 
 void Nonblocking::move() {
   Nonblocking* const before = std::exchange(current, this);
+  outer_ = std::exchange(in_operator, this);
   fiber_->resume();
   while (job_ != nullptr) {
     current = before;
-    outer_ = std::exchange(in_operator, this);
     try {
       (*job_)();
     } catch (...) {
       job_error_ = std::current_exception();
     }
-    in_operator = outer_;
     job_ = nullptr;
     current = this;
     fiber_->resume();
   }
   current = before;
-  ended_.clear();
+  in_operator = outer_;
+  if (!ended_.empty()) ended_.clear();
+}
+
+/// What leaves a call half done is seen to as in a blocking call.
+template <class Function>
+void Nonblocking::in_call(MadeCall& made, const Function& function) {
+  try {
+    function();
+  } catch (...) {
+    if (made.last_use == nullptr) throw;
+    inner_->collectives_->leave_half_done(made.number);
+  }
+}
+
+inline void Nonblocking::end_first() {
+  if (noted_ != nullptr) CallBoard::done(*std::exchange(noted_, nullptr));
+  for (std::shared_ptr<void>& memory : held_) ended_.push_back(std::move(memory));
+  held_.clear();
+  if (first_->kept) ended_.push_back(std::move(first_->kept));
+  stage_ = Stage::none;
+  unfinished_.store(queue_.size(), std::memory_order_release);
+  first_->done = true;  // release: who sees it done sees the result
+  // Begun again, it need not be counted again.
+  if (first_.use_count() == 1) first_.reset();
 }
 
 void Nonblocking::run_all() {
   for (;;) {
-    while (!queue_.empty()) run_first();
+    if (stage_ != Stage::none) run_first();
+    while (!queue_.empty()) {
+      first_ = std::move(queue_.front());
+      queue_.pop_front();
+      stage_ = Stage::function;
+      run_first();
+    }
     fiber_->suspend();
   }
 }
 
+// On the other stack.
 void Nonblocking::run_first() {
-  first_ = std::move(queue_.front());
-  queue_.pop_front();
+  MadeCall& made = first_->made;
   try {
     if (ending_) inner_->control().check_broken(inner_->rank());
-    first_->call(*inner_);
+    if (stage_ == Stage::function) {
+      first_->call(*inner_);
+    } else if (stage_ == Stage::algorithm) {
+      in_call(made, [&] { (*made.algorithm)(*made.leaves, made.call); });
+    } else {
+      stage_ = Stage::rest;
+      in_call(made, [&] { made.algorithm->complete(*made.leaves, made.call); });
+    }
+  } catch (...) {
+    fail_first();
+  }
+  end_first();
+}
+
+// In a catch block.
+void Nonblocking::fail_first() {
+  first_->error = std::current_exception();
+  try {
+    throw;
   } catch (const ArgumentError&) {
-    first_->error = std::current_exception();  // as all ranks see it, or the group is broken by it
+    // As all ranks see it, or the group is broken by it.
   } catch (const std::exception& error) {
-    // Perhaps nobody waits for this one: the others must not wait for its rest.
-    inner_->fail(error);
-    first_->error = std::current_exception();
+    inner_->fail(error);  // perhaps nobody waits for this one: the others must not wait for its rest
   } catch (...) {
     inner_->fail("raised something that is not an exception");
-    first_->error = std::current_exception();
   }
-  ended_.push_back(std::move(first_->kept));
-  unfinished_.store(queue_.size(), std::memory_order_release);
-  first_->done = true;  // release: who sees it done sees the result
-  first_.reset();
 }
 
 // On the call's own stack.
@@ -115,37 +235,165 @@ void Nonblocking::on_callers_stack(const std::function<void()>& job) {
   if (self->job_error_) std::rethrow_exception(std::exchange(self->job_error_, nullptr));
 }
 
-// This thread would wait for itself: it holds the lock.
-void Nonblocking::check_outside() const {
+// Whether this thread is in no call of this, where it would wait for itself.
+bool Nonblocking::is_outside() const {
+  if (!work_.has_several_communicators()) return !held_by_call_;
   for (const Nonblocking* one = in_operator; one != nullptr; one = one->outer_)
-    if (one == this)
-      throw Error(
-          "an operator of a call on this communicator called it; allowed: calls on other communicators");
+    if (one == this) return false;
+  return true;
+}
+
+// The note comes behind what peers wait for. It is early enough, as it has to come before waits and before reads of others'
+// memory (Collectives::wait_for_readers).
+inline void Nonblocking::carry_out(MadeCall& made) {
+  const Started started = made.algorithm->start(*made.stays, made.call);
+  if (made.last_use != nullptr) {
+    if (board_ != nullptr)
+      noted_ = &board_->note(inner_->rank_, made.number, CallNote{made.signature, made.call.tag});
+    in_call(made, [this] { inner_->check_whole(); });
+  }
+  if (started == Started::whole) return end_first();
+  stage_ = started == Started::half ? Stage::half : Stage::algorithm;
+  if (started == Started::no) move();
+}
+
+// Communicator::run has begun the call that it was asked for by the first call's function, or barrier() has.
+void Nonblocking::enter(Entered& by, NativePort& port, const Call* call) {
+  if (!starts_here_) {
+    if (call == nullptr) return by.algorithm->bare()(*by.algorithm, port);
+    return (*by.algorithm)(port, *call);
+  }
+  starts_here_ = false;  // one call
+  MadeCall& made = first_->made;
+  made.algorithm = by.algorithm.get();
+  made.leaves = &port;
+  made.stays = &by.stays;
+  made.last_use = nullptr;
+  if (call != nullptr) {
+    made.call = *call;
+    made.number = inner_->calls();
+    const CallHistory::Last last = inner_->calls_.last();
+    made.signature = last.signature;
+    made.mark = last.mark;
+    made.last_use = &inner_->collectives().instance_of(by).last_use;
+    made.keep_blocks(inner_->size());
+  }
+  made.valid = held_.empty() ? inner_->collectives().changes() : 0;  // what is held is this call's alone
+  carry_out(made);
+}
+
+// The function's frames, where its blocks may be, are gone when the call goes on.
+void MadeCall::keep_blocks(int ranks) {
+  const auto count = static_cast<std::size_t>(ranks);
+  numbers.clear();
+  for (const Blocks* const from : {call.blocks, call.send_blocks})
+    if (from != nullptr) {
+      numbers.insert(numbers.end(), from->counts, from->counts + count);
+      numbers.insert(numbers.end(), from->displacements, from->displacements + count);
+    }
+  const std::size_t* at = numbers.data();
+  if (call.blocks != nullptr) {
+    blocks = Blocks{at, at + count};
+    call.blocks = &blocks;
+    at += 2 * count;
+  }
+  if (call.send_blocks != nullptr) {
+    send_blocks = Blocks{at, at + count};
+    call.send_blocks = &send_blocks;
+  }
+}
+
+inline void Nonblocking::make_again(MadeCall& made) {
+  if (made.last_use == nullptr) {
+    inner_->calls_.begin();
+  } else {
+    made.number = inner_->calls_.begin(made.signature, made.mark);
+    made.call.tag = inner_->calls_.tag();
+    *made.last_use = made.number;
+  }
+  carry_out(made);
+}
+
+// The call is noted in carry_out, and until it has ended.
+void Nonblocking::make_here(CollectiveRequest& request) {
+  inner_->board_ = nullptr;
+  starts_here_ = true;
+  const auto put_back = [this] {
+    starts_here_ = false;
+    inner_->board_ = board_;
+  };
+  try {
+    request.call(*inner_);
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  put_back();
+}
+
+inline void Nonblocking::begin_here(const Shared& request) {
+  if (first_ != request) first_ = request;
+  unfinished_.store(1, std::memory_order_release);
+  MadeCall& made = request->made;
+  try {
+    if (made.valid != 0 && made.valid == inner_->collectives_->changes()) return make_again(made);
+    return make_here(*request);
+  } catch (const NotYet&) {
+    stage_ = Stage::function;
+  } catch (...) {
+    fail_first();
+    return end_first();
+  }
+  move();
 }
 
 void Nonblocking::begin(const Shared& request) {
-  check_outside();
-  if (!request->done) throw ArgumentError("request", "one that is active", "one that has ended");
-  request->done = false;
-  request->error = nullptr;
   {
-    const std::lock_guard<ThreadLock> own(lock_);
-    queue_.push_back(request);
-    unfinished_.store(queue_.size() + (first_ ? 1 : 0), std::memory_order_release);
-    if (ready()) move();
+    const Hold own(*this);
+    if (!request->done) throw ArgumentError("request", "one that is active", "one that has ended");
+    request->done = false;
+    if (request->error) request->error = nullptr;
+    if (request->is_single && !pending()) {
+      begin_here(request);
+    } else {
+      queue_.push_back(request);
+      unfinished_.store(queue_.size() + (stage_ != Stage::none ? 1 : 0), std::memory_order_release);
+      if (ready()) move();
+    }
   }
   if (request->done && request->error) std::rethrow_exception(std::exchange(request->error, nullptr));
 }
 
-void Nonblocking::wait(CollectiveRequest& request) {
-  check_outside();
-  if (!request.done && lock_.try_lock()) {
-    const std::lock_guard<ThreadLock> own(lock_, std::adopt_lock);
-    for (unsigned left = port_.looks_in_place(); left != 0 && !request.done; --left)
-      ready() ? move() : arch::look_gap();
+// Nothing of it is pending meanwhile, so waits do not go on with it, but sleep.
+inline void Nonblocking::complete_here(bool alone) {
+  MadeCall& made = first_->made;
+  stage_ = Stage::completing;
+  unfinished_.store(queue_.size(), std::memory_order_release);
+  if (!alone) outer_ = std::exchange(in_operator, this);
+  try {
+    in_call(made, [&] { made.algorithm->complete(*made.stays, made.call); });
+  } catch (...) {
+    fail_first();
   }
+  if (!alone) in_operator = outer_;
+  end_first();
+  if (!queue_.empty()) return move();
+  if (!ended_.empty()) ended_.clear();
+}
+
+void Nonblocking::wait(CollectiveRequest& request) {
   if (!request.done) {
     stuck_.note = WaitNote{WaitNote::Kind::nonblocking, -1, -1, inner_->calls()};
+    if (const Hold own{*this, Hold::try_once}) {
+      if (stage_ == Stage::half && first_.get() == &request) {
+        complete_here(own.alone());
+      } else {
+        for (unsigned left = port_.looks_in_place(); left != 0 && !request.done; --left)
+          ready() ? move() : arch::look_gap();
+      }
+    }
+  }
+  if (!request.done) {
     NativePort::Patience patience;
     try {
       while (!request.done) port_.take_turn(patience);
@@ -159,12 +407,12 @@ void Nonblocking::wait(CollectiveRequest& request) {
 }
 
 Nonblocking::Shared Nonblocking::last() {
-  const std::lock_guard<ThreadLock> own(lock_);
-  return queue_.empty() ? first_ : queue_.back();
+  const Hold own(*this);
+  if (!queue_.empty()) return queue_.back();
+  return stage_ != Stage::none ? first_ : nullptr;
 }
 
 void Nonblocking::wait_for_all() {
-  check_outside();
   while (const Shared last = this->last()) wait(*last);
 }
 

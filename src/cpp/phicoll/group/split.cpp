@@ -147,7 +147,7 @@ std::unique_ptr<Communicator> Communicator::create_group(const std::vector<int>&
 }
 
 // Makes a second communicator of these ranks. The first rank to arrive makes its memory and notes its place in the control.
-std::unique_ptr<Communicator> Communicator::twin(Elsewhere& elsewhere) {
+std::unique_ptr<Communicator> Communicator::twin(Nonblocking& nonblocking) {
   std::vector<int> members(static_cast<std::size_t>(size_));
   std::iota(members.begin(), members.end(), 0);
   const auto slot_at = [this](std::uint64_t block) -> SplitSlot& {
@@ -174,11 +174,11 @@ std::unique_ptr<Communicator> Communicator::twin(Elsewhere& elsewhere) {
     fail(error.what());  // the others may have theirs
     throw;
   }
-  return child(members, slot_at(place), &elsewhere);
+  return child(members, slot_at(place), &nonblocking);
 }
 
 std::unique_ptr<Communicator> Communicator::child(const std::vector<int>& members, const SplitSlot& slot,
-                                                  Elsewhere* elsewhere) {
+                                                  Nonblocking* nonblocking) {
   if (slot.block == 0)
     throw ResourceError("heap_limit: a sub-communicator needs " + std::to_string(slot.asked) +
                         " bytes of the group's shared heap, of which " + std::to_string(slot.free) +
@@ -195,7 +195,7 @@ std::unique_ptr<Communicator> Communicator::child(const std::vector<int>& member
   memory.used_before = slot.used_before;
   memory.heap = memory_.heap;
   memory.work = memory_.work;
-  memory.elsewhere = elsewhere;
+  memory.nonblocking = nonblocking;
   memory.reserve_heap = memory_.reserve_heap;
   if (memory_.reserve_heap) {
     const Heap heap(*memory.control, root_rank(), memory_.heap, memory_.reserve_heap);

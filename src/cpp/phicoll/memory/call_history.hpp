@@ -65,6 +65,12 @@ class CallHistory {
     chain_ = (chain_ + key) * multiplier;
     return begun_;
   }
+  /// What the last call that is remembered was begun with.
+  struct Last {
+    SignatureWord signature;
+    std::uint64_t mark;
+  };
+  Last last() const { return {newest_->signature, newest_->key - newest_->signature}; }
   bool find(std::uint64_t call, CallNote* note) const {
     const auto runs = static_cast<std::uint64_t>(end_ - first_);
     const auto newest = static_cast<std::uint64_t>(newest_ - first_);

@@ -59,12 +59,36 @@ struct OneShotAllgather : AlgorithmDefaults {
       else
         pieces(port, call, most);
     }
+    Started start(Port& port, const Call& call) {
+      if (call.vector || call.count > cells_.bytes()) return Started::no;  // one piece of each
+      if (call.count == 0) return Started::whole;
+      if (call.count <= sizeof(std::uint64_t)) {
+        publish_word(port, call);
+      } else {
+        const bool direct = cells_.direct(port, call.send, call.count);
+        if (direct && call.receive + call.block_at(rank_) != call.send) return Started::no;
+        publish(port, call, 0, stores_.exchanged(call.count), direct);
+      }
+      return Started::half;
+    }
+    void complete(Port& port, const Call& call) {
+      if (call.count <= sizeof(std::uint64_t)) return take_words(port, call);
+      take(port, call, 0, stores_.exchanged(call.count));
+      cells_.through(port, steps_);
+      cells_.settle(port, steps_);
+    }
 
    private:
     void words(Port& port, const Call& call, std::size_t most) {
       if (most == 0) return;
+      publish_word(port, call);
+      take_words(port, call);
+    }
+    void publish_word(Port& port, const Call& call) {
       const std::uint64_t own = words_.publish(port, call.send, call.count, call.tag);
       write_value(port, call.receive + call.block_at(rank_), own, call.count);
+    }
+    void take_words(Port& port, const Call& call) {
       for (const int r : order_) {
         const std::uint64_t theirs = words_.take(port, r, call.tag);
         write_value(port, call.receive + call.block_at(r), theirs, call.block_count(r));
@@ -89,7 +113,11 @@ struct OneShotAllgather : AlgorithmDefaults {
       if (bytes != 0 && own != call.send) port.move(own + at, call.send + at, bytes, stores);
     }
     void exchange(Port& port, const Call& call, std::size_t at, Stores stores, bool direct) {
-      const std::uint64_t step = steps_++;
+      publish(port, call, at, stores, direct);
+      take(port, call, at, stores);
+    }
+    void publish(Port& port, const Call& call, std::size_t at, Stores stores, bool direct) {
+      const std::uint64_t step = steps_;
       const std::size_t own = piece(call, rank_, at);
       if (own != 0) {
         cells_.offer(port, step, call.tag, call.send + at, own, direct);
@@ -98,6 +126,9 @@ struct OneShotAllgather : AlgorithmDefaults {
         cells_.publish(port, step, call.tag);
       }
       if (!direct) keep_own(port, call, at, own, stores);
+    }
+    void take(Port& port, const Call& call, std::size_t at, Stores stores) {
+      const std::uint64_t step = steps_++;
       for (const int r : order_) {
         const std::size_t bytes = piece(call, r, at);
         const Data theirs = cells_.await(port, r, step, call.tag, bytes);

@@ -61,11 +61,32 @@ struct OneShotAllreduce : AlgorithmDefaults {
       else
         pieces(port, call);
     }
+    Started start(Port& port, const Call& call) {
+      if (ranks_ == 1) return Started::no;
+      if (call.bytes() <= sizeof(std::uint64_t)) {
+        if (call.count == 0) return Started::whole;
+        words_.publish(port, call.send, call.bytes(), call.tag);
+        return Started::half;
+      }
+      // One piece, as its rest is that of the call.
+      if (call.bytes() > cells_.bytes()) return Started::no;
+      const bool direct = call.send != call.receive && cells_.direct(port, call.send, call.bytes());
+      cells_.offer(port, steps_, call.tag, call.send, call.bytes(), direct);
+      return Started::half;
+    }
+    void complete(Port& port, const Call& call) {
+      if (call.bytes() <= sizeof(std::uint64_t))
+        return take_words(port, call, read_value(port, call.send, call.bytes()));
+      take_piece(port, call, 0, call.count, steps_++);
+      cells_.settle(port, steps_);
+    }
 
    private:
     void word(Port& port, const Call& call) {
       if (call.count == 0) return;
-      const std::uint64_t own = words_.publish(port, call.send, call.bytes(), call.tag);
+      take_words(port, call, words_.publish(port, call.send, call.bytes(), call.tag));
+    }
+    void take_words(Port& port, const Call& call, std::uint64_t own) {
       const auto word_of = [&, own](int r) { return r == rank_ ? own : words_.take(port, r, call.tag); };
       if (order_.sharing())
         for (const int r : order_) words_.take(port, r, call.tag);
@@ -82,8 +103,11 @@ struct OneShotAllreduce : AlgorithmDefaults {
     }
     void piece(Port& port, const Call& call, std::size_t at, std::size_t count, bool direct) {
       const std::uint64_t step = steps_++;
+      cells_.offer(port, step, call.tag, call.send + at, count * call.op.element_bytes, direct);
+      take_piece(port, call, at, count, step);
+    }
+    void take_piece(Port& port, const Call& call, std::size_t at, std::size_t count, std::uint64_t step) {
       const std::size_t bytes = count * call.op.element_bytes;
-      cells_.offer(port, step, call.tag, call.send + at, bytes, direct);
       if (order_.sharing())
         for (const int r : order_) cells_.await(port, r, step, call.tag, bytes);
       // The own operand is read where the caller has it, if it can be: its cell's lines are on their way to

@@ -63,27 +63,54 @@ struct OneShotAlltoall : AlgorithmDefaults {
       else
         parts(port, call);
     }
+    Started start(Port& port, const Call& call) {
+      if (call.count > part_) return Started::no;  // one part of each block
+      if (call.count == 0) return Started::whole;
+      if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) {
+        publish_word(port, call);
+      } else {
+        if (is_direct(port, call)) return Started::no;
+        publish(port, call, 0, call.count, false);
+      }
+      return Started::half;
+    }
+    void complete(Port& port, const Call& call) {
+      if (ranks_ == 2 && call.count <= sizeof(std::uint64_t)) return take_word(port, call);
+      take(port, call, 0, call.count);
+      cells_.through(port, steps_);
+      cells_.settle(port, steps_);
+    }
 
    private:
     // Between two ranks each has one block for the other.
     void word(Port& port, const Call& call) {
       if (call.count == 0) return;
+      publish_word(port, call);
+      take_word(port, call);
+    }
+    void publish_word(Port& port, const Call& call) {
       const int other = 1 - rank_;
       words_.publish(port, call.send + call.send_block_at(other), call.count, call.tag);
       const std::uint64_t own = read_value(port, call.send + call.send_block_at(rank_), call.count);
       write_value(port, call.receive + call.block_at(rank_), own, call.count);
+    }
+    void take_word(Port& port, const Call& call) {
+      const int other = 1 - rank_;
       const std::uint64_t theirs = words_.take(port, other, call.tag);
       write_value(port, call.receive + call.block_at(other), theirs, call.count);
     }
     // A call of its own: the small one then needs few registers saved.
     [[gnu::noinline]] void parts(Port& port, const Call& call) {
-      const std::size_t all = call.count * static_cast<std::size_t>(ranks_);
-      const bool direct = port.reachable(call.send, all) && cells_.direct(port, call.send, call.count);
+      const bool direct = is_direct(port, call);
       for (std::size_t at = 0; at < call.count; at += part_)
         exchange(port, call, at, std::min(part_, call.count - at), direct);
       cells_.through(port, steps_);
       if (direct) keep_own(port, call, 0, call.count);
       cells_.settle(port, steps_);
+    }
+    bool is_direct(Port& port, const Call& call) const {
+      const std::size_t all = call.count * static_cast<std::size_t>(ranks_);
+      return port.reachable(call.send, all) && cells_.direct(port, call.send, call.count);
     }
     static std::size_t lines_within(std::size_t bytes) {
       return bytes > arch::line_bytes ? bytes / arch::line_bytes * arch::line_bytes : bytes;
@@ -93,7 +120,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
     static std::size_t place(int writer, int reader) {
       return static_cast<std::size_t>(reader < writer ? reader : reader - 1);
     }
-    void publish(Port& port, const Call& call, std::size_t at, std::size_t bytes, std::uint64_t step) {
+    void fill(Port& port, const Call& call, std::size_t at, std::size_t bytes, std::uint64_t step) {
       const Data cell = cells_.open(port, step, bytes * others());
       for (int r = 0; r < ranks_; ++r)
         if (r != rank_)
@@ -107,14 +134,20 @@ struct OneShotAlltoall : AlgorithmDefaults {
                 bytes, stores_.exchanged(call.count));
     }
     void exchange(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool direct) {
-      const std::uint64_t step = steps_++;
-      const Stores stores = stores_.exchanged(call.count);
+      publish(port, call, at, bytes, direct);
+      take(port, call, at, bytes);
+    }
+    void publish(Port& port, const Call& call, std::size_t at, std::size_t bytes, bool direct) {
       if (direct) {
-        cells_.publish_direct(port, step, call.tag, call.send + at);
+        cells_.publish_direct(port, steps_, call.tag, call.send + at);
       } else {
-        publish(port, call, at, bytes, step);
+        fill(port, call, at, bytes, steps_);
         keep_own(port, call, at, bytes);
       }
+    }
+    void take(Port& port, const Call& call, std::size_t at, std::size_t bytes) {
+      const std::uint64_t step = steps_++;
+      const Stores stores = stores_.exchanged(call.count);
       for (const int r : order_)
         port.move(call.receive + (call.block_at(r) + at),
                   cells_.await(port, r, step, call.tag, bytes * others(), place(r, rank_) * bytes,

@@ -112,6 +112,13 @@ struct Dissemination : AlgorithmDefaults {
     }
 
     void operator()(Port& port) { run_episode(port, ++episode_); }
+    /// Of two ranks alone: among more, each round but the first begins behind a wait.
+    Started start(Port& port) {
+      if (only_.tell == nullptr) return Started::no;
+      port.signal(*only_.tell, ++episode_);
+      return Started::half;
+    }
+    void complete(Port& port) { port.wait(*only_.hear, at_least(episode_), only_.from); }
 
     /// Episode number `episode`, counted by the caller, for ranks that are groups: several threads may speak for one, each in
     /// its own episodes. A speaker has acquired what the one before it wrote, so a flag has one writer at a time.

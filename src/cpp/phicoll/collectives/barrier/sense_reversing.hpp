@@ -50,22 +50,27 @@ struct SenseReversing : AlgorithmDefaults {
           store_(p.store) {}
 
     void operator()(Port& port) {
+      if (start(port) == Started::half) complete(port);
+    }
+    Started start(Port& port) {
       ++episode_;
-      const bool monotone = reset_ == Reset::episode;
-      const std::uint64_t release = monotone ? episode_ : episode_ & 1;
-      const std::uint64_t last = monotone ? episode_ * size_ - 1 : size_ - 1;
+      const std::uint64_t last = monotone() ? episode_ * size_ - 1 : size_ - 1;
       // Acquire and release: the last arriver has seen all that the others wrote before they came, and its
       // release below hands it on to them.
-      if (port.fetch_add(shared_->count.value.word, std::uint64_t{1}) == last) {
-        // No rank can arrive for the next episode before the release, so a relaxed reset before it is enough.
-        if (!monotone) port.store_relaxed(shared_->count.value.word, std::uint64_t{0});
-        port.signal(shared_->release.value, release, store_);
-      } else {
-        port.wait(shared_->release.value.word, monotone ? at_least(release) : equal(release));
-      }
+      if (port.fetch_add(shared_->count.value.word, std::uint64_t{1}) != last) return Started::half;
+      // No rank can arrive for the next episode before the release, so a relaxed reset before it is enough.
+      if (!monotone()) port.store_relaxed(shared_->count.value.word, std::uint64_t{0});
+      port.signal(shared_->release.value, release(), store_);
+      return Started::whole;
+    }
+    void complete(Port& port) {
+      port.wait(shared_->release.value.word, monotone() ? at_least(release()) : equal(release()));
     }
 
    private:
+    bool monotone() const { return reset_ == Reset::episode; }
+    std::uint64_t release() const { return monotone() ? episode_ : episode_ & 1; }
+
     Shared* shared_;
     std::uint64_t size_;
     std::uint64_t episode_ = 0;

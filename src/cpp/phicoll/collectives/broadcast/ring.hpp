@@ -82,6 +82,20 @@ struct RingBroadcast : AlgorithmDefaults {
       else
         pieces(port, call);
     }
+    /// The root waits for nobody where there is room; the others wait first of all.
+    Started start(Port& port, const Call& call) {
+      if (ranks_ == 1) return Started::no;
+      if (rank_ != call.root && call.count != 0) return Started::half;
+      if (call.count > sizeof(std::uint64_t)) {
+        if (call.count > cells_.bytes() || !cells_.opens(port, steps_)) return Started::no;
+        if (cells_.direct(port, call.receive, call.count)) return Started::no;
+      } else if (messages_ >= free_until_ && messages_ >= turns_.cells()) {
+        return Started::no;
+      }
+      (*this)(port, call);
+      return Started::whole;
+    }
+    void complete(Port& port, const Call& call) { (*this)(port, call); }
 
    private:
     // A slot is one message: its value, then, with release and in the same line, the message's number plus one and the

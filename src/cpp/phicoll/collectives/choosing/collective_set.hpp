@@ -147,6 +147,12 @@ class CollectiveSet {
                                [&one](const auto& made) { return made.second.get() == &one; }),
                 made_.end());
   }
+  /// The instance with this algorithm.
+  Instance& instance_of(const AnyCollective<Port>& algorithm) const {
+    for (const auto& made : made_)
+      if (made.second->algorithm.get() == &algorithm) return *made.second;
+    throw Error("an algorithm that is not in use");  // never: it is in a call
+  }
   /// The algorithm that such a call would take, and why.
   AlgorithmChoice chosen(const CallFacts& facts) const {
     const auto o = static_cast<std::size_t>(facts.operation);

@@ -20,6 +20,12 @@
 //     };
 //   };
 //
+// A Rank may also offer the call in two parts, which a nonblocking call is made in without a stack of its own. A barrier's
+// take no call.
+//
+//   Started start(Port&, const Call&);    // what comes before the first wait; waits for nobody
+//   void complete(Port&, const Call&);    // the rest, after start has returned Started::half
+//
 // AlgorithmDefaults has three more functions, which an algorithm redefines where it needs them: limit, refuse and
 // unfit.
 //
@@ -36,6 +42,13 @@
 #include "phicoll/memory/shape.hpp"
 
 namespace phicoll {
+
+/// How much of a call its algorithm's `start` has done.
+enum class Started : unsigned char {
+  no,    ///< nothing, and this call cannot be made in two parts
+  half,  ///< what comes before the first wait, which may be nothing
+  whole  ///< all
+};
 
 enum class Origin : unsigned char { paper, phicoll, reference };
 inline const char* to_string(Origin origin) {

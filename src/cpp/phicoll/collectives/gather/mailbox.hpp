@@ -57,6 +57,17 @@ struct MailboxGather : AlgorithmDefaults {
         send(port, call);
       mailbox_.next_call(1);
     }
+    /// As in reduce/mailbox.hpp.
+    Started start(Port& port, const Call& call) {
+      if (ranks_ == 1 || call.count == 0) return Started::no;
+      if (rank_ == call.root) return Started::half;
+      if (call.count > mailbox_.bytes() || !mailbox_.opens(port, 0) ||
+          mailbox_.direct(port, call.send, call.count, call.count))
+        return Started::no;
+      (*this)(port, call);
+      return Started::whole;
+    }
+    void complete(Port& port, const Call& call) { (*this)(port, call); }
 
    private:
     void words(Port& port, const Call& call) {

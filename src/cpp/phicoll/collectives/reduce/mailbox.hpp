@@ -54,6 +54,17 @@ struct MailboxReduce : AlgorithmDefaults {
         pieces(port, call);
       }
     }
+    /// The root waits first of all; the others wait for nobody where there is room.
+    Started start(Port& port, const Call& call) {
+      if (ranks_ == 1 || call.count == 0) return Started::no;
+      if (rank_ == call.root) return Started::half;
+      if (call.bytes() > mailbox_.bytes() || !mailbox_.opens(port, 0) ||
+          mailbox_.direct(port, call.send, call.bytes(), call.bytes()))
+        return Started::no;
+      (*this)(port, call);
+      return Started::whole;
+    }
+    void complete(Port& port, const Call& call) { (*this)(port, call); }
 
    private:
     void word(Port& port, const Call& call) {

@@ -52,10 +52,21 @@ struct OneShotScan : AlgorithmDefaults {
       for (std::size_t at = 0; at < call.count; at += most)
         piece(port, call, at * size, std::min(most, call.count - at));
     }
+    Started start(Port& port, const Call& call) {
+      // One piece, as its rest is that of the call.
+      if (call.count == 0 || call.bytes() > cells_.bytes() || !cells_.opens(port, steps_)) return Started::no;
+      own_ = publish(port, call, 0, call.count);
+      return Started::half;
+    }
+    void complete(Port& port, const Call& call) { take(port, call, 0, call.count, own_); }
 
    private:
     void piece(Port& port, const Call& call, std::size_t at, std::size_t count) {
-      const std::uint64_t step = steps_++;
+      take(port, call, at, count, publish(port, call, at, count));
+    }
+    /// Returns where the own operand stays until it is combined.
+    Data publish(Port& port, const Call& call, std::size_t at, std::size_t count) {
+      const std::uint64_t step = steps_;
       const std::size_t bytes = count * call.op.element_bytes;
       const bool kept = call.keeps_operand(rank_);
       Data own = call.send + at;
@@ -65,6 +76,11 @@ struct OneShotScan : AlgorithmDefaults {
         if (!last_) cells_.publish(port, step, call.tag);
         if (!kept) own = cell;
       }
+      return own;
+    }
+    void take(Port& port, const Call& call, std::size_t at, std::size_t count, Data own) {
+      const std::uint64_t step = steps_++;
+      const std::size_t bytes = count * call.op.element_bytes;
       const Data result = call.receive + at;
       if (order_.sharing())
         for (const int r : order_)
@@ -85,6 +101,7 @@ struct OneShotScan : AlgorithmDefaults {
     Cells<Port> cells_;
     PeerOrder order_;
     std::uint64_t steps_ = 0;
+    Data own_;  // between start and complete
     int rank_;
     bool last_;  // no rank takes its operand
   };

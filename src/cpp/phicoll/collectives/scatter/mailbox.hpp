@@ -55,6 +55,20 @@ struct MailboxScatter : AlgorithmDefaults {
         receive(port, call);
       mailbox_.next_call(static_cast<std::uint64_t>(ranks_ - 1));
     }
+    /// As in broadcast/ring.hpp.
+    Started start(Port& port, const Call& call) {
+      if (ranks_ == 1 || call.count == 0) return Started::no;
+      if (rank_ != call.root) return Started::half;
+      if (call.vector || call.count > mailbox_.bytes()) return Started::no;
+      for (int step = 1; step < ranks_; ++step)
+        if (!mailbox_.opens(port, message(0, step))) return Started::no;
+      for (int r = 0; r < ranks_; ++r)
+        if (r != rank_ && mailbox_.direct(port, call.send + call.block_at(r), call.count, call.count))
+          return Started::no;
+      (*this)(port, call);
+      return Started::whole;
+    }
+    void complete(Port& port, const Call& call) { (*this)(port, call); }
 
    private:
     void words(Port& port, const Call& call) {

@@ -177,6 +177,13 @@ class Cells {
   /// How pieces that only rank `to` reads are best stored into cells.
   Stores stores(int to) const { return stores_to_[static_cast<std::size_t>(to)]; }
 
+  /// Whether open() would not wait.
+  bool opens(Port& port, std::uint64_t step) const {
+    if (step < free_until_ || step < turns_.cells() || credit_ == Credit::implied) return true;
+    for (int r = 0; r < ranks_; ++r)
+      if (r != rank_ && port.load_acquire(finished_[r].value.word) < step - turns_.cells() + 1) return false;
+    return true;
+  }
   /// The payload of this rank's next cell, once it may be written. `piece` is its size in bytes, equal for all ranks
   /// that open or await it.
   Data open(Port& port, std::uint64_t step, std::size_t piece) {

@@ -108,6 +108,12 @@ class Mailbox {
     first_ += stride;
   }
 
+  /// Whether open() and post() would not wait.
+  bool opens(Port& port, std::uint64_t m) const {
+    const std::uint64_t i = turns_.cell(first_ + m);
+    const std::uint64_t last = last_[static_cast<std::size_t>(i)];
+    return last == 0 || port.load_acquire(*read_word(rank_, i)) == last;
+  }
   /// The payload of this rank's message m, once it may be written. A call opens its messages in rising order. `piece`
   /// is the message's size in bytes; its reader gives the same.
   Data open(Port& port, std::uint64_t m, std::size_t piece) {
