@@ -279,9 +279,9 @@ void end_as_it_comes(Communicator& communicator, CollectiveRequest& request, std
 
 void make_prepared_calls(Communicator& communicator, Communicator& whole) {
   Random alike(17), own(static_cast<std::uint64_t>(whole.rank()) + 3);
-  for (const std::size_t count : {1u, 3u, 60u, 3000u, 20000u}) {
+  for (const std::size_t count : {1u, 3u, 700u, 9000u}) {
     PreparedCalls calls(communicator, count, static_cast<int>(count) % communicator.size());
-    for (int turn = 0; turn < 60; ++turn) {
+    for (int turn = 0; turn < 30; ++turn) {
       const auto kind = static_cast<std::size_t>(alike.below(PreparedCalls::kinds));
       calls.fill(turn);
       communicator.begin(calls.requests[kind]);
@@ -315,7 +315,7 @@ TEST_P(NonblockingCalls, PreparedCallsWaitInTheirOrder) {
     for (int i = 0; i < 6; ++i)
       calls.emplace_back(new PreparedCalls(communicator, i % 2 == 0 ? 1 : 700, i % 3));
     Random own(static_cast<std::uint64_t>(communicator.rank()) + 1);
-    for (int turn = 0; turn < 40; ++turn) {
+    for (int turn = 0; turn < 20; ++turn) {
       const auto kind_of = [&](std::size_t i) {
         return (i + static_cast<std::size_t>(turn)) % PreparedCalls::kinds;
       };

@@ -18,12 +18,12 @@ py::tuple told(const Envelope& envelope) {
   return py::make_tuple(envelope.source, envelope.tag, envelope.bytes);
 }
 
-/// The object of a message. One of bytes holds a pickle, or nothing for None.
-py::object object_in(const std::shared_ptr<FrameBytes>& frame, const Envelope& envelope) {
-  if (envelope.type == object_type)
-    return Frame(frame->data(), any_room).object(Memory(frame), sizeof(std::uint64_t));
+/// The object of a message, whose memory is `kept` if there may be buffers in it. One of bytes holds a pickle, or nothing for
+/// None.
+py::object object_in(const unsigned char* frame, const Memory& kept, const Envelope& envelope) {
+  if (envelope.type == object_type) return Frame(frame, any_room).object(kept, sizeof(std::uint64_t));
   if (envelope.bytes == 0) return py::none();
-  return unpickled(frame->data(), envelope.bytes);
+  return unpickled(frame, envelope.bytes);
 }
 
 /// What is sent of an object with buffers, which it keeps.
@@ -56,13 +56,14 @@ bool TransferHandle::cancel() {
 
 py::object TransferHandle::object() const {
   if (transfer_->peer == no_rank) return py::none();
-  return object_in(frame_, transfer_->envelope);
+  return object_in(frame_->data(), Memory(frame_), transfer_->envelope);
 }
 
 std::size_t BegunHandle::wait_any(const std::vector<BegunHandle*>& all) {
   std::vector<std::shared_ptr<Begun>> begun;
   std::size_t most = 0;
   for (const BegunHandle* const one : all) {
+    if (one->begun()->done) return begun.size();
     begun.push_back(one->begun());
     most = std::max(most, one->bytes_);
   }
@@ -183,6 +184,11 @@ TransferHandle MessageCalls::begin_receive_held_object(const Envelope& held) {
 }
 
 py::object MessageCalls::receive_object(int source, int tag, Envelope* told) {
+  unsigned char small[256];  // buffers outside of the pickle are larger
+  const bool received = handle_.call(sizeof small, [&](Communicator& communicator) {
+    return communicator.receive_now(small, sizeof small, source, tag, object_type, told);
+  });
+  if (received) return object_in(small, Memory(), *told);
   TransferHandle transfer = begin_receive_object(source, tag);
   transfer.wait();
   *told = transfer.transfer().envelope;

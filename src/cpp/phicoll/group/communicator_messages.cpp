@@ -16,12 +16,13 @@ namespace phicoll {
 
 namespace {
 
-// Up to four ranks get 256 KB, 240 ranks 4 KB.
+// Two ranks get 2 MB, eight 512 KB, 240 ranks 4 KB. A ring that does not fit into its reader's cache is the faster one, as in
+// collectives (cells.hpp): between two processes on an EPYC whose CPUs are far apart, messages of 64 KB took 2.7 us instead of
+// 7.9 through 256 KB, and 1 MB 33 instead of 105.
 std::size_t ring_bytes_for(int ranks) {
   constexpr std::size_t least = 4096;
-  constexpr std::size_t most = 262144;
-  return std::max(least,
-                  std::min(most, (std::size_t{1} << 20) / static_cast<std::size_t>(ranks) / least * least));
+  const std::size_t all = std::size_t{ranks <= 8 ? 4u : 1u} << 20;
+  return std::max(least, all / static_cast<std::size_t>(std::max(ranks, 2)) / least * least);
 }
 
 unsigned char* zeroed(Heap& heap, std::size_t bytes) {
@@ -234,15 +235,18 @@ bool Communicator::send_now(const void* data, std::size_t bytes, int dest, int t
 }
 
 Envelope Communicator::receive(void* buffer, std::size_t bytes, int source, int tag, unsigned type) {
-  check_message("source", source, size_, true, tag, buffer, bytes, type);
-  if (source != no_rank) {
-    Messages& own = messages();
-    Envelope found;
-    const std::lock_guard<ThreadLock> lock(own.lock);
-    if (own.endpoint.receive_now(own.port, own.port.bind(buffer, bytes), bytes, source, tag, type, &found))
-      return found;
-  }
+  Envelope found;
+  if (receive_now(buffer, bytes, source, tag, type, &found)) return found;
   return carry_out(described(false, buffer, bytes, source, tag, type));
+}
+
+bool Communicator::receive_now(void* buffer, std::size_t bytes, int source, int tag, unsigned type,
+                               Envelope* found) {
+  check_message("source", source, size_, true, tag, buffer, bytes, type);
+  if (source == no_rank) return false;
+  Messages& own = messages();
+  const std::lock_guard<ThreadLock> lock(own.lock);
+  return own.endpoint.receive_now(own.port, own.port.bind(buffer, bytes), bytes, source, tag, type, found);
 }
 
 // A message of the library's own, whose tag is below any_tag.

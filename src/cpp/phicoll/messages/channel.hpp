@@ -13,6 +13,10 @@
 //     the ticket's word before (by compare and exchange, as the sender of a broken group may withdraw the message at the
 //     same moment) and after, with release. The sender acquires that before it uses the memory, or the ticket, again. A
 //     message whose sender waits until it is matched has a ticket too.
+//  4. Of a large message the sender writes the first part only. The rest follows when the reader has
+//     matched the message, which it says by storing the number of its first cell into the next of the words `wanted`, with
+//     release, once that word is 0. The sender acquires the number and stores 0, with release. So a reader keeps a part of
+//     each message that it has not matched, and messages behind it are not held up.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,11 +31,13 @@ enum class CellKind : unsigned char {
   here,    ///< the message is in the cell
   ring,    ///< its first piece is in the byte ring
   more,    ///< a further piece of the message of the last cell
+  rest,    ///< the first piece of the rest of a message that is wanted
   exposed  ///< it stays in its sender's memory
 };
 
 struct alignas(arch::stride_bytes) MessageCell {
-  static constexpr std::size_t room = arch::stride_bytes - 3 * sizeof(std::uint64_t);
+  /// The pickle of a small record has some 150 bytes.
+  static constexpr std::size_t room = 2 * arch::stride_bytes - 3 * sizeof(std::uint64_t);
 
   Word<std::uint64_t> number;  ///< of the cell in its channel, from 1
   Word<std::uint64_t> what;    ///< tag, type, kind, ticket
@@ -41,6 +47,7 @@ struct alignas(arch::stride_bytes) MessageCell {
   struct Piece {             ///< in the payload of a cell whose bytes lie in the byte ring
     Word<std::uint64_t> at;  ///< its offset, counted from when the channel was made
     Word<std::uint64_t> bytes;
+    Word<std::uint64_t> message;  ///< of a rest: the number of the message's first cell
   };
   Piece& piece() { return *payload_as<Piece>(); }
   ExposedWords& exposed() { return *payload_as<ExposedWords>(); }
@@ -56,6 +63,7 @@ struct alignas(arch::stride_bytes) MessageCell {
 struct alignas(arch::stride_bytes) Channel {
   static constexpr std::uint64_t cells = 32;
   static constexpr unsigned tickets = 64;
+  static constexpr std::uint64_t wants = 16;
 
   struct alignas(arch::stride_bytes) Read {
     Word<std::uint64_t> cells;
@@ -69,8 +77,12 @@ struct alignas(arch::stride_bytes) Channel {
   static constexpr std::uint64_t copied(std::uint64_t n) { return 4 * n - 2; }
   static constexpr std::uint64_t withdrawn(std::uint64_t n) { return 4 * n - 1; }
   static constexpr std::uint64_t received(std::uint64_t n) { return 4 * n; }
+  struct alignas(arch::stride_bytes) Wanted {
+    Word<std::uint64_t> number[wants];
+  };
   Read read;
   Tickets ticket;
+  Wanted wanted;
   MessageCell cell[cells];
 
   static std::size_t footprint(std::size_t ring_bytes) { return sizeof(Channel) + ring_bytes; }

@@ -8,6 +8,9 @@
 // than the ring, whose two copies overlap: 1 MB took 75 us instead of 37 between two processes, and 345 instead of 204 among
 // four ranks on two CPUs.
 //
+// Of a message larger than 256 KB only the first part is sent before its receive has matched it (channel.hpp), so what a rank
+// keeps of messages that come early is bounded for each. A message to oneself is sent whole.
+//
 // Messages that come before their receive wait in `waiting_`, in the order in which they came; a receive looks there first.
 // If it finds none, it is added at the end of `posted_`, and each later message is offered to the receives there in turn.
 // So both rules hold: cells of one sender are taken in order, and neither list is reordered.
@@ -48,7 +51,9 @@ class Endpoint {
         ranks_(setup.size()),
         hint_(setup.hint()),
         ring_bytes_(channels.ring_bytes()),
-        most_piece_(ring_bytes_ / 4),
+        most_piece_(std::min(std::size_t{65536}, ring_bytes_ / 4)),
+        most_at_once_(std::min(std::size_t{262144}, ring_bytes_)),
+        first_part_(most_at_once_ / 2),
         out_(static_cast<std::size_t>(ranks_)),
         in_(static_cast<std::size_t>(ranks_)) {}
 
@@ -99,12 +104,17 @@ class Endpoint {
         streams_ == 0 && posted_.front().get() == &transfer) {
       // Nothing else can come to pass meanwhile: it waits on one word after the other.
       while (!transfer.done) take_next(port, transfer.peer);
-    } else if (transfer.sends && posted_.empty() && streams_ == 0 && under_way_ == 1 &&
-               out_of(transfer.peer).queue.empty()) {
-      port.wait(out_of(transfer.peer).channel->ticket.word[transfer.ticket],
-                at_least(Channel::received(transfer.ticket_number)), hint_(transfer.peer));
-      progress(port);
     } else {
+      if (transfer.sends && posted_.empty() && streams_ == 0 && under_way_ == 1 &&
+          out_of(transfer.peer).queue.empty()) {
+        const Out& out = out_of(transfer.peer);
+        if (out.announced.empty())
+          port.wait(out.channel->ticket.word[transfer.ticket], at_least(Channel::received(transfer.number)),
+                    hint_(transfer.peer));
+        else
+          port.wait(out.channel->wanted.number[out.wants % Channel::wants], not_equal(std::uint64_t{0}),
+                    hint_(transfer.peer));
+      }
       wait_for(port, [&] { return transfer.done; });
     }
   }
@@ -139,11 +149,10 @@ class Endpoint {
       for (const Shared& t : out.handed) {
         Word<std::uint64_t>& word = out.channel->ticket.word[t->ticket];
         std::uint64_t seen = port.load_acquire(word);
-        while (seen < Channel::copied(t->ticket_number))
-          if (port.compare_exchange(word, seen, Channel::withdrawn(t->ticket_number))) break;
+        while (seen < Channel::copied(t->number))
+          if (port.compare_exchange(word, seen, Channel::withdrawn(t->number))) break;
         const std::int64_t since = port.now();
-        while (port.load_acquire(word) == Channel::copied(t->ticket_number) &&
-               port.now() - since < 2000000000)
+        while (port.load_acquire(word) == Channel::copied(t->number) && port.now() - since < 2000000000)
           port.pause();
       }
   }
@@ -200,6 +209,8 @@ class Endpoint {
     std::uint64_t bytes_read = 0;
     std::uint64_t tickets[Channel::tickets] = {};  // the last number of each
     std::deque<Shared> queue;                      // not all of it in the channel
+    std::vector<Shared> announced;                 // the first part in the channel, the rest not wanted yet
+    std::uint64_t wants = 0;                       // seen
     std::vector<Shared> handed;                    // all in the channel, with a ticket that has not come back
   };
   /// A message that came before its receive.
@@ -209,8 +220,8 @@ class Endpoint {
     bool exposed = false;
     Exposed where{0, 0, 0};
     unsigned ticket = no_ticket;
-    std::uint64_t ticket_number = 0;
-    std::vector<unsigned char> bytes;
+    std::uint64_t number = 0;          // of its first cell
+    std::vector<unsigned char> bytes;  // what is sent before the message is matched
     std::size_t came = 0;
     Shared claimed;  // by a receive, before all of it has come
   };
@@ -223,6 +234,9 @@ class Endpoint {
     // Where the further pieces of a message go: to a receive or to a message that waits.
     Shared stream;
     Waiting* waiting = nullptr;
+    std::vector<Shared> partial;       // matched, the rest to come
+    std::deque<std::uint64_t> wanted;  // messages whose rest is to be asked for
+    std::uint64_t wants = 0;           // asked for
   };
 
   static constexpr std::size_t least_piece = 8192;
@@ -247,19 +261,41 @@ class Endpoint {
       port.signal(channels_.place(rank_, t->peer), place);
     }
     if (out.queue.empty() && push(port, out, *t)) {
-      if (t->ticket == no_ticket) {
+      if (is_in_channel(*t) && t->ticket == no_ticket) {
         t->done = true;
         return;
       }
-      out.handed.push_back(t);
+      pushed(out, t);
     } else {
       out.queue.push_back(t);
     }
     ++under_way_;
   }
+  /// Whether nothing of a message that was pushed has to follow.
+  bool is_in_channel(const Transfer& t) const { return t.moved == 0 || t.moved == t.bytes; }
+  /// Notes what becomes of a message that was pushed and is not done by that.
+  void pushed(Out& out, const Shared& t) { (is_in_channel(*t) ? out.handed : out.announced).push_back(t); }
+  /// Queues the rest of what is wanted, ahead of messages that have not been begun.
+  void look_for_wants(Port& port, Out& out) {
+    while (!out.announced.empty()) {
+      Word<std::uint64_t>& word = out.channel->wanted.number[out.wants % Channel::wants];
+      const std::uint64_t number = port.load_acquire(word);
+      if (number == 0) return;
+      const auto it = std::find_if(out.announced.begin(), out.announced.end(),
+                                   [number](const Shared& t) { return t->number == number; });
+      if (it == out.announced.end()) return;  // its first part is not in the channel yet
+      auto place = out.queue.begin();
+      while (place != out.queue.end() && (*place)->moved != 0) ++place;
+      out.queue.insert(place, *it);
+      out.announced.erase(it);
+      port.signal(word, std::uint64_t{0});
+      ++out.wants;
+    }
+  }
   bool push_all(Port& port) {
     bool any = false;
     for (Out& out : out_) {
+      look_for_wants(port, out);
       while (!out.queue.empty()) {
         const Shared t = out.queue.front();
         const std::uint64_t before = out.cells;
@@ -267,8 +303,9 @@ class Endpoint {
         any = any || out.cells != before;
         if (!all) break;
         out.queue.pop_front();
-        if (t->ticket != no_ticket) {
-          out.handed.push_back(t);
+        if (!is_in_channel(*t) || t->ticket != no_ticket) {
+          pushed(out, t);
+          look_for_wants(port, out);
         } else {
           t->done = true;
           --under_way_;
@@ -277,7 +314,7 @@ class Endpoint {
       for (std::size_t i = 0; i < out.handed.size();) {
         Transfer& t = *out.handed[i];
         // The ticket may be another message's already, with a larger number.
-        if (port.load_acquire(out.channel->ticket.word[t.ticket]) < Channel::received(t.ticket_number)) {
+        if (port.load_acquire(out.channel->ticket.word[t.ticket]) < Channel::received(t.number)) {
           ++i;
           continue;
         }
@@ -289,10 +326,11 @@ class Endpoint {
     }
     return any;
   }
-  /// Writes what there is room for. Returns whether that is all of the message.
+  /// Writes what there is room for. Returns whether that is all of the message, or all that is sent before it is wanted.
   bool push(Port& port, Out& out, Transfer& t) {
     const bool begun = t.moved != 0;
     if (!begun) {
+      t.number = out.cells + 1;
       bool stays = t.bytes > stays_from && t.pieces.empty() && port.reachable(t.data, t.bytes);
       if (!has_cell(port, out)) return false;
       if (t.synchronous && !take_ticket(port, out, t)) return false;
@@ -308,15 +346,20 @@ class Endpoint {
         return true;
       }
     }
-    while (t.moved < t.bytes) {
-      const std::size_t piece = std::min(t.bytes - t.moved, piece_of(t.bytes));
+    const bool waits = in_two_parts(t.bytes, t.peer);
+    // What goes on behind the first part does so because it is wanted.
+    const std::size_t end = waits && t.moved < first_part_ ? first_part_ : t.bytes;
+    while (t.moved < end) {
+      const std::size_t piece = std::min(end - t.moved, piece_of(t.bytes));
       if (!has_cell(port, out) || !has_bytes(port, out, piece)) return false;
       MessageCell& cell = out.channel->cell_of(out.cells);
       take_from(port, t, port.shared(out.channel->ring() + out.bytes % ring_bytes_), piece);
       port.store_relaxed(cell.piece().at, out.bytes);
       port.store_relaxed(cell.piece().bytes, std::uint64_t{piece});
       out.bytes += arch::whole_lines(piece);
-      const CellKind kind = t.moved == 0 ? CellKind::ring : CellKind::more;
+      const bool begins_rest = waits && t.moved == first_part_;
+      if (begins_rest) port.store_relaxed(cell.piece().message, t.number);
+      const CellKind kind = t.moved == 0 ? CellKind::ring : begins_rest ? CellKind::rest : CellKind::more;
       t.moved += piece;
       write(port, out, cell, {t.tag, t.type, kind, t.ticket}, t.bytes);
     }
@@ -368,13 +411,15 @@ class Endpoint {
     out.bytes = begin;
     return true;
   }
+  /// Whether the rest of a message to or from a rank is sent only when it is wanted.
+  bool in_two_parts(std::size_t bytes, int peer) const { return bytes > most_at_once_ && peer != rank_; }
   /// A ticket's number is that of the message's first cell, which both sides know.
   bool take_ticket(Port& port, Out& out, Transfer& t) {
     if (t.ticket != no_ticket) return true;
     for (unsigned i = 0; i < Channel::tickets; ++i) {
       if (port.load_acquire(out.channel->ticket.word[i]) != Channel::received(out.tickets[i])) continue;
       t.ticket = i;
-      t.ticket_number = out.tickets[i] = out.cells + 1;
+      out.tickets[i] = t.number;
       return true;
     }
     return false;
@@ -437,7 +482,7 @@ class Endpoint {
     } else if (it->came < it->bytes.size()) {
       it->claimed = t;
     } else {
-      deliver(port, *it, *t);
+      deliver(port, *it, t);
       waiting_.erase(it);
     }
   }
@@ -448,13 +493,37 @@ class Endpoint {
     t.data = port.bind(t.frame->data(), bytes);
     t.bytes = bytes;
   }
-  void deliver(Port& port, Waiting& message, Transfer& t) {
+  void deliver(Port& port, Waiting& message, const Shared& t) {
     if (message.envelope.bytes >= long_copy) tell_of_a_wait();
     if (message.exposed)
-      copy_exposed(port, message.where, t, message.envelope, message.ticket, message.ticket_number);
+      copy_exposed(port, message.where, *t, message.envelope, message.ticket, message.number);
     else if (!message.bytes.empty())
-      port.move(t.data, port.bind(message.bytes.data(), message.bytes.size()), message.bytes.size());
-    complete(port, t, message.envelope, message.ticket, message.ticket_number);
+      port.move(t->data, port.bind(message.bytes.data(), message.bytes.size()), message.bytes.size());
+    if (message.exposed || message.came == message.envelope.bytes)
+      return complete(port, *t, message.envelope, message.ticket, message.number);
+    expect(port, t, message.envelope, message.ticket, message.number);
+    t->moved = message.came;
+    in_of(message.envelope.source).partial.push_back(t);
+  }
+  /// Begins to receive a message whose pieces are still to come, and asks for its rest if it has one.
+  void expect(Port& port, const Shared& t, const Envelope& envelope, unsigned ticket, std::uint64_t number) {
+    t->envelope = envelope;
+    t->ticket = ticket;
+    t->number = number;
+    ++streams_;
+    if (!in_two_parts(envelope.bytes, envelope.source)) return;
+    In& in = in_of(envelope.source);
+    in.wanted.push_back(number);
+    ask(port, in);
+  }
+  static void ask(Port& port, In& in) {
+    while (!in.wanted.empty()) {
+      Word<std::uint64_t>& word = in.channel->wanted.number[in.wants % Channel::wants];
+      if (port.load_acquire(word) != 0) return;
+      port.signal(word, in.wanted.front());
+      in.wanted.pop_front();
+      ++in.wants;
+    }
   }
   void complete(Port& port, Transfer& t, const Envelope& envelope, unsigned ticket, std::uint64_t number) {
     if (ticket != no_ticket)
@@ -476,7 +545,7 @@ class Endpoint {
 
   bool expects(int from) const {
     const In& in = in_[static_cast<std::size_t>(from)];
-    if (in.stream || in.waiting != nullptr) return true;
+    if (in.stream || in.waiting != nullptr || !in.partial.empty()) return true;
     return std::any_of(posted_.begin(), posted_.end(), [&](const Shared& t) { return t->peer == from; });
   }
   bool has_channel(Port& port, int from) {
@@ -490,6 +559,7 @@ class Endpoint {
     if (!has_channel(port, from)) return false;
     In& in = in_of(from);
     bool any = false;
+    ask(port, in);
     for (std::uint64_t i = 0; i < Channel::cells; ++i) {
       if (port.load_acquire(in.channel->cell_of(in.cells).number) != in.cells + 1) break;
       take(port, from, in);
@@ -509,7 +579,8 @@ class Endpoint {
   void take(Port& port, int from, In& in) {
     MessageCell& cell = in.channel->cell_of(in.cells);
     const CellNote note = CellNote::of(port.load_relaxed(cell.what));
-    if (note.kind == CellKind::more) {
+    if (note.kind == CellKind::rest) begin_rest(in, port.load_relaxed(cell.piece().message));
+    if (note.kind == CellKind::more || note.kind == CellKind::rest) {
       take_piece(port, in, cell);
     } else {
       const Envelope envelope = envelope_of(port, cell, note, from);
@@ -541,11 +612,8 @@ class Endpoint {
   void take_matched(Port& port, In& in, MessageCell& cell, const CellNote& note, const Envelope& envelope,
                     const Shared& t) {
     if (note.kind == CellKind::ring) {
-      t->envelope = envelope;
-      t->ticket = note.ticket;
-      t->ticket_number = in.cells + 1;
+      expect(port, t, envelope, note.ticket, in.cells + 1);
       in.stream = t;
-      ++streams_;
       if (envelope.bytes >= long_copy) tell_of_a_wait();
       take_piece(port, in, cell);
       return;
@@ -559,11 +627,13 @@ class Endpoint {
   void take_unmatched(Port& port, In& in, MessageCell& cell, const CellNote& note, const Envelope& envelope) {
     if (envelope.bytes >= long_copy) tell_of_a_wait();
     // With its memory, before it is one: there may be none.
-    waiting_.push_back(Waiting(note.kind == CellKind::exposed ? 0 : envelope.bytes));
+    waiting_.push_back(Waiting(note.kind == CellKind::exposed                  ? 0
+                               : in_two_parts(envelope.bytes, envelope.source) ? first_part_
+                                                                               : envelope.bytes));
     Waiting& message = waiting_.back();
     message.envelope = envelope;
     message.ticket = note.ticket;
-    message.ticket_number = in.cells + 1;
+    message.number = in.cells + 1;
     if (note.kind == CellKind::exposed) {
       message.exposed = true;
       message.where = cell.exposed().load(port);
@@ -578,6 +648,12 @@ class Endpoint {
       message.came = envelope.bytes;
     }
   }
+  static void begin_rest(In& in, std::uint64_t number) {
+    const auto it = std::find_if(in.partial.begin(), in.partial.end(),
+                                 [&](const Shared& t) { return t->number == number; });
+    in.stream = *it;
+    in.partial.erase(it);
+  }
   void take_piece(Port& port, In& in, MessageCell& cell) {
     const std::uint64_t at = port.load_relaxed(cell.piece().at);
     const auto bytes = static_cast<std::size_t>(port.load_relaxed(cell.piece().bytes));
@@ -587,8 +663,10 @@ class Endpoint {
       Transfer& t = *in.stream;
       port.move(t.data + t.moved, piece, bytes);
       t.moved += bytes;
+      if (t.moved == first_part_ && in_two_parts(t.envelope.bytes, t.envelope.source))
+        return in.partial.push_back(std::move(in.stream));
       if (t.moved < t.envelope.bytes) return;
-      complete(port, t, t.envelope, t.ticket, t.ticket_number);
+      complete(port, t, t.envelope, t.ticket, t.number);
       in.stream.reset();
     } else {
       Waiting& message = *in.waiting;
@@ -597,7 +675,7 @@ class Endpoint {
       if (message.came < message.bytes.size()) return;
       in.waiting = nullptr;
       if (message.claimed) {
-        deliver(port, message, *message.claimed);
+        deliver(port, message, message.claimed);
         waiting_.remove_if([&](const Waiting& w) { return &w == &message; });
       }
     }
@@ -630,6 +708,8 @@ class Endpoint {
   Hint hint_;
   std::size_t ring_bytes_;
   std::size_t most_piece_;
+  std::size_t most_at_once_;  // of a message, before it is matched
+  std::size_t first_part_;    // of a larger one
   std::vector<Out> out_;
   std::vector<In> in_;
   std::vector<Shared> posted_;

@@ -91,8 +91,8 @@ struct Transfer : Begun {
   std::size_t bytes = 0;  ///< of a receive: the buffer's
   std::size_t moved = 0;
   unsigned ticket = no_ticket;
-  std::uint64_t ticket_number = 0;
-  Envelope envelope;  ///< of a receive that is done
+  std::uint64_t number = 0;  ///< of the message's first cell in its channel, from 1
+  Envelope envelope;         ///< of a receive that is done
   /// Of a send whose message lies in several places: these, in order, instead of `data`.
   std::vector<Piece> pieces;
   /// Of a receive that takes a message of any size: its memory, which grows.
