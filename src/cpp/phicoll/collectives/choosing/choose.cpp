@@ -176,8 +176,9 @@ AlgorithmChoice choose_for_many(const Shape& shape, const CallFacts& facts) {
       return by_size(facts, {tree, {16 << 10, "sliced:chunk=65536:cells=32", root_takes}});
     }
     case Operation::allreduce:
-      return by_size(facts, {{0, "recursive-doubling:transfer=put-get", doubling},
-                             {256, "rabenseifner:transfer=put-get", halving},
+      // Buffers of one message: each rank has some for every step.
+      return by_size(facts, {{0, "recursive-doubling:transfer=put-get:buffer=256", doubling},
+                             {256, "rabenseifner:transfer=put-get:buffer=2048", halving},
                              {2 << 10, "rabenseifner", halving}});
     case Operation::scan:
       return by_size(facts, {{0, "linear", "each rank waits for one other, and combines two operands"}});

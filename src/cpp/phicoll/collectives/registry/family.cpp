@@ -89,7 +89,7 @@ AlgorithmSpec Family::fitting(const AlgorithmSpec& spec, const Shape& shape, std
   AlgorithmSpec smaller = effective(spec, shape);
   // Fewer cells come first: a ring shorter than the caches is slower, but smaller pieces are slower still. A halving that
   // changes nothing may be followed by one that does, where the algorithm itself has an upper limit.
-  for (const char* const name : {"cells", "slots", "pieces", "cell", "chunk", "piece", "part"}) {
+  for (const char* const name : {"cells", "slots", "pieces", "cell", "chunk", "piece", "part", "buffer"}) {
     AlgorithmSpec tried = smaller;
     while (footprint(smaller, shape) > most) {
       AlgorithmSpec next = tried;
