@@ -58,7 +58,10 @@ struct Rabenseifner : AlgorithmDefaults {
   }
   static void limit(Parameters& p, const Shape& shape) {
     // Boxes: a message a phase and one for the fold, in two cells; the rest is for what rounding adds.
-    limit_buffer(p.buffer, shape.size(), p.transfer == Transfer::put_get ? 10 : 2);
+    if (p.transfer == Transfer::put_get)
+      limit_buffer(p.buffer, shape.size(), 10);
+    else
+      limit_buffer(p.buffer, shape.size(), 2, what_is_shown(shape.size()));
   }
 
   // Boxes of the first phase, of the second, of the fold. A half of m elements' range in step s has at most
@@ -80,9 +83,9 @@ struct Rabenseifner : AlgorithmDefaults {
     const int ranks = shape.size();
     if (p.transfer == Transfer::put_get)
       return put_boxes_footprint(ranks, capacities(p, ranks), 2, Credit::implied);
-    return ScratchBuffers::footprint(ranks, static_cast<std::size_t>(p.buffer)) +
-           shown_footprint(ranks, Fold(ranks).steps() + 1);
+    return ScratchBuffers::footprint(ranks, static_cast<std::size_t>(p.buffer)) + what_is_shown(ranks);
   }
+  static std::size_t what_is_shown(int ranks) { return shown_footprint(ranks, Fold(ranks).steps() + 1); }
 
   template <class Port>
   class Rank {

@@ -36,9 +36,9 @@ void describe_buffer(Visitor& visitor, int& buffer) {
 
 constexpr int default_piece_bytes = 65536;
 
-/// No algorithm takes more than 32 MB for its buffers, however many ranks: `buffers` of them a rank.
-inline void limit_buffer(int& buffer, int ranks, int buffers) {
-  const long most = (32L << 20) / ranks / buffers / 64 * 64;
+/// No algorithm takes more than 32 MB, however many ranks, for `buffers` a rank and the `taken` bytes beside them.
+inline void limit_buffer(int& buffer, int ranks, int buffers, std::size_t taken = 0) {
+  const long most = ((32L << 20) - static_cast<long>(taken)) / ranks / buffers / 64 * 64;
   buffer = static_cast<int>(std::min<long>(buffer, std::max<long>(most, max_element_bytes)));
 }
 
