@@ -180,7 +180,14 @@ TEST_P(NonblockingCalls, EveryOperationAndSeveralCallsInOneFunction) {
   });
 }
 
-/// Prepared calls of one kind, with what each has to leave behind. All ranks agree on `count` and `root`.
+// A sanitizer follows each single access.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int turns = 8;
+#else
+constexpr int turns = 30;
+#endif
+
+/// Prepared calls of every kind, with what each has to leave behind. All ranks agree on `count` and `root`.
 struct PreparedCalls {
   PreparedCalls(Communicator& communicator, std::size_t numbers, int root_rank)
       : c(communicator), count(numbers), root(root_rank), size(static_cast<std::size_t>(c.size())) {
@@ -281,7 +288,7 @@ void make_prepared_calls(Communicator& communicator, Communicator& whole) {
   Random alike(17), own(static_cast<std::uint64_t>(whole.rank()) + 3);
   for (const std::size_t count : {1u, 3u, 700u, 9000u}) {
     PreparedCalls calls(communicator, count, static_cast<int>(count) % communicator.size());
-    for (int turn = 0; turn < 30; ++turn) {
+    for (int turn = 0; turn < turns; ++turn) {
       const auto kind = static_cast<std::size_t>(alike.below(PreparedCalls::kinds));
       calls.fill(turn);
       communicator.begin(calls.requests[kind]);
@@ -315,7 +322,7 @@ TEST_P(NonblockingCalls, PreparedCallsWaitInTheirOrder) {
     for (int i = 0; i < 6; ++i)
       calls.emplace_back(new PreparedCalls(communicator, i % 2 == 0 ? 1 : 700, i % 3));
     Random own(static_cast<std::uint64_t>(communicator.rank()) + 1);
-    for (int turn = 0; turn < 20; ++turn) {
+    for (int turn = 0; turn < turns; ++turn) {
       const auto kind_of = [&](std::size_t i) {
         return (i + static_cast<std::size_t>(turn)) % PreparedCalls::kinds;
       };
