@@ -105,6 +105,10 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
         ("count --shape 4", "phicoll: shape: got '4'; allowed: "),
         ("", "phicoll: command: got none; allowed: doctor, list, run, compare, "),
         (
+            "barier",
+            "phicoll: command: got 'barier'; allowed: nearest: run barrier; all: doctor, list, ",
+        ),
+        (
             "comparr r.jsonl",
             "phicoll: command: got 'comparr'; allowed: nearest: compare; all: doctor, list, ",
         ),

@@ -15,7 +15,8 @@ from phicoll import bench
 from phicoll.results import from_lines
 from phicoll.results.compare.baseline import baseline_text
 from phicoll.results.compare.best import holm_levels
-from phicoll.results.compare.shown import MOST_ROWS
+from phicoll.results.compare.narrow import fitted
+from phicoll.results.compare.shown import MOST_ROWS, Shown
 from phicoll.results.compare.text import cells, ratio_cell
 
 A, B = MadeUpSubject("dissemination:ways=3", 1.1), MadeUpSubject("sense-reversing", 2.2)
@@ -412,6 +413,50 @@ def test_several_sizes_are_one_table_with_time_bandwidth_and_ratio():
     assert comparison._repr_html_().count("<table") == 1
     alone = over_sizes((8,), (auto,))
     assert "lines [95 %]" in alone.tables()[0].heads
+
+
+def test_tables_fit_a_narrow_terminal_and_say_what_they_leave_out(monkeypatch):
+    long = MadeUpSubject("dissemination:ways=3:store=no-read", 1.1)
+    wide = results_of(subjects=[long, MadeUpSubject("auto", 2.0)], launches=3, rounds=3).compare()
+    sizes = over_sizes((8, 4096), (MadeUpSubject("auto", 2.0), MadeUpSubject("rabenseifner", 3.0)))
+    for comparison in (wide, sizes):
+        text = str(comparison)
+        monkeypatch.setattr("phicoll.results.compare.table.terminal_width", lambda: 200)
+        assert comparison.to_text() == text
+        for width in (100, 90, 80):
+            monkeypatch.setattr("phicoll.results.compare.table.terminal_width", lambda width=width: width)
+            narrow = comparison.to_text()
+            assert max(map(len, narrow.splitlines())) <= width, narrow
+            for row in comparison:  # names, medians and ratios stay
+                ratio = "1 (best)" if row.ratio_to_best.opponent == row.subject.spec else ratio_cell(row)[:4]
+                assert re.search(rf" {re.escape(row.name)} .*\] .* {re.escape(ratio)}", narrow), narrow
+        monkeypatch.undo()
+    monkeypatch.setattr("phicoll.results.compare.table.terminal_width", lambda: 80)
+    assert "  not shown: max ns, p95 ns, lines (all: a wider terminal, or a file)" in str(wide)
+    assert "lines :" not in str(wide)  # the sign is explained only where its column is shown
+
+
+def test_a_narrow_table_has_its_notes_below_with_their_sizes():
+    table = Shown(
+        "t",
+        ("size", "algorithm", "ratio to best", "n", ""),
+        [
+            ["8 B", "tree", "1 (best)", "5", ""],
+            ["", "auto", "1.01 [0.90, 1.10] n.s. (9 units)", "5", "chose x"],
+        ],
+        (0, 2, 3),
+        0,
+    )
+    assert fitted(table, 100) == table
+    assert fitted(table, 55).lines()[2:] == [
+        "   8 B  tree                               1 (best)  5",
+        "        auto       1.01 [0.90, 1.10] n.s. (9 units)  5",
+        "  auto, 8 B: chose x",
+    ]
+    assert [line.split() for line in fitted(table, 30).lines()[3:]] == [
+        ["auto", "1.01", "n.s.", "5"],
+        ["auto,", "8", "B:", "chose", "x"],
+    ]
 
 
 def test_a_long_table_leaves_out_the_slowest_but_not_auto_until_all_is_asked_for():

@@ -21,6 +21,7 @@ from phicoll.errors import (
 )
 from phicoll.foundations.arguments import Parser
 from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, FAILED, INTERRUPTED, OK
+from phicoll.foundations.nearest import nearest
 
 __all__ = ["main"]
 
@@ -135,11 +136,23 @@ def dispatch(words: list[str]) -> int:
         from phicoll import launch
 
         return launch.main(words[1:], prog="phicoll launch")
+    refuse_operation(words)
     arguments = parser().parse_args(words)
     from phicoll.cli.options import option_names
 
     with option_names({}):
         return int(arguments.function(arguments))
+
+
+def refuse_operation(words: list[str]) -> None:
+    """Refuse an operation, or almost one, where a command belongs: `phicoll barrier` names `phicoll run barrier`."""
+    if not words or words[0].startswith("-") or nearest(words[0], COMMANDS):
+        return
+    from phicoll.registry import CALLS
+
+    if found := nearest(words[0], CALLS):
+        names = ", ".join(f"run {name}" for name in found)
+        raise ArgumentError("command", repr(words[0]), f"nearest: {names}; all: {', '.join(COMMANDS)}")
 
 
 def say(text: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from phicoll.foundations.html_table import html_table
 from phicoll.results.compare.row import Row
-from phicoll.results.compare.text import aligned, cells, columns, interval, number, ratio_cell
+from phicoll.results.compare.text import aligned, cells, columns, interval, number, ratio_cell, wrapped
 from phicoll.results.subject import size_text
 
 __all__ = ["MOST_ROWS", "Shown", "shown"]
@@ -23,16 +23,30 @@ SIZE_HEADS = ("size", "algorithm", "median us [95 %]", "GB/s", "ratio to best", 
 
 @dataclass(frozen=True)
 class Shown:
-    """One table: its cells as text, the columns that hold numbers, and how many rows it leaves out."""
+    """One table: its cells as text, the columns that hold numbers, and how many rows it leaves out.
+
+    In a narrow terminal also its notes, which then stand below, and the heads of the columns that it drops.
+    """
 
     title: str
     heads: Sequence[str]
     cells: Sequence[Sequence[str]]
     numeric: Sequence[int]
     left_out: int
+    notes: Sequence[str] = ()
+    dropped: Sequence[str] = ()
 
-    def lines(self) -> list[str]:
-        return [self.title, *aligned([self.heads, *self.cells], self.numeric), *self.more()]
+    def lines(self, width: int | None = None) -> list[str]:
+        """The table as text; ``width`` wraps what stands above and below the grid."""
+        return [
+            *wrapped([self.title], width),
+            *self.grid(),
+            *wrapped([*self.notes, *self.more()], width),
+        ]
+
+    def grid(self) -> list[str]:
+        """The lines of the heads and the rows."""
+        return aligned([self.heads, *self.cells], self.numeric)
 
     def html(self) -> str:
         return html_table(self.heads, self.cells, caption=self.title) + "".join(
@@ -40,9 +54,14 @@ class Shown:
         )
 
     def more(self) -> list[str]:
-        if not self.left_out:
-            return []
-        return [f"  {self.left_out} slower row(s) not shown (all: phicoll compare --all, to_dataframe())"]
+        lines = []
+        if self.left_out:
+            lines.append(
+                f"  {self.left_out} slower row(s) not shown (all: phicoll compare --all, to_dataframe())"
+            )
+        if self.dropped:
+            lines.append(f"  not shown: {', '.join(self.dropped)} (all: a wider terminal, or a file)")
+        return lines
 
 
 def shown(groups: Sequence[tuple[str, Sequence[Row]]], show_all: bool = False) -> list[Shown]:

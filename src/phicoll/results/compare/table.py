@@ -14,9 +14,10 @@ from phicoll.errors import ArgumentError
 from phicoll.foundations.nearest import near
 from phicoll.results.compare.best import Ratio, ratios_to
 from phicoll.results.compare.conditions import left_out, why_not_verified
+from phicoll.results.compare.narrow import fitted, terminal_width
 from phicoll.results.compare.row import Row
 from phicoll.results.compare.shown import Shown, shown
-from phicoll.results.compare.text import footer
+from phicoll.results.compare.text import footer, wrapped
 from phicoll.results.compare.units import Estimate, Units, estimate, units_of
 from phicoll.results.observations import Observation, Observations
 from phicoll.results.subject import Subject
@@ -85,17 +86,23 @@ class Comparison(Sequence[Row]):
         return self.to_text()
 
     def to_text(self, show_all: bool = False) -> str:
-        """The tables and their footer as plain text; long tables in full if ``show_all``."""
-        parts = [line for table in self.tables(show_all) for line in (*table.lines(), "")]
-        return "\n".join([*(parts or ["no samples"]), *self.footer()]).rstrip()
+        """The tables and their footer as plain text; long tables in full if ``show_all``.
+
+        Where stdout is a terminal, rows are shortened and columns dropped until the tables fit it.
+        """
+        width, tables = terminal_width(), self.tables(show_all)
+        if width is not None:
+            tables = [fitted(table, width) for table in tables]
+        parts = [line for table in tables for line in (*table.lines(width), "")] or ["no samples"]
+        return "\n".join([*parts, *wrapped(self.footer(tables), width)]).rstrip()
 
     def tables(self, show_all: bool = False) -> list[Shown]:
         """What is shown: a table for each setting, or one over several sizes; long ones are cut unless ``show_all``."""
         return shown(self.groups(), show_all)
 
-    def footer(self) -> list[str]:
-        """Explanations of the signs in the tables, and warnings about their numbers."""
-        heads = {head for table in self.tables() for head in table.heads}
+    def footer(self, tables: Sequence[Shown] | None = None) -> list[str]:
+        """Explanations of the signs in the tables (those of ``tables()``), and warnings about their numbers."""
+        heads = {head for table in (self.tables() if tables is None else tables) for head in table.heads}
         return [*footer(self.rows, self.damaged_lines, heads), *self.conditions, *self.left_out]
 
     __repr__ = __str__

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from textwrap import wrap
 
 from phicoll.registry import short_spec
 from phicoll.results.compare.row import Row
 from phicoll.results.compare.units import MIN_UNITS, Estimate
 
-__all__ = ["aligned", "cells", "columns", "footer", "interval", "number", "ratio_cell"]
+__all__ = ["aligned", "cells", "columns", "footer", "interval", "number", "ratio_cell", "wrapped"]
 
 WIDE = 2.0  # spread of the samples; above it nanoseconds alone say little
 
@@ -155,3 +156,21 @@ def aligned(table: Sequence[Sequence[str]], numeric: Collection[int]) -> list[st
         )
         lines.append("  " + text.rstrip())
     return lines
+
+
+def wrapped(lines: Iterable[str], width: int | None) -> list[str]:
+    """Sentences in lines of at most ``width`` columns, if any; no word is broken."""
+    if width is None:
+        return list(lines)
+    pieces = []
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip()))
+        pieces += wrap(
+            line.strip(),
+            width,
+            initial_indent=indent,
+            subsequent_indent=indent + "  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return pieces
