@@ -94,7 +94,7 @@ def test_the_table_of_data_algorithms_is_the_registry() -> None:
     wanted = head + algorithm_tables() + "<!-- end of algorithms -->" + end
     if os.environ.get("PHICOLL_UPDATE_DOCS"):
         page.write_text(wanted)
-    assert page.read_text() == wanted, "run: PHICOLL_UPDATE_DOCS=1 pytest tests/test_docs.py"
+    assert page.read_text() == wanted, "run: PHICOLL_UPDATE_DOCS=1 pytest tests/test_docs.py -k table"
 
 
 def option_table() -> str:
@@ -120,7 +120,7 @@ def test_the_table_of_options_is_the_core_s() -> None:
     wanted = head + option_table() + "<!-- end of options -->" + rest.split("<!-- end of options -->", 1)[1]
     if os.environ.get("PHICOLL_UPDATE_DOCS"):
         page.write_text(wanted)
-    assert page.read_text() == wanted, "run: PHICOLL_UPDATE_DOCS=1 pytest tests/test_docs.py"
+    assert page.read_text() == wanted, "run: PHICOLL_UPDATE_DOCS=1 pytest tests/test_docs.py -k table"
 
 
 def test_python_argparse_and_phicoll_bench_have_the_options_of_the_table() -> None:
