@@ -4,7 +4,7 @@
 // cache control, the cycle counter. One file an ISA, all header-only, all integer-only, chosen here.
 // Everything above this folder is the same source on every machine.
 //
-// Whole-line stores, and who may see what when. A line is 64 aligned bytes with one writer; a whole-line
+// Whole-line stores, and what becomes visible when. A line is 64 aligned bytes with one writer; a whole-line
 // store destroys whatever anyone else put in it. "The flag" is word 0, the first 8 bytes.
 //
 // - store_line_plain: a release. A reader that acquires word 0 sees words 1 to 7 and every earlier ordinary

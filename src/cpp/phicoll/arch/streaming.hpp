@@ -12,9 +12,8 @@
 namespace phicoll {
 namespace arch {
 
-/// Copies bytes of any alignment, whole lines of the destination by unordered no-read stores; they are behind
-/// a fence when this returns, so that the next signal makes them visible like any other store. Not
-/// overlapping.
+/// Copies bytes of any alignment. Whole lines of the destination are written by unordered no-read stores,
+/// followed by a fence: the next signal makes them visible like any other store. The ranges do not overlap.
 inline void copy_streaming(unsigned char* to, const unsigned char* from, std::size_t bytes) {
   const std::size_t past = reinterpret_cast<std::uintptr_t>(to) % line_bytes;
   std::size_t at = past == 0 ? 0 : line_bytes - past;

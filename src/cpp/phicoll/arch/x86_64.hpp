@@ -192,7 +192,7 @@ inline void copy_vectors_64(void* to, const void* from, std::size_t strides) {
   );
 }
 
-/// Hints: the line is to be written here soon; it is to be read by another CPU soon. The second is a no-op on most CPUs
+/// Hints: this CPU will write the line soon; another CPU will read it soon. The second is a no-op on most CPUs
 /// (has_demotion).
 inline void prefetch_line_to_write(const void* line) {
   __asm__ __volatile__("prefetchw (%0)" : : "r"(line));

@@ -168,7 +168,7 @@ inline void Nonblocking::end_first() {
   if (first_->kept) ended_.push_back(std::move(first_->kept));
   stage_ = Stage::none;
   unfinished_.store(queue_.size(), std::memory_order_release);
-  first_->done = true;  // release: who sees it done sees the result
+  first_->done = true;  // release: a rank that sees it done sees the result
   // Begun again, it need not be counted again.
   if (first_.use_count() == 1) first_.reset();
 }
@@ -211,7 +211,7 @@ void Nonblocking::fail_first() {
   try {
     throw;
   } catch (const ArgumentError&) {
-    // As all ranks see it, or the group is broken by it.
+    // All ranks see the error alike, or it breaks the group.
   } catch (const std::exception& error) {
     inner_->fail(error);  // perhaps nobody waits for this one: the others must not wait for its rest
   } catch (...) {
@@ -243,8 +243,8 @@ bool Nonblocking::is_outside() const {
   return true;
 }
 
-// The note comes behind what peers wait for. It is early enough, as it has to come before waits and before reads of others'
-// memory (Collectives::wait_for_readers).
+// The note comes after what peers wait for. That is early enough: it must precede only waits and reads of others' memory
+// (Collectives::wait_for_readers).
 inline void Nonblocking::carry_out(MadeCall& made) {
   const Started started = made.algorithm->start(*made.stays, made.call);
   if (made.last_use != nullptr) {

@@ -92,9 +92,8 @@ std::string missing_ranks(const ProcessHeader& header, int* first) {
   return missing;
 }
 
-/// The ranks after `rank` that are not taken, up to the next one that is: whether the process
-/// that a launcher started for one of them has ended. Each missing rank is looked after by one of those who
-/// wait.
+/// Looks whether the launcher's process of a missing rank has ended, for the ranks from `rank` + 1 to the next
+/// one that is taken. So one of the waiting ranks watches each missing rank.
 void look_after_missing(Control& control, const ProcessHeader& header, int rank) {
   for (int step = 1; step < header.ranks; ++step) {
     const int r = (rank + step) % header.ranks;

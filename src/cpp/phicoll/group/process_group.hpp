@@ -47,7 +47,7 @@ class ProcessGroup {
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
   Communicator& communicator();
-  /// The group's memory, for who maps parts of it once more.
+  /// The group's memory, for callers that map parts of it once more.
   const os::SharedMemory& memory() const { return memory_; }
   /// Breaks the group for all: this rank cannot go on.
   void fail(const std::string& reason);

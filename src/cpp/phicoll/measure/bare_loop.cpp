@@ -117,7 +117,7 @@ std::vector<BareLoop::Plan> BareLoop::plans(const BareLoopParameters& p, const W
         for (int r = 0; r < ranks; ++r) add({r, others(r), n, 0, false, 0, true});
         break;
       }
-      // Parts of whole lines, of which the last may be short.
+      // Parts of whole lines; the last may be short.
       const std::size_t part = arch::whole_lines(n / static_cast<std::size_t>(ranks));
       const auto begin = [&](int r) { return std::min(n, at(part, r)); };
       const auto end = [&](int r) { return r == ranks - 1 ? n : begin(r + 1); };

@@ -1,13 +1,13 @@
 #pragma once
 
-// The bare loop: what an operation takes if it does nothing but copy each byte into a ring of cells and out of it again.
-// No checks, headers, signatures or choices are made in the calls. It is the limit for all algorithms that go through
-// shared memory, and it shows which way of storing and loading is the best on a host: each is a parameter.
+// The bare loop copies each byte of an operation into a ring of cells and out again, and does nothing else: no checks,
+// headers, signatures or choices. Its time is the limit for all algorithms that go through shared memory. Ways of storing
+// and loading are parameters, so it shows which is best on a host.
 //
 // A stream is a ring with one writer and one or more readers. A call gives each rank streams to write and streams to read.
 // A rank takes turns between them, a piece at a time, until all are through.
 //
-//  1. A cell's flag is stored with release behind its bytes; who acquires it sees them. Flags only grow.
+//  1. A cell's flag is stored with release after its bytes; a reader that acquires it sees them. Flags only grow.
 //  2. A reader stores with release, every half ring, how many cells it has read. The writer acquires that from all readers
 //     before it writes a cell again.
 

@@ -33,7 +33,7 @@ struct Subject {
 };
 
 /// Parses a list as Family::parse_list does, with the references' names and the set `references` besides. All
-/// subjects are to be called with `work`. Drops duplicates. Throws ArgumentError("algorithm") and what
+/// subjects will be called with `work`. Drops duplicates. Throws ArgumentError("algorithm") and what
 /// Family::parse throws.
 std::vector<Subject> parse_subjects(const std::string& text, const Work& work = Work());
 

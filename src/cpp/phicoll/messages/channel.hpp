@@ -5,9 +5,9 @@
 //
 // Which store makes what visible to whom:
 //
-//  1. The sender stores a cell's payload and what it says of it, and bytes in the byte ring before that, then the cell's
-//     number with release. The reader acquires the number and sees all of it.
-//  2. The reader stores how many cells, and how many bytes of the byte ring, it is through with, with release. The sender
+//  1. The sender stores bytes in the byte ring, then a cell's payload and description, then the cell's number with
+//     release. The reader acquires the number and sees all of it.
+//  2. The reader stores with release how many cells, and how many bytes of the byte ring, it has finished with. The sender
 //     acquires that before it writes them again.
 //  3. A message that stays in its sender's memory has a ticket. The reader, which copies it when it is matched, says so in
 //     the ticket's word before (by compare and exchange, as the sender of a broken group may withdraw the message at the
@@ -16,7 +16,7 @@
 //  4. Of a large message the sender writes the first part only. The rest follows when the reader has
 //     matched the message, which it says by storing the number of its first cell into the next of the words `wanted`, with
 //     release, once that word is 0. The sender acquires the number and stores 0, with release. So a reader keeps a part of
-//     each message that it has not matched, and messages behind it are not held up.
+//     each message that it has not matched, and the messages after it are not held up.
 
 #include <cstddef>
 #include <cstdint>

@@ -235,7 +235,7 @@ class Endpoint {
     Shared stream;
     Waiting* waiting = nullptr;
     std::vector<Shared> partial;       // matched, the rest to come
-    std::deque<std::uint64_t> wanted;  // messages whose rest is to be asked for
+    std::deque<std::uint64_t> wanted;  // messages whose rest must be asked for
     std::uint64_t wants = 0;           // asked for
   };
 
@@ -347,7 +347,7 @@ class Endpoint {
       }
     }
     const bool waits = in_two_parts(t.bytes, t.peer);
-    // What goes on behind the first part does so because it is wanted.
+    // A message goes on after its first part only because the receiver wants the rest.
     const std::size_t end = waits && t.moved < first_part_ ? first_part_ : t.bytes;
     while (t.moved < end) {
       const std::size_t piece = std::min(end - t.moved, piece_of(t.bytes));
@@ -716,7 +716,7 @@ class Endpoint {
   std::list<Waiting> waiting_;
   std::size_t under_way_ = 0;    // sends that are not done
   std::uint64_t last_held_ = 0;  // the last number of a message that is kept for one receive
-  std::size_t streams_ = 0;      // messages of which pieces are still to come
+  std::size_t streams_ = 0;      // messages with pieces still to come
 };
 
 }  // namespace phicoll

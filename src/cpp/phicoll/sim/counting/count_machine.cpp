@@ -13,10 +13,10 @@ namespace phicoll {
 namespace {
 
 constexpr std::int64_t none = -1;
-/// Turns that polling ranks take in vain, for each rank, before they count as waiting for ever.
+/// Fruitless turns of polling ranks, for each rank, after which they count as waiting for ever.
 constexpr std::int64_t vain_turns_a_rank = 64;
-/// Above, who has heard of whom is not followed: a bit a rank for each word takes memory by the cube of
-/// ranks.
+/// The most ranks for which the machine follows which rank has heard of which: one bit for each rank and word
+/// takes memory that grows as P^3.
 constexpr int most_ranks_heard = 256;
 
 }  // namespace

@@ -76,7 +76,7 @@ class CountMachine {
   void consume(int rank, WordState& word);
   struct Byte {
     std::int16_t writer;  // or owner; -1 for none
-    std::uint16_t steps;  // crossings between ranks behind it
+    std::uint16_t steps;  // crossings between ranks on its way here
   };
   struct OwnRange {
     int rank;

@@ -46,8 +46,8 @@ struct Counts {
   /// rank's own memory.
   std::int64_t bytes_between = 0;
   std::int64_t combined = 0;  ///< elements that operators computed
-  /// The most crossings between ranks that lie behind any byte that was written: the steps of the longest
-  /// chain of data, whatever the number of pieces.
+  /// The most crossings between ranks on the way to any written byte: the steps of the longest chain of data,
+  /// whatever the number of pieces.
   std::int64_t steps = 0;
   /// Edges of waits whose `from` named another rank than the one that wrote: 0, or the algorithm has a bug.
   std::int64_t wrong_hints = 0;

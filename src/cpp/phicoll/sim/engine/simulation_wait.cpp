@@ -28,7 +28,7 @@ void Simulation::look_again(Context& c, LineId line) {
   set_weight(c, weight);
   c.fiber->suspend();
   if (wheel_.next_time() != wheel_.now()) return;
-  // A change in the very cycle of a look is seen by it.
+  // A look sees a change of the same cycle.
   wake_at(c, c.time);
   set_weight(c, weight);
   c.fiber->suspend();

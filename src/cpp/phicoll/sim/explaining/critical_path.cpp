@@ -169,7 +169,7 @@ class Walk {
   void go_inside(int o) { at_ = At::inside, subject_ = o; }
   void go_visible(int o) { at_ = At::visible, subject_ = o; }
   void go_before(int o) { go_at(operation(o).rank, ordinal_[static_cast<std::size_t>(o)]); }
-  /// To the transfer, of which `o` is served; -1 for one that only holds the line.
+  /// To the transfer that serves `o`; -1 for one that only holds the line.
   void go_transfer(At end, int t, int o) { at_ = end, subject_ = t, served_ = o; }
 
   void step() {
