@@ -10,7 +10,7 @@ install(TARGETS ${PHICOLL_LIBRARIES} EXPORT phicoll-targets COMPONENT developmen
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 phicoll_shmem_install(development ${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_INCLUDEDIR} wrappers)
 install(DIRECTORY phicoll DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
-        FILES_MATCHING PATTERN "*.hpp" PATTERN machines EXCLUDE)   # else the folder, which has no headers
+        FILES_MATCHING PATTERN "*.hpp" PATTERN machines EXCLUDE PATTERN mpi EXCLUDE)   # folders without headers
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/generated/phicoll/version.hpp
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/phicoll COMPONENT development)
 
