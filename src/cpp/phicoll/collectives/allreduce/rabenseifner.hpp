@@ -57,7 +57,7 @@ struct Rabenseifner : AlgorithmDefaults {
                : nullptr;
   }
   static void limit(Parameters& p, const Shape& shape) {
-    // Boxes: a message a phase and one for the fold, in two cells; the rest is for what rounding adds.
+    // Put and get have boxes: a message per phase and one for the fold, in two cells; the rest is for what rounding adds.
     if (p.transfer == Transfer::put_get)
       limit_buffer(p.buffer, shape.size(), 10);
     else
