@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import phicoll.papers.validation
 from conftest import page_written_twice
 from phicoll.cli import main
 from phicoll.models.constants import published_tables as published
-from phicoll.papers.claims import CLAIMS, FAILS, HOLDS, SIMULATED, UNRESOLVED
+from phicoll.papers.claims import CANNOT, CLAIMS, FAILS, HOLDS, SIMULATED, UNRESOLVED
 from phicoll.papers.validation import points
 from phicoll.papers.validation.quantity import CALIBRATED, HELD_OUT, Quantity, number
 from phicoll.papers.validation.ranked import verdict_over
@@ -78,9 +79,15 @@ def test_the_frame_has_a_row_for_each_quantity_and_statement(phi):
 def test_the_page_is_the_same_twice_and_has_every_row(phi, tmp_path):
     text = page_written_twice(phi, tmp_path, largest=300_000)
     for q in phi.quantities:
-        assert q.name in text
+        error = f"{q.error:+.1%}" if q.verdict == HOLDS else f"**{q.error:+.1%}**"
+        shown = f"{number(q.published)}; {number(q.simulated)}; {error}"
+        rows = [line for line in text.splitlines() if line.startswith(f"| {q.row or q.name}")]
+        assert any(shown in row for row in rows), q.name
     for f in phi.findings:
-        assert f"| {f.claim.number} |" in text
+        if f.verdict == CANNOT:
+            assert re.search(rf"^- .*{f.claim.number}.*: {re.escape(f.measured)}$", text, re.MULTILINE)
+        else:
+            assert f"| {f.claim.number} | {f.claim.statement} | {f.measured}" in text
 
 
 def test_a_machine_that_misses_its_calibration_ends_with_exit_code_1(capsys):

@@ -15,6 +15,7 @@ from phicoll.papers.claims import CLAIMS, DATA, MODELLED, SIMULATED, UNRESOLVED
 from phicoll.papers.validation.predictions import validate_models
 from phicoll.papers.validation.predictions.statements import judge_models
 from phicoll.papers.validation.predictions.validation import model_of_host
+from phicoll.papers.validation.quantity import number
 
 RUN = {"004-25", "004-31", "004-32", "004-36", "004-37", "004-38", "004-39"}
 
@@ -78,9 +79,20 @@ def test_what_the_printed_numbers_decide():
 def test_the_page_is_the_same_twice_and_has_every_piece_row_and_statement(found, tmp_path):
     text = page_written_twice(found, tmp_path, largest=400_000)
     for p in found.pieces:
-        assert p.name in text
+        row = p.name.partition(", ")[0]
+        shown = [
+            number(p.observed),
+            *(f"{number(v)} {p.error(n):+.0%}" for n, v in p.modelled.items() if v is not None),
+        ]
+        assert any(
+            line.startswith(f"| {row} |") and "; ".join(shown) in line for line in text.splitlines()
+        ), p.name
+    for constants in found.compared.values():
+        for start in constants.values():
+            for r in start.rows:
+                assert f"| {r.subject.operation} {r.name} |" in text
     for f in found.findings:
-        assert f"| {f.claim.number} |" in text
+        assert f"| {f.claim.number} | {f.claim.statement} | {f.measured}" in text
     for label in ("published", "simulated", "modelled"):
         assert f"*{label}*" in text
     assert "nan" not in text

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, TypeVar
 
-from phicoll.papers.claims import FAILS, HOLDS, VERDICTS, Finding
+from phicoll.papers.claims import CANNOT, FAILS, HOLDS, VERDICTS, Finding
 from phicoll.papers.validation.figures import draw_barriers, draw_counts, draw_curves, draw_errors
 from phicoll.papers.validation.outcome import Outcome
-from phicoll.papers.validation.quantity import Quantity, number
+from phicoll.papers.validation.quantity import (
+    CALIBRATED,
+    HELD_OUT,
+    HELD_OUT_BOUND,
+    NOT_CLAIMED,
+    Quantity,
+    number,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-__all__ = ["cell", "statement_cells", "write_page", "write_with_figures"]
+__all__ = ["cell", "statement_lines", "write_page", "write_with_figures"]
 
 Found = TypeVar("Found")
 
@@ -59,77 +68,141 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def statement_cells(findings: Iterable[Finding], how: bool = False) -> Iterator[list[str]]:
-    """Table cells, sorted by verdict: number, statement, verdict, optionally ``how``, and what was found."""
+def statement_lines(findings: Sequence[Finding]) -> list[str]:
+    """The section on statements: a table for each verdict; conditions that several share are notes below."""
+    shared = [under for under, times in Counter(f.under for f in findings if f.under).items() if times > 1]
+    notes = dict(zip(shared, ascii_lowercase, strict=False))
+    lines = ["## Statements"]
     for verdict in VERDICTS:
-        for f in (f for f in findings if f.verdict == verdict):
-            bold = f"**{f.verdict}**" if verdict == FAILS else f.verdict
-            under = f" ({f.under})" if f.under else ""
-            kind = [f.how] if how else []
-            yield [f.claim.number, cell(f.claim.statement), bold, *kind, cell(f.measured + under)]
-
-
-def quantities(of: list[Quantity]) -> list[str]:
-    lines = [
-        "| quantity | source | role | published | simulated | error | verdict |",
-        "|---|---|---|--:|--:|--:|---|",
+        of = [f for f in findings if f.verdict == verdict]
+        if of:
+            lines += ["", f"### {verdict.capitalize()}", ""]
+        if of and verdict == CANNOT:
+            for why in dict.fromkeys(f.measured for f in of):
+                lines.append(f"- {', '.join(f.claim.number for f in of if f.measured == why)}: {why}")
+        elif of:
+            lines += ["| claim | statement | what was found |", "|---|---|---|"]
+            for f in of:
+                under = f" ({notes.get(f.under, f.under)})" if f.under else ""
+                lines.append(f"| {f.claim.number} | {cell(f.claim.statement)} | {cell(f.measured + under)} |")
+    return [
+        *lines,
+        "",
+        *(f"- {letter}: {under}" for under, letter in notes.items()),
+        *([""] if notes else []),
     ]
-    for q in of:
-        verdict = q.verdict if q.verdict == HOLDS else f"**{q.verdict}** (bound {q.bound:.0%})"
-        lines.append(
-            f"| {cell(q.name)} | {cell(q.source)} | {q.role} | {number(q.published)} | {number(q.simulated)} {q.unit} | "
-            f"{q.error:+.1%} | {verdict} |"
-        )
+
+
+def common(sources: Sequence[str]) -> str | None:
+    """The source that begins all of them, if one does."""
+    first = min(sources, key=len)
+    return first if all(s.startswith(first) for s in sources) else None
+
+
+def found_cell(q: Quantity, marks: dict[str, str]) -> str:
+    error = f"{q.error:+.1%}" if q.verdict == HOLDS else f"**{q.error:+.1%}**"
+    return f"{number(q.published)}; {number(q.simulated)}; {error}{marks.get(q.role, '')}"
+
+
+def quantities(of: Sequence[Quantity], marks: dict[str, str]) -> list[str]:
+    """A table of those with a place in one, and a table of the others."""
+    placed, others = [q for q in of if q.row], [q for q in of if not q.row]
+    lines: list[str] = []
+    if placed:
+        columns = list(dict.fromkeys(q.column for q in placed))
+        whole = common([q.source for q in placed])
+        base = {c: whole or common([q.source for q in placed if q.column == c]) or "" for c in columns}
+        if whole:
+            lines += [f"Published in {whole}.", ""]
+        heads = [c if whole or not base[c] else f"{c}, {base[c]}" for c in columns]
+        lines += [f"| | {' | '.join(heads)} |", f"|---|{'---|' * len(columns)}"]
+        longest = max(columns, key=lambda c: sum(q.column == c for q in placed))
+        for row in dict.fromkeys(q.row for q in sorted(placed, key=lambda q: q.column != longest)):
+            cells = {q.column: q for q in placed if q.row == row}
+            any_ = next(iter(cells.values()))
+            label = (
+                f"{row}{any_.source[len(base[any_.column]) :]}{'' if any_.unit == 'ns' else f', {any_.unit}'}"
+            )
+            shown = [found_cell(cells[c], marks) if c in cells else "" for c in columns]
+            lines.append(f"| {cell(label)} | {' | '.join(shown)} |")
+        lines.append("")
+    if others:
+        lines += ["| quantity | source | |", "|---|---|---|"]
+        for q in others:
+            unit = "" if q.unit == "ns" else f", {q.unit}"
+            lines.append(f"| {cell(q.name)}{unit} | {cell(q.source)} | {found_cell(q, marks)} |")
+        lines.append("")
     return lines
+
+
+#: What a role means on a page.
+ROLES = {
+    CALIBRATED: "a parameter was set by this number; the bound is 5 %, and agreement shows only that the model can have it",
+    HELD_OUT: "nothing was set by it; the bound is 25 %. Where one parameter decides several published numbers, as the ring's length "
+    "decides the deviations at three distances, one of them set it and the others are held out",
+    NOT_CLAIMED: "published, but the machine says nothing about it",
+}  # fmt: skip
 
 
 def text_of(found: Outcome, shown: dict[str, str]) -> str:
     machine, effort = found.machine, found.effort
+    roles = {q.role for q in found.quantities}
+    judging = ""
+    if found.findings:
+        judging = (
+            f"; statements about order are judged over seeds 1 to {effort.seeds}, each with the median of {effort.calls} calls of a barrier"
+        )  # fmt: skip
+    marks = {role: f" *{role[0]}*" for role in ROLES if role in roles}
+    if marks:
+        marks.pop(HELD_OUT if HELD_OUT in marks else NOT_CLAIMED, None)
     lines = [
         f"# Validation of {machine.name}",
         "",
-        f"{machine.summary}. Written by `phicoll validate {machine.name} --page FILE`; machine digest `{machine.digest}`. "
-        f"Latencies are over {effort.samples:,} samples and up to ten seeds, statements about order over seeds 1 to {effort.seeds}, with "
-        f"the median of {effort.calls} calls of a barrier per seed. The numbers are the same on any host. `docs/simulator.md` describes the model.",
+        f"{machine.summary}. `phicoll validate {machine.name} --page FILE` writes this page, the same on any host; machine digest "
+        f"`{machine.digest}`. Latencies are over {effort.samples:,} samples and up to ten seeds{judging}. [The model](simulator.md).",
         "",
-        "- *Calibrated*: a parameter was set by this number; agreement (within 5 %) shows only that the model can have it.",
-        "- *Held out*: nothing was set by it; agreement is within 25 %. Where one parameter decides several published numbers, as the "
-        "ring's length decides the deviations at three distances, one of them set it and the others are held out.",
-        "- *Not claimed*: published, but the machine says nothing about it.",
-        "- A statement about order holds, or does not, if so many seeds agree that chance would do it in less than 5 of 100 cases. Words such as "
-        '"linear" are given with the bound by which they were judged. Factors over proprietary libraries are not judged, and nothing was tuned on them.',
+        "Cells are \"published; simulated; error\" (simulated / published - 1), in ns unless a unit is named. An error beyond its bound is bold.",
         "",
-        "Results:",
-        "",
-        *(f"- {line}" for line in found.summary()),
-        "",
+        *(f"- *{role.capitalize()}*{f' ({marks[role].strip()})' if role in marks else ''}: {meaning}." for role, meaning in ROLES.items() if role in roles),
     ]  # fmt: skip
+    if found.findings:
+        lines.append(
+            "- A statement about order holds, or does not, if so many seeds agree that chance would do it in less than 5 of 100 cases. Words such as "
+            '"linear" are given with their bound. Factors over proprietary libraries are not judged, and nothing was tuned on them.'
+        )  # fmt: skip
+    lines += ["", "Results:", "", *(f"- {line}" for line in found.summary()), ""]
     if "errors" in shown:
         lines += [shown["errors"], ""]
     beyond = [q for q in found.quantities if q.verdict != HOLDS]
-    failing = [f for f in found.findings if f.verdict == FAILS]
+    failing = [f.claim.number for f in found.findings if f.verdict == FAILS]
     if beyond or failing:
         lines += ["## What does not come out", ""]
         for why in dict.fromkeys(q.why for q in beyond):
-            names = "; ".join(f"{q.name} {q.error:+.0%}" for q in beyond if q.why == why)
-            lines.append(f"- {names}. {why or 'The cause is not known.'}")
-        lines += [f"- Statement {f.claim.number}: {f.claim.statement}" for f in failing]
+            lines.append(
+                f"- {missed([q for q in beyond if q.why == why])}. {why or 'The cause is not known.'}"
+            )
+        if failing:
+            lines.append(f"- Statements {', '.join(failing)} ([below](#does-not-hold)).")
         lines.append("")
     for group in dict.fromkeys(q.group for q in found.quantities):
-        lines += [f"## {group}", "", *quantities([q for q in found.quantities if q.group == group]), ""]
+        lines += [f"## {group}", "", *quantities([q for q in found.quantities if q.group == group], marks)]
         if group == "Many readers of one line" and "curves" in shown:
             lines += [shown["curves"], ""]
         if group == "Barriers" and "barriers" in shown:
             lines += [shown["barriers"], ""]
     if found.findings:
-        lines += [
-            "## Statements",
-            "",
-            "| claim | statement | verdict | what was simulated |",
-            "|---|---|---|---|",
-        ]
-        lines += [f"| {' | '.join(row)} |" for row in statement_cells(found.findings)]
-        lines.append("")
+        lines += statement_lines(found.findings)
         if "counts" in shown:
             lines += [shown["counts"], ""]
     return "\n".join(lines)
+
+
+def missed(of: Sequence[Quantity]) -> str:
+    """The rows of quantities beyond their bounds, with the range of their errors."""
+    rows = []
+    for row in dict.fromkeys(q.row or q.name for q in of):
+        errors = [q.error for q in of if (q.row or q.name) == row]
+        span = f"{min(errors):+.0%}" + (f" to {max(errors):+.0%}" if len(errors) > 1 else "")
+        rows.append(f"{row}: {span}")
+    tight = sorted({q.bound for q in of if q.role != CALIBRATED and q.bound != HELD_OUT_BOUND})
+    return "; ".join(rows) + "".join(f" (bound {bound:.0%})" for bound in tight)

@@ -30,7 +30,7 @@ class Quantity:
     """A published number beside the simulated one.
 
     ``error`` is simulated / published - 1; ``bound`` is the largest error that counts as agreement. ``why`` is the
-    cause of a larger one, if known.
+    cause of a larger one, if known. ``row`` and ``column`` place it in the page's table of its group.
     """
 
     group: str
@@ -44,6 +44,8 @@ class Quantity:
     claim: str = ""
     why: str = ""
     values: dict[str, Any] = field(default_factory=dict)
+    row: str = ""
+    column: str = ""
 
     @property
     def error(self) -> float:

@@ -98,6 +98,8 @@ def reads(machine: str, effort: Effort) -> Check:
                 source="Table 1.6",
                 bound=CALIBRATED_BOUND if name else HELD_OUT_BOUND,
                 claim="004-04" if state == "I" else "004-01" if place == "local" else "004-02",
+                row=f"state {state}" + {"E": " (local R_L, middle R_R)", "I": " (local R_I)"}.get(state, ""),
+                column=place,
             )
         )
     return rows
@@ -135,6 +137,8 @@ def ping_pong(machine: str, effort: Effort) -> Check:
                 bound=CALIBRATED_BOUND if fitted else HELD_OUT_BOUND,
                 claim="004-09" if send == "I" else "004-05" if place == "same-core" else "004-07",
                 why=why,
+                row=f"send {send}, receive {receive}",
+                column=place,
             )
         )
     far = ("adjacent", "middle", "maximum")
@@ -171,6 +175,8 @@ def ping_pong(machine: str, effort: Effort) -> Check:
                 "spread directories would change their ratio."
                 if at != "middle"
                 else "",
+                row="deviation of samples",
+                column=at,
             )
         )
     return rows
@@ -220,14 +226,17 @@ def multi_line(machine: str, effort: Effort) -> Check:
             Quantity(MESSAGES, f"{name} o, per further line", CALIBRATED if calibrated else HELD_OUT, o, slope,
                      "ns/line", "Table 3.1", CALIBRATED_BOUND if calibrated else HELD_OUT_BOUND, "004-13" if send == "E" == receive else "004-14",
                      "Stores to a receive buffer in memory read its lines first, three at a time: R_I / 3 = 92 ns per line. On the card it "
-                     "costs no more than a buffer in the other's cache." if (send, receive) == ("E", "I") else "", curve),
-            Quantity(MESSAGES, f"{name} q, start-up", HELD_OUT, q, constant, "ns", "Table 3.1", claim="004-13", why=why),
+                     "costs no more than a buffer in the other's cache." if (send, receive) == ("E", "I") else "", curve,
+                     row="o, per further line", column=name),
+            Quantity(MESSAGES, f"{name} q, start-up", HELD_OUT, q, constant, "ns", "Table 3.1", claim="004-13", why=why,
+                     row="q, start-up", column=name),
             Quantity(MESSAGES, f"{name} p, start-up saved by one line", HELD_OUT, p, inverse, "ns", "Table 3.1",
-                     claim="004-13", why=why),
+                     claim="004-13", why=why, row="p, start-up saved by one line", column=name),
         ]  # fmt: skip
         rows += [
             Quantity(MESSAGES, f"{name} {n} line{'s' if n > 1 else ''}", HELD_OUT, o * n + q - p / n,
-                     here[LINES.index(n)], "ns", "Table 3.1, fit", claim="004-13" if send == "E" == receive else "004-14", why=why)
+                     here[LINES.index(n)], "ns", "Table 3.1, fit", claim="004-13" if send == "E" == receive else "004-14", why=why,
+                     row=f"{n} line{'s' if n > 1 else ''}", column=name)
             for n in (1, 2, 8, 32, 128)
         ]  # fmt: skip
     return rows
@@ -259,15 +268,15 @@ def contention(machine: str, effort: Effort) -> Check:
         why = causes_of_contention(common, private)
         curve = {"n": list(READERS), "simulated": here, "published": [c * n + b - a / n for n in READERS]}
         rows.append(Quantity(CONTENDED, f"{name} c, per further reader", role, c, slope, "ns/reader", "Table 3.2",
-                             bound, claim, why, values=curve))  # fmt: skip
+                             bound, claim, why, values=curve, row="c, per further reader", column=name))  # fmt: skip
         if role == CALIBRATED:
-            rows.append(Quantity(CONTENDED, f"{name} T_C(1) = b + c", role, b + c, here[0], "ns", "Table 3.2", bound, "004-20"))  # fmt: skip
-        rows.append(Quantity(CONTENDED, f"{name} b, constant", HELD_OUT, b, constant, "ns", "Table 3.2", claim=claim, why=why))  # fmt: skip
+            rows.append(Quantity(CONTENDED, f"{name} T_C(1) = b + c", role, b + c, here[0], "ns", "Table 3.2", bound, "004-20", row="T_C(1) = b + c", column=name))  # fmt: skip
+        rows.append(Quantity(CONTENDED, f"{name} b, constant", HELD_OUT, b, constant, "ns", "Table 3.2", claim=claim, why=why, row="b, constant", column=name))  # fmt: skip
         if a:
-            rows.append(Quantity(CONTENDED, f"{name} a, saved by one reader", HELD_OUT, a, inverse, "ns", "Table 3.2", claim=claim, why=why))  # fmt: skip
+            rows.append(Quantity(CONTENDED, f"{name} a, saved by one reader", HELD_OUT, a, inverse, "ns", "Table 3.2", claim=claim, why=why, row="a, saved by one reader", column=name))  # fmt: skip
         rows += [
             Quantity(CONTENDED, f"{name} {n} reader{'s' if n > 1 else ''}", HELD_OUT, c * n + b - a / n, here[READERS.index(n)],
-                     "ns", "Table 3.2, fit", claim=claim, why=why)
+                     "ns", "Table 3.2, fit", claim=claim, why=why, row=f"{n} reader{'s' if n > 1 else ''}", column=name)
             for n in (1, 2, 8, 16, 32, 59)
         ]  # fmt: skip
     return rows
@@ -306,7 +315,8 @@ def sandy_reads(machine: str, effort: Effort) -> Check:
         rows.append(
             Quantity(READS, f"state {state}, {place}", NOT_CLAIMED if near else CALIBRATED, SANDY_READ[state][place], mean,
                      source="Tables 1.7 and 1.8", bound=CALIBRATED_BOUND, claim="004-43",
-                     why="The benchmark's third thread shares the line in the reader's package, and answers." if near else "")
+                     why="The benchmark's third thread shares the line in the reader's package, and answers." if near else "",
+                     row=f"state {state}", column=place)
         )  # fmt: skip
     return rows
 
@@ -331,6 +341,7 @@ def sandy_ping_pong(machine: str, effort: Effort) -> Check:
                      SANDY_PING_PONG[place][send, receive][0], float(pooled(part).mean()), source=f"Table {tables[place]}",
                      claim="004-44",
                      why="The machine's transfers overlap (the paper's overheads are negative by up to 98 ns), and invalidating shared "
-                     "lines across packages costs 104 ns; a table of single transfers has neither.")
+                     "lines across packages costs 104 ns; a table of single transfers has neither.",
+                     row=f"send {send}, receive {receive}", column=place)
         )  # fmt: skip
     return rows

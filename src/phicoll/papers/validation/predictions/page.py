@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from phicoll.models.comparison import Compared, ComparedRuns
 from phicoll.papers.claims import FAILS
-from phicoll.papers.validation.page import cell, statement_cells, write_with_figures
+from phicoll.papers.validation.page import cell, statement_lines, write_with_figures
 from phicoll.papers.validation.predictions.figures import (
     draw_host,
     draw_orders,
@@ -33,27 +35,15 @@ FIGURES = (
 
 #: Why predictions miss, by operation and algorithm; said with the numbers.
 CAUSES = {
-    (
-        "broadcast",
-        "flat-large",
-    ): "The ratio hardly depends on the ranks: it is that of one copied line, of which the equation (4.10) has as many as "
-    "the message has lines",
-    (
-        "broadcast",
-        "pipelined-slices",
-    ): "Each of n - 1 stages pays the start-up q - p/N of Table 3.1, which simulated copies mostly lack "
+    ("broadcast", "flat-large"): "At any number of ranks it is the ratio of one copied line, of which the equation (4.10) has as many "
+    "as the message has lines",
+    ("broadcast", "pipelined-slices"): "Each of n - 1 stages pays the start-up q - p/N of Table 3.1, which simulated copies mostly lack "
     "(validation-xeon-phi-5110p.md)",
-    (
-        "broadcast",
-        "trees",
-    ): "The model adds levels up; in runs one level's acknowledgements overlap the next one's reads, and readers wait "
-    "while the parent writes",
-    (
-        "allreduce",
-        "",
-    ): "Alpha, beta and gamma are derived from line costs: a message is a flag and then lines, and a rank's messages do "
+    ("broadcast", "trees"): "The model adds levels up; in runs one level's acknowledgements overlap the next one's reads, and readers "
+    "wait while the parent writes",
+    ("allreduce", ""): "Alpha, beta and gamma are derived from line costs: a message is a flag and then lines, and a rank's messages do "
     "not overlap",
-}
+}  # fmt: skip
 
 
 def write_page(found: ModelOutcome, path: Path) -> list[Path]:
@@ -66,15 +56,15 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
     lines = [
         "# Validation of the models",
         "",
-        "Predictions of `phicoll.models` beside runs. Written by `phicoll validate models --page FILE"
-        f"{' --host HERE.json' if found.host else ''}`; simulated machine {found.machine.name}, digest `{found.machine.digest}`, seeds 1 to "
-        f"{effort.seeds} ({effort.few_seeds} for long messages and allreduce), {effort.calls} calls per seed, each from the last entry to the last exit, all ranks entering at once, one per core.",
+        f"Predictions of `phicoll.models` beside runs on the simulated {found.machine.name} (digest `{found.machine.digest}`; nothing ran on a "
+        f"card). `phicoll validate models --page FILE{' --host HERE.json' if found.host else ''}` writes this page. Seeds are 1 to {effort.seeds} "
+        f"({effort.few_seeds} for long messages and allreduce), with {effort.calls} calls per seed, each from the last entry to the last exit. All "
+        "ranks enter at once, one per core.",
         "",
-        "- Numbers are *published* (printed in ramos-hoefler-2013), *simulated* (phicoll's Xeon Phi 5110P; nothing ran on a card), *measured* (on the "
-        "named host) or *modelled*.",
+        "- Numbers are *published* (printed in ramos-hoefler-2013), *simulated*, *measured* (on the named host) or *modelled*.",
         "- Models from *published constants* show how far the card's model carries to the simulated card; from *simulated constants*, those of the "
-        "simulated machine's own kernels (`phicoll characterize --machine`), what the form of the equations misses.",
-        "- Some machine parameters were calibrated on published single lines; no collective was.",
+        "simulated machine's own kernels (`phicoll characterize --machine`), what the form of the equations misses. Some machine parameters were "
+        "calibrated on published single lines; no collective was.",
         "- *Evicted* start: flags and slots are in memory when a call begins, as chapter 4 assumes. *Warm*: where the last call left them, with R_R for R_I in the models.",
         "",
         "Results:",
@@ -84,35 +74,40 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         *failures(found),
         "## Pieces",
         "",
-        "Errors are modelled / simulated - 1.",
+        f"A cell is the {found.pieces[0].kind} time in ns, or bandwidth in GB/s, then what the models with {' and with '.join(found.models)} constants give, "
+        f"each with its error (modelled / {found.pieces[0].kind} - 1).",
         "",
         shown.get("pieces", ""),
         "",
-        *pieces_table(found.pieces, list(found.models)),
-        "",
+        *pieces_tables(found.pieces, list(found.models)),
         "## Collectives on the simulated machine",
         "",
-        "A row is one algorithm, all rank counts. *Inside*: share of samples in the band. The medians are divided by best and worst case, with least and most over "
-        "the counts; a median in the band is above 1 and below 1.",
+        f"A row is one algorithm among {spanned(usual_ranks(found.compared))} ranks, if no others are named. *Shares*: samples inside, below and above the "
+        "band, in %. *Best*, *worst*: the median over the band's best and worst case, from the least to the most over the numbers of ranks; a median in "
+        "the band is above 1 and below 1.",
         "",
         shown.get("places", ""),
         "",
+        *bands_table(found.compared),
+        "",
     ]  # fmt: skip
-    for constants, of in found.compared.items():
-        lines += [f"### {constants.capitalize()} constants", "", *bands_table(of), ""]
     lines += [shown.get("bands", ""), "", *orders(found, shown)]
     if found.host is not None:
         lines += host(found, shown)
-    lines += ["## Statements", "", *statements(found), ""]
-    return "\n".join(lines)
+    modelled = [f.claim.number for f in found.findings if f.how == "modelled"]
+    lines += statement_lines(found.findings)
+    lines.append(
+        f"From printed constants and tables alone: {', '.join(modelled)}; the others by the simulated runs."
+    )
+    return "\n".join([*lines, ""])
 
 
 def failures(found: ModelOutcome) -> list[str]:
     """The section on what does not hold, with known causes."""
     lines = ["## What does not hold", ""]
-    for f in found.findings:
-        if f.verdict == FAILS:
-            lines.append(f"- Statement {f.claim.number}: {f.claim.statement}")
+    failing = [f.claim.number for f in found.findings if f.verdict == FAILS]
+    if failing:
+        lines += [f"Statements {', '.join(failing)} ([below](#does-not-hold)).", ""]
     groups: dict[tuple[str, str], list[str]] = {}
     for key, rows in by_algorithm(found.compared["published"]["evicted"]).items():
         inside = float(np.mean([r.inside for r in rows]))
@@ -124,36 +119,40 @@ def failures(found: ModelOutcome) -> list[str]:
             if name == "pipelined-slices" and ratio > 1:  # its cause is about what comes out below
                 cause = (operation, "")
             groups.setdefault(cause, []).append(
-                f"{name}{f' {size_text(size)}' if size else ''} {inside:.0%} inside, {ratio:.2f} of the best case"
+                f"{name}{f' {size_text(size)}' if size else ''} {inside:.0%}, {ratio:.2f}"
             )
+    if groups:
+        lines += ["With published constants and an evicted start: samples inside, and the median over the best case (geometric mean).", ""]  # fmt: skip
     for cause, names in groups.items():
-        lines.append(
-            f"- {cause[0]}, published constants, evicted start, geometric means: {'; '.join(names)}. {CAUSES.get(cause, 'The cause is not known')}."
-        )
+        lines.append(f"- {cause[0]}: {'; '.join(names)}. {CAUSES.get(cause, 'The cause is not known')}.")
     return [*lines, ""]
 
 
-def percent(value: float | None) -> str:
-    return "" if value is None else f"{value:+.0%}"
-
-
-def pieces_table(pieces: tuple[Piece, ...], constants: list[str]) -> list[str]:
-    kinds = pieces[0].kind
-    names = [f"{name} constants" for name in constants]
-    lines = [
-        f"| piece | equation | published | {kinds} | {' | '.join(f'modelled, {n} | error' for n in names)} |",
-        f"|---|---|--:|--:|{'--:|--:|' * len(names)}",
-    ]
-    for p in pieces:
-        cells = [
-            f"{'' if p.modelled[name] is None else number(p.modelled[name])} | {percent(p.error(name))}"  # type: ignore[arg-type]
-            for name in constants
+def pieces_tables(pieces: tuple[Piece, ...], constants: list[str]) -> list[str]:
+    """A table for each group. A piece's name is its row and, after a comma, its column."""
+    lines: list[str] = []
+    for group in dict.fromkeys(p.group for p in pieces):
+        of = {tuple(p.name.partition(", ")[::2]): p for p in pieces if p.group == group}
+        columns = list(dict.fromkeys(column for _, column in of))
+        equation = next(iter(of.values())).equation
+        lines += [
+            f"| {group} ({equation}) | {' | '.join(columns)} |",
+            f"|---|{'---|' * len(columns)}",
         ]
-        published = "" if p.published is None else number(p.published)
-        lines.append(
-            f"| {p.group}: {cell(p.name)} | {p.equation} | {published} | {number(p.observed)} {p.unit} | {' | '.join(cells)} |"
-        )
+        for row in dict.fromkeys(row for row, _ in of):
+            cells = [piece_cell(of[row, c], constants) if (row, c) in of else "" for c in columns]
+            lines.append(f"| {cell(row)} | {' | '.join(cells)} |")
+        lines.append("")
     return lines
+
+
+def piece_cell(piece: Piece, constants: list[str]) -> str:
+    """The observed value, then each model's with its error."""
+    told = [number(piece.observed)]
+    for name in constants:
+        value, error = piece.modelled[name], piece.error(name)
+        told.append("-" if value is None or error is None else f"{number(value)} {error:+.0%}")
+    return "; ".join(told)
 
 
 def by_algorithm(runs: ComparedRuns) -> dict[tuple[str, str, int], list[Compared]]:
@@ -163,30 +162,75 @@ def by_algorithm(runs: ComparedRuns) -> dict[tuple[str, str, int], list[Compared
     return found
 
 
-def bands_table(of: dict[str, ComparedRuns]) -> list[str]:
+def usual_ranks(compared: dict[str, dict[str, ComparedRuns]]) -> tuple[int, int]:
+    """The fewest and the most ranks that most algorithms ran with."""
+    spans = Counter(
+        ranks_of(rows)
+        for of in compared.values()
+        for runs in of.values()
+        for rows in by_algorithm(runs).values()
+    )
+    return spans.most_common(1)[0][0]
+
+
+def ranks_of(rows: list[Compared]) -> tuple[int, int]:
+    ranks = [r.subject.ranks for r in rows]
+    return min(ranks), max(ranks)
+
+
+def spanned(span: tuple[int, int]) -> str:
+    return f"{span[0]} to {span[1]}" if span[0] < span[1] else str(span[0])
+
+
+def shares(rows: list[Compared]) -> str:
+    """Samples inside, below and above the bands, in percent."""
+    return "/".join(
+        f"{100 * np.mean([getattr(r, side) for r in rows]):.0f}" for side in ("inside", "below", "above")
+    )
+
+
+def bands_table(compared: dict[str, dict[str, ComparedRuns]]) -> list[str]:
+    """A row for each algorithm, size and start; three columns for each set of constants."""
+    usual = usual_ranks(compared)
+    sets = list(compared)
     lines = [
-        "| operation | algorithm | size | ranks | start | inside | below | above | median / best case | median / worst case | assumed |",
-        "|---|---|--:|---|---|--:|--:|--:|--:|--:|--:|",
+        f"| algorithm | size | start | {' | '.join(f'{name}: shares | best | worst' for name in sets)} |",
+        f"|---|---|---|{'---|---|---|' * len(sets)}",
     ]
-    for start, runs in of.items():
-        for (operation, name, size), rows in by_algorithm(runs).items():
-            ranks = [r.subject.ranks for r in rows]
-            low, high = [r.over_low for r in rows], [r.over_high for r in rows]
-            share = [
-                float(np.mean([getattr(r, side) for r in rows])) for side in ("inside", "below", "above")
-            ]
-            taken = len({n for r in rows for n in r.prediction.assumed})
-            asked = len({n for r in rows for n in r.prediction.used})
-            span = f"{min(ranks)} to {max(ranks)}" if len(ranks) > 1 else str(ranks[0])
-            lines.append(
-                f"| {operation} | {cell(name)} | {size_text(size) if size else ''} | {span} | {start} | "
-                f"{' | '.join(f'{v:.0%}' for v in share)} | {min(low):.2f} to {max(low):.2f} | {min(high):.2f} to {max(high):.2f} | "
-                f"{taken} of {asked} |"
-            )
-        for why in dict.fromkeys(why for _, why in runs.skipped):
-            count = sum(w == why for _, w in runs.skipped)
-            lines.append(f"| | {count} subjects left out: {cell(why)} | | | {start} | | | | | | |")
-    return lines
+    of = {
+        name: {start: by_algorithm(runs) for start, runs in starts.items()}
+        for name, starts in compared.items()
+    }
+    starts = list(compared[sets[0]])
+    assumed: set[str] = set()
+    for key in dict.fromkeys(key for name in sets for found in of[name].values() for key in found):
+        operation, algorithm, size = key
+        label = f"{operation} {cell(algorithm)} | {size_text(size) if size else ''}"
+        for start in starts:
+            cells = []
+            for name in sets:
+                rows = of[name][start].get(key, [])
+                low, high = [r.over_low for r in rows], [r.over_high for r in rows]
+                cells += (
+                    [shares(rows), f"{min(low):.2f}-{max(low):.2f}", f"{min(high):.2f}-{max(high):.2f}"]
+                    if rows
+                    else ["", "", ""]
+                )
+                if rows and ranks_of(rows) != usual and start == starts[0] and name == sets[0]:
+                    label += f", {spanned(ranks_of(rows))} ranks"
+                assumed |= {
+                    f"{n} ({operation}, {name} constants)" for r in rows for n in r.prediction.assumed
+                }
+            lines.append(f"| {label} | {start} | {' | '.join(cells)} |")
+            label = " | "
+    lines += ["", f"Assumed from another machine: {', '.join(sorted(assumed)) or 'no constant'}."]
+    return [*lines, *left_out(run for starts in compared.values() for run in starts.values())]
+
+
+def left_out(runs: Iterable[ComparedRuns]) -> list[str]:
+    """How many subjects were left out for each reason."""
+    counts = Counter(why for one in runs for _, why in one.skipped)
+    return [line for why, count in counts.items() for line in ("", f"{count} subjects left out: {why}.")]
 
 
 def orders(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
@@ -194,13 +238,13 @@ def orders(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
     lines = [
         "## Orders",
         "",
-        "The order of algorithms for one operation, number of ranks and size: by best cases (published constants) against by simulated medians. "
-        "*tau*: Kendall's, 1 for the same order. *Loss*: the predicted best over the actual best, less 1.",
+        "The order of an operation's algorithms at one number of ranks and size: by best and worst cases (published constants) against by simulated "
+        "medians. *tau*: Kendall's, 1 for the same order. *Loss*: the predicted best over the actual best, less 1.",
         "",
         shown.get("trees", ""),
         "",
-        "| operation | size | start | algorithms | tau by best case, mean (least) | tau by worst case, mean | loss, mean (most) | predicted best was best |",
-        "|---|--:|---|--:|--:|--:|--:|--:|",
+        "| operation | start | algorithms | tau, best: mean (least) | worst | loss: mean (most) | predicted best was best |",
+        "|---|---|--:|--:|--:|--:|--:|",
     ]  # fmt: skip
     for start, runs in found.compared["published"].items():
         groups: dict[tuple[str, int, int], list[int]] = {}
@@ -212,18 +256,18 @@ def orders(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
             low, high = ([every[i].tau(by) for i in of] for by in ("low", "high"))
             loss = [every[i].loss() for i in of]
             lines.append(
-                f"| {operation} | {size_text(size) if size else ''} | {start} | {many} | {mean(low)} ({least(low)}) | {mean(high)} | "
+                f"| {operation}{f' {size_text(size)}' if size else ''} | {start} | {many} | {mean(low)} ({least(low)}) | {mean(high)} | "
                 f"{np.mean(loss):.0%} ({max(loss):.0%}) | {sum(v < 0.005 for v in loss)} of {len(of)} |"
             )
     examples = [
         order for order in found.compared["published"]["evicted"].orders()
-        if order.rows[0].subject.operation == "broadcast" and order.rows[0].subject.size_bytes == 8 and order.rows[0].subject.ranks in (8, 30, 60)
+        if order.rows[0].subject.operation == "broadcast" and order.rows[0].subject.size_bytes == 8 and order.rows[0].subject.ranks == 60
     ]  # fmt: skip
     lines.append("")
     for order in examples:
         n = order.rows[0].subject.ranks
         lines.append(
-            f"- {n} ranks, simulated: {' < '.join(order.observed)}; modelled: {' < '.join(order.predicted())}."
+            f"{n} ranks, simulated: {' < '.join(order.observed)}; modelled: {' < '.join(order.predicted())}."
         )
     return [*lines, ""]
 
@@ -243,21 +287,24 @@ def host(found: ModelOutcome, shown: dict[str, str]) -> list[str]:
     assert part is not None
     model = part.model
     taken = model.assumed
+    needed = part.compared.assumed
     return [
         "## Two threads of one host",
         "",
         f"*Measured* on {part.cpu}, {part.date}, two threads on two CPUs, without rounds whose CPUs were one core. The model is this host's own, by "
         f"`phicoll characterize`: R_L is {model.value('line.local'):.2f} ns, R_R {rr(model):.1f} ns. Another run gives other "
-        f"numbers. {len(taken)} of its {len(model.constants)} constants are assumed from another machine: {', '.join(taken) or 'none'}; each row says how many "
-        "it needed.",
+        f"numbers. {len(taken)} of its {len(model.constants)} constants are assumed from another machine; of those the rows below need {', '.join(needed) or 'none'}.",
         "",
-        "Most calls end before their best case, for two reasons. In a measured window ranks enter up to 1 us apart and time counts from the last entry, "
-        "so it lacks what others did before (such as a child's part of a reduction); the models have all enter at once. And in the models each write of a flag "
+        "Most calls end before their best case. In a measured window ranks enter up to 1 us apart and time counts from the last entry, so it lacks "
+        "what others did before (such as a child's part of a reduction); the models have all enter at once. And in the models each write of a flag "
         "takes a whole transfer, while this host's cores go on as a store waits for its line. Two ranks say nothing about contention.",
         "",
-        *pieces_table(part.pieces, [model.name]),
+        "A cell is the measured time or bandwidth, then the model's with its error:",
         "",
+        *pieces_tables(part.pieces, [model.name]),
         shown.get("host", ""),
+        "",
+        "Median and band in ns, shares in %:",
         "",
         *host_table(part.compared),
         "",
@@ -271,26 +318,21 @@ def rr(model) -> float:  # type: ignore[no-untyped-def]
 
 
 def host_table(runs: ComparedRuns) -> list[str]:
+    """A row for each algorithm and size; three columns for each start."""
+    starts = list(dict.fromkeys(r.subject.start for r in runs.rows))
     lines = [
-        "| operation | algorithm | size | start | measured median, ns | band, ns | inside | below | above | assumed |",
-        "|---|---|--:|---|--:|--:|--:|--:|--:|--:|",
+        f"| algorithm | size | {' | '.join(f'{start}: median | band | shares' for start in starts)} |",
+        f"|---|---|{'--:|---|---|' * len(starts)}",
     ]
-    for r in sorted(
-        runs.rows, key=lambda r: (r.subject.operation, r.name, r.subject.size_bytes, r.subject.start)
-    ):
-        s, p = r.subject, r.prediction
+    for (operation, name, size), rows in sorted(by_algorithm(runs).items()):
+        cells = []
+        for start in starts:
+            found = [r for r in rows if r.subject.start == start]
+            for r in found[:1]:
+                p = r.prediction
+                cells += [f"{r.median:,.0f}", f"{p.low_ns:,.0f}-{p.high_ns:,.0f}", shares([r])]
+            cells += [""] * (0 if found else 3)
         lines.append(
-            f"| {s.operation} | {cell(r.name)} | {size_text(s.size_bytes) if s.size_bytes else ''} | {s.start} | {r.median:,.0f} | "
-            f"{p.low_ns:,.0f} to {p.high_ns:,.0f} | {r.inside:.0%} | {r.below:.0%} | {r.above:.0%} | {len(p.assumed)} of {len(p.used)} |"
+            f"| {operation} {cell(name)} | {size_text(size) if size else ''} | {' | '.join(cells)} |"
         )
-    left: dict[str, int] = {}
-    for _, why in runs.skipped:
-        left[why] = left.get(why, 0) + 1
-    lines.append("")
-    lines += [f"{count} subjects left out: {why}." for why, count in left.items()]
-    return lines
-
-
-def statements(found: ModelOutcome) -> list[str]:
-    lines = ["| claim | statement | verdict | how | what it rests on |", "|---|---|---|---|---|"]
-    return [*lines, *(f"| {' | '.join(row)} |" for row in statement_cells(found.findings, how=True))]
+    return [*lines, *left_out([runs])]
