@@ -159,12 +159,18 @@ def test_the_documented_parameters_are_the_core_s():
     text = page.read_text()
     head, rest = text.split(" writes it -->\n")
     _, tail = rest.split("<!-- end of parameters -->")
-    protocols = {(True, True): "both", (True, False): "directory", (False, True): "table"}
-    rows = [
-        f"| `{p['name']}` | {p['range']} | {protocols[p['directory'], p['table']]} | {p['meaning']} |"
-        for p in machine_parameters()
-    ]
-    table = "\n".join(["| parameter | range | protocol | meaning |", "|---|---|---|---|", *rows])
+    tables = []
+    for title, protocols in (
+        ("Of both protocols", (True, True)),
+        ("Of `directory`", (True, False)),
+        ("Of `table`", (False, True)),
+    ):
+        tables += [f"### {title}", "", "| parameter | range | meaning |", "|---|---|---|"]
+        for p in machine_parameters():
+            if (p["directory"], p["table"]) == protocols:
+                tables.append(f"| `{p['name']}` | {p['range']} | {p['meaning']} |")
+        tables.append("")
+    table = "\n".join(tables).rstrip()
     wanted = f"{head} writes it -->\n\n{table}\n\n<!-- end of parameters -->{tail}"
     if os.environ.get("PHICOLL_UPDATE_DOCS"):
         page.write_text(wanted)
