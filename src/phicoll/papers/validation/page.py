@@ -70,7 +70,8 @@ def cell(text: str) -> str:
 
 def statement_lines(findings: Sequence[Finding]) -> list[str]:
     """The section on statements: a table for each verdict; conditions that several share are notes below."""
-    shared = [under for under, times in Counter(f.under for f in findings if f.under).items() if times > 1]
+    times = Counter(f.under for f in findings)
+    shared = [under for under in times if times[under] > 1 and len(under.split()) > 3]
     notes = dict(zip(shared, ascii_lowercase, strict=False))
     lines = ["## Statements"]
     for verdict in VERDICTS:
@@ -85,12 +86,10 @@ def statement_lines(findings: Sequence[Finding]) -> list[str]:
             for f in of:
                 under = f" ({notes.get(f.under, f.under)})" if f.under else ""
                 lines.append(f"| {f.claim.number} | {cell(f.claim.statement)} | {cell(f.measured + under)} |")
-    return [
-        *lines,
-        "",
-        *(f"- {letter}: {under}" for under, letter in notes.items()),
-        *([""] if notes else []),
-    ]
+    lines.append("")
+    if notes:
+        lines += ["Conditions:", "", *(f"- {letter}: {under}" for under, letter in notes.items()), ""]
+    return lines
 
 
 def common(sources: Sequence[str]) -> str | None:

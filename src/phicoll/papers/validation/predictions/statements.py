@@ -32,7 +32,7 @@ def judged(number: str, good: bool, text: str, how: str = MODELLED, under: str =
 
 def seeds_agree(number: str, holds: Sequence[bool], text: str, under: str = "") -> Finding:
     return Finding(
-        claim(number), verdict_over(holds), f"{text} In {sum(holds)} of {len(holds)} seeds.", SIMULATED, under,
+        claim(number), verdict_over(holds), f"{text} {sum(holds)} of {len(holds)} seeds.", SIMULATED, under,
         {"seeds": len(holds), "holding": int(sum(holds))},
     )  # fmt: skip
 
@@ -55,14 +55,14 @@ def judge_models(model: MachineModel) -> list[Finding]:
                 above.append(f"{send}-{receive} {place} {mean - reads:.0f} against {deviation:.0f} ns")
     rows.append(
         judged("004-12", not above,
-               f"{cases - len(above)} of {cases} printed cases with a cached send line; beyond: {'; '.join(above) or 'none'}.")
+               f"{cases - len(above)} of {cases} printed cases with a cached send line{'; beyond: ' * bool(above)}{'; '.join(above)}.")
     )  # fmt: skip
     one = {s: multi_line(model, 1, s, s) for s in "EI"}
     printed = PHI_PING_PONG["middle"]["E", "E"][0]
     rows.append(
         judged("004-15", abs(one["E"] / printed - 1) < 0.05,
-               f"q + o - p = {one['E']:.0f} ns for E, E (printed, single line: {printed:.1f} ns), {one['I']:.0f} ns for I, I (printed with only "
-               f"the send line in I: {PHI_PING_PONG['middle']['I', 'E'][0]:.0f} ns). The same: within 5 % for E, E.")
+               f"q + o - p for E, E: {one['E']:.0f} ns, printed for a single line {printed:.1f}; for I, I {one['I']:.0f}, printed with only the send "
+               f"line in I {PHI_PING_PONG['middle']['I', 'E'][0]:.0f}. The same: within 5 % for E, E.")
     )  # fmt: skip
     lines = (2, 3, 4, 6, 8, 10, 12)
     factor = model.value("bandwidth.F")
