@@ -105,12 +105,17 @@ def option_table() -> str:
     def names(option: Option) -> str:
         return f"`-{option.letter}`, `--{option.name}`" if option.letter else f"`--{option.name}`"
 
-    lines = ["", "| option | in Python | default | simulated | meaning |", "|---|---|---|---|---|"]
+    lines = ["", "| option | default | simulated | meaning |", "|---|---|---|---|"]
     lines += [
-        f"| {names(option)} | `{argument}` | {shown(option.native)} | {shown(option.simulated)} | {option.help} |"
-        for argument, option in OPTIONS.items()
+        f"| {names(option)} | {shown(option.native)} | {shown(option.simulated)} | {option.help} |"
+        for option in OPTIONS.values()
     ]
-    return "\n".join(lines) + "\n\n"
+    others = [
+        f"`--{option.name}` is `{argument}`"
+        for argument, option in OPTIONS.items()
+        if argument != option.name.replace("-", "_")
+    ]
+    return "\n".join([*lines, "", f"In Python {', '.join(others)}."]) + "\n\n"
 
 
 def test_the_table_of_options_is_the_core_s() -> None:
