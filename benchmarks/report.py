@@ -30,8 +30,8 @@ from verdicts import (
 )
 
 HAND = "phicoll:hand-pair"
-#: A table of more compositions shows those alone that are slower, or not resolved.
-MOST_CONSISTENT = 200
+#: Of more points a table lists those alone that fall short.
+MOST_LISTED = 60
 SAMPLES_FILE, CLAIMS_FILE = "collectives.jsonl", "claims.jsonl"
 
 
@@ -115,10 +115,12 @@ def index_parts(
     if by_hand := versus(taken, "phicoll", HAND):
         parts.append("## Two ranks, 8 bytes, against the hand-written reference\n\n" + hand_table(by_hand))
     if at_limits:
-        parts.append(
-            f"## At least {LEAST_SHARE:.0%} of the best bare loop\n\n"
-            f"{in_words(at_limit(row) for row in at_limits)}\n\n" + limit_table(at_limits)
-        )
+        text = f"## At least {LEAST_SHARE:.0%} of the best bare loop\n\n{in_words(at_limit(row) for row in at_limits)}"
+        listed = at_limits
+        if len(at_limits) > MOST_LISTED:
+            listed = [row for row in at_limits if at_limit(row).rstrip("?") != "met"]
+            text += " Those met are left out."
+        parts.append(text + ("\n\n" + limit_table(listed) if listed else ""))
     parts.append(consistency(taken))
     if compared.ns:
         parts.append(claims_part(settings, compared))
@@ -179,9 +181,9 @@ def consistency(taken: Taken) -> str:
     )
     if missing and rows:
         text += f" Without samples of all parts: {', '.join(sorted(missing))}."
-    if len(rows) > MOST_CONSISTENT:
-        rows = [row for row in rows if row.verdict.rstrip("?") != "not slower"]
-        text += " Those not slower are left out."
+    if len(rows) > MOST_LISTED:
+        rows = [row for row in rows if row.verdict.rstrip("?") == "slower"]
+        text += " Only those slower are listed."
     return text + ("\n\n" + composition_table(rows) if rows else "")
 
 
