@@ -139,7 +139,7 @@ def test_python_argparse_and_phicoll_bench_have_the_options_of_the_table() -> No
 
     commands = next(a for a in parser(whole=True)._actions if isinstance(a, argparse._SubParsersAction))
     actions = {a.dest: a for a in commands.choices["run"]._actions}
-    assert set(actions) == {*OPTIONS, "help", "operation", "progress", "json"}
+    assert set(actions) == {*OPTIONS, "help", "operation", "executor", "progress", "json"}
     for argument, option in OPTIONS.items():
         assert f"--{option.name}" in actions[argument].option_strings
         assert actions[argument].default in (None, False)

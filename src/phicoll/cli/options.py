@@ -16,6 +16,7 @@ from phicoll.measuring.options import OPTIONS, Option, simulated_default
 
 __all__ = [
     "PICTURES",
+    "add_executor",
     "add_foreign",
     "add_model",
     "add_option",
@@ -30,6 +31,10 @@ __all__ = [
 #: The endings that a figure's name can have: a picture's, and a page's that answers the mouse.
 PICTURES = (".png", ".svg", ".pdf")
 FORMATS = (*PICTURES, ".html")
+
+
+def add_executor(parser: argparse.ArgumentParser, words: str) -> None:
+    parser.add_argument("--executor", metavar="WHERE", help=f"dask:ADDRESS or slurm[:nodes=N...]: {words}")
 
 
 def add_foreign(parser: argparse.ArgumentParser, words: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from phicoll.cli.options import add_option, add_progress, option_names
+from phicoll.cli.options import add_executor, add_option, add_progress, option_names
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
 from phicoll.foundations.exit_codes import BROKEN, INTERRUPTED
@@ -33,6 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operation", help=", ".join(CALLS))
     for argument, option in OPTIONS.items():
         add_option(parser, argument, option)
+    add_executor(parser, "measure on each host there, or simulate on all of them (docs/clusters.md)")
     add_progress(parser)
     add_json(parser)
     parser.set_defaults(function=run)
@@ -55,4 +56,4 @@ def run(arguments: argparse.Namespace) -> int:
 
 def measure(arguments: argparse.Namespace) -> Results:
     options = {argument: getattr(arguments, argument) for argument in OPTIONS}
-    return sweep(arguments.operation, progress=arguments.progress, **options)
+    return sweep(arguments.operation, executor=arguments.executor, progress=arguments.progress, **options)

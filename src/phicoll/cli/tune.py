@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from phicoll.cli.options import add_model, add_progress, option_names
+from phicoll.cli.options import add_executor, add_model, add_progress, option_names
 from phicoll.cli.output import add_json, put, put_found
 from phicoll.errors import ArgumentError
 from phicoll.foundations.exit_codes import INTERRUPTED
@@ -71,6 +71,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", help="the table to write; its rows for other groups are kept"
     )
     parser.add_argument("--resume", action="store_true", help="continue from the decisions saved beside FILE")
+    add_executor(parser, "simulate there (with --machine)")
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -113,6 +114,7 @@ def run(arguments: argparse.Namespace, usual: dict[str, Any]) -> int:
             launches=arguments.launches,
             rounds=arguments.rounds,
             seed=arguments.seed,
+            executor=arguments.executor,
             save=arguments.output,
             resume=arguments.resume,
             progress=arguments.progress,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TextIO
 import phicoll._core as _core
 from phicoll import bench
 from phicoll.errors import BrokenGroupError, Error, ResourceError
+from phicoll.measuring.clusters import Cluster, opened
 from phicoll.results import Results, load
 from phicoll.results.records import Record
 
@@ -47,7 +48,7 @@ class SimulatedPlan:
     """A simulated sweep with checked arguments."""
 
     def __init__(
-        self, planned: dict[str, Any], output: Path | None, executor: Executor | None, jobs: int
+        self, planned: dict[str, Any], output: Path | None, executor: Executor | str | None, jobs: int
     ) -> None:
         self.planned = planned
         self.specs: list[str] = planned["specs"]
@@ -61,11 +62,11 @@ class SimulatedPlan:
         """Simulate the points that the budget allows. Ctrl-C keeps the finished points. A point that fails is marked;
         the others go on.
         """
-        with Records(self.output, self.planned) as records:
-            own = ThreadPoolExecutor(self.jobs) if self.executor is None else None
+        with opened(self.executor) as theirs, Records(self.output, self.planned) as records:
+            own = ThreadPoolExecutor(self.jobs) if theirs is None else None
             futures: list[Future[Point]] = []
             try:
-                executor = own or self.executor
+                executor = own or theirs
                 assert executor is not None
                 futures = [executor.submit(simulate_point, task.text) for task in self.tasks]
                 steps = Steps(self.tasks, progress)
@@ -74,6 +75,8 @@ class SimulatedPlan:
                 for number, (future, task) in enumerate(zip(futures, self.tasks, strict=True)):
                     while not over and not wait([future], SHOWN_EVERY_S).done:
                         steps.show(task)
+                        if isinstance(executor, Cluster):
+                            executor.check()
                         over = self.over(records.elapsed_s(), progress)
                         if over:
                             stop(own, futures)  # other executors' workers finish what they have begun

@@ -6,6 +6,7 @@ on this machine, or simulate another if ``machine`` is given. docs/measuring.md 
 
 from __future__ import annotations
 
+import functools
 import os
 import textwrap
 import warnings
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import phicoll._core as _core
 from phicoll import bench
-from phicoll.errors import ArgumentError, PhicollWarning
+from phicoll.errors import ArgumentError, Error, PhicollWarning
 from phicoll.foundations.checks import argument_names, check_text, check_whole
 from phicoll.foundations.files import as_path, check_writable
 from phicoll.foundations.nearest import near
 from phicoll.foundations.progress import Display, display
+from phicoll.measuring.clusters import ClusterPlan, Measured, check_executor
 from phicoll.measuring.options import (
     OPTIONS,
     as_values,
@@ -61,9 +63,18 @@ class Plan:
         return last_run(bench.run(self.arguments, self.output, progress))
 
 
+def measure_here(operation: str, values: dict[str, Any]) -> Measured:
+    """On a host of a cluster: the records of a sweep, and the error that ended it."""
+    try:
+        return plan(operation, **values).run().records, None
+    except Error as error:
+        results = error.results
+        return ([] if results is None else results.records), error
+
+
 def plan(
-    operation: str = "barrier", *, executor: Executor | None = None, **options: Any
-) -> Plan | SimulatedPlan:
+    operation: str = "barrier", *, executor: Executor | str | None = None, **options: Any
+) -> Plan | SimulatedPlan | ClusterPlan:
     """Check the arguments of a sweep and return what would be run. Starts nothing; see :func:`sweep`."""
     for name in options:
         if name not in OPTIONS:
@@ -72,8 +83,16 @@ def plan(
     save, resume = options.pop("save", None), bool(options.pop("resume", False))
     machine = options.pop("machine", None)
     values = as_values(options)
+    check_executor(executor)
     if machine is not None:
         return plan_simulated(operation, machine_text(machine), values, executor, save, resume)
+    if isinstance(executor, str):
+        if resume:
+            raise ArgumentError(
+                "resume", f"True with executor {executor!r}", "only with a machine to simulate"
+            )
+        output, _ = check_output(save, False)
+        return ClusterPlan(functools.partial(measure_here, operation, options), output, executor)
     if executor is not None:
         raise ArgumentError("executor", repr(executor), "only with a machine to simulate")
     with python_names():
@@ -90,7 +109,7 @@ def plan_simulated(
     operation: str,
     machine: str,
     values: dict[str, str],
-    executor: Executor | None,
+    executor: Executor | str | None,
     save: str | Path | None,
     resume: bool,
 ) -> SimulatedPlan:
@@ -99,8 +118,6 @@ def plan_simulated(
         raise ArgumentError(
             "jobs", f"{values['jobs']} with an executor", "one of the two: an executor has its own workers"
         )
-    if executor is not None and not callable(getattr(executor, "submit", None)):
-        raise ArgumentError("executor", repr(executor), "an executor of concurrent.futures")
     values = {"machine": machine, **values}
     output, go_on = check_output(save, resume)
     with python_names():
@@ -250,7 +267,7 @@ def sweep(
     lock_wait_s: float | None = None,
     warm_up: int | None = None,
     skew_ns: float | None = None,
-    executor: Executor | None = None,
+    executor: Executor | str | None = None,
     jobs: int | None = None,
     save: str | Path | None = None,
     resume: bool = False,
@@ -268,8 +285,10 @@ def sweep(
         A collective, one of ``phicoll.registry.CALLS``, or its name in MPI.
     {options}
     executor:
-        Simulated: the executor that simulates the points, any of ``concurrent.futures`` or Dask's
-        ``Client.get_executor()``. By default threads, which run in parallel because the core releases the GIL.
+        Other hosts: ``"dask:ADDRESS"``, or ``"slurm"`` with keys after colons, ``"slurm:nodes=2:partition=short"``
+        (also ``account=`` and ``minutes=``, 60 by default). Simulated points run on all workers; without a machine the
+        sweep runs once on each host, at the same time, and each point names its host as ``machine``. Simulated also:
+        any executor of ``concurrent.futures``; by default threads, one for each CPU.
     progress:
         Show a progress bar; by default on a terminal and in a notebook.
     on_interrupt:

@@ -15,6 +15,7 @@ from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations.checks import argument_names, check_number, check_whole
 from phicoll.foundations.files import check_writable
 from phicoll.foundations.progress import display
+from phicoll.measuring.clusters import check_executor, opened
 from phicoll.measuring.sweeps import (
     check_choices,
     check_rank_list,
@@ -42,6 +43,8 @@ from phicoll.registry.machines import Machine, load_machine
 from phicoll.results import Results
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from phicoll.models import MachineModel
 
 __all__ = ["BY", "SIZES", "Tuned", "tune"]
@@ -75,6 +78,7 @@ def tune(
     launches: int | None = None,
     rounds: int | None = None,
     seed: int | None = None,
+    executor: Executor | str | None = None,
     save: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool | None = None,
@@ -115,6 +119,8 @@ def tune(
         or ``"window"``, each call from rest to its last exit, which is what the models describe.
     launches, rounds, seed:
         For the sweeps. By default 2 to 12 launches, as time allows, of 8 rounds; simulated: 12 rounds, which are seeds.
+    executor:
+        With a machine: where points are simulated, as in :func:`phicoll.sweep`.
     save:
         The table's file. It is written after every decision and keeps its rows for other groups. Decisions also go to a
         file beside it, whose name is the table's with ``.jsonl`` appended.
@@ -167,8 +173,11 @@ def tune(
     seconds = check_number("budget_s", BUDGET_S if budget_s is None else budget_s, above=0)
     if resume and save is None:
         raise ArgumentError("resume", "no output", "with the table's file, which it continues")
+    if executor is not None and loaded is None:
+        raise ArgumentError("executor", repr(executor), "only with a machine to simulate")
+    check_executor(executor)
     run = Run(setting, by, tried, save, resume)
-    with display(progress) as shown, only_costs(run.costs):
+    with opened(executor) as run.executor, display(progress) as shown, only_costs(run.costs):
         run.all(points, seconds, shown.update if shown else None)
     if not run.decisions and run.failures:
         raise run.failures[0]
@@ -189,6 +198,7 @@ class Run:
         self.setting = setting
         self.by = by
         self.tried = tried
+        self.executor: Executor | None = None
         self.decisions: list[Decision] = []
         self.undecided: dict[Point, str] = {}
         self.failures: list[Error] = []
@@ -324,7 +334,7 @@ class Run:
             options["sizes"] = [point.size]
         if setting.simulated:
             options |= {"machine": setting.machine, "rounds": setting.rounds or SEEDS, "calls": CALLS}
-            options["budget_s"] = "none"
+            options |= {"budget_s": "none", "executor": self.executor}
         else:
             options |= {"mode": point.mode, "oversubscribe": point.ranks > point.cpus, "budget_s": seconds}
             # A launch starts and verifies every candidate, which takes a large part of a second.

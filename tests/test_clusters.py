@@ -1,0 +1,160 @@
+"""Sweeps on a cluster: executors by name, on a Dask cluster of this machine and on Slurm where it is set up."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import phicoll
+from phicoll import _core
+from phicoll.measuring import clusters
+from phicoll.measuring.clusters import check_executor, opened, slurm_values
+from phicoll.models.tuning import tune
+
+distributed = pytest.importorskip("distributed")
+
+FEW = {"machine": "xeon-phi-5110p", "ranks": 13, "calls": 3, "rounds": 2}
+HERE = {"ranks": 2, "budget_s": "none", "launches": 1, "rounds": 2, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as found:
+        yield found
+
+
+@pytest.fixture
+def address(cluster):
+    return f"dask:{cluster.scheduler_address}"
+
+
+def cycles(results):
+    return [sample["cycles"] for sample in results.samples]
+
+
+def test_simulated_points_are_those_of_one_host(address):
+    options = {"algorithm": "tree,dissemination", "definition": "loop", **FEW}
+    assert cycles(phicoll.sweep(executor=address, **options)) == cycles(phicoll.sweep(**options))
+
+
+def test_a_host_with_two_workers_measures_once_and_names_itself(address, tmp_path):
+    path = tmp_path / "r.jsonl"
+    found = phicoll.sweep(algorithm="auto", executor=address, save=path, **HERE)
+    name = clusters.identify()[0]
+    assert len(found.contexts) == 1
+    assert found.contexts[0]["host"]["name"] == name
+    assert {point["machine"] for point in found.points} == {name}
+    assert found.samples
+    assert name in str(found.compare())
+    assert phicoll.load(path).records == found.records
+
+
+def test_another_run_is_appended_and_hosts_are_kept_apart(address, tmp_path):
+    path = tmp_path / "r.jsonl"
+    phicoll.sweep(algorithm="auto", save=path, **HERE)
+    phicoll.sweep(algorithm="auto", executor=address, save=path, **HERE)
+    both = phicoll.load(path)
+    assert len(both.contexts) == 2
+    assert {row.subject.machine for row in both.compare().rows} == {"host", clusters.identify()[0]}
+
+
+def test_what_a_host_refuses_is_refused(address):
+    with pytest.raises(phicoll.ArgumentError, match=r"ranks: got 999; allowed"):
+        phicoll.sweep(algorithm="auto", executor=address, ranks=999)
+
+
+def test_tuning_simulates_on_the_cluster(address):
+    options = {"machine": "xeon-phi-5110p", "ranks": 4, "rounds": 2, "algorithm": "tree"}
+    there, here = (tune("barrier", executor=where, **options) for where in (address, None))
+    assert [one.rule for one in there.decisions] == [one.rule for one in here.decisions]
+    with pytest.raises(phicoll.ArgumentError, match=r"executor: .*only with a machine"):
+        tune("barrier", executor=address)
+
+
+def end_worker():
+    os._exit(1)
+
+
+def test_a_host_whose_worker_ends_is_an_error_and_no_wait():
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as mine,
+        opened(f"dask:{mine.scheduler_address}") as there,
+    ):
+        found = dict(there.on_each_host(end_worker))
+    assert [type(one) for one in found.values()] == [phicoll.ResourceError]
+    assert "its worker ended" in str(found.popitem()[1])
+
+
+def test_workers_with_another_version_are_refused(address, monkeypatch):
+    monkeypatch.setattr(_core, "__version__", "0.0.0")
+    with pytest.raises(phicoll.ResourceError, match=r"phicoll is .* and 0\.0\.0 here"), opened(address):
+        pass
+
+
+def test_a_scheduler_without_workers_is_refused():
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as empty,
+        pytest.raises(phicoll.ResourceError, match="has no workers"),
+        opened(f"dask:{empty.scheduler_address}"),
+    ):
+        pass
+
+
+def test_no_scheduler_is_refused(monkeypatch):
+    monkeypatch.setattr(clusters, "CONNECT_S", 0.5)
+    with pytest.raises(phicoll.ResourceError, match=r"no Dask scheduler answers at 127\.0\.0\.1:9"):
+        phicoll.sweep(algorithm="auto", executor="dask:127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("dusk:here", "got 'dusk:here'; allowed: dask:ADDRESS, or slurm"),
+        ("dask", "got 'dask'; allowed: dask:ADDRESS"),
+        ("slurm:node=2", "slurm with 'node=2'; allowed: nearest: nodes"),
+        ("slurm:nodes", "allowed: nodes=VALUE"),
+        ("slurm:nodes=two", "a whole number from 1 on"),
+        ("slurm:nodes=0", "got 0"),
+    ],
+)
+def test_texts_that_name_no_executor_are_refused(text, words):
+    with pytest.raises(phicoll.ArgumentError, match="executor") as caught:
+        check_executor(text)
+    assert words in str(caught.value)
+
+
+def test_a_measured_sweep_of_a_cluster_is_not_resumed(tmp_path):
+    with pytest.raises(phicoll.ArgumentError, match="resume"):
+        phicoll.sweep(executor="slurm", resume=True, save=tmp_path / "r.jsonl")
+
+
+def test_the_keys_of_slurm():
+    assert slurm_values("nodes=2:partition=short:minutes=90") == {
+        "nodes": 2,
+        "minutes": 90,
+        "partition": "short",
+    }
+
+
+def test_slurm_is_told_to_be_missing(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(phicoll.ResourceError, match="sbatch, which is not on the PATH"):
+        phicoll.sweep(executor="slurm")
+
+
+def has_slurm():
+    return (
+        shutil.which("sinfo")
+        and subprocess.run(["sinfo", "-h", "-t", "idle"], capture_output=True, timeout=30).stdout
+    )
+
+
+@pytest.mark.skipif("not has_slurm()")
+def test_slurm_measures_on_a_node_and_cancels_its_job(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = phicoll.sweep(algorithm="auto", executor="slurm:minutes=2", **HERE)
+    assert len(found.contexts) == 1
+    assert found.samples
+    with pytest.raises(phicoll.ResourceError, match="invalid partition"):
+        phicoll.sweep(algorithm="auto", executor="slurm:partition=none", **HERE)
