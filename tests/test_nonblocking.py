@@ -332,6 +332,48 @@ def test_calls_of_all_kinds_in_random_order(mode, ranks):
     phicoll.run(random_calls, ranks=ranks, mode=mode, args=(ranks,), timeout=60)
 
 
+def test_select_reaches_calls_that_do_not_block(mode):
+    """Calls by different algorithms do not match. One rank selects, the others name the algorithm of each call."""
+    names = ["recursive-doubling", "flat-tree", "all-reads-all"]
+
+    def work(comm):
+        selects = comm.rank == 0
+        send, receive = np.full(2, comm.rank + 1.0), [np.empty(2) for _ in range(4)]
+
+        def named(number):
+            if selects:
+                comm.select("allreduce", names[number])
+            return {} if selects else {"algorithm": names[number]}
+
+        again = comm.Allreduce_init(send, receive[3], **named(0))
+        comm.Iallreduce(send, receive[0], **named(0)).Wait()
+        again.Start()
+        again.Wait()
+        # Not begun here before the first has ended, if a rank is late.
+        first = comm.Iallreduce(send, receive[0], **named(1))
+        second = comm.Iallreduce(send, receive[1], **named(2))
+        third = comm.Iallreduce(send, receive[2], **named(1))
+        Request.Waitall([third, first, second])
+        comm.select("barrier", "sense-reversing")
+        fence = comm.Barrier_init()
+        for name in ("dissemination", "auto", "sense-reversing"):
+            fence.Start()
+            comm.select("barrier", name)
+            comm.Ibarrier().Wait()
+            fence.Wait()
+        return [float(array[0]) for array in receive]
+
+    total = sum(range(1, 4))
+    assert run(work, 3, mode) == [[total] * 4] * 3
+
+    def differ(comm):
+        comm.select("allreduce", names[comm.rank])
+        comm.Iallreduce(np.ones(1), np.empty(1)).Wait()
+
+    with pytest.raises((ArgumentError, BrokenGroupError, phicoll.Error), match="recursive-doubling"):
+        run(differ, 2, mode)
+
+
 def test_a_communicator_that_goes_ends_what_it_began():
     def work(comm):
         found, lost = np.zeros(1), np.zeros(1)

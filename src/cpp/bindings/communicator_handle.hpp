@@ -23,6 +23,12 @@ namespace bindings {
 
 namespace py = pybind11;
 
+#ifdef Py_GIL_DISABLED
+constexpr bool one_interpreter_lock = false;
+#else
+constexpr bool one_interpreter_lock = true;
+#endif
+
 /// Called at import, by the thread that Python takes for the main one.
 void remember_main_thread();
 /// The interrupt hook: raises what Python's signal handlers raise, in the main thread's waits without the
@@ -191,9 +197,10 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   /// function(communicator) as a call of at most so many bytes. What leaves a call half done breaks the group.
   template <class Function>
   auto call(std::size_t bytes, Function&& function) -> decltype(function(std::declval<Communicator&>())) {
-    Communicator& communicator = open();
     const Busy busy(busy_);
-    const Waiting waiting(bytes < large && (size_ == 1 || communicator.control().shared())
+    Communicator& communicator = open();
+    const Waiting waiting(bytes < large &&
+                                  (!one_interpreter_lock || size_ == 1 || communicator.control().shared())
                               ? Waiting::GiveUp::to_wait
                               : Waiting::GiveUp::at_once);
     try {
@@ -205,11 +212,15 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   }
 
  private:
-  /// One call at a time: a communicator is its rank's alone.
+  /// One call at a time: a communicator is its rank's alone. It begins and ends with the interpreter's lock, if there is one,
+  /// so that an exchange is not needed, which takes as long as a third of a barrier of one rank.
   class Busy {
    public:
     explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
-      if (flag_.exchange(true, std::memory_order_acquire)) refuse();
+      if (one_interpreter_lock ? flag_.load(std::memory_order_relaxed)
+                               : flag_.exchange(true, std::memory_order_acquire))
+        refuse();
+      if (one_interpreter_lock) flag_.store(true, std::memory_order_relaxed);
     }
     ~Busy() { flag_.store(false, std::memory_order_release); }
     Busy(const Busy&) = delete;

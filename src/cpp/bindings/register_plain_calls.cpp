@@ -285,9 +285,14 @@ struct Beginning {
     const Known& known = Known::get();
     py::object made = RequestObject::make(known.request);
     RequestObject& request = *RequestObject::of(made.ptr());
+    if (handle.size() == 1) {  // it waits for nobody
+      handle.call(bytes, function);
+      request.begun = Py_NewRef(known.ended);
+      return made;
+    }
     request.call = std::make_shared<CollectiveCall>(
         handle.shared_from_this(), CommunicatorHandle::Prepared{bytes, std::forward<Function>(function)});
-    if (a.positions > 1 && handle.size() > 1) {
+    if (a.positions > 1) {
       py::tuple buffers(a.positions - 1);
       for (std::size_t i = 1; i < a.positions; ++i)
         buffers[i - 1] = py::reinterpret_borrow<py::object>(a.given[i]);

@@ -52,6 +52,8 @@ class Collectives {
   /// Counts what may change which algorithm serves a call: a call that was made after the last change is served by the same
   /// one again.
   std::uint64_t changes() const { return changes_; }
+  /// Another barrier takes the place of the one that calls were made with.
+  void forget_made() { ++changes_; }
   Set::Instance& instance_of(const AnyCollective<NativePort>& algorithm) const {
     return set_.instance_of(algorithm);
   }

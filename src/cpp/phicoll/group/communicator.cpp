@@ -141,7 +141,10 @@ void Communicator::fail(const std::exception& error) {
 
 Nonblocking& Communicator::nonblocking() {
   check_process();
-  if (!nonblocking_) nonblocking_.reset(new Nonblocking(*this));
+  if (!nonblocking_) {
+    nonblocking_.reset(new Nonblocking(*this));
+    for (const auto& one : selected_) nonblocking_->select(one.first, one.second);
+  }
   return *nonblocking_;
 }
 
@@ -299,6 +302,7 @@ void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* pl
   else
     trial.take(bytes);
   enter_ = nullptr;
+  if (collectives_) collectives_->forget_made();
   barrier_.reset();
   barrier_.reset(new Barrier(*this, spec, place));
   reason_ = std::move(choice.why);

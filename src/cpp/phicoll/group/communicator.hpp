@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -96,7 +97,8 @@ class alignas(arch::stride_bytes) Communicator {
     calls_.begin();
     enter_(*entered_, barrier_port_);
   }
-  /// Sets what barrier() uses from now on. Collective. Throws as Family::parse, and ResourceError above the memory limit.
+  /// Sets what barrier() uses from now on; select() sets it for what is begun too. Collective. Throws as Family::parse, and
+  /// ResourceError above the memory limit.
   void select_barrier(const std::string& spec) { select_barrier(family(Operation::barrier).parse(spec)); }
   void select_barrier(const AlgorithmSpec& spec);
   /// As select_barrier, with the barrier's shared memory at byte `place` of the region (a multiple of 64), which
@@ -253,8 +255,8 @@ class alignas(arch::stride_bytes) Communicator {
   Envelope hold(int source = any_source, int tag = any_tag);
   bool hold_now(Envelope* found, int source = any_source, int tag = any_tag);
 
-  /// Sets what the operation uses from now on: `auto` or an algorithm. The default is `auto`, unless the environment has
-  /// PHICOLL_BROADCAST or the like. Collective.
+  /// Sets what the operation uses from now on, in calls that do not block too: `auto` or an algorithm. The default is `auto`,
+  /// unless the environment has PHICOLL_BROADCAST or the like. Calls begun before keep theirs. Collective.
   void select(Operation operation, const std::string& spec);
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts);
@@ -394,6 +396,7 @@ class alignas(arch::stride_bytes) Communicator {
   AlgorithmChoice first_barrier() const;
   void begin_with_barrier();
   void set_barrier(const AlgorithmSpec& spec, const std::size_t* place);
+  void select_for_begun(Operation operation, const std::string& spec);
   void make_room(std::size_t bytes);
   Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);
   void reserve_own_part(const Region::Block& block);
@@ -422,6 +425,7 @@ class alignas(arch::stride_bytes) Communicator {
   Heap heap_;
   std::unique_ptr<Messages> messages_;
   std::unique_ptr<Nonblocking> nonblocking_;
+  std::map<Operation, std::string> selected_;
   bool abandoned_ = false;
   Background* background_ = nullptr;
 };

@@ -80,6 +80,14 @@ void Communicator::select(Operation operation, const std::string& spec) {
     select_barrier(spec);
   else
     collectives().select(operation, spec);
+  select_for_begun(operation, spec);
+}
+
+// The twin, on which calls are begun, takes it too: behind the calls begun before it, as on all ranks, or when it is made.
+void Communicator::select_for_begun(Operation operation, const std::string& spec) {
+  if (memory_.nonblocking != nullptr || size_ == 1) return;
+  selected_[operation] = spec;
+  if (nonblocking_) nonblocking_->select(operation, spec);
 }
 
 AlgorithmChoice Communicator::why(const CallFacts& facts) {

@@ -416,6 +416,10 @@ void Nonblocking::wait_for_all() {
   while (const Shared last = this->last()) wait(*last);
 }
 
+void Nonblocking::select(Operation operation, const std::string& spec) {
+  begin(std::make_shared<CollectiveRequest>([=](Communicator& inner) { inner.select(operation, spec); }));
+}
+
 void Nonblocking::abandon() {
   inner_->abandon();
 }

@@ -92,6 +92,8 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   /// Throws what the call threw.
   void wait(CollectiveRequest& request);
   void wait_for_all();
+  /// As Communicator::select, for the calls that are begun after it.
+  void select(Operation operation, const std::string& spec);
   /// As Communicator::abandon.
   void abandon();
 
