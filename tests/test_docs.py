@@ -80,7 +80,8 @@ def algorithm_entries() -> str:
         lines += ["", f"### {operation}", ""]
         for algorithm in phicoll.algorithms(operation):
             if algorithm.name != "auto" and algorithm.origin != "reference":
-                source = "" if algorithm.source == "phicoll" else f" ({algorithm.source})"
+                source = re.sub(r" sections? ", " ", algorithm.source)
+                source = "" if source == "phicoll" else f" ({source})"
                 lines.append(f"- `{algorithm.name}`{source}: {algorithm.summary}")
     return "\n".join(lines) + "\n\n"
 

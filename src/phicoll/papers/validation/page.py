@@ -134,15 +134,6 @@ def quantities(of: Sequence[Quantity], marks: dict[str, str]) -> list[str]:
     return lines
 
 
-#: What a role means on a page.
-ROLES = {
-    CALIBRATED: "a parameter was set by this number; the bound is 5 %, and agreement shows only that the model can have it",
-    HELD_OUT: "nothing was set by it; the bound is 25 %. Where one parameter decides several published numbers, as the ring's length "
-    "decides the deviations at three distances, one of them set it and the others are held out",
-    NOT_CLAIMED: "published, but the machine says nothing about it",
-}  # fmt: skip
-
-
 def text_of(found: Outcome, shown: dict[str, str]) -> str:
     machine, effort = found.machine, found.effort
     roles = {q.role for q in found.quantities}
@@ -151,24 +142,18 @@ def text_of(found: Outcome, shown: dict[str, str]) -> str:
         judging = (
             f"; statements about order are judged over seeds 1 to {effort.seeds}, each with the median of {effort.calls} calls of a barrier"
         )  # fmt: skip
-    marks = {role: f" *{role[0]}*" for role in ROLES if role in roles}
-    if marks:
-        marks.pop(HELD_OUT if HELD_OUT in marks else NOT_CLAIMED, None)
+    marks = {role: f" *{role[0]}*" for role in (CALIBRATED, NOT_CLAIMED) if role in roles}
+    if HELD_OUT not in roles:
+        marks.pop(NOT_CLAIMED, None)
     lines = [
         f"# Validation of {machine.name}",
         "",
         f"{machine.summary}. `phicoll validate {machine.name} --page FILE` writes this page, the same on any host; machine digest "
         f"`{machine.digest}`. Latencies are over {effort.samples:,} samples and up to ten seeds{judging}. [The model](simulator.md).",
         "",
-        "Cells are \"published; simulated; error\" (simulated / published - 1), in ns unless a unit is named. An error beyond its bound is bold.",
-        "",
-        *(f"- *{role.capitalize()}*{f' ({marks[role].strip()})' if role in marks else ''}: {meaning}." for role, meaning in ROLES.items() if role in roles),
+        'Cells are "published; simulated; error" (simulated / published - 1), in ns unless a unit is named. An error beyond its bound is bold. '
+        f"{''.join(f'{mark.strip()}: {role}. ' for role, mark in marks.items())}[What the words mean](claims.md#simulated).",
     ]  # fmt: skip
-    if found.findings:
-        lines.append(
-            "- A statement about order holds, or does not, if so many seeds agree that chance would do it in less than 5 of 100 cases. Words such as "
-            '"linear" are given with their bound. Factors over proprietary libraries are not judged, and nothing was tuned on them.'
-        )  # fmt: skip
     lines += ["", "Results:", "", *(f"- {line}" for line in found.summary()), ""]
     if "errors" in shown:
         lines += [shown["errors"], ""]

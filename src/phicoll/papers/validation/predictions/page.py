@@ -83,8 +83,7 @@ def text_of(found: ModelOutcome, shown: dict[str, str]) -> str:
         "## Collectives on the simulated machine",
         "",
         f"A row is one algorithm among {spanned(usual_ranks(found.compared))} ranks, if no others are named. *Shares*: samples inside, below and above the "
-        "band, in %. *Best*, *worst*: the median over the band's best and worst case, from the least to the most over the numbers of ranks; a median in "
-        "the band is above 1 and below 1.",
+        "band, in %. *Best*: the median over the band's best case, from the least to the most over the numbers of ranks.",
         "",
         shown.get("places", ""),
         "",
@@ -190,12 +189,12 @@ def shares(rows: list[Compared]) -> str:
 
 
 def bands_table(compared: dict[str, dict[str, ComparedRuns]]) -> list[str]:
-    """A row for each algorithm, size and start; three columns for each set of constants."""
+    """A row for each algorithm, size and start; two columns for each set of constants."""
     usual = usual_ranks(compared)
     sets = list(compared)
     lines = [
-        f"| algorithm | size | start | {' | '.join(f'{name}: shares | best | worst' for name in sets)} |",
-        f"|---|---|---|{'---|---|---|' * len(sets)}",
+        f"| algorithm | size | start | {' | '.join(f'{name}: shares | best' for name in sets)} |",
+        f"|---|---|---|{'---|---|' * len(sets)}",
     ]
     of = {
         name: {start: by_algorithm(runs) for start, runs in starts.items()}
@@ -210,12 +209,8 @@ def bands_table(compared: dict[str, dict[str, ComparedRuns]]) -> list[str]:
             cells = []
             for name in sets:
                 rows = of[name][start].get(key, [])
-                low, high = [r.over_low for r in rows], [r.over_high for r in rows]
-                cells += (
-                    [shares(rows), f"{min(low):.2f}-{max(low):.2f}", f"{min(high):.2f}-{max(high):.2f}"]
-                    if rows
-                    else ["", "", ""]
-                )
+                low = [r.over_low for r in rows]
+                cells += [shares(rows), f"{min(low):.2f}-{max(low):.2f}"] if rows else ["", ""]
                 if rows and ranks_of(rows) != usual and start == starts[0] and name == sets[0]:
                     label += f", {spanned(ranks_of(rows))} ranks"
                 assumed |= {
