@@ -126,8 +126,8 @@ QUICK: Sequence[str] = (
     "4",
     "--calls",
     "50",
-    "--window-calls",
-    "8",
-    "--lock-wait",
-    "100",
+    "--set",
+    "window-calls=8",
+    "--set",
+    "lock-wait=100",
 )

@@ -388,12 +388,14 @@ def test_a_state_that_cannot_be_had_is_skipped_and_recorded():
 def test_the_command_writes_the_file_and_prints_the_constants(phicoll_command, tmp_path):
     path = tmp_path / "m.json"
     changed = "sandy-bridge-e5-2670:topology.packages=1:topology.cores=2"
-    done = phicoll_command("characterize", "--machine", changed, "--rounds", "1", "--name", "two", "-o", path)
+    done = phicoll_command(
+        "characterize", "--machine", changed, "--set", "rounds=1", "--name", "two", "-o", path
+    )
     assert done.returncode == 0, done.stderr
     assert f"wrote {path}" in done.stderr
     assert re.search(r"line\.remote\.M +\S+ ns  \(simulated\)", done.stdout)
     printed = phicoll_command(
-        "characterize", "--machine", changed, "--rounds", "1", "--name", "two", "--json"
+        "characterize", "--machine", changed, "--set", "rounds=1", "--name", "two", "--json"
     )
     assert printed.stdout == path.read_text()
     refused = phicoll_command("characterize", "-o", "/nonexistent/m.json")

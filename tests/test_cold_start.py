@@ -129,7 +129,7 @@ def test_the_command_implies_windows_and_refuses_by_its_own_options(capsys):
         "--start",
         "evicted",
     ]
-    assert main([*words, "--no-progress"]) == 0
+    assert main([*words, "--set", "no-progress"]) == 0
     assert "window" in capsys.readouterr().out
     assert main([*words, "--definition", "loop,window"]) == 2
     said = capsys.readouterr().err

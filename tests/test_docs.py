@@ -19,6 +19,7 @@ import pytest
 import phicoll
 from phicoll import bench
 from phicoll.cli import parser
+from phicoll.cli.run import KNOBS
 from phicoll.measuring.options import OPTIONS, Option, Use
 from phicoll.registry import OPERATIONS
 
@@ -104,6 +105,8 @@ def option_table() -> str:
         return "-" if use is None else f"`{use.value}`" if use.value else use.default
 
     def names(option: Option) -> str:
+        if option.python in KNOBS:
+            return f"`--set {option.name}=`"
         return f"`-{option.letter}`, `--{option.name}`" if option.letter else f"`--{option.name}`"
 
     lines = ["", "| option | default | simulated | meaning |", "|---|---|---|---|"]
@@ -112,7 +115,7 @@ def option_table() -> str:
         for option in OPTIONS.values()
     ]
     others = [
-        f"`--{option.name}` is `{argument}`"
+        f"`{option.name}` is `{argument}`"
         for argument, option in OPTIONS.items()
         if argument != option.name.replace("-", "_")
     ]
@@ -139,7 +142,10 @@ def test_python_argparse_and_phicoll_bench_have_the_options_of_the_table() -> No
         assert option.default in re.sub(r"\s+", " ", phicoll.sweep.__doc__)
 
     commands = next(a for a in parser(whole=True)._actions if isinstance(a, argparse._SubParsersAction))
-    actions = {a.dest: a for a in commands.choices["run"]._actions}
+    own_actions = {a.dest: a for a in commands.choices["run"]._actions}
+    knobs = {a.dest: a for a in own_actions.pop("set").knobs._actions}
+    assert set(knobs) == {*KNOBS, "progress"}
+    actions = own_actions | knobs
     assert set(actions) == {*OPTIONS, "help", "operation", "executor", "progress", "json"}
     for argument, option in OPTIONS.items():
         assert f"--{option.name}" in actions[argument].option_strings
@@ -161,7 +167,7 @@ def test_the_pages_on_measuring_name_options_that_there_are(page: str) -> None:
     lines = (ROOT / "docs" / page).read_text().split("## Beside MPI")[0].splitlines()
     # Benchmarks are programs with options of their own.
     text = "\n".join(line for line in lines if "benchmarks/" not in line)
-    named = set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]+)", text))
+    named = set(re.findall(r"(?<![\w-])--(?:set )?([a-z][a-z0-9-]+)", text))
     assert named <= {row["name"] for row in phicoll._core.sweep_options()}
 
 

@@ -311,7 +311,15 @@ def test_slow_subjects_end_with_the_budget(capfd):
 
 
 def test_a_sweep_says_how_long_it_takes_and_that_its_default_budget_is_shorter(start_python):
-    words = ("--algorithm", "dissemination", "--oversubscribe", "--launches", "3000", "--lock-wait", "120")
+    words = [
+        "--algorithm",
+        "dissemination",
+        "--oversubscribe",
+        "--launches",
+        "3000",
+        "--set",
+        "lock-wait=120",
+    ]
     process = start_python("-m", "phicoll", "run", "barrier", *words)
     assert process.stderr is not None
     said = process.stderr.readline()

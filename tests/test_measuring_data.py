@@ -160,9 +160,8 @@ def test_bad_input_is_named(operation, options, argument):
 def test_the_command_line_measures_lists_and_compares_data(tmp_path, capsys):
     path = tmp_path / "r.jsonl"
     words = "run allreduce --algorithm auto --sizes 8 --type int32 --op max --launches 1 --rounds 2 --calls 5"
-    assert (
-        main([*words.split(), "--oversubscribe", "--no-progress", "-o", str(path), "--lock-wait", "120"]) == 0
-    )
+    words += " --set no-progress --set lock-wait=120"
+    assert main([*words.split(), "--oversubscribe", "-o", str(path)]) == 0
     assert "int32 max" in capsys.readouterr().out
     assert main(["compare", str(path), "--json"]) == 0
     row = json.loads(capsys.readouterr().out)[0]

@@ -538,7 +538,7 @@ def test_a_model_of_another_host_is_refused_where_that_is_asked_for(tmp_path: Pa
         phicoll.why("barrier", 2, foreign="warn")
     # A simulated machine is not a host: the caller may choose any model for it.
     assert phicoll.why("barrier", 2, machine=PHI, model=path, foreign="refuse").prediction is None
-    for words in ("why barrier", "tune barrier --ranks 2 --by model --no-progress"):
+    for words in ("why barrier", "tune barrier --ranks 2 --by model --set no-progress"):
         command = words.split()
         named = [*command, "--model", str(path)]
         for asked in ([], ["--foreign", "refuse"]):

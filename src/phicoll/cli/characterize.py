@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from phicoll.cli.options import option_names, report_written
+from phicoll.cli.options import Knobs, option_names, report_written
 from phicoll.cli.output import put
 from phicoll.models.characterizing import characterize
 
@@ -28,7 +28,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="measure until line costs are within 2 %%, at most a quarter of an hour (default: at most a minute)",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="the machine file to write")
-    parser.add_argument(
+    knobs = Knobs(parser)
+    knobs.add_argument(
         "--samples", metavar="FILE", help="write raw samples to this file, as JSON Lines (docs/records.md)"
     )
     parser.add_argument(
@@ -38,7 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--name",
         help="the machine's name in results (default: host, or the simulated machine's name and -simulated)",
     )
-    parser.add_argument(
+    knobs.add_argument(
         "--family",
         default="xeon-phi-5110p",
         metavar="M",
@@ -48,13 +49,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget", type=float, metavar="S", help="seconds for the rounds (default: the mode's)"
     )
-    parser.add_argument(
+    knobs.add_argument(
         "--rounds", type=int, metavar="N", help="at most this many rounds (default: the mode's)"
     )
-    parser.add_argument(
+    knobs.add_argument(
         "--seed", type=int, default=1, metavar="N", help="seed of addresses and orders (default: 1)"
     )
-    parser.add_argument(
+    knobs.add_argument(
         "--lock-wait",
         type=float,
         default=30,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from phicoll.cli.options import add_reduction, add_simulated_option, check_figure, report_written
+from phicoll.cli.options import Knobs, add_reduction, add_simulated_option, check_figure, report_written
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.explaining.explanation import explain
 from phicoll.foundations.files import check_writable
@@ -13,7 +13,8 @@ from phicoll.foundations.files import check_writable
 __all__ = ["add"]
 
 #: Options that a simulated sweep has too, with its defaults.
-SHARED = ("buffers", "placement", "wait", "seed", "warm_up", "skew_ns")
+SHARED = ("buffers", "placement", "wait", "seed")
+SHARED_KNOBS = ("warm_up", "skew_ns")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -41,15 +42,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="loop: calls back to back; window: each call from rest (default: loop)",
     )
     parser.add_argument("--calls", type=int, default=20, metavar="N", help="calls to simulate (default: 20)")
-    parser.add_argument(
+    knobs = Knobs(parser)
+    knobs.add_argument(
         "--call", type=int, metavar="K", help="the call to explain, from 0 (default: the one of median time)"
     )
     for argument in SHARED:
         add_simulated_option(parser, argument)
-    parser.add_argument(
+    for argument in SHARED_KNOBS:
+        add_simulated_option(knobs, argument)
+    knobs.add_argument(
         "--links", type=int, default=60, metavar="N", help="links of the path to print (default: 60)"
     )
-    parser.add_argument(
+    knobs.add_argument(
         "--memory-limit",
         type=int,
         default=768 << 20,
@@ -57,7 +61,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="what is written down of the explained call may take (default: 805306368)",
     )
     parser.add_argument("--trace", metavar="FILE", help="write a timeline of the call, for ui.perfetto.dev")
-    parser.add_argument(
+    knobs.add_argument(
         "--all-calls", action="store_true", help="write all calls to the timeline, including the warm-up"
     )
     parser.add_argument("--figure", metavar="FILE", help="draw the critical path: .png, .svg, .pdf or .html")
@@ -82,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         op=arguments.op,
         most_links=arguments.links,
         memory_limit=arguments.memory_limit,
-        **{argument: getattr(arguments, argument) for argument in SHARED},
+        **{argument: getattr(arguments, argument) for argument in SHARED + SHARED_KNOBS},
     )
     if arguments.json:
         put_json(found.data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from phicoll.cli.options import PICTURES, check_figure, report_written
+from phicoll.cli.options import PICTURES, Knobs, check_figure, report_written
 from phicoll.cli.output import add_json, put_found
 from phicoll.errors import ArgumentError
 from phicoll.explaining.latency import LINES, MOST_CPUS, latency_matrix
@@ -27,8 +27,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state", default="M", help="state of the line that is sent: M, E, S, F, I (default: M)"
     )
-    parser.add_argument("--receive", default="M", help="state of the line that it is copied to (default: M)")
-    parser.add_argument(
+    knobs = Knobs(parser)
+    knobs.add_argument("--receive", default="M", help="state of the line that it is copied to (default: M)")
+    knobs.add_argument(
         "--lines",
         default="fresh",
         choices=LINES,
@@ -37,7 +38,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=1, metavar="N", help="seed of the lines' addresses (default: 1)"
     )
-    parser.add_argument(
+    knobs.add_argument(
         "--jobs", type=int, metavar="N", help="with --machine: pairs simulated at the same time"
     )
     parser.add_argument("--figure", metavar="FILE", help="draw a heat map: .png, .svg or .pdf")

@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from phicoll.errors import ArgumentError, ResultsFileError
+from phicoll.foundations.arguments import Parser
 from phicoll.foundations.files import check_writable
 from phicoll.measuring.options import OPTIONS, Option, simulated_default
 
 __all__ = [
     "PICTURES",
+    "Knobs",
     "add_executor",
     "add_foreign",
     "add_model",
@@ -79,9 +82,68 @@ def add_simulated_option(parser: argparse.ArgumentParser, argument: str) -> None
     )
 
 
-def add_progress(parser: argparse.ArgumentParser) -> None:
-    """Add ``--no-progress``. It sets ``progress`` to what the library takes."""
-    parser.add_argument(
+class Knobs(Parser):
+    """What a command takes by ``--set NAME=VALUE``: options that are seldom needed. Takes them as a parser does, as
+    ``--name``."""
+
+    def __init__(self, command: argparse.ArgumentParser) -> None:
+        super().__init__(prog=f"{command.prog} --set", add_help=False, allow_abbrev=False)
+        self.command = command
+        command.formatter_class = argparse.RawDescriptionHelpFormatter
+        command.add_argument(
+            "--set",
+            action=SetKnob,
+            knobs=self,
+            metavar="NAME=VALUE",
+            help="set what is seldom needed, see below; may be given several times",
+        )
+        self.group = command.add_argument_group("what --set takes")
+
+    def add_argument(self, *names: Any, **how: Any) -> argparse.Action:  # type: ignore[override]
+        action = super().add_argument(*names, **how)
+        self.command.set_defaults(**{action.dest: action.default})
+        shown = action.option_strings[0].removeprefix("--")
+        value = "" if action.nargs == 0 else f"={action.metavar or '|'.join(action.choices or ['VALUE'])}"
+        line = textwrap.wrap(
+            f"{shown}{value}  {action.help}".replace("%%", "%"), 100, subsequent_indent="    "
+        )
+        self.group.description = "\n".join([*filter(None, [self.group.description]), *line])
+        return action
+
+
+class SetKnob(argparse.Action):
+    """``--set NAME=VALUE``."""
+
+    def __init__(self, *, knobs: Knobs, **how: Any) -> None:
+        super().__init__(**how, default=argparse.SUPPRESS)
+        self.knobs = knobs
+
+    @property
+    def settings(self) -> list[str]:
+        """All that may be set, each as ``--set NAME``."""
+        return [f"--set {name.removeprefix('--')}" for name in self.knobs._option_string_actions]
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: Any = None,
+    ) -> None:
+        name, equals, value = str(values).partition("=")
+        known = {
+            text.removeprefix("--"): action for text, action in self.knobs._option_string_actions.items()
+        }
+        if name not in known:
+            raise ArgumentError("set", repr(values), f"NAME=VALUE; names: {', '.join(known)}")
+        if (known[name].nargs == 0) == bool(equals):
+            raise ArgumentError("set", repr(values), name if equals else f"{name}=VALUE")
+        self.knobs.parse_args([f"--{name}{equals}{value}"], namespace)
+
+
+def add_progress(knobs: Knobs) -> None:
+    """Add ``no-progress``. It sets ``progress`` to what the library takes."""
+    knobs.add_argument(
         "--no-progress",
         dest="progress",
         action="store_const",

@@ -6,7 +6,7 @@ import argparse
 from functools import reduce
 from operator import add as join
 
-from phicoll.cli.options import check_figure, report_written
+from phicoll.cli.options import Knobs, check_figure, report_written
 from phicoll.results import load
 
 __all__ = ["add"]
@@ -28,15 +28,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         choices=("lines", "switches", "ns", "us", "cycles", "GB/s", "ratio"),
         help="unit of the axis (default: lines or switches; simulated: us; sizes: us, GB/s or the ratio to the best)",
     )
-    parser.add_argument("--label", choices=("remote", "same-core"), help="rounds to show (default: remote)")
+    knobs = Knobs(parser)
+    knobs.add_argument("--label", choices=("remote", "same-core"), help="rounds to show (default: remote)")
     parser.add_argument(
         "--most",
         type=int,
         metavar="N",
         help="show only the N fastest algorithms; over ranks or sizes, these in colour (default: 6)",
     )
-    parser.add_argument("--title", metavar="TEXT", help="title of the figure")
-    parser.add_argument(
+    knobs.add_argument("--title", metavar="TEXT", help="title of the figure")
+    knobs.add_argument(
         "--figsize", metavar="W,H", help="width and height of the figure in inches (default: by its panels)"
     )
     parser.set_defaults(function=run)

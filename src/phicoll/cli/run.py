@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from phicoll.cli.options import add_executor, add_option, add_progress, option_names
+from phicoll.cli.options import Knobs, add_executor, add_option, add_progress, option_names
 from phicoll.cli.output import add_json, put, put_json
 from phicoll.errors import ArgumentError
 from phicoll.foundations.exit_codes import BROKEN, INTERRUPTED
@@ -19,6 +19,18 @@ __all__ = ["add"]
 #: The options' names by those of sweep()'s arguments.
 NAMES = {argument: option.name for argument, option in OPTIONS.items()}
 
+#: Arguments that are seldom needed.
+KNOBS = (
+    "window_calls",
+    "warm_up",
+    "target_width",
+    "delay_ns",
+    "imbalance_ns",
+    "skew_ns",
+    "lock_wait_s",
+    "jobs",
+)
+
 EXAMPLES = """algorithms are separated by commas, their parameters by colons:
   phicoll run barrier --algorithm dissemination:ways=3,static-tournament:ways=4:notify=local,std-barrier \\
       --ranks 2,4,8 --mode threads,processes --oversubscribe -o r.jsonl
@@ -31,10 +43,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("operation", help=", ".join(CALLS))
+    knobs = Knobs(parser)
     for argument, option in OPTIONS.items():
-        add_option(parser, argument, option)
+        add_option(knobs if argument in KNOBS else parser, argument, option)
     add_executor(parser, "measure on each host there, or simulate on all of them (docs/clusters.md)")
-    add_progress(parser)
+    add_progress(knobs)
     add_json(parser)
     parser.set_defaults(function=run)
 

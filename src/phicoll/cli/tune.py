@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from phicoll.cli.options import add_executor, add_model, add_progress, option_names
+from phicoll.cli.options import Knobs, add_executor, add_model, add_progress, option_names
 from phicoll.cli.output import add_json, put, put_found
 from phicoll.errors import ArgumentError
 from phicoll.foundations.exit_codes import INTERRUPTED
@@ -56,17 +56,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="algorithms to try, for one operation (default: phicoll's own choice)",
     )
-    parser.add_argument("--placement", help="where ranks run (default: compact; with --machine: balanced)")
-    parser.add_argument(
+    knobs = Knobs(parser)
+    knobs.add_argument("--placement", help="where ranks run (default: compact; with --machine: balanced)")
+    knobs.add_argument(
         "--definition", default="loop", metavar="D", help="what is timed: loop or window (default: loop)"
     )
-    parser.add_argument(
+    knobs.add_argument(
         "--launches", metavar="N", help="launches of each point (default: 2 to 12, as time allows)"
     )
-    parser.add_argument(
+    knobs.add_argument(
         "--rounds", metavar="N", help="rounds in each launch (default: 8); simulated: seeds (default: 12)"
     )
-    parser.add_argument("--seed", metavar="N", help="seed (default: random; with --machine: 1)")
+    knobs.add_argument("--seed", metavar="N", help="seed (default: random; with --machine: 1)")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the table to write; its rows for other groups are kept"
     )
@@ -77,7 +78,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="measure the host's numbers alone, a tenth of a second, and keep them for this kind of host",
     )
-    add_progress(parser)
+    add_progress(knobs)
     add_json(parser)
     usual = vars(parser.parse_args([]))
     parser.set_defaults(function=lambda arguments: run(arguments, usual))

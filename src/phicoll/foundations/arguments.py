@@ -28,9 +28,9 @@ class Parser(argparse.ArgumentParser):
         options = [
             name
             for action in (commands[command] if isinstance(commands, dict) and command else self)._actions
-            for name in action.option_strings
+            for name in [*action.option_strings, *getattr(action, "settings", ())]
         ]
-        bare_names = {name.lstrip("-"): name for name in options}
+        bare_names = {name.removeprefix("--set ").lstrip("-"): name for name in options}
         found = [bare_names[name] for name in nearest(word.partition("=")[0].lstrip("-"), bare_names)]
         words = f"nearest: {', '.join(found)}; all: " if found else ""
         return ArgumentError("arguments", repr(word), f"{words}what {page} --help lists")

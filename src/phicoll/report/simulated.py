@@ -96,7 +96,7 @@ def sweep_command(simulated: Simulated) -> str:
     ranks = QUICK_RANKS if simulated.quick else RANKS
     return (
         f"phicoll run barrier --machine {MACHINE} --algorithm {','.join(SPECS)} --ranks {','.join(map(str, ranks))} "
-        f"--rounds {QUICK_ROUNDS if simulated.quick else ROUNDS} --calls {CALLS} --warm-up {WARM_UP} --seed {SEED} -o s.jsonl"
+        f"--rounds {QUICK_ROUNDS if simulated.quick else ROUNDS} --calls {CALLS} --set warm-up={WARM_UP} --seed {SEED} -o s.jsonl"
     )
 
 
