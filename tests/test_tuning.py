@@ -732,10 +732,17 @@ def test_quick_measures_the_hosts_numbers_and_keeps_them(phicoll_command, tmp_pa
     kept = Path(found["file"])
     assert kept.parent == tmp_path / "phicoll"
     assert f"number rotate {found['numbers']['rotate']}\n" in kept.read_text()
-    kept.write_text(kept.read_text().replace("number rotate", "number rotate 4099\n#"))
-    text = phicoll_command("why", "allgather", "--size", "5000", env=env).stdout
-    assert "rotate=4099" in text
-    assert "measured here" in text
+    # As an undisturbed measurement leaves them, and then as a disturbed one.
+    rotate = kept.read_text().replace("number rotate", "number rotate 4099\n#")
+    rotate = rotate.replace("number near-seen", "number near-seen 1\n#")
+    for attempts, said in (
+        ("0", "measured here)"),
+        ("2", "measured here; the last calibration was disturbed"),
+    ):
+        kept.write_text(rotate.replace("number disturbed", f"number disturbed {attempts}\n#"))
+        text = phicoll_command("why", "allgather", "--size", "5000", env=env).stdout
+        assert "rotate=4099" in text
+        assert said in text
     off = phicoll_command(
         "why", "allgather", "--size", "5000", env={**env, "PHICOLL_CALIBRATION": "off"}
     ).stdout

@@ -26,7 +26,9 @@ namespace phicoll {
 namespace {
 
 // Part of the file's name, so that another version's file is never read. Higher whenever numbers mean something else.
-constexpr const char* version = "2";
+constexpr const char* version = "3";
+// How often a measurement that a person asked for is tried.
+constexpr int attempts = 3;
 constexpr const char* variable = "PHICOLL_CALIBRATION";
 
 /// Numbers that this process has measured or read, for its next groups, in case no file can be written.
@@ -51,6 +53,11 @@ std::string cache_directory() {
   return home.empty() ? std::string() : home + "/.cache/phicoll";
 }
 
+/// Whether any was measured.
+bool made(const HostNumbers& numbers) {
+  return numbers.near_seen + numbers.far_seen + numbers.sizes_seen != 0;
+}
+
 /// Whether the file has numbers of this kind of host.
 bool read_numbers(HostNumbers* numbers) {
   const std::string path = calibration_file();
@@ -62,7 +69,7 @@ bool read_numbers(HostNumbers* numbers) {
   } catch (const ArgumentError&) {
     return false;  // of another format, or not a table at all
   }
-  numbers->state = HostNumbers::measured;
+  if (made(*numbers) || numbers->disturbed == 0) numbers->state = HostNumbers::measured;
   return true;
 }
 
@@ -149,11 +156,15 @@ HostNumbers stored_numbers(int ranks, bool patient) {
   if (read_numbers(&numbers)) {
     // A virtual machine's CPUs move: near CPUs may be far one day, or far ones near, which its file may not know.
     const bool one = (numbers.near_seen != 0) != (numbers.far_seen != 0) && os::virtualisation() != "none";
-    // Numbers that a person wrote are left alone.
-    const bool made = numbers.near_seen + numbers.far_seen + numbers.sizes_seen != 0;
     const int cpus = os::allowed_cpu_count();
-    const bool others = made && (numbers.sizes_seen & sharing_of(ranks, cpus)) == 0;
-    if ((one || others) && use == CalibrationUse::on && ranks > 1 && cpus > 1 && patient)
+    const HostNumbers::Sharing sharing = sharing_of(ranks, cpus);
+    const auto lacks = [&](std::int64_t state_seen, bool far) {
+      return state_seen != 0 && (numbers.sizes_seen & HostNumbers::seen_in(far, sharing)) == 0;
+    };
+    // Numbers that a person wrote are left alone: they lack nothing.
+    const bool others = lacks(numbers.near_seen, false) || lacks(numbers.far_seen, true);
+    if ((one || others || numbers.disturbed != 0) && use == CalibrationUse::on && ranks > 1 && cpus > 1 &&
+        patient)
       numbers.state = HostNumbers::wanted;
     return numbers;
   }
@@ -204,19 +215,24 @@ HostNumbers calibrated(Communicator& ranks, const HostNumbers& from, const Calib
   if (ranks.rank() == 0) {
     turn.reset(new Turn());
     stored = read_numbers(&numbers);
-    if (anew && what.copies) numbers.near_seen = numbers.far_seen = numbers.sizes_seen = 0;
+    const std::int64_t both =
+        HostNumbers::seen_in(false, what.sizes) | HostNumbers::seen_in(true, what.sizes);
     const bool copies = !what.copies || numbers.near_seen + numbers.far_seen == 2;
-    const bool sizes = !what.sizes_too || (numbers.sizes_seen & what.sizes) != 0;
+    const bool sizes = (numbers.sizes_seen & both) == both;
     measures = !(stored && copies && sizes && !anew) && turn->mine() ? 1 : 0;
   }
-  const auto seen = [](const HostNumbers& of) { return 8 * of.sizes_seen + of.near_seen + of.far_seen; };
-  const std::int64_t before = seen(numbers);
   ranks.broadcast(&measures, sizeof measures, 0);
   ranks.broadcast(&numbers, sizeof numbers, 0);
-  if (measures != 0) numbers = measure_numbers(ranks, numbers, what);
-  if (ranks.rank() == 0 && numbers.state == HostNumbers::measured) {
-    remember(numbers);
-    if (measures != 0 && (anew || !stored || seen(numbers) != before))
+  if (measures == 0) return numbers;
+  const HostNumbers before = numbers;
+  if (anew && what.copies) numbers = without_measured(numbers);
+  if (!measure_numbers(ranks, &numbers, what)) {
+    numbers = before;
+    ++numbers.disturbed;
+  }
+  if (ranks.rank() == 0) {
+    if (numbers.state == HostNumbers::measured) remember(numbers);
+    if (anew || !stored || lines_of(numbers) != lines_of(before))
       store_numbers(numbers, "measured by phicoll between its ranks");
   }
   return numbers;
@@ -232,7 +248,8 @@ HostNumbers calibrate_host() {
   for (const int ranks : {2, 4, 8}) {
     ThreadGroup group(ranks, options);
     group.run([&](Communicator& comm) {
-      comm.calibrate(ranks == 2);
+      for (int i = 0; i < attempts && (i == 0 || comm.shape().host().disturbed != 0); ++i)
+        comm.calibrate(ranks == 2);
       if (comm.rank() == 0) numbers = comm.shape().host();
     });
   }

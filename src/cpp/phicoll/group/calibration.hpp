@@ -9,6 +9,7 @@
 // - A file is written under a lock and gets its name once it is complete. If two groups come at once, one measures; the
 //   other has the defaults.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -43,7 +44,7 @@ std::string calibration_file();
 /// The numbers with which a group of this host begins. `state` is measured if they come from a file, and wanted if the first
 /// large call is to measure. A file that cannot be read, or is another kind's, counts as none. `patient`: no single wait of
 /// the group is limited to less than a second.
-/// Numbers that are measured for other groups alone are wanted, too.
+/// Numbers that are measured for other groups alone, or were disturbed, are wanted, too.
 HostNumbers stored_numbers(int ranks, bool patient);
 inline bool patient(const GroupOptions& options) {
   return options.timeout_ms == 0 || options.timeout_ms >= 1000;
@@ -63,14 +64,23 @@ struct Calibrating {
   std::int64_t most_ns;  ///< measuring stops after so long, and what was not reached stays
 };
 
-/// Measures on all `ranks`; numbers that were not resolved stay as in `from`. The same on all. Collective.
-HostNumbers measure_numbers(Communicator& ranks, const HostNumbers& from, const Calibrating& what);
+/// Measures on all `ranks` what is not known yet in the state in which the CPUs are. A number moves only where that clearly
+/// gains. False if other programs, or CPUs that moved, disturbed it; the numbers stay then. The same on all. Collective.
+bool measure_numbers(Communicator& ranks, HostNumbers* numbers, const Calibrating& what);
+
+/// Measuring is disturbed if ranks with a CPU each were without it for more of the time than so many percent. On a quiet
+/// machine it is 2 to 4; a program that computes on one of the CPUs takes half. For tests to change.
+std::atomic<int>& disturbed_percent();
+
+/// With the defaults of all that is measured.
+HostNumbers without_measured(HostNumbers numbers);
 
 /// The rank with which rank 0 measures: the first that is not known to be on its CPU; -1 if there is none.
 int calibrating_peer(const Shape& shape);
 
 /// Returns on rank 0 of `ranks` the numbers to pass on: the file's if they are there by now, else measured and stored with
-/// the others' help. Collective. `anew`: measures even if they are there.
+/// the others' help. Collective. `anew`: measures even if they are there. Of a measurement that was disturbed only
+/// HostNumbers::disturbed is stored.
 HostNumbers calibrated(Communicator& ranks, const HostNumbers& from, const Calibrating& what, bool anew);
 
 /// Which sizes serve so many ranks on so many CPUs.
@@ -78,8 +88,8 @@ inline HostNumbers::Sharing sharing_of(int ranks, int cpus) {
   return ranks <= cpus ? HostNumbers::pair : ranks <= 4 ? HostNumbers::few : HostNumbers::many;
 }
 
-/// Measures anew between threads of this process, two, four and eight on two CPUs, and stores the numbers. Throws
-/// ResourceError if only one CPU may be used.
+/// Measures anew between threads of this process, two, four and eight on two CPUs, and stores the numbers; where that is
+/// disturbed, a few times. Throws ResourceError if only one CPU may be used.
 HostNumbers calibrate_host();
 
 }  // namespace phicoll

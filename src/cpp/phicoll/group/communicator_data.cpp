@@ -67,7 +67,8 @@ void Communicator::calibrate(bool anew) {
   if (peer > 0) {
     measure(rank_ == 0 || rank_ == peer,
             {true, sharing, alone, alone ? calibrating_ns : calibrating_copies_ns});
-    if (!alone) measure(true, {false, sharing, true, calibrating_ns - calibrating_copies_ns});
+    if (!alone && host.disturbed == 0)
+      measure(true, {false, sharing, true, calibrating_ns - calibrating_copies_ns});
   }
   if (shape_.tuning() != nullptr) shape_.tuning()->table.apply_numbers(&host);
   shape_.set_host(host);

@@ -2,11 +2,16 @@
 // numbers choose, between ranks that write anew what they send, as programs do: two with a CPU each, or all ranks of a group that share
 // CPUs.
 //
-// A number leaves its default only for a clear gain. A virtual machine's CPUs move and other programs run, so a way is
-// judged by the shortest of several rounds, in which all ways take turns. All ranks arrive at the same numbers: each time
-// is that of the slowest rank, which an allreduce tells all.
+// All ways take turns in rounds. A number leaves its default only where another way is faster in nearly every round. All
+// ranks arrive at the same numbers: each time is that of the slowest rank, which an allreduce tells all.
+//
+// Other programs and a virtual machine's host take CPUs away, and its CPUs move. Numbers measured meanwhile would mislead
+// for as long as they are kept. So each turn compares the CPU time of ranks that have a CPU each with the time that
+// passed. Measuring ends with no result if they were without it for long, or if the CPUs were near at its beginning and far
+// at its end. Ranks that share CPUs measure only if two of them, with a CPU each, have just found the machine quiet.
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -24,21 +29,63 @@ namespace {
 constexpr std::size_t kb = 1 << 10;
 // Of data that all ranks reach, in the group's heap.
 constexpr std::size_t most_reached = 2048 * kb;
-constexpr int rounds = 4;
+// A way that is not ahead in all of the first rounds is not compared any longer.
+constexpr std::size_t first_rounds = 4;
+constexpr std::size_t all_rounds = 8;
 // What a round moves: more calls of small messages.
-constexpr std::size_t round_bytes = 1024 * kb;
+constexpr std::size_t round_bytes = 512 * kb;
 // A ring's pages are touched, and its lines have left the caches, once it has turned.
 constexpr std::size_t warming_bytes = 4096 * kb;
-// Thousandths of the best way's time: a size at which another way begins moves for a seventh at one of the sizes compared, a
-// way that serves all sizes changes for a twelfth at each.
-constexpr std::int64_t clear_gain = 150;
+// Thousandths of its time by which a way is slower than another at least, if it is to be replaced.
+constexpr std::int64_t clear_gain = 50;
 // Ranks that share CPUs wait for the scheduler, so their times vary more, and on a busy machine few calls take long.
-constexpr std::int64_t clear_shared_gain = 300;
+constexpr std::int64_t clear_shared_gain = 100;
 constexpr std::size_t shared_calls = 8;
-constexpr std::int64_t clear_gain_each = 80;
+// What is called to warm up, before ranks look whether they are disturbed.
+constexpr int calls_a_turn = 4;
+// A way that loses so much at the largest size compared begins well beyond it.
+constexpr std::int64_t far_beyond = 150;
+// What the system's own work may take without measuring being disturbed.
+constexpr std::int64_t lost_most_ns = 1000 * 1000;
+// So long it takes to see that program, as the system leaves each its CPU for some milliseconds.
+constexpr std::int64_t looking_ns = 10 * 1000 * 1000;
 
 using Sizes = std::vector<std::size_t>;
-using Times = std::vector<std::int64_t>;
+using Times = std::vector<std::int64_t>;  // a round each
+
+std::int64_t median(Times times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+/// A size that is measured, and by groups of which kinds: a sum of HostNumbers::Sharing.
+struct MeasuredSize {
+  std::int64_t HostNumbers::*value;
+  std::int64_t kinds;
+};
+constexpr std::int64_t shared = HostNumbers::few + HostNumbers::many;
+constexpr MeasuredSize measured_sizes[] = {{&HostNumbers::rotate, HostNumbers::pair},
+                                           {&HostNumbers::wide, HostNumbers::pair},
+                                           {&HostNumbers::cell, HostNumbers::pair},
+                                           {&HostNumbers::ring, HostNumbers::pair},
+                                           {&HostNumbers::pass_rotate, HostNumbers::pair},
+                                           {&HostNumbers::pass_wide, HostNumbers::pair},
+                                           {&HostNumbers::combine_rotate, HostNumbers::pair},
+                                           {&HostNumbers::slice, HostNumbers::pair},
+                                           {&HostNumbers::direct, HostNumbers::pair},
+                                           {&HostNumbers::single, HostNumbers::pair},
+                                           {&HostNumbers::shared_combine, HostNumbers::few},
+                                           {&HostNumbers::shared_slice, HostNumbers::few},
+                                           {&HostNumbers::shared_levels, HostNumbers::many},
+                                           {&HostNumbers::shared_levels_wide, HostNumbers::many},
+                                           {&HostNumbers::shared_levels_end, HostNumbers::many},
+                                           {&HostNumbers::shared_reduce, HostNumbers::many},
+                                           {&HostNumbers::shared_exchange, shared},
+                                           {&HostNumbers::shared_pieces, shared},
+                                           {&HostNumbers::shared_rotate, shared},
+                                           {&HostNumbers::shared_pass, shared},
+                                           {&HostNumbers::shared_send, shared}};
 
 }  // namespace
 
@@ -53,9 +100,25 @@ class NumberTrials {
         sum_(find_operator(Type::int32, Op::sum)),
         most_(find_operator(Type::int64, Op::max)) {}
 
-  HostNumbers run() {
-    if (what_.copies) copies();
-    if (what_.sizes_too && (numbers_.sizes_seen & what_.sizes) == 0) {
+  /// False if measuring was disturbed. Else the numbers are in `found`.
+  bool run(HostNumbers* found) {
+    const bool choice = arch::hand_over_bytes != SIZE_MAX;  // of how pieces are copied
+    const bool far = far_now() && choice;
+    if (disturbed()) return false;
+    const bool copying = what_.copies && numbers_.*(far ? &H::far_seen : &H::near_seen) == 0;
+    const std::int64_t bit = H::seen_in(far, what_.sizes);
+    const bool sizing = what_.sizes_too && (numbers_.sizes_seen & bit) == 0;
+    // The pair of a group whose sizes all its ranks are to measure looks whether that would be disturbed.
+    const bool looking = what_.copies && (numbers_.sizes_seen & bit) == 0;
+    if (!copying && !sizing && !looking) return true;
+    if (copying) {
+      if (choice) copies(far);
+      numbers_.near_seen |= far ? 0 : 1;
+      numbers_.far_seen |= far || !choice ? 1 : 0;
+    }
+    if (sizing) {
+      const H known = numbers_;
+      begin_with_defaults();
       if (what_.sizes == H::pair) {
         cells();
         sizes();
@@ -64,85 +127,101 @@ class NumberTrials {
       } else {
         shared_sizes();
       }
-      numbers_.sizes_seen |= what_.sizes;
+      agree_with(known);
+      numbers_.sizes_seen |= choice ? bit : bit | H::seen_in(true, what_.sizes);
     }
-    ranks_.hand_over_.set_host(numbers_);
-    numbers_.state = HostNumbers::measured;
-    return numbers_;
+    do {
+      if (!disturbed() && (far_now() && choice) != far) lost_ns_ = passed_ns_;  // all of it was in vain
+    } while (looking && !disturbed() && passed_ns_ < looking_ns);
+    if (disturbed()) return false;
+    numbers_.disturbed = 0;
+    numbers_.state = H::measured;
+    *found = numbers_;
+    return true;
   }
 
  private:
   using H = HostNumbers;
 
-  /// What a line from the peer takes, in percent of one from memory; the larger of both ranks' values. 0: neither saw one.
-  std::int64_t percent() { return agreed(static_cast<std::int64_t>(ranks_.hand_over_.percent())); }
-
-  // The best copy in the state in which the CPUs are now, near or far, unless it is known.
-  void copies() {
-    if (arch::hand_over_bytes == SIZE_MAX) {  // there is no choice
-      numbers_.near_seen = numbers_.far_seen = 1;
-      return;
-    }
-    const std::string middle = exchange(numbers_.cell, numbers_.ring);
+  /// Whether the peers are far now.
+  bool far_now() {
     const Trial look = {Operation::allgather, "one-shot:cell=16384:cells=4", numbers_};
     const AlgorithmSpec spec = family(look.operation).parse(look.spec);
-    time(&look, &spec, 16 * kb, 32);
-    const std::int64_t now = percent();
-    if (now == 0 || numbers_.*(now >= numbers_.far ? &H::far_seen : &H::near_seen) != 0) return;
-    const bool far = now >= numbers_.far;
-    const Sizes of = {4 * kb, 32 * kb, 256 * kb};
-    const auto with = [&](std::int64_t H::*one, std::int64_t H::*other, bool past_caches) {
+    turns(look, spec, 16 * kb, 32);
+    return agreed(static_cast<std::int64_t>(ranks_.hand_over_.percent())) >= numbers_.far;
+  }
+
+  /// Whether this size was measured by another group, or in the other state.
+  bool known(const MeasuredSize& size) const {
+    const auto kinds = static_cast<H::Sharing>(size.kinds);
+    return (numbers_.sizes_seen & (H::seen_in(false, kinds) | H::seen_in(true, kinds))) != 0;
+  }
+  void begin_with_defaults() {
+    for (const MeasuredSize& size : measured_sizes)
+      if ((size.kinds & what_.sizes) != 0 && known(size)) numbers_.*size.value = H().*size.value;
+  }
+  // A size that was measured before moves only if both agree, and then by the lesser of both ways: what gains in one state of
+  // the CPUs can lose in the other.
+  void agree_with(const H& before) {
+    for (const MeasuredSize& size : measured_sizes) {
+      if ((size.kinds & what_.sizes) == 0 || !known(size)) continue;
+      const std::int64_t usual = H().*size.value, one = before.*size.value;
+      std::int64_t& other = numbers_.*size.value;
+      other = one >= usual && other >= usual   ? std::min(one, other)
+              : one <= usual && other <= usual ? std::max(one, other)
+                                               : usual;
+    }
+  }
+
+  // The best copy in the state in which the CPUs are.
+  void copies(bool far) {
+    const std::string middle = exchange(numbers_.cell, numbers_.ring);
+    const auto choose_way = [&](std::int64_t H::*number, std::int64_t H::*other, bool past_caches) {
       std::vector<std::int64_t> ways;
       for (std::int64_t way = 0; way < arch::copy_ways; ++way)
         if (arch::has_copy_way(static_cast<arch::CopyWay>(way)) &&
             (past_caches || way != static_cast<std::int64_t>(arch::CopyWay::past_caches)))
           ways.push_back(way);
-      std::vector<Times> times(ways.size());
-      for (const std::size_t bytes : of) {
-        std::vector<Trial> trials;
-        for (const std::int64_t way : ways) {
-          HostNumbers trial = numbers_;
-          trial.*one = trial.*other = way;
-          trials.push_back({Operation::allgather, middle, trial});
-        }
-        const Times found = compare(trials, bytes);
-        if (found.empty()) return;
-        for (std::size_t i = 0; i < ways.size(); ++i) times[i].push_back(found[i]);
-      }
-      if ((percent() >= numbers_.far) != far) return;  // the CPUs have moved meanwhile
-      std::int64_t H::*const number = far ? other : one;
-      (far ? numbers_.far_seen : numbers_.near_seen) = 1;
-      const auto now_at = std::find(ways.begin(), ways.end(), numbers_.*number);
-      if (now_at != ways.end()) {
-        const auto index = static_cast<std::size_t>(now_at - ways.begin());
-        numbers_.*number = ways[best(times, index)];
-      }
+      choose(number, {4 * kb, 32 * kb, 256 * kb}, ways, [&](std::int64_t way) {
+        HostNumbers trial = numbers_;
+        trial.*number = trial.*other = way;
+        return Trial{Operation::allgather, middle, trial};
+      });
     };
-    with(&H::near_copy, &H::far_copy, true);
-    with(&H::take_copy, &H::take_copy, false);
+    if (far)
+      choose_way(&H::far_copy, &H::near_copy, true);
+    else
+      choose_way(&H::near_copy, &H::far_copy, true);
+    choose_way(&H::take_copy, &H::take_copy, false);
+  }
+
+  /// Gives the number the value that takes clearly less time than its present one, if there is any.
+  template <class TrialOf>
+  void choose(std::int64_t H::*number, const Sizes& of, const std::vector<std::int64_t>& values,
+              const TrialOf& trial_of) {
+    const auto now =
+        static_cast<std::size_t>(std::find(values.begin(), values.end(), numbers_.*number) - values.begin());
+    if (now == values.size()) return;
+    std::vector<std::vector<Times>> found;  // by size and value
+    for (const std::size_t bytes : of) {
+      std::vector<Trial> trials;
+      for (const std::int64_t value : values) trials.push_back(trial_of(value));
+      found.push_back(compare(trials, bytes, now));
+      if (found.back().empty()) return;
+    }
+    numbers_.*number = values[better(found, now)];
   }
 
   void cells() {
-    const auto choose = [&](std::int64_t H::*number, const Sizes& of,
-                            const std::vector<std::int64_t>& values) {
-      std::vector<Times> times(values.size());
-      for (const std::size_t bytes : of) {
-        std::vector<Trial> trials;
-        for (const std::int64_t value : values) {
-          HostNumbers trial = numbers_;
-          trial.*number = value;
-          trials.push_back({Operation::allgather, exchange(trial.cell, trial.ring), numbers_});
-        }
-        const Times found = compare(trials, bytes);
-        if (found.empty()) return;
-        for (std::size_t i = 0; i < times.size(); ++i) times[i].push_back(found[i]);
-      }
-      const auto now = static_cast<std::size_t>(std::find(values.begin(), values.end(), numbers_.*number) -
-                                                values.begin());
-      if (now < values.size()) numbers_.*number = values[best(times, now)];
+    const auto with = [&](std::int64_t H::*number, const Sizes& of, const std::vector<std::int64_t>& values) {
+      choose(number, of, values, [&](std::int64_t value) {
+        HostNumbers trial = numbers_;
+        trial.*number = value;
+        return Trial{Operation::allgather, exchange(trial.cell, trial.ring), numbers_};
+      });
     };
-    choose(&H::cell, {32 * kb, 128 * kb, 256 * kb}, {16 << 10, 32 << 10, 64 << 10, 128 << 10});
-    choose(&H::ring, {64 * kb, 256 * kb}, {256 << 10, 1 << 20, 2 << 20});
+    with(&H::cell, {32 * kb, 128 * kb, 256 * kb}, {16 << 10, 32 << 10, 64 << 10, 128 << 10});
+    with(&H::ring, {64 * kb, 256 * kb}, {256 << 10, 1 << 20, 2 << 20});
   }
 
   void sizes() {
@@ -162,6 +241,7 @@ class NumberTrials {
 
   // Data in the group's heap: copied, or read where it lies.
   void in_place() {
+    if (over()) return;
     reached_ = static_cast<unsigned char*>(heap(most_reached));
     if (reached_ == nullptr) return;
     const std::string wide = exchange(numbers_.wide_cell, numbers_.ring / 2);
@@ -214,10 +294,9 @@ class NumberTrials {
         "mailbox");
   }
 
-  /// Moves the number to where the second way overtakes the first.
+  /// Moves the number over those sizes at which the way on the other side is clearly faster.
   void cut(std::int64_t H::*number, Operation operation, const Sizes& of, const std::string& below,
            const std::string& above) {
-    Times low, high;
     for (const std::string& way : {below, above}) {
       CallFacts facts;
       facts.operation = operation;
@@ -226,34 +305,26 @@ class NumberTrials {
       const Family& known = family(operation);
       if (!known.fits(known.parse(way), ranks_.shape(), facts)) return;
     }
-    for (const std::size_t bytes : of) {
-      const Times found = compare({{operation, below, numbers_}, {operation, above, numbers_}}, bytes);
-      if (found.empty()) return;
-      low.push_back(found[0]);
-      high.push_back(found[1]);
-    }
-    // What is lost where the second way begins at size number k.
-    const auto loss = [&](std::size_t k) {
-      std::int64_t sum = 0;
-      for (std::size_t i = 0; i < of.size(); ++i)
-        sum += thousandths(i < k ? low[i] : high[i], std::min(low[i], high[i]));
-      return sum;
-    };
     std::size_t now = 0;
     while (now < of.size() && static_cast<std::int64_t>(of[now]) < numbers_.*number) ++now;
-    std::size_t least = now;
-    for (std::size_t k = 0; k <= of.size(); ++k)
-      if (loss(k) < loss(least)) least = k;
-    // Where the second way clearly loses at the largest size, it begins well beyond.
-    if (least == of.size() && thousandths(high.back(), low.back()) > 1000 + clear()) {
-      numbers_.*number = std::max(numbers_.*number, static_cast<std::int64_t>(8 * of.back()));
-      return;
-    }
-    if (loss(now) - loss(least) < clear()) return;
-    const std::size_t at = least == 0           ? of.front() / 2
-                           : least == of.size() ? of.back() * 2
-                                                : (of[least - 1] + of[least]) / 2;
-    numbers_.*number = static_cast<std::int64_t>(at);
+    std::size_t at = now;
+    std::int64_t loss = 0;
+    const auto slower = [&](const std::string& present, const std::string& other, std::size_t bytes) {
+      const std::vector<Times> found =
+          compare({{operation, present, numbers_}, {operation, other, numbers_}}, bytes, 0);
+      if (found.empty() || !faster(found[1], found[0])) return false;
+      loss = thousandths(median(found[0]), median(found[1])) - 1000;
+      return true;
+    };
+    while (at > 0 && slower(below, above, of[at - 1])) --at;
+    if (at == now)
+      while (at < of.size() && slower(above, below, of[at])) ++at;
+    if (at == now) return;
+    const std::size_t bytes = at == 0             ? of.front() / 2
+                              : at < of.size()    ? (of[at - 1] + of[at]) / 2
+                              : loss > far_beyond ? of.back() * 8
+                                                  : of.back() * 2;
+    numbers_.*number = static_cast<std::int64_t>(bytes);
   }
 
   struct Trial {
@@ -272,17 +343,32 @@ class NumberTrials {
     return 1000 * ns / std::max<std::int64_t>(1, least);
   }
 
-  /// The way with the least loss over all sizes, or the present one if that is about as good.
-  static std::size_t best(const std::vector<Times>& times, std::size_t now) {
-    std::vector<std::int64_t> loss(times.size(), 0);
-    for (std::size_t i = 0; i < times[0].size(); ++i) {
-      std::int64_t least = times[0][i];
-      for (const Times& way : times) least = std::min(least, way[i]);
-      for (std::size_t w = 0; w < times.size(); ++w) loss[w] += thousandths(times[w][i], least);
+  /// Whether a way takes clearly less time than another, in all rounds but an eighth.
+  bool faster(const Times& way, const Times& other) const {
+    std::size_t misses = 0;
+    for (std::size_t r = 0; r < way.size(); ++r)
+      if (thousandths(other[r], way[r]) < 1000 + clear()) ++misses;
+    return misses <= way.size() / 8;
+  }
+
+  /// The way with the largest gain over the present one, clearly faster at half of the sizes at least and clearly slower at
+  /// none; or the present one. `found` holds times by size and way.
+  std::size_t better(const std::vector<std::vector<Times>>& found, std::size_t now) const {
+    std::size_t best = now;
+    std::int64_t most = static_cast<std::int64_t>(found.size()) * (1000 + clear());
+    for (std::size_t way = 0; way < found[0].size(); ++way) {
+      std::size_t gains = 0, losses = 0;
+      std::int64_t sum = 0;
+      for (const std::vector<Times>& at : found) {
+        gains += faster(at[way], at[now]) ? 1 : 0;
+        losses += faster(at[now], at[way]) ? 1 : 0;
+        sum += thousandths(median(at[now]), median(at[way]));
+      }
+      if (2 * gains < found.size() || losses != 0 || sum < most) continue;
+      most = sum;
+      best = way;
     }
-    const auto least = static_cast<std::size_t>(std::min_element(loss.begin(), loss.end()) - loss.begin());
-    return loss[now] - loss[least] < clear_gain_each * static_cast<std::int64_t>(times[0].size()) ? now
-                                                                                                  : least;
+    return best;
   }
 
   /// The largest of all ranks' values.
@@ -291,30 +377,35 @@ class NumberTrials {
     return value;
   }
 
-  /// The shortest time of each, or nothing once the time is over.
-  Times compare(const std::vector<Trial>& trials, std::size_t bytes) {
-    Times least(trials.size(), INT64_MAX);
+  /// The times of each way, or nothing once the time is over or measuring is disturbed. `now`: the present way.
+  std::vector<Times> compare(const std::vector<Trial>& trials, std::size_t bytes, std::size_t now) {
+    std::vector<Times> times(trials.size());
     std::vector<AlgorithmSpec> specs;
     for (const Trial& trial : trials) specs.push_back(family(trial.operation).parse(trial.spec));
     const int calls = calls_of(round_bytes, bytes, 64);
-    std::int64_t writes = INT64_MAX;
     for (std::size_t i = 0; i < trials.size(); ++i) {
       if (over()) return {};
       warm(trials[i], specs[i], bytes);
     }
-    for (int round = 0; round < rounds; ++round) {
-      writes = std::min(writes, time(nullptr, nullptr, bytes, calls));
+    const auto ahead = [&] {
+      return std::any_of(times.begin(), times.end(),
+                         [&](const Times& way) { return faster(way, times[now]); });
+    };
+    for (std::size_t round = 0; round < all_rounds && (round != first_rounds || ahead()); ++round) {
+      const std::int64_t writes = time(nullptr, nullptr, bytes, calls);
       for (std::size_t i = 0; i < trials.size(); ++i) {
         if (over()) return {};
         ranks_.hand_over_.set_host(trials[i].numbers);
-        least[i] = std::min(least[i], time(&trials[i], &specs[i], bytes, calls));
+        times[i].push_back(std::max<std::int64_t>(1, time(&trials[i], &specs[i], bytes, calls) - writes));
       }
     }
-    for (std::int64_t& ns : least) ns = std::max<std::int64_t>(1, ns - writes);
-    return least;
+    return times;
   }
 
-  bool over() { return agreed(os::now_ns() - began_ns_) > what_.most_ns; }
+  bool over() { return disturbed() || agreed(os::now_ns() - began_ns_) > what_.most_ns; }
+  bool disturbed() const {
+    return lost_ns_ > lost_most_ns && 100 * lost_ns_ > disturbed_percent() * passed_ns_;
+  }
   bool alone() const { return what_.sizes == H::pair || what_.copies; }
   std::int64_t clear() const { return alone() ? clear_gain : clear_shared_gain; }
   int calls_of(std::size_t all, std::size_t bytes, std::size_t most) const {
@@ -327,7 +418,13 @@ class NumberTrials {
     const std::string key = std::string(to_string(trial.operation)) + trial.spec;
     const bool first = std::find(warmed_.begin(), warmed_.end(), key) == warmed_.end();
     if (first) warmed_.push_back(key);
-    time(&trial, &spec, bytes, first ? calls_of(warming_bytes, bytes, 512) : 2);
+    turns(trial, spec, bytes, first ? calls_of(warming_bytes, bytes, 512) : 2);
+  }
+
+  /// Few calls at a time: on a busy machine each may wait for the scheduler.
+  void turns(const Trial& trial, const AlgorithmSpec& spec, std::size_t bytes, int calls) {
+    for (int done = 0; done < calls && !disturbed(); done += calls_a_turn)
+      time(&trial, &spec, bytes, std::min(calls_a_turn, calls - done));
   }
 
   std::int64_t time(const Trial* trial, const AlgorithmSpec* spec, std::size_t bytes, int calls) {
@@ -341,7 +438,7 @@ class NumberTrials {
     room(written, static_cast<std::size_t>(ranks_.size()) * bytes);
     unsigned char* const send = reached_ != nullptr ? reached_ : send_.data();
     ranks_.barrier();
-    const std::int64_t start = os::now_ns();
+    const std::int64_t cpu = os::thread_cpu_ns(), start = os::now_ns();
     for (int i = 0; i < calls; ++i) {
       // Only the root writes for a broadcast or a scatter, and runs ahead.
       if (!rooted || ranks_.rank() == 0) std::memset(send, i + 1, written);
@@ -349,7 +446,12 @@ class NumberTrials {
       __asm__ __volatile__("" : : "r"(send) : "memory");
       if (trial != nullptr) call(trial->operation, send, bytes, spec);
     }
-    return agreed(os::now_ns() - start);
+    const std::int64_t took = os::now_ns() - start;
+    std::int64_t both[] = {took, took - (os::thread_cpu_ns() - cpu)};
+    ranks_.allreduce(nullptr, both, 2, most_);
+    passed_ns_ += both[0];
+    if (alone()) lost_ns_ += both[1];  // ranks that share CPUs are without one most of the time
+    return both[0];
   }
 
   void call(Operation operation, unsigned char* send, std::size_t bytes, const AlgorithmSpec* spec) {
@@ -382,14 +484,32 @@ class NumberTrials {
   std::int64_t began_ns_;
   Operator sum_;
   Operator most_;
+  std::int64_t passed_ns_ = 0;
+  std::int64_t lost_ns_ = 0;
+  std::int64_t disturbed_ = 0;
   std::vector<std::string> warmed_;
   unsigned char* reached_ = nullptr;
   std::vector<unsigned char> send_;
   std::vector<unsigned char> receive_;
 };
 
-HostNumbers measure_numbers(Communicator& ranks, const HostNumbers& from, const Calibrating& what) {
-  return NumberTrials(ranks, from, what).run();
+std::atomic<int>& disturbed_percent() {
+  static std::atomic<int> percent(10);
+  return percent;
+}
+
+bool measure_numbers(Communicator& ranks, HostNumbers* numbers, const Calibrating& what) {
+  return NumberTrials(ranks, *numbers, what).run(numbers);
+}
+
+HostNumbers without_measured(HostNumbers numbers) {
+  const HostNumbers usual;
+  for (const MeasuredSize& size : measured_sizes) numbers.*size.value = usual.*size.value;
+  for (std::int64_t HostNumbers::*const number :
+       {&HostNumbers::near_copy, &HostNumbers::far_copy, &HostNumbers::take_copy, &HostNumbers::near_seen,
+        &HostNumbers::far_seen, &HostNumbers::sizes_seen})
+    numbers.*number = usual.*number;
+  return numbers;
 }
 
 }  // namespace phicoll

@@ -50,7 +50,8 @@ struct HostNumbers {
 
   std::int64_t near_seen = 0;   ///< 1: near_copy was measured
   std::int64_t far_seen = 0;    ///< the same of far_copy
-  std::int64_t sizes_seen = 0;  ///< whose sizes were measured: a sum of the following
+  std::int64_t sizes_seen = 0;  ///< whose sizes were measured, and in which state: a sum of seen_in()
+  std::int64_t disturbed = 0;   ///< so many times in a row measuring was disturbed; what it found was dropped
 
   /// Groups that share sizes.
   enum Sharing : std::int64_t {
@@ -58,6 +59,7 @@ struct HostNumbers {
     few = 2,   ///< up to four that share CPUs
     many = 4   ///< more
   };
+  static constexpr std::int64_t seen_in(bool far, Sharing whose) { return far ? whose * 8 : whose; }
 
   /// Where they come from: the defaults (or a table); the defaults until a first large call measures; measured.
   enum State : std::int32_t { built_in, wanted, measured };
@@ -114,6 +116,7 @@ constexpr HostNumberField host_number_fields[] = {
     {"take-copy", &HostNumbers::take_copy, 0, arch::copy_ways - 1},
     {"near-seen", &HostNumbers::near_seen, 0, 1},
     {"far-seen", &HostNumbers::far_seen, 0, 1},
-    {"sizes-seen", &HostNumbers::sizes_seen, 0, HostNumbers::pair + HostNumbers::few + HostNumbers::many}};
+    {"sizes-seen", &HostNumbers::sizes_seen, 0, 63},
+    {"disturbed", &HostNumbers::disturbed, 0, 1000000}};
 
 }  // namespace phicoll

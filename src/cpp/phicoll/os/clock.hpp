@@ -11,6 +11,9 @@ namespace os {
 /// CLOCK_MONOTONIC in nanoseconds: one time for all processes of the machine.
 std::int64_t now_ns();
 
+/// The CPU time of this thread in nanoseconds. What a virtual machine's host took away is not in it, if the kernel knows.
+std::int64_t thread_cpu_ns();
+
 /// The cycle counter (arch::cycles(): TSC, CNTVCT) as a clock. All members are measured but `invariant`.
 struct CycleClock {
   double ns_per_cycle = 0;  ///< nanoseconds that one count stands for

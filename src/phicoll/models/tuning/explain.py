@@ -43,6 +43,8 @@ class Choice:
         empty where none decided.
     measured:
         Whether a calibration measured the host's numbers.
+    disturbed:
+        How many calibrations in a row were disturbed and dropped; the next group tries again.
     tuned:
         Whether a row of the table decided.
     from_bytes, to_bytes:
@@ -69,6 +71,7 @@ class Choice:
     reason: str
     numbers: str
     measured: bool
+    disturbed: int
     environment: str
     tuned: bool
     from_bytes: int
@@ -108,6 +111,8 @@ class Choice:
             lines.append(f"  holds       from {self.from_bytes:,} {end} bytes")
         if self.numbers:
             how = "measured here" if self.measured else "defaults"
+            if self.disturbed:
+                how += "; the last calibration was disturbed by other programs and is tried again"
             lines.append(f"  decided by  {self.numbers} (host's numbers, {how})")
         lines.append(f"  memory      {self.shared_bytes:,} bytes of the group's")
         if self.table is None:
@@ -239,6 +244,7 @@ def why(
         reason=choice["why"],
         numbers=choice["numbers"],
         measured=found["numbers"]["measured"],
+        disturbed=found["numbers"]["numbers"]["disturbed"],
         environment=found["environment"],
         tuned=choice["tuned"],
         from_bytes=choice["from_bytes"],

@@ -45,11 +45,21 @@ class Quick:
         changed = [
             f"  {name:<18} {value:>12,}  (default {self.defaults[name]:,})"
             for name, value in self.numbers.items()
-            if value != self.defaults[name]
+            if value != self.defaults[name] and name != "disturbed"
         ]
+        disturbed = (
+            ["  other programs disturbed it: nothing new was kept; stop them and try again"]
+            if self.numbers["disturbed"]
+            else []
+        )
         where = "not kept: no cache can be written" if self.file is None else f"kept in {self.file}"
         return "\n".join(
-            [f"{self.host}: {len(changed)} of {len(self.numbers)} numbers differ", *changed, f"  {where}"]
+            [
+                f"{self.host}: {len(changed)} of {len(self.numbers)} numbers differ",
+                *changed,
+                *disturbed,
+                f"  {where}",
+            ]
         )
 
     def _repr_html_(self) -> str:
@@ -59,7 +69,8 @@ class Quick:
 def tune_quick() -> Quick:
     """Measure the host's numbers between two pinned threads, and keep them for this kind of host.
 
-    Takes a tenth of a second at most. Groups that are made later use them.
+    Takes a tenth of a second for each of two, four and eight ranks, and more where other programs disturb it. Groups
+    that are made later use them.
 
     Raises
     ------
