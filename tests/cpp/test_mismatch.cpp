@@ -404,6 +404,51 @@ TEST(Mismatch, OfAlgorithms) {
                        " by ring"});
 }
 
+// The same algorithm, sizes and steps, in boxes and shown places (put_boxes.hpp, shown.hpp): only the tags in their numbers
+// tell the calls apart. Who took the other call's data would return.
+TEST(Mismatch, OfOperatorsWhereOnlyTheTagsOfMessagesDiffer) {
+  struct Subject {
+    Operation operation;
+    const char* spec;
+  };
+  const Subject subjects[] = {{Operation::allreduce, "recursive-doubling:transfer=put-get:buffer=256"},
+                              {Operation::allreduce, "recursive-doubling:transfer=load-store:buffer=256"},
+                              {Operation::allreduce, "rabenseifner:transfer=put-get:buffer=256"},
+                              {Operation::allreduce, "rabenseifner:transfer=load-store:buffer=256"},
+                              {Operation::allreduce, "bruck:transfer=put-get:buffer=256:bit_identical=no"},
+                              {Operation::allreduce, "bruck:transfer=load-store:buffer=256:bit_identical=no"},
+                              {Operation::allreduce, "flat-tree:transfer=put-get:buffer=256"},
+                              {Operation::allreduce, "flat-tree:transfer=load-store:buffer=256"},
+                              {Operation::scan, "recursive-doubling:buffer=256"},
+                              {Operation::scan, "linear:buffer=256"},
+                              {Operation::reduce_scatter, "recursive-halving:buffer=256"},
+                              {Operation::reduce_scatter, "pairwise:transfer=put-get:buffer=256"},
+                              {Operation::reduce_scatter, "pairwise:transfer=load-store:buffer=256"}};
+  for (const Subject& subject : subjects)
+    for (const std::size_t count : {std::size_t{1}, std::size_t{100}}) {
+      SCOPED_TRACE(std::string(to_string(subject.operation)) + " by " + subject.spec + ", " +
+                   std::to_string(count));
+      expect_mismatch(4, 0,
+                      [&](Communicator& all) {
+                        const AlgorithmSpec spec = family(subject.operation).parse(subject.spec);
+                        std::vector<double> own(4 * count, 1.0), result(count);
+                        for (int i = 0; i < 6; ++i) {
+                          // The first rank's fifth call differs: all others need its operand.
+                          const Operator op =
+                              find_operator(Type::float64, i == 4 && all.rank() == 0 ? Op::max : Op::sum);
+                          if (subject.operation == Operation::allreduce)
+                            all.allreduce(own.data(), result.data(), count, op, &spec);
+                          else if (subject.operation == Operation::scan)
+                            all.scan(own.data(), result.data(), count, op, &spec);
+                          else
+                            all.reduce_scatter_block(own.data(), result.data(), count, op, &spec);
+                          if (i >= 4 && all.rank() != 0) throw Error("took another call's data");
+                        }
+                      },
+                      {"rank 0 called ", "(float64 max, ", " as call 5 while rank ", "(float64 sum, "});
+    }
+}
+
 // The signature has a few bits of the parameters only.
 TEST(Mismatch, OfParametersThatTheSignatureCannotTellApart) {
 #if defined(__SANITIZE_THREAD__)
