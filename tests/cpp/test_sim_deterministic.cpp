@@ -93,8 +93,7 @@ std::string result_of(const Point& p) {
 }
 
 std::string golden_file() {
-  const std::string source = __FILE__;
-  return source.substr(0, source.rfind('/') + 1) + "sim_golden.txt";
+  return PHICOLL_TEST_FOLDER "/sim_golden.txt";
 }
 
 TEST(SimDeterministic, EveryHostFindsTheSameCycles) {
