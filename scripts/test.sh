@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 long=
 [ "${1:-}" = --long ] && long=yes
 jobs=${JOBS:-2}
+at_once=3  # programs of ctest, on two cores: much of a test is waiting
 budget=${BUDGET:-36}
 case "$budget" in
   "" | *[!0-9]*)
@@ -42,30 +43,14 @@ share() {
 run_ctest() {
   local name=$1
   shift
-  # Three at a time on two cores: much of a test is waiting. A budget is shared out among tests that run one by one.
-  "$ctest" --test-dir "build/$name" --output-on-failure --no-tests=error -j "$([ -n "$long" ] && echo 1 || echo 3)" "$@"
+  # A budget is shared out among tests that run one by one.
+  "$ctest" --test-dir "build/$name" --output-on-failure --no-tests=error -j "$([ -n "$long" ] && echo 1 || echo "$at_once")" "$@"
   told "$name"
 }
 # How much of the matrix was run; ctest does not print the output of a test that passed.
 told() {
   if [ -n "$long" ]; then grep -h "^full matrix: .* of .* cases" "build/$1/Testing/Temporary/LastTest.log"; fi
 }
-
-mkdir -p build
-step "style"
-scripts/style.sh
-
-step "C++: build and ctest"
-build main --  # the tree that the package was built in
-if [ -n "$long" ]; then export PHICOLL_TEST_LONG=1; fi
-share 50
-run_ctest main ${long:+-LE fallbacks}  # the full matrix is walked in a build of its own below
-
-step "Python: pytest, the notebook among them"
-# Two at a time, a file's tests in order: one process leaves half of two cores idle.
-chosen=(-m "not long")
-[ -z "$long" ] || chosen=()
-.venv/bin/python -m pytest -q -n 2 --dist loadfile "${chosen[@]}"
 
 # A sample of the other builds: the tests of shared and contended data.
 sample=(test_barrier_correctness test_collectives test_groups test_group_faults test_messages test_mismatch test_nonblocking test_os_sync test_parking)
@@ -74,12 +59,58 @@ if [ -n "$long" ]; then
   sample=()
   with_bench=ON
 fi
-for sanitizer in thread address,undefined; do
-  step "sanitizer: $sanitizer"
+sanitizers=(thread address,undefined)
+# The tests take half of the CPUs' time, as most of them wait. The sanitizers' programs are compiled in the other half: in the
+# idle class, which runs only where nothing else would.
+build_sanitized() {
+  chrt --idle --pid 0 "$BASHPID" 2>/dev/null || renice -n 19 -p "$BASHPID" >/dev/null
+  local sanitizer
+  for sanitizer in "${sanitizers[@]}"; do
+    build "san-$sanitizer" "${sample[@]}" -- -DPHICOLL_SANITIZE="$sanitizer" -DPHICOLL_BUILD_BENCH="$with_bench"
+  done
+}
+test_sanitized() {
+  TSAN_OPTIONS=halt_on_error=1 run_ctest "san-$1" ${sample:+-R "^($(IFS='|'; echo "${sample[*]}"))$"}
+}
+
+mkdir -p build
+step "style"
+scripts/style.sh
+
+step "C++: build and ctest"
+build main --  # the tree that the package was built in
+build_sanitized &
+compiling=$!
+trap 'pkill -g 0 -x ninja || true' EXIT  # where a test has failed
+if [ -n "$long" ]; then export PHICOLL_TEST_LONG=1; fi
+share 50
+run_ctest main ${long:+-LE fallbacks}  # the full matrix is walked in a build of its own below
+
+step "Python: pytest, the notebook among them"
+# Two at a time, a file's tests in order; tests/conftest.py puts the files that take longest first.
+chosen=(-m "not long")
+[ -z "$long" ] || chosen=()
+.venv/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder "${chosen[@]}"
+
+step "sanitizers: ${sanitizers[*]}"
+wait "$compiling" || {
+  echo "the sanitizers' programs were not built: the compiler's words are above, and in build/san-*.log"
+  exit 1
+}
+trap - EXIT
+if [ -n "$long" ]; then
   share 14
-  build "san-$sanitizer" "${sample[@]}" -- -DPHICOLL_SANITIZE=$sanitizer -DPHICOLL_BUILD_BENCH="$with_bench"
-  TSAN_OPTIONS=halt_on_error=1 run_ctest "san-$sanitizer" ${sample:+-R "^($(IFS='|'; echo "${sample[*]}"))$"}
-done
+  for sanitizer in "${sanitizers[@]}"; do test_sanitized "$sanitizer"; done
+else
+  at_once=2  # of each
+  test_sanitized "${sanitizers[0]}" >"build/san-${sanitizers[0]}-tests.log" 2>&1 &
+  testing=$!
+  test_sanitized "${sanitizers[1]}"
+  code=0
+  wait "$testing" || code=$?
+  cat "build/san-${sanitizers[0]}-tests.log"
+  [ $code = 0 ] || exit $code
+fi
 if [ -n "$long" ]; then
   step "all fallbacks forced"
   share 12

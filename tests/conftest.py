@@ -29,6 +29,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Groups choose alike on every host, and write nothing into the user's cache.
 os.environ["PHICOLL_CALIBRATION"] = "off"
 
+#: The files that take longest, longest first: a worker that began one of them last would be left alone with it.
+LONGEST = (
+    "test_notebook.py",
+    "test_comm.py",
+    "test_layers.py",
+    "test_simulated_runs.py",
+    "test_cli.py",
+    "test_docs.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """LONGEST first, the others in their order."""
+    items.sort(key=lambda item: (*LONGEST, item.path.name).index(item.path.name))
+
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 #: What ranks are.
 MODES = ["processes", "threads"]
