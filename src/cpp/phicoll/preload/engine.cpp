@@ -8,6 +8,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/environment.hpp"
 #include "phicoll/group/process_group.hpp"
+#include "phicoll/preload/guarded.hpp"
 #include "phicoll/version.hpp"
 
 using phicoll::Communicator;
@@ -21,29 +22,6 @@ namespace {
 
 // Virtual: a machine gives pages as they are used. Each sub-communicator takes 4 MB of it.
 constexpr std::size_t heap_limit = std::size_t{1} << 30;
-
-thread_local std::string last_error;
-
-PhicollResult failed(PhicollResult result, const char* why) {
-  try {
-    last_error = why;
-  } catch (const std::exception&) {
-    last_error.clear();
-  }
-  return result;
-}
-
-template <class Function>
-PhicollResult guarded(Function function) {
-  try {
-    function();
-    return PHICOLL_DONE;
-  } catch (const phicoll::ResourceError& error) {
-    return failed(PHICOLL_NO_ROOM, error.what());
-  } catch (const std::exception& error) {
-    return failed(PHICOLL_BROKEN, error.what());
-  }
-}
 
 Communicator& of(PhicollComm* comm) {
   return *reinterpret_cast<Communicator*>(comm);
@@ -69,7 +47,18 @@ PhicollResult called(PhicollComm* comm, Function function) {
   }
 }
 
+thread_local std::string last_error;
+
 }  // namespace
+
+PhicollResult failed(PhicollResult result, const char* why) {
+  try {
+    last_error = why;
+  } catch (const std::exception&) {
+    last_error.clear();
+  }
+  return result;
+}
 
 const char* phicoll_preload_error(void) {
   return last_error.c_str();

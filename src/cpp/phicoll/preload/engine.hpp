@@ -19,6 +19,11 @@ typedef struct PhicollComm PhicollComm;
 /// A phicoll::Operator.
 typedef struct PhicollOperator PhicollOperator;
 
+/// Threads of this process that meet in a barrier.
+typedef struct PhicollThreads PhicollThreads;
+/// One thread's side of it. Threads may sit there by turns, if each has seen what the one before it did there.
+typedef struct PhicollSeat PhicollSeat;
+
 typedef enum PhicollResult {
   PHICOLL_DONE = 0,
   PHICOLL_NO_ROOM = 1,  ///< the shared heap is full: all members got this, and nothing was done
@@ -98,6 +103,18 @@ PHICOLL_PRELOAD_API PhicollResult phicoll_preload_alltoallv(PhicollComm* comm, c
                                                             const size_t* send_displacements, void* receive,
                                                             const size_t* counts,
                                                             const size_t* displacements);
+
+/// PHICOLL_DONE if the text names a barrier (docs/barriers.md), `auto` among them.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_barrier(const char* barrier);
+/// Such a barrier for 1 to phicoll_preload_most_threads() threads, which ends with the process. `crowded`: they have fewer CPUs.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_threads(const char* barrier, int size, int crowded,
+                                                          PhicollThreads** threads);
+PHICOLL_PRELOAD_API PhicollSeat* phicoll_preload_seat(PhicollThreads* threads, int rank);
+/// The barrier. All seats must be passed equally often; what was done before is seen after, by all.
+PHICOLL_PRELOAD_API void phicoll_preload_pass(PhicollSeat* seat);
+PHICOLL_PRELOAD_API int phicoll_preload_most_threads(void);
+/// How many CPUs the calling thread may use.
+PHICOLL_PRELOAD_API int phicoll_preload_cpus(void);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,132 @@
+#include "phicoll/preload/omp/teams.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <new>
+
+namespace phicoll_omp {
+
+thread_local Here here __attribute__((tls_model("initial-exec")));
+Counts counts;
+
+namespace {
+
+pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+Team* free_teams;
+Team* all_teams;
+
+// What Region::team_ holds beside teams. Neither is ever dereferenced.
+Team being_made;
+Team none;
+
+const char* barrier_name() {
+  const char* const text = getenv("PHICOLL_OMP_BARRIER");
+  return text != nullptr && text[0] != '\0' ? text : "auto";
+}
+
+Team* make(int size, int crowded) {
+  PhicollThreads* threads = nullptr;
+  if (phicoll_preload_threads(barrier_name(), size, crowded, &threads) != PHICOLL_DONE) return nullptr;
+  auto* const team = static_cast<Team*>(calloc(1, sizeof(Team)));
+  void* places = nullptr;
+  if (team == nullptr ||
+      posix_memalign(&places, alignof(Place), sizeof(Place) * static_cast<std::size_t>(size)) != 0)
+    return nullptr;
+  team->size = size;
+  team->crowded = crowded;
+  team->places = static_cast<Place*>(places);
+  for (int rank = 0; rank < size; ++rank)
+    new (&team->places[rank]) Place{phicoll_preload_seat(threads, rank), {0}};
+  return team;
+}
+
+/// A free team. What its last threads did there is visible: they were joined before it was given back, under the same lock.
+Team* take(int size, int crowded) {
+  pthread_mutex_lock(&pool_lock);
+  Team* team = nullptr;
+  for (Team** at = &free_teams; *at != nullptr; at = &(*at)->next)
+    if ((*at)->size == size && (*at)->crowded == crowded) {
+      team = *at;
+      *at = team->next;
+      break;
+    }
+  if (team == nullptr && (team = make(size, crowded)) != nullptr) {
+    team->all = all_teams;
+    all_teams = team;
+  }
+  pthread_mutex_unlock(&pool_lock);
+  return team;
+}
+
+}  // namespace
+
+// The threads of the team that come first to a barrier compete to take a team; the others wait for the one that won, which does not
+// wait for them.
+Team* Region::team(int size) {
+  Team* team = team_.load(std::memory_order_acquire);
+  if (team == nullptr && team_.compare_exchange_strong(team, &being_made, std::memory_order_acq_rel)) {
+    const bool fits = size > 1 && size <= phicoll_preload_most_threads() && why_left_alone()[0] == '\0';
+    team = fits ? take(size, static_cast<long>(size) * outer_ > runtime_.cpus) : nullptr;
+    if (team == nullptr) team = &none;
+    team_.store(team, std::memory_order_release);
+  }
+  while (team == &being_made) {
+    sched_yield();
+    team = team_.load(std::memory_order_acquire);
+  }
+  return team == &none ? nullptr : team;
+}
+
+Region::~Region() {
+  Team* const team = team_.load(std::memory_order_acquire);
+  if (team == nullptr || team == &none) return;
+  pthread_mutex_lock(&pool_lock);
+  team->next = free_teams;
+  free_teams = team;
+  pthread_mutex_unlock(&pool_lock);
+}
+
+Place* find_place() {
+  if (here.region == nullptr || here.barriers == Here::theirs) return nullptr;
+  const Runtime& runtime = here.region->runtime();
+  Team* const team = here.region->team(runtime.num_threads());
+  here.barriers = team != nullptr ? Here::ours : Here::theirs;
+  here.place = team != nullptr ? &team->places[runtime.thread_num()] : nullptr;
+  return here.place;
+}
+
+void begin_serial() {
+  if (here.serial++ != 0) return;
+  here.before_serial = here.barriers;
+  here.barriers = Here::theirs;
+  here.place = nullptr;
+}
+
+void end_serial() {
+  if (here.serial == 0 || --here.serial != 0) return;
+  // find_place() finds the same place again.
+  here.barriers = here.before_serial == Here::ours ? Here::undecided : here.before_serial;
+}
+
+void report() {
+  fprintf(stderr, "phicoll: omp: %lu parallel regions\n",
+          static_cast<unsigned long>(counts.regions.load(std::memory_order_relaxed)));
+  pthread_mutex_lock(&pool_lock);
+  fprintf(stderr, "%-24s%12s%14s\n", "barriers in phicoll", "threads", "calls");
+  for (int size = 2; size <= phicoll_preload_most_threads(); ++size) {
+    uint64_t calls = 0;
+    for (const Team* team = all_teams; team != nullptr; team = team->all)
+      if (team->size == size) calls += team->places[0].passed.load(std::memory_order_relaxed);
+    if (calls != 0) fprintf(stderr, "%-24s%12d%14lu\n", "", size, static_cast<unsigned long>(calls));
+  }
+  pthread_mutex_unlock(&pool_lock);
+  const uint64_t theirs = counts.theirs.load(std::memory_order_relaxed);
+  if (theirs != 0)
+    fprintf(stderr, "%-36s%14lu   %s\n", "barriers of the runtime, by thread", static_cast<unsigned long>(theirs),
+            why_left_alone()[0] != '\0' ? why_left_alone() : "teams of one thread, or of more than phicoll takes");
+}
+
+}  // namespace phicoll_omp

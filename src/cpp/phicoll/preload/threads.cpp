@@ -1,0 +1,102 @@
+// Barriers of a process's own threads, of which no Communicator is made: threads come and go, a team's size changes, and nothing
+// that a program does may break its barrier.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+#include "phicoll/collectives/choosing/automatic.hpp"
+#include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/registry/make.hpp"
+#include "phicoll/errors.hpp"
+#include "phicoll/group/calibration.hpp"
+#include "phicoll/group/tuning.hpp"
+#include "phicoll/memory/control.hpp"
+#include "phicoll/memory/native_port.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/membarrier.hpp"
+#include "phicoll/preload/engine.hpp"
+#include "phicoll/preload/guarded.hpp"
+
+using phicoll::AlgorithmSpec;
+using phicoll::AnyCollective;
+using phicoll::Control;
+using phicoll::NativePort;
+using phicoll::Operation;
+using phicoll::Shape;
+
+// On strides of its own: what a barrier counts changes at every call.
+struct PhicollSeat {
+  PhicollSeat(Control& control, int rank, const phicoll::WaitPolicy& wait, const AlgorithmSpec& spec,
+              const phicoll::Setup& setup)
+      : port(control, rank, wait),
+        barrier(phicoll::make_collective<NativePort>(Operation::barrier, spec, setup)),
+        bare(barrier->bare()) {}
+
+  static void* operator new(std::size_t bytes) { return phicoll::allocate_strided(bytes); }
+  static void operator delete(void* memory) { std::free(memory); }
+
+  NativePort port;
+  std::unique_ptr<AnyCollective<NativePort>> barrier;
+  AnyCollective<NativePort>::Bare bare;
+};
+
+struct PhicollThreads {
+  std::vector<std::unique_ptr<PhicollSeat>> seats;
+};
+
+namespace {
+
+constexpr std::size_t control_bytes = (sizeof(Control) + 4095) / 4096 * 4096;
+
+/// Zeroed pages, which are never given back.
+unsigned char* pages(std::size_t bytes) {
+  void* const base =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) throw phicoll::ResourceError("no memory for a barrier");
+  return static_cast<unsigned char*>(base);
+}
+
+}  // namespace
+
+PhicollResult phicoll_preload_check_barrier(const char* barrier) {
+  return guarded([=] { phicoll::family(Operation::barrier).parse(barrier); });
+}
+
+PhicollResult phicoll_preload_threads(const char* barrier, int size, int crowded, PhicollThreads** threads) {
+  return guarded([=] {
+    Shape shape = Shape::unknown(size, crowded != 0);
+    phicoll::tune(&shape, phicoll::load_tuning(phicoll::tuning_source(), phicoll::TuningMode::threads));
+    const phicoll::Family& barriers = phicoll::family(Operation::barrier);
+    phicoll::CallFacts facts;
+    facts.operation = Operation::barrier;
+    const AlgorithmSpec spec = phicoll::in_effect(barriers.parse(barrier), shape, facts);
+    unsigned char* const memory = pages(control_bytes + barriers.footprint(spec, shape));
+    auto* const control = reinterpret_cast<Control*>(memory);
+    control->configure(size, false, crowded != 0, 0);
+    phicoll::os::register_membarrier();
+    std::unique_ptr<PhicollThreads> made(new PhicollThreads);
+    for (int rank = 0; rank < size; ++rank)
+      made->seats.emplace_back(new PhicollSeat(*control, rank, spec.has_wait ? spec.wait : phicoll::WaitPolicy{},
+                                               spec, phicoll::Setup{rank, shape, memory + control_bytes}));
+    *threads = made.release();
+  });
+}
+
+PhicollSeat* phicoll_preload_seat(PhicollThreads* threads, int rank) {
+  return threads->seats[static_cast<std::size_t>(rank)].get();
+}
+
+void phicoll_preload_pass(PhicollSeat* seat) {
+  seat->bare(*seat->barrier, seat->port);
+}
+
+int phicoll_preload_most_threads(void) {
+  return phicoll::max_ranks;
+}
+
+int phicoll_preload_cpus(void) {
+  return phicoll::os::allowed_cpu_count();
+}
