@@ -45,9 +45,13 @@ COMMANDS = {
     "demo": "check this machine, compare all barriers on it, write a report",
     "launch": "start a program once for each rank of a group",
     "mpi": "run an MPI program with its collectives in phicoll, without changing it",
+    "omp": "run an OpenMP program with its barriers in phicoll, without changing it",
+    "pthread": "run a program with its pthread barriers in phicoll, without changing it",
     "completion": "print a script by which a shell completes these commands",
     "help": "print the help of a command, as its --help does",
 }
+# Commands whose module has another name than theirs.
+MODULES = {"list": "listing", "omp": "threads", "pthread": "threads"}
 # These commands parse their own arguments.
 OWN_PARSERS = ("demo", "launch")
 
@@ -85,7 +89,7 @@ def parser(*, whole: bool = False) -> argparse.ArgumentParser:
                 "topic", nargs="?", metavar="COMMAND", help="the command", choices=list(COMMANDS)
             )
         elif name not in OWN_PARSERS:
-            command.module = f"phicoll.cli.{'listing' if name == 'list' else name}"
+            command.module = f"phicoll.cli.{MODULES.get(name, name)}"
         if whole:
             command.load()
     return root

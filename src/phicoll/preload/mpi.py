@@ -8,15 +8,14 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import phicoll._core as _core
-from phicoll.errors import ArgumentError, ResourceError
-from phicoll.preload.programs import why_not_preloadable, with_preload
+from phicoll.errors import ResourceError
+from phicoll.preload.programs import become, native_folder, why_not_preloadable, with_preload
 
 __all__ = ["Mpi", "build", "find_mpi", "run"]
 
@@ -92,16 +91,6 @@ def version_in(header: str) -> str:
     return f"mpi-{macro('MPI_VERSION')}.{macro('MPI_SUBVERSION')}"
 
 
-def native_folder() -> Path:
-    """Where the package has libphicoll-preload.so and the sources of what is built on it."""
-    core = getattr(_core, "__file__", None) or __file__
-    for folder in (Path(core).parent, Path(__file__).parent.parent):
-        native = folder / "native"
-        if (native / "libphicoll-preload.so").is_file():
-            return native
-    raise ResourceError("libphicoll-preload.so is not in this package, which was built without it")
-
-
 def cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(base) if base.startswith("/") else Path.home() / ".cache"
@@ -167,21 +156,11 @@ def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = Fals
     ArgumentError
         There is no command, or no such program.
     """
-    if not command:
-        raise ArgumentError(
-            "command", "nothing", "an MPI's launcher and its arguments: mpiexec -n 2 ./program"
-        )
-    if shutil.which(command[0]) is None:
-        raise ArgumentError("command", repr(command[0]), "a program that is there, such as mpiexec")
-    environment = dict(os.environ)
-    try:
-        if "libphicoll-mpi-" in environment.get("LD_PRELOAD", ""):
-            raise ResourceError("the library is preloaded already")
+
+    def prepared(environment: dict[str, str]) -> dict[str, str]:
         if why := why_not_preloadable(command[1:]):
             raise ResourceError(why)
         environment = with_preload(environment, build(find_mpi(mpicc, command[0])))
-        if report:
-            environment["PHICOLL_MPI_REPORT"] = "1"
-    except (ResourceError, OSError, subprocess.TimeoutExpired) as error:
-        print(f"phicoll: mpi: the program runs without phicoll: {error}", file=sys.stderr, flush=True)
-    os.execvpe(command[0], list(command), environment)
+        return {**environment, "PHICOLL_MPI_REPORT": "1"} if report else environment
+
+    return become("mpi", command, "an MPI's launcher and its arguments: mpiexec -n 2 ./program", prepared)

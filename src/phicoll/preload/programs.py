@@ -1,4 +1,4 @@
-"""Programs that nothing can be preloaded under, seen by their files."""
+"""Running programs with a library preloaded, and those that nothing can be preloaded under, seen by their files."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import platform
 import shutil
 import stat
 import struct
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-__all__ = ["why_not_preloadable", "with_preload"]
+import phicoll._core as _core
+from phicoll.errors import ArgumentError, ResourceError
+
+__all__ = ["become", "native_folder", "why_not_preloadable", "with_preload"]
 
 #: e_machine of the ELF header.
 MACHINES = {"x86_64": 62, "aarch64": 183}
@@ -55,3 +60,39 @@ def with_preload(environment: dict[str, str], library: Path) -> dict[str, str]:
     """The environment with the library before what is preloaded already."""
     before = environment.get("LD_PRELOAD", "").replace(" ", ":").split(":")
     return {**environment, "LD_PRELOAD": ":".join([str(library), *filter(None, before)])}
+
+
+def native_folder() -> Path:
+    """Where the package has libphicoll-preload.so and what is built on it."""
+    core = getattr(_core, "__file__", None) or __file__
+    for folder in (Path(core).parent, Path(__file__).parent.parent):
+        native = folder / "native"
+        if (native / "libphicoll-preload.so").is_file():
+            return native
+    raise ResourceError("libphicoll-preload.so is not in this package, which was built without it")
+
+
+def become(
+    kind: str, command: Sequence[str], example: str, prepared: Callable[[dict[str, str]], dict[str, str]]
+) -> int:
+    """Become ``command``, in the environment that ``prepared`` makes of this one: with ``libphicoll-KIND`` preloaded.
+
+    Where that cannot be (``ResourceError``), a line on stderr says why, and the command runs as it is.
+
+    Raises
+    ------
+    ArgumentError
+        There is no command, or no such program.
+    """
+    if not command:
+        raise ArgumentError("command", "nothing", example)
+    if shutil.which(command[0]) is None:
+        raise ArgumentError("command", repr(command[0]), f"a program that is there; {example}")
+    environment = dict(os.environ)
+    try:
+        if f"libphicoll-{kind}" in environment.get("LD_PRELOAD", ""):
+            raise ResourceError("the library is preloaded already")
+        environment = prepared(environment)
+    except (ResourceError, OSError, subprocess.TimeoutExpired) as error:
+        print(f"phicoll: {kind}: the program runs without phicoll: {error}", file=sys.stderr, flush=True)
+    os.execvpe(command[0], list(command), environment)

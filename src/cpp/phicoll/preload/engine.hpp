@@ -107,14 +107,16 @@ PHICOLL_PRELOAD_API PhicollResult phicoll_preload_alltoallv(PhicollComm* comm, c
 /// PHICOLL_DONE if the text names a barrier (docs/barriers.md), `auto` among them.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_barrier(const char* barrier);
 /// Such a barrier for 1 to phicoll_preload_most_threads() threads, which ends with the process. `crowded`: they have fewer CPUs.
+/// `sleepy`: a thread sleeps once it has waited as long as a sleep and a wake take; else it gives its CPU away for a while before.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_threads(const char* barrier, int size, int crowded,
-                                                          PhicollThreads** threads);
+                                                          int sleepy, PhicollThreads** threads);
 PHICOLL_PRELOAD_API PhicollSeat* phicoll_preload_seat(PhicollThreads* threads, int rank);
 /// The barrier. All seats must be passed equally often; what was done before is seen after, by all.
 PHICOLL_PRELOAD_API void phicoll_preload_pass(PhicollSeat* seat);
 PHICOLL_PRELOAD_API int phicoll_preload_most_threads(void);
-/// How many CPUs the calling thread may use.
-PHICOLL_PRELOAD_API int phicoll_preload_cpus(void);
+/// To be called when the caller is loaded, since registering for membarrier takes 20 ms once the process has several threads, and
+/// as the program may bind its threads later. Returns how many CPUs it may use.
+PHICOLL_PRELOAD_API int phicoll_preload_begin(void);
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,7 @@
 #include "phicoll/os/membarrier.hpp"
 #include "phicoll/preload/engine.hpp"
 #include "phicoll/preload/guarded.hpp"
+#include "phicoll/preload/sleeping.hpp"
 
 using phicoll::AlgorithmSpec;
 using phicoll::AnyCollective;
@@ -29,11 +30,20 @@ using phicoll::Shape;
 
 // On strides of its own: what a barrier counts changes at every call.
 struct PhicollSeat {
-  PhicollSeat(Control& control, int rank, const phicoll::WaitPolicy& wait, const AlgorithmSpec& spec,
-              const phicoll::Setup& setup)
-      : port(control, rank, wait),
+  PhicollSeat(Control& control, int rank, const AlgorithmSpec& spec, const phicoll::Setup& setup,
+              phicoll_preload::Bedroom& bedroom, bool sleepy)
+      : port(control, rank, spec.has_wait ? spec.wait : phicoll::WaitPolicy{}),
         barrier(phicoll::make_collective<NativePort>(Operation::barrier, spec, setup)),
-        bare(barrier->bare()) {}
+        bare(barrier->bare()) {
+    if (spec.has_wait) return;
+    if (sleepy) {
+      sleeper.reset(new phicoll_preload::Sleeper(bedroom, rank));
+      port.set_elsewhere(sleeper.get());
+    } else if (!control.crowded()) {
+      yielder.reset(new phicoll_preload::Yielder(bedroom, rank));
+      port.set_background(yielder.get());
+    }
+  }
 
   static void* operator new(std::size_t bytes) { return phicoll::allocate_strided(bytes); }
   static void operator delete(void* memory) { std::free(memory); }
@@ -41,9 +51,12 @@ struct PhicollSeat {
   NativePort port;
   std::unique_ptr<AnyCollective<NativePort>> barrier;
   AnyCollective<NativePort>::Bare bare;
+  std::unique_ptr<phicoll_preload::Sleeper> sleeper;
+  std::unique_ptr<phicoll_preload::Yielder> yielder;
 };
 
 struct PhicollThreads {
+  std::unique_ptr<phicoll_preload::Bedroom> bedroom;
   std::vector<std::unique_ptr<PhicollSeat>> seats;
 };
 
@@ -65,7 +78,8 @@ PhicollResult phicoll_preload_check_barrier(const char* barrier) {
   return guarded([=] { phicoll::family(Operation::barrier).parse(barrier); });
 }
 
-PhicollResult phicoll_preload_threads(const char* barrier, int size, int crowded, PhicollThreads** threads) {
+PhicollResult phicoll_preload_threads(const char* barrier, int size, int crowded, int sleepy,
+                                      PhicollThreads** threads) {
   return guarded([=] {
     Shape shape = Shape::unknown(size, crowded != 0);
     phicoll::tune(&shape, phicoll::load_tuning(phicoll::tuning_source(), phicoll::TuningMode::threads));
@@ -76,11 +90,12 @@ PhicollResult phicoll_preload_threads(const char* barrier, int size, int crowded
     unsigned char* const memory = pages(control_bytes + barriers.footprint(spec, shape));
     auto* const control = reinterpret_cast<Control*>(memory);
     control->configure(size, false, crowded != 0, 0);
-    phicoll::os::register_membarrier();
     std::unique_ptr<PhicollThreads> made(new PhicollThreads);
+    made->bedroom.reset(new phicoll_preload::Bedroom(size, crowded != 0));
     for (int rank = 0; rank < size; ++rank)
-      made->seats.emplace_back(new PhicollSeat(*control, rank, spec.has_wait ? spec.wait : phicoll::WaitPolicy{},
-                                               spec, phicoll::Setup{rank, shape, memory + control_bytes}));
+      made->seats.emplace_back(new PhicollSeat(*control, rank, spec,
+                                               phicoll::Setup{rank, shape, memory + control_bytes},
+                                               *made->bedroom, sleepy != 0));
     *threads = made.release();
   });
 }
@@ -90,13 +105,16 @@ PhicollSeat* phicoll_preload_seat(PhicollThreads* threads, int rank) {
 }
 
 void phicoll_preload_pass(PhicollSeat* seat) {
+  if (seat->yielder != nullptr) seat->yielder->begin();
   seat->bare(*seat->barrier, seat->port);
+  if (seat->sleeper != nullptr) seat->sleeper->wake_others();
 }
 
 int phicoll_preload_most_threads(void) {
   return phicoll::max_ranks;
 }
 
-int phicoll_preload_cpus(void) {
+int phicoll_preload_begin(void) {
+  phicoll::os::register_membarrier();
   return phicoll::os::allowed_cpu_count();
 }

@@ -38,7 +38,8 @@ class During {
 
 /// A region as GCC's code begins it.
 struct Gomp : Region {
-  Gomp(const Runtime& runtime, int outer, Outlined f, void* d) : Region(runtime, outer), function(f), data(d) {}
+  Gomp(const Runtime& runtime, int outer, Outlined f, void* d)
+      : Region(runtime, outer), function(f), data(d) {}
   Outlined function;
   void* data;
 
@@ -94,17 +95,11 @@ int enter() {
   return around == nullptr ? 1 : around->outer() * around->runtime().num_threads();
 }
 
-/// The runtime of a call that is not a region's beginning.
-inline const Runtime& reached(const void* address, bool kmp) {
-  if (here.region != nullptr && !several_runtimes()) return here.region->runtime();
-  const Caller& from = caller(address, kmp);
-  return kmp ? *from.kmp : *from.gomp;
-}
-
 bool reporting;
 
 void count_theirs() {
-  if (reporting && here.region != nullptr && here.region->runtime().num_threads() > 1) counts.theirs.fetch_add(1, std::memory_order_relaxed);
+  if (reporting && here.region != nullptr && here.region->runtime().num_threads() > 1)
+    counts.theirs.fetch_add(1, std::memory_order_relaxed);
 }
 
 __attribute__((constructor)) void begin() {
@@ -114,6 +109,7 @@ __attribute__((constructor)) void begin() {
     leave_alone("the library is preloaded twice");
     return;
   }
+  phicoll_preload_begin();
   const char* const barrier = getenv("PHICOLL_OMP_BARRIER");
   if (barrier != nullptr && barrier[0] != '\0' && phicoll_preload_check_barrier(barrier) != PHICOLL_DONE)
     leave_alone("PHICOLL_OMP_BARRIER: %s", phicoll_preload_error());
@@ -184,12 +180,12 @@ PHICOLL_EXPORT void GOMP_parallel_sections(Outlined f, void* data, unsigned thre
   });
 }
 
-#define LOOP(kind)                                                                                   \
+#define LOOP(kind)                                                                                    \
   PHICOLL_EXPORT void GOMP_parallel_loop_##kind(Outlined f, void* data, unsigned threads, long start, \
                                                 long end, long step, long chunk, unsigned flags) {    \
     parallel(HERE, f, data, [=](const Runtime& r, Outlined work, void* region) {                      \
       r.parallel_loop_##kind(work, region, threads, start, end, step, chunk, flags);                  \
-    });                                                                                              \
+    });                                                                                               \
   }
 LOOP(static)
 LOOP(dynamic)
@@ -202,7 +198,7 @@ LOOP(nonmonotonic_guided)
                                                 long end, long step, unsigned flags) {                \
     parallel(HERE, f, data, [=](const Runtime& r, Outlined work, void* region) {                      \
       r.parallel_loop_##kind(work, region, threads, start, end, step, flags);                         \
-    });                                                                                              \
+    });                                                                                               \
   }
 RUNTIME_LOOP(runtime)
 RUNTIME_LOOP(nonmonotonic_runtime)
@@ -214,10 +210,10 @@ PHICOLL_EXPORT void GOMP_parallel_start(Outlined f, void* data, unsigned threads
 PHICOLL_EXPORT void GOMP_parallel_sections_start(Outlined f, void* data, unsigned threads, unsigned count) {
   open(HERE).parallel_sections_start(f, data, threads, count);
 }
-#define LOOP_START(kind)                                                                                      \
-  PHICOLL_EXPORT void GOMP_parallel_loop_##kind##_start(Outlined f, void* data, unsigned threads, long start, \
-                                                        long end, long step, long chunk) {                    \
-    open(HERE).parallel_loop_##kind##_start(f, data, threads, start, end, step, chunk);                       \
+#define LOOP_START(kind)                                                                               \
+  PHICOLL_EXPORT void GOMP_parallel_loop_##kind##_start(Outlined f, void* data, unsigned threads,      \
+                                                        long start, long end, long step, long chunk) { \
+    open(HERE).parallel_loop_##kind##_start(f, data, threads, start, end, step, chunk);                \
   }
 LOOP_START(static)
 LOOP_START(dynamic)
@@ -253,7 +249,8 @@ inline void barrier(const void* address, bool kmp, Before before, Theirs theirs)
 }  // namespace
 
 PHICOLL_EXPORT void GOMP_barrier() {
-  barrier(HERE, false, [] {}, [](const Runtime& r) { r.barrier(); });
+  barrier(
+      HERE, false, [] {}, [](const Runtime& r) { r.barrier(); });
 }
 
 // A loop's or sections' end is the nowait one and a barrier: the runtime frees what the construct shared when the last thread has
@@ -269,7 +266,8 @@ PHICOLL_EXPORT void GOMP_sections_end() {
 }
 
 PHICOLL_EXPORT void __kmpc_barrier(void* place, int thread) {
-  barrier(HERE, true, [] {}, [=](const Runtime& r) { r.kmp_barrier(place, thread); });
+  barrier(
+      HERE, true, [] {}, [=](const Runtime& r) { r.kmp_barrier(place, thread); });
 }
 
 PHICOLL_EXPORT void __kmpc_fork_call(void* place, int count, phicoll_omp::Micro micro, ...) {

@@ -12,9 +12,10 @@
 #include <atomic>
 #include <cstdint>
 
+// What tells copies of this library from runtimes, and from each other: all see the first one's by its name.
 extern "C" {
-/// What tells copies of this library from runtimes.
-__attribute__((visibility("default"))) char phicoll_omp_library;
+char phicoll_omp_own_mark;
+extern __attribute__((visibility("default"), alias("phicoll_omp_own_mark"))) char phicoll_omp_library;
 }
 
 namespace phicoll_omp {
@@ -34,6 +35,7 @@ std::atomic<int> runtime_count{0};
 std::atomic<const Caller*> last_caller{nullptr};
 
 char reason[512];
+std::atomic<bool> reason_begun{false};
 std::atomic<bool> has_reason{false};
 
 [[noreturn]] void end_without(const char* symbol) {
@@ -265,9 +267,8 @@ const char* why_left_alone() {
   return has_reason.load(std::memory_order_acquire) ? reason : "";
 }
 
-// Called by one thread at a time: under the lock, or before there are others.
 void leave_alone(const char* format, ...) {
-  if (has_reason.load(std::memory_order_relaxed)) return;
+  if (reason_begun.exchange(true, std::memory_order_relaxed)) return;
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(reason, sizeof reason, format, arguments);
@@ -276,7 +277,7 @@ void leave_alone(const char* format, ...) {
 }
 
 bool preloaded_twice() {
-  return dlsym(RTLD_DEFAULT, mark) != &phicoll_omp_library;
+  return dlsym(RTLD_DEFAULT, mark) != &phicoll_omp_own_mark;
 }
 
 }  // namespace phicoll_omp

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include <new>
 
@@ -27,9 +28,16 @@ const char* barrier_name() {
   return text != nullptr && text[0] != '\0' ? text : "auto";
 }
 
+/// What the program's user asks of its runtime. By default threads that have CPUs of their own look for longer.
+bool sleepy() {
+  const char* const text = getenv("OMP_WAIT_POLICY");
+  return text != nullptr && strcasecmp(text, "passive") == 0;
+}
+
 Team* make(int size, int crowded) {
   PhicollThreads* threads = nullptr;
-  if (phicoll_preload_threads(barrier_name(), size, crowded, &threads) != PHICOLL_DONE) return nullptr;
+  if (phicoll_preload_threads(barrier_name(), size, crowded, sleepy() ? 1 : 0, &threads) != PHICOLL_DONE)
+    return nullptr;
   auto* const team = static_cast<Team*>(calloc(1, sizeof(Team)));
   void* places = nullptr;
   if (team == nullptr ||
@@ -125,8 +133,10 @@ void report() {
   pthread_mutex_unlock(&pool_lock);
   const uint64_t theirs = counts.theirs.load(std::memory_order_relaxed);
   if (theirs != 0)
-    fprintf(stderr, "%-36s%14lu   %s\n", "barriers of the runtime, by thread", static_cast<unsigned long>(theirs),
-            why_left_alone()[0] != '\0' ? why_left_alone() : "teams of one thread, or of more than phicoll takes");
+    fprintf(stderr, "%-36s%14lu   %s\n", "barriers of the runtime, by thread",
+            static_cast<unsigned long>(theirs),
+            why_left_alone()[0] != '\0' ? why_left_alone()
+                                        : "teams of one thread, or of more than phicoll takes");
 }
 
 }  // namespace phicoll_omp

@@ -74,6 +74,13 @@ inline void pass(Place& place) {
   phicoll_preload_pass(place.seat);
 }
 
+/// The runtime of a call from `address` that is not a region's beginning.
+inline const Runtime& reached(const void* address, bool kmp) {
+  if (here.region != nullptr && !several_runtimes()) return here.region->runtime();
+  const Caller& from = caller(address, kmp);
+  return kmp ? *from.kmp : *from.gomp;
+}
+
 /// A region's team of one within the region, between two calls by its only thread.
 void begin_serial();
 void end_serial();

@@ -1,0 +1,167 @@
+// What a program's calls of pthread_barrier_init, _wait and _destroy reach.
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "phicoll/preload/pthread/turns.hpp"
+
+#define PHICOLL_EXPORT extern "C" __attribute__((visibility("default")))
+
+// What tells copies of this library from each other: all see the first one's by its name.
+extern "C" {
+char phicoll_pthread_own_mark;
+extern __attribute__((visibility("default"), alias("phicoll_pthread_own_mark"))) char phicoll_pthread_library;
+}
+
+namespace phicoll_pthread {
+namespace {
+
+// glibc's barrier is five words of 32 bits in an object of 32 bytes. Its last eight bytes hold our pointer, which is believed only
+// if it leads back to the object: so a barrier that was not initialized through this library is glibc's.
+constexpr std::size_t pointer_at = 24;
+static_assert(sizeof(pthread_barrier_t) == 32, "the object is that of glibc on 64 bits");
+
+using Init = int (*)(pthread_barrier_t*, const pthread_barrierattr_t*, unsigned);
+using Other = int (*)(pthread_barrier_t*);
+
+/// A function of glibc's, found when it is first needed.
+template <class Function>
+class Theirs {
+ public:
+  explicit constexpr Theirs(const char* name) : name_(name) {}
+  template <class... Arguments>
+  int operator()(Arguments... arguments) {
+    Function found = found_.load(std::memory_order_relaxed);
+    if (found == nullptr) {
+      found = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name_));
+      if (found == nullptr) return ENOSYS;
+      found_.store(found, std::memory_order_relaxed);
+    }
+    return found(arguments...);
+  }
+
+ private:
+  const char* name_;
+  std::atomic<Function> found_{nullptr};
+};
+Theirs<Init> their_init("pthread_barrier_init");
+Theirs<Other> their_wait("pthread_barrier_wait");
+Theirs<Other> their_destroy("pthread_barrier_destroy");
+
+bool left_alone;
+std::atomic<uint64_t> barriers_made{0};
+
+Turns* turns_of(const pthread_barrier_t* barrier) {
+  void* pointer;
+  memcpy(&pointer, reinterpret_cast<const char*>(barrier) + pointer_at, sizeof pointer);
+  return Turns::of(barrier, pointer);
+}
+
+void note(pthread_barrier_t* barrier, Turns* turns) {
+  memcpy(reinterpret_cast<char*>(barrier) + pointer_at, &turns, sizeof turns);
+}
+
+bool is_shared(const pthread_barrierattr_t* attributes) {
+  int shared = PTHREAD_PROCESS_PRIVATE;
+  return attributes != nullptr && pthread_barrierattr_getpshared(attributes, &shared) == 0 &&
+         shared == PTHREAD_PROCESS_SHARED;
+}
+
+bool preloaded_twice() {
+  return dlsym(RTLD_DEFAULT, "phicoll_pthread_library") != &phicoll_pthread_own_mark;
+}
+
+__attribute__((constructor)) void begin() {
+  if (preloaded_twice()) {
+    fprintf(stderr, "phicoll: pthread: preloaded twice: the first library serves\n");
+    left_alone = true;
+    return;
+  }
+  const char* const barrier = getenv("PHICOLL_PTHREAD_BARRIER");
+  if (barrier != nullptr && barrier[0] != '\0' && phicoll_preload_check_barrier(barrier) != PHICOLL_DONE)
+    left_alone = true;  // said when there is a barrier
+}
+
+void say_why() {
+  static std::atomic<bool> said{false};
+  if (!preloaded_twice() && !said.exchange(true)) {
+    phicoll_preload_check_barrier(getenv("PHICOLL_PTHREAD_BARRIER"));
+    fprintf(stderr, "phicoll: pthread: the program's barriers stay with glibc: PHICOLL_PTHREAD_BARRIER: %s\n",
+            phicoll_preload_error());
+  }
+}
+
+__attribute__((destructor)) void end() {
+  if (preloaded_twice()) return;
+  const bool used = barriers_made.load(std::memory_order_relaxed) != 0;
+  const char* const report = getenv("PHICOLL_PTHREAD_REPORT");
+  if (used && report != nullptr && report[0] == '1') {
+    fprintf(stderr, "phicoll: pthread: %lu barriers made\n%-24s%12s%14s\n",
+            static_cast<unsigned long>(barriers_made.load(std::memory_order_relaxed)), "rounds in phicoll",
+            "threads", "rounds");
+    const uint64_t elsewhere = for_each_size(
+        [](void*, int threads, uint64_t rounds) {
+          fprintf(stderr, "%-24s%12d%14lu\n", "", threads, static_cast<unsigned long>(rounds));
+        },
+        nullptr);
+    if (elsewhere != 0)
+      fprintf(stderr, "%lu barriers went on in glibc: more threads came than they have places\n",
+              static_cast<unsigned long>(elsewhere));
+  }
+  const char* const first = getenv("PHICOLL_PTHREAD_PROCESS");
+  if (used || first == nullptr || atol(first) != getpid()) return;
+  rusage children;
+  // A launcher or a shell: the programs that it ran have spoken for themselves.
+  if (getrusage(RUSAGE_CHILDREN, &children) == 0 && children.ru_minflt != 0) return;
+  fprintf(stderr, "phicoll: pthread: the program made no pthread barrier\n");
+}
+
+}  // namespace
+}  // namespace phicoll_pthread
+
+using phicoll_pthread::Turns;
+
+// No program's symbol version matters here: glibc's versions of these functions are one function each.
+
+PHICOLL_EXPORT int pthread_barrier_init(pthread_barrier_t* __restrict barrier,
+                                        const pthread_barrierattr_t* __restrict attributes,
+                                        unsigned count) noexcept {
+  // An object that was never destroyed, and whose threads have gone.
+  Turns* const before = phicoll_pthread::turns_of(barrier);
+  const int result = phicoll_pthread::their_init(barrier, attributes, count);
+  if (result != 0) return result;
+  if (before != nullptr && before->idle()) before->give_back();
+  phicoll_pthread::note(barrier, nullptr);
+  if (phicoll_pthread::is_shared(attributes)) return 0;
+  phicoll_pthread::barriers_made.fetch_add(1, std::memory_order_relaxed);
+  if (count < 2 || count > static_cast<unsigned>(phicoll_preload_most_threads())) return 0;
+  if (phicoll_pthread::left_alone)
+    phicoll_pthread::say_why();
+  else
+    phicoll_pthread::note(barrier, Turns::take(barrier, static_cast<int>(count)));
+  return 0;
+}
+
+PHICOLL_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
+  if (Turns* const turns = phicoll_pthread::turns_of(barrier)) {
+    const Turns::Outcome outcome = turns->wait();
+    if (outcome != Turns::Outcome::elsewhere)
+      return outcome == Turns::Outcome::serial ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
+  }
+  return phicoll_pthread::their_wait(barrier);
+}
+
+PHICOLL_EXPORT int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept {
+  Turns* const turns = phicoll_pthread::turns_of(barrier);
+  if (turns != nullptr) {
+    turns->give_back();
+    phicoll_pthread::note(barrier, nullptr);
+  }
+  return phicoll_pthread::their_destroy(barrier);
+}

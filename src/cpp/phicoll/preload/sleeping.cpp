@@ -1,0 +1,105 @@
+#include "phicoll/preload/sleeping.hpp"
+
+#include <sched.h>
+#include <time.h>
+
+#include <climits>
+
+#include "phicoll/arch/arch.hpp"
+#include "phicoll/os/clock.hpp"
+#include "phicoll/os/cpu_set.hpp"
+#include "phicoll/os/futex.hpp"
+
+namespace phicoll_preload {
+
+namespace {
+
+// Some microseconds. Of 0, 2, 4 and 16 yields and 20, 100 and 400 looks, only 0 yields were resolved slower.
+constexpr unsigned looks = 100;
+constexpr unsigned yields = 4;
+// A Yielder naps after so long: a nap ends late by its length and what the kernel adds, some percent of what was waited for.
+constexpr std::int64_t yielding_ns = 5 * 1000 * 1000;
+constexpr long nap_ns = 50 * 1000;
+constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;
+
+}  // namespace
+
+bool Bedroom::shares_cpu(int rank) {
+  if (crowded_) return true;
+  std::atomic<int>& mine = cpus_[static_cast<std::size_t>(rank)].now;
+  const int here = phicoll::os::current_cpu();
+  if (mine.load(std::memory_order_relaxed) != here) mine.store(here, std::memory_order_relaxed);
+  for (std::size_t r = 0; r < cpus_.size(); ++r)
+    if (r != static_cast<std::size_t>(rank) && cpus_[r].now.load(std::memory_order_relaxed) == here)
+      return true;
+  return false;
+}
+
+void Sleeper::wait(Look look, const void* awaited) {
+  wake_others();
+  if (bedroom_.shares_cpu(rank_)) {
+    for (unsigned turn = 0; turn < yields; ++turn) {
+      if (look(awaited)) return;
+      sched_yield();
+    }
+  } else {
+    for (unsigned turn = 0; turn < looks; ++turn) {
+      if (look(awaited)) return;
+      phicoll::arch::pause();
+    }
+  }
+  while (!sleep(look, awaited)) {
+  }
+}
+
+bool Sleeper::sleep(Look look, const void* awaited) {
+  pthread_mutex_lock(&bedroom_.lock_);
+  Bedroom::Asleep& mine = bedroom_.all_[static_cast<std::size_t>(rank_)];
+  mine.look = look;
+  mine.awaited = awaited;
+  bedroom_.sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  pthread_mutex_unlock(&bedroom_.lock_);
+  const std::uint32_t sequence = bedroom_.sequence_.load(std::memory_order_acquire);
+  phicoll::arch::full_fence();
+  if (!look(awaited)) phicoll::os::futex_wait(&bedroom_.sequence_, sequence, longest_sleep_ns, false);
+  pthread_mutex_lock(&bedroom_.lock_);
+  mine.look = nullptr;
+  bedroom_.sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  pthread_mutex_unlock(&bedroom_.lock_);
+  return look(awaited);
+}
+
+void Sleeper::wake_others() {
+  phicoll::arch::full_fence();
+  if (__builtin_expect(bedroom_.sleepers_.load(std::memory_order_relaxed) == 0, 1)) return;
+  bool over = false;
+  pthread_mutex_lock(&bedroom_.lock_);
+  for (const Bedroom::Asleep& one : bedroom_.all_)
+    over = over || (one.look != nullptr && one.look(one.awaited));
+  if (over) bedroom_.sequence_.fetch_add(1, std::memory_order_release);
+  pthread_mutex_unlock(&bedroom_.lock_);
+  if (over) phicoll::os::futex_wake(&bedroom_.sequence_, INT_MAX, false);
+}
+
+bool Yielder::go_on() {
+  const unsigned turn = turns_++;
+  if (turn == 0) {
+    shares_ = bedroom_.shares_cpu(rank_);
+    started_ns_ = 0;
+  }
+  if (!shares_ && turn < looks) {
+    phicoll::arch::pause();
+    return true;
+  }
+  sched_yield();
+  if (turn % 16 != 15) return true;
+  const std::int64_t now = phicoll::os::now_ns();
+  if (started_ns_ == 0) started_ns_ = now;
+  if (now - started_ns_ > yielding_ns) {
+    const timespec nap = {0, nap_ns};
+    nanosleep(&nap, nullptr);
+  }
+  return true;
+}
+
+}  // namespace phicoll_preload

@@ -1,0 +1,90 @@
+#pragma once
+
+// Waiting in a program that knows nothing of us: its threads may wait long, and other threads may need the CPU meanwhile. A thread
+// that waits looks for about as long as a sleep and a wake take, but gives its CPU away where another thread of the barrier was
+// last seen on it: two threads that a program starts on one CPU may stay there for long, since each wakes the other. Then it sleeps
+// (Sleeper), or gives its CPU away for longer (Yielder), as OpenMP's runtimes do.
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "phicoll/memory/native_port.hpp"
+#include "phicoll/support/aligned_vector.hpp"
+
+namespace phicoll_preload {
+
+class Sleeper;
+
+/// What the threads of a barrier share to sleep and to wake each other.
+///
+/// A sleeper counts itself, and after a fence looks a last time. A waker has signalled, and after a fence looks for sleepers. So one
+/// of the two sees the other. The waker wakes all if it finds one whose wait is over: it looks in the sleeper's place, under the
+/// lock by which a sleeper comes and goes.
+class Bedroom {
+ public:
+  Bedroom(int size, bool crowded) : crowded_(crowded), cpus_(static_cast<std::size_t>(size)) {
+    all_.resize(static_cast<std::size_t>(size));
+    for (Cpu& cpu : cpus_) cpu.now.store(-1, std::memory_order_relaxed);
+  }
+  static void* operator new(std::size_t bytes) { return phicoll::allocate_strided(bytes); }
+  static void operator delete(void* memory) { std::free(memory); }
+
+ private:
+  friend class Sleeper;
+  friend class Yielder;
+  struct alignas(128) Cpu {
+    std::atomic<int> now;
+  };
+  struct Asleep {
+    phicoll::Elsewhere::Look look = nullptr;  // null: awake
+    const void* awaited = nullptr;
+  };
+
+  /// Notes the CPU of the calling thread, `rank`. Returns whether another was last seen there, or there are more than CPUs.
+  bool shares_cpu(int rank);
+
+  const bool crowded_;
+  phicoll::AlignedVector<Cpu> cpus_;
+  alignas(128) std::atomic<std::uint32_t> sleepers_{0};
+  alignas(128) std::atomic<std::uint32_t> sequence_{0};
+  pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
+  std::vector<Asleep> all_;
+};
+
+/// One thread's side.
+class Sleeper final : public phicoll::Elsewhere {
+ public:
+  Sleeper(Bedroom& bedroom, int rank) : bedroom_(bedroom), rank_(rank) {}
+  void wait(Look look, const void* awaited) override;
+  /// After signals: at the latest when the thread waits itself, and at the end of its barrier.
+  void wake_others();
+
+ private:
+  bool sleep(Look look, const void* awaited);
+
+  Bedroom& bedroom_;
+  int rank_;
+};
+
+/// The same without sleeping, for teams that have a CPU for each thread: what comes after the port's looks in place.
+class Yielder final : public phicoll::Background {
+ public:
+  Yielder(Bedroom& bedroom, int rank) : bedroom_(bedroom), rank_(rank) {}
+  bool pending() const override { return true; }
+  bool go_on() override;
+  /// Before a barrier.
+  void begin() { turns_ = 0; }
+
+ private:
+  Bedroom& bedroom_;
+  int rank_;
+  bool shares_ = false;
+  unsigned turns_ = 0;
+  std::int64_t started_ns_ = 0;
+};
+
+}  // namespace phicoll_preload

@@ -1,0 +1,24 @@
+"""``phicoll omp`` and ``phicoll pthread``: a program with its threads' barriers in phicoll."""
+
+from __future__ import annotations
+
+import argparse
+
+__all__ = ["add"]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--barrier", metavar="ALGORITHM", help="the barrier, such as hybrid-dissemination (default: auto)"
+    )
+    parser.add_argument("--report", action="store_true", help="after the run: how many barriers ran where")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- ./program", help="what to run")
+    parser.set_defaults(function=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from phicoll.preload import threads
+
+    command = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    kind = threads.KINDS[arguments.command]
+    return threads.run(kind, command, barrier=arguments.barrier, report=arguments.report)

@@ -1,0 +1,60 @@
+"""Running OpenMP programs and programs with pthread barriers on libraries that take their barriers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from phicoll.errors import ArgumentError, ResourceError
+from phicoll.preload.programs import become, native_folder, why_not_preloadable, with_preload
+from phicoll.registry import expand
+
+__all__ = ["KINDS", "Kind", "run"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What programs of one kind are called, and what to run one is."""
+
+    name: str  # the command's, and the library's
+    example: str
+
+    def variable(self, what: str) -> str:
+        return f"PHICOLL_{self.name.upper()}_{what}"
+
+
+KINDS = {
+    "omp": Kind("omp", "an OpenMP program and its arguments: ./program"),
+    "pthread": Kind("pthread", "a program with pthread barriers and its arguments: ./program"),
+}
+
+
+def run(kind: Kind, command: Sequence[str], *, barrier: str | None = None, report: bool = False) -> int:
+    """Become ``command`` with the kind's library preloaded.
+
+    Where that cannot be, a line on stderr says why, and the command runs as it is.
+
+    Raises
+    ------
+    ArgumentError
+        There is no command, no such program, or no such barrier.
+    """
+    if barrier is not None and len(expand(barrier)) != 1:
+        raise ArgumentError("barrier", repr(barrier), "one algorithm: phicoll list barrier")
+
+    def prepared(environment: dict[str, str]) -> dict[str, str]:
+        library = native_folder() / f"libphicoll-{kind.name}.so"
+        if not library.is_file():
+            raise ResourceError(f"{library.name} is not in this package, which was built without it")
+        if why := why_not_preloadable(command[:1]):
+            raise ResourceError(why)
+        environment = with_preload(environment, library)
+        environment[kind.variable("PROCESS")] = str(os.getpid())
+        if barrier is not None:
+            environment[kind.variable("BARRIER")] = barrier
+        if report:
+            environment[kind.variable("REPORT")] = "1"
+        return environment
+
+    return become(kind.name, command, kind.example, prepared)

@@ -1,0 +1,260 @@
+"""``phicoll omp`` and ``phicoll pthread``: OpenMP programs and programs with pthread barriers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from phicoll.errors import ArgumentError
+from phicoll.preload import threads
+from phicoll.preload.programs import native_folder
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ROOT / "tests"
+
+
+def libomp() -> list[str]:
+    found = sorted(Path("/usr/lib").glob("llvm-*/lib/libomp.so"))
+    return [f"-L{found[-1].parent}", f"-Wl,-rpath,{found[-1].parent}", "-lomp"] if found else []
+
+
+def libiomp5() -> list[str]:
+    found = Path(sys.prefix) / "lib" / "libiomp5.so"
+    return [str(found), f"-Wl,-rpath,{found.parent}"] if found.exists() else []
+
+
+class Compiled:
+    """The tests' programs as GCC or Clang compiles them, linked with a runtime."""
+
+    def __init__(self, folder: Path, compiler: str, runtime: list[str]) -> None:
+        self.folder = folder
+        self.compiler = compiler
+        self.runtime = runtime
+
+    def program(self, source: str, *flags: str, name: str = "", openmp: bool = True) -> Path:
+        made = self.folder / (name or Path(source).stem)
+        if not made.exists():
+            # GCC's -fopenmp would link libgomp.
+            objects = self.folder / f"{made.name}.o"
+            compile_ = [self.compiler, "-O2", "-Wall", "-c", PROGRAMS / source, "-o", objects, *flags]
+            link = [self.compiler, objects, "-o", made, *flags, "-lpthread", "-ldl"]
+            if openmp:
+                compile_ += ["-fopenmp"]
+                link += self.runtime or ["-fopenmp"]
+            for command in (compile_, link):
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                assert done.returncode == 0, done.stderr
+        return made
+
+
+def run(
+    kind: str, *program: object, options: tuple[str, ...] = (), plain: bool = False, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    before = [] if plain else [sys.executable, "-m", "phicoll", kind, *options, "--"]
+    return subprocess.run(
+        [*before, *map(str, program)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **variables},
+        timeout=120,
+        check=False,
+    )
+
+
+def calls(report: str) -> dict[int, int]:
+    """Of a report: threads, and their barriers in phicoll."""
+    lines = [line.split() for line in report.splitlines()]
+    return {int(line[0]): int(line[1]) for line in lines if len(line) == 2 and all(w.isdigit() for w in line)}
+
+
+RUNTIMES = {"libgomp": list, "libomp": libomp, "libiomp5": libiomp5}
+
+
+@pytest.fixture(scope="module", params=["gcc-libgomp", "gcc-libomp", "gcc-libiomp5", "clang-libomp"])
+def openmp(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    compiler, runtime = request.param.split("-")
+    if compiler == "clang":
+        compiler = next(filter(None, map(shutil.which, ("clang", "clang-14", "clang-16", "clang-19"))), None)
+    flags = RUNTIMES[runtime]()
+    if compiler is None or (runtime != "libgomp" and not flags):
+        pytest.skip(f"no {request.param}")
+    made = Compiled(tmp_path_factory.mktemp(request.param), compiler, flags)
+    if compiler != "gcc":
+        header = made.folder / "omp.h"  # Clang's is not always beside it
+        found = sorted(Path("/usr/lib").glob("llvm-*/lib/clang/*/include/omp.h"))
+        header.write_text(f'#include "{found[-1]}"\n' if found else "int omp_get_thread_num(void);\n")
+        made.runtime = [*flags, f"-I{made.folder}"]
+    return made
+
+
+def flags_of(openmp: Compiled) -> tuple[str, ...]:
+    return () if openmp.compiler == "gcc" else (f"-I{openmp.folder}",)
+
+
+# OpenMP
+
+
+def test_what_was_written_before_a_barrier_is_seen_after(openmp: Compiled) -> None:
+    done = run("omp", openmp.program("openmp/compare.c", *flags_of(openmp)), 25, options=("--report",))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == "right\n"
+    assert set(calls(done.stderr)) == set(range(2, 9))
+    assert "barriers of the runtime" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "barrier", ["sense-reversing", "hybrid-dissemination", "static-tournament:wait=yield"]
+)
+def test_any_barrier_serves(openmp: Compiled, barrier: str) -> None:
+    program = openmp.program("openmp/compare.c", *flags_of(openmp))
+    done = run("omp", program, 3, options=("--barrier", barrier))
+    assert done.stdout == "right\n", done.stdout + done.stderr
+
+
+def test_a_program_with_tasks_is_left_alone_with_a_word(openmp: Compiled) -> None:
+    done = run("omp", openmp.program("openmp/tasks.c", *flags_of(openmp)), options=("--report",))
+    assert (done.returncode, done.stdout) == (0, "50 of 50\n")
+    assert "stay with its runtime: it uses OpenMP tasks, which run in barriers (" in done.stderr
+    assert calls(done.stderr) == {}
+
+
+def test_a_program_that_cancels_is_left_alone_with_a_word(openmp: Compiled) -> None:
+    program = openmp.program("openmp/cancel.c", *flags_of(openmp))
+    done = run("omp", program, OMP_CANCELLATION="true")
+    assert (done.returncode, done.stdout) == (0, "100 rounds\n")
+    assert "it uses OpenMP cancellation, which ends barriers (" in done.stderr
+
+
+def plugin(openmp: Compiled, *flags: str, name: str) -> Path:
+    return openmp.program("openmp/plugin.c", "-fPIC", "-shared", *flags, *flags_of(openmp), name=name)
+
+
+def test_a_host_that_loads_openmp_later_gains(openmp: Compiled) -> None:
+    host = openmp.program("openmp/host.c", openmp=False)
+    done = run("omp", host, plugin(openmp, name="plugin.so"), options=("--report",))
+    assert done.stdout == "0 wrong\n", done.stderr
+    assert calls(done.stderr) == {3: 398}
+
+
+def test_a_loaded_object_with_tasks_is_found(openmp: Compiled) -> None:
+    host = openmp.program("openmp/host.c", openmp=False)
+    plain, tasks = plugin(openmp, name="plugin.so"), plugin(openmp, "-DTASKS", name="tasks.so")
+    done = run("omp", host, plain, tasks, plain, options=("--report",))
+    assert done.stdout == "0 wrong\n" * 3, done.stderr
+    assert f"{tasks} uses OpenMP tasks" in done.stderr
+    assert calls(done.stderr) == {3: 398}
+
+
+def test_tasks_of_an_object_that_is_loaded_in_a_region_are_done(openmp: Compiled) -> None:
+    host = openmp.program("openmp/host.c", "-DTEAM", *flags_of(openmp), name="team")
+    tasks = plugin(openmp, "-DTASKS", name="tasks.so")
+    done = run("omp", host, tasks, tasks, options=("--report",))
+    assert done.stdout == "50 of 50\n" * 2, done.stderr
+    assert "loaded in a parallel region uses OpenMP tasks" in done.stderr
+    assert calls(done.stderr) == {2: 2}
+
+
+def test_a_program_that_uses_no_openmp_is_told_so() -> None:
+    done = run("omp", sys.executable, "-c", "print('done')")
+    assert done.stdout == "done\n"
+    assert (
+        done.stderr
+        == "phicoll: omp: the program began no parallel region of an OpenMP library that is shared\n"
+    )
+
+
+# pthread
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    return Compiled(tmp_path_factory.mktemp("plain"), "gcc", [])
+
+
+def test_pthread_barriers_are_glibc_s_in_every_manner(plain: Compiled) -> None:
+    program = compare(plain, "pthread")
+    assert run("pthread", program, 24, plain=True).stdout == "right\n"
+    for options in ((), ("--barrier", "sense-reversing"), ("--barrier", "dissemination:ways=2")):
+        done = run("pthread", program, 120, options=("--report", *options))
+        assert done.stdout == "right\n", done.stdout + done.stderr
+        assert set(calls(done.stderr)) == set(range(2, 9))
+        assert "barriers went on in glibc" in done.stderr
+
+
+def test_a_program_without_pthread_barriers_is_told_so() -> None:
+    done = run("pthread", sys.executable, "-c", "print('done')")
+    assert done.stdout == "done\n"
+    assert done.stderr == "phicoll: pthread: the program made no pthread barrier\n"
+
+
+# Bad input of both
+
+
+def compare(plain: Compiled, kind: str) -> Path:
+    return plain.program(
+        f"{'openmp' if kind == 'omp' else kind}/compare.c", name=f"{kind}-compare", openmp=kind == "omp"
+    )
+
+
+@pytest.mark.parametrize("kind", ["omp", "pthread"])
+def test_two_copies_of_a_library_are_one_line(plain: Compiled, kind: str, tmp_path: Path) -> None:
+    copies = [tmp_path / name / f"libphicoll-{kind}.so" for name in ("one", "two")]
+    for copy in copies:
+        copy.parent.mkdir()
+        shutil.copy(native_folder() / copy.name, copy)
+    program = compare(plain, kind)
+    variables = {"LD_PRELOAD": ":".join(map(str, copies)), f"PHICOLL_{kind.upper()}_REPORT": "1"}
+    done = run(kind, program, 12, plain=True, LD_LIBRARY_PATH=str(native_folder()), **variables)
+    assert done.stdout == "right\n", done.stderr
+    assert done.stderr.startswith(f"phicoll: {kind}: preloaded twice: the first library serves\n")
+    assert set(calls(done.stderr)) == set(range(2, 9))
+
+
+@pytest.mark.parametrize("kind", ["omp", "pthread"])
+def test_a_variable_that_names_no_algorithm_is_one_line(plain: Compiled, kind: str) -> None:
+    done = run(kind, compare(plain, kind), 12, **{f"PHICOLL_{kind.upper()}_BARRIER": "disemination"})
+    assert done.stdout == "right\n"
+    assert done.stderr.count("\n") == 1
+    assert f"PHICOLL_{kind.upper()}_BARRIER" in done.stderr
+    assert "dissemination" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["omp", "pthread"])
+def test_a_library_that_is_preloaded_already_is_one_line(kind: str) -> None:
+    done = run(kind, "echo", "done", LD_PRELOAD=str(native_folder() / f"libphicoll-{kind}.so"))
+    assert done.stdout == "done\n"
+    assert (
+        done.stderr
+        == f"phicoll: {kind}: the program runs without phicoll: the library is preloaded already\n"
+    )
+
+
+@pytest.mark.parametrize("kind", ["omp", "pthread"])
+def test_a_static_program_is_one_line(kind: str, tmp_path: Path) -> None:
+    source = tmp_path / "static.c"
+    source.write_text('#include <stdio.h>\nint main(void) { return puts("done") < 0; }\n')
+    program = tmp_path / "static"
+    if subprocess.run(["gcc", "-static", source, "-o", program], capture_output=True).returncode != 0:
+        pytest.skip("no static libc")
+    done = run(kind, program)
+    assert done.stdout == "done\n"
+    assert (
+        done.stderr == f"phicoll: {kind}: the program runs without phicoll: {program} is statically linked\n"
+    )
+
+
+@pytest.mark.parametrize("kind", threads.KINDS.values(), ids=threads.KINDS)
+def test_bad_arguments_are_refused(kind: threads.Kind) -> None:
+    with pytest.raises(ArgumentError, match="command: got nothing"):
+        threads.run(kind, [])
+    with pytest.raises(ArgumentError, match="no-such-program"):
+        threads.run(kind, ["no-such-program"])
+    with pytest.raises(ArgumentError, match="dissemination"):
+        threads.run(kind, ["true"], barrier="disemination")
+    with pytest.raises(ArgumentError, match="barrier: got 'dissemination,auto'"):
+        threads.run(kind, ["true"], barrier="dissemination,auto")
