@@ -21,6 +21,15 @@ PROGRAM = r"""
 
 static long word, lock, elsewhere, many[4];
 
+/* How much of this process's shared memory has huge pages, in kB. */
+static long huge_kb(void) {
+  char line[256];
+  long all = 0, one;
+  FILE *smaps = fopen("/proc/self/smaps", "r");
+  while (smaps && fgets(line, sizeof line, smaps)) if (sscanf(line, "ShmemPmdMapped: %ld", &one) == 1) all += one;
+  if (smaps) fclose(smaps);
+  return all;
+}
 static void wait_for_ever(void) { shmem_long_wait_until(&word, SHMEM_CMP_EQ, 99); }
 static void compute_for_ever(void) { for (;;) sleep(1); }
 
@@ -57,6 +66,15 @@ int main(int argc, char **argv) {
     printf("%ld %ld %s\n", elsewhere - (me + n - 1) % n, got[0] - me, shmem_ptr(&word, 0) ? "shared" : "copied");
     shmem_long_sum_reduce(SHMEM_TEAM_WORLD, many, &elsewhere, 1);
     if (many[0] != 10 * n + n * (n - 1) / 2) return 1;
+  }
+  if (!strcmp(what, "huge")) {
+    const long bytes = 16 << 20;
+    char *block = shmem_malloc(bytes), there = 0;
+    memset(block, 1 + me, bytes);
+    shmem_barrier_all();
+    for (long at = 0; at < bytes; at += 4096) if ((there = shmem_char_g(block + at, (me + 1) % n)) != 1 + (me + 1) % n) return 1;
+    printf("%ld\n", huge_kb());
+    shmem_barrier_all();
   }
   if (!strcmp(what, "atomic")) shmem_long_atomic_inc(&word, 0);
   if (!strcmp(what, "no-finalize")) return 0;
@@ -136,6 +154,24 @@ def test_symmetric_size(program):
     result = oshrun("-n", 2, program, "hello", SHMEM_SYMMETRIC_SIZE="much")
     assert result.returncode == 2
     assert "SHMEM_SYMMETRIC_SIZE: got 'much'" in result.stderr
+
+
+def can_have_huge_pages():
+    """Whether this Linux makes huge pages of shared memory where it is asked to."""
+    allowed = Path("/sys/kernel/mm/transparent_hugepage/shmem_enabled")
+    release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+    return allowed.exists() and "[deny]" not in allowed.read_text() and release >= (6, 1)
+
+
+def test_huge_pages_of_the_heap(program):
+    for setting in ("0", "1"):
+        result = oshrun("-n", 2, program, "huge", PHICOLL_SHMEM_HUGE=setting)
+        assert (result.returncode, result.stderr) == (0, "")
+        mapped = [int(line) for line in result.stdout.splitlines()]
+        if setting == "0" or not can_have_huge_pages():
+            assert mapped == [0, 0]
+        else:  # at least a PE's own block, whose ends may lie in smaller pages
+            assert min(mapped) >= 12 << 10
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,11 @@ int main(void) {
 #undef CALL
 #define CALL(name, type) bitwise_##name();
   PHICOLL_SHMEM_BITWISE_TYPES(CALL)
+  long_word = 60;
+  shmem_barrier_all();
+  CHECK((shmem_swap)(&long_word, 61, next) == 60); /* the function, not C11's generic name */
+  shmem_barrier_all();
+  CHECK(long_word == 61);
   shmem_ctx_destroy(ctx);
   shmem_finalize();
   return 0;

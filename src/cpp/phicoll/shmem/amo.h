@@ -61,6 +61,14 @@
     return fetched;                                                                                          \
   })
 PHICOLL_SHMEM_EXTENDED_TYPES(PHICOLL_SHMEM_EXTENDED_AMO)
+/* Deprecated: the name without a type as a function of long. C11 and C++ have it for every type. */
+#if !defined(__cplusplus) || defined(PHICOLL_SHMEM_LIBRARY)
+PHICOLL_SHMEM_FUNCTION(long, swap, (long* dest, long value, int pe), {
+  long before;
+  PHICOLL_SHMEM_SWAP(SHMEM_CTX_DEFAULT, long, dest, value, pe, &before);
+  return before;
+})
+#endif
 #undef PHICOLL_SHMEM_EXTENDED_AMO
 #undef PHICOLL_SHMEM_FETCH
 #undef PHICOLL_SHMEM_SET

@@ -156,8 +156,7 @@ void alltoall(Team& team, void* dest, const void* source, std::size_t bytes) {
 void alltoalls(Team& team, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
                std::size_t element, std::size_t count) {
   const int size = team.size(), me = team.comm->rank();
-  phicoll_shmem_ctx ctx = {phicoll_shmem_ctx_default.delta != nullptr ? team.deltas.data() : nullptr,
-                           &team.handle, 0};
+  team.own_context.delta = phicoll_shmem_ctx_default.delta != nullptr ? team.deltas.data() : nullptr;
   const auto block = [&](const void* base, std::ptrdiff_t stride, int pe) {
     return const_cast<char*>(static_cast<const char*>(base)) +
            static_cast<std::ptrdiff_t>(pe) * static_cast<std::ptrdiff_t>(count) * stride *
@@ -166,8 +165,8 @@ void alltoalls(Team& team, void* dest, const void* source, std::ptrdiff_t dst, s
   team.comm->barrier();
   for (int step = 0; step < size; ++step) {
     const int pe = (me + step) % size;
-    phicoll_shmem_strided_get(&ctx, block(dest, dst, pe), block(source, sst, me), dst, sst, element, 1, count,
-                              pe);
+    phicoll_shmem_strided_get(&team.own_context, block(dest, dst, pe), block(source, sst, me), dst, sst,
+                              element, 1, count, pe);
   }
   team.comm->barrier();
 }
@@ -192,7 +191,7 @@ PHICOLL_SHMEM_EXPORT(int, team_sync, (shmem_team_t team)) {
 }
 // PEs outside the active set see this PE's puts too.
 PHICOLL_SHMEM_EXPORT(void, barrier, (int PE_start, int logPE_stride, int PE_size, long*)) {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  phicoll_shmem_full_fence();
   on_active_set("barrier", PE_start, logPE_stride, PE_size, [](Team& of) { of.comm->barrier(); });
 }
 PHICOLL_SHMEM_EXPORT(void, sync, (int PE_start, int logPE_stride, int PE_size, long*)) {

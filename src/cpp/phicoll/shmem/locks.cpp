@@ -23,7 +23,7 @@ class Lock {
  public:
   Lock(World& all, long* lock) : all_(all), lock_(lock), mine_(static_cast<std::uint32_t>(all.my_pe()) + 1) {
     if (all.where(lock, sizeof *lock) == World::Where::nowhere)
-      end_with("lock: got memory that is not symmetric; allowed: a symmetric long");
+      refuse("lock", "memory that is not symmetric", "a symmetric long");
   }
 
   void set() {
@@ -51,7 +51,7 @@ class Lock {
   void clear() {
     if (all_.checks() && !held()) end_with("shmem_clear_lock: this PE does not hold the lock");
     // As the specification says, all this PE's accesses are complete before another has the lock.
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    phicoll_shmem_full_fence();
     std::uint32_t next = load(node()) & ~granted;
     if (next == 0) {
       std::uint32_t last = mine_;

@@ -33,7 +33,7 @@ void* take(std::size_t alignment, std::size_t bytes) {
   all.comm().allreduce(nullptr, &everywhere, 1, find_operator(Type::uint8, Op::min));
   if (everywhere != 0) return block;
   if (block != nullptr) all.heap().give_back(block);
-  if (all.checks())
+  if (all.checks() && !errors_are_thrown())
     std::fprintf(stderr, "phicoll: PE %d: %zu bytes of the symmetric heap: null is returned: %s\n",
                  all.my_pe(), bytes, why.c_str());
   return nullptr;

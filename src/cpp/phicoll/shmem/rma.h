@@ -111,26 +111,29 @@ PHICOLL_SHMEM_SIGNAL(add, SHMEM_SIGNAL_ADD)
 PHICOLL_SHMEM_FUNCTION(uint64_t, signal_fetch, (const uint64_t* sig_addr),
                        { return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE); })
 
-/* Order. x86 stores become visible in program order, so fence() has to bind the compiler alone; memcpy's streaming stores
- * end with a fence of their own. Elsewhere it is a release fence (dmb ish on aarch64), which orders this PE's earlier loads,
- * stores and atomics before its later stores and atomics. quiet() also waits until earlier stores are visible to all: a
- * later load is not executed before them. */
+/* Order. fence() is a release fence: it orders this PE's earlier loads, stores and atomics before its later stores and
+ * atomics. x86 and k1om stores become visible in program order, so it binds the compiler alone; memcpy's streaming stores end
+ * with a fence of their own. On aarch64 stores to different lines may become visible in any order, and a store may pass an
+ * earlier load; it is `dmb ish`, not the cheaper `dmb ishst`, as loads are to be ordered too: a PE that has read another's
+ * word and then puts a flag must not be seen to have read later. The PE that waits for the flag looks with acquire loads
+ * (ldar), so that its reads of the data come after. quiet() also waits until earlier stores are visible to all: a later load
+ * is not executed before them, for which aarch64 needs the full `dmb ish` and x86 a locked instruction. */
 PHICOLL_SHMEM_FUNCTION(void, fence, (void), { __atomic_thread_fence(__ATOMIC_RELEASE); })
-PHICOLL_SHMEM_FUNCTION(void, quiet, (void), { __atomic_thread_fence(__ATOMIC_SEQ_CST); })
+PHICOLL_SHMEM_FUNCTION(void, quiet, (void), { phicoll_shmem_full_fence(); })
 PHICOLL_SHMEM_FUNCTION(void, ctx_fence, (shmem_ctx_t ctx), {
   (void)ctx;
   __atomic_thread_fence(__ATOMIC_RELEASE);
 })
 PHICOLL_SHMEM_FUNCTION(void, ctx_quiet, (shmem_ctx_t ctx), {
   (void)ctx;
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  phicoll_shmem_full_fence();
 })
 PHICOLL_SHMEM_FUNCTION(void, pe_quiet, (const int* target_pes, size_t npes), {
   (void)target_pes;
-  if (npes != 0) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (npes != 0) phicoll_shmem_full_fence();
 })
 PHICOLL_SHMEM_FUNCTION(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int* target_pes, size_t npes), {
   (void)ctx;
   (void)target_pes;
-  if (npes != 0) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (npes != 0) phicoll_shmem_full_fence();
 })

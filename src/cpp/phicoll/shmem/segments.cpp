@@ -7,8 +7,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/shmem/settings.hpp"
 
 namespace phicoll {
 namespace shmem {
@@ -16,7 +19,6 @@ namespace shmem {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 std::uintptr_t down(std::uintptr_t at) {
   return at / page * page;
@@ -52,6 +54,15 @@ __attribute__((no_sanitize_address)) void copy_pages(unsigned char* to, const un
 }
 
 }  // namespace
+
+bool huge_pages_wanted() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  // The choice stands in brackets.
+  const bool allowed = text.find('[') != std::string::npos && text.find("[never]") == std::string::npos &&
+                       text.find("[deny]") == std::string::npos;
+  return setting("PHICOLL_SHMEM_HUGE", allowed);
+}
 
 DataSegment find_data_segment() {
   DataSegment found;
@@ -136,6 +147,20 @@ void Segments::map(unsigned char* at, std::size_t bytes, std::size_t place) cons
   if (mapped == MAP_FAILED)
     throw ResourceError("symmetric memory: " + std::to_string(bytes) +
                         " bytes could not be mapped: " + std::strerror(errno));
+}
+
+// Their pages were taken by posix_fallocate, which asks no mapping how large they should be: they are collapsed, now, into huge
+// ones, which other PEs' mappings of the file then have too. Before Linux 6.1, where that cannot be asked for, the kernel may do
+// it later.
+void Segments::make_huge(std::size_t offset, std::size_t bytes) const {
+  constexpr int collapse = 25;  // MADV_COLLAPSE
+  const std::uintptr_t from = up_to(reinterpret_cast<std::uintptr_t>(heap_) + offset, huge_page);
+  const std::uintptr_t to =
+      (reinterpret_cast<std::uintptr_t>(heap_) + offset + bytes) / huge_page * huge_page;
+  if (from >= to) return;
+  void* const at = reinterpret_cast<void*>(from);
+  madvise(at, to - from, MADV_HUGEPAGE);
+  madvise(at, to - from, collapse);
 }
 
 void Segments::move_data() const {

@@ -32,6 +32,11 @@ struct FilePlaces {
 /// The most that shmem_align gives. It costs addresses, no memory.
 constexpr std::size_t greatest_alignment = std::size_t{1} << 30;
 
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+/// Whether the heaps are to have huge pages: PHICOLL_SHMEM_HUGE, or else whether Linux allows them for shared memory
+/// (/sys/kernel/mm/transparent_hugepage/shmem_enabled).
+bool huge_pages_wanted();
+
 class Segments {
  public:
   /// Maps everybody's memory: `heap_bytes` of each PE, `data_bytes` beside, which may be 0. The heap's byte `aligned` lies at
@@ -45,6 +50,10 @@ class Segments {
   unsigned char* heap() const { return heap_; }
   /// For each PE, what to add to an own address.
   const std::vector<std::ptrdiff_t>& deltas() const { return deltas_; }
+
+  /// Makes huge pages of those that are whole in a part of the own heap, whose pages are there. The heap's byte `aligned` lies
+  /// at a multiple of huge_page in the file too. Where Linux has none, the pages stay as they are.
+  void make_huge(std::size_t offset, std::size_t bytes) const;
 
   /// Copies the data segment to its place in the group's file and maps that place over it. Only the executable's own data
   /// moves: that of shared libraries, the C library among them, stays. Not while other threads store there.

@@ -56,7 +56,8 @@ void print_what_is_asked(std::size_t heap_bytes, int pes) {
         "SHMEM_INFO            print this\n"
         "SHMEM_DEBUG           print what was set up\n"
         "PHICOLL_SHMEM_CHECK   check every argument\n"
-        "PHICOLL_SHMEM_DATA    0: leave globals and statics private\n",
+        "PHICOLL_SHMEM_DATA    0: leave globals and statics private\n"
+        "PHICOLL_SHMEM_HUGE    1: huge pages for the heaps; 0: none; otherwise where Linux allows them\n",
         heap_bytes);
   if (standard_setting("DEBUG") != nullptr)
     std::printf("phicoll: %d PEs, each with %zu bytes of symmetric heap\n", pes, heap_bytes);

@@ -24,6 +24,7 @@ namespace {
 
 World* the_world = nullptr;
 bool finalized = false;
+bool throwing = false;
 int thread_level = SHMEM_THREAD_SINGLE;
 constexpr const char* called_global_exit = "called shmem_global_exit";
 
@@ -39,10 +40,15 @@ void finalize() {
 // The program ends without shmem_finalize: with it if all is well, as 1.2 wants for start_pes.
 void at_exit(int status, void*) {
   if (the_world == nullptr || !the_world->comm().in_own_process()) return;
-  if (status == 0)
-    guarded("finalize", finalize);
-  else
+  if (status != 0) {
     the_world->comm().fail("ended with exit status " + std::to_string(status));
+    return;
+  }
+  try {
+    guarded("finalize", finalize);
+  } catch (const std::exception&) {
+    // Where errors are thrown. Nobody is left to catch this one, and the group is broken for all.
+  }
 }
 
 }  // namespace
@@ -57,9 +63,27 @@ World& world() {
   return *the_world;
 }
 
-void end_with(const std::string& what) {
-  // Another PE ended the program, and is to be the only one that says anything.
+void throw_errors() {
+  throwing = true;
+}
+
+bool errors_are_thrown() {
+  return throwing;
+}
+
+void end_after_global_exit(const std::string& what) {
   if (what.find(called_global_exit) != std::string::npos) _exit(1);
+}
+
+void refuse(const std::string& argument, const std::string& got, const std::string& allowed) {
+  const ArgumentError error(argument, got, allowed);
+  if (throwing) throw error;
+  end_with(error.what());
+}
+
+void end_with(const std::string& what) {
+  end_after_global_exit(what);
+  if (throwing) throw Error(what);
   const char* const rank = std::getenv("PHICOLL_RANK");
   std::fflush(stdout);
   std::fprintf(stderr, "phicoll: PE %s: %s\n", rank != nullptr ? rank : "0", what.c_str());
@@ -85,10 +109,23 @@ void init(const Options& options) {
   static_cast<void>(registered);
 }
 
-Communicator& communicator() {
+namespace {
+
+World& begun_world(const char* function) {
   if (the_world == nullptr)
-    throw Error("phicoll::shmem::communicator: allowed between shmem_init and shmem_finalize");
-  return the_world->comm();
+    throw Error(std::string("phicoll::shmem::") + function +
+                ": allowed between shmem_init and shmem_finalize");
+  return *the_world;
+}
+
+}  // namespace
+
+Communicator& communicator() {
+  return begun_world("communicator").comm();
+}
+
+std::shared_ptr<const void> mapped_memory() {
+  return begun_world("mapped_memory").mapped_memory();
 }
 
 }  // namespace shmem

@@ -22,12 +22,15 @@ struct Team {
   std::vector<shmem_ctx_t> contexts;  ///< not yet destroyed; of any thread
   std::mutex contexts_mutex;
   phicoll_shmem_team handle = {0, 0, nullptr};
+  phicoll_shmem_ctx own_context = {nullptr, &handle, 0};  ///< of the transfers that its collectives make
 
   int size() const { return static_cast<int>(pes.size()); }
 };
 
 /// The team of a handle, or the end of the program if it is none.
 Team& team_of(shmem_team_t handle);
+/// The team of a context; the end of the program if that is none.
+Team& team_of(shmem_ctx_t ctx);
 
 }  // namespace shmem
 }  // namespace phicoll

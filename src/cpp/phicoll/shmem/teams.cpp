@@ -15,11 +15,22 @@ namespace shmem {
 
 Team& team_of(shmem_team_t handle) {
   World& all = world();
-  if (handle == SHMEM_TEAM_INVALID) end_with("team: got SHMEM_TEAM_INVALID; allowed: a team");
-  auto* const team = static_cast<Team*>(handle->kept);
-  if (all.checks() && !all.knows(team))
-    end_with("team: got a handle that is none, or of a team that was destroyed");
-  return *team;
+  if (handle == SHMEM_TEAM_INVALID) refuse("team", "SHMEM_TEAM_INVALID", "a team");
+  if (all.checks() && !all.knows(handle))
+    refuse("team", "a handle that is none, or of a team that was destroyed", "a team");
+  return *static_cast<Team*>(handle->kept);
+}
+
+Team& team_of(shmem_ctx_t ctx) {
+  World& all = world();
+  if (ctx == SHMEM_CTX_INVALID) refuse("ctx", "SHMEM_CTX_INVALID", "a context");
+  if (all.checks() && !all.knows(ctx))
+    refuse("ctx", "a handle that is none, or of a context that was destroyed", "a context");
+  return team_of(ctx->team);
+}
+
+Communicator& communicator(shmem_team_t team) {
+  return *team_of(team).comm;
 }
 
 // Where the PEs of a team are no part of the parent's communicator's ranks in order, its split orders them by key.
@@ -42,13 +53,27 @@ shmem_team_t World::add_team(Team& parent, const std::vector<int>& members,
   return &teams_.back()->handle;
 }
 
-bool World::knows(const Team* team) const {
-  if (team == team_.get()) return true;
+template <class Found>
+bool World::any_team(Found found) const {
+  if (found(*team_)) return true;
   for (const auto& one : teams_)
-    if (one.get() == team) return true;
+    if (found(*one)) return true;
   for (const auto& one : active_sets_)
-    if (one.second.get() == team) return true;
+    if (one.second && found(*one.second)) return true;
   return false;
+}
+
+bool World::knows(shmem_team_t team) const {
+  return team == SHMEM_TEAM_WORLD || team == SHMEM_TEAM_SHARED ||
+         any_team([team](const Team& one) { return &one.handle == team; });
+}
+
+bool World::knows(shmem_ctx_t ctx) const {
+  return ctx == SHMEM_CTX_DEFAULT || any_team([ctx](Team& one) {
+           const std::lock_guard<std::mutex> hold(one.contexts_mutex);
+           return ctx == &one.own_context ||
+                  std::find(one.contexts.begin(), one.contexts.end(), ctx) != one.contexts.end();
+         });
 }
 
 void World::remove_team(Team& team) {
@@ -201,18 +226,20 @@ PHICOLL_SHMEM_EXPORT(int, ctx_create, (long options, shmem_ctx_t* ctx)) {
 // Nothing of a context is under way when a call returns: it ends with a quiet.
 PHICOLL_SHMEM_EXPORT(void, ctx_destroy, (shmem_ctx_t ctx)) {
   if (ctx == SHMEM_CTX_INVALID) return;
-  if (ctx == SHMEM_CTX_DEFAULT)
-    end_with("shmem_ctx_destroy: got SHMEM_CTX_DEFAULT; allowed: a context of shmem_ctx_create");
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  Team& of = team_of(ctx->team);
+  if (ctx == SHMEM_CTX_DEFAULT) refuse("ctx", "SHMEM_CTX_DEFAULT", "a context of shmem_ctx_create");
+  phicoll_shmem_full_fence();
+  Team& of = team_of(ctx);
   const std::lock_guard<std::mutex> hold(of.contexts_mutex);
   std::vector<shmem_ctx_t>& contexts = of.contexts;
   contexts.erase(std::remove(contexts.begin(), contexts.end(), ctx), contexts.end());
   delete ctx;
 }
 PHICOLL_SHMEM_EXPORT(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
-  *team = ctx == SHMEM_CTX_INVALID ? SHMEM_TEAM_INVALID : ctx->team;
-  return ctx == SHMEM_CTX_INVALID;
+  *team = SHMEM_TEAM_INVALID;
+  if (ctx == SHMEM_CTX_INVALID) return 1;
+  team_of(ctx);
+  *team = ctx->team;
+  return 0;
 }
 // Hints for batching, which has nothing to gain from stores.
 PHICOLL_SHMEM_EXPORT(void, ctx_session_start, (shmem_ctx_t, long, const shmem_ctx_session_config_t*, long)) {}

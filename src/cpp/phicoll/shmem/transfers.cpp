@@ -20,15 +20,12 @@ struct Access {
 };
 
 Access check(World& all, shmem_ctx_t ctx, const void* address, std::size_t bytes, int pe) {
-  if (ctx == SHMEM_CTX_INVALID) end_with("ctx: got SHMEM_CTX_INVALID; allowed: a context");
-  const Team& team = team_of(ctx->team);
-  if (pe < 0 || pe >= team.size())
-    end_with("pe: got " + std::to_string(pe) + "; allowed: 0.." + std::to_string(team.size() - 1));
+  const Team& team = team_of(ctx);
+  if (pe < 0 || pe >= team.size()) refuse("pe", std::to_string(pe), "0.." + std::to_string(team.size() - 1));
   const World::Where where = all.where(address, bytes);
   if (where == World::Where::nowhere && bytes != 0)
-    end_with("address: got " + std::to_string(bytes) +
-             " bytes that are not symmetric; allowed: memory of shmem_malloc, and globals and statics of the "
-             "program");
+    refuse("address", std::to_string(bytes) + " bytes that are not symmetric",
+           "memory of shmem_malloc, and globals and statics of the program");
   return {team.pes[static_cast<std::size_t>(pe)], where};
 }
 

@@ -32,7 +32,7 @@ bool holds(const T* place, int cmp, T value) {
     case SHMEM_CMP_LE:
       return seen <= value;
     default:
-      end_with("cmp: got " + std::to_string(cmp) + "; allowed: SHMEM_CMP_EQ, _NE, _GT, _GE, _LT, _LE");
+      refuse("cmp", std::to_string(cmp), "SHMEM_CMP_EQ, _NE, _GT, _GE, _LT, _LE");
   }
 }
 

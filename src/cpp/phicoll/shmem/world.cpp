@@ -26,13 +26,21 @@ constexpr std::size_t least_heap = std::size_t{1} << 20;
 // What a group that is not launched has besides its symmetric memory, for teams.
 constexpr std::size_t spare = std::size_t{64} << 20;
 
+#ifdef NDEBUG
+constexpr bool checked_by_default = false;
+#else
+constexpr bool checked_by_default = true;
+#endif
+
 std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
 }  // namespace
 
-World::World(const Options& options) : checks_(setting("PHICOLL_SHMEM_CHECK")) {
+World::World(const Options& options)
+    : group_(options.group),
+      checks_(errors_are_thrown() || setting("PHICOLL_SHMEM_CHECK", checked_by_default)) {
   find_group(options);
   share_memory(options);
   team_.reset(new Team);
@@ -47,8 +55,8 @@ World::~World() = default;
 // A program that no launcher started is a group of one.
 void World::find_group(const Options& options) {
   if (const char* const text = std::getenv("PHICOLL_WAIT")) wait_ = parse_wait_policy(text);
-  launched_ = std::getenv("PHICOLL_GROUP_FD") != nullptr;
-  if (launched_) {
+  if (group_ != nullptr) return;
+  if (std::getenv("PHICOLL_GROUP_FD") != nullptr) {
     group_ = ProcessGroup::from_environment(wait_);
     return;
   }
@@ -66,7 +74,14 @@ struct World::Plan {
   std::uint64_t heap_bytes;
   std::uint64_t offset;  // of all PEs' memory in the group's; 0: there was none
   std::uint64_t free;    // for the error
+  std::uint64_t huge;    // whether the heaps have huge pages
 };
+
+/// From one PE's heap to the next in the group's memory.
+std::size_t World::heap_stride(const Plan& plan) {
+  const std::size_t footprint = Heap::footprint(plan.heap_bytes);
+  return plan.huge != 0 ? (footprint + huge_page - 1) / huge_page * huge_page : footprint;
+}
 
 void World::share_memory(const Options& options) {
   Communicator& all = comm();
@@ -99,18 +114,20 @@ void World::share_memory(const Options& options) {
   if (!move && data_.bytes != 0 && me == 0 && standard_setting("DEBUG") != nullptr)
     std::printf("phicoll: globals are put and got by copies between processes: %s\n", data_.why_not.c_str());
 
-  Plan plan = {0, 0, all.heap_free_bytes()};
+  Plan plan = {0, 0, all.heap_free_bytes(), 0};
   if (me == 0) {
     const std::size_t given = options.heap_bytes != 0 ? options.heap_bytes : symmetric_size();
     // An eighth of the group's memory stays for teams.
     const std::size_t room = (plan.free - plan.free / 8) / pes;
-    const std::size_t besides = Heap::footprint(usual_heap) - usual_heap + data_bytes + 2 * page;
+    const std::size_t besides = Heap::footprint(usual_heap) - usual_heap + data_bytes +
+                                (huge_pages_wanted() ? 2 * huge_page : 2 * page);
     plan.heap_bytes = given != 0
                           ? std::max(given, least_heap)
                           : std::max(least_heap, std::min(usual_heap, room > besides ? room - besides : 0));
     plan.heap_bytes = whole_pages(plan.heap_bytes);
+    plan.huge = huge_pages_wanted() && plan.heap_bytes >= huge_page ? 1 : 0;
     try {
-      const std::size_t bytes = pes * (Heap::footprint(plan.heap_bytes) + data_bytes);
+      const std::size_t bytes = pes * (heap_stride(plan) + data_bytes) + (plan.huge != 0 ? huge_page : 0);
       plan.offset = all.control().offset_of(all.allocate(bytes, false));
     } catch (const ResourceError&) {
       // All PEs raise.
@@ -119,18 +136,21 @@ void World::share_memory(const Options& options) {
   all.broadcast(&plan, sizeof plan, 0);
   heap_bytes_ = plan.heap_bytes;
   const std::size_t footprint = Heap::footprint(heap_bytes_);
+  const std::size_t front = Heap::data_offset(heap_bytes_);
   if (plan.offset == 0)
     throw ResourceError("SHMEM_SYMMETRIC_SIZE: " + std::to_string(heap_bytes_) + " bytes for each of " +
                         std::to_string(pes) + " PEs, with " + std::to_string(data_bytes) +
                         " of the program's data, are more than the group's memory has free, " +
                         std::to_string(plan.free) + "; ask for less or give oshrun more by --heap");
+  // Huge pages want the heaps' data at multiples of their size in the file, as it is in memory.
+  const std::size_t place =
+      plan.huge != 0 ? (plan.offset + front + huge_page - 1) / huge_page * huge_page - front : plan.offset;
   std::vector<FilePlaces> places;
   for (std::size_t pe = 0; pe < pes; ++pe)
-    places.push_back({plan.offset + pe * footprint, plan.offset + pes * footprint + pe * data_bytes});
+    places.push_back({place + pe * heap_stride(plan), place + pes * heap_stride(plan) + pe * data_bytes});
   group_heap_ = all.control().at(places[me].heap);
   group_data_ = all.control().at(places[me].data);
 
-  const std::size_t front = Heap::data_offset(heap_bytes_);
   const int descriptor = group_->memory().descriptor();
   std::string trouble;
   try {
@@ -149,9 +169,12 @@ void World::share_memory(const Options& options) {
   std::memset(segments_->heap(), 0, front);
   Heap::prepare(segments_->heap(), heap_bytes_);
   unsigned char* const block = group_heap_;
-  heap_.reset(
-      new Heap(all.control(), my_pe(), segments_->heap(),
-               [&all, block](std::size_t offset, std::size_t bytes) { all.reserve(block + offset, bytes); }));
+  const bool huge = plan.huge != 0;
+  heap_.reset(new Heap(all.control(), my_pe(), segments_->heap(),
+                       [this, &all, block, huge](std::size_t offset, std::size_t bytes) {
+                         all.reserve(block + offset, bytes);
+                         if (huge) segments_->make_huge(offset, bytes);
+                       }));
   if (data_bytes != 0) {
     segments_->move_data();
     data_moved_ = true;

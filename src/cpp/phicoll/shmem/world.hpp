@@ -29,8 +29,8 @@ class World {
   int n_pes() const { return comm().size(); }
   Communicator& comm() const { return group_->communicator(); }
   Team& team() { return *team_; }
+  std::shared_ptr<const void> mapped_memory() const { return segments_; }
   bool checks() const { return checks_; }
-  bool launched() const { return launched_; }
 
   /// Which memory a symmetric address is in.
   enum class Where { nowhere, heap, data };
@@ -77,21 +77,25 @@ class World {
   /// @{
   shmem_team_t add_team(Team& parent, const std::vector<int>& members, std::unique_ptr<Communicator> comm);
   void remove_team(Team& team);
-  bool knows(const Team* team) const;
+  /// Whether it is a team's, or a context's, that is not destroyed. Looks at no memory of the handle.
+  bool knows(shmem_team_t team) const;
+  bool knows(shmem_ctx_t ctx) const;
   /// The team of an active set, made by its PEs' first call and kept. Throws ArgumentError.
   Team& active_set(int start, int log_stride, int size);
   /// @}
 
  private:
   struct Plan;
+  template <class Found>
+  bool any_team(Found found) const;
   NativePort waiting_port() const;
   std::unique_ptr<Team> make_team(Team& parent, const std::vector<int>& members,
                                   std::unique_ptr<Communicator> comm);
   void find_group(const Options& options);
+  static std::size_t heap_stride(const Plan& plan);
   void share_memory(const Options& options);
 
-  std::unique_ptr<ProcessGroup> group_;
-  bool launched_ = false;
+  std::shared_ptr<ProcessGroup> group_;
   bool checks_;
   WaitPolicy wait_;
   std::size_t heap_bytes_ = 0;
@@ -100,7 +104,7 @@ class World {
   std::vector<std::uintptr_t> data_addresses_;  // of all PEs
   unsigned char* group_heap_ = nullptr;         // the PE's memory in the group's own mapping
   unsigned char* group_data_ = nullptr;
-  std::unique_ptr<Segments> segments_;
+  std::shared_ptr<Segments> segments_;
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<Team> team_;
   std::vector<std::unique_ptr<Team>> teams_;
@@ -112,14 +116,22 @@ World* find_world();
 /// The same, for functions that need one: ends the program with a word otherwise.
 World& world();
 
-/// Ends the program: prints "phicoll: PE 2: <what>" and breaks the group, so that the other PEs end too.
+/// Whether throw_errors() was called.
+bool errors_are_thrown();
+/// Ends the program: prints "phicoll: PE 2: <what>" and breaks the group, so that the other PEs end too. Or throws Error.
 [[noreturn]] void end_with(const std::string& what);
-/// Calls f; what it throws ends the program.
+/// The same for bad input: ends the program with "<argument>: got <got>; allowed: <allowed>", or throws ArgumentError.
+[[noreturn]] void refuse(const std::string& argument, const std::string& got, const std::string& allowed);
+/// If another PE called shmem_global_exit, as `what` then says: ends this one without a word.
+void end_after_global_exit(const std::string& what);
+/// Calls f; what it throws ends the program, or is thrown on.
 template <class F>
 auto guarded(const char* function, F f) -> decltype(f()) {
   try {
     return f();
   } catch (const std::exception& error) {
+    end_after_global_exit(error.what());
+    if (errors_are_thrown()) throw;
     end_with(std::string("shmem_") + function + ": " + error.what());
   }
 }
