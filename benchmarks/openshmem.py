@@ -4,7 +4,9 @@ A round starts each program once, in random order, on two CPUs: ``shmem/calls.c`
 loops in place of the calls, and against the library whose ``oshcc`` and ``oshrun`` are in ``--other`` (Debian's
 libopenmpi-dev and openmpi-bin by default, if they are installed). A ratio is taken within a round.
 
-    python benchmarks/openshmem.py [--rounds 7] [--other /usr/bin]
+    python benchmarks/openshmem.py [--rounds 7] [--other /usr/bin] [--python PYTHON]
+
+``--python``: an interpreter that has shmem4py, built for the other library. ``shmem/calls.py`` is then timed by both.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from phicoll._core import median
 
 SOURCE = Path(__file__).resolve().parent / "shmem" / "calls.c"
 OURS = Path(sys.executable).parent
+OSHRUN = [str(OURS / "oshrun"), "-n", "2", "--placement", "compact"]
 Times = dict[str, float]
 
 
@@ -31,10 +34,9 @@ def compiled(compiler: Path, program: Path, *flags: str) -> Path:
 
 
 def commands(folder: Path, other: Path) -> dict[str, list[str]]:
-    ours = [str(OURS / "oshrun"), "-n", "2", "--placement", "compact"]
     found = {
-        "phicoll": [*ours, str(compiled(OURS / "oshcc", folder / "phicoll"))],
-        "raw": [*ours, str(compiled(OURS / "oshcc", folder / "raw", "-DRAW"))],
+        "phicoll": [*OSHRUN, str(compiled(OURS / "oshcc", folder / "phicoll"))],
+        "raw": [*OSHRUN, str(compiled(OURS / "oshcc", folder / "raw", "-DRAW"))],
     }
     if (other / "oshcc").exists():
         program = compiled(other / "oshcc", folder / "other", "-w")
@@ -42,6 +44,14 @@ def commands(folder: Path, other: Path) -> dict[str, list[str]]:
     else:
         print(f"without another OpenSHMEM library: there is no {other / 'oshcc'}", file=sys.stderr)
     return found
+
+
+def python_commands(other: Path, python: Path) -> dict[str, list[str]]:
+    program = str(SOURCE.with_suffix(".py"))
+    return {
+        "phicoll": [*OSHRUN, sys.executable, program],
+        "other": [str(other / "oshrun"), "-n", "2", "--bind-to", "core", str(python), program, "shmem4py"],
+    }
 
 
 def measured(command: list[str]) -> Times:
@@ -55,19 +65,12 @@ def measured(command: list[str]) -> Times:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--other", type=Path, default=Path("/usr/bin"))
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="phicoll-") as folder:
-        programs = commands(Path(folder), given.other)
-        rounds = []
-        for _ in range(given.rounds):
-            order = random.sample(sorted(programs), len(programs))
-            rounds.append({name: measured(programs[name]) for name in order})
+def table(programs: dict[str, list[str]], count: int) -> None:
+    """The medians of `count` rounds, and of the ratios within them."""
+    rounds = []
+    for _ in range(count):
+        order = random.sample(sorted(programs), len(programs))
+        rounds.append({name: measured(programs[name]) for name in order})
     print(f"| call | {' | '.join(f'{name} ns' for name in programs)} | phicoll / raw | other / phicoll |")
     print("|---|" + "---|" * (len(programs) + 2))
     for call in rounds[0]["phicoll"]:
@@ -84,6 +87,23 @@ def main() -> None:
         ]
         cells = ["" if time is None else f"{time:,.1f}" for time in times]
         print(f"| {call} | {' | '.join(cells)} | {ratio('phicoll', 'raw')} | {ratio('other', 'phicoll')} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--other", type=Path, default=Path("/usr/bin"))
+    parser.add_argument("--python", type=Path)
+    parser.add_argument("--only-python", action="store_true")
+    given = parser.parse_args()
+    if not given.only_python:
+        with tempfile.TemporaryDirectory(prefix="phicoll-") as folder:
+            table(commands(Path(folder), given.other), given.rounds)
+    if given.python is not None:
+        print("\nFrom Python, phicoll.shmem and shmem4py:\n")
+        table(python_commands(given.other, given.python), given.rounds)
 
 
 if __name__ == "__main__":
