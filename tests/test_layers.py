@@ -188,6 +188,7 @@ PACKAGES = [
     "foundations",
     "registry",
     "comm",
+    "shmem",
     "preload",
     "results",
     "plots",

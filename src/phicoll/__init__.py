@@ -167,6 +167,7 @@ _MODULES = {
     "claims": "phicoll.papers.claims",
     "kernels": "phicoll.explaining.kernels",
     "models": "phicoll.models",
+    "shmem": "phicoll.shmem",
     "tuning": "phicoll.models.tuning",
     "validation": "phicoll.papers.validation",
 }

@@ -39,8 +39,9 @@ from phicoll.foundations.exit_codes import BAD_INPUT, BROKEN, INTERRUPTED
 
 __all__ = ["main"]
 
-# The folder of a package that is called mpi4py.
+# The folders of packages that are called mpi4py and shmem4py.
 AS_MPI4PY = str(Path(__file__).resolve().parent / "comm" / "as_mpi4py")
+AS_SHMEM4PY = str(Path(__file__).resolve().parent / "shmem" / "as_shmem4py")
 
 
 def parser(prog: str) -> Parser:
@@ -71,6 +72,11 @@ def parser(prog: str) -> Parser:
     )
     made.add_argument(
         "--as-mpi4py", action="store_true", help="'from mpi4py import MPI' gives programs phicoll.MPI"
+    )
+    made.add_argument(
+        "--as-shmem4py",
+        action="store_true",
+        help="'from shmem4py import shmem' gives programs phicoll.shmem, begun",
     )
     # What is left goes to the first of these three.
     made.add_argument("-m", dest="module", nargs=REMAINDER, help="a module, as python -m takes it")
@@ -108,7 +114,8 @@ def main(words: Sequence[str] | None = None, prog: str = "python -m phicoll.laun
             given.foreign,
         )
         start = launch_threads if given.mode == "threads" else launch_processes
-        return start(options, program(given), [AS_MPI4PY] if given.as_mpi4py else [])
+        path = [AS_MPI4PY] * given.as_mpi4py + [AS_SHMEM4PY] * given.as_shmem4py
+        return start(options, program(given), path)
     except KeyboardInterrupt:
         return INTERRUPTED
     except ArgumentError as error:

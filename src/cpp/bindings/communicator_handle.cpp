@@ -162,7 +162,7 @@ void look_for_signals() {
 }
 
 std::shared_ptr<CommunicatorHandle> CommunicatorHandle::world(Communicator& communicator,
-                                                              std::shared_ptr<void> membership,
+                                                              std::shared_ptr<ProcessGroup> membership,
                                                               std::shared_ptr<void> memory) {
   std::shared_ptr<CommunicatorHandle> handle(new CommunicatorHandle());
   handle->communicator_ = &communicator;
@@ -522,7 +522,7 @@ void CommunicatorHandle::close() {
   communicator_ = nullptr;
   std::vector<std::shared_ptr<CommunicatorHandle>> parts;
   std::vector<std::unique_ptr<Communicator>> dropped;
-  std::shared_ptr<void> membership;
+  std::shared_ptr<ProcessGroup> membership;
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->open = false;

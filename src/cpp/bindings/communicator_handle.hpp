@@ -17,6 +17,7 @@
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
+#include "phicoll/group/process_group.hpp"
 
 namespace phicoll {
 namespace bindings {
@@ -91,8 +92,8 @@ class CommunicatorHandle;
 
 /// What the communicators and arrays of one rank share.
 struct RankState {
-  std::shared_ptr<void> memory;      // kept as long as an array lies in it
-  std::shared_ptr<void> membership;  // given up when the rank leaves
+  std::shared_ptr<void> memory;              // kept as long as an array lies in it
+  std::shared_ptr<ProcessGroup> membership;  // of a process; given up when the rank leaves
   std::mutex mutex;
   std::vector<std::unique_ptr<Communicator>> dropped;    // nothing refers to them; they end with the group
   std::vector<std::weak_ptr<CommunicatorHandle>> parts;  // of Split and Dup
@@ -104,7 +105,7 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
  public:
   /// The world of a group. `membership` ends with close(), `memory` with the last array in it.
   static std::shared_ptr<CommunicatorHandle> world(Communicator& communicator,
-                                                   std::shared_ptr<void> membership,
+                                                   std::shared_ptr<ProcessGroup> membership,
                                                    std::shared_ptr<void> memory);
   /// A communicator of this rank alone, in memory of its own.
   static std::shared_ptr<CommunicatorHandle> alone(std::size_t memory_limit);
@@ -115,6 +116,8 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  /// The group whose world this is, if its ranks are processes; else null.
+  std::shared_ptr<ProcessGroup> process_group() const { return own_ ? nullptr : state_->membership; }
   /// Whether the calling process has no part in the group: it has ended here, or this is a fork of the rank's.
   bool closed() const { return communicator_ == nullptr || !communicator_->in_own_process(); }
   /// (rank, reason), or None while the group is whole.

@@ -22,6 +22,8 @@ PYBIND11_MODULE(_core, module) {
   register_messages(module);
   register_plain_calls(module);
   register_request_object(module);
+  register_shmem(module);
+  register_shmem_calls(module);
   register_program(module);
   register_tuning(module);
   register_validation(module);

@@ -26,6 +26,8 @@ void register_group(py::module_& module);
 void register_messages(py::module_& module);
 void register_plain_calls(py::module_& module);
 void register_request_object(py::module_& module);
+void register_shmem(py::module_& module);
+void register_shmem_calls(py::module_& module);
 void register_program(py::module_& module);
 void register_tuning(py::module_& module);
 void register_validation(py::module_& module);
