@@ -55,7 +55,7 @@ TEST(K1omBarriers, NoRankLeavesBeforeAllHaveEntered) {
         std::atomic<int> early{0};
         group.run([&](Communicator& communicator) {
           zmm0();
-          communicator.select_barrier(spec);
+          communicator.select(Operation::barrier, spec);
           for (int episode = 1; episode <= episodes; ++episode) {
             entered[static_cast<std::size_t>(communicator.rank())].store(episode, std::memory_order_relaxed);
             communicator.barrier();

@@ -220,17 +220,17 @@ void run_rank(Communicator& communicator, const Case& test, const Cells& cells, 
   Arrival arrival(test, cells, rank);
   // The wait policy comes with the group, or with the barrier.
   const std::string spec = test.seed % 2 == 0 ? test.barrier : test.barrier + ":wait=" + test.wait;
-  std::unique_ptr<Barrier> first(new Barrier(communicator.make_barrier(spec)));
+  std::unique_ptr<Barrier> first(new Barrier(communicator, spec));
   std::unique_ptr<Barrier> second;
   if (test.barriers != Barriers::one)
-    second.reset(new Barrier(communicator.make_barrier(
-        test.barriers == Barriers::two_kinds ? "sense-reversing:reset=sense" : spec)));
+    second.reset(new Barrier(communicator,
+                             test.barriers == Barriers::two_kinds ? "sense-reversing:reset=sense" : spec));
 
   for (std::uint64_t episode = 1; episode <= static_cast<std::uint64_t>(test.episodes); ++episode) {
     const std::uint64_t draw = common.next();
     if (test.barriers == Barriers::remade && episode % 256 == 10) {
       first.reset();
-      first.reset(new Barrier(communicator.make_barrier(spec)));
+      first.reset(new Barrier(communicator, spec));
     }
     // In no fixed turn: also twice the same in a row.
     Barrier& barrier = second && (draw & 1) != 0 ? *second : *first;

@@ -22,6 +22,7 @@
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/memory/hand_over.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/clock.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/facts.hpp"

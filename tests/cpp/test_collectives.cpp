@@ -581,7 +581,7 @@ TEST(Collectives, WhatIsNotCalledMakesRoomForWhatIs) {
           check(count, turn % comm.size(), o + turn);
         if (o == 4) comm.barrier();
       }
-      comm.select_barrier(turn == 0 ? "dissemination" : "auto");
+      comm.select(Operation::barrier, turn == 0 ? "dissemination" : "auto");
       comm.barrier();
     }
     // What has no room at all is refused without effect.

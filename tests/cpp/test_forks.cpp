@@ -52,7 +52,7 @@ int first_let_through(Communicator& comm, Barrier& barrier, void* block) {
   if (let_through([&] { barrier.wait(); })) return number;
   if (let_through([&] { comm.broadcast(&word, sizeof word, 0); })) return number;
   if (let_through([&] { comm.broadcast(nullptr, sizeof word, 0); })) return number;
-  if (let_through([&] { comm.make_barrier("dissemination"); })) return number;
+  if (let_through([&] { Barrier(comm, "dissemination"); })) return number;
   if (let_through([&] { comm.split(0, 0); })) return number;
   if (let_through([&] { comm.allocate(8); })) return number;
   if (let_through([&] { comm.release(block); })) return number;
@@ -64,10 +64,10 @@ TEST(Forks, ChildOfARankIsNoRankAndItsEndIsNotTheRanks) {
   fork_and_run(2, small(), [](Communicator& comm) {
     std::int64_t word = comm.rank();
     comm.broadcast(&word, sizeof word, 0);  // the algorithms are there
-    Barrier barrier = comm.make_barrier("dissemination");
+    Barrier barrier(comm, "dissemination");
     void* const block = comm.allocate(8);
     std::unique_ptr<Communicator> part = comm.dup();
-    Barrier of_part = part->make_barrier("dissemination");
+    Barrier of_part(*part, "dissemination");
     if (comm.rank() == 1) {
       const int status = status_of_child([&] {
         const int of_whole = first_let_through(comm, barrier, block);

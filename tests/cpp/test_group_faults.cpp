@@ -93,13 +93,14 @@ TEST(ThreadGroup, ABarrierThatDoesNotFitIsRefusedWithoutEffect) {
   GroupOptions options = small();
   options.memory_limit = 4096;
   ThreadGroup(8, options).run([](Communicator& communicator) {
-    communicator.select_barrier("sense-reversing");
+    communicator.select(Operation::barrier, "sense-reversing");
     communicator.barrier();
-    EXPECT_THROW(communicator.select_barrier("dissemination:reset=sense"), ResourceError);
-    EXPECT_EQ(communicator.barrier_spec().name, "sense-reversing");
-    EXPECT_THROW(communicator.select_barrier_at(family(Operation::barrier).parse("dissemination"), 1 << 20),
+    EXPECT_THROW(communicator.select(Operation::barrier, "dissemination:reset=sense"), ResourceError);
+    EXPECT_EQ(communicator.why().spec.name, "sense-reversing");
+    EXPECT_THROW(communicator.select_at(Operation::barrier, family(Operation::barrier).parse("dissemination"),
+                                        1 << 20),
                  ArgumentError);
-    EXPECT_EQ(communicator.barrier_spec().name, "sense-reversing");
+    EXPECT_EQ(communicator.why().spec.name, "sense-reversing");
     for (int i = 0; i < 10; ++i) communicator.barrier();
   });
 }
@@ -290,7 +291,7 @@ TEST(ProcessGroup, ADeathBetweenTakingARankAndAttachingIsSeen) {
 }
 
 TEST(ProcessGroup, ADeathDuringTheGroupsOwnBarrierIsSeen) {
-  // select_barrier() takes memory that was used before, so the ranks meet in the group's own barrier first.
+  // select() takes memory that was used before, so the ranks meet in the group's own barrier first.
   GroupOptions options = small();
   options.memory_limit = 64 * 1024;
   for (const char* wait : {"spin", "yield", "adaptive"}) {
@@ -299,7 +300,7 @@ TEST(ProcessGroup, ADeathDuringTheGroupsOwnBarrierIsSeen) {
     try {
       fork_and_run(2, options, [](Communicator& communicator) {
         for (int i = 0;; ++i) {
-          communicator.select_barrier(i % 2 != 0 ? "sense-reversing" : "dissemination");
+          communicator.select(Operation::barrier, i % 2 != 0 ? "sense-reversing" : "dissemination");
           communicator.barrier();
           if (i == 20 && communicator.rank() == 1) kill(getpid(), SIGKILL);
         }

@@ -81,7 +81,7 @@ TEST(ThreadGroup, AFootprintOverTheLimitIsRefusedWithItsSize) {
   options.memory_limit = 4096;
   try {
     ThreadGroup(64, options).run([](Communicator& communicator) {
-      communicator.select_barrier("dissemination");
+      communicator.select(Operation::barrier, "dissemination");
     });
     FAIL() << "64 ranks' flags fit into a page";
   } catch (const ResourceError& error) {
@@ -143,10 +143,9 @@ TEST(ThreadGroup, BarriersComeAndGoInOneRegion) {
   GroupOptions options = waiting("adaptive");
   options.memory_limit = 64 * 1024;  // so that memory is used again
   ThreadGroup(3, options).run([](Communicator& communicator) {
-    Barrier kept = communicator.make_barrier("sense-reversing");
+    Barrier kept(communicator, "sense-reversing");
     for (int i = 0; i < 40; ++i) {
-      Barrier barrier =
-          communicator.make_barrier(i % 2 != 0 ? "dissemination" : "dissemination:reset=sense:layout=packed");
+      Barrier barrier(communicator, i % 2 != 0 ? "dissemination" : "dissemination:reset=sense:layout=packed");
       for (int n = 0; n < 5; ++n) {
         barrier.wait();
         kept.wait();
@@ -421,8 +420,7 @@ TEST(Memory, MoreThanTheMachineHasIsRefusedWithTheSize) {
 TEST(Communicator, AutoKnowsThatUnplacedRanksAreMoreThanTheCpus) {
   const int crowd = os::allowed_cpu_count() + 2;
   const auto check = [](Communicator& communicator) {
-    if (communicator.barrier_spec().name != "sense-reversing")
-      throw std::runtime_error("not what was chosen");
+    if (communicator.why().spec.name != "sense-reversing") throw std::runtime_error("not what was chosen");
     communicator.barrier();
   };
   ThreadGroup(crowd).run(check);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "phicoll/memory/hand_over.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 
 namespace phicoll {
 

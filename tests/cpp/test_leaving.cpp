@@ -15,6 +15,7 @@
 
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/group/call_by_operation.hpp"
 #include "phicoll/group/thread_group.hpp"
 
 namespace phicoll {
@@ -132,28 +133,11 @@ void until_broken(Operation operation, const char* text) {
     std::unique_ptr<unsigned char[]> receive(new unsigned char[large]());
     constexpr std::size_t block = large / 3 / 64 * 64;
     for (;;) {
-      switch (operation) {
-        case Operation::broadcast:
-          comm.broadcast(send.get(), large, 0, &spec);
-          break;
-        case Operation::gather:
-          comm.gather(send.get(), receive.get(), block, 0, &spec);
-          break;
-        case Operation::scatter:
-          comm.scatter(send.get(), receive.get(), block, 0, &spec);
-          break;
-        case Operation::alltoall:
-          comm.alltoall(send.get(), receive.get(), block, &spec);
-          break;
-        case Operation::reduce:
-          comm.reduce(send.get(), receive.get(), block, find_operator(Type::uint8, Op::bxor), 0, &spec);
-          break;
-        case Operation::allreduce:
-          comm.allreduce(send.get(), receive.get(), block, find_operator(Type::uint8, Op::bxor), &spec);
-          break;
-        default:
-          comm.allgather(send.get(), receive.get(), block, &spec);
-      }
+      // A broadcast's message is what it receives.
+      const std::size_t bytes = operation == Operation::broadcast ? large : block;
+      with_call_of(operation, false, [&](auto call) {
+        call(comm, send.get(), receive.get(), bytes, find_operator(Type::uint8, Op::bxor), 0, &spec);
+      });
     }
   }),
                BrokenGroupError);

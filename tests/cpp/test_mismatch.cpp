@@ -39,11 +39,11 @@ SignatureWord signature(Operation operation, int root, std::size_t bytes, bool k
   facts.vector = !known;
   Call call;
   call.root = root;
-  return CallSignature::of(facts, call, 4, 0);
+  return call_signature::of(facts, call, 4, 0);
 }
 
 std::string in_words(SignatureWord signature) {
-  return CallSignature::in_words(signature, signature);
+  return call_signature::in_words(signature, signature);
 }
 
 TEST(Signature, SaysInWordsWhatItHolds) {
@@ -51,20 +51,20 @@ TEST(Signature, SaysInWordsWhatItHolds) {
   EXPECT_EQ(in_words(signature(Operation::broadcast, 0, 4096)), "broadcast(root 0, 4096 bytes)");
   EXPECT_EQ(in_words(signature(Operation::gather, 1023, 0, false)), "gatherv(root 1023)");
   EXPECT_EQ(in_words(signature(Operation::alltoall, 5, 0)), "alltoall(0 bytes)");
-  EXPECT_EQ(in_words(CallSignature::split), "split");
+  EXPECT_EQ(in_words(call_signature::split), "split");
   CallFacts facts;
   facts.operation = Operation::scan;
   facts.bytes = 12;
   Call call;
   call.exclusive = true;
   call.op = find_operator(Type::float32, Op::max);
-  EXPECT_EQ(in_words(CallSignature::of(facts, call, 2, 0)), "exscan(float32 max, 12 bytes)");
+  EXPECT_EQ(in_words(call_signature::of(facts, call, 2, 0)), "exscan(float32 max, 12 bytes)");
   call.op = user_operator(8, true, call.op.kernel, nullptr, type_number(Type::int64));
-  EXPECT_EQ(in_words(CallSignature::of(facts, call, 2, 0)), "exscan(user-defined on int64, 12 bytes)");
+  EXPECT_EQ(in_words(call_signature::of(facts, call, 2, 0)), "exscan(user-defined on int64, 12 bytes)");
   facts.operation = Operation::allgather;
   call = Call();
   call.op.id = static_cast<std::uint16_t>(type_number(Type::short_int) << 8);
-  EXPECT_EQ(in_words(CallSignature::of(facts, call, 2, 0)), "allgather(short_int, 12 bytes)");
+  EXPECT_EQ(in_words(call_signature::of(facts, call, 2, 0)), "allgather(short_int, 12 bytes)");
 }
 
 TEST(Signature, SaysSizesAsExactlyAsItHasRoomFor) {
@@ -83,14 +83,14 @@ TEST(Signature, NamesTheAlgorithmWhereThatAloneDiffers) {
     CallFacts facts;
     facts.operation = Operation::broadcast;
     facts.bytes = bytes;
-    return CallSignature::of(
+    return call_signature::of(
         facts, Call(), 4,
-        SignatureWord{broadcasts.number(broadcasts.parse(spec))} << CallSignature::algorithm.at);
+        SignatureWord{broadcasts.number(broadcasts.parse(spec))} << call_signature::algorithm.at);
   };
-  EXPECT_EQ(CallSignature::in_words(by("ring"), by("k-nomial")), "broadcast(root 0, 8 bytes) by ring");
-  EXPECT_EQ(CallSignature::in_words(by("k-nomial"), by("k-nomial:degree=7")),
+  EXPECT_EQ(call_signature::in_words(by("ring"), by("k-nomial")), "broadcast(root 0, 8 bytes) by ring");
+  EXPECT_EQ(call_signature::in_words(by("k-nomial"), by("k-nomial:degree=7")),
             "broadcast(root 0, 8 bytes) by k-nomial with parameters of its own");
-  EXPECT_EQ(CallSignature::in_words(by("ring"), by("k-nomial", 9)), "broadcast(root 0, 8 bytes)");
+  EXPECT_EQ(call_signature::in_words(by("ring"), by("k-nomial", 9)), "broadcast(root 0, 8 bytes)");
   EXPECT_NE(by("ring"), by("ring:wait=yield")) << "they have memory of their own each";
 }
 
@@ -111,7 +111,7 @@ TEST(Signature, DiffersWhereCallsDiffer) {
     const Blocks blocks{counts.data(), nullptr};
     Call call;
     call.blocks = &blocks;
-    return CallSignature::of(facts, call, static_cast<int>(counts.size()), 0);
+    return call_signature::of(facts, call, static_cast<int>(counts.size()), 0);
   };
   EXPECT_EQ(of_counts({3, 5}), of_counts({3, 5}));
   EXPECT_NE(of_counts({3, 5}), of_counts({5, 3}));

@@ -18,6 +18,7 @@
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
+#include "phicoll/collectives/transport/result_stores.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
@@ -360,8 +361,8 @@ std::string for_two(const std::string& operation, const std::string& mode, const
 }
 
 void expect_tuned(Communicator& comm) {
-  EXPECT_EQ(comm.barrier_spec().name, "tree");
-  EXPECT_NE(comm.barrier_reason().find("tuned: "), std::string::npos) << comm.barrier_reason();
+  EXPECT_EQ(comm.why().spec.name, "tree");
+  EXPECT_NE(comm.why().why.find("tuned: "), std::string::npos) << comm.why().why;
   comm.barrier();
   const Operator sum = find_operator(Type::int32, Op::sum);
   std::vector<std::int32_t> values(3000, comm.rank() + 1);
@@ -389,7 +390,7 @@ TEST(Tuning, ChangesWhatAutoDoesInThreads) {
   ThreadGroup(2).run(expect_tuned);
   options.tuning = "none";
   ThreadGroup(2, options).run([](Communicator& comm) {
-    EXPECT_EQ(comm.barrier_reason().find("tuned"), std::string::npos);
+    EXPECT_EQ(comm.why().why.find("tuned"), std::string::npos);
     EXPECT_EQ(comm.why(allreduce(12000)).why.find("tuned"), std::string::npos);
   });
   unsetenv("PHICOLL_TUNING");

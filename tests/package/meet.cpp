@@ -8,6 +8,6 @@ int main() {
   group.run([](phicoll::Communicator& communicator) {
     for (int i = 0; i < 1000; ++i) communicator.barrier();
     if (communicator.rank() == 0)
-      std::printf("%d ranks met by %s\n", communicator.size(), communicator.barrier_spec().text().c_str());
+      std::printf("%d ranks met by %s\n", communicator.size(), communicator.why().spec.text().c_str());
   });
 }

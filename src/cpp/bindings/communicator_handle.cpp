@@ -382,7 +382,7 @@ void CommunicatorHandle::select(const std::string& operation, const std::string&
 }
 
 py::tuple CommunicatorHandle::why(const std::string& operation, std::size_t bytes) {
-  const CallFacts facts = parse_call_name(operation).facts(bytes);
+  const CallFacts facts = parse_call_name(operation, bytes);
   const AlgorithmChoice choice = call([&](Communicator& communicator) {
     AlgorithmChoice found = communicator.why(facts);
     if (facts.operation != Operation::barrier)

@@ -15,6 +15,7 @@
 #include "phicoll/group/options.hpp"
 #include "phicoll/group/tuning.hpp"
 #include "phicoll/measure/work.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/sim/machine/machine_file.hpp"
 #include "phicoll/sim/running/sim_algorithms.hpp"
@@ -91,10 +92,11 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
                     const std::string& placement, const std::string& machine, const std::string& tuning,
                     const std::string& foreign, const std::string& type, const std::string& op, bool vector,
                     bool commutative, std::size_t memory_limit) {
-  const CallName& named = parse_call_name(operation);
-  const CallName& call = vector && !named.vector ? call_of(named.operation, true) : named;
+  CallFacts call = parse_call_name(operation);
+  if (vector && !call.vector) call = call_of(call.operation, true);
   const measure::Work work = measure::parse_work(to_string(call.operation), size, type, op);
-  CallFacts facts = call.facts(static_cast<std::size_t>(work.bytes));
+  CallFacts facts = call;
+  if (facts.known) facts.bytes = static_cast<std::size_t>(work.bytes);
   facts.commutative = work.facts().commutative;
   facts.associative = work.facts().associative;
   if (!commutative) facts.commutative = facts.associative = false;
@@ -135,7 +137,7 @@ py::dict choose_for(const std::string& operation, std::uint64_t size, int ranks,
   }
   found["choice"] = choice_dict(choice, shape, facts, !machine.empty());
   found["numbers"] = numbers_dict(shape.host());
-  found["call"] = call.name;
+  found["call"] = name_of_call(call);
   found["known"] = facts.known;
   found["table"] = table == nullptr ? py::object(py::none()) : py::object(table_dict(table->table));
   found["cpus"] = cpus;
@@ -199,8 +201,8 @@ void register_tuning(py::module_& module) {
   module.def(
       "call_name",
       [](const std::string& name) {
-        const CallName& call = parse_call_name(name);
-        return py::make_tuple(call.name, to_string(call.operation), call.vector);
+        const CallFacts call = parse_call_name(name);
+        return py::make_tuple(name_of_call(call), to_string(call.operation), call.vector);
       },
       py::arg("name"));
   module.def("choose", &choose_for, py::kw_only(), py::arg("operation"), py::arg("size"), py::arg("ranks"),

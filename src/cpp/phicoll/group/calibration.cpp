@@ -17,6 +17,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/thread_group.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/facts.hpp"
 #include "phicoll/support/text_hash.hpp"

@@ -113,7 +113,7 @@ class Inside {
     return run_anew(facts, call, algorithm);
   const Collectives::Set::Last& last = collectives_->last(facts.operation);
   const bool alike =
-      !facts.vector && last.likeness == CallSignature::likeness(facts, call) && last.bytes == facts.bytes;
+      !facts.vector && last.likeness == call_signature::likeness(facts, call) && last.bytes == facts.bytes;
   if (__builtin_expect(!alike, 0) && !look_up(facts, call)) return run_anew(facts, call, algorithm);
   const data_call::Inside inside(begin(call, last.signature, last.instance->by));
   check_whole();

@@ -84,17 +84,15 @@ void Collectives::make_room(const Region& region, std::size_t bytes) {
   }
 }
 
-void Collectives::select(Operation operation, const std::string& spec) {
-  ++changes_;
-  set_.select(operation, family(operation).parse(spec));
-}
-
-void Collectives::select_at(Operation operation, const std::string& spec, std::size_t place) {
-  AlgorithmSpec parsed = family(operation).parse(spec);
-  release();
-  set_.select(operation, std::move(parsed));
-  place_ = place;
-  placed_ = true;
+void Collectives::select(Operation operation, const AlgorithmSpec& spec, const std::size_t* place) {
+  if (place != nullptr) {
+    release();
+    place_ = *place;
+    placed_ = true;
+  } else {
+    ++changes_;
+  }
+  set_.select(operation, spec);
 }
 
 std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operation,

@@ -23,11 +23,9 @@ class Collectives {
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
 
-  /// Sets what the operation uses from now on: `auto` or an algorithm (Family::parse).
-  void select(Operation operation, const std::string& spec);
-  /// As select, with the algorithm's shared memory at byte `place` of the group's region, which measurements vary. Ends
-  /// every algorithm in use, of any operation, and frees its memory.
-  void select_at(Operation operation, const std::string& spec, std::size_t place);
+  /// Sets what the operation uses from now on: `auto` or an algorithm. If `place` is not null, the algorithm's shared memory
+  /// is at that byte of the group's region, and every algorithm in use, of any operation, ends and frees its memory.
+  void select(Operation operation, const AlgorithmSpec& spec, const std::size_t* place);
   /// Ends every algorithm in use and frees its memory. A later call makes its algorithm again.
   void release();
   /// The algorithms that have memory, in the order of making, each as the operation, a space and the spec in effect.

@@ -47,6 +47,9 @@ Barrier::Barrier(Communicator& owner, const AlgorithmSpec& spec, const std::size
   }
 }
 
+Barrier::Barrier(Communicator& owner, const std::string& spec)
+    : Barrier(owner, family(Operation::barrier).parse(spec), nullptr) {}
+
 Barrier::~Barrier() {
   release();
 }
@@ -88,7 +91,7 @@ Communicator::Communicator(const GroupMemory& memory, int rank, const Shape& sha
   if (memory_.nonblocking == nullptr) memory_.work->begin_communicator();
   equip(port_);
   equip(barrier_port_);
-  CallBoard::set_describe(&CallSignature::in_words);
+  CallBoard::set_describe(&call_signature::in_words);
 }
 
 Communicator::~Communicator() {
@@ -264,10 +267,6 @@ void Communicator::reserve_own_part(const Region::Block& block) {
   }
 }
 
-void Communicator::select_barrier(const AlgorithmSpec& spec) {
-  set_barrier(spec, nullptr);
-}
-
 AlgorithmChoice Communicator::first_barrier() const {
   check_environment();
   const EnvironmentChoice given = environment_choice(Operation::barrier);
@@ -280,15 +279,21 @@ AlgorithmChoice Communicator::first_barrier() const {
 void Communicator::begin_with_barrier() {
   begin_to_wait();
   AlgorithmChoice choice = first_barrier();
-  select_barrier(choice.spec);
+  select(Operation::barrier, choice.spec, nullptr);
   reason_ = std::move(choice.why);
 }
 
-void Communicator::select_barrier_at(const AlgorithmSpec& spec, std::size_t place) {
-  set_barrier(spec, &place);
+void Communicator::select(Operation operation, const std::string& spec) {
+  select(operation, family(operation).parse(spec), nullptr);
+  select_for_begun(operation, spec);
 }
 
-void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* place) {
+void Communicator::select_at(Operation operation, const AlgorithmSpec& spec, std::size_t place) {
+  select(operation, spec, &place);
+}
+
+void Communicator::select(Operation operation, const AlgorithmSpec& asked, const std::size_t* place) {
+  if (moves_data(operation)) return collectives().select(operation, asked, place);
   AlgorithmChoice choice = resolved(asked, shape_, region_.bytes());
   const AlgorithmSpec& spec = choice.spec;
   // Whether it fits is found before the former barrier ends, by all ranks alike, so that a refusal has no effect.
@@ -309,20 +314,6 @@ void Communicator::set_barrier(const AlgorithmSpec& asked, const std::size_t* pl
   barrier_port_ = barrier_->port_;
   entered_ = barrier_->algorithm_.get();
   enter_ = entered_->bare();
-}
-
-const AlgorithmSpec& Communicator::barrier_spec() {
-  if (!barrier_) begin_with_barrier();
-  return barrier_->spec();
-}
-
-std::string Communicator::barrier_reason() {
-  if (!barrier_) begin_with_barrier();
-  return reason_;
-}
-
-Barrier Communicator::make_barrier(const std::string& spec) {
-  return Barrier(*this, family(Operation::barrier).parse(spec), nullptr);
 }
 
 }  // namespace phicoll

@@ -50,6 +50,8 @@ class Messages;
 /// One rank's side of one barrier of a group. All ranks make their barriers in the same order, and destroy them likewise.
 class Barrier {
  public:
+  /// Beside Communicator::barrier(). Collective.
+  Barrier(Communicator& owner, const std::string& spec);
   Barrier(Barrier&&) = default;
   Barrier& operator=(Barrier&&);
   ~Barrier();
@@ -90,24 +92,13 @@ class alignas(arch::stride_bytes) Communicator {
   const Shape& shape() const { return shape_; }
   const WaitPolicy& wait_policy() const { return wait_; }
 
-  /// Blocks until every rank of the group has called it. Uses `auto` unless select_barrier chose. Collective.
+  /// Blocks until every rank of the group has called it. Uses `auto` unless select() chose. Collective.
   void barrier() {
     check_process();
     if (__builtin_expect(enter_ == nullptr, 0)) begin_with_barrier();
     calls_.begin();
     enter_(*entered_, barrier_port_);
   }
-  /// Sets what barrier() uses from now on; select() sets it for what is begun too. Collective. Throws as Family::parse, and
-  /// ResourceError above the memory limit.
-  void select_barrier(const std::string& spec) { select_barrier(family(Operation::barrier).parse(spec)); }
-  void select_barrier(const AlgorithmSpec& spec);
-  /// As select_barrier, with the barrier's shared memory at byte `place` of the region (a multiple of 64), which
-  /// measurements vary.
-  void select_barrier_at(const AlgorithmSpec& spec, std::size_t place);
-  /// The algorithm that barrier() runs, with `auto` resolved, and the reason if it was `auto`.
-  const AlgorithmSpec& barrier_spec();
-  std::string barrier_reason();
-
   /// @name Data
   /// Every function is collective: all ranks call the same functions in the same order, with the same root, counts and
   /// operator. As in MPI a rank may return before others have come, or wait for them, depending on the algorithm, the size
@@ -256,14 +247,16 @@ class alignas(arch::stride_bytes) Communicator {
   bool hold_now(Envelope* found, int source = any_source, int tag = any_tag);
 
   /// Sets what the operation uses from now on, in calls that do not block too: `auto` or an algorithm. The default is `auto`,
-  /// unless the environment has PHICOLL_BROADCAST or the like. Calls begun before keep theirs. Collective.
+  /// unless the environment has PHICOLL_BROADCAST or the like. Calls begun before keep theirs. Collective. Throws as
+  /// Family::parse does, and ResourceError for a barrier above the memory limit.
   void select(Operation operation, const std::string& spec);
-  /// What a call with these facts would use, and why.
-  AlgorithmChoice why(const CallFacts& facts);
+  /// As select, with the algorithm's shared memory at byte `place` of the region (a multiple of 64), which measurements vary.
+  /// Of algorithms for data, all others in use end.
+  void select_at(Operation operation, const AlgorithmSpec& spec, std::size_t place);
+  /// What a call with these facts would use, and why; by default barrier(). Not collective.
+  AlgorithmChoice why(const CallFacts& facts = CallFacts());
   Collectives& collectives();
 
-  /// Makes a barrier of its own, beside barrier(). Collective.
-  Barrier make_barrier(const std::string& spec);
   // --- sub-communicators (group/split.cpp)
 
   /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are equal, by their rank
@@ -395,7 +388,7 @@ class alignas(arch::stride_bytes) Communicator {
   void exchange(void* data, std::size_t bytes, int peer, int tag, bool sends);
   AlgorithmChoice first_barrier() const;
   void begin_with_barrier();
-  void set_barrier(const AlgorithmSpec& spec, const std::size_t* place);
+  void select(Operation operation, const AlgorithmSpec& spec, const std::size_t* place);
   void select_for_begun(Operation operation, const std::string& spec);
   void make_room(std::size_t bytes);
   Region::Block take_zeroed(std::size_t bytes, const std::size_t* place);

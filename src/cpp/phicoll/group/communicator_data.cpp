@@ -11,6 +11,7 @@
 #include "phicoll/group/calibration.hpp"
 #include "phicoll/group/call_arguments.hpp"
 #include "phicoll/group/nonblocking.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 
 namespace phicoll {
 
@@ -25,15 +26,15 @@ Collectives& Communicator::collectives() {
 bool Communicator::look_up(CallFacts facts, const Call& call) {
   Collectives::Set::Instance* const known = collectives_->known(facts);
   if (known == nullptr) return false;
-  collectives_->last(facts.operation) = {CallSignature::likeness(facts, call), facts.bytes, known,
-                                         CallSignature::of(facts, call, size_, known->by)};
+  collectives_->last(facts.operation) = {call_signature::likeness(facts, call), facts.bytes, known,
+                                         call_signature::of(facts, call, size_, known->by)};
   return true;
 }
 
 void Communicator::run_anew(CallFacts facts, Call& call, const AlgorithmSpec* algorithm) {
   Collectives::Set::Found found = collectives().find(facts, algorithm);
   if (found.instance == nullptr || collectives_->wants_numbers(facts, found)) begin_to_wait();
-  const data_call::Inside inside(begin(call, CallSignature::of(facts, call, size_, found.by), found.by));
+  const data_call::Inside inside(begin(call, call_signature::of(facts, call, size_, found.by), found.by));
   const std::uint64_t number = calls_.begun();
   check_whole();
   if (__builtin_expect(collectives_->wants_numbers(facts, found), 0)) {
@@ -76,14 +77,6 @@ void Communicator::calibrate(bool anew) {
   if (collectives_) collectives_->choose_anew();
 }
 
-void Communicator::select(Operation operation, const std::string& spec) {
-  if (operation == Operation::barrier)
-    select_barrier(spec);
-  else
-    collectives().select(operation, spec);
-  select_for_begun(operation, spec);
-}
-
 // The twin, on which calls are begun, takes it too: behind the calls begun before it, as on all ranks, or when it is made.
 void Communicator::select_for_begun(Operation operation, const std::string& spec) {
   if (memory_.nonblocking != nullptr || size_ == 1) return;
@@ -92,7 +85,7 @@ void Communicator::select_for_begun(Operation operation, const std::string& spec
 }
 
 AlgorithmChoice Communicator::why(const CallFacts& facts) {
-  if (facts.operation == Operation::barrier) {
+  if (!moves_data(facts.operation)) {
     // What is there, or would be: this is no collective call, and makes nothing.
     if (barrier_) return {barrier_->spec(), reason_};
     AlgorithmChoice choice = first_barrier();
@@ -168,7 +161,9 @@ void Communicator::reduction(Operation operation, const void* send, void* receiv
   call.count = count;
   call.exclusive = exclusive;
   call.op = op;
-  run(facts_of(operation, bytes, op), call, algorithm);
+  CallFacts facts = facts_of(operation, bytes, op);
+  facts.exclusive = exclusive;
+  run(facts, call, algorithm);
 }
 
 void Communicator::allreduce(const void* send, void* receive, std::size_t count, const Operator& op,

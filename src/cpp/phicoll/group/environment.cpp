@@ -37,14 +37,14 @@ std::string letters_of(const std::string& name) {
   return letters;
 }
 
-/// The operation that such a name was meant for, or null.
-const CallName* meant(const std::string& name) {
+/// The call that such a name was meant for, or null.
+const std::pair<const char*, CallFacts>* meant(const std::string& name) {
   const std::string letters = letters_of(name);
-  const CallName* near = nullptr;
-  for (const CallName& call : call_names()) {
-    const std::size_t off = edit_distance(letters, letters_of(call.name));
-    if (off == 0) return &call;
-    if (off == 1 && letters.size() > 3) near = &call;
+  const std::pair<const char*, CallFacts>* near = nullptr;
+  for (const auto& named : call_names()) {
+    const std::size_t off = edit_distance(letters, letters_of(named.first));
+    if (off == 0) return &named;
+    if (off == 1 && letters.size() > 3) near = &named;
   }
   return near;
 }
@@ -59,11 +59,11 @@ void check_environment() {
     const std::size_t end = setting.find('=');
     if (end == std::string::npos) continue;
     const std::string variable = setting.substr(0, end);
-    const CallName* const call = meant(variable.substr(std::strlen(prefix)));
-    if (call == nullptr || variable == variable_of(call->operation)) continue;
+    const auto* const named = meant(variable.substr(std::strlen(prefix)));
+    if (named == nullptr || variable == variable_of(named->second.operation)) continue;
     throw ArgumentError(
         variable, "'" + setting.substr(end + 1) + "'",
-        variable_of(call->operation) + " instead, which chooses the algorithm of " + call->name);
+        variable_of(named->second.operation) + " instead, which chooses the algorithm of " + named->first);
   }
 }
 

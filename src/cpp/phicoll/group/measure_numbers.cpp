@@ -19,7 +19,9 @@
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/calibration.hpp"
+#include "phicoll/group/call_by_operation.hpp"
 #include "phicoll/group/communicator.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/clock.hpp"
 
 namespace phicoll {
@@ -428,12 +430,9 @@ class NumberTrials {
   }
 
   std::int64_t time(const Trial* trial, const AlgorithmSpec* spec, std::size_t bytes, int calls) {
-    const bool rooted = trial != nullptr &&
-                        (trial->operation == Operation::broadcast || trial->operation == Operation::scatter);
-    const std::size_t blocks = trial != nullptr && (trial->operation == Operation::alltoall ||
-                                                    trial->operation == Operation::scatter)
-                                   ? static_cast<std::size_t>(ranks_.size())
-                                   : 1;
+    const Part sends = trial != nullptr ? row_of(trial->operation).sends : Part::block;
+    const bool rooted = sends == Part::root_block || sends == Part::root_blocks;
+    const auto blocks = static_cast<std::size_t>(blocks_of_part(sends, true, ranks_.size()));
     const std::size_t written = blocks * bytes;
     room(written, static_cast<std::size_t>(ranks_.size()) * bytes);
     unsigned char* const send = reached_ != nullptr ? reached_ : send_.data();
@@ -455,22 +454,10 @@ class NumberTrials {
   }
 
   void call(Operation operation, unsigned char* send, std::size_t bytes, const AlgorithmSpec* spec) {
-    switch (operation) {
-      case Operation::broadcast:
-        return ranks_.broadcast(ranks_.rank() == 0 ? send : receive_.data(), bytes, 0, spec);
-      case Operation::reduce:
-        return ranks_.reduce(send, receive_.data(), bytes / 4, sum_, 0, spec);
-      case Operation::allreduce:
-        return ranks_.allreduce(send, receive_.data(), bytes / 4, sum_, spec);
-      case Operation::gather:
-        return ranks_.gather(send, receive_.data(), bytes, 0, spec);
-      case Operation::scatter:
-        return ranks_.scatter(send, receive_.data(), bytes, 0, spec);
-      case Operation::alltoall:
-        return ranks_.alltoall(send, receive_.data(), bytes, spec);
-      default:
-        return ranks_.allgather(send, receive_.data(), bytes, spec);
-    }
+    const bool message = row_of(operation).receives == Part::others_block;
+    void* const receive = message && ranks_.rank() == 0 ? send : receive_.data();
+    const std::size_t count = reduces(operation) ? bytes / sum_.element_bytes : bytes;
+    with_call_of(operation, false, [&](auto made) { made(ranks_, send, receive, count, sum_, 0, spec); });
   }
 
   void room(std::size_t send, std::size_t receive) {

@@ -284,23 +284,8 @@ void Nonblocking::enter(Entered& by, NativePort& port, const Call* call) {
 
 // The function's frames, where its blocks may be, are gone when the call goes on.
 void MadeCall::keep_blocks(int ranks) {
-  const auto count = static_cast<std::size_t>(ranks);
-  numbers.clear();
-  for (const Blocks* const from : {call.blocks, call.send_blocks})
-    if (from != nullptr) {
-      numbers.insert(numbers.end(), from->counts, from->counts + count);
-      numbers.insert(numbers.end(), from->displacements, from->displacements + count);
-    }
-  const std::size_t* at = numbers.data();
-  if (call.blocks != nullptr) {
-    blocks = Blocks{at, at + count};
-    call.blocks = &blocks;
-    at += 2 * count;
-  }
-  if (call.send_blocks != nullptr) {
-    send_blocks = Blocks{at, at + count};
-    call.send_blocks = &send_blocks;
-  }
+  if (call.blocks != nullptr) call.blocks = blocks.keep(*call.blocks, ranks);
+  if (call.send_blocks != nullptr) call.send_blocks = send_blocks.keep(*call.send_blocks, ranks);
 }
 
 inline void Nonblocking::make_again(MadeCall& made) {

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/any_collective.hpp"
+#include "phicoll/collectives/contract/own_blocks.hpp"
 #include "phicoll/group/rank_work.hpp"
 #include "phicoll/memory/call_board.hpp"
 #include "phicoll/memory/call_history.hpp"
@@ -40,7 +41,7 @@ namespace phicoll {
 
 class Communicator;
 
-/// A call as its algorithm gets it, kept so that it can be made again.
+/// A Call with the algorithm and the ports that serve it, kept so that it can be made again.
 struct MadeCall {
   AnyCollective<NativePort>* algorithm = nullptr;
   NativePort* leaves = nullptr;       ///< waits by leaving the stack
@@ -51,9 +52,8 @@ struct MadeCall {
   SignatureWord signature = 0;
   SignatureWord mark = 0;
   Call call;
-  Blocks blocks;
-  Blocks send_blocks;
-  std::vector<std::size_t> numbers;  ///< those of the blocks
+  OwnBlocks blocks;
+  OwnBlocks send_blocks;
 
   /// Takes copies of the blocks of `call`.
   void keep_blocks(int ranks);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "phicoll/memory/control.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/shape.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/os/liveness.hpp"

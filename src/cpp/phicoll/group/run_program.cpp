@@ -7,6 +7,7 @@
 #include "phicoll/arch/arch.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/group/call_by_operation.hpp"
 #include "phicoll/group/process_group.hpp"
 #include "phicoll/group/thread_group.hpp"
 #include "phicoll/support/aligned_vector.hpp"
@@ -64,79 +65,38 @@ class SharedResults {
 void make_call(Communicator& comm, const Program& program, const ProgramCall& call, void* send,
                void* receive) {
   const AlgorithmSpec parsed =
-      call.operation == Operation::barrier ? AlgorithmSpec() : family(call.operation).parse(call.algorithm);
+      !moves_data(call.operation) ? AlgorithmSpec() : family(call.operation).parse(call.algorithm);
   const AlgorithmSpec* const by = call.algorithm == "auto" ? nullptr : &parsed;
   const Operator op = program.operator_of(call);
-  const bool root = comm.rank() == call.root;
-  const bool vector = !call.counts.empty();
+  const OperationRow& row = row_of(call.operation);
+  if (call.in_place && (!row.rooted || comm.rank() == call.root)) {
+    if (row.sends == Part::root_blocks)
+      receive = nullptr;
+    else
+      send = nullptr;
+  }
+  if (call.counts.empty()) {
+    with_call_of(call.operation, call.exclusive,
+                 [&](auto made) { made(comm, send, receive, call.count, op, call.root, by); });
+    return;
+  }
   const auto rank = static_cast<std::size_t>(comm.rank());
   const auto ranks = static_cast<std::size_t>(comm.size());
-  const void* const given = call.in_place ? nullptr : send;
-  const void* const given_unless_root = call.in_place && root ? nullptr : send;
-  const std::size_t* const counts = call.counts.data();
-  switch (call.operation) {
-    case Operation::barrier:
-      comm.barrier();
-      return;
-    case Operation::broadcast:
-      comm.broadcast(receive, call.count, call.root, by);
-      return;
-    case Operation::reduce:
-      comm.reduce(given_unless_root, receive, call.count, op, call.root, by);
-      return;
-    case Operation::allreduce:
-      comm.allreduce(given, receive, call.count, op, by);
-      return;
-    case Operation::scan:
-      if (call.exclusive)
-        comm.exscan(given, receive, call.count, op, by);
-      else
-        comm.scan(given, receive, call.count, op, by);
-      return;
-    case Operation::gather:
-      if (vector)
-        comm.gatherv(given_unless_root, call.counts[rank], receive, counts,
-                     block_places(call.counts, call.gap).data(), call.root, by);
-      else
-        comm.gather(given_unless_root, receive, call.count, call.root, by);
-      return;
-    case Operation::scatter: {
-      void* const own = call.in_place && root ? nullptr : receive;
-      if (vector)
-        comm.scatterv(send, counts, block_places(call.counts, call.gap).data(), own, call.counts[rank],
-                      call.root, by);
-      else
-        comm.scatter(send, own, call.count, call.root, by);
-      return;
+  std::vector<std::size_t> to = call.counts, from = call.counts;
+  if (exchanges_pairs(call.operation)) {
+    to.resize(ranks);
+    from.resize(ranks);
+    for (std::size_t other = 0; other < ranks; ++other) {
+      to[other] = call.counts[rank * ranks + other];
+      from[other] = call.counts[other * ranks + rank];
     }
-    case Operation::allgather:
-      if (vector)
-        comm.allgatherv(given, call.counts[rank], receive, counts, block_places(call.counts, call.gap).data(),
-                        by);
-      else
-        comm.allgather(given, receive, call.count, by);
-      return;
-    case Operation::alltoall: {
-      if (!vector) {
-        comm.alltoall(given, receive, call.count, by);
-        return;
-      }
-      std::vector<std::size_t> to(ranks), from(ranks);
-      for (std::size_t other = 0; other < ranks; ++other) {
-        to[other] = call.counts[rank * ranks + other];
-        from[other] = call.counts[other * ranks + rank];
-      }
-      comm.alltoallv(given, to.data(), block_places(to, call.gap).data(), receive, from.data(),
-                     block_places(from, call.gap).data(), by);
-      return;
-    }
-    case Operation::reduce_scatter:
-      if (vector)
-        comm.reduce_scatter(given, receive, counts, op, by);
-      else
-        comm.reduce_scatter_block(given, receive, call.count, op, by);
-      return;
   }
+  const std::vector<std::size_t> to_places = block_places(to, call.gap);
+  const std::vector<std::size_t> from_places = block_places(from, call.gap);
+  with_vector_call_of(call.operation, [&](auto made) {
+    made(comm, send, receive, call.counts[rank], Blocks{to.data(), to_places.data()},
+         Blocks{from.data(), from_places.data()}, op, call.root, by);
+  });
 }
 
 void run_rank(Communicator& comm, const Program& program, const ProgramLayout& layout,

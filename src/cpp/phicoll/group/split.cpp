@@ -11,6 +11,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
 #include "phicoll/group/layout.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 
 namespace phicoll {
 
@@ -91,7 +92,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key, std::size_
   own.key = key;
   const auto meet = [this] {
     if (board_ != nullptr)
-      board_->note(rank_, calls_.begun() + 1, CallNote{CallSignature::split, calls_.tag()});
+      board_->note(rank_, calls_.begun() + 1, CallNote{call_signature::split, calls_.tag()});
     sync();
   };
   meet();

@@ -13,6 +13,7 @@
 #include "phicoll/group/calibration.hpp"
 #include "phicoll/group/layout.hpp"
 #include "phicoll/group/tuning.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/cpu_set.hpp"
 #include "phicoll/os/membarrier.hpp"
 

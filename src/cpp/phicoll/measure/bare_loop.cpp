@@ -54,19 +54,11 @@ struct BareLoop::Plan {
   bool own_blocks = false;  ///< each rank copies its own block to its place
 };
 
+// A rank combines whole messages, one after the other.
 bool BareLoop::serves(Operation operation) {
-  switch (operation) {
-    case Operation::broadcast:
-    case Operation::reduce:
-    case Operation::allreduce:
-    case Operation::gather:
-    case Operation::scatter:
-    case Operation::allgather:
-    case Operation::alltoall:
-      return true;
-    default:
-      return false;
-  }
+  const OperationRow& row = row_of(operation);
+  return moves_data(operation) &&
+         !(row.reduces && (row.sends == Part::blocks || row.exclusive_name != nullptr));
 }
 
 const char* BareLoop::lacking(const BareLoopParameters& p) {
@@ -77,59 +69,43 @@ const char* BareLoop::lacking(const BareLoopParameters& p) {
 }
 
 std::vector<BareLoop::Plan> BareLoop::plans(const BareLoopParameters& p, const Work& work, int ranks) {
-  const auto n = static_cast<std::size_t>(work.bytes);
+  const OperationRow& row = row_of(work.operation);
   std::vector<Plan> plans(1);
-  const auto others = [ranks](int rank) {
-    std::vector<int> found;
-    for (int r = 0; r < ranks; ++r)
-      if (r != rank) found.push_back(r);
-    return found;
-  };
-  const auto add = [&plans](Stream stream) {
-    if (stream.bytes != 0 && !stream.readers.empty()) plans.back().streams.push_back(std::move(stream));
-  };
-  switch (work.operation) {
-    case Operation::broadcast:
-      add({0, others(0), n, 0, false, 0, false});
-      break;
-    case Operation::reduce:
-      for (int r = 1; r < ranks; ++r) add({r, {0}, n, 0, false, 0, true});
-      break;
-    case Operation::gather:
-      for (int r = 1; r < ranks; ++r) add({r, {0}, n, 0, false, at(n, r), false});
-      plans.back().own_blocks = true;
-      break;
-    case Operation::scatter:
-      for (int r = 1; r < ranks; ++r) add({0, {r}, n, at(n, r), false, 0, false});
-      plans.back().own_blocks = true;
-      break;
-    case Operation::allgather:
-      for (int r = 0; r < ranks; ++r) add({r, others(r), n, 0, false, at(n, r), false});
-      plans.back().own_blocks = true;
-      break;
-    case Operation::alltoall:
-      for (int s = 0; s < ranks; ++s)
-        for (const int r : others(s)) add({s, {r}, n, at(n, r), false, at(n, s), false});
-      plans.back().own_blocks = true;
-      break;
-    case Operation::allreduce: {
-      if (p.parts == BareLoopParameters::Parts::whole) {
-        for (int r = 0; r < ranks; ++r) add({r, others(r), n, 0, false, 0, true});
-        break;
-      }
-      // Parts of whole lines; the last may be short.
-      const std::size_t part = arch::whole_lines(n / static_cast<std::size_t>(ranks));
-      const auto begin = [&](int r) { return std::min(n, at(part, r)); };
-      const auto end = [&](int r) { return r == ranks - 1 ? n : begin(r + 1); };
-      for (int s = 0; s < ranks; ++s)
-        for (const int r : others(s)) add({s, {r}, end(r) - begin(r), begin(r), false, begin(r), true});
-      plans.emplace_back();
-      for (int r = 0; r < ranks; ++r) add({r, others(r), end(r) - begin(r), begin(r), true, begin(r), false});
-      break;
-    }
-    default:
-      break;
+  const bool slices = work.operation == Operation::allreduce && p.parts == BareLoopParameters::Parts::slices;
+  if (slices) {
+    const auto n = static_cast<std::size_t>(work.bytes);
+    const auto others = [ranks](int rank) {
+      std::vector<int> found;
+      for (int r = 0; r < ranks; ++r)
+        if (r != rank) found.push_back(r);
+      return found;
+    };
+    const auto add = [&plans](Stream stream) {
+      if (stream.bytes != 0 && !stream.readers.empty()) plans.back().streams.push_back(std::move(stream));
+    };
+    // Parts of whole lines; the last may be short.
+    const std::size_t part = arch::whole_lines(n / static_cast<std::size_t>(ranks));
+    const auto begin = [&](int r) { return std::min(n, at(part, r)); };
+    const auto end = [&](int r) { return r == ranks - 1 ? n : begin(r + 1); };
+    for (int s = 0; s < ranks; ++s)
+      for (const int r : others(s)) add({s, {r}, end(r) - begin(r), begin(r), false, begin(r), true});
+    plans.emplace_back();
+    for (int r = 0; r < ranks; ++r) add({r, others(r), end(r) - begin(r), begin(r), true, begin(r), false});
+    return plans;
   }
+  // Equal pieces of one sender are one stream, which each of its readers takes.
+  std::vector<Stream>& streams = plans.back().streams;
+  for (const Piece& piece : pieces_of(work, ranks)) {
+    if (piece.bytes == 0 || piece.receiver == piece.sender) continue;
+    const bool again = !streams.empty() && streams.back().writer == piece.sender &&
+                       streams.back().from == piece.from && streams.back().to == piece.to;
+    if (again)
+      streams.back().readers.push_back(piece.receiver);
+    else
+      streams.push_back(
+          {piece.sender, {piece.receiver}, piece.bytes, piece.from, false, piece.to, row.reduces});
+  }
+  plans.back().own_blocks = !row.reduces && row.receives != Part::others_block;
   return plans;
 }
 
@@ -208,9 +184,10 @@ BareLoop::BareLoop(const BareLoopParameters& p, unsigned char* memory, int rank,
       }
     }
     if (plan.own_blocks && receive_bytes_of(work, rank, ranks) != 0) {
-      const bool each = work.operation == Operation::scatter || work.operation == Operation::alltoall;
+      const OperationRow& row = row_of(work.operation);
+      const bool each = row.sends == Part::blocks || row.sends == Part::root_blocks;
       phase.own_from = buffers.send() + (each ? at(block, rank) : 0);
-      phase.own_to = buffers.receive() + (work.operation == Operation::scatter ? 0 : at(block, rank));
+      phase.own_to = buffers.receive() + (row.receives == Part::block ? 0 : at(block, rank));
       phase.own_bytes = send_bytes_of(work, rank, ranks) != 0 ? block : 0;
     }
   }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "phicoll/errors.hpp"
@@ -12,57 +13,26 @@ namespace measure {
 
 namespace {
 
-// A piece that the operation must move, from offset `from` of the sender's send buffer to offset `to` of the
-// receiver's receive buffer.
-struct Piece {
-  int sender;
-  int receiver;
-  std::size_t from;
-  std::size_t to;
-  std::size_t bytes;
-};
-
-std::vector<Piece> pieces_of(const Work& work, int ranks) {
-  const auto n = static_cast<std::size_t>(work.bytes);
-  const auto at = [](std::size_t block, int index) { return block * static_cast<std::size_t>(index); };
-  const std::size_t part = n / static_cast<std::size_t>(ranks);
-  std::vector<Piece> pieces;
-  for (int s = 0; s < ranks; ++s)
-    for (int r = 0; r < ranks; ++r) switch (work.operation) {
-        case Operation::barrier:
-          break;
-        case Operation::broadcast:
-          if (s == 0 && r != 0) pieces.push_back({s, r, 0, 0, n});
-          break;
-        case Operation::reduce:
-          if (r == 0 && s != 0) pieces.push_back({s, r, 0, 0, n});
-          break;
-        case Operation::scan:
-          if (r == s + 1) pieces.push_back({s, r, 0, 0, n});
-          break;
-        case Operation::allreduce:
-          // The minimum: each rank reduces one part and hands the result to all.
-          if (r == s) break;
-          pieces.push_back({s, r, at(part, r), at(part, s), part});
-          pieces.push_back({s, r, at(part, s), at(part, s), part});
-          break;
-        case Operation::gather:
-          if (r == 0) pieces.push_back({s, r, 0, at(n, s), n});
-          break;
-        case Operation::scatter:
-          if (s == 0) pieces.push_back({s, r, at(n, r), 0, n});
-          break;
-        case Operation::allgather:
-          pieces.push_back({s, r, 0, at(n, s), n});
-          break;
-        case Operation::alltoall:
-          pieces.push_back({s, r, at(n, r), at(n, s), n});
-          break;
-        case Operation::reduce_scatter:
-          if (r != s) pieces.push_back({s, r, at(n, r), 0, n});
-          break;
-      }
-  return pieces;
+// The fewest pieces: what a scan sends to a rank has the ranks before it in it, and in an allreduce each rank reduces one
+// part and hands the result to all.
+std::vector<Piece> fewest_pieces(const Work& work, int ranks) {
+  const OperationRow& row = row_of(work.operation);
+  std::vector<Piece> pieces = pieces_of(work, ranks);
+  if (row.exclusive_name != nullptr)
+    pieces.erase(std::remove_if(pieces.begin(), pieces.end(),
+                                [](const Piece& piece) { return piece.receiver != piece.sender + 1; }),
+                 pieces.end());
+  if (!row.reduces || row.receives != Part::block || row.sends != Part::block ||
+      row.exclusive_name != nullptr)
+    return pieces;
+  const std::size_t part = static_cast<std::size_t>(work.bytes) / static_cast<std::size_t>(ranks);
+  const auto at = [part](int rank) { return part * static_cast<std::size_t>(rank); };
+  std::vector<Piece> parts;
+  for (const Piece& piece : pieces) {
+    parts.push_back({piece.sender, piece.receiver, at(piece.receiver), at(piece.sender), part});
+    parts.push_back({piece.sender, piece.receiver, at(piece.sender), at(piece.sender), part});
+  }
+  return parts;
 }
 
 // What the other ranks must know about a rank's buffers. In the group's shared memory while the step runs.
@@ -81,7 +51,7 @@ class Copies {
         communicator_(communicator),
         buffers_(buffers),
         places_(reinterpret_cast<Place*>(communicator.region() + step.place)),
-        pieces_(pieces_of(step.work, seat.ranks)),
+        pieces_(fewest_pieces(step.work, seat.ranks)),
         meet_(seat) {}
 
   void run() {

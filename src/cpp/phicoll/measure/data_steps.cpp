@@ -3,44 +3,15 @@
 #include <cstdio>
 #include <vector>
 
+#include "phicoll/collectives/verifying/program.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/group/call_by_operation.hpp"
 #include "phicoll/measure/hand_data.hpp"
 
 namespace phicoll {
 namespace measure {
 
 namespace {
-
-// As with_call, for the versions with counts. All counts are equal and the blocks lie side by side. The
-// arrays are built once, as a program would keep them from call to call.
-template <class Use>
-void with_vector_call(Communicator& of, const MessageBuffers& buffers, const Operator& op, Use&& use) {
-  Communicator* const c = &of;
-  unsigned char* const send = buffers.send();
-  unsigned char* const receive = buffers.receive();
-  const Work& work = buffers.work();
-  const auto bytes = static_cast<std::size_t>(work.bytes);
-  const auto ranks = static_cast<std::size_t>(of.size());
-  const std::vector<std::size_t> all_counts(ranks, static_cast<std::size_t>(work.count()));
-  std::vector<std::size_t> all_places;
-  for (std::size_t r = 0; r < ranks; ++r) all_places.push_back(r * bytes);
-  const std::size_t* const counts = all_counts.data();
-  const std::size_t* const places = all_places.data();
-  switch (work.operation) {
-    case Operation::gather:
-      return use([=] { c->gatherv(send, bytes, receive, counts, places, 0); });
-    case Operation::scatter:
-      return use([=] { c->scatterv(send, counts, places, receive, bytes, 0); });
-    case Operation::allgather:
-      return use([=] { c->allgatherv(send, bytes, receive, counts, places); });
-    case Operation::alltoall:
-      return use([=] { c->alltoallv(send, counts, places, receive, counts, places); });
-    case Operation::reduce_scatter:
-      return use([=] { c->reduce_scatter(send, receive, counts, op); });
-    default:
-      throw ArgumentError("operation", work.name(), "one that has a version with counts");
-  }
-}
 
 // Hands `use` a function that makes the call with no more checks or indirections than a program's own call.
 // It captures by value: a program has its arguments at hand and does not load them from the harness's
@@ -49,37 +20,22 @@ template <class Use>
 void with_call(Communicator& of, const MessageBuffers& buffers, Use&& use) {
   Communicator* const c = &of;
   unsigned char* const send = buffers.send();
-  unsigned char* const receive = buffers.receive();
   const Work& work = buffers.work();
-  const auto bytes = static_cast<std::size_t>(work.bytes);
+  const bool message = row_of(work.operation).receives == Part::others_block;
+  unsigned char* const receive = message && of.rank() == 0 ? send : buffers.receive();
   const auto count = static_cast<std::size_t>(work.count());
   const Operator op = work.reduces() ? find_operator(work.type, work.op) : Operator();
-  if (work.vector) return with_vector_call(of, buffers, op, use);
-  if (work.exclusive) return use([=] { c->exscan(send, receive, count, op); });
-  switch (work.operation) {
-    case Operation::barrier:
-      return use([c] { c->barrier(); });
-    case Operation::broadcast: {
-      unsigned char* const message = c->rank() == 0 ? send : receive;
-      return use([=] { c->broadcast(message, bytes, 0); });
-    }
-    case Operation::reduce:
-      return use([=] { c->reduce(send, receive, count, op, 0); });
-    case Operation::allreduce:
-      return use([=] { c->allreduce(send, receive, count, op); });
-    case Operation::gather:
-      return use([=] { c->gather(send, receive, bytes, 0); });
-    case Operation::scatter:
-      return use([=] { c->scatter(send, receive, bytes, 0); });
-    case Operation::allgather:
-      return use([=] { c->allgather(send, receive, bytes); });
-    case Operation::alltoall:
-      return use([=] { c->alltoall(send, receive, bytes); });
-    case Operation::scan:
-      return use([=] { c->scan(send, receive, count, op); });
-    case Operation::reduce_scatter:
-      return use([=] { c->reduce_scatter_block(send, receive, count, op); });
-  }
+  if (!work.vector)
+    return with_call_of(work.operation, work.exclusive,
+                        [&](auto call) { use([=] { call(*c, send, receive, count, op, 0, nullptr); }); });
+  // All counts are equal and the blocks lie side by side. The arrays are built once, as a program would keep them from call
+  // to call.
+  const std::vector<std::size_t> counts(static_cast<std::size_t>(of.size()), count);
+  const std::vector<std::size_t> places = block_places(counts, 0);
+  const Blocks blocks{counts.data(), places.data()};
+  with_vector_call_of(work.operation, [&](auto call) {
+    use([=] { call(*c, send, receive, count, blocks, blocks, op, 0, nullptr); });
+  });
 }
 
 void note_wrong(const std::string& wrong, RankReport& report) {

@@ -3,9 +3,11 @@
 // The hand-written reference for operations on eight bytes between two ranks with a CPU each: inlined where they
 // are timed, without checks or parameters (see hand_loops.hpp).
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "phicoll/measure/hand_loops.hpp"
 #include "phicoll/measure/message_buffers.hpp"
@@ -98,6 +100,13 @@ inline void add_floats(unsigned char* to, std::uint64_t left, std::uint64_t righ
   a[0] += b[0];
   a[1] += b[1];
   std::memcpy(to, a, sizeof a);
+}
+
+/// The operations that are written here.
+inline bool has_hand_call(Operation operation) {
+  constexpr Operation written[] = {Operation::broadcast, Operation::reduce, Operation::allreduce,
+                                   Operation::allgather, Operation::alltoall};
+  return std::find(std::begin(written), std::end(written), operation) != std::end(written);
 }
 
 /// Hands `use` the hand-written call for `buffers.work()`. Returns false if there is none.

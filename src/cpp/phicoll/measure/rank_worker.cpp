@@ -48,7 +48,7 @@ class RankWorker {
         buffers_.prepare(step.work, step.place % buffer_places);
         buffers_.fill(step.seed);
         communicator_.collectives().release();
-        communicator_.select_barrier_at(meeting_, 0);
+        communicator_.select_at(Operation::barrier, meeting_, 0);
         run_copy_probe(seat_, step, communicator_, buffers_);
         communicator_.barrier();
         break;
@@ -64,7 +64,7 @@ class RankWorker {
     seat_.memory = communicator_.region() + step.place;
     communicator_.collectives().release();
     if (step.work.moves_data() && subject.reference) {
-      communicator_.select_barrier_at(meeting_, 0);
+      communicator_.select_at(Operation::barrier, meeting_, 0);
       buffers_.prepare(step.work, step.place % buffer_places);
       if (subject.spec.name.empty()) {
         clear(seat_.memory, hand_data_footprint());
@@ -82,15 +82,15 @@ class RankWorker {
       return;
     }
     if (step.work.moves_data()) {
-      communicator_.select_barrier_at(meeting_, 0);  // away from the round's place
-      communicator_.collectives().select_at(step.work.operation, subject.text(), step.place);
+      communicator_.select_at(Operation::barrier, meeting_, 0);  // away from the round's place
+      communicator_.select_at(step.work.operation, subject.spec, step.place);
       // The buffers of all ranks move with the round as well, by the same offset.
       buffers_.prepare(step.work, step.place % buffer_places);
       run_data_step(seat_, step, communicator_, buffers_, report);
       return;
     }
     if (!subject.reference) {
-      communicator_.select_barrier_at(subject.spec, step.place);
+      communicator_.select_at(Operation::barrier, subject.spec, step.place);
       // Captured by value: a program calls barrier() on a communicator that it has at hand and does not load
       // it from the harness's members.
       Communicator* const communicator = &communicator_;
@@ -98,7 +98,7 @@ class RankWorker {
           seat_, step, [communicator] { communicator->barrier(); }, report);
       return;
     }
-    communicator_.select_barrier_at(meeting_, 0);
+    communicator_.select_at(Operation::barrier, meeting_, 0);
     unsigned char* const memory = seat_.memory;
     const std::size_t bytes = extra_bytes + HandCounterPerCpu::footprint(communicator_.shape()) +
                               HandFlatFlags::footprint(communicator_.shape());

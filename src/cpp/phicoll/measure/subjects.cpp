@@ -6,6 +6,7 @@
 #include "phicoll/errors.hpp"
 #include "phicoll/group/calibration.hpp"
 #include "phicoll/group/tuning.hpp"
+#include "phicoll/measure/hand_data.hpp"
 #include "phicoll/support/nearest.hpp"
 #include "phicoll/support/split.hpp"
 
@@ -85,18 +86,8 @@ const std::vector<AlgorithmInfo>& references(Operation operation) {
     both.push_back(loop[0]);
     return both;
   }();
-  switch (operation) {
-    case Operation::barrier:
-      return reference_barriers();
-    case Operation::broadcast:
-    case Operation::reduce:
-    case Operation::allreduce:
-    case Operation::allgather:
-    case Operation::alltoall:
-      return pair;
-    default:
-      return BareLoop::serves(operation) ? loop : none;
-  }
+  if (!moves_data(operation)) return reference_barriers();
+  return has_hand_call(operation) ? pair : BareLoop::serves(operation) ? loop : none;
 }
 
 bool is_openmp_reference(const std::string& name) {

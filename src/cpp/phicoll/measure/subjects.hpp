@@ -22,6 +22,7 @@ const std::vector<AlgorithmInfo>& references(Operation operation);
 /// True for the references that run in a separate program.
 bool is_openmp_reference(const std::string& name);
 
+/// One of the things that a sweep measures beside each other: an algorithm or a reference, and the work that it does.
 struct Subject {
   AlgorithmInfo info;
   bool reference = false;

@@ -18,7 +18,8 @@ std::string Work::name() const {
 }
 
 CallFacts Work::facts() const {
-  CallFacts facts = call_of(operation, vector).facts(static_cast<std::size_t>(bytes));
+  CallFacts facts = call_of(operation, vector, static_cast<std::size_t>(bytes));
+  facts.exclusive = exclusive;
   if (reduces()) {
     const Operator found = find_operator(type, op);
     facts.commutative = found.commutative;
@@ -42,37 +43,15 @@ void Work::set_buffers(const std::string& kind) {
   heap = kind == "heap";
 }
 
-namespace {
-
-std::uint64_t bytes_of_part(Part part, std::uint64_t block, int rank, int ranks) {
-  const bool root = rank == 0;
-  const std::uint64_t blocks = block * static_cast<std::uint64_t>(ranks);
-  switch (part) {
-    case Part::none:
-      return 0;
-    case Part::block:
-      return block;
-    case Part::blocks:
-      return blocks;
-    case Part::root_block:
-      return root ? block : 0;
-    case Part::root_blocks:
-      return root ? blocks : 0;
-    case Part::others_block:
-      return root ? 0 : block;
-  }
-  return 0;
-}
-
-}  // namespace
-
 std::uint64_t send_bytes_of(const Work& work, int rank, int ranks) {
-  return bytes_of_part(row_of(work.operation).sends, work.bytes, rank, ranks);
+  return static_cast<std::uint64_t>(blocks_of_part(row_of(work.operation).sends, rank == 0, ranks)) *
+         work.bytes;
 }
 
 std::uint64_t receive_bytes_of(const Work& work, int rank, int ranks) {
   if (work.exclusive && rank == 0) return 0;
-  return bytes_of_part(row_of(work.operation).receives, work.bytes, rank, ranks);
+  return static_cast<std::uint64_t>(blocks_of_part(row_of(work.operation).receives, rank == 0, ranks)) *
+         work.bytes;
 }
 
 std::uint64_t moved_bytes(const Work& work, int ranks) {
@@ -85,6 +64,20 @@ std::uint64_t moved_bytes(const Work& work, int ranks) {
   std::uint64_t received = 0;
   for (int rank = 0; rank < ranks; ++rank) received += receive_bytes_of(work, rank, ranks);
   return received;
+}
+
+std::vector<Piece> pieces_of(const Work& work, int ranks) {
+  const OperationRow& row = row_of(work.operation);
+  const ProgramCall call = program_call(work, ranks, 0);
+  const bool own = !row.reduces && row.receives != Part::others_block;
+  std::vector<Piece> pieces;
+  for (int r = 0; r < ranks; ++r)
+    for (const OutcomePart& part : outcome_of(call, r, ranks))
+      for (int s = part.first; s <= part.last; ++s)
+        if (own || s != r) pieces.push_back({s, r, part.from, part.at, part.bytes});
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const Piece& a, const Piece& b) { return a.sender < b.sender; });
+  return pieces;
 }
 
 ProgramCall program_call(const Work& work, int ranks, int root) {
@@ -102,18 +95,15 @@ ProgramCall program_call(const Work& work, int ranks, int root) {
 
 std::vector<std::string> call_names() {
   std::vector<std::string> names;
-  for (const CallName& call : phicoll::call_names()) {
-    Work work;
-    work.operation = call.operation;
-    work.vector = call.vector;
-    work.exclusive = call.exclusive;
-    if (std::find(names.begin(), names.end(), work.name()) == names.end()) names.push_back(work.name());
+  for (const auto& named : phicoll::call_names()) {
+    const std::string name = name_of_call(named.second);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
 }
 
 Work parse_call(const std::string& name) {
-  const CallName& call = parse_call_name(name);
+  const CallFacts call = parse_call_name(name);
   Work work;
   work.operation = call.operation;
   work.vector = call.vector;

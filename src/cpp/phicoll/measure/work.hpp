@@ -16,7 +16,8 @@ struct ProgramCall;
 
 namespace measure {
 
-/// An operation and what it is called with. Plain data, so that it can be copied to the step board.
+/// An operation and what it is called with when it is measured: like a ProgramCall, but without places or counts of its own,
+/// and plain data, so that it can be copied to the step board.
 struct Work {
   Operation operation = Operation::barrier;
   bool vector = false;     ///< a version with counts, which are all equal here
@@ -51,6 +52,19 @@ std::uint64_t receive_bytes_of(const Work& work, int rank, int ranks);
 /// The bytes that any algorithm for the operation must move between the ranks' buffers, including own blocks
 /// copied from send to receive buffer. docs/measuring-collectives.md gives the reasons for each operation.
 std::uint64_t moved_bytes(const Work& work, int ranks);
+
+/// What must get from one rank's send buffer, at byte `from`, to another's receive buffer, at byte `to`. A reduction combines it
+/// there with what it has from others.
+struct Piece {
+  int sender;
+  int receiver;
+  std::size_t from;
+  std::size_t to;
+  std::size_t bytes;
+};
+/// All pieces of such work, by sender and then by receiver. What a rank has for itself is among them where it has a place of
+/// its own in the result.
+std::vector<Piece> pieces_of(const Work& work, int ranks);
 
 /// The call of such work, with blocks that are all alike. Throws ArgumentError as check_work does.
 ProgramCall program_call(const Work& work, int ranks, int root);

@@ -9,11 +9,11 @@
 
 namespace phicoll {
 
-/// What must be the same on all ranks in one call, packed: see CallSignature in collectives/. 0 for a
+/// What must be the same on all ranks in one call, packed: see call_signature in collectives/. 0 for a
 /// barrier.
 using SignatureWord = std::uint64_t;
 
-/// A call as ranks compare it: the call itself, and 16 bits that stand for all calls up to it.
+/// A call as ranks compare it, in two words: what it is, and 16 bits that stand for all calls up to it.
 struct CallNote {
   SignatureWord signature;
   std::uint64_t tag;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "phicoll/errors.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 
 namespace phicoll {
 
@@ -25,7 +26,17 @@ int id_at(const Place& place, Level level) {
   return -1;
 }
 
+const HostNumbers default_numbers;
+
 }  // namespace
+
+const HostNumbers& Shape::host() const {
+  return host_ ? *host_ : default_numbers;
+}
+
+void Shape::set_host(const HostNumbers& host) {
+  host_ = std::make_shared<HostNumbers>(host);
+}
 
 std::vector<int> Shape::groups(Level level) const {
   const bool alone_if_unknown = level == Level::cpu || level == Level::core;

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/memory/line_costs.hpp"
 
 namespace phicoll {
 
-struct Tuning;  // collectives/tuning_table.hpp
+struct HostNumbers;  // host_numbers.hpp
+struct Tuning;       // collectives/choosing/tuning_table.hpp
 
 /// Ids as the machine numbers them; -1 where unknown. `cpu` is a hardware context; SMT siblings share a
 /// `core`.
@@ -63,8 +63,8 @@ class Shape {
   void set_costs(const LineCosts& costs) { costs_ = costs; }
 
   /// The host's numbers, by which `auto` chooses where no table does. The same on every rank.
-  const HostNumbers& host() const { return host_; }
-  void set_host(const HostNumbers& host) { host_ = host; }
+  const HostNumbers& host() const;
+  void set_host(const HostNumbers& host);
 
   /// The tuning table that `auto` asks before its rules; null where there is none. The same on every rank.
   const std::shared_ptr<const Tuning>& tuning() const { return tuning_; }
@@ -73,7 +73,7 @@ class Shape {
  private:
   std::vector<Place> places_;
   LineCosts costs_;
-  HostNumbers host_;
+  std::shared_ptr<const HostNumbers> host_;  // null: the defaults
   std::shared_ptr<const Tuning> tuning_;
   bool crowded_ = false;
 };

@@ -10,6 +10,7 @@
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
+#include "phicoll/collectives/transport/result_stores.hpp"
 #include "phicoll/collectives/transport/words.hpp"
 
 namespace phicoll {

@@ -29,7 +29,6 @@
 
 #include "phicoll/collectives/allreduce/one_shot.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
-#include "phicoll/collectives/structure/call_pieces.hpp"
 #include "phicoll/collectives/structure/hierarchy.hpp"
 #include "phicoll/collectives/transport/level_operands.hpp"
 #include "phicoll/collectives/transport/level_rings.hpp"
@@ -105,7 +104,7 @@ struct HierarchicalAllreduce : AlgorithmDefaults {
     }
 
     void operator()(Port& port, const Call& call) {
-      const CallPieces pieces(call, up_.bytes());
+      const auto pieces = up_.pieces(call);
       std::size_t sent = 0;
       for (std::size_t m = 0; m < pieces.count(); ++m) {
         if (!up_.at_top())

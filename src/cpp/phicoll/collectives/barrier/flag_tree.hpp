@@ -23,6 +23,7 @@
 #include "phicoll/collectives/barrier/heap_tree.hpp"
 #include "phicoll/collectives/barrier/reset.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/memory/condition.hpp"
 #include "phicoll/memory/word.hpp"
 #include "phicoll/support/aligned_vector.hpp"

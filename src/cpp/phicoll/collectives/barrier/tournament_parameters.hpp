@@ -6,6 +6,7 @@
 #include "phicoll/collectives/barrier/notify.hpp"
 #include "phicoll/collectives/barrier/reset.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {

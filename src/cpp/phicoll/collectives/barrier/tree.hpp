@@ -10,6 +10,7 @@
 #include "phicoll/collectives/barrier/flag_tree.hpp"
 #include "phicoll/collectives/barrier/heap_tree.hpp"
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/memory/control.hpp"
 
 namespace phicoll {

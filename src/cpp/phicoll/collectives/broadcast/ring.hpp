@@ -12,6 +12,7 @@
 
 #include "phicoll/collectives/contract/algorithm.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
+#include "phicoll/collectives/transport/result_stores.hpp"
 #include "phicoll/collectives/transport/rooted_copy.hpp"
 #include "phicoll/collectives/transport/values.hpp"
 #include "phicoll/collectives/transport/words.hpp"

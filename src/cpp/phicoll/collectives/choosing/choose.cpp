@@ -10,6 +10,7 @@
 
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 
 namespace phicoll {
 

@@ -16,6 +16,7 @@
 #include "phicoll/collectives/contract/operation.hpp"
 #include "phicoll/collectives/contract/signature.hpp"
 #include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 
 namespace phicoll {
 
@@ -50,7 +51,7 @@ class CollectiveSet {
         return known.instance;
     return nullptr;
   }
-  /// The last call of an operation, for the owner to keep: the next one that is like it (CallSignature::likeness) has the
+  /// The last call of an operation, for the owner to keep: the next one that is like it (call_signature::likeness) has the
   /// same instance and the same signature.
   struct Last {
     SignatureWord likeness = 0;  ///< 0: none

@@ -7,6 +7,7 @@
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/memory/control.hpp"
+#include "phicoll/memory/host_numbers.hpp"
 #include "phicoll/os/input_file.hpp"
 #include "phicoll/support/nearest.hpp"
 #include "phicoll/support/text_hash.hpp"

@@ -38,7 +38,6 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/call.hpp"
-#include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/memory/shape.hpp"
 
 namespace phicoll {

@@ -18,7 +18,7 @@ struct Blocks {
   const std::size_t* displacements = nullptr;
 };
 
-/// A call. Its members mean, for each operation with P ranks (for reductions, `bytes` = count * op.element_bytes):
+/// One rank's call, as an algorithm gets it. Its members mean, for each operation with P ranks (for reductions, `bytes` = count * op.element_bytes):
 ///
 ///   broadcast       receive: `count` bytes, the message on the root, filled in on the others
 ///   reduce          send, `count` elements; receive on the root (null elsewhere), may be send itself
@@ -76,13 +76,14 @@ struct Call {
 };
 static_assert(sizeof(void*) != 8 || sizeof(Call) <= 80, "see above");
 
-/// What all ranks know about a call. Algorithms are chosen or refused by this alone. It has two words, so that registers hold
+/// What all ranks know about a call, where a Call has one rank's data too. Algorithms are chosen or refused by this alone. It has two words, so that registers hold
 /// it.
 struct CallFacts {
   /// The bytes of the count argument: the message, or one block; in a vector version the mean block, if all know it.
   std::size_t bytes = 0;
   Operation operation = Operation::barrier;
   bool vector = false;      ///< a vector version: counts differ
+  bool exclusive = false;   ///< a scan without the rank's own elements
   bool known = true;        ///< all ranks know all counts; false for gatherv, scatterv and alltoallv
   bool commutative = true;  ///< whether the operator is; true if there is none
   bool associative = true;  ///< whether the operator is; true if there is none

@@ -12,46 +12,54 @@ const char* name_of_call(Operation operation, bool vector, bool exclusive) {
   return row.name;
 }
 
-const std::vector<CallName>& call_names() {
-  static const std::vector<CallName> calls = [] {
-    std::vector<CallName> names;
+namespace {
+
+CallFacts with_bytes(CallFacts facts, std::size_t bytes) {
+  if (facts.known) facts.bytes = bytes;
+  return facts;
+}
+
+}  // namespace
+
+const std::vector<std::pair<const char*, CallFacts>>& call_names() {
+  using Named = std::pair<const char*, CallFacts>;
+  static const std::vector<Named> calls = [] {
+    std::vector<Named> names;
     for (int o = 0; o < operations; ++o) {
-      const auto operation = static_cast<Operation>(o);
-      const OperationRow& row = row_of(operation);
-      names.push_back({row.name, operation, false, false});
-      if (std::string(row.name) != row.mpi_name) names.push_back({row.mpi_name, operation, false, false});
-      if (row.vector_name != nullptr) names.push_back({row.vector_name, operation, true, false});
-      if (row.exclusive_name != nullptr) names.push_back({row.exclusive_name, operation, false, true});
+      CallFacts plain;
+      plain.operation = static_cast<Operation>(o);
+      const OperationRow& row = row_of(plain.operation);
+      names.emplace_back(row.name, plain);
+      if (std::string(row.name) != row.mpi_name) names.emplace_back(row.mpi_name, plain);
+      CallFacts vector = plain;
+      vector.vector = true;
+      vector.known = row.counts_known;
+      if (row.vector_name != nullptr) names.emplace_back(row.vector_name, vector);
+      CallFacts exclusive = plain;
+      exclusive.exclusive = true;
+      if (row.exclusive_name != nullptr) names.emplace_back(row.exclusive_name, exclusive);
     }
     return names;
   }();
   return calls;
 }
 
-CallFacts CallName::facts(std::size_t bytes) const {
-  CallFacts facts;
-  facts.operation = operation;
-  facts.vector = vector;
-  facts.known = !vector || row_of(operation).counts_known;
-  facts.bytes = facts.known ? bytes : 0;
-  return facts;
-}
-
-const CallName& call_of(Operation operation, bool vector) {
-  for (const CallName& call : call_names())
-    if (call.operation == operation && call.vector == vector) return call;
+CallFacts call_of(Operation operation, bool vector, std::size_t bytes) {
+  for (const auto& named : call_names())
+    if (named.second.operation == operation && named.second.vector == vector)
+      return with_bytes(named.second, bytes);
   throw ArgumentError("vector", std::string("a ") + to_string(operation),
                       "gather, scatter, allgather, alltoall, reduce_scatter");
 }
 
-const CallName& parse_call_name(const std::string& name) {
+CallFacts parse_call_name(const std::string& name, std::size_t bytes) {
   std::string lower = name;
   if (!lower.empty() && lower[0] >= 'A' && lower[0] <= 'Z')
     lower[0] = static_cast<char>(lower[0] - 'A' + 'a');
   std::vector<std::string> names;
-  for (const CallName& call : call_names()) {
-    if (lower == call.name) return call.vector || call.exclusive ? call : call_of(call.operation);
-    names.emplace_back(call.name);
+  for (const auto& named : call_names()) {
+    if (lower == named.first) return with_bytes(named.second, bytes);
+    names.emplace_back(named.first);
   }
   throw ArgumentError("operation", name.empty() ? "none" : "'" + name + "'", nearest_or_all(lower, names));
 }

@@ -65,5 +65,17 @@ constexpr bool moves_data(Operation operation) {
 constexpr bool reduces(Operation operation) {
   return row_of(operation).reduces;
 }
+/// Whether each rank sends a block of its own to each other one.
+constexpr bool exchanges_pairs(Operation operation) {
+  return row_of(operation).sends == Part::blocks && row_of(operation).receives == Part::blocks;
+}
+/// How many blocks such a part is on the root, or on another rank.
+constexpr int blocks_of_part(Part part, bool is_root, int ranks) {
+  return part == Part::block || (part == Part::root_block && is_root) ||
+                 (part == Part::others_block && !is_root)
+             ? 1
+         : part == Part::blocks || (part == Part::root_blocks && is_root) ? ranks
+                                                                          : 0;
+}
 
 }  // namespace phicoll

@@ -7,18 +7,7 @@
 #include "phicoll/collectives/registry/family.hpp"
 
 namespace phicoll {
-
-constexpr SignatureWord CallSignature::split;
-constexpr SignatureField CallSignature::operation;
-constexpr SignatureField CallSignature::vector;
-constexpr SignatureField CallSignature::exclusive;
-constexpr SignatureField CallSignature::root;
-constexpr SignatureField CallSignature::type;
-constexpr SignatureField CallSignature::op;
-constexpr SignatureField CallSignature::algorithm;
-constexpr SignatureField CallSignature::size;
-constexpr SignatureWord CallSignature::inexact;
-constexpr SignatureWord CallSignature::hashed;
+namespace call_signature {
 
 namespace {
 
@@ -32,20 +21,20 @@ constexpr SignatureWord mix(SignatureWord value) {
 
 }  // namespace
 
-SignatureWord CallSignature::large_size_field(std::size_t bytes) {
+SignatureWord large_size(std::size_t bytes) {
   const unsigned zeros = std::min(static_cast<unsigned>(__builtin_ctzll(bytes)), 31u);
   const SignatureWord rest = static_cast<SignatureWord>(bytes) >> zeros;
   if (rest <= low(mantissa_bits)) return inexact | SignatureWord{zeros} << mantissa_bits | rest;
   return hashed | mix(bytes) >> 40;
 }
 
-SignatureWord CallSignature::counts_field(const Call& call, int ranks) {
+SignatureWord size_of_counts(const Call& call, int ranks) {
   SignatureWord hash = 0;
   for (int r = 0; r < ranks; ++r) hash = mix(hash + call.block_count(r) + 1);
   return hashed | hash >> 40;
 }
 
-std::string CallSignature::in_words(SignatureWord word, SignatureWord other) {
+std::string in_words(SignatureWord word, SignatureWord other) {
   if (operation.of(word) == split) return "split";
   const auto called = static_cast<Operation>(operation.of(word));
   const bool counts = vector.of(word) != 0;
@@ -82,4 +71,5 @@ std::string CallSignature::in_words(SignatureWord word, SignatureWord other) {
   return text + (same_name ? " with parameters of its own" : "");
 }
 
+}  // namespace call_signature
 }  // namespace phicoll

@@ -26,60 +26,61 @@ struct SignatureField {
 };
 
 /// The signature of a call. A barrier's is 0.
-class CallSignature {
- public:
-  static constexpr SignatureField operation{0, 4};
-  static constexpr SignatureField vector = operation.then(1);
-  static constexpr SignatureField exclusive = vector.then(1);
-  static constexpr SignatureField root = exclusive.then(11);  ///< 0: none, else the rank plus one
-  static constexpr SignatureField type = root.then(type_bits);
-  static constexpr SignatureField op = type.then(4);
-  static constexpr SignatureField algorithm = op.then(11);    ///< Family::number
-  static constexpr SignatureField size = algorithm.then(26);  ///< see size_field
-  static_assert(size.at + size.bits == 64, "the word is full");
+namespace call_signature {
 
-  /// The number that stands for an operation's when a communicator is split.
-  static constexpr SignatureWord split = 15;
+constexpr SignatureField operation{0, 4};
+constexpr SignatureField vector = operation.then(1);
+constexpr SignatureField exclusive = vector.then(1);
+constexpr SignatureField root = exclusive.then(11);  ///< 0: none, else the rank plus one
+constexpr SignatureField type = root.then(type_bits);
+constexpr SignatureField op = type.then(4);
+constexpr SignatureField algorithm = op.then(11);    ///< Family::number
+constexpr SignatureField size = algorithm.then(26);  ///< see size_of
+static_assert(size.at + size.bits == 64, "the word is full");
 
-  /// The signature of a call among `ranks`. `by` is the Family::mark of the algorithm that serves it.
-  static SignatureWord of(const CallFacts& facts, const Call& call, int ranks, SignatureWord by) {
-    const SignatureWord word = what(facts, call) | (by & algorithm.mask());
-    if (!facts.known) return word;
-    return word | (facts.vector ? counts_field(call, ranks) : size_field(facts.bytes)) << size.at;
-  }
+/// The number that stands for an operation's when a communicator is split.
+constexpr SignatureWord split = 15;
 
-  /// What tells calls with equal facts().bytes apart that are no vector versions: they are served alike, and have one
-  /// signature, where this is equal. Never 0.
-  static SignatureWord likeness(const CallFacts& facts, const Call& call) {
-    SignatureWord word = what(facts, call);
-    word |= static_cast<SignatureWord>(facts.commutative) << size.at;
-    return word | static_cast<SignatureWord>(facts.associative) << (size.at + 1);
-  }
+/// All but the algorithm and the size.
+inline SignatureWord what(const CallFacts& facts, const Call& call) {
+  SignatureWord word = static_cast<SignatureWord>(facts.operation);
+  word |= static_cast<SignatureWord>(facts.vector) << vector.at;
+  word |= static_cast<SignatureWord>(call.exclusive) << exclusive.at;
+  if (row_of(facts.operation).rooted) word |= static_cast<SignatureWord>(call.root + 1) << root.at;
+  if (!facts.known) return word;
+  word |= static_cast<SignatureWord>(call.op.id >> 8) << type.at;
+  return word | static_cast<SignatureWord>(call.op.id & 0xfu) << op.at;
+}
 
-  /// A text such as "broadcast(root 0, 4096 bytes)". It names the algorithm if nothing else differs from `other`.
-  static std::string in_words(SignatureWord word, SignatureWord other);
+/// The size field: 0 if sizes need not agree; below 2^25 the bytes plus one; with `inexact` alone an exponent of 5 bits
+/// and a mantissa of 19; with `hashed` a hash of the bytes, or of all counts where each block has its own.
+constexpr SignatureWord inexact = SignatureWord{1} << 25;
+constexpr SignatureWord hashed = inexact | SignatureWord{1} << 24;
+SignatureWord large_size(std::size_t bytes);
+inline SignatureWord size_of(std::size_t bytes) {
+  if (__builtin_expect(bytes < inexact - 1, 1)) return bytes + 1;
+  return large_size(bytes);
+}
+SignatureWord size_of_counts(const Call& call, int ranks);
 
- private:
-  // All but the algorithm and the size.
-  static SignatureWord what(const CallFacts& facts, const Call& call) {
-    SignatureWord word = static_cast<SignatureWord>(facts.operation);
-    word |= static_cast<SignatureWord>(facts.vector) << vector.at;
-    word |= static_cast<SignatureWord>(call.exclusive) << exclusive.at;
-    if (row_of(facts.operation).rooted) word |= static_cast<SignatureWord>(call.root + 1) << root.at;
-    if (!facts.known) return word;
-    word |= static_cast<SignatureWord>(call.op.id >> 8) << type.at;
-    return word | static_cast<SignatureWord>(call.op.id & 0xfu) << op.at;
-  }
-  // The size field: 0 if sizes need not agree; below 2^25 the bytes plus one; with `inexact` alone an exponent of 5 bits
-  // and a mantissa of 19; with `hashed` a hash of the bytes, or of all counts where each block has its own.
-  static constexpr SignatureWord inexact = SignatureWord{1} << 25;
-  static constexpr SignatureWord hashed = inexact | SignatureWord{1} << 24;
-  static SignatureWord size_field(std::size_t bytes) {
-    if (__builtin_expect(bytes < inexact - 1, 1)) return bytes + 1;
-    return large_size_field(bytes);
-  }
-  static SignatureWord large_size_field(std::size_t bytes);
-  static SignatureWord counts_field(const Call& call, int ranks);
-};
+/// The signature of a call among `ranks`. `by` is the Family::mark of the algorithm that serves it.
+inline SignatureWord of(const CallFacts& facts, const Call& call, int ranks, SignatureWord by) {
+  const SignatureWord word = what(facts, call) | (by & algorithm.mask());
+  if (!facts.known) return word;
+  return word | (facts.vector ? size_of_counts(call, ranks) : size_of(facts.bytes)) << size.at;
+}
+
+/// What tells calls with equal facts().bytes apart that are no vector versions: they are served alike, and have one
+/// signature, where this is equal. Never 0.
+inline SignatureWord likeness(const CallFacts& facts, const Call& call) {
+  SignatureWord word = what(facts, call);
+  word |= static_cast<SignatureWord>(facts.commutative) << size.at;
+  return word | static_cast<SignatureWord>(facts.associative) << (size.at + 1);
+}
+
+/// A text such as "broadcast(root 0, 4096 bytes)". It names the algorithm if nothing else differs from `other`.
+std::string in_words(SignatureWord word, SignatureWord other);
+
+}  // namespace call_signature
 
 }  // namespace phicoll

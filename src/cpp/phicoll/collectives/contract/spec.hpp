@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
+#include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/memory/policies.hpp"
 
 namespace phicoll {

@@ -16,7 +16,6 @@
 #include <cstdint>
 
 #include "phicoll/collectives/contract/algorithm.hpp"
-#include "phicoll/collectives/structure/call_pieces.hpp"
 #include "phicoll/collectives/structure/hierarchy.hpp"
 #include "phicoll/collectives/transport/level_operands.hpp"
 
@@ -58,7 +57,7 @@ struct HierarchicalReduce : AlgorithmDefaults {
     Rank(const Parameters& p, const Setup& setup) : Rank(Hierarchy(setup.shape, p.group), p, setup) {}
 
     void operator()(Port& port, const Call& call) {
-      const CallPieces pieces(call, up_.bytes());
+      const auto pieces = up_.pieces(call);
       const bool is_root = rank_ == call.root;
       const bool sends = !is_root || !up_.at_top();
       const int to = up_.at_top() ? call.root : up_.above();

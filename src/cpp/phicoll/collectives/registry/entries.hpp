@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/algorithm_list.hpp"
+#include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/collectives/registry/families.hpp"
 #include "phicoll/errors.hpp"
 

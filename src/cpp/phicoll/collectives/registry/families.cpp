@@ -1,4 +1,5 @@
 #include "phicoll/collectives/registry/families.hpp"
+#include "phicoll/collectives/contract/parameters.hpp"
 
 #include "phicoll/collectives/choosing/automatic.hpp"
 

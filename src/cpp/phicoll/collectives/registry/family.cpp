@@ -1,4 +1,5 @@
 #include "phicoll/collectives/registry/family.hpp"
+#include "phicoll/collectives/contract/parameters.hpp"
 
 #include <algorithm>
 
@@ -128,9 +129,9 @@ unsigned Family::number(const AlgorithmSpec& effective) const {
 }
 
 std::uint64_t Family::mark(const AlgorithmSpec& effective) const {
-  const SignatureWord place = CallSignature::algorithm.mask();
+  const SignatureWord place = call_signature::algorithm.mask();
   return (text_hash(effective.text()) & ~place) | SignatureWord{number(effective)}
-                                                      << CallSignature::algorithm.at;
+                                                      << call_signature::algorithm.at;
 }
 
 std::string Family::name_of(unsigned number) const {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "phicoll/collectives/contract/algorithm_list.hpp"
+#include "phicoll/collectives/contract/parameters.hpp"
 #include "phicoll/collectives/registry/make.hpp"
 
 namespace phicoll {

@@ -43,24 +43,6 @@ constexpr std::size_t rings_bytes = std::size_t{4} << 20;
 /// rings_bytes and room for the heads of the cells.
 constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
 
-/// How results are stored. Large ones (HostNumbers::streamed) bypass the caches: they would not stay there, and so
-/// their lines are not read before they are overwritten.
-class ResultStores {
- public:
-  explicit ResultStores(const Shape& shape)
-      : ranks_(static_cast<std::size_t>(shape.size())),
-        from_(static_cast<std::size_t>(shape.host().streamed)) {}
-  /// For a result of `bytes` per rank.
-  Stores operator()(std::size_t bytes) const { return bytes >= from_ ? Stores::streaming : Stores::taken; }
-  /// For an exchange in which every rank gets a block of `bytes` from every other. What all ranks get together has to
-  /// stay in a cache that they share; the division by 4 makes this the limit of a single result for two ranks.
-  Stores exchanged(std::size_t bytes) const { return (*this)(bytes / 4 * ranks_ * ranks_); }
-
- private:
-  std::size_t ranks_;
-  std::size_t from_;
-};
-
 /// How a piece for one reader is stored into a cell: a reader on the same CPU finds it in the cache.
 inline Stores piece_stores(const Shape& shape, int from, int to) {
   return shape.share_cpu(from, to) ? Stores::cached : Stores::handed_over;

@@ -31,6 +31,31 @@ inline const char* unfit_for_order(Grouping group, const Shape& shape, const Cal
 template <class Port>
 class LevelOperands {
  public:
+  /// A reduction's call cut into pieces, which are calls themselves.
+  class Pieces {
+   public:
+    /// Pieces of at most `bytes`, which must hold one element.
+    Pieces(const Call& call, std::size_t bytes)
+        : call_(call),
+          most_(call.elements_within(bytes)),
+          count_(call.count <= most_ ? (call.count != 0 ? 1 : 0) : (call.count + most_ - 1) / most_) {}
+
+    std::size_t count() const { return count_; }
+    Call operator[](std::size_t m) const {
+      Call piece = call_;
+      const std::size_t at = m * most_;
+      piece.count = std::min(most_, call_.count - at);
+      piece.send = call_.send + at * call_.op.element_bytes;
+      if (call_.receive) piece.receive = call_.receive + at * call_.op.element_bytes;
+      return piece;
+    }
+
+   private:
+    const Call& call_;
+    std::size_t most_;
+    std::size_t count_;
+  };
+
   LevelOperands(const Hierarchy& levels, const Setup& setup, std::size_t offset, int cells, std::size_t bytes)
       : mailbox_(setup, offset, cells, bytes) {
     const int last = levels.last_stage(setup.rank);
@@ -41,7 +66,8 @@ class LevelOperands {
     if (ahead_ > 0) above_ = levels.part_around(last, setup.rank).front();
   }
 
-  std::size_t bytes() const { return mailbox_.bytes(); }
+  /// The call in pieces that a cell holds. Refers to the call.
+  Pieces pieces(const Call& call) const { return Pieces(call, mailbox_.bytes()); }
   /// Whether this rank is one of those at the top.
   bool at_top() const { return ahead_ == 0; }
   /// The leader of the rank's part, unless the rank is at the top.

@@ -14,6 +14,7 @@
 #include "phicoll/collectives/contract/call.hpp"
 #include "phicoll/collectives/structure/peer_order.hpp"
 #include "phicoll/collectives/transport/cells.hpp"
+#include "phicoll/collectives/transport/result_stores.hpp"
 
 namespace phicoll {
 

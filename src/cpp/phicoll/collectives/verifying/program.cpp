@@ -61,6 +61,11 @@ std::size_t span(const std::vector<std::size_t>& counts, std::size_t gap) {
   return sum(counts) + (counts.empty() ? 0 : (counts.size() - 1) * gap);
 }
 
+// Blocks to reduce lie side by side.
+std::size_t gap_of(const ProgramCall& call) {
+  return reduces(call.operation) ? 0 : call.gap;
+}
+
 /// What `rank` sends to each, and gets from each, in an alltoall.
 std::vector<std::size_t> row_of(const ProgramCall& call, int ranks, int rank) {
   const auto n = static_cast<std::size_t>(ranks);
@@ -130,7 +135,7 @@ void write_element(Type type, int value, int second, unsigned char* to) {
 
 std::vector<std::size_t> equal_counts(Operation operation, int ranks, std::size_t count) {
   const auto n = static_cast<std::size_t>(ranks);
-  return std::vector<std::size_t>(operation == Operation::alltoall ? n * n : n, count);
+  return std::vector<std::size_t>(exchanges_pairs(operation) ? n * n : n, count);
 }
 
 std::vector<std::size_t> block_places(const std::vector<std::size_t>& counts, std::size_t gap) {
@@ -168,84 +173,67 @@ std::string Program::describe(const ProgramCall& call) const {
   return text;
 }
 
-CallExtents Program::extents(const ProgramCall& call, int rank) const {
-  const bool root = rank == call.root;
-  const bool vector = !call.counts.empty();
-  const auto n = static_cast<std::size_t>(ranks);
-  const auto r = static_cast<std::size_t>(rank);
+namespace {
+
+// From byte `at` of a buffer to the end of the last block, where a rank has such a part of a call.
+std::size_t bytes_of_part(const ProgramCall& call, Part part, bool sends, int rank, int ranks) {
+  const int blocks = blocks_of_part(part, rank == call.root, ranks);
   const std::size_t element = reduces(call.operation) ? bytes_of(call.type) : 1;
-  const std::size_t bytes = call.count * element;
-  CallExtents found;
-  switch (call.operation) {
-    case Operation::barrier:
-      return found;
-    case Operation::broadcast:
-      found.receive = bytes;
-      return found;
-    case Operation::reduce:
-      found.receive = root ? bytes : 0;
-      found.send = root && call.in_place ? 0 : bytes;
-      return found;
-    case Operation::allreduce:
-    case Operation::scan:
-      found.receive = bytes;
-      found.send = call.in_place ? 0 : bytes;
-      return found;
-    case Operation::gather:
-      if (root) found.receive = vector ? span(call.counts, call.gap) : n * bytes;
-      if (!(root && call.in_place)) found.send = vector ? call.counts[r] : bytes;
-      return found;
-    case Operation::scatter:
-      if (root) found.send = vector ? span(call.counts, call.gap) : n * bytes;
-      if (!(root && call.in_place)) found.receive = vector ? call.counts[r] : bytes;
-      return found;
-    case Operation::allgather:
-      found.receive = vector ? span(call.counts, call.gap) : n * bytes;
-      if (!call.in_place) found.send = vector ? call.counts[r] : bytes;
-      return found;
-    case Operation::alltoall:
-      found.receive = vector ? span(column_of(call, ranks, rank), call.gap) : n * bytes;
-      if (!call.in_place) found.send = vector ? span(row_of(call, ranks, rank), call.gap) : n * bytes;
-      return found;
-    case Operation::reduce_scatter: {
-      const std::size_t all = vector ? sum(call.counts) * element : n * bytes;
-      const std::size_t own = vector ? call.counts[r] * element : bytes;
-      found.receive = call.in_place ? all : own;
-      found.send = call.in_place ? 0 : all;
-      return found;
-    }
-  }
-  return found;
+  const bool all = part == Part::blocks || part == Part::root_blocks;
+  if (call.counts.empty() || blocks == 0) return static_cast<std::size_t>(blocks) * call.count * element;
+  if (!all) return call.counts[static_cast<std::size_t>(rank)] * element;
+  if (!exchanges_pairs(call.operation)) return span(call.counts, gap_of(call)) * element;
+  return span(sends ? row_of(call, ranks, rank) : column_of(call, ranks, rank), call.gap);
+}
+
+// Where the rank's own block is among those of all.
+std::size_t own_place(const ProgramCall& call, int rank) {
+  const auto r = static_cast<std::size_t>(rank);
+  return call.counts.empty() ? r * call.count : block_places(call.counts, call.gap)[r];
+}
+
+// Whether the call takes a block of each rank together, in rank order.
+bool gathers(const ProgramCall& call) {
+  const OperationRow& row = row_of(call.operation);
+  return row.sends == Part::block && (row.receives == Part::blocks || row.receives == Part::root_blocks);
+}
+
+// Whether the rank has one buffer only: everywhere, or at the root.
+bool in_place_at(const ProgramCall& call, int rank) {
+  return call.in_place && (!row_of(call.operation).rooted || rank == call.root);
+}
+
+// Where the data of a rank in place is: where its result is, except for what a root scatters.
+bool stays_in_send(const ProgramCall& call) {
+  return row_of(call.operation).sends == Part::root_blocks;
+}
+
+}  // namespace
+
+std::size_t Program::send_bytes(const ProgramCall& call, int rank) const {
+  const OperationRow& row = row_of(call.operation);
+  if (row.receives == Part::others_block || (in_place_at(call, rank) && !stays_in_send(call))) return 0;
+  return bytes_of_part(call, row.sends, true, rank, ranks);
+}
+
+std::size_t Program::receive_bytes(const ProgramCall& call, int rank) const {
+  const OperationRow& row = row_of(call.operation);
+  const bool message = row.receives == Part::others_block;
+  const std::size_t result = bytes_of_part(call, message ? Part::block : row.receives, false, rank, ranks);
+  if (!in_place_at(call, rank)) return result;
+  return stays_in_send(call) ? 0 : std::max(result, bytes_of_part(call, row.sends, true, rank, ranks));
 }
 
 Contribution Program::contribution(const ProgramCall& call, int rank) const {
-  const CallExtents extents_here = extents(call, rank);
-  const bool root = rank == call.root;
-  const auto r = static_cast<std::size_t>(rank);
-  const Contribution none{call.receive, call.receive_at, 0};
-  const Contribution sent{call.send, call.send_at, extents_here.send};
-  const Contribution received{call.receive, call.receive_at, extents_here.receive};
-  const auto own_block = [&]() {
-    const std::size_t at = call.counts.empty() ? r * call.count : block_places(call.counts, call.gap)[r];
-    return Contribution{call.receive, call.receive_at + at,
-                        call.counts.empty() ? call.count : call.counts[r]};
-  };
-  switch (call.operation) {
-    case Operation::barrier:
-      return none;
-    case Operation::broadcast:
-      return root ? received : none;
-    case Operation::reduce:
-      return root && call.in_place ? received : sent;
-    case Operation::gather:
-      return root && call.in_place ? own_block() : sent;
-    case Operation::scatter:
-      return root ? sent : none;
-    case Operation::allgather:
-      return call.in_place ? own_block() : sent;
-    default:
-      return call.in_place ? received : sent;
-  }
+  const OperationRow& row = row_of(call.operation);
+  const Contribution sent{call.send, call.send_at, send_bytes(call, rank)};
+  const Contribution received{call.receive, call.receive_at, receive_bytes(call, rank)};
+  if (row.receives == Part::others_block)
+    return rank == call.root ? received : Contribution{call.receive, call.receive_at, 0};
+  if (!in_place_at(call, rank) || stays_in_send(call)) return sent;
+  if (!gathers(call)) return received;
+  return {call.receive, call.receive_at + own_place(call, rank),
+          bytes_of_part(call, row.sends, true, rank, ranks)};
 }
 
 void Program::filling(const ProgramCall& call, int rank, unsigned char* into) const {
@@ -269,6 +257,7 @@ std::vector<unsigned char> Program::filling(const ProgramCall& call, int rank) c
 CallFacts Program::facts(const ProgramCall& call) const {
   CallFacts facts;
   facts.operation = call.operation;
+  facts.exclusive = call.exclusive;
   facts.bytes = call.count;
   if (reduces(call.operation)) {
     const Operator op = operator_of(call);
@@ -306,10 +295,10 @@ void Program::check() const {
       if (call.fill == 0 && !exact_in_any_order(call.type, call.op))
         refuse("fill", "none", "a seed, where results of drawn bytes would depend on the order");
     }
-    if (call.in_place && (call.operation == Operation::broadcast))
+    if (call.in_place && row_of(call.operation).receives == Part::others_block)
       refuse("in_place", "a broadcast", "an operation with a send and a receive buffer");
     if (!call.counts.empty()) {
-      const bool pairs = call.operation == Operation::alltoall;
+      const bool pairs = exchanges_pairs(call.operation);
       if (row_of(call.operation).vector_name == nullptr)
         refuse("counts", "some", "none: this operation has no vector version");
       if (call.counts.size() != (pairs ? n * n : n))
@@ -330,11 +319,12 @@ void Program::check() const {
                "bytes 0 to " + std::to_string(size) + " of buffer " + std::to_string(buffer));
     };
     for (int r = 0; r < ranks; ++r) {
-      const CallExtents used = extents(call, r);
-      inside("send", call.send, call.send_at, used.send);
-      inside("receive", call.receive, call.receive_at, used.receive);
-      if (call.send == call.receive && used.send != 0 && used.receive != 0 &&
-          call.send_at < call.receive_at + used.receive && call.receive_at < call.send_at + used.send)
+      const std::size_t sent = send_bytes(call, r);
+      const std::size_t received = receive_bytes(call, r);
+      inside("send", call.send, call.send_at, sent);
+      inside("receive", call.receive, call.receive_at, received);
+      if (call.send == call.receive && sent != 0 && received != 0 &&
+          call.send_at < call.receive_at + received && call.receive_at < call.send_at + sent)
         refuse("receive", "memory that overlaps with send", "separate ranges, or in place");
     }
   }
@@ -351,51 +341,40 @@ std::vector<Buffers> Program::initial() const {
 }
 
 std::vector<OutcomePart> outcome_of(const ProgramCall& call, int rank, int ranks) {
-  using Parts = std::vector<OutcomePart>;
+  const OperationRow& row = row_of(call.operation);
   const auto n = static_cast<std::size_t>(ranks);
   const auto own = static_cast<std::size_t>(rank);
   const bool vector = !call.counts.empty();
-  const bool root = rank == call.root;
-  const int last = ranks - 1;
-  const std::size_t element = reduces(call.operation) ? bytes_of(call.type) : 1;
-  const std::size_t bytes = call.count * element;
+  const bool is_root = rank == call.root;
+  const std::size_t element = row.reduces ? bytes_of(call.type) : 1;
   const std::vector<std::size_t> counts = vector ? call.counts : std::vector<std::size_t>(n, call.count);
-  const std::vector<std::size_t> places = block_places(counts, vector ? call.gap : 0);
-  Parts parts;
-  switch (call.operation) {
-    case Operation::barrier:
-      break;
-    case Operation::broadcast:
-      return {{0, bytes, call.root, call.root, 0}};
-    case Operation::reduce:
-      return root ? Parts{{0, bytes, 0, last, 0}} : Parts{};
-    case Operation::allreduce:
-      return {{0, bytes, 0, last, 0}};
-    case Operation::scan:
-      if (call.exclusive) return rank > 0 ? Parts{{0, bytes, 0, rank - 1, 0}} : Parts{};
-      return {{0, bytes, 0, rank, 0}};
-    case Operation::gather:
-    case Operation::allgather:
-      if (call.operation == Operation::gather && !root) break;
-      for (std::size_t r = 0; r < n; ++r)
-        parts.push_back({places[r], counts[r], static_cast<int>(r), static_cast<int>(r), 0});
-      break;
-    case Operation::scatter:
-      return call.in_place && root ? Parts{} : Parts{{0, counts[own], call.root, call.root, places[own]}};
-    case Operation::alltoall:
-      for (int r = 0; r < ranks; ++r) {
-        const auto from = static_cast<std::size_t>(r);
-        if (vector)
-          parts.push_back({block_places(column_of(call, ranks, rank), call.gap)[from], counts[from * n + own],
-                           r, r, block_places(row_of(call, ranks, r), call.gap)[own]});
-        else
-          parts.push_back({from * bytes, bytes, r, r, own * bytes});
-      }
-      break;
-    case Operation::reduce_scatter:
-      return {{0, counts[own] * element, 0, last, places[own] * element}};
+  const std::vector<std::size_t> places = block_places(counts, vector ? gap_of(call) : 0);
+  // Every rank receives a broadcast's message.
+  const bool here = row.receives == Part::others_block || blocks_of_part(row.receives, is_root, ranks) != 0;
+  if (!here || (stays_in_send(call) && in_place_at(call, rank))) return {};
+  const bool own_of_all = row.sends == Part::blocks || row.sends == Part::root_blocks;
+  if (row.receives == Part::blocks || row.receives == Part::root_blocks) {
+    // A block from each rank: all that it has, or the one that it has for this rank.
+    std::vector<OutcomePart> parts;
+    for (int r = 0; r < ranks; ++r) {
+      const auto from = static_cast<std::size_t>(r);
+      if (!own_of_all)
+        parts.push_back({places[from], counts[from], r, r, 0});
+      else if (vector)
+        parts.push_back({block_places(column_of(call, ranks, rank), call.gap)[from], counts[from * n + own],
+                         r, r, block_places(row_of(call, ranks, r), call.gap)[own]});
+      else
+        parts.push_back({places[from], call.count, r, r, places[own]});
+    }
+    return parts;
   }
-  return parts;
+  // One block, from all ranks or, in a scan, from those up to this one, or from the root.
+  const bool scans = row.exclusive_name != nullptr;
+  const int first = row.reduces ? 0 : call.root;
+  const int last = !row.reduces ? call.root : !scans ? ranks - 1 : call.exclusive ? rank - 1 : rank;
+  if (last < first) return {};
+  return {{0, (own_of_all ? counts[own] : call.count) * element, first, last,
+           own_of_all ? places[own] * element : 0}};
 }
 
 void Program::outcome(const ProgramCall& call, const std::vector<std::vector<unsigned char>>& given,
@@ -463,8 +442,8 @@ ProgramLayout::ProgramLayout(const Program& program) {
   scratch_ = next;
   std::size_t most = 0;
   for (const ProgramCall& call : program.calls)
-    if (call.operation == Operation::alltoall && call.in_place)
-      for (int r = 0; r < program.ranks; ++r) most = std::max(most, program.extents(call, r).receive);
+    if (exchanges_pairs(call.operation) && call.in_place)
+      for (int r = 0; r < program.ranks; ++r) most = std::max(most, program.receive_bytes(call, r));
   bytes_ = next + up(most);
 }
 
@@ -496,86 +475,41 @@ Buffers ProgramLayout::take(const Program& program, int rank, const unsigned cha
   return found;
 }
 
-BoundCall::BoundCall(const Program& program, const ProgramCall& made, int rank, Data send, Data receive,
-                     Data scratch) {
-  const CallExtents used = program.extents(made, rank);
-  const auto n = static_cast<std::size_t>(program.ranks);
-  const auto r = static_cast<std::size_t>(rank);
+Call Program::bind(const ProgramCall& made, int rank, Data send, Data receive, OwnBlocks* blocks,
+                   OwnBlocks* send_blocks) const {
+  const OperationRow& row = row_of(made.operation);
   const bool root = rank == made.root;
+  const bool pairs = exchanges_pairs(made.operation);
   const bool vector = !made.counts.empty();
-  if (used.send != 0) call.send = send;
-  if (used.receive != 0) call.receive = receive;
+  Call call;
+  if (send_bytes(made, rank) != 0) call.send = send;
+  if (receive_bytes(made, rank) != 0) call.receive = receive;
   call.count = made.count;
-  const bool rooted = made.operation == Operation::broadcast || made.operation == Operation::reduce ||
-                      made.operation == Operation::gather || made.operation == Operation::scatter;
-  if (rooted) call.root = made.root;
+  if (row.rooted) call.root = made.root;
   call.exclusive = made.exclusive;
   call.vector = vector;
-  call.op = program.operator_of(made);
-  const std::size_t block = vector && made.counts.size() == n ? made.counts[r] : made.count;
-  const std::size_t begin =
-      vector && made.counts.size() == n ? block_places(made.counts, made.gap)[r] : r * made.count;
-  switch (made.operation) {
-    case Operation::reduce:
-    case Operation::allreduce:
-    case Operation::scan:
-      if (made.in_place && used.send == 0) call.send = call.receive;
-      break;
-    case Operation::gather:
-      if (made.in_place && root && used.receive != 0) call.send = call.receive + begin;
-      call.count = block;
-      if (vector && root) {
-        counts = made.counts;
-        displacements = block_places(counts, made.gap);
-      }
-      break;
-    case Operation::scatter:
-      if (made.in_place && root && used.send != 0) call.receive = call.send + begin;
-      call.count = block;
-      if (vector && root) {
-        counts = made.counts;
-        displacements = block_places(counts, made.gap);
-      }
-      break;
-    case Operation::allgather:
-      if (made.in_place && used.receive != 0) call.send = call.receive + begin;
-      call.count = block;
-      if (vector) {
-        counts = made.counts;
-        displacements = block_places(counts, made.gap);
-      }
-      break;
-    case Operation::alltoall:
-      if (made.in_place) {
-        saved = used.receive;
-        call.send = scratch;
-      }
-      if (vector) {
-        counts = column_of(made, program.ranks, rank);
-        displacements = block_places(counts, made.gap);
-        send_counts = row_of(made, program.ranks, rank);
-        send_displacements = block_places(send_counts, made.gap);
-      }
-      break;
-    case Operation::reduce_scatter:
-      if (made.in_place) call.send = call.receive;
-      if (vector) {
-        counts = made.counts;
-        displacements = block_places(counts, 0);
-      }
-      break;
-    case Operation::barrier:
-    case Operation::broadcast:
-      break;
+  call.op = operator_of(made);
+  if (in_place_at(made, rank) && !pairs) {
+    if (stays_in_send(made))
+      call.receive = call.send ? call.send + own_place(made, rank) : Data();
+    else if (call.receive)
+      call.send = call.receive + (gathers(made) ? own_place(made, rank) : 0);
   }
-  if (!counts.empty()) {
-    blocks = Blocks{counts.data(), displacements.data()};
-    call.blocks = &blocks;
+  if (!vector) return call;
+  // Which sides know the blocks: see Call.
+  if (pairs) {
+    blocks->counts = column_of(made, ranks, rank);
+    send_blocks->counts = row_of(made, ranks, rank);
+    send_blocks->displacements = block_places(send_blocks->counts, made.gap);
+    call.send_blocks = send_blocks->refer();
+  } else {
+    if (!row.reduces) call.count = made.counts[static_cast<std::size_t>(rank)];
+    if (row.rooted && !root) return call;
+    blocks->counts = made.counts;
   }
-  if (!send_counts.empty()) {
-    send_blocks = Blocks{send_counts.data(), send_displacements.data()};
-    call.send_blocks = &send_blocks;
-  }
+  blocks->displacements = block_places(blocks->counts, gap_of(made));
+  call.blocks = blocks->refer();
+  return call;
 }
 
 void check_same(const std::vector<Buffers>& expected, const std::vector<Buffers>& found) {

@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "phicoll/collectives/contract/call.hpp"
+#include "phicoll/collectives/contract/own_blocks.hpp"
 #include "phicoll/collectives/contract/spec.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 
 namespace phicoll {
 
-/// One collective, the same on every rank. Its arguments mean what they mean to a Communicator.
+/// One collective written down for all ranks, whatever they are and wherever their memory is, where a Call is one rank's. Its
+/// arguments mean what they mean to a Communicator.
 struct ProgramCall {
   Operation operation = Operation::barrier;
   std::string algorithm = "auto";
@@ -39,12 +41,6 @@ struct ProgramCall {
   std::uint64_t fill = 0;
   /// Turns that each rank takes before the call; empty: none.
   std::vector<int> delays;
-};
-
-/// Ranges of a rank's buffers that a call reads and writes; of no bytes where it has none.
-struct CallExtents {
-  std::size_t send = 0;
-  std::size_t receive = 0;
 };
 
 /// What a rank contributes to a call: `bytes` of buffer `buffer`, from `at`.
@@ -89,7 +85,14 @@ struct Program {
   /// Writes the results of a call at `receive(rank)`, from what every rank contributes.
   void outcome(const ProgramCall& call, const std::vector<std::vector<unsigned char>>& given,
                const std::function<unsigned char*(int rank)>& receive) const;
-  CallExtents extents(const ProgramCall& call, int rank) const;
+  /// The ranges of a rank's buffers that a call reads and writes, in bytes. A broadcast's message is received on the root
+  /// too.
+  std::size_t send_bytes(const ProgramCall& call, int rank) const;
+  std::size_t receive_bytes(const ProgramCall& call, int rank) const;
+  /// The call as an algorithm gets it on one rank; `send` and `receive` are where its ranges begin. Refers to `blocks` and
+  /// `send_blocks`, whose arrays it fills. An alltoall in place has nothing to send: the caller copies it from `receive` first.
+  Call bind(const ProgramCall& call, int rank, Data send, Data receive, OwnBlocks* blocks,
+            OwnBlocks* send_blocks) const;
   Contribution contribution(const ProgramCall& call, int rank) const;
   /// What `fill` writes there.
   std::vector<unsigned char> filling(const ProgramCall& call, int rank) const;
@@ -131,20 +134,6 @@ class ProgramLayout {
   std::vector<std::size_t> at_;
   std::size_t scratch_ = 0;
   std::size_t bytes_ = 0;
-};
-
-/// A call as an algorithm gets it on one rank. Refers to itself: not to be copied.
-struct BoundCall {
-  Call call;
-  std::vector<std::size_t> counts, displacements, send_counts, send_displacements;
-  Blocks blocks, send_blocks;
-  /// An alltoall in place: so many bytes are to be moved from `call.receive` to `call.send` first.
-  std::size_t saved = 0;
-
-  /// `send` and `receive` are where the call's ranges begin; `scratch` has room for an alltoall in place.
-  BoundCall(const Program& program, const ProgramCall& made, int rank, Data send, Data receive, Data scratch);
-  BoundCall(const BoundCall&) = delete;
-  BoundCall& operator=(const BoundCall&) = delete;
 };
 
 /// Throws Error naming rank, buffer and byte of the first difference.

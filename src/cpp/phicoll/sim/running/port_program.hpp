@@ -64,11 +64,15 @@ class ProgramRank {
   void call(Port& port, const Program& program, const ProgramPlan& plan, const ProgramLayout& layout,
             std::size_t number, unsigned char* memory) {
     const ProgramCall& made = program.calls[number];
-    const BoundCall bound(program, made, port.rank(), layout.place(memory, made.send, made.send_at),
-                          layout.place(memory, made.receive, made.receive_at),
-                          Data{memory + layout.scratch()});
-    if (bound.saved != 0) port.move(bound.call.send, bound.call.receive, bound.saved);
-    (*made_[plan.part_of(number)])(port, bound.call);
+    OwnBlocks blocks, send_blocks;
+    Call call = program.bind(made, port.rank(), layout.place(memory, made.send, made.send_at),
+                             layout.place(memory, made.receive, made.receive_at), &blocks, &send_blocks);
+    if (exchanges_pairs(made.operation) && made.in_place) {
+      call.send = Data{memory + layout.scratch()};
+      const std::size_t saved = program.receive_bytes(made, port.rank());
+      if (saved != 0) port.move(call.send, call.receive, saved);
+    }
+    (*made_[plan.part_of(number)])(port, call);
   }
 
  private:

@@ -17,10 +17,10 @@ namespace sim {
 
 namespace {
 
-/// The call, its buffers and what comes out of it for two different fillings.
-class Subject {
+/// A call's buffers on all ranks, and what comes out of it for two different fillings.
+class CheckedBuffers {
  public:
-  Subject(const measure::Work& work, int ranks, int root) {
+  CheckedBuffers(const measure::Work& work, int ranks, int root) {
     program_.ranks = ranks;
     if (root < 0 || root >= ranks)
       throw ArgumentError("root", std::to_string(root), "0.." + std::to_string(ranks - 1));
@@ -29,11 +29,10 @@ class Subject {
       calls_[variant].fill = static_cast<std::uint64_t>(variant) + 1;
     }
     for (int r = 0; r < ranks; ++r) {
-      const CallExtents used = program_.extents(calls_[0], r);
       send_.push_back(bytes_);
-      bytes_ += arch::whole_strides(used.send);
+      bytes_ += arch::whole_strides(program_.send_bytes(calls_[0], r));
       receive_.push_back(bytes_);
-      bytes_ += arch::whole_strides(used.receive);
+      bytes_ += arch::whole_strides(program_.receive_bytes(calls_[0], r));
     }
   }
 
@@ -47,13 +46,13 @@ class Subject {
     return Data{buffers + receive_[static_cast<std::size_t>(rank)]};
   }
   Data contributed(unsigned char* buffers, int rank) const {
-    return program_.extents(calls_[0], rank).send != 0 ? send(buffers, rank) : receive(buffers, rank);
+    return program_.send_bytes(calls_[0], rank) != 0 ? send(buffers, rank) : receive(buffers, rank);
   }
   /// Bytes of receive that the rank itself does not contribute.
   std::size_t result_bytes(int rank) const {
     const ProgramCall& call = calls_[0];
-    if (call.operation == Operation::scan && call.exclusive && rank == 0) return 0;
-    return program_.extents(call, rank).receive;
+    if (call.exclusive && rank == 0) return 0;
+    return program_.receive_bytes(call, rank);
   }
 
   void compute() {
@@ -63,7 +62,7 @@ class Subject {
       result_[variant].resize(ranks);
       for (std::size_t r = 0; r < ranks; ++r) {
         filled_[variant][r] = program_.filling(calls_[variant], static_cast<int>(r));
-        result_[variant][r].resize(program_.extents(calls_[variant], static_cast<int>(r)).receive);
+        result_[variant][r].resize(program_.receive_bytes(calls_[variant], static_cast<int>(r)));
       }
       program_.outcome(calls_[variant], filled_[variant],
                        [&](int rank) { return result_[variant][static_cast<std::size_t>(rank)].data(); });
@@ -88,7 +87,7 @@ class Subject {
       throw Error("rank " + std::to_string(rank) + " got " + std::to_string(*at.first) + " instead of " +
                   std::to_string(*at.second) + " in byte " + std::to_string(at.first - found.begin()) +
                   " of its result");
-    const bool message = calls_[0].operation == Operation::broadcast && rank == calls_[0].root;
+    const bool message = row_of(calls_[0].operation).receives == Part::others_block && rank == calls_[0].root;
     if (!message) std::fill_n(place, bytes, static_cast<unsigned char>(0xdb));
   }
 
@@ -160,22 +159,22 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
   const auto ranks = static_cast<std::size_t>(shape.size());
   const Operation operation = work.operation;
   const auto bytes = static_cast<std::size_t>(work.bytes);
-  Subject subject(work, shape.size(), options.root);
-  const Program& program = subject.program();
+  CheckedBuffers checked(work, shape.size(), options.root);
+  const Program& program = checked.program();
 
   CollectiveRun run;
   run.work = work;
   run.ranks = shape.size();
   run.calls = options.calls;
-  run.buffers = subject.bytes();
-  run.effective = simulated_in_effect(spec, shape, program.facts(subject.call(0)));
-  run.timing_only = subject.bytes() > options.ghost_above;
+  run.buffers = checked.bytes();
+  run.effective = simulated_in_effect(spec, shape, program.facts(checked.call(0)));
+  run.timing_only = checked.bytes() > options.ghost_above;
   std::size_t footprint = family(operation).footprint(run.effective, shape);
   if (work.moves_data()) footprint = arch::whole_strides(footprint);  // buffers lie after it
-  if (footprint + subject.bytes() > most_simulated_bytes)
+  if (footprint + checked.bytes() > most_simulated_bytes)
     throw ArgumentError("size",
                         std::to_string(bytes) + " with " + std::to_string(ranks) + " ranks, which is " +
-                            std::to_string((footprint + subject.bytes()) >> 20) + " MB in all",
+                            std::to_string((footprint + checked.bytes()) >> 20) + " MB in all",
                         "up to " + std::to_string(most_simulated_bytes >> 20) + " MB of simulated memory");
   if (run.timing_only) {
     // The same algorithm with the same parameters but for where it changes its way, as large as may be
@@ -190,7 +189,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
     measure::Work twin_work = work;
     const auto buffers_of = [&](std::size_t size) {
       twin_work.bytes = size / unit * unit;
-      return Subject(twin_work, shape.size(), options.root).bytes();
+      return CheckedBuffers(twin_work, shape.size(), options.root).bytes();
     };
     while (smaller > unit && buffers_of(smaller) > std::min(options.ghost_above, most_backed_bytes / 4))
       smaller /= 2;
@@ -202,7 +201,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
         value.second = std::to_string(std::min<std::size_t>(std::stoul(value.second), run.twin_bytes));
     simulate_collective(machine, twin_work, same_way, shape, twin);
   } else if (work.moves_data()) {
-    subject.compute();
+    checked.compute();
   }
 
   SimOptions settings = options.simulation;
@@ -210,7 +209,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
   if (run.timing_only) settings.ghost_from = footprint;
   std::vector<std::unique_ptr<AnyCollective<SimPort>>> algorithms;
   // Goes first, and unwinds the fibers that still are inside an algorithm after an error.
-  Simulation simulation(machine, shape, footprint + subject.bytes(), settings);
+  Simulation simulation(machine, shape, footprint + checked.bytes(), settings);
   unsigned char* const buffers = simulation.memory() + footprint;
   for (int r = 0; r < shape.size(); ++r)
     algorithms.push_back(
@@ -229,10 +228,10 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
   const auto prepare = [&](SimPort& port, int call) {
     if (!writes_before(call)) return;
     const int rank = port.rank();
-    const std::size_t size = program.contribution(subject.call(0), rank).bytes;
+    const std::size_t size = program.contribution(checked.call(0), rank).bytes;
     const Cycles before = port.ticks();
     if (size != 0)
-      simulation.write(rank, subject.contributed(buffers, rank).at, subject.filled(variant_of(call), rank),
+      simulation.write(rank, checked.contributed(buffers, rank).at, checked.filled(variant_of(call), rank),
                        size);
     port.fence();
     if (call >= options.warm_up)
@@ -242,22 +241,23 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
   const auto one = [&](SimPort& port, int call) {
     const int rank = port.rank();
     const auto r = static_cast<std::size_t>(rank);
-    const BoundCall bound(program, subject.call(0), rank, subject.send(buffers, rank),
-                          subject.receive(buffers, rank), Data());
+    OwnBlocks blocks, send_blocks;
+    const Call bound = program.bind(checked.call(0), rank, checked.send(buffers, rank),
+                                    checked.receive(buffers, rank), &blocks, &send_blocks);
     const Cycles in = port.ticks();
     if (options.counts_reported && call == options.warm_up && run.counted_from == 0) {
       run.counted_before = simulation.counters();
       run.counted_from = in;
     }
     simulation.mark(rank, MarkKind::enter, call - options.warm_up);
-    (*algorithms[r])(port, bound.call);
+    (*algorithms[r])(port, bound);
     port.software(Software::call);
     const Cycles out = port.ticks();
     if (options.finished != nullptr) options.finished->fetch_add(1, std::memory_order_relaxed);
     simulation.mark(rank, MarkKind::leave, call - options.warm_up);
-    if (subject.backed()) {
+    if (checked.backed()) {
       try {
-        subject.check(simulation, buffers, rank, variant_of(call));
+        checked.check(simulation, buffers, rank, variant_of(call));
       } catch (const Error& error) {
         throw Error(std::string("simulation: ") + to_string(operation) + " by " + run.effective.text() +
                     " of " + std::to_string(bytes) + " bytes, call " + std::to_string(call) + ": " +
@@ -286,7 +286,7 @@ CollectiveRun simulate_collective(const Machine& machine, const measure::Work& w
       }
     });
   }
-  for (const int checked : done) run.verified += checked == run.ranks;
+  for (const int ranks_done : done) run.verified += ranks_done == run.ranks;
   run.cut = simulation.log_closed();
   if (!work.moves_data() && !run.cut) {
     check_barriers(run);

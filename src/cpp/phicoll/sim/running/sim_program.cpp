@@ -133,8 +133,8 @@ Counts count_collective(const measure::Work& work, const AlgorithmSpec& spec, co
   call.algorithm = spec.text();
   std::size_t send = 0, receive = 0;
   for (int r = 0; r < shape.size(); ++r) {
-    send = std::max(send, program.extents(call, r).send);
-    receive = std::max(receive, program.extents(call, r).receive);
+    send = std::max(send, program.send_bytes(call, r));
+    receive = std::max(receive, program.receive_bytes(call, r));
   }
   const auto ranks = static_cast<std::size_t>(shape.size());
   if ((send + receive) > most_counted_bytes / ranks)

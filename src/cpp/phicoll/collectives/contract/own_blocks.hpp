@@ -1,0 +1,32 @@
+#pragma once
+
+// The blocks of a vector version in arrays of their own, for calls that outlive the arrays they were given.
+
+#include <cstddef>
+#include <vector>
+
+#include "phicoll/collectives/contract/call.hpp"
+
+namespace phicoll {
+
+/// Not to be moved while a call refers to it.
+struct OwnBlocks {
+  std::vector<std::size_t> counts, displacements;
+
+  /// Refers to the arrays as they are by now.
+  const Blocks* refer() {
+    blocks_ = Blocks{counts.data(), displacements.data()};
+    return &blocks_;
+  }
+  /// Copies the blocks of so many ranks, and refers to the copies.
+  const Blocks* keep(const Blocks& from, int ranks) {
+    counts.assign(from.counts, from.counts + ranks);
+    displacements.assign(from.displacements, from.displacements + ranks);
+    return refer();
+  }
+
+ private:
+  Blocks blocks_;
+};
+
+}  // namespace phicoll
