@@ -11,11 +11,13 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import pairwise
 
 import pytest
 
 import phicoll
 from phicoll import bench
+from phicoll.cli.run import KNOBS
 from phicoll.measuring import plan
 from phicoll.measuring.options import simulated_default
 from phicoll.measuring.simulating import simulate_point
@@ -185,7 +187,10 @@ def test_and_so_by_both_commands(options, argument, words, run_bench, phicoll_co
     line = []
     for name, value in given.items():
         line += [f"--{OPTIONS.get(name, name)}"] + ([] if value is True else [str(value)])
-    for done in (run_bench(*line), phicoll_command("run", "barrier", *line)):
+    settings = [f"--{OPTIONS.get(name, name)}" for name in KNOBS]
+    own = [word for one, word in zip(["", *line], line, strict=False) if {one, word}.isdisjoint(settings)]
+    own += [f"--set={one[2:]}={value}" for one, value in pairwise(line) if one in settings]
+    for done in (run_bench(*line), phicoll_command("run", "barrier", *own)):
         assert done.returncode == 2
         assert f": {argument}: got " in done.stderr
         assert words in done.stderr
