@@ -35,6 +35,7 @@ nitpick_ignore_regex = [
     ),
     ("py:class", r"Record(ed)?|Observations|Meaning|ModelledRuns|Over"),
     ("py:class", r"phicoll\.models\.(fits\.clusters\.Summary|tuning\.result\.Summary|tuning\.table\.Row)"),
+    ("py:class", r"phicoll\.shmem\.\w+\.T"),  # a type variable
     ("py:class", r"phicoll\.models\.equations\.line_costs\.Constants"),
     (
         "cpp:identifier",

@@ -9,8 +9,8 @@
 
 PEs are the ranks of ``phicoll launch -n 4 program.py``, of ``oshrun -n 4 python program.py`` or, as processes, of
 :func:`phicoll.run`; a program that was started by itself is one PE. The interface is that of shmem4py 1.0; a
-program begins with :func:`init`. Bad input raises :class:`phicoll.ArgumentError` before anything is changed, a PE
-that dies :class:`phicoll.BrokenGroupError` in the others' calls.
+program begins with :func:`init`. Bad input raises :class:`phicoll.errors.ArgumentError` before anything is changed,
+a PE that dies :class:`phicoll.errors.BrokenGroupError` in the others' calls.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Symmetric memory: NumPy arrays that every PE has at the same place of its heap.
 
 Every function here is called by all PEs, with the same sizes; different ones are found, and told to all. Memory is
-given back by :func:`free` alone, not when an array is dropped, as that is a call of all PEs too. All of it goes
-with the program, however that ends.
+given back by :func:`phicoll.shmem.free` alone, not when an array is dropped, as that is a call of all PEs too. All
+of it goes with the program, however that ends.
 """
 
 from __future__ import annotations

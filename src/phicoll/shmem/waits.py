@@ -1,9 +1,9 @@
 """Waiting until words of this PE's symmetric memory have values, and testing whether they have.
 
-Words are whole numbers of 16, 32 or 64 bits. ``cmp`` is a :class:`CMP`, or one of ``"==" "!=" ">" ">=" "<" "<="
-"eq" "ne" "gt" "ge" "lt" "le"``. Of several words, those whose ``status`` is not 0 are left out. The ``_vector``
-forms have a value for each word. Who sees a value that another PE put after a fence sees what that PE put before. A
-wait ends with an error if a PE dies; Ctrl-C ends it too.
+Words are whole numbers of 16, 32 or 64 bits. ``cmp`` is a :class:`phicoll.shmem.CMP`, or one of ``"==" "!=" ">"
+">=" "<" "<=" "eq" "ne" "gt" "ge" "lt" "le"``. Of several words, those whose ``status`` is not 0 are left out. The
+``_vector`` forms have a value for each word. Who sees a value that another PE put after a fence sees what that PE
+put before. A wait ends with an error if a PE dies; Ctrl-C ends it too.
 """
 
 from __future__ import annotations
