@@ -75,7 +75,7 @@ TEST_P(EveryBarrier, RunsOnEveryPort) {
     ThreadGroup group(ranks);
     std::atomic<int> entered{0}, early{0};
     group.run([&](Communicator& communicator) {
-      communicator.select(Operation::barrier, spec);
+      communicator.select(Operation::barrier, spec.text());
       for (int e = 0; e < calls; ++e) {
         entered.fetch_add(1);
         communicator.barrier();
