@@ -36,7 +36,8 @@ bool sleepy() {
 
 Team* make(int size, int crowded) {
   PhicollThreads* threads = nullptr;
-  if (phicoll_preload_threads(barrier_name(), size, crowded, sleepy() ? 1 : 0, &threads) != PHICOLL_DONE)
+  if (phicoll_preload_threads(barrier_name(), size, crowded, crowded != 0 || sleepy() ? 1 : 0, &threads) !=
+      PHICOLL_DONE)
     return nullptr;
   auto* const team = static_cast<Team*>(calloc(1, sizeof(Team)));
   void* places = nullptr;
