@@ -3,19 +3,11 @@
 
 #include <omp.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-enum { most = 8 };
-static int wrong;
+#include "../check.h"
 
-#define CHECK(condition)                                               \
-  do {                                                                 \
-    if (!(condition)) {                                                \
-      printf("line %d: not %s\n", __LINE__, #condition);               \
-      wrong = 1;                                                       \
-    }                                                                  \
-  } while (0)
+enum { most = 8 };
 
 // Each thread writes its line and reads its neighbours' after the barrier.
 static void orphaned(int* cells, int turn) {

@@ -5,24 +5,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { most = 8 };
-static atomic_int wrong;
+#include "../check.h"
 
-#define CHECK(condition)                                 \
-  do {                                                   \
-    if (!(condition)) {                                  \
-      printf("line %d: not %s\n", __LINE__, #condition); \
-      wrong = 1;                                         \
-    }                                                    \
-  } while (0)
+enum { most = 8 };
 
 static int turns;
 static pthread_barrier_t barrier;

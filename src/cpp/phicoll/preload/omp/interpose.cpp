@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "phicoll/preload/omp/runtimes.hpp"
 #include "phicoll/preload/omp/teams.hpp"
+#include "phicoll/preload/process.hpp"
 
 namespace phicoll_omp {
 namespace {
@@ -119,12 +118,9 @@ __attribute__((destructor)) void end() {
   if (preloaded_twice()) return;
   const bool used = counts.regions.load(std::memory_order_relaxed) != 0;
   if (used && reporting) report();
-  const char* const first = getenv("PHICOLL_OMP_PROCESS");
-  if (used || first == nullptr || atol(first) != getpid()) return;
-  rusage children;
-  // A launcher or a shell: the programs that it ran have spoken for themselves.
-  if (getrusage(RUSAGE_CHILDREN, &children) == 0 && children.ru_minflt != 0) return;
-  fprintf(stderr, "phicoll: omp: the program began no parallel region of an OpenMP library that is shared\n");
+  if (!used && speaks_for_the_command("PHICOLL_OMP_PROCESS"))
+    fprintf(stderr,
+            "phicoll: omp: the program began no parallel region of an OpenMP library that is shared\n");
 }
 
 }  // namespace

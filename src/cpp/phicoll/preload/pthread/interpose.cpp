@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
+#include "phicoll/preload/process.hpp"
 #include "phicoll/preload/pthread/turns.hpp"
 
 #define PHICOLL_EXPORT extern "C" __attribute__((visibility("default")))
@@ -114,12 +113,8 @@ __attribute__((destructor)) void end() {
       fprintf(stderr, "%lu barriers went on in glibc: more threads came than they have places\n",
               static_cast<unsigned long>(elsewhere));
   }
-  const char* const first = getenv("PHICOLL_PTHREAD_PROCESS");
-  if (used || first == nullptr || atol(first) != getpid()) return;
-  rusage children;
-  // A launcher or a shell: the programs that it ran have spoken for themselves.
-  if (getrusage(RUSAGE_CHILDREN, &children) == 0 && children.ru_minflt != 0) return;
-  fprintf(stderr, "phicoll: pthread: the program made no pthread barrier\n");
+  if (!used && speaks_for_the_command("PHICOLL_PTHREAD_PROCESS"))
+    fprintf(stderr, "phicoll: pthread: the program made no pthread barrier\n");
 }
 
 }  // namespace
