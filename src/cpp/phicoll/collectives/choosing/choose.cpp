@@ -85,6 +85,8 @@ constexpr const char* single = "from here on the bytes cross between the CPUs on
 constexpr const char* sliced = "each rank combines a part, all take all parts";
 constexpr const char* root_takes = "each rank combines a part, the root takes all parts";
 constexpr const char* rotating = "pieces go through a ring that is longer than the readers' caches";
+constexpr const char* own_pieces = "a block in pieces of its own";
+constexpr const char* few_cells = "few cells, which stay in the nearest cache";
 constexpr const char* seldom = "large pieces, so that ranks that share a CPU are seldom scheduled";
 constexpr const char* by_levels = "operands are combined within each part of the machine before they cross";
 constexpr const char* cpu_by_cpu = "ranks that share a CPU go through one of them";
@@ -168,9 +170,17 @@ AlgorithmChoice choose_for_many(const Shape& shape, const CallFacts& facts) {
       return by_size(facts, {{0, "mailbox", "the root is never held up by a slower rank"},
                              {2 << 10, "mailbox:cell=4096:cells=8", "a block in few pieces"},
                              {host.at(&HostNumbers::single), "single-copy", single}});
-    case Operation::alltoall:
-      return by_size(facts, {{0, "one-shot", "one exchange"},
-                             {256, "one-shot:cell=65536:cells=2", "one exchange, in few pieces"}});
+    case Operation::alltoall: {
+      // A cell holds a part of each block. With 240 ranks these are 34 bytes, and mailboxes take a third of the time; with 128
+      // they take 0.8 of it on two EPYCs, and 1.04 on the card.
+      const Rule exchange = {0, "one-shot", "one exchange"};
+      const Rule pieces = {256, "one-shot:cell=65536:cells=2", "one exchange, in few pieces"};
+      if (shape.size() <= 64) return by_size(facts, {exchange, pieces});
+      const char* const boxes = "mailbox:cell=256:cells=64";
+      if (shape.size() <= 128)
+        return by_size(facts, {exchange, {256, boxes, own_pieces}, {2 << 10, pieces.spec, pieces.why}});
+      return by_size(facts, {exchange, {128, boxes, own_pieces}});
+    }
     case Operation::reduce: {
       const Rule tree = {0, "send-receive-tree:degree=2", "no rank receives from more than log P others"};
       if (shape.size() > 64) return by_size(facts, {tree});
@@ -212,6 +222,19 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
   const auto wide_cells = [&](const char* prefix, std::size_t bytes) {
     return with_cells(prefix, host(sharing ? &H::shared_wide_cell : &H::wide_cell), bytes);
   };
+  // Two ranks near each other take 0.6 to 0.9 of the time through few cells, whose lines stay in the nearest cache. Far from
+  // each other a root that is ahead of its reader needs many cells up to 64 B, and takes 0.5 to 0.9 through few beyond that.
+  const std::size_t few_from = 129, few_to = 961;
+  const auto exchange = [&] {
+    const Rule rotate = {host.at(&H::rotate), cells("one-shot:cell=", ring), rotating};
+    const Rule wide = {host.at(&H::wide), wide_cells("one-shot:cell=", ring / 2), rotating};
+    if (!pair) return by_size(facts, {{0, "one-shot", "one exchange"}, rotate, wide});
+    return by_size(facts, {{0, "one-shot", "one exchange"},
+                           {few_from, "one-shot:cell=4096:cells=8", few_cells},
+                           {few_to, "one-shot", "one exchange"},
+                           rotate,
+                           wide});
+  };
   switch (facts.operation) {
     case Operation::broadcast:
       if (sharing)
@@ -220,6 +243,12 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
                         {host.at(&H::shared_pass), "ring", "the root is never held up by a slower rank"},
                         {host.at(&H::shared_rotate), cells("ring:cell=", 2 * ring),
                          "ranks that share a CPU find a piece in its cache"}});
+      if (pair)
+        return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
+                               {few_from, "ring:cell=4096:cells=8", few_cells},
+                               {few_to, "ring", "the root is never held up by a slower rank"},
+                               {host.at(&H::pass_rotate), cells("ring:cell=", 2 * ring), rotating},
+                               {host.at(&H::pass_wide), wide_cells("ring:cell=", 2 * ring), rotating}});
       return by_size(facts, {{0, "ring", "the root is never held up by a slower rank"},
                              {host.at(&H::pass_rotate), cells("ring:cell=", 2 * ring), rotating},
                              {host.at(&H::pass_wide), wide_cells("ring:cell=", 2 * ring), rotating}});
@@ -277,6 +306,8 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
       }
       if (pair)
         return by_size(facts, {{0, "one-shot", "one exchange"},
+                               {few_from, "one-shot:cell=4096:cells=8", few_cells},
+                               {few_to, "one-shot", "one exchange"},
                                {host.at(&H::combine_rotate), cells("one-shot:cell=", ring), rotating},
                                {host.at(&H::slice), wide_cells("sliced:chunk=", ring), sliced}});
       return by_size(facts, {{0, "one-shot", "one exchange"},
@@ -317,9 +348,7 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
         return by_size(facts,
                        {{0, "one-shot", "one exchange"},
                         {host.at(&H::shared_exchange), wide_cells("one-shot:cell=", ring / 4), seldom}});
-      return by_size(facts, {{0, "one-shot", "one exchange"},
-                             {host.at(&H::rotate), cells("one-shot:cell=", ring), rotating},
-                             {host.at(&H::wide), wide_cells("one-shot:cell=", ring / 2), rotating}});
+      return exchange();
     case Operation::alltoall:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
       if (sharing)
@@ -331,9 +360,7 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
                                 shape.size() <= 4 ? std::string("one-shot:cell=524288:cells=2")
                                                   : wide_cells("one-shot:cell=", ring / 4),
                                 seldom}});
-      return by_size(facts, {{0, "one-shot", "one exchange"},
-                             {host.at(&H::rotate), cells("one-shot:cell=", ring), rotating},
-                             {host.at(&H::wide), wide_cells("one-shot:cell=", ring / 2), rotating}});
+      return exchange();
     case Operation::scan:
       if (sharing)
         return by_size(facts, {{0, "one-shot:cell=960:cells=256", ahead},
