@@ -2,17 +2,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "child_process.hpp"
@@ -368,26 +368,34 @@ TEST_F(Calibration, RanksThatShareCpusMeasureSizesOfTheirOwn) {
   EXPECT_NE(text_of(calibration_file()).find("\nnumber sizes-seen "), std::string::npos);
 }
 
-/// Threads that compute on the two CPUs of the ranks, while the object lives.
+/// Processes that compute on the two CPUs of the ranks, while the object lives.
 class Computing {
  public:
   Computing() {
+    int begun[2];
+    if (pipe(begun) != 0) throw Error("no pipe");
     for (int i = 0; i < 4; ++i)
-      threads_.emplace_back([this, i] {
+      children_.push_back(in_process([&begun, i]() -> int {
         os::pin_this_thread(os::allowed_cpus()[static_cast<std::size_t>(i % 2)]);
-        while (!over_) ++turns_;
-      });
-    while (turns_ < 1000) std::this_thread::yield();
+        if (write(begun[1], "x", 1) != 1) return 1;
+        for (volatile unsigned long turns = 0;; turns = turns + 1) {
+        }
+      }));
+    close(begun[1]);
+    char byte;
+    for (int i = 0; i < 4; ++i)
+      if (read(begun[0], &byte, 1) != 1) throw Error("a child did not begin");
+    close(begun[0]);
   }
   ~Computing() {
-    over_ = true;
-    for (std::thread& thread : threads_) thread.join();
+    for (const pid_t child : children_) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
   }
 
  private:
-  std::atomic<bool> over_{false};
-  std::atomic<long> turns_{0};
-  std::vector<std::thread> threads_;
+  std::vector<pid_t> children_;
 };
 
 TEST_F(Calibration, ADisturbedOneLeavesTheDefaultsAndIsTriedAgain) {
