@@ -529,6 +529,30 @@ TEST_P(Messages, PartsHaveTheirOwnAndGiveTheirMemoryBack) {
   });
 }
 
+TEST(MessageMemory, SmallMessagesNeedNoRing) {
+  constexpr int ranks = 8;
+  GroupOptions roomy = options();
+  roomy.heap_limit = std::size_t{64} << 20;
+  ThreadGroup(ranks, roomy).run([](Communicator& communicator) {
+    communicator.barrier();
+    const std::size_t before = communicator.heap_free_bytes();
+    communicator.barrier();
+    const auto exchange = [&](std::size_t bytes) {
+      std::vector<char> sent(bytes, 's'), got(bytes);
+      for (int peer = 0; peer < ranks; ++peer)
+        if (peer != communicator.rank())
+          communicator.send_receive(sent.data(), bytes, peer, 0, got.data(), bytes, peer);
+      communicator.barrier();
+      EXPECT_EQ(got, sent);
+      return before - communicator.heap_free_bytes();
+    };
+    EXPECT_LT(exchange(200), std::size_t{1} << 20);
+    communicator.barrier();
+    EXPECT_GT(exchange(4096), std::size_t{16} << 20);
+    communicator.barrier();
+  });
+}
+
 TEST(MessageArguments, AreNamedWithWhatIsAllowed) {
   on_threads(2, [](Communicator& communicator) {
     char byte = 0;

@@ -24,24 +24,28 @@ class SimChannels final : public Channels {
  public:
   explicit SimChannels(unsigned char* memory) : memory_(memory), next_(table_bytes) {}
   static std::size_t bytes() {
-    return table_bytes + ranks * ranks * Channel::footprint(ring) + ranks * data_bytes;
+    return table_bytes + ranks * ranks * (sizeof(Channel) + ring) + ranks * data_bytes;
   }
+  bool ranks_may_die() const override { return false; }
   std::size_t ring_bytes() const override { return ring; }
   Word<std::uint64_t>& place(int from, int to) override {
     return reinterpret_cast<Word<std::uint64_t>*>(memory_)[to * ranks + from];
   }
   Channel& at(std::uint64_t place) override { return *reinterpret_cast<Channel*>(memory_ + place); }
-  std::uint64_t make() override {
-    const std::uint64_t place = next_;
-    next_ += Channel::footprint(ring);
-    return place;
-  }
+  std::uint64_t make() override { return take(sizeof(Channel)); }
+  unsigned char* ring_at(std::uint64_t place) override { return memory_ + place; }
+  std::uint64_t make_ring() override { return take(ring); }
   unsigned char* data(int rank) {
-    return memory_ + table_bytes + ranks * ranks * Channel::footprint(ring) +
+    return memory_ + table_bytes + ranks * ranks * (sizeof(Channel) + ring) +
            static_cast<std::size_t>(rank) * data_bytes;
   }
 
  private:
+  std::uint64_t take(std::size_t bytes) {
+    next_ += bytes;
+    return next_ - bytes;
+  }
+
   static constexpr std::size_t table_bytes = 4096;
   unsigned char* memory_;
   std::uint64_t next_;

@@ -64,11 +64,19 @@ Channel& GroupChannels::at(std::uint64_t place) {
 std::size_t GroupChannels::all_pairs_bytes(int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
   // The heap's units are at worst an eighth of a block too large.
-  return n * n * (Channel::footprint(ring_bytes_for(ranks)) / 8 * 9 + sizeof(std::uint64_t));
+  return n * n * ((sizeof(Channel) + ring_bytes_for(ranks)) / 8 * 9 + sizeof(std::uint64_t));
 }
 
 std::uint64_t GroupChannels::make() {
-  return control_.offset_of(zeroed(heap_, Channel::footprint(ring_bytes_)));
+  return control_.offset_of(zeroed(heap_, sizeof(Channel)));
+}
+
+unsigned char* GroupChannels::ring_at(std::uint64_t place) {
+  return control_.at(place);
+}
+
+std::uint64_t GroupChannels::make_ring() {
+  return control_.offset_of(heap_.take(ring_bytes_).at);
 }
 
 void GroupChannels::give_back(Control& control, Heap& heap) {
@@ -78,7 +86,11 @@ void GroupChannels::give_back(Control& control, Heap& heap) {
   const auto ranks = static_cast<std::size_t>(control.ranks());
   for (std::size_t i = 0; i < ranks * ranks; ++i) {
     const std::uint64_t channel = table[i].atomic().load(std::memory_order_relaxed);
-    if (channel != 0) heap.give_back(control.at(channel));
+    if (channel == 0) continue;
+    auto* const one = reinterpret_cast<Channel*>(control.at(channel));
+    const std::uint64_t ring = one->ring.place.atomic().load(std::memory_order_relaxed);
+    if (ring != 0) heap.give_back(control.at(ring));
+    heap.give_back(one);
   }
   heap.give_back(table);
 }

@@ -21,10 +21,13 @@ namespace phicoll {
 class GroupChannels final : public Channels {
  public:
   GroupChannels(Control& control, Heap& heap);
+  bool ranks_may_die() const override { return control_.shared(); }
   std::size_t ring_bytes() const override { return ring_bytes_; }
   Word<std::uint64_t>& place(int from, int to) override;
   Channel& at(std::uint64_t place) override;
   std::uint64_t make() override;
+  unsigned char* ring_at(std::uint64_t place) override;
+  std::uint64_t make_ring() override;
   /// What the heap needs if every rank sends to every other.
   static std::size_t all_pairs_bytes(int ranks);
   /// Gives back all of a group's channels; by the last rank to leave.

@@ -1,12 +1,13 @@
 #pragma once
 
 // The path of messages from one rank to another: a ring of cells, a ring of bytes, and words by which the reader
-// acknowledges. The sender writes all but the acknowledgements.
+// acknowledges. The sender writes all but the acknowledgements. It makes the ring of bytes, which takes most of the memory,
+// before it sends the first message that needs it.
 //
 // Which store makes what visible to whom:
 //
-//  1. The sender stores bytes in the byte ring, then a cell's payload and description, then the cell's number with
-//     release. The reader acquires the number and sees all of it.
+//  1. The sender stores bytes in the byte ring (the first time: where that lies), then a cell's payload and description, then
+//     the cell's number with release. The reader acquires the number and sees all of it.
 //  2. The reader stores with release how many cells, and how many bytes of the byte ring, it has finished with. The sender
 //     acquires that before it writes them again.
 //  3. A message that stays in its sender's memory has a ticket. The reader, which copies it when it is matched, says so in
@@ -80,14 +81,16 @@ struct alignas(arch::stride_bytes) Channel {
   struct alignas(arch::stride_bytes) Wanted {
     Word<std::uint64_t> number[wants];
   };
+  struct alignas(arch::stride_bytes) Ring {
+    Word<std::uint64_t> place;  ///< 0: not made yet
+  };
   Read read;
   Tickets ticket;
   Wanted wanted;
+  Ring ring;
   MessageCell cell[cells];
 
-  static std::size_t footprint(std::size_t ring_bytes) { return sizeof(Channel) + ring_bytes; }
   MessageCell& cell_of(std::uint64_t number) { return cell[number % cells]; }
-  unsigned char* ring() { return reinterpret_cast<unsigned char*>(this + 1); }
 };
 
 /// What a cell says of its message, in one word.
@@ -116,6 +119,8 @@ class Channels {
   Channels(const Channels&) = delete;
   Channels& operator=(const Channels&) = delete;
 
+  /// Whether a rank may die in the middle of a copy, and the others go on: a process, but not a thread.
+  virtual bool ranks_may_die() const = 0;
   /// Bytes of each channel's byte ring, a multiple of 256.
   virtual std::size_t ring_bytes() const = 0;
   /// The word that holds the place of the channel from `from` to `to`; 0 until the sender has made it.
@@ -123,6 +128,9 @@ class Channels {
   virtual Channel& at(std::uint64_t place) = 0;
   /// Makes a channel, zeroed, for its sender, which then stores its place. Throws ResourceError.
   virtual std::uint64_t make() = 0;
+  /// The byte ring of a channel, by its place, and a new one, whose bytes may be anything. Throws ResourceError.
+  virtual unsigned char* ring_at(std::uint64_t place) = 0;
+  virtual std::uint64_t make_ring() = 0;
 };
 
 }  // namespace phicoll

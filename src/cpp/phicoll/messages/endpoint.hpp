@@ -143,7 +143,8 @@ class Endpoint {
   }
 
   /// Takes back what stays in this rank's memory and has not been received: the group is broken, and the memory goes. Waits for
-  /// copies that are being made, which take microseconds, but not for ranks that died.
+  /// copies that are being made, but not for ranks that died: where there may be such, 2 s at most, as what they copy from is
+  /// the group's heap, which stays mapped. A thread's copy ends, though it takes long where others have the CPUs.
   void withdraw(Port& port) {
     for (Out& out : out_)
       for (const Shared& t : out.handed) {
@@ -152,7 +153,8 @@ class Endpoint {
         while (seen < Channel::copied(t->number))
           if (port.compare_exchange(word, seen, Channel::withdrawn(t->number))) break;
         const std::int64_t since = port.now();
-        while (port.load_acquire(word) == Channel::copied(t->number) && port.now() - since < 2000000000)
+        while (port.load_acquire(word) == Channel::copied(t->number) &&
+               (!channels_.ranks_may_die() || port.now() - since < 2000000000))
           port.pause();
       }
   }
@@ -203,6 +205,7 @@ class Endpoint {
  private:
   struct Out {
     Channel* channel = nullptr;
+    unsigned char* ring = nullptr;
     std::uint64_t cells = 0;       // written
     std::uint64_t cells_read = 0;  // as far as is known
     std::uint64_t bytes = 0;
@@ -227,6 +230,7 @@ class Endpoint {
   };
   struct In {
     Channel* channel = nullptr;
+    unsigned char* ring = nullptr;
     std::uint64_t cells = 0;  // read
     std::uint64_t cells_told = 0;
     std::uint64_t bytes = 0;
@@ -260,6 +264,7 @@ class Endpoint {
       out.channel = &channels_.at(place);
       port.signal(channels_.place(rank_, t->peer), place);
     }
+    if (t->bytes > MessageCell::room && !stays(port, *t)) make_ring(port, out);
     if (out.queue.empty() && push(port, out, *t)) {
       if (is_in_channel(*t) && t->ticket == no_ticket) {
         t->done = true;
@@ -270,6 +275,17 @@ class Endpoint {
       out.queue.push_back(t);
     }
     ++under_way_;
+  }
+  /// Whether a message is to stay where it is.
+  static bool stays(const Port& port, const Transfer& t) {
+    return t.bytes > stays_from && t.pieces.empty() && port.reachable(t.data, t.bytes);
+  }
+  /// Cells whose pieces lie in the ring come after it.
+  void make_ring(Port& port, Out& out) {
+    if (out.ring != nullptr) return;
+    const std::uint64_t place = channels_.make_ring();
+    port.store_relaxed(out.channel->ring.place, place);
+    out.ring = channels_.ring_at(place);
   }
   /// Whether nothing of a message that was pushed has to follow.
   bool is_in_channel(const Transfer& t) const { return t.moved == 0 || t.moved == t.bytes; }
@@ -331,20 +347,20 @@ class Endpoint {
     const bool begun = t.moved != 0;
     if (!begun) {
       t.number = out.cells + 1;
-      bool stays = t.bytes > stays_from && t.pieces.empty() && port.reachable(t.data, t.bytes);
       if (!has_cell(port, out)) return false;
       if (t.synchronous && !take_ticket(port, out, t)) return false;
-      if (stays && !take_ticket(port, out, t)) stays = false;
-      if (t.bytes <= MessageCell::room || stays) {
+      const bool exposed = stays(port, t) && take_ticket(port, out, t);
+      if (t.bytes <= MessageCell::room || exposed) {
         MessageCell& cell = out.channel->cell_of(out.cells);
-        if (stays)
+        if (exposed)
           cell.exposed().store(port, port.expose(t.data));
         else if (t.bytes != 0)
           take_from(port, t, port.shared(cell.payload), t.bytes);
-        write(port, out, cell, {t.tag, t.type, stays ? CellKind::exposed : CellKind::here, t.ticket},
+        write(port, out, cell, {t.tag, t.type, exposed ? CellKind::exposed : CellKind::here, t.ticket},
               t.bytes);
         return true;
       }
+      make_ring(port, out);  // there already, unless all tickets are in use
     }
     const bool waits = in_two_parts(t.bytes, t.peer);
     // A message goes on after its first part only because the receiver wants the rest.
@@ -353,7 +369,7 @@ class Endpoint {
       const std::size_t piece = std::min(end - t.moved, piece_of(t.bytes));
       if (!has_cell(port, out) || !has_bytes(port, out, piece)) return false;
       MessageCell& cell = out.channel->cell_of(out.cells);
-      take_from(port, t, port.shared(out.channel->ring() + out.bytes % ring_bytes_), piece);
+      take_from(port, t, port.shared(out.ring + out.bytes % ring_bytes_), piece);
       port.store_relaxed(cell.piece().at, out.bytes);
       port.store_relaxed(cell.piece().bytes, std::uint64_t{piece});
       out.bytes += arch::whole_lines(piece);
@@ -657,7 +673,8 @@ class Endpoint {
   void take_piece(Port& port, In& in, MessageCell& cell) {
     const std::uint64_t at = port.load_relaxed(cell.piece().at);
     const auto bytes = static_cast<std::size_t>(port.load_relaxed(cell.piece().bytes));
-    const Data piece = port.shared(in.channel->ring() + at % ring_bytes_);
+    if (in.ring == nullptr) in.ring = channels_.ring_at(port.load_relaxed(in.channel->ring.place));
+    const Data piece = port.shared(in.ring + at % ring_bytes_);
     in.bytes = at + arch::whole_lines(bytes);
     if (in.stream) {
       Transfer& t = *in.stream;
