@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import math
 import threading
 from typing import Any
@@ -15,6 +16,8 @@ import phicoll
 class Whole(int):
     """Not an int itself: it has to arrive as what it is."""
 
+
+Pair = collections.namedtuple("Pair", "left right")
 
 #: Around the room of a frame, 248 bytes and, of more than 16 ranks, 56; numbers at their limits; what is no text in UTF-8.
 OBJECTS: list[Any] = [
@@ -41,6 +44,18 @@ OBJECTS: list[Any] = [
     *(bytes(n) for n in (1, 30, 40, 41, 42, 43, 44, 45, 220, 230, 231, 232, 233, 234, 235, 240, 300_000)),
     {"name": [1, 2.0, None]},
     (),
+    # Written without a pickle, or nearly so: lengths, depths, numbers, types and keys at what that takes, and beyond.
+    {"step": 17, "residual": 0.25, "name": "a small record", "shape": (3, 4, 5), "more": list(range(10))},
+    {1: -128, 127: 128, (): [[]], None: b"\x00\xff", 2.5: {}, ("ü", True): ()},
+    [[[[[[[[1]]]]]]]],
+    [[[[[[[["deep"]]]]]]]],
+    [2**63 - 1, -(2**63), 2**63, math.inf],
+    ["\udc80"],
+    [Whole(7), 1],
+    collections.OrderedDict(a=1),
+    Pair(1, "two"),
+    *([0] * n for n in (20, 21, 27, 28, 110, 111, 112, 220, 222, 223, 255, 256)),
+    *(["x" * n] for n in (50, 51, 52, 53, 218, 219, 220, 221, 222)),
 ]
 
 
@@ -76,6 +91,30 @@ def all_calls(comm: phicoll.Comm) -> None:
 )
 def test_objects_arrive_as_they_were(ranks: int, mode: str) -> None:
     phicoll.run(all_calls, ranks=ranks, mode=mode, timeout=200)
+
+
+def test_what_stands_in_two_places_still_does() -> None:
+    """As pickle keeps it: one list in two places arrives as one list."""
+    one: list[Any] = [1]
+    inner = ([2],)
+    circle: list[Any] = []
+    circle.append(circle)
+    given = [[one, one], {"a": one, "b": one}, [one, [one]], [inner, inner], circle]
+
+    def call(comm: phicoll.Comm) -> list[Any]:
+        comm.send(given, (comm.rank + 1) % comm.size)
+        for kept in given:
+            comm.send(kept, (comm.rank + 1) % comm.size)
+        found = comm.recv()
+        return [found, *(comm.recv() for _ in given)]
+
+    for whole, pair, table, nested, inners, round_again in phicoll.run(call, ranks=2, mode="threads"):
+        assert pair[0] is pair[1]
+        assert table["a"] is table["b"]
+        assert nested[0] is nested[1][0]
+        assert inners[0][0] is inners[1][0]
+        assert round_again[0] is round_again
+        assert whole[0][0] is whole[1]["b"] is whole[2][1][0]
 
 
 def sums(comm: phicoll.Comm) -> list[Any]:

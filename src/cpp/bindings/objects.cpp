@@ -2,17 +2,19 @@
 
 #include <pybind11/gil_safe_call_once.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "bindings/plain_values.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 
 namespace phicoll {
 namespace bindings {
 namespace {
 
-enum class Kind : std::uint8_t { pickle, number, integer, text, none, yes, no, buffer, buffers };
+enum class Kind : std::uint8_t { pickle, number, integer, text, none, yes, no, plain, buffer, buffers };
 
 // Smaller buffers are left in the pickle.
 constexpr Py_ssize_t least_buffer = 16384;
@@ -92,8 +94,14 @@ bool Packed::take_text(const py::object& object, std::size_t room) {
   return true;
 }
 
+bool Packed::take_plain(PyObject* given, std::size_t room) {
+  kind_ = static_cast<std::uint8_t>(Kind::plain);
+  bytes_ = write_plain(given, value_, std::min(room, sizeof value_));
+  return bytes_ != 0;
+}
+
 Packed::Packed(const py::object& object, std::size_t room) {
-  if (take_value(object.ptr()) || take_text(object, room)) return;
+  if (take_value(object.ptr()) || take_text(object, room) || take_plain(object.ptr(), room)) return;
   const Pickle& pickle = Pickle::get();
   PyObject* const arguments[] = {object.ptr(), pickle.highest.ptr(), pickle.callback.ptr()};
   std::vector<py::object>* const outer = collected;
@@ -236,6 +244,8 @@ py::object Frame::object(const Memory& memory, std::size_t at) const {
       return py::bool_(true);
     case Kind::no:
       return py::bool_(false);
+    case Kind::plain:
+      return read_plain(data_);
     case Kind::buffer: {
       std::uint64_t length;
       std::memcpy(&length, data_, sizeof length);

@@ -1,8 +1,8 @@
 #pragma once
 
 // Collectives of Python objects. An object travels in a frame of fixed size: a word with its kind and length, then its bytes.
-// Numbers, short texts, None and booleans are written as they are, all else as a pickle. A pickle that has no room in the
-// frame is a rest, which follows in a second call.
+// Numbers, short texts, None and booleans are written as they are, small lists, dicts and tuples of such too
+// (plain_values.hpp), all else as a pickle. A pickle that has no room in the frame is a rest, which follows in a second call.
 //
 // Large buffers of an object, such as an array's, stay out of its pickle (protocol 5). They follow the pickle at
 // offsets listed in a table before it. The received object uses the receive memory. If there is one buffer and its
@@ -60,12 +60,13 @@ class Packed {
 
  private:
   bool take_value(PyObject* given);
+  bool take_plain(PyObject* given, std::size_t room);
   bool take_text(const py::object& object, std::size_t room);
   void take_buffers(const py::object& pickle, std::size_t room);
   const void* data() const { return kept_ ? data_ : value_; }
 
   std::uint8_t kind_ = 0;
-  unsigned char value_[8] = {};  // of a number
+  unsigned char value_[224];  // of a plain value; with its word it fits a message's cell
   std::size_t bytes_ = 0;
   std::size_t rest_ = 0;
   const void* data_ = nullptr;  // of all else: into `kept_`
