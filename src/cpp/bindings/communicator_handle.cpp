@@ -143,11 +143,16 @@ Waiting::~Waiting() {
 int python_threads() {
   if (Py_IsInitialized() == 0) return 0;
   const py::gil_scoped_acquire locked;
+#ifdef Py_GIL_DISABLED
+  // The list of threads changes while this thread walks it; this stops them all for as long.
+  return static_cast<int>(py::len(py::module_::import("sys").attr("_current_frames")()));
+#else
   int count = 0;
   for (PyThreadState* one = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); one != nullptr;
        one = PyThreadState_Next(one))
     ++count;
   return count;
+#endif
 }
 
 void give_up_interpreter() {
@@ -211,6 +216,7 @@ std::shared_ptr<const AlgorithmSpec> CommunicatorHandle::named(Operation operati
                                                                const std::string& algorithm) {
   if (algorithm.empty()) return nullptr;
   constexpr std::size_t most = 32;
+  const std::lock_guard<std::mutex> lock(named_mutex_);
   for (const Named& one : named_)
     if (one.operation == operation && one.text == algorithm) return one.spec;
   auto spec = std::make_shared<const AlgorithmSpec>(family(operation).parse(algorithm));

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/free_threading.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/errors.hpp"
 #include "phicoll/group/communicator.hpp"
@@ -23,12 +24,6 @@ namespace phicoll {
 namespace bindings {
 
 namespace py = pybind11;
-
-#ifdef Py_GIL_DISABLED
-constexpr bool one_interpreter_lock = false;
-#else
-constexpr bool one_interpreter_lock = true;
-#endif
 
 /// Called at import, by the thread that Python takes for the main one.
 void remember_main_thread();
@@ -258,6 +253,7 @@ class CommunicatorHandle : public std::enable_shared_from_this<CommunicatorHandl
   int rank_ = 0;
   int size_ = 0;
   std::atomic<bool> busy_{false};
+  std::mutex named_mutex_;
   std::vector<Named> named_;
   std::shared_ptr<RankState> state_;
 };

@@ -1,7 +1,8 @@
 #include "bindings/register.hpp"
 #include "phicoll/version.hpp"
 
-PYBIND11_MODULE(_core, module) {
+// Without an interpreter's lock (free-threaded Python) what threads share is guarded: see free_threading.hpp.
+PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   using namespace phicoll::bindings;
   module.doc() = "phicoll's C++ core: facts, rules and statistics. Measuring is phicoll-bench's.";
   module.attr("__version__") = PHICOLL_VERSION;

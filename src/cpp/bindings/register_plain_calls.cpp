@@ -16,6 +16,7 @@
 
 #include "bindings/collective_call.hpp"
 #include "bindings/communicator_handle.hpp"
+#include "bindings/free_threading.hpp"
 #include "bindings/messages.hpp"
 #include "bindings/register.hpp"
 #include "bindings/request_object.hpp"
@@ -90,6 +91,8 @@ struct Element {
   PyObject* dtype = nullptr;
   std::size_t bytes = 0;
   unsigned number = 0;
+
+  void drop() { Py_XDECREF(dtype); }
 };
 
 /// One of MPI's operators on a dtype.
@@ -98,23 +101,39 @@ struct Reduction {
   PyObject* dtype = nullptr;
   PyObject* handle = nullptr;
   const OperatorHandle* core = nullptr;
+
+  void drop() {
+    Py_XDECREF(op);
+    Py_XDECREF(dtype);
+    Py_XDECREF(handle);
+  }
 };
 
-/// The most recent of a few; guarded by the interpreter's lock.
+/// The most recent of a few, whose references it keeps.
 template <class Entry, std::size_t most>
 class Recent {
  public:
+  Recent() = default;
+  ~Recent() {
+    if (!one_interpreter_lock)  // the table of a thread that ends
+      for (Entry& entry : entries_) entry.drop();
+  }
+  Recent(const Recent&) = delete;
+  Recent& operator=(const Recent&) = delete;
+
   template <class Wanted>
   const Entry* find(Wanted&& wanted) const {
     for (std::size_t i = 0; i < count_; ++i)
       if (wanted(entries_[i])) return &entries_[i];
     return nullptr;
   }
-  /// The place of the oldest entry, whose references are the caller's to drop.
-  Entry& next() {
+  /// The entry, with its references, in place of the oldest one.
+  const Entry& keep(const Entry& entry) {
     Entry& place = entries_[next_];
     next_ = (next_ + 1) % most;
     if (count_ < most) ++count_;
+    Entry before = std::exchange(place, entry);
+    before.drop();
     return place;
   }
 
@@ -126,23 +145,20 @@ class Recent {
 
 /// The element type; without a dtype if it is not plain: one with objects in it, or of no bytes.
 Element element_of(PyObject* dtype) {
-  static Recent<Element, 16> recent;
+  auto& recent = own_table<Recent<Element, 16>, Element>();
   if (const Element* const found = recent.find([&](const Element& e) { return e.dtype == dtype; }))
     return *found;
   const auto type = py::reinterpret_borrow<py::dtype>(dtype);
   if (type.itemsize() <= 0 || py::bool_(type.attr("hasobject"))) return Element();
   const auto number = py::reinterpret_borrow<py::function>(Known::get().type_number)(type).cast<unsigned>();
-  Element& place = recent.next();
-  Py_XDECREF(place.dtype);
-  place = Element{type.inc_ref().ptr(), static_cast<std::size_t>(type.itemsize()), number};
-  return place;
+  return recent.keep({type.inc_ref().ptr(), static_cast<std::size_t>(type.itemsize()), number});
 }
 
 /// The core's operator; none if it is a user's, which may be freed.
 class CoreOperator {
  public:
   CoreOperator(PyObject* op, PyObject* dtype) {
-    static Recent<Reduction, 32> recent;
+    auto& recent = own_table<Recent<Reduction, 32>, Reduction>();
     const Reduction* found = recent.find([&](const Reduction& r) { return r.op == op && r.dtype == dtype; });
     if (found == nullptr) {
       const auto given = py::reinterpret_borrow<py::object>(op);
@@ -150,12 +166,7 @@ class CoreOperator {
       const auto type = py::reinterpret_borrow<py::dtype>(dtype);
       py::object handle = py::reinterpret_borrow<py::function>(Known::get().core_operator)(given, type);
       const auto* const core = handle.cast<const OperatorHandle*>();
-      Reduction& place = recent.next();
-      Py_XDECREF(place.op);
-      Py_XDECREF(place.dtype);
-      Py_XDECREF(place.handle);
-      place = Reduction{given.inc_ref().ptr(), type.inc_ref().ptr(), handle.release().ptr(), core};
-      found = &place;
+      found = &recent.keep({given.inc_ref().ptr(), type.inc_ref().ptr(), handle.release().ptr(), core});
     }
     kept_ = py::reinterpret_borrow<py::object>(found->handle);
     core_ = found->core;
@@ -517,22 +528,29 @@ py::object start(PyObject* object) {
       Py_TYPE(request->begin) != Known::get().collective_call)
     return {};
   core_of<CollectiveCall>(request->begin).start();
-  request->begun = Py_NewRef(request->begin);
+  const Critical own(object);
+  Py_XSETREF(request->begun, Py_NewRef(request->begin));
   return py::none();
 }
 
 // A collective call into the user's own buffers, waited for.
 py::object wait(PyObject* object) {
   RequestObject* const request = RequestObject::of(object);
-  if (request == nullptr || (request->deliver != nullptr && request->deliver != Py_None)) return {};
-  // Null afterwards, whether it ends well or not.
-  if (request->call) {
-    std::exchange(request->call, nullptr)->wait();
-    return py::bool_(true);
+  if (request == nullptr) return {};
+  std::shared_ptr<CollectiveCall> call;
+  py::object begun;
+  {
+    // Null afterwards, whether it ends well or not, and to other threads at once.
+    const Critical own(object);
+    if (request->deliver != nullptr && request->deliver != Py_None) return {};
+    if (request->call)
+      call = std::exchange(request->call, nullptr);
+    else if (request->begun == nullptr || Py_TYPE(request->begun) != Known::get().collective_call)
+      return {};
+    else
+      begun = py::reinterpret_steal<py::object>(std::exchange(request->begun, nullptr));
   }
-  if (request->begun == nullptr || Py_TYPE(request->begun) != Known::get().collective_call) return {};
-  const auto begun = py::reinterpret_steal<py::object>(std::exchange(request->begun, nullptr));
-  core_of<CollectiveCall>(begun.ptr()).wait();
+  (call ? *call : core_of<CollectiveCall>(begun.ptr())).wait();
   return py::bool_(true);
 }
 

@@ -51,6 +51,7 @@ void destroy(PyObject* self) {
 
 PyObject* get_begun(PyObject* self, void*) {
   RequestObject& fields = fields_of(self);
+  const Critical own(self);
   if (fields.begun == nullptr && fields.call) try {
       fields.begun = py::cast(std::exchange(fields.call, nullptr)).release().ptr();
     } catch (py::error_already_set& error) {
@@ -62,10 +63,16 @@ PyObject* get_begun(PyObject* self, void*) {
 
 int set_begun(PyObject* self, PyObject* value, void*) {
   RequestObject& fields = fields_of(self);
-  fields.call.reset();
   PyObject* const kept = value == Py_None ? nullptr : value;
   Py_XINCREF(kept);
-  Py_XSETREF(fields.begun, kept);
+  std::shared_ptr<CollectiveCall> call;
+  PyObject* before;
+  {
+    const Critical own(self);
+    call = std::exchange(fields.call, nullptr);
+    before = std::exchange(fields.begun, kept);
+  }
+  Py_XDECREF(before);
   return 0;
 }
 

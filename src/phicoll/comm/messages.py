@@ -185,8 +185,9 @@ class Request(_core.RequestObject):
 
     def _ended(self) -> bool:
         """Whether it has ended; if it was refused, it is null, and the error is raised."""
+        begun = self._begun  # another thread may end it meanwhile
         try:
-            return self._begun is None or self._begun.test()
+            return begun is None or begun.test()
         except ArgumentError:
             self._begun = None
             raise
@@ -207,9 +208,9 @@ class Request(_core.RequestObject):
 
     def wait(self, status: Status | None = None) -> Any:
         """Wait until it has ended; return the object received, or None."""
-        if self._begun is not None:
+        if (begun := self._begun) is not None:
             try:
-                self._begun.wait()
+                begun.wait()
             except BaseException:
                 self._begun = None
                 raise
