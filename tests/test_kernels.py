@@ -23,6 +23,8 @@ def test_every_kernel_says_what_a_sample_is():
         "ping-pong",
         "multi-line",
         "pair-bandwidth",
+        "put",
+        "get",
         "contention",
         "read-by-all",
         "stream",
@@ -83,6 +85,35 @@ def test_bandwidth_is_a_row_a_pair():
         here = kernels.pair_bandwidth(1, "neighbours", lines=64, samples=5)
         assert here.shape == (1, 5)
         assert (here > 0).all()
+
+
+@pytest.mark.parametrize("way", ["put", "get"])
+def test_a_call_adds_its_stated_cost_to_a_transfer(way):
+    def transfer(machine=MACHINE, ranks=2, **parameters):
+        spec = ":".join([way, *(f"{name}={value}" for name, value in parameters.items())])
+        return kernels.run(spec, machine=machine, ranks=ranks, samples=4)
+
+    clock = phicoll.load_machine(MACHINE).parameters["topology.clock_mhz"] / 1000  # cycles a ns
+    bare, called = (transfer(call=call, remote="written").measured.mean() for call in (0, 2000))
+    assert 0 < bare < 2000 / clock < called < bare + 2000 / clock + 1
+    near, far = (transfer(call=0, remote=remote).measured.mean() for remote in ("kept", "written"))
+    assert near < far / 3  # what is in the rank's cache, and what is in its partner's
+    both = transfer(ranks=4, directions="both", bytes=1024, transfers=16)
+    assert both.measured.shape == (4, 4)
+    assert both.gigabytes_a_second.max() <= 4 * 1024 / both.measured.max(axis=0).min() * (1 + 1e-9)
+    here = transfer(machine=None, bytes=1000, transfers=3, ranks=2)
+    assert here.measured.shape == (4,)
+
+
+def test_stream_by_put_and_get_pays_for_its_calls():
+    def rate(spec):
+        return np.median(
+            kernels.run(f"stream:lines=256:{spec}", machine=MACHINE, samples=3).gigabytes_a_second
+        )
+
+    assert (
+        rate("way=put-get:block=16:call=4000") < rate("way=put-get:block=16") < rate("ahead=16:store=no-read")
+    )
 
 
 def test_a_switch_is_measured_on_one_cpu():
@@ -220,6 +251,9 @@ def test_a_state_that_a_machine_does_not_have_is_skipped_and_recorded():
         (lambda: kernels.latency_matrix(MACHINE, jobs=0), "jobs"),
         (lambda: kernels.latency_matrix(MACHINE, receive="I"), "ping-pong:receive"),
         (lambda: kernels.run("pingpong"), "kernel"),
+        (lambda: kernels.run("put:bytes=4", machine=MACHINE), "put:bytes"),
+        (lambda: kernels.run("get:call=-1", machine=MACHINE), "get:call"),
+        (lambda: kernels.run("put", ranks=3, machine=MACHINE), "ranks"),
         (lambda: kernels.run("ping-pong", samples=0), "samples"),
         (lambda: kernels.run("ping-pong", machine=MACHINE, ranks=3), "ranks"),
         (lambda: kernels.run("contention", machine=MACHINE, ranks=241), "ranks"),

@@ -57,6 +57,14 @@ const std::vector<Case>& cases() {
       {"pair-bandwidth:pattern=neighbours:lines=3", 4, {0, 2}},
       {"pair-bandwidth:pattern=link:lines=3:state=M", 6, {0, 1, 2}},
       {"pair-bandwidth:pattern=across:lines=3:receive=E", 4, {0, 1}},
+      {"put", 2, {0}},
+      {"put:bytes=1000:transfers=3:directions=both", 4, {0, 1, 2, 3}},
+      {"put:bytes=65:remote=written:pattern=neighbours", 4, {0, 2}},
+      {"put:bytes=4096:call=500:remote=written:directions=both:pattern=link", 4, {0, 1, 2, 3}},
+      {"get", 2, {0}},
+      {"get:bytes=1000:transfers=3:directions=both", 4, {0, 1, 2, 3}},
+      {"get:bytes=65:remote=written:pattern=neighbours", 4, {0, 2}},
+      {"get:bytes=4096:call=500:remote=written:directions=both:pattern=link", 4, {0, 1, 2, 3}},
       {"contention", 3, {1, 2}},
       {"contention:state=F:receive=F", 3, {1, 2}, "sandy-bridge-e5-2670"},
       {"contention:state=I:receive=I", 2, {1}},
@@ -73,6 +81,8 @@ const std::vector<Case>& cases() {
       {"stream:lines=33:operation=copy:store=no-read:ahead=0", 2, {0, 1}},
       {"stream:lines=33:operation=scale:store=no-read-unordered", 1, {0}},
       {"stream:lines=33:operation=add:start=warm", 2, {0, 1}},
+      {"stream:lines=33:way=put-get:block=8:call=100", 2, {0, 1}},
+      {"stream:lines=5:operation=scale:way=put-get", 1, {0}},
       {"switch", 2, {0}, nullptr},
       {"switch:turns=3", 4, {0}, nullptr},
   };
@@ -102,7 +112,7 @@ TEST(KernelList, HasEveryKernelWithASourceAndWhatASampleIs) {
     EXPECT_EQ(parse_kernel(info.name).values.size(), info.parameters.size());
   }
   EXPECT_EQ(names, (std::vector<std::string>{"read-latency", "ping-pong", "multi-line", "pair-bandwidth",
-                                             "contention", "read-by-all", "stream", "switch"}));
+                                             "put", "get", "contention", "read-by-all", "stream", "switch"}));
 }
 
 TEST(KernelList, TextIsReadBackAsItIs) {
@@ -115,7 +125,7 @@ TEST(KernelList, BadInputIsRefusedByName) {
   const auto refused = [](const std::string& text) { return refusal_of([&] { parse_kernel(text); }); };
   EXPECT_EQ(refused("pingpong"),
             "kernel: got 'pingpong'; allowed: read-latency, ping-pong, multi-line, pair-bandwidth, "
-            "contention, read-by-all, stream, switch");
+            "put, get, contention, read-by-all, stream, switch");
   EXPECT_EQ(refused("ping-pong:receive=I"), "ping-pong:receive: got 'I'; allowed: M, E, S, F");
   EXPECT_EQ(refused("read-latency:state=O"), "read-latency:state: got 'O'; allowed: M, E, S, F, I");
   EXPECT_EQ(refused("pair-bandwidth:pattern=ring"),

@@ -6,6 +6,7 @@
 #include "phicoll/collectives/contract/algorithm_list.hpp"
 #include "phicoll/kernels/contention.hpp"
 #include "phicoll/kernels/multi_line.hpp"
+#include "phicoll/kernels/one_sided.hpp"
 #include "phicoll/kernels/pair_bandwidth.hpp"
 #include "phicoll/kernels/ping_pong.hpp"
 #include "phicoll/kernels/read_by_all.hpp"
@@ -20,6 +21,8 @@ using KernelList = AlgorithmList<ReadLatency,    //
                                  PingPong,       //
                                  MultiLine,      //
                                  PairBandwidth,  //
+                                 Put,            //
+                                 Get,            //
                                  Contention,     //
                                  ReadByAll,      //
                                  Stream,         //

@@ -3,11 +3,15 @@
 // STREAM (McCalpin 1995), as 000 section IV uses it: copy c = a, scale b = q c, add c = a + b and triad
 // a = b + q c over arrays of doubles, every rank on a part of its own, all started together. Bytes are
 // counted as STREAM counts them: what is read and what is written, not the reading of lines in order to write
-// them.
+// them. Over OpenSHMEM (003 section 4.2) the arrays are loaded and stored where they lie, which shmem_ptr gives, or got
+// block by block into a buffer of the rank, which computes there and puts the result.
+
+#include <algorithm>
 
 #include "phicoll/kernels/kernel_run.hpp"
 #include "phicoll/kernels/line_state.hpp"
 #include "phicoll/kernels/meeting.hpp"
+#include "phicoll/kernels/one_sided.hpp"
 #include "phicoll/memory/policies.hpp"
 
 namespace phicoll {
@@ -22,12 +26,16 @@ struct Stream {
 
   enum class Operation : unsigned char { copy, scale, add, triad };
   enum class Start : unsigned char { evicted, warm };
+  enum class Way : unsigned char { in_place, put_get };
   struct Parameters {
     Operation operation = Operation::triad;
     int lines = 4096;
     StorePolicy store = StorePolicy::plain;
     int ahead = 4;
     Start start = Start::evicted;
+    Way way = Way::in_place;
+    int block = 128;
+    int call = 0;
   };
   template <class Visitor>
   static void describe(Visitor& v, Parameters& p) {
@@ -38,11 +46,16 @@ struct Stream {
              "how a line is written: read first, or stored whole");
     v.integer("ahead", p.ahead, 0, 1024, "lines between a prefetch and its use; 0 for no prefetch");
     v.choice("start", p.start, {"evicted", "warm"}, "whether each rank drops its part from its cache before");
+    v.choice("way", p.way, {"in-place", "put-get"},
+             "loads and stores in the arrays, or blocks got into a buffer and put back");
+    v.integer("block", p.block, 1, 1 << 16, "lines that a put or get moves");
+    v.integer("call", p.call, 0, 1000000, "ticks that each put or get takes before its copy");
   }
 
   static const char* ranks_allowed(const Parameters&, int) { return nullptr; }
   static std::size_t footprint(const Parameters& p, int ranks) {
-    return Meeting::footprint(ranks) + static_cast<std::size_t>(ranks) * 3 * array_bytes(p);
+    return Meeting::footprint(ranks) +
+           static_cast<std::size_t>(ranks) * 3 * (array_bytes(p) + block_bytes(p));
   }
   static const char* where(const Parameters&) { return "scatter"; }
   static int per_sample(const Parameters&, int) { return 1; }
@@ -59,6 +72,10 @@ struct Stream {
     for (std::size_t i = 0; i < 3; ++i)
       parts[i] = run.memory + Meeting::footprint(run.ranks) +
                  (static_cast<std::size_t>(run.rank) * 3 + i) * array_bytes(p);
+    // Its buffers for blocks lie behind all arrays.
+    unsigned char* const blocks = run.memory + Meeting::footprint(run.ranks) +
+                                  static_cast<std::size_t>(run.ranks) * 3 * array_bytes(p) +
+                                  static_cast<std::size_t>(run.rank) * 3 * block_bytes(p);
     const std::size_t size = static_cast<std::size_t>(p.lines) * arch::line_bytes;
     fill(port, parts[0], size, a_first);
     fill(port, parts[1], size, b_first);
@@ -72,16 +89,17 @@ struct Stream {
       const std::int64_t begin = meeting.start(port, samples);
       switch (p.operation) {
         case Operation::copy:
-          sweep(port, p, parts[2], parts[0], nullptr, [](double a, double) { return a; });
+          pass(port, p, blocks, parts[2], parts[0], nullptr, [](double a, double) { return a; });
           break;
         case Operation::scale:
-          sweep(port, p, parts[1], parts[2], nullptr, [](double c, double) { return factor * c; });
+          pass(port, p, blocks, parts[1], parts[2], nullptr, [](double c, double) { return factor * c; });
           break;
         case Operation::add:
-          sweep(port, p, parts[2], parts[0], parts[1], [](double a, double b) { return a + b; });
+          pass(port, p, blocks, parts[2], parts[0], parts[1], [](double a, double b) { return a + b; });
           break;
         case Operation::triad:
-          sweep(port, p, parts[0], parts[1], parts[2], [](double b, double c) { return b + factor * c; });
+          pass(port, p, blocks, parts[0], parts[1], parts[2],
+               [](double b, double c) { return b + factor * c; });
           break;
       }
       port.fence();
@@ -106,6 +124,10 @@ struct Stream {
     return whole_pages(static_cast<std::size_t>(p.lines) * arch::line_bytes);
   }
 
+  static std::size_t block_bytes(const Parameters& p) {
+    return p.way == Way::in_place ? 0 : whole_pages(static_cast<std::size_t>(p.block) * arch::line_bytes);
+  }
+
   template <class Port>
   static void fill(Port& port, unsigned char* part, std::size_t size, double value) {
     Line line;
@@ -115,9 +137,28 @@ struct Stream {
   }
 
   template <class Port, class Element>
-  static void sweep(Port& port, const Parameters& p, unsigned char* to, const unsigned char* left,
-                    const unsigned char* right, Element element) {
+  static void pass(Port& port, const Parameters& p, unsigned char* blocks, unsigned char* to,
+                   unsigned char* left, unsigned char* right, Element element) {
     const std::size_t size = static_cast<std::size_t>(p.lines) * arch::line_bytes;
+    if (p.way == Way::in_place) {
+      sweep(port, p, size, to, left, right, element);
+      return;
+    }
+    const std::size_t most = static_cast<std::size_t>(p.block) * arch::line_bytes;
+    unsigned char* const result = blocks + 2 * block_bytes(p);
+    unsigned char* const second = right == nullptr ? nullptr : blocks + block_bytes(p);
+    for (std::size_t at = 0; at < size; at += most) {
+      const std::size_t bytes = std::min(most, size - at);
+      put_or_get(port, p.call, blocks, left + at, bytes);
+      if (right != nullptr) put_or_get(port, p.call, second, right + at, bytes);
+      sweep(port, p, bytes, result, blocks, second, element);
+      put_or_get(port, p.call, to + at, result, bytes);
+    }
+  }
+
+  template <class Port, class Element>
+  static void sweep(Port& port, const Parameters& p, std::size_t size, unsigned char* to,
+                    const unsigned char* left, const unsigned char* right, Element element) {
     const std::size_t ahead = static_cast<std::size_t>(p.ahead) * arch::line_bytes;
     for (std::size_t at = 0; at < size; at += arch::line_bytes) {
       if (ahead != 0 && at + ahead < size) {
