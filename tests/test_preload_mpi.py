@@ -163,13 +163,63 @@ def test_errors_are_the_mpi_s(installed: Installed) -> None:
     assert len(done.stdout.splitlines()) == 7
 
 
-def test_nodes_by_name_leave_calls_to_the_mpi_on_all_ranks_alike(installed: Installed) -> None:
+def run_on_nodes(
+    installed: Installed, nodes: str, *program: object, options: tuple[str, ...] = (), **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a rank on each of the named nodes."""
     script = installed.folder / "on-a-node"
-    script.write_text('#!/bin/sh\nPHICOLL_NODE=$((${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-0}})) exec "$@"\n')
+    script.write_text(
+        "#!/bin/bash\nnodes=($NODES)\n"
+        'PHICOLL_NODE=${nodes[${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-0}}]} exec "$@"\n'
+    )
     script.chmod(0o755)
-    done = installed.run(2, script, installed.compile("compare"), 200, options=("--report",))
+    return installed.run(len(nodes.split()), script, *program, options=options, NODES=nodes, **variables)
+
+
+def test_a_rank_on_each_node_leaves_calls_to_the_mpi(installed: Installed) -> None:
+    done = run_on_nodes(installed, "a b", installed.compile("compare"), 200, options=("--report",))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "several nodes" in rows(done.stderr, "passed through")["Barrier"]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    ["a a b", "a b a b", pytest.param("c a b b c a", marks=pytest.mark.long)],
+    ids=["unequal", "in-turn", "three"],
+)
+def test_ranks_on_several_nodes_get_what_the_mpi_gives(installed: Installed, nodes: str) -> None:
+    done = run_on_nodes(installed, nodes, installed.compile("compare"), 200, options=("--report",))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "compared" in done.stdout
+    for call in ("Barrier", "Bcast", "Reduce", "Allreduce", "Gather", "Scatter", "Allgather"):
+        assert call in rows(done.stderr, "in phicoll"), done.stderr
+    assert "several nodes" in rows(done.stderr, "passed through")["Alltoallv"]
+    done = run_on_nodes(installed, nodes, installed.compile("pieces"))
+    assert (done.returncode, done.stdout) == (0, "pieces are right\n"), done.stderr
+
+
+def test_new_communicators_over_nodes_are_made_and_freed(installed: Installed) -> None:
+    program = installed.compile("compare")
+    done = run_on_nodes(installed, "a a b", program, 16, PHICOLL_MPI_FIRST_CALLS="0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "compared" in done.stdout
+
+
+def test_threads_have_communicators_over_nodes(installed: Installed) -> None:
+    done = run_on_nodes(installed, "a b a", installed.compile("threads"), options=("--report",))
+    if done.stdout == "no threads\n":
+        pytest.skip(f"this {installed.name} has no MPI_THREAD_MULTIPLE")
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+    assert {"Allreduce", "Bcast", "Barrier"} == set(rows(done.stderr, "in phicoll"))
+
+
+def test_what_the_mpi_refuses_between_nodes_leaves_no_rank_waiting(installed: Installed) -> None:
+    done = run_on_nodes(installed, "a a b", installed.compile("refused"))
+    assert sorted(line.split(":")[0] for line in done.stdout.splitlines()) == [
+        "rank 0",
+        "rank 1",
+        "rank 2",
+    ], done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

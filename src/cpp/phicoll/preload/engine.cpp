@@ -1,6 +1,7 @@
 #include "phicoll/preload/engine.hpp"
 
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,12 @@ PhicollResult phicoll_preload_create(PhicollGroup* group, const int* members, in
 
 void phicoll_preload_free(PhicollComm* comm) {
   guarded([comm] { delete &of(comm); });
+}
+
+PhicollResult phicoll_preload_fail(PhicollComm* comm, const char* reason) {
+  const std::runtime_error error(reason);
+  if (comm != nullptr) guarded([&] { of(comm).fail(error); });
+  return failed(PHICOLL_BROKEN, reason);
 }
 
 const PhicollOperator* phicoll_preload_operator(const char* type, const char* op) {

@@ -49,6 +49,9 @@ PHICOLL_PRELOAD_API PhicollComm* phicoll_preload_whole(PhicollGroup* group);
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_create(PhicollGroup* group, const int* members, int size,
                                                          PhicollComm** comm);
 PHICOLL_PRELOAD_API void phicoll_preload_free(PhicollComm* comm);
+/// Breaks the communicator's group for a reason of the caller's own, which phicoll_preload_error() then gives: the others' calls end with
+/// an error. `comm` may be null. Returns PHICOLL_BROKEN.
+PHICOLL_PRELOAD_API PhicollResult phicoll_preload_fail(PhicollComm* comm, const char* reason);
 
 /// The operator of these names ("float64", "sum"), or null where phicoll has none.
 PHICOLL_PRELOAD_API const PhicollOperator* phicoll_preload_operator(const char* type, const char* op);

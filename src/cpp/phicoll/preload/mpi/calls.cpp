@@ -28,6 +28,7 @@ Comm* ours(MPI_Comm handle, Row row) {
     count_call(comm);
     if (comm->ranks != nullptr) return comm;
   }
+  if (comm != nullptr && comm->nodes != nullptr && spreads(row)) return comm;
   note_passed(row, comm != nullptr ? comm->why : Why::inactive);
   return nullptr;
 }
@@ -38,6 +39,11 @@ Comm* ours_for_data(MPI_Comm handle, Row row) {
   if (comm == nullptr || packs_plainly) return comm;
   note_passed(row, Why::operation);
   return nullptr;
+}
+
+/// Whether all ranks are on one node.
+bool whole(const Comm& comm) {
+  return __builtin_expect(comm.ranks != nullptr, 1);
 }
 
 bool is_rank(const Comm& comm, int root) {
@@ -204,7 +210,7 @@ int barrier(MPI_Comm handle, Pass pass) {
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   const Timed timed(row, 0);
-  return ended(*comm, row, phicoll_preload_barrier(comm->ranks));
+  return ended(*comm, row, whole(*comm) ? phicoll_preload_barrier(comm->ranks) : nodes_barrier(*comm));
 }
 
 template <class Count, class Pass>
@@ -217,18 +223,22 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm handl
   if (data.bytes() == 0) return MPI_SUCCESS;  // as all ranks see
   const Timed timed(row, data.bytes());
   void* const bytes = comm->rank == root ? data.filled_room() : data.room();
-  const PhicollResult result = phicoll_preload_bcast(comm->ranks, bytes, data.bytes(), root);
+  const PhicollResult result = whole(*comm) ? phicoll_preload_bcast(comm->ranks, bytes, data.bytes(), root)
+                                            : nodes_bcast(*comm, bytes, data.bytes(), root);
   if (result == PHICOLL_DONE && comm->rank != root) data.arrived();
   return ended(*comm, row, result);
 }
 
 /// A reduction's operator if it is phicoll's, or the program's own, in `own`. As all ranks give the same operator and type,
 /// all find the same.
-const PhicollOperator* operator_for(Row row, MPI_Datatype type, MPI_Op op, OwnOperator* own) {
+const PhicollOperator* operator_for(const Comm& comm, Row row, MPI_Datatype type, MPI_Op op,
+                                    OwnOperator* own) {
   const PhicollOperator* found = operator_of(type, op);
   if (__builtin_expect(found == nullptr, 0)) found = own->make(type, op);
-  if (__builtin_expect(found == nullptr, 0)) note_passed(row, Why::operation);
-  return found;
+  const bool ordered = keeps_order(comm, op);
+  if (__builtin_expect(found == nullptr || !ordered, 0))
+    note_passed(row, ordered ? Why::operation : Why::nodes);
+  return ordered ? found : nullptr;
 }
 
 /// The bytes of a reduction's operand lie as they are sent, with gaps in the pairs, which are part of phicoll's elements.
@@ -245,13 +255,14 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   OwnOperator own;
-  const PhicollOperator* const with = operator_for(row, type, op, &own);
+  const PhicollOperator* const with = operator_for(*comm, row, type, op, &own);
   if (with == nullptr) return pass();
   const bool at_root = comm->rank == root;
   const bool in_place = at_root && send == MPI_IN_PLACE;
   if (count < 0 || !is_rank(*comm, root) || (!at_root && send == MPI_IN_PLACE))
     PHICOLL_PASS(row, Why::argument);
   if (count == 0) return MPI_SUCCESS;
+  if (!fits_counts(*comm, static_cast<size_t>(count))) PHICOLL_PASS(row, Why::nodes);
   if ((send == nullptr && !in_place) || (at_root && receive == nullptr)) PHICOLL_PASS(row, Why::argument);
   const size_t elements = static_cast<size_t>(count);
   const size_t bytes = operand_bytes(type, elements);
@@ -260,7 +271,10 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   const void* from = in_place ? nullptr : send;
   if (at_root && from != nullptr && from != receive && overlap(from, bytes, receive, bytes))
     from = memcpy(apart.take(bytes), send, bytes);
-  return ended(*comm, row, phicoll_preload_reduce(comm->ranks, from, receive, elements, with, root));
+  return ended(*comm, row,
+               whole(*comm)
+                   ? phicoll_preload_reduce(comm->ranks, from, receive, elements, with, root)
+                   : nodes_reduce(*comm, from, receive, elements, bytes, with, MpiOperator{type, op}, root));
 }
 
 using Reduction = PhicollResult (*)(PhicollComm*, const void*, void*, size_t, const PhicollOperator*);
@@ -272,7 +286,7 @@ int reduce_everywhere(Row row, Reduction reduction, bool blocks, const void* sen
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   OwnOperator own;
-  const PhicollOperator* const with = operator_for(row, type, op, &own);
+  const PhicollOperator* const with = operator_for(*comm, row, type, op, &own);
   if (with == nullptr) return pass();
   if (count < 0) PHICOLL_PASS(row, Why::argument);
   if (count == 0) return MPI_SUCCESS;
@@ -285,7 +299,10 @@ int reduce_everywhere(Row row, Reduction reduction, bool blocks, const void* sen
   const size_t operands = blocks ? bytes * static_cast<size_t>(comm->size) : bytes;
   if (from != nullptr && (blocks || from != receive) && overlap(from, operands, receive, bytes))
     from = memcpy(apart.take(operands), send, operands);
-  return ended(*comm, row, reduction(comm->ranks, from, receive, elements, with));
+  return ended(*comm, row,
+               whole(*comm)
+                   ? reduction(comm->ranks, from, receive, elements, with)
+                   : nodes_allreduce(*comm, from, receive, elements, bytes, with, MpiOperator{type, op}));
 }
 
 template <class Count, class Pass>
@@ -295,7 +312,7 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   Comm* const comm = ours(handle, row);
   if (comm == nullptr) return pass();
   OwnOperator own;
-  const PhicollOperator* const with = operator_for(row, type, op, &own);
+  const PhicollOperator* const with = operator_for(*comm, row, type, op, &own);
   if (with == nullptr) return pass();
   if (counts == nullptr || send == nullptr) PHICOLL_PASS(row, Why::argument);
   Scratch table;
@@ -335,10 +352,12 @@ int gather(const void* send, Count send_count, MPI_Datatype send_type, void* rec
   const size_t bytes = at_root ? all.bytes() / static_cast<size_t>(comm->size) : own.bytes();
   if (at_root && !in_place && own.bytes() != bytes) PHICOLL_PASS(row, Why::argument);
   if (bytes == 0) return MPI_SUCCESS;
+  if (!fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
   const Timed timed(row, bytes);
   const void* const from = in_place ? nullptr : at_root ? own.sent_apart(all) : own.sent();
   void* const to = at_root ? (in_place ? all.filled_room() : all.room()) : nullptr;
-  const PhicollResult result = phicoll_preload_gather(comm->ranks, from, to, bytes, root);
+  const PhicollResult result = whole(*comm) ? phicoll_preload_gather(comm->ranks, from, to, bytes, root)
+                                            : nodes_gather(*comm, from, to, bytes, root);
   if (result == PHICOLL_DONE) all.arrived();
   return ended(*comm, row, result);
 }
@@ -360,10 +379,12 @@ int scatter(const void* send, Count send_count, MPI_Datatype send_type, void* re
   const size_t bytes = at_root ? all.bytes() / static_cast<size_t>(comm->size) : own.bytes();
   if (at_root && !in_place && own.bytes() != bytes) PHICOLL_PASS(row, Why::argument);
   if (bytes == 0) return MPI_SUCCESS;
+  if (!fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
   const Timed timed(row, bytes);
   void* const to = in_place ? nullptr : own.room();
   const void* const from = !at_root ? nullptr : in_place ? all.sent() : all.sent_apart(own);
-  const PhicollResult result = phicoll_preload_scatter(comm->ranks, from, to, bytes, root);
+  const PhicollResult result = whole(*comm) ? phicoll_preload_scatter(comm->ranks, from, to, bytes, root)
+                                            : nodes_scatter(*comm, from, to, bytes, root);
   if (result == PHICOLL_DONE) own.arrived();
   return ended(*comm, row, result);
 }
@@ -385,10 +406,12 @@ int exchange(Row row, Exchange call, bool to_each, const void* send, Count send_
   const size_t bytes = all.bytes() / static_cast<size_t>(comm->size);
   if (!in_place && own.bytes() != (to_each ? all.bytes() : bytes)) PHICOLL_PASS(row, Why::argument);
   if (bytes == 0) return MPI_SUCCESS;
+  if (!fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
   const Timed timed(row, bytes);
   const void* const from = in_place ? nullptr : own.sent_apart(all);
   void* const to = in_place ? all.filled_room() : all.room();
-  const PhicollResult result = call(comm->ranks, from, to, bytes);
+  const PhicollResult result =
+      whole(*comm) ? call(comm->ranks, from, to, bytes) : nodes_allgather(*comm, from, to, bytes);
   if (result == PHICOLL_DONE) all.arrived();
   return ended(*comm, row, result);
 }

@@ -22,6 +22,7 @@ Comm** bucket_of(MPI_Comm handle) {
 }
 
 void release(Comm* comm) {
+  release_nodes(comm);
   if (comm->group != nullptr)
     phicoll_preload_leave(comm->group);
   else if (comm->ranks != nullptr)
@@ -42,6 +43,7 @@ int on_delete(MPI_Comm, int, void* attribute, void*) {
       }
     if (latest == gone) latest = nullptr;
   }
+  if (gone->nodes != nullptr && gone->nodes->leaders != MPI_COMM_NULL) PMPI_Comm_free(&gone->nodes->leaders);
   release(gone);
   free(gone);
   return MPI_SUCCESS;
@@ -77,7 +79,7 @@ bool attach(Comm* comm) {
 
 /// Why the calls of a communicator of `comm->size` ranks pass through. The same on all its ranks.
 Why decide(Comm* comm) {
-  if (world.group == nullptr && !world.threads) return world.why;
+  if (world.why != Why::none) return world.why;
   const size_t size = static_cast<size_t>(comm->size);
   int* const in_order = static_cast<int*>(malloc(3 * size * sizeof(int)));
   int* const in_world = in_order + size;
@@ -88,7 +90,7 @@ Why decide(Comm* comm) {
   PMPI_Group_translate_ranks(ranks, comm->size, in_order, world.ranks, in_world);
   PMPI_Group_free(&ranks);
   Why why = Why::none;
-  for (int r = 0; r < comm->size && why == Why::none; ++r) {
+  for (int r = 0; r < comm->size && why != Why::outside; ++r) {
     if (in_world[r] == MPI_UNDEFINED) {
       why = Why::outside;
     } else {
@@ -96,6 +98,7 @@ Why decide(Comm* comm) {
       members[r] = world.place[in_world[r]];
     }
   }
+  if (why == Why::nodes) spread(comm, in_world);
   if (why == Why::none && !(world.threads ? attach(comm) : create(comm, members))) why = Why::room;
   free(in_order);
   return why;
@@ -145,7 +148,8 @@ void start_communicators() {
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, nullptr);
 }
 
-// The entries stay until the MPI deletes their attributes, but for nothing any more.
+// The entries stay until the MPI deletes their attributes. Leaders' communicators are left to MPI_Finalize: MPI_Comm_free is collective,
+// and ranks may have the entries in different orders.
 void end_communicators() {
   for (Comm* first : table)
     for (Comm* comm = first; comm != nullptr; comm = comm->next) {

@@ -41,10 +41,25 @@ enum class Row : unsigned char {
 constexpr int rows = static_cast<int>(Row::count);
 extern const char* const row_names[rows];
 
+/// The nodes of a communicator that has ranks on several. They are numbered in the order of their first ranks.
+struct Nodes {
+  PhicollComm* local;  ///< the ranks on this rank's node; null where it is alone
+  MPI_Comm leaders;    ///< the first rank of each node; MPI_COMM_NULL on others
+  int count;           ///< of nodes
+  int node, place;     ///< of this rank: its node, and its place among the node's ranks
+  int here;            ///< ranks on its node
+  bool in_blocks;      ///< each node's ranks are neighbours in rank order
+  int* node_of;        ///< of each rank
+  int* place_of;       ///< of each rank
+  int* first;          ///< first[n]: ranks on the nodes before n; first[count]: all
+  int* members;        ///< the node's ranks in the node's group
+};
+
 /// A communicator as phicoll knows it.
 struct Comm {
-  PhicollComm* ranks;   ///< null: its calls pass through
+  PhicollComm* ranks;   ///< null: its calls pass through, or run by `nodes`
   PhicollGroup* group;  ///< its own, if world.threads
+  Nodes* nodes;         ///< if its ranks are on several nodes
   Why why;
   int rank, size;
   unsigned calls;  ///< collective ones so far, while `why` is `early`
@@ -58,7 +73,7 @@ struct World {
   PhicollGroup* group;  ///< of this node's ranks; null: everything passes through, unless `threads`
   bool
       threads;  ///< MPI_THREAD_MULTIPLE: each communicator has a group of its own, as threads may make them at once
-  Why why;
+  Why why;  ///< `none` if every node's ranks have attached
   bool joined;
   int size, rank;
   MPI_Group ranks;
@@ -98,6 +113,36 @@ inline Comm* find(MPI_Comm handle) {
 void count_call(Comm* comm);
 void start_communicators();
 void end_communicators();
+
+// --- nodes.cpp
+
+/// The calls that run over several nodes. The others are the MPI's there.
+bool spreads(Row row);
+/// Prepares a communicator for them; collective. `in_world`: the rank in MPI_COMM_WORLD of each rank. Returns false, on all ranks alike, if each rank
+/// has a node of its own or a node's ranks could not meet.
+bool spread(Comm* comm, const int* in_world);
+void release_nodes(Comm* comm);
+/// Whether a reduction by nodes may be used: its operator commutes, or the nodes keep rank order. True on one node.
+bool keeps_order(const Comm& comm, MPI_Op op);
+/// Whether the MPI's int counts have room for the elements or bytes of all ranks. True on one node.
+bool fits_counts(const Comm& comm, size_t count);
+
+struct MpiOperator {
+  MPI_Datatype type;
+  MPI_Op op;
+};
+
+// As the calls of the same names in engine.hpp; a null `send` (scatter: `receive`) means in place. `bytes` of a reduction are those of
+// all elements.
+PhicollResult nodes_barrier(const Comm& comm);
+PhicollResult nodes_bcast(const Comm& comm, void* buffer, size_t bytes, int root);
+PhicollResult nodes_reduce(const Comm& comm, const void* send, void* receive, size_t count, size_t bytes,
+                           const PhicollOperator* op, const MpiOperator& with, int root);
+PhicollResult nodes_allreduce(const Comm& comm, const void* send, void* receive, size_t count, size_t bytes,
+                              const PhicollOperator* op, const MpiOperator& with);
+PhicollResult nodes_gather(const Comm& comm, const void* send, void* receive, size_t bytes, int root);
+PhicollResult nodes_scatter(const Comm& comm, const void* send, void* receive, size_t bytes, int root);
+PhicollResult nodes_allgather(const Comm& comm, const void* send, void* receive, size_t bytes);
 
 // --- types.cpp
 

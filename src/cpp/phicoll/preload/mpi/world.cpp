@@ -154,6 +154,7 @@ void attach(bool ready) {
   if (!all_ready) return;
   PMPI_Comm_dup(MPI_COMM_WORLD, &progress_comm);
   world.threads = threads;
+  if (threads) world.why = Why::none;
   if (threads) return;
   uint64_t token = random_number();
   PMPI_Bcast(&token, sizeof token, MPI_BYTE, 0, MPI_COMM_WORLD);
@@ -171,7 +172,7 @@ void attach(bool ready) {
     group = nullptr;
   }
   world.group = group;
-  if (here == 1) world.why = Why::nodes;
+  if (everywhere != 0) world.why = Why::none;
 }
 
 /// The children of this process are no ranks.
