@@ -15,7 +15,15 @@ from typing import IO, Any, BinaryIO
 
 from phicoll.errors import ArgumentError, ResourceError
 
-__all__ = ["as_path", "check_writable", "input_bytes", "input_lines", "open_input", "replaced"]
+__all__ = [
+    "as_path",
+    "check_writable",
+    "ends_with_line",
+    "input_bytes",
+    "input_lines",
+    "open_input",
+    "replaced",
+]
 
 #: The longest line of a run with 1,024 ranks and 1,000 calls in a window has some 20 MB.
 MOST_LINE = 64 << 20
@@ -141,3 +149,12 @@ def check_writable(path: str | os.PathLike[str], argument: str = "path") -> Path
     if not existed:
         Path(os.path.realpath(path)).unlink(missing_ok=True)  # not a link to it
     return path
+
+
+def ends_with_line(path: Path) -> bool:
+    """Whether the file is empty or its last byte ends a line."""
+    with path.open("rb") as stream:
+        if stream.seek(0, 2) == 0:
+            return True
+        stream.seek(-1, 2)
+        return stream.read() == b"\n"

@@ -1,6 +1,6 @@
 """Sweeps on other hosts: the workers of a Dask cluster.
 
-``dask:ADDRESS`` names a scheduler that runs. ``slurm`` starts one here, and a worker in a Slurm job on each node.
+``dask:ADDRESS`` names a scheduler that runs. ``slurm`` starts one here, and a Slurm job with a worker on each node.
 Any worker simulates points. A sweep that measures runs once on each host that has a worker.
 """
 
@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
@@ -19,11 +21,12 @@ from typing import Any
 
 import phicoll._core as _core
 from phicoll import bench
-from phicoll.errors import ArgumentError, ResourceError
+from phicoll.errors import ArgumentError, BrokenGroupError, Error, ResourceError
 from phicoll.foundations.checks import check_whole
 from phicoll.foundations.extras import extra
+from phicoll.foundations.files import ends_with_line
 from phicoll.foundations.nearest import near
-from phicoll.results import Results
+from phicoll.results import Results, load
 from phicoll.results.records import Record
 
 __all__ = ["Cluster", "ClusterPlan", "check_executor", "opened"]
@@ -33,15 +36,17 @@ Measured = tuple[list[Record], Exception | None]
 
 FORMS = "dask:ADDRESS, or slurm with nodes=, partition=, account= and minutes= after colons"
 CONNECT_S = 10.0
-LOGS = "slurm-logs"  # what the jobs print
-WAIT_S = 0.5  # between looks at whether workers have come
+LOG = "phicoll-%j.log"  # what the job prints
+RESULT_S = 60.0  # for the records of a host that has ended
+WAIT_S = 1.0  # between looks at workers, whose scheduler may share a CPU with what is measured
+ASK_S = 20.0  # between questions to Slurm
 MINUTES = 60
-#: The keys of ``slurm``: those with a number, and those with a text.
+#: Keys of ``slurm`` with a number, and its default; and with a text.
 COUNTS, TEXTS = {"nodes": 1, "minutes": MINUTES}, ("partition", "account")
 
 
 def check_executor(executor: Any) -> None:
-    """Refuse what is neither an executor of ``concurrent.futures`` nor a text of a known form. Connects to nothing."""
+    """Refuse what is neither an executor of ``concurrent.futures`` nor a text of a known form. Does not connect."""
     if isinstance(executor, str):
         kind, _, rest = executor.partition(":")
         if kind == "slurm":
@@ -61,7 +66,7 @@ def slurm_values(text: str) -> dict[str, Any]:
             raise ArgumentError("executor", f"slurm with {part!r}", near(key, [*COUNTS, *TEXTS]))
         if not equals or not value:
             raise ArgumentError("executor", f"slurm with {part!r}", f"{key}=VALUE")
-        if key in COUNTS and not value.isdigit():
+        if key in COUNTS and not value.isdecimal():
             raise ArgumentError("executor", f"slurm with {part!r}", f"{key}= and a whole number from 1 on")
         found[key] = check_whole(f"executor: {key}", int(value), 1) if key in COUNTS else value
     return found
@@ -84,9 +89,11 @@ class Cluster(Executor):
         return set(self.client.scheduler_info(n_workers=-1)["workers"])
 
     def check(self) -> None:
-        """Raise ResourceError if no worker is left: what was submitted would wait for ever."""
+        """Raise ResourceError if the scheduler or all workers are gone: what was submitted would wait for ever."""
+        if self.client.status != "running":
+            raise ResourceError(f"{self.address}: the scheduler is gone")
         if not self.workers():
-            raise ResourceError(f"{self.address}: no worker is left; their jobs or hosts ended")
+            raise ResourceError(f"{self.address}: no worker is left: their jobs or hosts have ended")
 
     def hosts(self) -> dict[str, str]:
         """A worker of each host, by the host's name."""
@@ -106,30 +113,37 @@ class Cluster(Executor):
             if version != here:
                 raise ResourceError(f"{self.address}: phicoll is {version} on {name} and {here} here")
 
-    def on_each_host(self, task: Callable[[], Any]) -> Iterator[tuple[str, Any]]:
-        """Run ``task`` once on each host, at the same time.
+    def on_each_host(self, hosts: dict[str, str], task: Callable[[], Any]) -> Iterator[tuple[str, Any]]:
+        """Run ``task`` once on each of the hosts, at the same time.
 
         Yields each host's name with the result, or the exception, in the order in which they end.
         """
         running = {
             name: (address, self.client.submit(task, workers=[address], pure=False))
-            for name, address in self.hosts().items()
+            for name, address in hosts.items()
         }
         try:
             while running:
+                self.check()
                 workers = self.workers()
                 for name, (address, future) in list(running.items()):
-                    if not future.done() and address in workers:
-                        continue
-                    del running[name]
-                    if future.done():
-                        yield name, future.exception() or future.result()
-                    else:
-                        yield name, ResourceError(f"{name}: its worker ended")
-                time.sleep(0.1)
+                    if future.done() or address not in workers:
+                        del running[name]
+                        yield name, outcome(future)
+                time.sleep(WAIT_S)
         finally:
             for _, future in running.values():
                 future.cancel()
+
+
+def outcome(future: Any) -> Any:
+    """The result of a Dask future whose task, or whose worker, has ended; or the exception."""
+    if not future.done():
+        return ResourceError("its worker has ended")
+    try:
+        return future.result(timeout=RESULT_S)
+    except Exception as error:
+        return error
 
 
 class ClusterPlan:
@@ -143,22 +157,28 @@ class ClusterPlan:
     def run(self, progress: bench.Progress | None = None) -> Results:
         """Measure on all hosts at the same time, and gather their records: points name their host as ``machine``.
 
-        A host that fails does not stop the others. Its error is raised when all have ended.
+        A host that fails does not stop the others. Its error is raised when all have ended. Ctrl-C returns what hosts
+        that have ended measured, as interrupted.
         """
+        if self.output is not None and self.output.exists() and self.output.stat().st_size:
+            load(self.output)  # refuses to append to a file that is not phicoll's
         found, failed = Results([]), None
         with opened(self.executor) as cluster:
             assert isinstance(cluster, Cluster)
-            hosts = len(cluster.hosts())
+            hosts = cluster.hosts()
             try:
-                for done, (name, one) in enumerate(cluster.on_each_host(self.task)):
+                for done, (name, one) in enumerate(cluster.on_each_host(hosts, self.task)):
                     if progress is not None:
-                        progress(done + 1, hosts, f"{name} has ended")
+                        progress(done + 1, len(hosts), f"{name} has ended")
                     records, error = one if isinstance(one, tuple) else ([], one)
-                    failed = failed or error
+                    if error is not None:
+                        failed = failed or of_host(name, error)
                     found += self.keep(name, records)
             except KeyboardInterrupt:
-                if not found.records:
+                if not found.contexts:
                     raise
+                end = {"schema": 1, "kind": "end", "run": found.contexts[-1]["run"], "reason": "interrupted"}
+                return found + self.keep("", [end])
         if failed is not None:
             failed.results = found
             raise failed
@@ -172,9 +192,20 @@ class ClusterPlan:
             elif record["kind"] == "context":
                 record["host"] = {"name": name, **(record.get("host") or {})}
         if self.output is not None:
+            cut = self.output.exists() and not ends_with_line(self.output)
             with self.output.open("a", encoding="utf-8") as stream:
+                stream.write("\n" if cut else "")
                 stream.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
         return Results(records, source=str(self.output or ""))
+
+
+def of_host(name: str, error: Exception) -> Error:
+    """A host's error with its name."""
+    if isinstance(error, ArgumentError):
+        return ArgumentError(error.argument, error.got, f"{error.allowed} (on {name})")
+    if isinstance(error, BrokenGroupError):
+        return BrokenGroupError(f"{name}: {error}")
+    return ResourceError(f"{name}: {str(error) or type(error).__name__}")
 
 
 def identify() -> tuple[str, str]:
@@ -196,16 +227,15 @@ def opened(executor: Executor | str | None) -> Iterator[Executor | None]:
         return
     kind, _, rest = executor.partition(":")
     with contextlib.ExitStack() as stack:
-        stack.enter_context(extra("cluster"))
-        import distributed
-
+        with extra("cluster"):
+            import distributed
         if kind == "dask":
             client = connect(distributed, rest)
             stack.callback(client.close)
             if not client.scheduler_info(n_workers=-1)["workers"]:
                 raise ResourceError(f"executor: the scheduler at {rest} has no workers")
         else:
-            client = start_jobs(stack, slurm_values(rest))
+            client = start_job(stack, distributed, slurm_values(rest))
         cluster = Cluster(client, executor)
         cluster.check_versions()
         yield cluster
@@ -220,58 +250,51 @@ def connect(distributed: Any, address: str) -> Any:
         raise ResourceError(f"executor: no Dask scheduler answers at {address}: {reason}") from error
 
 
-def start_jobs(stack: contextlib.ExitStack, values: dict[str, Any]) -> Any:
-    """A client of a scheduler that starts here, with a worker in a Slurm job on each of some nodes.
+def start_job(stack: contextlib.ExitStack, distributed: Any, values: dict[str, Any]) -> Any:
+    """A client of a scheduler that starts here, with a worker on each node of a Slurm job.
 
-    A worker has its node to itself, with all its CPUs and memory. It waits for the jobs to start, however long Slurm
-    lets them wait; Ctrl-C cancels them.
+    The job has its nodes to itself. Waits until it runs, with no limit; Ctrl-C cancels it.
     """
-    import dask_jobqueue
-    import distributed
-
     if shutil.which("sbatch") is None:
         raise ResourceError("executor: slurm needs sbatch, which is not on the PATH")
-    cluster = dask_jobqueue.SLURMCluster(
-        queue=values.get("partition"),
-        account=values.get("account"),
-        walltime=f"{values['minutes'] // 60:02}:{values['minutes'] % 60:02}:00",
-        job_name="phicoll",
-        log_directory=LOGS,
-        cores=1,
-        memory="1GB",  # this and the cores only satisfy the class: the node's own follow
-        processes=1,
-        job_directives_skip=["--cpus-per-task", "--mem"],
-        job_extra_directives=["--nodes=1", "--exclusive"],
-        worker_extra_args=["--nthreads", "0", "--memory-limit", "auto"],
-        scheduler_options={"dashboard_address": ":0"},
+    scheduler = stack.enter_context(
+        distributed.LocalCluster(n_workers=0, host="0.0.0.0", dashboard_address=":0", silence_logs=50)
     )
-    stack.callback(cluster.close)
-    tried = slurm("sbatch", "--test-only", text=cluster.job_script())
-    if tried.returncode != 0:
-        raise ResourceError(f"executor: {first_line(tried.stderr)}")
-    bench.note(f"phicoll: waiting for {values['nodes']} of Slurm's nodes\n", None)
-    cluster.scale(jobs=values["nodes"])
-    client = distributed.Client(cluster, set_as_default=False)
-    stack.callback(client.close)
+    client = stack.enter_context(distributed.Client(scheduler, set_as_default=False))
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler.scheduler_address]
+    worker += ["--nthreads", "0", "--no-dashboard", "--death-timeout", "60"]
+    options = [f"--{key}={values[key]}" for key in TEXTS if key in values]
+    options += [
+        f"--nodes={values['nodes']}",
+        f"--time={values['minutes']}",
+        "--ntasks-per-node=1",
+        "--exclusive",
+    ]
+    options += ["--mem=0", "--job-name=phicoll", f"--output={LOG}"]
+    environment = {**os.environ, "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+    told = slurm("sbatch", "--parsable", *options, "--wrap", shlex.join(["srun", *worker]), env=environment)
+    if told.returncode != 0:
+        raise ResourceError(f"executor: {told.stderr.strip().partition(chr(10))[0]}")
+    job = told.stdout.strip().partition(";")[0]
+    stack.callback(slurm, "scancel", job)
+    bench.note(f"phicoll: waiting for the Slurm job {job}\n", None)
+    asked = time.monotonic()
     while len(client.scheduler_info(n_workers=-1)["workers"]) < values["nodes"]:
-        check_jobs([job.job_id for job in cluster.workers.values()])
         time.sleep(WAIT_S)
+        if time.monotonic() - asked > ASK_S:
+            asked = time.monotonic()
+            check_job(job)
     return client
 
 
-def check_jobs(jobs: list[str | None]) -> None:
-    """Raise ResourceError if a submitted job, whose worker is waited for, is neither queued nor running."""
-    known = [job for job in jobs if job]
-    told = slurm("squeue", "--noheader", "--format=%i", "--jobs", ",".join(known)) if known else None
-    if told is not None and told.returncode == 0 and (ended := set(known) - set(told.stdout.split())):
+def check_job(job: str) -> None:
+    """Raise ResourceError if the job has ended."""
+    told = slurm("squeue", "--noheader", "--format=%i", "--jobs", job)
+    if told.returncode == 0 and job not in told.stdout.split():
         raise ResourceError(
-            f"executor: the Slurm job {min(ended)} ended before its worker came; see {LOGS}/phicoll-{min(ended)}.err"
+            f"executor: the Slurm job {job} ended before its workers came; see {LOG.replace('%j', job)}"
         )
 
 
-def slurm(*command: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, input=text, capture_output=True, text=True)
-
-
-def first_line(text: str) -> str:
-    return text.strip().partition("\n")[0]
+def slurm(*command: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, env=env)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TextIO
 import phicoll._core as _core
 from phicoll import bench
 from phicoll.errors import BrokenGroupError, Error, ResourceError
+from phicoll.foundations.files import ends_with_line
 from phicoll.measuring.clusters import Cluster, opened
 from phicoll.results import Results, load
 from phicoll.results.records import Record
@@ -80,6 +81,8 @@ class SimulatedPlan:
                         over = self.over(records.elapsed_s(), progress)
                         if over:
                             stop(own, futures)  # other executors' workers finish what they have begun
+                    if future.cancelled() and not over and isinstance(executor, Cluster):
+                        raise ResourceError(f"{executor.address}: the scheduler is gone")
                     point = NOTHING if future.cancelled() else future.result()
                     if point[1] < task.samples and not point[2]:
                         left.append(number)
@@ -226,11 +229,3 @@ class Records:
     def parsed(self) -> Iterator[Record]:
         for line in self.lines:
             yield json.loads(line)
-
-
-def ends_with_line(path: Path) -> bool:
-    with path.open("rb") as stream:
-        if stream.seek(0, 2) == 0:
-            return True
-        stream.seek(-1, 2)
-        return stream.read() == b"\n"

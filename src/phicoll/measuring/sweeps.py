@@ -10,7 +10,7 @@ import functools
 import os
 import textwrap
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +80,7 @@ def plan(
         if name not in OPTIONS:
             raise ArgumentError("argument", repr(name), ", ".join(OPTIONS))
     operation = check_call(operation)
+    options = {name: list(value) if isinstance(value, Iterator) else value for name, value in options.items()}
     save, resume = options.pop("save", None), bool(options.pop("resume", False))
     machine = options.pop("machine", None)
     values = as_values(options)
