@@ -405,7 +405,7 @@ def test_the_command_writes_the_file_and_prints_the_constants(phicoll_command, t
 
 def test_ctrl_c_leaves_no_machine_file_and_what_was_measured(start_python, tmp_path):
     path, raw = tmp_path / "m.json", tmp_path / "raw.jsonl"
-    words = ("--thorough", "--machine", PHI, "-o", path, "--samples", raw)
+    words = ("--thorough", "--machine", PHI, "-o", path, "--set", f"samples={raw}")
     child = start_python("-m", "phicoll", "characterize", *words)
     deadline = time.monotonic() + 120
     while not (raw.exists() and '"kernel-sample"' in raw.read_text()):  # a round is done

@@ -110,7 +110,7 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
         ),
         (
             "comparr r.jsonl",
-            "phicoll: command: got 'comparr'; allowed: nearest: compare; all: doctor, list, ",
+            "phicoll: command: got 'comparr'; allowed: nearest: compare, omp; all: doctor, list, ",
         ),
         (
             "run barrier --speed 3",

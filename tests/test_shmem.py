@@ -566,7 +566,7 @@ me, n = shmem.my_pe(), shmem.n_pes()
 there = shmem.zeros(1, int)
 shmem.put(there, np.array([me]), (me + 1) % n)
 shmem.barrier_all()
-print(f"PE {me} of {n} has heard from PE {there[0]}")
+print(f"PE {me} of {n} has heard from PE {there[0]}\\n", end="")  # in one piece: PEs share a pipe
 """
 
 
