@@ -71,7 +71,7 @@ mpis: mpich openmpi intelmpi
 
 test:
 	@echo "make test: sets up, builds, runs style, C++ tests, Python tests and notebooks, and a sample of two sanitizers;"
-	@echo "           about thirteen minutes on two free cores from a fresh clone, less when little has changed"
+	@echo "           about sixteen minutes on two free cores from a fresh clone, less when little has changed"
 	@scripts/setup.sh test
 	@$(MAKE) --no-print-directory .venv/.built CONFIGURE="$(TESTED)"
 	JOBS=$(JOBS) scripts/test.sh
