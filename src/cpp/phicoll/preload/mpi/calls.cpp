@@ -235,7 +235,7 @@ const PhicollOperator* operator_for(const Comm& comm, Row row, MPI_Datatype type
                                     OwnOperator* own) {
   const PhicollOperator* found = operator_of(type, op);
   if (__builtin_expect(found == nullptr, 0)) found = own->make(type, op);
-  const bool ordered = keeps_order(comm, op);
+  const bool ordered = whole(comm) || keeps_order(comm, op);
   if (__builtin_expect(found == nullptr || !ordered, 0))
     note_passed(row, ordered ? Why::operation : Why::nodes);
   return ordered ? found : nullptr;
@@ -262,7 +262,7 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   if (count < 0 || !is_rank(*comm, root) || (!at_root && send == MPI_IN_PLACE))
     PHICOLL_PASS(row, Why::argument);
   if (count == 0) return MPI_SUCCESS;
-  if (!fits_counts(*comm, static_cast<size_t>(count))) PHICOLL_PASS(row, Why::nodes);
+  if (!whole(*comm) && !fits_counts(*comm, static_cast<size_t>(count))) PHICOLL_PASS(row, Why::nodes);
   if ((send == nullptr && !in_place) || (at_root && receive == nullptr)) PHICOLL_PASS(row, Why::argument);
   const size_t elements = static_cast<size_t>(count);
   const size_t bytes = operand_bytes(type, elements);
@@ -352,7 +352,7 @@ int gather(const void* send, Count send_count, MPI_Datatype send_type, void* rec
   const size_t bytes = at_root ? all.bytes() / static_cast<size_t>(comm->size) : own.bytes();
   if (at_root && !in_place && own.bytes() != bytes) PHICOLL_PASS(row, Why::argument);
   if (bytes == 0) return MPI_SUCCESS;
-  if (!fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
+  if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
   const Timed timed(row, bytes);
   const void* const from = in_place ? nullptr : at_root ? own.sent_apart(all) : own.sent();
   void* const to = at_root ? (in_place ? all.filled_room() : all.room()) : nullptr;
@@ -379,7 +379,7 @@ int scatter(const void* send, Count send_count, MPI_Datatype send_type, void* re
   const size_t bytes = at_root ? all.bytes() / static_cast<size_t>(comm->size) : own.bytes();
   if (at_root && !in_place && own.bytes() != bytes) PHICOLL_PASS(row, Why::argument);
   if (bytes == 0) return MPI_SUCCESS;
-  if (!fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
+  if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
   const Timed timed(row, bytes);
   void* const to = in_place ? nullptr : own.room();
   const void* const from = !at_root ? nullptr : in_place ? all.sent() : all.sent_apart(own);
@@ -406,7 +406,7 @@ int exchange(Row row, Exchange call, bool to_each, const void* send, Count send_
   const size_t bytes = all.bytes() / static_cast<size_t>(comm->size);
   if (!in_place && own.bytes() != (to_each ? all.bytes() : bytes)) PHICOLL_PASS(row, Why::argument);
   if (bytes == 0) return MPI_SUCCESS;
-  if (!fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
+  if (!whole(*comm) && !fits_counts(*comm, bytes)) PHICOLL_PASS(row, Why::nodes);
   const Timed timed(row, bytes);
   const void* const from = in_place ? nullptr : own.sent_apart(all);
   void* const to = in_place ? all.filled_room() : all.room();

@@ -73,32 +73,35 @@ PhicollResult local_scatter(const Nodes& nodes, const void* send, void* receive,
   return PHICOLL_DONE;
 }
 
+/// Counts and displacements of a node's ranks, of which the one at `place` alone has data.
+struct OneBlock {
+  OneBlock(const Nodes& nodes, size_t bytes, int place) {
+    const size_t both = 2 * static_cast<size_t>(nodes.here) * sizeof(size_t);
+    counts = reinterpret_cast<size_t*>(table.take(both));
+    memset(counts, 0, both);
+    displacements = counts + nodes.here;
+    counts[place] = bytes;
+  }
+  Scratch table;
+  size_t *counts, *displacements;
+};
+
 /// What the leader has, to the rank at `place` of its node alone.
 PhicollResult hand_over(const Nodes& nodes, const void* send, void* receive, size_t bytes, int place) {
   if (place == 0) return PHICOLL_DONE;
-  Scratch table;
-  size_t* const counts =
-      reinterpret_cast<size_t*>(table.take(2 * static_cast<size_t>(nodes.here) * sizeof(size_t)));
-  memset(counts, 0, 2 * static_cast<size_t>(nodes.here) * sizeof(size_t));
-  counts[place] = bytes;
+  const OneBlock block(nodes, bytes, place);
   unsigned char nothing = 0;
-  const bool mine = nodes.place == place;
-  return phicoll_preload_scatterv(nodes.local, send, counts, counts + nodes.here, mine ? receive : &nothing,
-                                  mine ? bytes : 0, 0);
+  return phicoll_preload_scatterv(nodes.local, send, block.counts, block.displacements,
+                                  nodes.place == place ? receive : &nothing, block.counts[nodes.place], 0);
 }
 
 /// What the rank at `place` has, to the leader of its node alone.
 PhicollResult hand_up(const Nodes& nodes, const void* send, void* receive, size_t bytes, int place) {
   if (place == 0) return PHICOLL_DONE;
-  Scratch table;
-  size_t* const counts =
-      reinterpret_cast<size_t*>(table.take(2 * static_cast<size_t>(nodes.here) * sizeof(size_t)));
-  memset(counts, 0, 2 * static_cast<size_t>(nodes.here) * sizeof(size_t));
-  counts[place] = bytes;
+  const OneBlock block(nodes, bytes, place);
   const unsigned char nothing = 0;
-  const bool mine = nodes.place == place;
-  return phicoll_preload_gatherv(nodes.local, mine ? send : &nothing, mine ? bytes : 0, receive, counts,
-                                 counts + nodes.here, 0);
+  return phicoll_preload_gatherv(nodes.local, nodes.place == place ? send : &nothing,
+                                 block.counts[nodes.place], receive, block.counts, block.displacements, 0);
 }
 
 /// A leader's requests, at most `under_way` at once; waited for in the order begun, at the latest when a call fails.
@@ -214,12 +217,11 @@ bool spreads(Row row) {
 
 bool keeps_order(const Comm& comm, MPI_Op op) {
   int commutes = 0;
-  return comm.nodes == nullptr || comm.nodes->in_blocks ||
-         (PMPI_Op_commutative(op, &commutes) == MPI_SUCCESS && commutes != 0);
+  return comm.nodes->in_blocks || (PMPI_Op_commutative(op, &commutes) == MPI_SUCCESS && commutes != 0);
 }
 
 bool fits_counts(const Comm& comm, size_t count) {
-  return comm.nodes == nullptr || count <= static_cast<size_t>(INT_MAX) / static_cast<size_t>(comm.size);
+  return count <= static_cast<size_t>(INT_MAX) / static_cast<size_t>(comm.size);
 }
 
 PhicollResult nodes_barrier(const Comm& comm) {

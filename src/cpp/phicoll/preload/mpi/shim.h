@@ -122,9 +122,9 @@ bool spreads(Row row);
 /// has a node of its own or a node's ranks could not meet.
 bool spread(Comm* comm, const int* in_world);
 void release_nodes(Comm* comm);
-/// Whether a reduction by nodes may be used: its operator commutes, or the nodes keep rank order. True on one node.
+/// Whether a reduction by nodes may be used: its operator commutes, or the nodes keep rank order.
 bool keeps_order(const Comm& comm, MPI_Op op);
-/// Whether the MPI's int counts have room for the elements or bytes of all ranks. True on one node.
+/// Whether the MPI's int counts have room for the elements or bytes of all ranks.
 bool fits_counts(const Comm& comm, size_t count);
 
 struct MpiOperator {
