@@ -368,13 +368,29 @@ TEST_F(Calibration, RanksThatShareCpusMeasureSizesOfTheirOwn) {
   EXPECT_NE(text_of(calibration_file()).find("\nnumber sizes-seen "), std::string::npos);
 }
 
+// Slices want four cells, which the shortest ring has not.
+TEST_F(Calibration, RanksThatShareCpusMeasureWithTheRingThatAPairFound) {
+  GroupOptions options;
+  options.placement = std::to_string(os::allowed_cpus()[0]) + "," + std::to_string(os::allowed_cpus()[1]);
+  write_file(file_with("number ring 262144\nnumber near-seen 1\nnumber far-seen 1\nnumber sizes-seen 9\n"));
+  for (const int ranks : {4, 6})
+    EXPECT_EQ(in_threads(
+                  [](Communicator& comm) {
+                    const HostNumbers numbers = after_calls(comm, {large});
+                    return alike(comm) && numbers.ring == 262144 && numbers.sizes_seen > 9 ? 0 : 1;
+                  },
+                  ranks, options),
+              0)
+        << ranks;
+}
+
 /// Processes that compute on the two CPUs of the ranks, while the object lives.
 class Computing {
  public:
   Computing() {
     int begun[2];
     if (pipe(begun) != 0) throw Error("no pipe");
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < count; ++i)
       children_.push_back(in_process([&begun, i]() -> int {
         os::pin_this_thread(os::allowed_cpus()[static_cast<std::size_t>(i % 2)]);
         if (write(begun[1], "x", 1) != 1) return 1;
@@ -383,7 +399,7 @@ class Computing {
       }));
     close(begun[1]);
     char byte;
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < count; ++i)
       if (read(begun[0], &byte, 1) != 1) throw Error("a child did not begin");
     close(begun[0]);
   }
@@ -395,6 +411,7 @@ class Computing {
   }
 
  private:
+  static constexpr int count = 8;
   std::vector<pid_t> children_;
 };
 
@@ -440,6 +457,9 @@ TEST_F(Calibration, ADisturbedOneLeavesWhatWasMeasuredBefore) {
   EXPECT_EQ(in_threads(same, 4, options), 1);
   EXPECT_EQ(status_of(in_process([] {
               const HostNumbers numbers = calibrate_host();
+              std::fprintf(stderr, "rotate %d, sizes-seen %d, disturbed %d\n",
+                           static_cast<int>(numbers.rotate), static_cast<int>(numbers.sizes_seen),
+                           static_cast<int>(numbers.disturbed));
               return numbers.rotate == 4099 && numbers.sizes_seen == 9 && numbers.disturbed > 1 ? 0 : 1;
             })),
             0);

@@ -271,6 +271,40 @@ TEST(Automatic, FollowsTheHostsNumbersAndNamesThoseThatDecide) {
   EXPECT_EQ(choice.least, 1048576u);
 }
 
+// Numbers are measured one by one, so any may meet any other.
+TEST(Automatic, AnyNumbersGiveAlgorithmsThatCanBeMade) {
+  const char* const cells[] = {"1024", "65536", "1048576"};
+  const char* const rings[] = {"1024", "262144", "4194304"};
+  const Operation operations[] = {Operation::broadcast, Operation::reduce,         Operation::allreduce,
+                                  Operation::gather,    Operation::scatter,        Operation::allgather,
+                                  Operation::alltoall,  Operation::reduce_scatter, Operation::scan};
+  std::size_t chosen = 0;
+  for (const char* const cell : cells)
+    for (const char* const ring : rings)
+      for (const char* const wide : cells) {
+        const std::string numbers = head + "number cell " + cell + "\nnumber wide-cell " + wide +
+                                    "\nnumber shared-cell " + cell + "\nnumber shared-wide-cell " + wide +
+                                    "\nnumber ring " + ring + "\n";
+        for (const int ranks : {2, 3, 4, 8, 16, 240})
+          for (const bool crowded : {false, true}) {
+            const Shape shape = tuned(Shape::unknown(ranks, crowded), numbers);
+            for (const Operation operation : operations)
+              for (std::size_t bytes = 8; bytes <= std::size_t{64} << 20; bytes *= 8) {
+                CallFacts facts = allreduce(bytes);
+                facts.operation = operation;
+                const AlgorithmChoice choice = automatic_choice(shape, facts);
+                const Family& known = family(operation);
+                EXPECT_TRUE(known.fits(known.effective(choice.spec, shape), shape, facts))
+                    << to_string(operation) << " of " << bytes << " bytes, " << ranks
+                    << " ranks: " << choice.spec.text() << "\n"
+                    << numbers;
+                ++chosen;
+              }
+          }
+      }
+  EXPECT_EQ(chosen, 3u * 3 * 3 * 6 * 2 * 9 * 8);
+}
+
 TEST(Automatic, ASizeBelongsToOneRuleWhereALaterNumberIsSmaller) {
   CallFacts facts = allreduce(0);
   facts.operation = Operation::broadcast;

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "phicoll/collectives/choosing/choose.hpp"
 #include "phicoll/collectives/operators/operators.hpp"
 #include "phicoll/collectives/registry/family.hpp"
 #include "phicoll/group/calibration.hpp"
@@ -49,8 +50,9 @@ constexpr int calls_a_turn = 4;
 constexpr std::int64_t far_beyond = 150;
 // What the system's own work may take without measuring being disturbed.
 constexpr std::int64_t lost_most_ns = 1000 * 1000;
-// So long it takes to see that program, as the system leaves each its CPU for some milliseconds.
-constexpr std::int64_t looking_ns = 10 * 1000 * 1000;
+// So long ranks look for such a program: the system leaves each its CPU for some milliseconds, and some systems for up to 12
+// milliseconds to one that has just slept.
+constexpr std::int64_t looking_ns = calibrating_copies_ns;
 
 using Sizes = std::vector<std::size_t>;
 using Times = std::vector<std::int64_t>;  // a round each
@@ -227,18 +229,19 @@ class NumberTrials {
   }
 
   void sizes() {
+    using O = Operation;
     const std::string middle = exchange(numbers_.cell, numbers_.ring);
     const std::string wide = exchange(numbers_.wide_cell, numbers_.ring / 2);
-    cut(&H::rotate, Operation::allgather, {8 * kb, 16 * kb, 32 * kb, 64 * kb}, "one-shot", middle);
-    cut(&H::wide, Operation::allgather, {64 * kb, 128 * kb, 256 * kb, 512 * kb}, middle, wide);
-    const std::string pass = of("ring:cell=", numbers_.cell, 2 * numbers_.ring);
-    cut(&H::pass_rotate, Operation::broadcast, {8 * kb, 16 * kb, 32 * kb, 64 * kb}, "ring", pass);
-    cut(&H::pass_wide, Operation::broadcast, {64 * kb, 128 * kb, 256 * kb, 512 * kb}, pass,
-        of("ring:cell=", numbers_.wide_cell, 2 * numbers_.ring));
-    cut(&H::combine_rotate, Operation::allreduce, {2 * kb, 4 * kb, 8 * kb, 16 * kb}, "one-shot", middle);
-    cut(&H::slice, Operation::allreduce, {32 * kb, 64 * kb, 128 * kb, 256 * kb}, middle,
-        of("sliced:chunk=", numbers_.wide_cell,
-           std::max<std::int64_t>(numbers_.ring, 4 * numbers_.wide_cell)));
+    cut(&H::rotate, O::allgather, {8 * kb, 16 * kb, 32 * kb, 64 * kb}, "one-shot", middle);
+    cut(&H::wide, O::allgather, {64 * kb, 128 * kb, 256 * kb, 512 * kb}, middle, wide);
+    const std::string pass = of(O::broadcast, "ring:cell=", numbers_.cell, 2 * numbers_.ring);
+    cut(&H::pass_rotate, O::broadcast, {8 * kb, 16 * kb, 32 * kb, 64 * kb}, "ring", pass);
+    cut(&H::pass_wide, O::broadcast, {64 * kb, 128 * kb, 256 * kb, 512 * kb}, pass,
+        of(O::broadcast, "ring:cell=", numbers_.wide_cell, 2 * numbers_.ring));
+    const std::string combine = of(O::allreduce, "one-shot:cell=", numbers_.cell, numbers_.ring);
+    cut(&H::combine_rotate, O::allreduce, {2 * kb, 4 * kb, 8 * kb, 16 * kb}, "one-shot", combine);
+    cut(&H::slice, O::allreduce, {32 * kb, 64 * kb, 128 * kb, 256 * kb}, combine,
+        of(O::allreduce, "sliced:chunk=", numbers_.wide_cell, numbers_.ring));
   }
 
   // Data in the group's heap: copied, or read where it lies.
@@ -267,33 +270,37 @@ class NumberTrials {
 
   void single_copies() {
     cut(&H::single, Operation::gather, {2048 * kb, 4096 * kb},
-        of("mailbox:cell=", numbers_.wide_cell, numbers_.ring), "single-copy");
+        of(Operation::gather, "mailbox:cell=", numbers_.wide_cell, numbers_.ring), "single-copy");
   }
 
   // What is measured by all ranks, some of which share a CPU. What decides most comes first.
   void shared_sizes() {
-    const std::string middle = of("one-shot:cell=", numbers_.shared_cell, numbers_.ring / 4);
-    const std::string wide = of("one-shot:cell=", numbers_.shared_wide_cell, numbers_.ring / 4);
-    const std::string slices = of("sliced:chunk=", numbers_.shared_wide_cell, numbers_.ring);
-    cut(&H::shared_exchange, Operation::allgather, {8 * kb, 16 * kb, 32 * kb}, "one-shot", wide);
+    using O = Operation;
+    const auto middle = [&](O operation, const char* beginning) {
+      return of(operation, beginning, numbers_.shared_cell, numbers_.ring / 4);
+    };
+    const std::string combine = middle(O::allreduce, "one-shot:cell=");
+    const std::string slices = of(O::allreduce, "sliced:chunk=", numbers_.shared_wide_cell, numbers_.ring);
+    cut(&H::shared_exchange, O::allgather, {8 * kb, 16 * kb, 32 * kb}, "one-shot",
+        of(O::allgather, "one-shot:cell=", numbers_.shared_wide_cell, numbers_.ring / 4));
     if (what_.sizes == H::few) {
-      cut(&H::shared_combine, Operation::allreduce, {4 * kb, 8 * kb, 16 * kb}, "one-shot", middle);
-      cut(&H::shared_slice, Operation::allreduce, {16 * kb, 32 * kb, 64 * kb}, middle, slices);
+      cut(&H::shared_combine, O::allreduce, {4 * kb, 8 * kb, 16 * kb}, "one-shot", combine);
+      cut(&H::shared_slice, O::allreduce, {16 * kb, 32 * kb, 64 * kb}, combine, slices);
     } else if (ranks_.shape().oversubscribed()) {  // it is known which ranks share a CPU
       const std::string levels = "hierarchical:group=cpu";
       const std::string large = "hierarchical:group=cpu:piece=65536:pieces=8";
-      cut(&H::shared_levels, Operation::allreduce, {1 * kb, 2 * kb, 4 * kb}, "one-shot", levels);
-      cut(&H::shared_levels_wide, Operation::allreduce, {32 * kb, 64 * kb, 128 * kb}, levels, large);
-      cut(&H::shared_reduce, Operation::reduce, {256, 1 * kb, 4 * kb}, "mailbox:cell=960:cells=256",
+      cut(&H::shared_levels, O::allreduce, {1 * kb, 2 * kb, 4 * kb}, "one-shot", levels);
+      cut(&H::shared_levels_wide, O::allreduce, {32 * kb, 64 * kb, 128 * kb}, levels, large);
+      cut(&H::shared_reduce, O::reduce, {256, 1 * kb, 4 * kb}, "mailbox:cell=960:cells=256",
           "hierarchical:group=cpu:piece=8192:pieces=64");
-      cut(&H::shared_levels_end, Operation::allreduce, {256 * kb, 512 * kb}, large, slices);
+      cut(&H::shared_levels_end, O::allreduce, {256 * kb, 512 * kb}, large, slices);
     }
-    cut(&H::shared_pieces, Operation::alltoall, {1 * kb, 2 * kb, 4 * kb}, "one-shot", middle);
-    cut(&H::shared_rotate, Operation::gather, {16 * kb, 32 * kb, 64 * kb}, "mailbox",
-        of("mailbox:cell=", numbers_.shared_cell, numbers_.ring / 4));
-    cut(&H::shared_pass, Operation::broadcast, {2 * kb, 4 * kb, 8 * kb}, "ring:cell=960:cells=2048", "ring");
-    cut(&H::shared_send, Operation::scatter, {4 * kb, 8 * kb, 16 * kb}, "mailbox:cell=4096:cells=1024",
-        "mailbox");
+    cut(&H::shared_pieces, O::alltoall, {1 * kb, 2 * kb, 4 * kb}, "one-shot",
+        middle(O::alltoall, "one-shot:cell="));
+    cut(&H::shared_rotate, O::gather, {16 * kb, 32 * kb, 64 * kb}, "mailbox",
+        middle(O::gather, "mailbox:cell="));
+    cut(&H::shared_pass, O::broadcast, {2 * kb, 4 * kb, 8 * kb}, "ring:cell=960:cells=2048", "ring");
+    cut(&H::shared_send, O::scatter, {4 * kb, 8 * kb, 16 * kb}, "mailbox:cell=4096:cells=1024", "mailbox");
   }
 
   /// Moves the number over those sizes at which the way on the other side is clearly faster.
@@ -335,11 +342,11 @@ class NumberTrials {
     HostNumbers numbers;  // for the port's copies
   };
 
-  static std::string of(const char* prefix, std::int64_t cell, std::int64_t ring) {
-    return prefix + std::to_string(cell) + ":cells=" + std::to_string(std::max<std::int64_t>(2, ring / cell));
+  static std::string of(Operation operation, const char* beginning, std::int64_t cell, std::int64_t ring) {
+    return with_cells(operation, beginning, static_cast<std::size_t>(cell), static_cast<std::size_t>(ring));
   }
   static std::string exchange(std::int64_t cell, std::int64_t ring) {
-    return of("one-shot:cell=", cell, ring);
+    return of(Operation::allgather, "one-shot:cell=", cell, ring);
   }
   static std::int64_t thousandths(std::int64_t ns, std::int64_t least) {
     return 1000 * ns / std::max<std::int64_t>(1, least);

@@ -48,11 +48,6 @@ class Numbers {
   const HostNumbers& numbers_;
 };
 
-std::string with_cells(const char* prefix, std::size_t cell, std::size_t ring) {
-  const std::size_t cells = std::max<std::size_t>(2, std::min<std::size_t>(4096, ring / cell));
-  return prefix + std::to_string(cell) + ":cells=" + std::to_string(cells);
-}
-
 void note_number(AlgorithmChoice& choice, const From& from) {
   if (from.name == nullptr) return;
   choice.numbers +=
@@ -217,10 +212,10 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
   const bool pair = shape.size() == 2 && !sharing;
   const std::size_t ring = host(&H::ring);
   const auto cells = [&](const char* prefix, std::size_t bytes) {
-    return with_cells(prefix, host(sharing ? &H::shared_cell : &H::cell), bytes);
+    return with_cells(facts.operation, prefix, host(sharing ? &H::shared_cell : &H::cell), bytes);
   };
   const auto wide_cells = [&](const char* prefix, std::size_t bytes) {
-    return with_cells(prefix, host(sharing ? &H::shared_wide_cell : &H::wide_cell), bytes);
+    return with_cells(facts.operation, prefix, host(sharing ? &H::shared_wide_cell : &H::wide_cell), bytes);
   };
   // Two ranks near each other take 0.6 to 0.9 of the time through few cells, whose lines stay in the nearest cache. Far from
   // each other a root that is ahead of its reader needs many cells up to 64 B, and takes 0.5 to 0.9 through few beyond that.
@@ -379,6 +374,18 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
 }
 
 }  // namespace
+
+std::string with_cells(Operation operation, const std::string& beginning, std::size_t cell,
+                       std::size_t ring) {
+  const std::string name = beginning.substr(0, beginning.find(':'));
+  std::size_t cells = ring / cell;
+  for (const AlgorithmInfo& info : family(operation).algorithms())
+    for (const ParameterInfo& parameter : info.parameters)
+      if (info.name == name && parameter.name == "cells")
+        cells = std::max(static_cast<std::size_t>(parameter.least),
+                         std::min(cells, static_cast<std::size_t>(parameter.most)));
+  return beginning + std::to_string(cell) + ":cells=" + std::to_string(cells);
+}
 
 AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation operation,
                           const std::string& text) {

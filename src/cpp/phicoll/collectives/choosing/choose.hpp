@@ -2,6 +2,7 @@
 
 // The rules of `auto`; automatic_choice() asks a tuning table first.
 
+#include <cstddef>
 #include <string>
 
 #include "phicoll/collectives/contract/call.hpp"
@@ -9,6 +10,10 @@
 #include "phicoll/memory/shape.hpp"
 
 namespace phicoll {
+
+/// An algorithm's text with cells of `cell` bytes in a ring of `ring` bytes, and as many as the algorithm allows:
+/// "ring:cell=65536:cells=32" for "ring:cell=", 64 KB and 2 MB.
+std::string with_cells(Operation operation, const std::string& beginning, std::size_t cell, std::size_t ring);
 
 AlgorithmChoice choose(const Shape& shape, const CallFacts& facts);
 /// What the rules choose for a barrier, which depends on the shape alone.
