@@ -21,6 +21,8 @@ ctest=.venv/bin/ctest
 # Time limit of one test program: its largest part of the matrix, and the usual limit.
 timeout_s=300
 if [ -n "$long" ]; then timeout_s=$((budget > 0 ? budget * 60 + 900 : 86400)); fi
+# Parts whose tests failed. The other parts are run all the same, so that one run tells all.
+failed=()
 step() { printf '\n== %s (%d s so far)\n' "$1" "$SECONDS"; }
 
 # build NAME TARGETS... -- OPTIONS...: one configuration in build/NAME.
@@ -44,7 +46,7 @@ run_ctest() {
   local name=$1
   shift
   # A budget is shared out among tests that run one by one.
-  "$ctest" --test-dir "build/$name" --output-on-failure --no-tests=error -j "$([ -n "$long" ] && echo 1 || echo "$at_once")" "$@"
+  "$ctest" --test-dir "build/$name" --output-on-failure --no-tests=error -j "$([ -n "$long" ] && echo 1 || echo "$at_once")" "$@" || return
   told "$name"
 }
 # How much of the matrix was run; ctest does not print the output of a test that passed.
@@ -84,13 +86,13 @@ compiling=$!
 trap 'pkill -g 0 -x ninja || true' EXIT  # where a test has failed
 if [ -n "$long" ]; then export PHICOLL_TEST_LONG=1; fi
 share 50
-run_ctest main ${long:+-LE fallbacks}  # the full matrix is walked in a build of its own below
+run_ctest main ${long:+-LE fallbacks} || failed+=("C++ tests")  # the full matrix is walked in a build of its own below
 
 step "Python: pytest, the notebook among them"
 # Two at a time, a file's tests in order; tests/conftest.py puts the files that take longest first.
 chosen=(-m "not long")
 [ -z "$long" ] || chosen=()
-.venv/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder "${chosen[@]}"
+.venv/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder "${chosen[@]}" || failed+=("Python tests")
 
 step "sanitizers: ${sanitizers[*]}"
 wait "$compiling" || {
@@ -100,22 +102,20 @@ wait "$compiling" || {
 trap - EXIT
 if [ -n "$long" ]; then
   share 14
-  for sanitizer in "${sanitizers[@]}"; do test_sanitized "$sanitizer"; done
+  for sanitizer in "${sanitizers[@]}"; do test_sanitized "$sanitizer" || failed+=("$sanitizer"); done
 else
   at_once=2  # of each
   test_sanitized "${sanitizers[0]}" >"build/san-${sanitizers[0]}-tests.log" 2>&1 &
   testing=$!
-  test_sanitized "${sanitizers[1]}"
-  code=0
-  wait "$testing" || code=$?
+  test_sanitized "${sanitizers[1]}" || failed+=("${sanitizers[1]}")
+  wait "$testing" || failed+=("${sanitizers[0]}")
   cat "build/san-${sanitizers[0]}-tests.log"
-  [ $code = 0 ] || exit $code
 fi
 if [ -n "$long" ]; then
   step "all fallbacks forced"
   share 12
   build fallbacks -- -DPHICOLL_FORCE_FALLBACKS=ON -DPHICOLL_BUILD_BENCH=ON -DPHICOLL_WITH_HWLOC=OFF
-  run_ctest fallbacks
+  run_ctest fallbacks || failed+=("fallbacks")
 fi
 
 step "the library without Python, installed, used by a project outside"
@@ -172,5 +172,9 @@ if [ -n "$long" ]; then
   make --no-print-directory docs
   step "the card's program, by a stand-in for its compiler (nothing of it is run)"
   tests/k1om_stand_in.sh build/k1om-stand-in >build/k1om-stand-in.log
+fi
+if [ "${#failed[@]}" != 0 ]; then
+  step "failed: $(IFS=,; echo "${failed[*]}")"
+  exit 1
 fi
 step "all passed"
