@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -184,6 +185,9 @@ def test_pthread_barriers_are_glibc_s_in_every_manner(plain: Compiled) -> None:
         assert done.stdout == "right\n", done.stdout + done.stderr
         assert set(calls(done.stderr)) == set(range(2, 9))
         assert "barriers went on in glibc" in done.stderr
+        made = re.search(r"(\d+) barriers made", done.stderr)
+        assert made is not None, done.stderr
+        assert int(made[1]) > 3000, done.stderr  # a thousand for two, three and four threads
 
 
 def test_a_program_without_pthread_barriers_is_told_so() -> None:

@@ -136,11 +136,11 @@ static void stranger_in_a_round(void) {
   CHECK(pthread_barrier_destroy(&barrier) == 0);
 }
 
-// Barriers in memory that is freed by the serial thread at once.
+// A thousand barriers in memory that is freed by the serial thread at once.
 static pthread_barrier_t* _Atomic current;
 static void* made_and_destroyed(void* number) {
   const int me = (int)(long)number;
-  for (int turn = 0; turn < turns; ++turn) {
+  for (int turn = 0; turn < 1000; ++turn) {
     pthread_barrier_t* mine;
     if (me == 0) {
       mine = malloc(sizeof *mine);
