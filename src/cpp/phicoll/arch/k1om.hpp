@@ -95,12 +95,12 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
   k1om_bytes::copy_line_no_read_unordered(line, whole_line(source, room));
 }
 
-/// No string move of its own that is worth a choice.
+/// This ISA has no string move worth a choice.
 inline void copy_string(void* to, const void* from, std::size_t bytes) {
   __builtin_memcpy(to, from, bytes);
 }
 
-/// Data that another CPU reads next is stored as any other: see memory/hand_over.hpp.
+/// Data that another CPU reads next is stored like any other (memory/hand_over.hpp).
 constexpr std::size_t hand_over_bytes = SIZE_MAX;
 
 /// Whether evict_line drops the line from other cores' caches too.

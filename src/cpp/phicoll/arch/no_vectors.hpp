@@ -1,7 +1,6 @@
 #pragma once
 
-// For instruction sets without vectors and hints of their own: the compiler's copy is the one that there is. Included by
-// their files only.
+// For instruction sets that have only the compiler's copy: no vectors, no hints. Included by their files only.
 
 #include <cstddef>
 

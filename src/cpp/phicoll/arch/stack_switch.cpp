@@ -8,9 +8,9 @@ namespace arch {
 
 #if defined(PHICOLL_OWN_STACK_SWITCH)
 
-// phicoll_switch_stack(void** kept, void* next) pushes the callee-saved registers, stores the stack pointer in *kept and
-// restores the registers from `next`. phicoll_first_step is where a new stack goes on: it calls its function with its
-// argument, which begin() put into two of those registers. A return address of 0 ends a debugger's list of frames.
+// phicoll_switch_stack(void** kept, void* next) pushes the callee-saved registers, stores the stack pointer in *kept
+// and restores the registers from `next`. phicoll_first_step is where a new stack begins: it calls the function with
+// the argument that begin() put into two of those registers. A return address of 0 ends a debugger's list of frames.
 extern "C" {
 void phicoll_switch_stack(void** kept, void* next) __attribute__((visibility("hidden")));
 void phicoll_first_step() __attribute__((visibility("hidden")));

@@ -1,6 +1,6 @@
 #pragma once
 
-// Going from one stack to another within a thread. On x86-64 and aarch64 that is a dozen instructions, 2 to 5 ns; elsewhere
+// Switches from one stack to another within a thread: a dozen instructions on x86-64 and aarch64, 2 to 5 ns; elsewhere
 // ucontext, whose two system calls take some 500 ns.
 
 #include <cstddef>
@@ -17,14 +17,14 @@
 namespace phicoll {
 namespace arch {
 
-/// A place to go on at: a stack and what lies in the registers that a function keeps for its caller.
+/// Where to go on: a stack, and the contents of the callee-saved registers.
 class StackSwitch {
  public:
   using Function = void (*)(void*);
 
   /// The first go() to here calls function(argument), which never returns, on a stack of `bytes` from `bottom`.
   void begin(void* bottom, std::size_t bytes, Function function, void* argument);
-  /// Keeps in `here` where the caller is and goes on at `there`. Returns when something goes back to `here`.
+  /// Saves the caller's place in `here` and goes on at `there`. Returns when something goes back to `here`.
   static void go(StackSwitch& here, StackSwitch& there);
 
  private:

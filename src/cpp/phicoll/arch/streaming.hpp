@@ -1,7 +1,7 @@
 #pragma once
 
-// Ways to copy: one function for all that hand data to another CPU or take it from one. Which is the quickest differs
-// between hosts, and with the distance of the two CPUs.
+// Ways to copy data to or from another CPU, behind one function. The fastest differs between hosts, and with the
+// distance of the two CPUs.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ enum class CopyWay : unsigned char {
 };
 constexpr int copy_ways = 5;
 
-/// Whether this CPU has the way; copy_by may be asked only for those.
+/// Whether this CPU has the way; copy_by takes only those.
 inline bool has_copy_way(CopyWay way) {
   return way == CopyWay::vectors_32 ? has_vectors(32) : way == CopyWay::vectors_64 ? has_vectors(64) : true;
 }

@@ -29,10 +29,9 @@ inline void pause() {
   __asm__ __volatile__("pause" : : : "memory");
 }
 
-/// Between two looks at a flag that is about to come: LFENCE keeps one load in flight instead of as many as
-/// fit, so that the exit from the loop costs no memory-order machine clear. Two ranks whose flags share one
-/// line meet within 1.02 of a loop written out with it and within 1.1 to 1.4 without (PAUSE is twice as
-/// long: 1.2).
+/// Between two looks at a flag that is about to come: LFENCE keeps one load in flight instead of as many as fit, so
+/// that the exit from the loop costs no memory-order machine clear. Two ranks whose flags share one line then take 1.02
+/// times as long as a hand-written loop; without LFENCE 1.1 to 1.4, with PAUSE, twice as long, 1.2.
 inline void look_gap() {
   __asm__ __volatile__("lfence" : : : "memory");
 }
@@ -106,8 +105,8 @@ inline void store_line_no_read_unordered(void* line, const void* source) {
 #endif
 }
 
-/// Copies bytes as the CPU's own string move does, which may write lines without reading them first. Stores in the order of
-/// any others, once it is done. Not overlapping.
+/// Copies bytes by the CPU's string move, which may write lines without reading them first. Once done, its stores are
+/// ordered like any others. The ranges do not overlap.
 inline void copy_string(void* to, const void* from, std::size_t bytes) {
 #if defined(PHICOLL_THREAD_SANITIZER)
   __builtin_memcpy(to, from, bytes);
@@ -206,8 +205,8 @@ inline bool has_demotion() {
   return (c >> 25 & 1) != 0;
 }
 
-/// From so many bytes on it can pay to store data past the caches that another CPU reads next:
-/// memory/hand_over.hpp.
+/// From this many bytes on, it can pay to store data that another CPU reads next past the caches
+/// (memory/hand_over.hpp).
 constexpr std::size_t hand_over_bytes = 1024;
 
 /// A release that carries its data, without a read of the line. The first SFENCE makes the seven words and

@@ -26,9 +26,10 @@ namespace phicoll {
 
 namespace {
 
-// Part of the file's name, so that another version's file is never read. Higher whenever numbers mean something else.
+// Part of the file's name, so that another version's file is never read. Raise it whenever the meaning of a number
+// changes.
 constexpr const char* version = "3";
-// How often a measurement that a person asked for is tried.
+// How often a measurement is tried that the user asked for.
 constexpr int attempts = 3;
 constexpr const char* variable = "PHICOLL_CALIBRATION";
 
@@ -94,8 +95,8 @@ void make_directories(const std::string& path) {
   }
 }
 
-/// The right to measure on this kind of host and to write its file, held while the object lives. Where there can be no lock
-/// file nobody is kept out.
+/// The right to measure on this kind of host and to write its file, held while the object lives. Without a lock file,
+/// all may.
 class Turn {
  public:
   Turn() {
@@ -152,17 +153,17 @@ std::string calibration_file() {
 HostNumbers stored_numbers(int ranks, bool patient) {
   HostNumbers numbers;
   const CalibrationUse use = calibration_use();
-  // The card's numbers are not this program's to find: its ways to copy have no choice.
+  // The card has nothing to measure: it has one way to copy.
   if (use == CalibrationUse::off || std::strcmp(arch::name(), "k1om") == 0) return numbers;
   if (read_numbers(&numbers)) {
-    // A virtual machine's CPUs move: near CPUs may be far one day, or far ones near, which its file may not know.
+    // A virtual machine's CPUs move: near CPUs may become far ones, or far ones near, which its file may not cover.
     const bool one = (numbers.near_seen != 0) != (numbers.far_seen != 0) && os::virtualisation() != "none";
     const int cpus = os::allowed_cpu_count();
     const HostNumbers::Sharing sharing = sharing_of(ranks, cpus);
     const auto lacks = [&](std::int64_t state_seen, bool far) {
       return state_seen != 0 && (numbers.sizes_seen & HostNumbers::seen_in(far, sharing)) == 0;
     };
-    // Numbers that a person wrote are left alone: they lack nothing.
+    // Numbers that a user wrote are left alone.
     const bool others = lacks(numbers.near_seen, false) || lacks(numbers.far_seen, true);
     if ((one || others || numbers.disturbed != 0) && use == CalibrationUse::on && ranks > 1 && cpus > 1 &&
         patient)
@@ -185,7 +186,7 @@ std::string numbers_digest(const HostNumbers& numbers) {
              : hexadecimal(text_hash(lines_of(numbers)));
 }
 
-// The file takes its name when it is whole: a reader sees all of the old one or all of the new one.
+// The file gets its name when it is complete, so a reader sees all of the old one or all of the new one.
 bool store_numbers(const HostNumbers& numbers, const std::string& how) {
   const std::string path = calibration_file();
   if (path.empty()) return false;

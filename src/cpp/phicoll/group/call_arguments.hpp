@@ -1,7 +1,7 @@
 #pragma once
 
-// How a data call of a Communicator checks its arguments and begins. Inline, because every call goes through it; included
-// by the files that define the calls.
+// Checks the arguments of a Communicator's data call, and begins it. Inline, because every call goes through it;
+// included by the files that define the calls.
 
 #include <atomic>
 #include <cstddef>
@@ -68,7 +68,7 @@ inline CallFacts facts_of(Operation operation, std::size_t bytes, const Operator
   return facts;
 }
 
-// While it lives, its rank is in a call.
+// Marks its rank as in a call, while it lives.
 class Inside {
  public:
   explicit Inside(CallBoard::Noted* noted) : noted_(noted) {}
@@ -84,7 +84,7 @@ class Inside {
 
 }  // namespace data_call
 
-/// Begins a call that the algorithm with the mark `by` serves. Returns where it is noted, if it is.
+/// Begins a call that the algorithm with the mark `by` serves. Returns where the call is noted; null if it is not.
 [[gnu::always_inline]] inline CallBoard::Noted* Communicator::begin(Call& call, SignatureWord signature,
                                                                     SignatureWord by) {
   check_process();
@@ -93,8 +93,8 @@ class Inside {
   return board_ != nullptr ? &board_->note(rank_, number, CallNote{signature, call.tag}) : nullptr;
 }
 
-// A rank that only tells others may never wait, and would go on in a broken group. It looks after it has noted its call
-// (see Collectives::wait_for_readers).
+// A rank that only tells others may never wait, and would go on in a broken group. So it looks here, after it has noted
+// its call (see Collectives::wait_for_readers).
 [[gnu::always_inline]] inline void Communicator::check_whole() const {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (__builtin_expect(memory_.control->broken(), 0)) memory_.control->check_broken(rank_);
@@ -103,9 +103,9 @@ class Inside {
 // Always inline, so that the compiler works out what depends on the operation alone; facts are handed on by value, since
 // what has an address is kept in memory.
 //
-// Who is to serve a call, and its signature, are worked out once for calls that are alike. What ranks compare stays the same:
-// a likeness and the bytes hold all that a signature is made of. Each call is still noted, in front of whatever could make it
-// wait, and goes into the tag of its messages.
+// The instance that serves a call, and its signature, are worked out once for calls that are alike. That does not
+// change what ranks compare, since a likeness and the bytes hold all that a signature is made of. Each call is still
+// noted before anything that could make it wait, and still goes into the tag of its messages.
 [[gnu::always_inline]] inline void Communicator::run(CallFacts facts, Call& call,
                                                      const AlgorithmSpec* algorithm) {
   call.vector = facts.vector;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The calls of a Communicator by their operation: the one place that knows which member function an operation is.
+// The calls of a Communicator by operation: the only place that knows the member function of each.
 
 #include <cstddef>
 
@@ -14,8 +14,8 @@ namespace phicoll {
 ///
 ///     with_call_of(operation, exclusive, [&](auto call) { call(comm, send, receive, count, op, root, algorithm); });
 ///
-/// `count` is in elements of a reduction, in bytes otherwise. A broadcast's message is `receive`, on the root too. What the
-/// operation does not take is ignored. The function has no state, so nothing stands between it and the call.
+/// `count` is in elements of a reduction, in bytes otherwise. A broadcast's message is `receive`, on the root too.
+/// Arguments that the operation does not take are ignored. The function has no state, so it inlines to the call.
 template <class Use>
 void with_call_of(Operation operation, bool exclusive, Use&& use) {
   using By = const AlgorithmSpec*;

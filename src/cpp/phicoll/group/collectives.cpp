@@ -20,7 +20,7 @@ Collectives::Collectives(Communicator& owner)
       set_(
           owner.shape(),
           [this](Operation operation, const AlgorithmSpec& spec) { return make(operation, spec); },
-          // So that the algorithms of several operations have room.
+          // Leaves room for the algorithms of several operations.
           owner.region_bytes() / 4) {
   check_environment();
   for (int o = 1; o < operations; ++o) {
@@ -66,7 +66,7 @@ void Collectives::make_room(const Region& region, std::size_t bytes) {
   std::size_t enough = 0;
   while (enough < oldest.size() && !trial.fits(bytes)) trial.give_back(oldest[enough++].block);
   oldest.resize(enough);
-  // Throws if there is no room even so. The bytes have to be in one piece: an algorithm whose memory lies elsewhere may
+  // Throws if there is still no room. The bytes must be contiguous, so an algorithm whose memory lies elsewhere may
   // stay.
   const Region::Block place = trial.take(bytes);
   const auto elsewhere = [&](const Placed& placed) {
@@ -116,9 +116,9 @@ std::unique_ptr<Collectives::Set::Instance> Collectives::make(Operation operatio
   }
 }
 
-// An exception takes this rank out of a call in which its peers have its buffers' addresses. The caller frees the buffers
-// as it unwinds, so it must not get the exception while a peer may still read or write them. Nor may this rank touch the
-// peers' buffers; so it says first that it touches none.
+// An exception takes this rank out of a call in which its peers have its buffers' addresses. The caller frees the
+// buffers as it unwinds, so it must not get the exception while a peer may still read or write them. Nor may this rank
+// touch the peers' buffers, so it first says that it will not.
 //
 // The group is broken by now. Each peer is in one of three states:
 //
@@ -145,12 +145,12 @@ void Collectives::wait_for_readers(std::uint64_t call) {
   };
   // Without such a barrier: any store is seen long before this.
   if (!os::membarrier_all(control.shared())) nap(10 * shortest_ns);
-  // By the clock: on a busy machine a nap takes many times as long as was asked.
+  // Ends by the clock: on a busy machine a nap takes many times as long as asked.
   const std::int64_t end_ns = os::now_ns() + (control.shared() ? 200 : 10000) * std::int64_t{1000000};
   const auto has_ended = [&](int r) { return control.shared() && os::process_has_ended(control.pid(r)); };
   for (int r = 0; r < owner_->size(); ++r) {
     if (r == own) continue;
-    // Longer and longer: many ranks that nap here would keep those that they wait for from their CPUs.
+    // Naps grow: many ranks that nap here would keep those that they wait for from their CPUs.
     for (std::int64_t ns = shortest_ns; board->inside(r, call) && os::now_ns() < end_ns && !has_ended(r);
          ns = std::min(2 * ns, 20 * shortest_ns))
       nap(ns);

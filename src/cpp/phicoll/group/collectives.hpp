@@ -32,14 +32,14 @@ class Collectives {
   std::vector<std::string> in_use() const { return set_.in_use(); }
   /// Marks the memory of every algorithm in use as free in `region`, a copy of the owner's.
   void give_back_to(Region& region) const;
-  /// Ends algorithms, the least recently used first, until `bytes` fit into the owner's `region`; those whose memory
-  /// does not help stay. Throws ResourceError, without effect, if ending all of them would not be enough.
+  /// Ends algorithms, the least recently used first, until `bytes` fit into the owner's `region`, but none whose memory
+  /// would not help. Throws ResourceError, without effect, if ending all of them would not be enough.
   void make_room(const Region& region, std::size_t bytes);
   /// What a call with these facts would use, and why.
   AlgorithmChoice why(const CallFacts& facts) const { return set_.chosen(facts); }
 
   using Set = CollectiveSet<NativePort>;
-  /// Whether the call is large and the host's numbers, not measured yet, decided what was found for it.
+  /// Whether the call is large and was decided by host's numbers that are not measured yet.
   bool wants_numbers(const CallFacts& facts, const Set::Found& found) const {
     return facts.bytes >= calibrating_bytes && set_.by_unmeasured(found);
   }
@@ -47,10 +47,10 @@ class Collectives {
     set_.choose_anew();
     ++changes_;
   }
-  /// Counts what may change which algorithm serves a call: a call that was made after the last change is served by the same
-  /// one again.
+  /// The number of changes so far of what serves calls: a call made after the last change is served by the same
+  /// algorithm again.
   std::uint64_t changes() const { return changes_; }
-  /// Another barrier takes the place of the one that calls were made with.
+  /// Counts a new barrier as such a change.
   void forget_made() { ++changes_; }
   Set::Instance& instance_of(const AnyCollective<NativePort>& algorithm) const {
     return set_.instance_of(algorithm);
@@ -74,8 +74,9 @@ class Collectives {
       leave_half_done(instance.last_use);
     }
   }
-  /// Handles the exception that is about to leave call number `call`: breaks the group, unless the exception says that it
-  /// is broken; waits, not for ever, until no peer reads or writes this rank's buffers in the call; throws it again.
+  /// Handles the exception that is about to leave call number `call`: breaks the group, unless the exception says that
+  /// it is broken; waits, for a bounded time, until no peer reads or writes this rank's buffers in the call; throws it
+  /// again.
   [[noreturn, gnu::noinline, gnu::cold]] void leave_half_done(std::uint64_t call);
 
  private:

@@ -201,7 +201,7 @@ void Communicator::wait(CollectiveRequest& request) {
   nonblocking_->wait(request);
 }
 
-// Fork has copied all of it, and no other process knows of the copy.
+// fork() has copied all of it, and no other process knows the copy.
 bool Communicator::has_private_copy() const {
   const Control& whole = memory_.control->root();
   return whole.ranks() == 1 && !whole.shared();
@@ -219,9 +219,9 @@ void Communicator::sync() {
   sync_->bare()(*sync_, port_);
 }
 
-// Algorithms stay after a call, because the next one may need them. If one more has no room, the least recently used end;
-// they are made again when they are called. All ranks know alike what memory is taken, so all do the same, and take_zeroed
-// waits until no rank is in a former use.
+// Algorithms stay after a call, because the next one may need them. If one more has no room, the least recently used
+// ones end; a later call makes them again. All ranks know alike what memory is taken, so all do the same, and
+// take_zeroed waits until no rank is in a former use.
 void Communicator::make_room(std::size_t bytes) {
   if (collectives_) collectives_->make_room(region_, bytes);
 }
@@ -296,7 +296,7 @@ void Communicator::select(Operation operation, const AlgorithmSpec& asked, const
   if (moves_data(operation)) return collectives().select(operation, asked, place);
   AlgorithmChoice choice = resolved(asked, shape_, region_.bytes());
   const AlgorithmSpec& spec = choice.spec;
-  // Whether it fits is found before the former barrier ends, by all ranks alike, so that a refusal has no effect.
+  // All ranks find out whether it fits before the former barrier ends, so that a refusal has no effect.
   const Family& barriers = family(Operation::barrier);
   const std::size_t bytes = barriers.footprint(barriers.effective(spec, shape_), shape_);
   Region trial = region_;

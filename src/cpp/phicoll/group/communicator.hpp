@@ -33,7 +33,8 @@ struct GroupMemory {
   unsigned char* sync;    ///< the memory of the group's own barrier, zeroed
   unsigned char* region;  ///< zeroed
   std::size_t region_bytes;
-  /// Takes the pages of a part of the region now (ResourceError if there are none). Null: a first touch takes them.
+  /// Takes the pages of a part of the region now; throws ResourceError if there are none. Null: a first touch takes
+  /// them.
   std::function<void(std::size_t offset, std::size_t bytes)> reserve;
   SplitSlot* slots = nullptr;          ///< one for each rank
   unsigned char* heap = nullptr;       ///< the whole group's; null: there is none
@@ -47,7 +48,8 @@ struct GroupMemory {
 class Communicator;
 class Messages;
 
-/// One rank's side of one barrier of a group. All ranks make their barriers in the same order, and destroy them likewise.
+/// One rank's side of one barrier of a group. All ranks make their barriers in the same order, and destroy them in the
+/// same order.
 class Barrier {
  public:
   /// Beside Communicator::barrier(). Collective.
@@ -73,15 +75,16 @@ class Barrier {
   AlgorithmSpec spec_;
 };
 
-/// A rank's handle on its group. Cannot be copied or moved, because barriers refer to it. Only its own rank's thread may use
-/// it; in a process that the rank forked, every call is refused (Error) and nothing of it reaches the group.
+/// A rank's handle on its group. Cannot be copied or moved, because barriers refer to it. Only its own rank's thread
+/// may use it. In a process that the rank forked every call throws Error and has no effect on the group.
 class alignas(arch::stride_bytes) Communicator {
  public:
   // C++14's operator new does not align to strides.
   static void* operator new(std::size_t bytes) { return allocate_strided(bytes); }
   static void operator delete(void* memory) { std::free(memory); }
 
-  /// For groups; users get theirs from ThreadGroup or ProcessGroup. `shape` must be the same on all ranks.
+  /// Called by groups; users get a communicator from ThreadGroup or ProcessGroup. `shape` must be the same on all
+  /// ranks.
   Communicator(const GroupMemory& memory, int rank, const Shape& shape, const WaitPolicy& wait);
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -99,24 +102,23 @@ class alignas(arch::stride_bytes) Communicator {
     calls_.begin();
     enter_(*entered_, barrier_port_);
   }
-  /// @name Data
-  /// Every function is collective: all ranks call the same functions in the same order, with the same root, counts and
-  /// operator. As in MPI a rank may return before others have come, or wait for them, depending on the algorithm, the size
-  /// and where buffers lie.
+  /// @name Data Every function is collective: all ranks call the same functions in the same order, with the same root,
+  /// counts and operator. As in MPI, a rank may return before others have come, or wait for them: that depends on the
+  /// algorithm, the size and where buffers lie.
   ///
   /// Sizes are in bytes; `count` is in elements of the operator's type. Buffers may have any alignment.
   ///
-  /// In place: a null `send` means, as in MPI, that the rank's data is where its result will be. So does, in gather,
-  /// scatter and allgather, a buffer that is exactly the rank's own block in the other one.
+  /// In place: a null `send` means, as in MPI, that the rank's data is where its result will be. In gather, scatter and
+  /// allgather, a buffer that is exactly the rank's own block in the other one means the same.
   ///
-  /// `type`: what the bytes are, by type_number or by a number of the caller's up to most_types; 0 for plain bytes. The same
-  /// on all ranks.
+  /// `type`: the type of the bytes, by type_number or by a number up to most_types that the caller gives; 0 for plain
+  /// bytes. The same on all ranks.
   ///
-  /// `algorithm`: what serves this call (Family::parse) instead of what is selected. The same on all ranks.
+  /// `algorithm`: serves this call instead of the selected one (Family::parse). The same on all ranks.
   ///
-  /// Throws BrokenGroupError and TimeoutError as barrier() does. What all ranks see alike (root, operator) is refused with
-  /// ArgumentError, without effect. What only one rank sees (its buffers) throws there and breaks the group.
-  /// @{
+  /// Throws BrokenGroupError and TimeoutError as barrier() does. A fault that all ranks see alike (root, operator)
+  /// throws ArgumentError, without effect. A fault that only one rank sees (its buffers) throws there and breaks the
+  /// group. @{
 
   /// Copies the root's `bytes` at `buffer` to every rank's buffer.
   void broadcast(void* buffer, std::size_t bytes, int root, const AlgorithmSpec* algorithm = nullptr,
@@ -152,8 +154,8 @@ class alignas(arch::stride_bytes) Communicator {
   /// Gives rank i block i of every rank's `send`, in rank order.
   void alltoall(const void* send, void* receive, std::size_t bytes, const AlgorithmSpec* algorithm = nullptr,
                 unsigned type = 0);
-  /// As gather; block i has counts[i] bytes and begins at byte displacements[i] of the buffer. The other vector versions
-  /// take their blocks so too.
+  /// Gathers as `gather` does; block i has counts[i] bytes and begins at byte displacements[i] of the buffer. The other
+  /// vector versions describe their blocks likewise.
   void gatherv(const void* send, std::size_t send_bytes, void* receive, const std::size_t* counts,
                const std::size_t* displacements, int root, const AlgorithmSpec* algorithm = nullptr,
                unsigned type = 0);
@@ -166,45 +168,46 @@ class alignas(arch::stride_bytes) Communicator {
   void alltoallv(const void* send, const std::size_t* send_counts, const std::size_t* send_displacements,
                  void* receive, const std::size_t* counts, const std::size_t* displacements,
                  const AlgorithmSpec* algorithm = nullptr, unsigned type = 0);
-  /// Begins a collective call that goes on while the rank is in other calls: begin([=](Communicator& c) { c.barrier(); }).
-  /// The function makes its calls on the communicator that it gets, and leaves it alone otherwise. Collective: all
-  /// ranks begin these calls in the same order, which is independent of blocking calls. Beginning does not wait.
-  /// Leave the buffers alone until the call is done. Throws what the function throws before it has to wait.
+  /// Begins a collective call that goes on while the rank is in other calls: begin([=](Communicator& c) { c.barrier();
+  /// }). The function makes its calls on the communicator that it gets, and uses that for nothing else. Collective: all
+  /// ranks begin these calls in the same order, which is independent of blocking calls. Beginning does not wait. Leave
+  /// the buffers alone until the call is done. Throws what the function throws before it has to wait.
   std::shared_ptr<CollectiveRequest> begin(std::function<void(Communicator&)> call);
-  /// Prepares one call, which begin() then begins as often as it has ended (persistent communication). The function makes the
-  /// call with the same arguments each time, and does nothing else: prepare([=](Communicator& c) { c.broadcast(at, n, 0); }).
-  /// What a call needs besides its data is worked out once, so a small one takes about as long as a loop written by hand.
+  /// Prepares one call, which begin() may begin again whenever it has ended (persistent communication). The function
+  /// makes the call with the same arguments each time, and does nothing else: prepare([=](Communicator& c) {
+  /// c.broadcast(at, n, 0); }). All but the data is worked out once, so a small call takes about as long as a loop
+  /// written by hand.
   std::shared_ptr<CollectiveRequest> prepare(std::function<void(Communicator&)> call);
-  /// Begins a request that has ended, or was only prepared.
+  /// Begins a request again that has ended, or one that was prepared.
   void begin(const std::shared_ptr<CollectiveRequest>& request);
   /// Whether the call is done; goes on with all that is under way. Throws what the function threw.
   bool test(CollectiveRequest& request);
   void wait(CollectiveRequest& request);
-  /// Waits until all calls that were begun here have ended, and all sends are on their way; the destructor does so first.
-  /// Throws as a wait does, and Error in an operator of one of these calls.
+  /// Waits until all calls that were begun here have ended, and all sends are on their way; the destructor does this
+  /// first. Throws what a wait throws, and Error in an operator of one of these calls.
   void wait_for_all();
   /// @}
 
   // --- Messages between two ranks (group/communicator_messages.cpp). Not collective.
   //
-  // Matched in MPI's order. `tag` is 0 or more; a receive's `source` may be any_source and its tag any_tag. A send to no_rank
-  // (MPI_PROC_NULL) does nothing, and a receive from it is done at once, with no bytes. `type` as above: types must be equal
-  // unless one of them is plain bytes.
+  // Matched in MPI's order. `tag` is 0 or more; a receive's `source` may be any_source and its tag any_tag. A send to
+  // no_rank (MPI_PROC_NULL) does nothing, and a receive from it is done at once, with no bytes. Types (`type`, as
+  // above) must be equal unless one of them is plain bytes.
   //
   // A send returns when its message is in the path to the receiver, or, for a large one that the receiver copies from its
   // memory, when it has been received. The paths lie in the group's heap: 2 MB for each of two ranks that uses one, less
   // among more.
   //
-  // A receive throws ArgumentError if its message is larger than the buffer or of another type; the message stays, for another
-  // receive. A wait that cannot end, because all ranks wait or the awaited one has left, breaks the group.
+  // A receive throws ArgumentError if its message is larger than the buffer or of another type; the message stays for
+  // another receive. A wait that cannot end, because all ranks wait or the awaited one has left, breaks the group.
 
   void send(const void* data, std::size_t bytes, int dest, int tag = 0, unsigned type = 0);
   Envelope receive(void* buffer, std::size_t bytes, int source = any_source, int tag = any_tag,
                    unsigned type = 0);
-  /// Waits for the next message of one rank and receives it, as receive, if it is small and nothing else is under way. Returns
-  /// false, and leaves the message, if it is for receive to see to.
+  /// Waits for the next message of one rank and receives it as receive() does, if it is small and nothing else is under
+  /// way. Otherwise returns false and leaves the message for receive().
   bool receive_now(void* buffer, std::size_t bytes, int source, int tag, unsigned type, Envelope* found);
-  /// Sends and receives together, so that it does not matter which the other rank does first.
+  /// Sends and receives at the same time, so that it does not matter which the other rank does first.
   Envelope send_receive(const void* data, std::size_t bytes, int dest, int tag, void* buffer,
                         std::size_t room, int source = any_source, int receive_tag = any_tag,
                         unsigned type = 0);
@@ -228,8 +231,8 @@ class alignas(arch::stride_bytes) Communicator {
   /// Whether the transfer is done; goes on with all that is under way.
   bool test(const Transfer& transfer);
   void wait(Transfer& transfer);
-  /// Waits until one is done and returns the index of the first that is done; wait() or test() ends it. They may be of any of the
-  /// rank's communicators. Throws ArgumentError if there are none.
+  /// Waits until one of the requests is done and returns the index of the first that is; wait() or test() ends it. They
+  /// may belong to any of the rank's communicators. Throws ArgumentError if there are none.
   std::size_t wait_any(const std::vector<std::shared_ptr<Begun>>& begun);
   template <class One>
   std::size_t wait_any(const std::vector<std::shared_ptr<One>>& begun) {
@@ -241,17 +244,17 @@ class alignas(arch::stride_bytes) Communicator {
   Envelope probe(int source = any_source, int tag = any_tag);
   /// Looks for such a message without waiting. Returns false if there is none.
   bool probe_now(Envelope* found, int source = any_source, int tag = any_tag);
-  /// As probe and probe_now (MPI_Mprobe, MPI_Improbe). The message then is the caller's to receive: no other receive or probe
-  /// finds it.
+  /// Probe as `probe` and `probe_now` do (MPI_Mprobe, MPI_Improbe), and reserve the message for the caller: no other
+  /// receive or probe finds it.
   Envelope hold(int source = any_source, int tag = any_tag);
   bool hold_now(Envelope* found, int source = any_source, int tag = any_tag);
 
-  /// Sets what the operation uses from now on, in calls that do not block too: `auto` or an algorithm. The default is `auto`,
-  /// unless the environment has PHICOLL_BROADCAST or the like. Calls begun before keep theirs. Collective. Throws as
-  /// Family::parse does, and ResourceError for a barrier above the memory limit.
+  /// Sets what the operation uses from now on, in nonblocking calls too: `auto` or an algorithm. The default is `auto`,
+  /// unless the environment has PHICOLL_BROADCAST or the like. Calls already begun keep theirs. Collective. Throws what
+  /// Family::parse throws, and ResourceError for a barrier above the memory limit.
   void select(Operation operation, const std::string& spec);
-  /// As select, with the algorithm's shared memory at byte `place` of the region (a multiple of 64), which measurements vary.
-  /// Of algorithms for data, all others in use end.
+  /// Selects as above, with the algorithm's shared memory at byte `place` of the region (a multiple of 64), which
+  /// measurements vary. If the algorithm moves data, all others in use end.
   void select_at(Operation operation, const AlgorithmSpec& spec, std::size_t place);
   /// What a call with these facts would use, and why; by default barrier(). Not collective.
   AlgorithmChoice why(const CallFacts& facts = CallFacts());
@@ -259,34 +262,33 @@ class alignas(arch::stride_bytes) Communicator {
 
   // --- sub-communicators (group/split.cpp)
 
-  /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are equal, by their rank
-  /// here. Returns null to a rank whose color is negative.
-  /// Memory comes from the group's heap: `memory_limit` bytes for its collectives, as its first rank says. 0 means an eighth
-  /// of what this communicator has for as many ranks, but at least 4 MB unless all parts together then take more than a
-  /// quarter of the heap.
-  /// Collective. Destroying the result is collective too, and must be done before this rank's group ends; nobody waits then,
-  /// and the last rank gives the memory back. Whatever breaks it breaks the whole group, and errors name ranks by their
+  /// Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where keys are equal, by their
+  /// rank here. Returns null to a rank whose color is negative. Memory comes from the group's heap: `memory_limit`
+  /// bytes for its collectives, as its first rank says. 0 means an eighth of what this communicator has for as many
+  /// ranks, but at least 4 MB unless all parts together then take more than a quarter of the heap. Collective.
+  /// Destroying the result is collective too, and must happen before this rank's group ends; it does not wait, and the
+  /// last rank gives the memory back. Whatever breaks the result breaks the whole group, and errors name ranks by their
   /// number there. Throws ResourceError, on all ranks of one color alike and without effect, if the heap has no room.
   std::unique_ptr<Communicator> split(int color, int key, std::size_t memory_limit = 0);
   /// Makes a communicator with the same ranks.
   std::unique_ptr<Communicator> dup(std::size_t memory_limit = 0) { return split(0, rank_, memory_limit); }
-  /// Makes a communicator of some ranks, in the order of `members`. Collective over these alone, with the same list and tag.
-  /// Throws as split, and ArgumentError for a list without the calling rank or with a rank twice.
+  /// Makes a communicator of some ranks, in the order of `members`. Collective over these alone, with the same list and
+  /// tag. Throws what split throws, and ArgumentError for a list without the calling rank or with a rank twice.
   std::unique_ptr<Communicator> create_group(const std::vector<int>& members, int tag = 0,
                                              std::size_t memory_limit = 0);
   /// This rank's number in the group that it began in.
   int root_rank() const { return memory_.control->root_rank(rank_); }
 
-  /// Measures those of the host's numbers that such a group needs and stores them for this kind of host, as the group's first
-  /// large call does. `anew`: all that were stored are forgotten. Later calls of this communicator use them. Collective.
+  /// Measures the host's numbers that such a group needs and stores them for this kind of host, as the group's first
+  /// large call does. `anew`: forgets all that were stored. Later calls of this communicator use them. Collective.
   [[gnu::noinline, gnu::cold]] void calibrate(bool anew);
 
   /// @name Shared memory for data
   /// Not collective; a group and all that split from it have one heap (group/heap.hpp).
   /// @{
 
-  /// Allocates memory that all ranks of the group reach, not zeroed, aligned to at least 128 bytes. Throws ResourceError
-  /// with what was asked for and what is free. Without `reserved` its pages are taken by reserve(), or from the system by
+  /// Allocates memory that all ranks of the group reach, not zeroed, aligned to at least 128 bytes. Throws
+  /// ResourceError with what was asked for and what is free. Unless `reserved`, its pages are taken by reserve() or by
   /// first touches.
   void* allocate(std::size_t bytes, bool reserved = true) {
     check_process();
@@ -294,7 +296,7 @@ class alignas(arch::stride_bytes) Communicator {
   }
   /// Takes the pages of a part of what allocate returned. Throws ResourceError if the machine has none left.
   void reserve(const void* from, std::size_t bytes) const { heap_.reserve(from, bytes); }
-  /// Frees what any rank of the group got from allocate. Throws ArgumentError("pointer").
+  /// Frees memory that any rank of the group got from allocate(). Throws ArgumentError("pointer").
   void release(void* pointer) {
     check_process();
     heap_.give_back(pointer);
@@ -316,7 +318,8 @@ class alignas(arch::stride_bytes) Communicator {
   /// Breaks the group because of an exception, whose first line is the reason.
   void fail(const std::exception& error);
 
-  /// Whether the calling process is the rank's own, or a fork of it that has a group of one, in private memory, to itself.
+  /// Whether the calling process may use the group: the rank's own, or a fork of it if the group has one rank, in
+  /// private memory.
   bool in_own_process() const { return home_.here() || has_private_copy(); }
   /// Throws Error otherwise. Every call does it first.
   void check_process() {
@@ -324,20 +327,20 @@ class alignas(arch::stride_bytes) Communicator {
   }
 
   std::size_t region_bytes() const { return region_.bytes(); }
-  /// The region's memory, for measurements that put something of their own where a barrier would lie; they leave it zeroed.
+  /// The region's memory, for measurements that place something else where a barrier would lie, and leave it zeroed.
   unsigned char* region() const { return memory_.region; }
   Control& control() { return *memory_.control; }
 
-  /// Keeps this rank's calls from being compared with the others' when it ends: the program did not end it in order but lost
-  /// it, by an exception perhaps.
+  /// Keeps this rank's calls from being compared with the others' when it ends. For a communicator that the program
+  /// lost (by an exception, say) instead of ending it in order.
   void abandon();
 
-  /// Calls `progress` at every turn of every wait of this rank, on all communicators of its group: another library's
-  /// messages, say, which the awaited rank may need first. It may not call phicoll. Null: nothing. A rank does not sleep in
-  /// its waits then.
+  /// Sets a function that is called at every turn of every wait of this rank, on all communicators of its group, for
+  /// example for another library's messages, which the awaited rank may need first. It must not call phicoll. The rank
+  /// then does not sleep in waits. Null: none.
   void set_progress(void (*progress)());
 
-  /// How many collective calls this rank has begun.
+  /// The number of collective calls that this rank has begun.
   std::uint64_t calls() const { return calls_.begun(); }
 
  private:

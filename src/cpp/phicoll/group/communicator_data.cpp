@@ -22,7 +22,7 @@ Collectives& Communicator::collectives() {
   return *collectives_;
 }
 
-// Whether an instance is known that serves the call: it is then the last one's of its operation.
+// Whether an instance is known that serves the call: that of its operation's last call.
 bool Communicator::look_up(CallFacts facts, const Call& call) {
   Collectives::Set::Instance* const known = collectives_->known(facts);
   if (known == nullptr) return false;
@@ -77,7 +77,8 @@ void Communicator::calibrate(bool anew) {
   if (collectives_) collectives_->choose_anew();
 }
 
-// The twin, on which calls are begun, takes it too: behind the calls begun before it, as on all ranks, or when it is made.
+// The twin, on which calls are begun, takes it too: after the calls begun before it, as on all ranks, or when it is
+// made.
 void Communicator::select_for_begun(Operation operation, const std::string& spec) {
   if (memory_.nonblocking != nullptr || size_ == 1) return;
   selected_[operation] = spec;
@@ -86,7 +87,7 @@ void Communicator::select_for_begun(Operation operation, const std::string& spec
 
 AlgorithmChoice Communicator::why(const CallFacts& facts) {
   if (!moves_data(facts.operation)) {
-    // What is there, or would be: this is no collective call, and makes nothing.
+    // What exists, or would be made: this is no collective call, and makes nothing.
     if (barrier_) return {barrier_->spec(), reason_};
     AlgorithmChoice choice = first_barrier();
     choice.spec = family(Operation::barrier).effective(choice.spec, shape_);
@@ -102,9 +103,8 @@ void Communicator::refuse_alone(const char* argument, const std::string& got, co
   throw error;
 }
 
-// This rank's part beside the blocks of all: `part`, or where it is null its place among the blocks. A part
-// that is exactly there means the same; any other overlap is refused, and so is another size than the
-// block's.
+// This rank's part beside the blocks of all: `part`, or if null its place among the blocks. A part exactly at that
+// place means the same. Refuses any other overlap, and a size other than the block's.
 Data Communicator::own_block(const char* name, const void* part, std::size_t part_bytes, const void* blocks,
                              std::size_t all, std::size_t offset, std::size_t own) {
   const auto place = reinterpret_cast<std::uintptr_t>(blocks) + offset;
@@ -149,7 +149,7 @@ void Communicator::reduce(const void* send, void* receive, std::size_t count, co
   run(facts_of(Operation::reduce, bytes, op), call, algorithm);
 }
 
-// Where every rank has a send and a receive of `count` elements.
+// Operations in which every rank sends and receives `count` elements.
 void Communicator::reduction(Operation operation, const void* send, void* receive, std::size_t count,
                              const Operator& op, bool exclusive, const AlgorithmSpec* algorithm) {
   const std::size_t bytes = bytes_of(count, op);

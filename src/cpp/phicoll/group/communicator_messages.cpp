@@ -16,8 +16,8 @@ namespace phicoll {
 
 namespace {
 
-/// A ring begins half a page after its block, which begins a page. Large buffers begin one too: a load whose address ends in the twelve
-/// bits of a store that is under way waits for it.
+/// A ring begins half a page after its block, which begins a page. Large buffers begin a page too, and a load waits for
+/// a store under way whose address has the same lowest twelve bits.
 constexpr std::size_t ring_offset = 2048;
 
 // Two ranks get 2 MB, eight 512 KB, 240 ranks 4 KB. A ring that does not fit into its reader's cache is the faster one, as in
@@ -277,7 +277,7 @@ Envelope Communicator::send_receive(const void* data, std::size_t bytes, int des
   if (send_now(data, bytes, dest, tag, type)) return receive(buffer, room, source, receive_tag, type);
   const auto sent = begin_send(data, bytes, dest, tag, type);
   const auto received = begin_receive(buffer, room, source, receive_tag, type);
-  // Both end before a refusal is told: what is sent is the caller's memory.
+  // Both end before an error is thrown: what is sent is the caller's memory.
   finish(*received);
   finish(*sent);
   check_taken(*received);

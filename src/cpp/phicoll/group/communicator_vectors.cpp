@@ -14,7 +14,7 @@ using namespace data_call;
 
 namespace {
 
-/// What all ranks see alike: refused without effect.
+/// Faults that all ranks see alike: refused without effect.
 std::size_t sum_of(int ranks, const std::size_t* counts) {
   std::size_t total = 0;
   for (int r = 0; r < ranks; ++r) {
@@ -28,7 +28,7 @@ std::size_t sum_of(int ranks, const std::size_t* counts) {
 
 }  // namespace
 
-// Where the last of the blocks ends.
+// The end of the last block.
 std::size_t Communicator::end_of(const char* name, const std::size_t* counts,
                                  const std::size_t* displacements) {
   std::size_t end = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Whether the processes of a group may copy from and to each other's memory: tried, since permissions differ
-// by user, container and security module, and by pair.
+// Finds out whether the processes of a group may copy from and to each other's memory. It is tried, since permissions
+// differ by user, container and security module, and by pair.
 
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace phicoll {
 
-/// One rank's part of the trial: what the others find in its memory, and write there.
+/// One rank's part of the trial: the memory that the others read and write.
 class CrossCopyTrial {
  public:
   /// Publishes a nonce of this process. Before the rank counts as attached.

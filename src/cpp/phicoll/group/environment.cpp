@@ -51,7 +51,7 @@ const std::pair<const char*, CallFacts>* meant(const std::string& name) {
 
 }  // namespace
 
-// A program has some fifty variables, few or none of them ours.
+// Most of a program's some fifty variables are not phicoll's.
 void check_environment() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     if (std::strncmp(*entry, prefix, std::strlen(prefix)) != 0) continue;

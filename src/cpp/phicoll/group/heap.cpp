@@ -88,10 +88,10 @@ class Heap::Lock {
     std::int64_t started = 0;
     for (unsigned turn = 0;; ++turn) {
       std::uint32_t nobody = 0;
-      // Acquire: all that the holder before did to the maps.
+      // Acquire: sees all that the previous holder did to the maps.
       if (word_.compare_exchange_weak(nobody, mine, std::memory_order_acquire, std::memory_order_relaxed))
         return;
-      // A holder is in there for some microseconds, unless it lost its CPU or asks the system for pages.
+      // A holder keeps the lock for some microseconds, unless it loses its CPU or asks the system for pages.
       if (turn < 64) {
         arch::pause();
         continue;
@@ -178,7 +178,7 @@ std::size_t Heap::find(std::size_t units, std::size_t step) const {
   const Header& h = header();
   std::size_t at = round_up(h.low, step);
   while (at + units <= h.units) {
-    // Behind `touched` all is free, and no bit may be looked at: its page need not be there.
+    // Beyond `touched` all is free, and no bit may be read: its page may not exist.
     const std::size_t end = std::min<std::size_t>(at + units, h.touched);
     const std::size_t taken = next_bit(used(), at, end, true);
     if (taken >= end) return at;

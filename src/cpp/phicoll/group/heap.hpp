@@ -1,11 +1,10 @@
 #pragma once
 
-// The shared heap of a group: memory that any rank takes and gives back at any time, for data that the others
-// reach without a copy in between and for the memory of sub-communicators.
+// The shared heap of a group: memory that any rank allocates and frees at any time, for data that the others reach
+// without a copy and for sub-communicators.
 //
-// First fit over a bitmap of units: free neighbours are one hole without anyone merging them, and what is
-// known of the blocks lies apart from them, so neither an overrun block nor a page that is not there yet
-// spoils it.
+// First fit over a bitmap of units. Free neighbours are one hole without being merged, and the bitmaps lie apart from
+// the blocks, so that neither an overrun block nor a page that is not there yet spoils them.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +22,7 @@ class Heap {
   /// touches take them, and it is only compared with what the machine has left.
   using Reserve = std::function<void(std::size_t offset, std::size_t bytes)>;
 
-  /// Bytes of shared memory for a heap of `bytes`: what is known of the blocks lies in front.
+  /// Bytes of shared memory for a heap of `bytes`, bitmaps included.
   static std::size_t footprint(std::size_t bytes);
   /// Makes a heap in `footprint(bytes)` zeroed bytes at `memory` (aligned to pages); once, by the group's
   /// maker.
@@ -36,15 +35,15 @@ class Heap {
     unsigned char* at;
     std::size_t used_before;  ///< so many bytes from `at` may not be zero; what follows is
   };
-  /// Takes `bytes`, aligned to 256, from a page on to the page where it is larger; 0 counts as 1. Without
-  /// `reserved` the caller reserves what it uses. Throws ResourceError with what was asked and what is free,
-  /// BrokenGroupError instead of waiting for a rank that died with the heap in its hands.
-  /// `alignment`: a power of two, of the place in the heap; see data_offset().
+  /// Takes `bytes`, aligned to 256, or to a page if it is a page or more; 0 counts as 1. Unless `reserved`, the caller
+  /// reserves what it uses. Throws ResourceError with what was asked and what is free, and BrokenGroupError instead of
+  /// waiting for a rank that died while it held the heap. `alignment`: a power of two, of the place in the heap; see
+  /// data_offset().
   Block take(std::size_t bytes, bool reserved = true, std::size_t alignment = 1);
   /// Takes the pages that hold these bytes of a block, unless they were taken before.
   void reserve(const void* from, std::size_t bytes) const;
-  /// Any rank may give back what any rank took. Throws ArgumentError("pointer") for what is not the start of
-  /// a block.
+  /// Frees a block, which any rank may have taken. Throws ArgumentError("pointer") for what is not the start of a
+  /// block.
   void give_back(void* pointer);
 
   /// Bytes of the block that begins at `pointer`, at least what was asked for. Throws as give_back.

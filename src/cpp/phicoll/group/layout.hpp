@@ -42,7 +42,7 @@ struct GroupLayout {
     if (heap_bytes != 0) memory.heap = bytes + heap_offset(region_bytes);
     return memory;
   }
-  /// What a group's maker does with zeroed memory, once: the control still lacks configure().
+  /// Sets up zeroed memory, once, by the group's maker; the control still lacks configure().
   static void prepare(void* base, std::size_t region_bytes, std::size_t heap_bytes) {
     auto* bytes = static_cast<unsigned char*>(base);
     auto& control = *reinterpret_cast<Control*>(bytes);

@@ -1,6 +1,6 @@
-// How the host's numbers are measured: by the collectives themselves, with the ways and parameters between which the
-// numbers choose, between ranks that write anew what they send, as programs do: two with a CPU each, or all ranks of a group that share
-// CPUs.
+// Measures the host's numbers: by the collectives themselves, with the ways and parameters between which the numbers
+// choose. The ranks (two with a CPU each, or all ranks of a group that share CPUs) write anew what they send, as
+// programs do.
 //
 // All ways take turns in rounds. A number leaves its default only where another way is faster in nearly every round. All
 // ranks arrive at the same numbers: each time is that of the slowest rank, which an allreduce tells all.
@@ -35,7 +35,7 @@ constexpr std::size_t most_reached = 2048 * kb;
 // A way that is not ahead in all of the first rounds is not compared any longer.
 constexpr std::size_t first_rounds = 4;
 constexpr std::size_t all_rounds = 8;
-// What a round moves: more calls of small messages.
+// Bytes that a round moves: small messages make more calls.
 constexpr std::size_t round_bytes = 512 * kb;
 // A ring's pages are touched, and its lines have left the caches, once it has turned.
 constexpr std::size_t warming_bytes = 4096 * kb;
@@ -44,14 +44,14 @@ constexpr std::int64_t clear_gain = 50;
 // Ranks that share CPUs wait for the scheduler, so their times vary more, and on a busy machine few calls take long.
 constexpr std::int64_t clear_shared_gain = 100;
 constexpr std::size_t shared_calls = 8;
-// What is called to warm up, before ranks look whether they are disturbed.
+// Calls to warm up, before ranks look whether they are disturbed.
 constexpr int calls_a_turn = 4;
 // A way that loses so much at the largest size compared begins well beyond it.
 constexpr std::int64_t far_beyond = 150;
-// What the system's own work may take without measuring being disturbed.
+// Time that the system's own work may take without counting as a disturbance.
 constexpr std::int64_t lost_most_ns = 1000 * 1000;
-// So long ranks look for such a program: the system leaves each its CPU for some milliseconds, and some systems for up to 12
-// milliseconds to one that has just slept.
+// How long ranks look for other programs: the system leaves each its CPU for some milliseconds, and some systems for up to
+// 12 milliseconds to one that has just slept.
 constexpr std::int64_t looking_ns = calibrating_copies_ns;
 
 using Sizes = std::vector<std::size_t>;
@@ -112,7 +112,7 @@ class NumberTrials {
     const bool copying = what_.copies && numbers_.*(far ? &H::far_seen : &H::near_seen) == 0;
     const std::int64_t bit = H::seen_in(far, what_.sizes);
     const bool sizing = what_.sizes_too && (numbers_.sizes_seen & bit) == 0;
-    // The pair of a group whose sizes all its ranks are to measure looks whether that would be disturbed.
+    // Before all ranks of a group measure sizes, a pair of them checks whether that would be disturbed.
     const bool looking = what_.copies && (numbers_.sizes_seen & bit) == 0;
     if (!copying && !sizing && !looking) return true;
     if (copying) {
@@ -164,8 +164,8 @@ class NumberTrials {
     for (const MeasuredSize& size : measured_sizes)
       if ((size.kinds & what_.sizes) != 0 && known(size)) numbers_.*size.value = H().*size.value;
   }
-  // A size that was measured before moves only if both agree, and then by the lesser of both ways: what gains in one state of
-  // the CPUs can lose in the other.
+  // A size that was measured before moves only if both agree, and then by the smaller change: what gains in one state
+  // of the CPUs can lose in the other.
   void agree_with(const H& before) {
     for (const MeasuredSize& size : measured_sizes) {
       if ((size.kinds & what_.sizes) == 0 || !known(size)) continue;
@@ -448,7 +448,7 @@ class NumberTrials {
     for (int i = 0; i < calls; ++i) {
       // Only the root writes for a broadcast or a scatter, and runs ahead.
       if (!rooted || ranks_.rank() == 0) std::memset(send, i + 1, written);
-      // The compiler may not find that nobody reads it.
+      // Keeps the compiler from finding that nobody reads it.
       __asm__ __volatile__("" : : "r"(send) : "memory");
       if (trial != nullptr) call(trial->operation, send, bytes, spec);
     }

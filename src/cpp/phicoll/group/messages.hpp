@@ -54,7 +54,7 @@ class Messages final : public Ongoing {
   bool pending() const override;
   bool go_on() override;
   void take_back(const Transfer& transfer) override;
-  /// The transfer of a call that ends when the transfer is done, so that the next call can use it again.
+  /// The transfer of blocking calls, used again by each.
   Endpoint<NativePort>::Shared spare(const Transfer& wanted);
 
   mutable ThreadLock lock;  // what follows is used under it

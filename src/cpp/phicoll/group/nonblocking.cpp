@@ -13,7 +13,7 @@ namespace phicoll {
 
 namespace {
 
-// Touched as far as it is used. An exception of an interpreter's says its words there.
+// Bytes of a stack, whose pages are taken as they are used. An interpreter's exceptions make their messages there.
 constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 
 // Whose stack this thread is on.
@@ -98,7 +98,7 @@ Nonblocking::Nonblocking(Communicator& owner)
 
 Nonblocking::~Nonblocking() {
   if (!is_outside()) {
-    // What goes on here is further up on this thread's stack, and nothing can end it.
+    // A call in progress is further up on this thread's stack, and nothing can end it.
     std::fputs("phicoll: a communicator was destroyed inside an operator of one of its own calls\n", stderr);
     std::abort();
   }
@@ -150,7 +150,7 @@ void Nonblocking::move() {
   if (!ended_.empty()) ended_.clear();
 }
 
-/// What leaves a call half done is seen to as in a blocking call.
+/// Handles an exception that leaves a call half done, as in a blocking call.
 template <class Function>
 void Nonblocking::in_call(MadeCall& made, const Function& function) {
   try {
@@ -169,7 +169,7 @@ inline void Nonblocking::end_first() {
   stage_ = Stage::none;
   unfinished_.store(queue_.size(), std::memory_order_release);
   first_->done = true;  // release: a rank that sees it done sees the result
-  // Begun again, it need not be counted again.
+  // A call that is begun again need not be counted again.
   if (first_.use_count() == 1) first_.reset();
 }
 
@@ -349,7 +349,7 @@ void Nonblocking::begin(const Shared& request) {
   if (request->done && request->error) std::rethrow_exception(std::exchange(request->error, nullptr));
 }
 
-// Nothing of it is pending meanwhile, so waits do not go on with it, but sleep.
+// Meanwhile nothing of it is pending, so waits sleep instead of going on with it.
 inline void Nonblocking::complete_here(bool alone) {
   MadeCall& made = first_->made;
   stage_ = Stage::completing;

@@ -68,13 +68,13 @@ struct CollectiveRequest : Begun {
   }
 
   std::function<void(Communicator&)> call;
-  std::exception_ptr error;  ///< how it ended, if not well
+  std::exception_ptr error;  ///< the error that it ended by, if any
   bool is_single;
   MadeCall made;  ///< of a single call
 };
 
-/// What a rank has begun on one communicator. One of the rank's threads at a time goes on with it; for others go_on()
-/// returns false meanwhile.
+/// The calls that a rank has begun on one communicator. One of the rank's threads at a time goes on with them;
+/// meanwhile go_on() returns false for others.
 class Nonblocking final : public Ongoing, private Elsewhere {
  public:
   using Shared = std::shared_ptr<CollectiveRequest>;
@@ -87,7 +87,8 @@ class Nonblocking final : public Ongoing, private Elsewhere {
   Nonblocking(const Nonblocking&) = delete;
   Nonblocking& operator=(const Nonblocking&) = delete;
 
-  /// Does what can be done without waiting. Throws what the call throws by then, and ArgumentError if it goes on already.
+  /// Begins a call and does what can be done without waiting. Throws what the call throws by then, and ArgumentError if
+  /// it is already active.
   void begin(const Shared& request);
   /// Throws what the call threw.
   void wait(CollectiveRequest& request);
@@ -119,7 +120,7 @@ class Nonblocking final : public Ongoing, private Elsewhere {
  private:
   class Entered;
   class Hold;
-  /// How far the first call is.
+  /// The progress of the first call.
   enum class Stage : unsigned char {
     none,        ///< there is none
     function,    ///< to be made, or being made, by its function, on the other stack

@@ -18,15 +18,15 @@ struct GroupOptions {
   std::string placement;
   /// Bytes of shared memory that the group's collectives may take.
   std::size_t memory_limit = std::size_t{64} << 20;
-  /// Bytes of shared memory for data and sub-communicators, taken from the machine as they are used; 0 for
-  /// none. A machine that has not so much left gives half of what it has.
+  /// Bytes of shared memory for data and sub-communicators, taken from the machine as they are used; 0 for none. A
+  /// machine that has less left gives half of what it has.
   std::size_t heap_limit = std::size_t{256} << 20;
-  /// Whether processes may copy from and to each other's memory by the kernel's help, where it allows that.
+  /// Whether processes may copy from and to each other's memory through the kernel, where it allows that.
   bool cross_copies = true;
   /// A single wait longer than this raises TimeoutError and breaks the group; 0 for never.
   std::int64_t timeout_ms = 0;
-  /// A tuning table that `auto` asks before its rules (docs/tuning.md). Empty: the environment's
-  /// PHICOLL_TUNING, where that is empty too: none; `none`: none.
+  /// A tuning table that `auto` asks before its rules (docs/tuning.md). Empty: the environment's PHICOLL_TUNING, if
+  /// any. `none`: no table.
   std::string tuning;
   /// What to do with a table of another machine: `refuse`, or `use` it with a warning. Empty: the
   /// environment's PHICOLL_TUNING_FOREIGN, else refuse.

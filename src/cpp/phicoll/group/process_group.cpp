@@ -213,7 +213,7 @@ os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& opti
   const std::string packed = tuning != nullptr ? pack_tuning(tuning->table) : std::string();
   const std::size_t tuning_at = GroupLayout::total(options.memory_limit, heap_bytes);
   os::SharedMemory shared = os::SharedMemory::create("phicoll-group", tuning_at + packed.size());
-  // What every rank touches without asking.
+  // Pages that every rank touches without asking.
   shared.reserve(0, GroupLayout::region_offset());
   if (heap_bytes != 0) shared.reserve(GroupLayout::heap_offset(options.memory_limit), 1);
   GroupLayout::prepare(shared.data(), options.memory_limit, heap_bytes);
@@ -241,7 +241,7 @@ os::SharedMemory ProcessGroup::create_memory(int ranks, const GroupOptions& opti
   return shared;
 }
 
-/// The calling thread on one CPU until the group ends: a program may go on afterwards, and make other groups.
+/// Pins the calling thread to one CPU until the group ends: a program may go on afterwards, and make other groups.
 class ProcessGroup::Pin {
  public:
   explicit Pin(int cpu) : thread_(pthread_self()), before_(os::allowed_cpus()) { os::pin_this_thread(cpu); }
@@ -398,7 +398,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::from_environment(const WaitPolicy& w
   return join(environment_number(descriptor_variable), rank, wait);
 }
 
-/// A process with a table of its own must have the group's table; one without takes the group's.
+/// A process's own table must be the group's; a process without one takes the group's.
 void ProcessGroup::check_same_tuning(const os::SharedMemory& memory, const GroupOptions& options) {
   const TuningSource source = tuning_source(options);
   if (source.path.empty()) return;

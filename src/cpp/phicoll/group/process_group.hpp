@@ -80,7 +80,7 @@ void fork_and_run(int ranks, const GroupOptions& options, const std::function<vo
 /// Starts `command` on `ranks` processes, each with what from_environment() needs.
 class Launcher {
  public:
-  /// `in_child` is called with the rank in each new process before its program starts: only what POSIX calls
+  /// `in_child` is called with the rank in each new process before its program starts; it may do only what is
   /// async-signal-safe.
   Launcher(const std::vector<std::string>& command, int ranks, const GroupOptions& options,
            const std::function<void(int)>& in_child = nullptr);
@@ -90,10 +90,10 @@ class Launcher {
   Launcher& operator=(const Launcher&) = delete;
 
   const std::vector<int>& pids() const { return pids_; }
-  /// Waits for all. Throws BrokenGroupError with the first cause; returns the largest exit status otherwise. Once the group
-  /// is broken, ranks get `grace_ms` to end by themselves, and are killed then; negative: any time.
+  /// Waits for all. Throws BrokenGroupError with the first cause; returns the largest exit status otherwise. Once the
+  /// group is broken, ranks get `grace_ms` to end by themselves and are then killed; negative: no limit.
   int wait(int grace_ms = -1);
-  /// What waitpid said of each rank, after wait().
+  /// The ranks' statuses from waitpid, after wait().
   const std::vector<int>& statuses() const { return statuses_; }
 
  private:

@@ -1,7 +1,6 @@
 #pragma once
 
-// What the processes of a group know of each other, in shared memory: which are there, which live, where ranks
-// are placed.
+// What the processes of a group share about themselves: which are there, which live, where ranks are placed.
 
 #include <cstdint>
 

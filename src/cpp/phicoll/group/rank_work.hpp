@@ -22,17 +22,17 @@ class ThreadLock {
   std::atomic<bool> taken_{false};
 };
 
-/// What goes on of one communicator. Another thread of the rank may be in a call of it; then nothing is pending.
+/// The pending work of one communicator; none while another thread of the rank is in a call of it.
 class Ongoing : public Background {
  public:
-  /// Takes back a transfer if it is one of these: its memory may go.
+  /// Takes back a transfer if it is pending here, since its memory may go.
   virtual void take_back(const Transfer&) {}
 
  protected:
   ~Ongoing() = default;
 };
 
-/// What a rank has begun on all its communicators, which goes on while it waits on any of them.
+/// The work that a rank has begun on all its communicators, which goes on while it waits on any of them.
 class RankWork final : public Background {
  public:
   using Progress = void (*)();
@@ -45,7 +45,7 @@ class RankWork final : public Background {
   void remove(Ongoing& one);
   /// Takes back a transfer of any of them.
   void take_back(const Transfer& transfer);
-  /// Calls this too at every turn of a wait, from now on: something beside phicoll that goes on only when it is called.
+  /// Sets a function that every turn of a wait calls too, for something beside phicoll that goes on only when called.
   void set_progress(Progress progress) { progress_.store(progress, std::memory_order_relaxed); }
   /// Counts the communicators on which the program makes calls.
   void begin_communicator() { communicators_.fetch_add(1, std::memory_order_relaxed); }

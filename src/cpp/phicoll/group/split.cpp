@@ -17,7 +17,7 @@ namespace phicoll {
 
 namespace {
 
-// What auto takes is made to fit (CollectiveSet).
+// `auto` is made to fit (CollectiveSet).
 constexpr std::size_t usual_region = std::size_t{4} << 20;
 constexpr std::size_t least_region = std::size_t{256} << 10;
 
@@ -40,7 +40,7 @@ Shape shape_of(const Shape& parent, const std::vector<int>& members) {
 
 }  // namespace
 
-/// The same in every run: nothing of it hangs on what the heap has left.
+/// Does not depend on what the heap has left, so it is the same in every run.
 std::size_t Communicator::default_region(std::size_t members) const {
   std::vector<std::int64_t> colors;
   for (int r = 0; r < size(); ++r)

@@ -76,8 +76,8 @@ void ThreadGroup::run(const std::function<void(Communicator&)>& function) {
     memory.control->set_pid(r, getpid());
   }
 
-  // What is thrown in the end: the first cause. Peers that hear of it may be here before the rank whose it
-  // is, which breaks the group first and leaves its call last.
+  // The exception that is thrown in the end: the first cause. The rank that breaks the group leaves its call last, so
+  // peers that hear of it may be here first.
   std::mutex first_mutex;
   std::exception_ptr cause;
   std::exception_ptr consequence;

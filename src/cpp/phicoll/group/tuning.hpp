@@ -11,16 +11,16 @@
 
 namespace phicoll {
 
-/// What tells machines apart: "2 cpus, MODEL", the CPUs that this process may use and their maker's name.
+/// What distinguishes machines: "2 cpus, MODEL", the CPUs that this process may use and their model's name.
 std::string host_fingerprint();
 
-/// Which file, and what to do if it is another machine's.
+/// The file, and what to do if it is another machine's.
 struct TuningSource {
   std::string path;      ///< empty: none
   bool foreign = false;  ///< used with a warning, else refused
 };
-/// Of the options, else of the environment (PHICOLL_TUNING, PHICOLL_TUNING_FOREIGN). `none` and empty texts
-/// are none. Throws ArgumentError("tuning_foreign").
+/// The source that the options name, else the environment (PHICOLL_TUNING, PHICOLL_TUNING_FOREIGN). `none` and empty
+/// texts: no table. Throws ArgumentError("tuning_foreign").
 TuningSource tuning_source(const std::string& tuning = "", const std::string& foreign = "");
 TuningSource tuning_source(const GroupOptions& options);
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// The thread of a rank process that sleeps until its successor in the ring of ranks, or the launcher, dies.
-// The ring is enough: a rank that dies is the successor of another, and of several neighbours that die together
-// the first one's predecessor lives. A rank that left in order is passed over.
+// A rank process's thread that sleeps until its successor in the ring of ranks, or the launcher, dies. The ring is
+// enough: a rank that dies is the successor of another, and if several neighbours die together, the first one's
+// predecessor lives. A rank that left in order is passed over.
 
 #include <atomic>
 #include <cstdint>

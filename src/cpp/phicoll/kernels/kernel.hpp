@@ -1,6 +1,6 @@
 #pragma once
 
-// Kernels by name: listing, parsing and what they need, without a port. A kernel is written
+// Kernels by name, without a port: their list, parsing, and what they need. A kernel is written
 // `name:parameter=value:...`, for example `ping-pong:state=E:receive=S`.
 
 #include <cstddef>
@@ -44,12 +44,12 @@ void check_kernel_ranks(const KernelSpec& spec, int ranks);
 std::size_t kernel_footprint(const KernelSpec& spec, int ranks);
 /// The default location of its ranks: a placement, or a place (kernels/places.hpp).
 std::string kernel_where(const KernelSpec& spec);
-/// What a sample in ticks is divided by: the accesses, or the ways of a round trip, in it.
+/// The divisor of a sample in ticks: the accesses in it, or the ways of its round trip.
 int kernel_per_sample(const KernelSpec& spec, int ranks);
 /// Bytes that one rank moves in a sample, as the kernel counts them; 0 where none are counted.
 std::size_t kernel_bytes(const KernelSpec& spec);
 
-/// What a run of a kernel gave: raw samples, and what they mean.
+/// The result of a kernel's run: raw samples, and what they mean.
 struct KernelSamples {
   KernelSpec spec;
   std::vector<RankSamples> ranks;
@@ -59,13 +59,13 @@ struct KernelSamples {
 
   /// The samples of a rank in nanoseconds, each divided by what is in it.
   std::vector<double> ns(int rank) const;
-  /// Nanoseconds between two stamps with nothing between them: the median over the ranks that measured. Every
-  /// sample, before it is divided, holds as much.
+  /// Nanoseconds between two stamps with nothing between them, the median over the ranks that measured. Every sample
+  /// includes this time, before it is divided.
   double empty_ns() const;
   std::uint64_t late() const;
   std::uint64_t wrong() const;
-  /// GB/s of all ranks that measured, a value a sample: their bytes by the slowest one's time. Empty where no
-  /// bytes are counted.
+  /// GB/s of all ranks that measured, one value per sample: their bytes over the slowest one's time. Empty if no bytes
+  /// are counted.
   std::vector<double> gigabytes_a_second() const;
 };
 

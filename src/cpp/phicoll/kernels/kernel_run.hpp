@@ -1,6 +1,6 @@
 #pragma once
 
-// What every kernel is given on a rank, and what it gives back.
+// What a kernel provides, what it is given on a rank, and what it returns.
 //
 //   struct PingPong {
 //     static KernelFacts facts();
@@ -46,8 +46,8 @@ struct RankSamples {
   std::vector<std::int64_t> ticks;
   std::uint64_t late = 0;   ///< samples whose common start this rank came too late for (kept)
   std::uint64_t wrong = 0;  ///< samples after which the data were not what they must be
-  /// Regions with nothing in them, timed by this rank before its first sample: what the stamps around a
-  /// sample take. It is in every sample.
+  /// Empty regions that this rank timed before its first sample: the time of the stamps around a sample, which every
+  /// sample includes.
   std::vector<std::int64_t> empty;
 };
 

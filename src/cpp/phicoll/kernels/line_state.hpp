@@ -1,8 +1,8 @@
 #pragma once
 
-// Lines brought into a coherence state, by the means that a program has: stores, loads and evictions. An
-// eviction drops the line from the caches of the rank that asks (the Xeon Phi) or from all (x86-64); a store
-// in front of it leaves that rank the only holder, so both come to the same.
+// Brings lines into a coherence state by the means of a program: stores, loads and evictions. An eviction drops the
+// line from the caches of the rank that asks (the Xeon Phi) or from all (x86-64); a store in front of it leaves that
+// rank the only holder, so both come to the same.
 
 #include <cstddef>
 #include <cstdint>
@@ -71,7 +71,7 @@ void share_lines(Port& port, unsigned char* lines, std::size_t count) {
   port.fence();
 }
 
-/// How many lines of a copy do not carry the mark.
+/// The number of lines of a copy without the mark.
 template <class Port>
 std::uint64_t count_wrong(Port& port, unsigned char* lines, std::size_t count, std::uint64_t mark) {
   std::uint64_t wrong = port.load_acquire(last_word(lines, count)) == mark ? 0 : 1;

@@ -15,7 +15,7 @@ struct ThreadRun {
   int ranks = 2;
   int samples = 1000;
   std::uint64_t seed = 1;
-  /// How ranks poll: the `spin` policy looks again at once, as the papers' kernels do.
+  /// How ranks poll: `spin` looks again at once, as the papers' kernels do.
   WaitPolicy wait{WaitPolicy::Kind::spin, 1};
   /// As GroupOptions has it, or a place (places.hpp); empty leaves the ranks alone.
   std::string placement = "compact";

@@ -83,7 +83,7 @@ std::vector<BareLoop::Plan> BareLoop::plans(const BareLoopParameters& p, const W
     const auto add = [&plans](Stream stream) {
       if (stream.bytes != 0 && !stream.readers.empty()) plans.back().streams.push_back(std::move(stream));
     };
-    // Parts of whole lines; the last may be short.
+    // Cuts into parts of whole lines; the last may be short.
     const std::size_t part = arch::whole_lines(n / static_cast<std::size_t>(ranks));
     const auto begin = [&](int r) { return std::min(n, at(part, r)); };
     const auto end = [&](int r) { return r == ranks - 1 ? n : begin(r + 1); };
@@ -93,7 +93,7 @@ std::vector<BareLoop::Plan> BareLoop::plans(const BareLoopParameters& p, const W
     for (int r = 0; r < ranks; ++r) add({r, others(r), end(r) - begin(r), begin(r), true, begin(r), false});
     return plans;
   }
-  // Equal pieces of one sender are one stream, which each of its readers takes.
+  // Equal pieces from one sender are one stream, which each of its readers takes.
   std::vector<Stream>& streams = plans.back().streams;
   for (const Piece& piece : pieces_of(work, ranks)) {
     if (piece.bytes == 0 || piece.receiver == piece.sender) continue;
@@ -141,7 +141,7 @@ void BareLoop::prepare(const BareLoopParameters& p, unsigned char* memory, int r
         std::memset(memory, 0, bytes);
         unsigned char* const from = at_page(memory);
         const std::size_t whole = bytes - static_cast<std::size_t>(from - memory);
-        // Asked for only. What the system does about it is not this loop's to check.
+        // Only asks: this loop does not check what the system does about it.
         if (p.pages == BareLoopParameters::Pages::huge &&
             madvise(from, whole / page * page, advise_huge) == 0)
           (void)madvise(from, whole / page * page, collapse_now);

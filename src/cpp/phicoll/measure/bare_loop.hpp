@@ -1,8 +1,8 @@
 #pragma once
 
 // The bare loop copies each byte of an operation into a ring of cells and out again, and does nothing else: no checks,
-// headers, signatures or choices. Its time is the limit for all algorithms that go through shared memory. Ways of storing
-// and loading are parameters, so it shows which is best on a host.
+// headers, signatures or choices. Its time is the limit for all algorithms that go through shared memory. Its
+// parameters are the ways of storing and loading, so it shows which is best on a host.
 //
 // A stream is a ring with one writer and one or more readers. A call gives each rank streams to write and streams to read.
 // A rank takes turns between them, a piece at a time, until all are through.
@@ -75,7 +75,7 @@ struct BareLoopParameters {
 /// One rank's calls. Buffers as MessageBuffers has them; the root is rank 0.
 class BareLoop {
  public:
-  /// The operations that it can be called for.
+  /// The operations that it serves.
   static bool serves(Operation operation);
   static std::size_t footprint(const BareLoopParameters& p, const Work& work, int ranks);
   /// Why this CPU or system cannot run it; null if it can.
@@ -85,7 +85,7 @@ class BareLoop {
   /// CPU away.
   BareLoop(const BareLoopParameters& p, unsigned char* memory, int rank, int ranks, bool yields,
            const MessageBuffers& buffers);
-  /// Zeroes what `rank` is to write first. All ranks do so, and then meet.
+  /// Zeroes the memory that `rank` is to write first. All ranks call it, and then meet.
   static void prepare(const BareLoopParameters& p, unsigned char* memory, int rank, int ranks,
                       const Work& work);
 

@@ -100,7 +100,7 @@ Settings parse_settings(const SweepValues& values) {
   settings.calls = static_cast<int>(values.integer("calls"));
   settings.window_calls = static_cast<int>(values.integer("window-calls"));
   settings.budget_s = values.number("budget");
-  // Who gives a time knows it.
+  // No estimate for a user who gives a budget.
   settings.estimate = !values.has("budget") || settings.budget_s == 0;
   settings.target_width = values.number("target-width");
   settings.placement = values.text("placement");

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* bare_loop = "bare-loop";
 
-/// A reference with the parameters of its text, all of them given values.
+/// A reference with values for all its parameters.
 AlgorithmSpec parse_reference(const AlgorithmInfo& info, const std::string& text) {
   AlgorithmSpec spec;
   if (info.parameters.empty()) {

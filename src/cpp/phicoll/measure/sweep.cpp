@@ -157,7 +157,7 @@ int Sweep::rounds_left(int ranks) const {
   return std::max(0, settings_.launches * settings_.rounds - (done == rounds_done_.end() ? 0 : done->second));
 }
 
-// From what the first round took with `ranks` ranks.
+// An estimate from the time of the first round with `ranks` ranks.
 void Sweep::say_estimate(int ranks) const {
   constexpr double least_s = 2;  // a shorter run ends before this is read
   const Cost& cost = costs_.at(ranks);

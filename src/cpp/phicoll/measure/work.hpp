@@ -53,8 +53,8 @@ std::uint64_t receive_bytes_of(const Work& work, int rank, int ranks);
 /// copied from send to receive buffer. docs/measuring-collectives.md gives the reasons for each operation.
 std::uint64_t moved_bytes(const Work& work, int ranks);
 
-/// What must get from one rank's send buffer, at byte `from`, to another's receive buffer, at byte `to`. A reduction combines it
-/// there with what it has from others.
+/// Bytes that must get from one rank's send buffer, at `from`, to another's receive buffer, at `to`. A reduction
+/// combines them there with what it has from others.
 struct Piece {
   int sender;
   int receiver;
@@ -62,8 +62,8 @@ struct Piece {
   std::size_t to;
   std::size_t bytes;
 };
-/// All pieces of such work, by sender and then by receiver. What a rank has for itself is among them where it has a place of
-/// its own in the result.
+/// All pieces of such work, by sender and then by receiver. A rank's piece for itself is among them if it has a place
+/// of its own in the result.
 std::vector<Piece> pieces_of(const Work& work, int ranks);
 
 /// The call of such work, with blocks that are all alike. Throws ArgumentError as check_work does.

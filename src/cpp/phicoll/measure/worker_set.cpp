@@ -114,7 +114,7 @@ void WorkerSet::run(const Step& step, double timeout_s) {
   const std::int64_t start = os::now_ns();
   bool done = false;
   std::string cause;
-  // Waits in slices, since a process that is killed reports nothing: its death is found by looking.
+  // Waits in slices and looks for deaths, since a process that is killed reports nothing.
   for (std::int64_t slice = 20 * 1000 * 1000; !done; slice = 50 * 1000 * 1000) {
     done = board_->wait_done(slice);
     if (done) break;

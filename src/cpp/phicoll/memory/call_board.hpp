@@ -7,9 +7,9 @@
 // stores into a line that is not read meanwhile). A barrier is noted only by a rank that waits in it for
 // long, and only such a rank reads what the others have noted.
 //
-// A root that has done its part in a call may be thousands of calls ahead of a rank that waits in it for
-// ever. The root's lines no longer hold that call, but the waiting rank's lines do. The root finds it when it
-// waits itself, because each rank remembers more of its own calls in private memory (CallHistory).
+// A root that has done its part in a call may be thousands of calls ahead of a rank that waits in it for ever. The
+// root's lines no longer hold that call, but the waiting rank's lines do. The root finds the mismatch when it waits
+// itself, because each rank remembers more of its own calls in private memory (CallHistory).
 
 #include <cstddef>
 #include <cstdint>
@@ -42,8 +42,8 @@ class CallBoard {
   /// for any other rank in that call.
   Noted& note(int rank, std::uint64_t call, const CallNote& note) {
     Entry& entry = calls_of(rank).last[call % remembered];
-    // Only this rank writes here. In a loop of one call the entry has the call's signature already: what a reader
-    // sees with the old number and with the new one is right for both.
+    // Only this rank writes here. In a loop of one call the entry already has the call's signature, which is right for
+    // the old number and for the new one.
     if (__builtin_expect(entry.signature.atomic().load(std::memory_order_relaxed) != note.signature, 0)) {
       // Releases, which are bare stores on x86. A reader that sees the new signature also sees that the entry
       // no longer holds the old call; a reader that sees the new number also sees the new signature.

@@ -31,9 +31,9 @@ inline bool operator==(const CallNote& a, const CallNote& b) {
 /// later call that moves data finds it.
 class CallHistory {
  public:
-  /// Number of runs, so at least this many calls. A ring has at most 4,096 cells, so calls of one algorithm
-  /// cannot put a rank further ahead than that. Calls of several algorithms, and calls that move nothing, add
-  /// up; a rank that is further ahead is found out when it leaves, if not before.
+  /// Number of runs, so at least this many calls. A ring has at most 4,096 cells, so calls of one algorithm cannot put
+  /// a rank further ahead. Calls of several algorithms, and calls that move nothing, add up; a mismatch that is further
+  /// back is found when the rank leaves, if not before.
   static constexpr std::uint64_t remembered = 8192;
 
   CallHistory() : runs_(static_cast<Run*>(std::calloc(remembered, sizeof(Run)))) {
@@ -54,7 +54,7 @@ class CallHistory {
   /// Begins a call: one that is not remembered (a barrier, which no rank leaves ahead of others), or one that
   /// is.
   std::uint64_t begin() { return ++begun_; }
-  /// `mark`: what must agree as well but has no room in the signature.
+  /// `mark`: what else must agree but has no room in the signature.
   std::uint64_t begin(SignatureWord signature, std::uint64_t mark = 0) {
     const std::uint64_t key = signature + mark;
     ++begun_;
@@ -65,7 +65,7 @@ class CallHistory {
     chain_ = (chain_ + key) * multiplier;
     return begun_;
   }
-  /// What the last call that is remembered was begun with.
+  /// The signature with which the last remembered call began.
   struct Last {
     SignatureWord signature;
     std::uint64_t mark;
@@ -99,7 +99,7 @@ class CallHistory {
   static constexpr std::uint64_t multiplier = 0x9e3779b97f4a7c15ull;
   static constexpr std::uint64_t position = 0xd1b54a32d192ed03ull;
   [[gnu::noinline]] void begin_run(SignatureWord signature, std::uint64_t key) {
-    // The number stands for the barriers before it.
+    // The call's number stands for the barriers before it.
     chain_ += begun_ * position;
     newest_ = newest_ + 1 == end_ ? first_ : newest_ + 1;
     *newest_ = Run{begun_, begun_, signature, key, chain_};

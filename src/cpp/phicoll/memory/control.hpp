@@ -30,9 +30,8 @@ class alignas(arch::stride_bytes) Control {
  public:
   static constexpr unsigned slots = 64;
 
-  /// Fixes what must be known before any rank waits. `shared` is true between processes. `crowded` is true
-  /// when there are more ranks than CPUs that they may use. `timeout_ns` bounds every single wait; 0 means no
-  /// bound.
+  /// Sets what must be known before any rank waits. `shared`: the ranks are processes. `crowded`: there are more ranks
+  /// than CPUs that they may use. `timeout_ns` bounds every single wait; 0: no bound.
   void configure(int ranks, bool shared, bool crowded, std::int64_t timeout_ns);
   /// The same for a group of some of `parent`'s ranks, in this order. It lies in the same memory as `parent`,
   /// and the two break together.
@@ -125,9 +124,9 @@ class alignas(arch::stride_bytes) Control {
   /// Where a rank notes long waits. Only the root's marks are used.
   WaitMark& wait_mark(int rank) { return wait_marks_[rank]; }
   const WaitMark& wait_mark(int rank) const { return wait_marks_[rank]; }
-  /// Offset in the group's memory of what this group's messages need; 0 until a rank has made it.
+  /// Offset in the group's memory of the table for this group's messages; 0 until a rank has made it.
   Word<std::uint64_t>& messages() { return messages_; }
-  /// The same of the communicator for its nonblocking calls.
+  /// Likewise for the communicator of its nonblocking calls.
   Word<std::uint64_t>& nonblocking() { return nonblocking_; }
   int broken_rank() const { return root().broken_rank_; }
   std::string broken_reason() const { return std::string(root().broken_reason_); }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Message data as algorithms see it: never a raw host pointer that a port could not account for.
+// Message data as algorithms see it: never a raw pointer, which a port could not account for.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,8 +39,8 @@ enum class ExposedKind : std::uint32_t {
 enum class Stores : unsigned char {
   cached,       ///< the next reader finds it in a cache
   handed_over,  ///< for another CPU to read next: the port picks the better way
-  taken,        ///< as `cached`, of what another CPU handed over: likewise
-  streaming  ///< past the caches: for data written once and larger than they are; ordered by the move itself
+  taken,        ///< the same for data that another CPU handed over
+  streaming     ///< past the caches, for data that is larger than they are; the move orders these stores
 };
 
 /// Bits of an element type's number, in Operator::id and wherever a call's type is given.

@@ -33,7 +33,7 @@ std::uint32_t cycles_of(const Read& read) {
   return first > again ? static_cast<std::uint32_t>(std::min<std::uint64_t>(first - again, UINT32_MAX)) : 0;
 }
 
-/// The shortest of several reads of an own line that was dropped from all caches.
+/// The fastest of several reads of a line of this rank's that was dropped from all caches.
 std::uint32_t cycles_from_memory() {
   struct alignas(arch::stride_bytes) Line {
     volatile std::uint64_t word;
@@ -78,9 +78,9 @@ bool HandOver::changed(const CallBoard& board, unsigned first) {
   return any;
 }
 
-// The line is a peer's line on the board of calls. The peer writes it when a call begins and ends; otherwise
-// no rank reads it. If it differs from what this rank last saw, it came from the peer's cache or from where
-// that cache evicted it to. If not, it was already here and tells nothing.
+// The line is a peer's on the board of calls, which the peer writes when a call begins and ends, and which others
+// seldom read. If it differs from what this rank last saw, it came from the peer's cache or from where that cache
+// evicted it to. If not, it was already here and tells nothing.
 void HandOver::look(Control& control, int rank, std::uint64_t call) {
   const CallBoard* const board = control.board();
   if (board == nullptr || call == looked_in_call_) return;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Decides how to copy data that another CPU reads next, whichever way reaches its readers sooner: like any other data, by
+// Decides how to copy data that another CPU reads next, by the way that reaches its readers soonest: ordinary stores,
 // the CPU's string move, or past the caches.
 //
 // A ring's lines are still in their readers' caches when they are written again.
@@ -10,11 +10,10 @@
 // - Between CPUs that share none, a line from another cache takes longer than one from memory, in both
 //   directions, and stores past the caches win.
 //
-// Neither side's cost alone tells which case applies, and what a virtual machine says about its caches cannot
-// be trusted: its CPUs move within seconds. The time that one line takes does tell. On an EPYC it is 26 ns
-// within a cache, 120 ns from one cache to the next and 110 ns from memory. So now and then a rank reads a
-// line that another has just written, and compares: the peer is near or far. Which way is best near and which far are the
-// host's numbers.
+// Neither side's cost alone tells which case applies, and what a virtual machine says about its caches cannot be
+// trusted: its CPUs move within seconds. The time that one line takes does tell. On an EPYC it is 26 ns within a cache,
+// 120 ns from one cache to the next and 110 ns from memory. So now and then a rank reads a line that another has just
+// written, and so learns whether the peer is near or far. The best way for each is one of the host's numbers.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,8 +26,8 @@
 
 namespace phicoll {
 
-/// What a rank knows of the way from itself to its peers, for all that it hands over in a group. It has no
-/// influence on the bytes that arrive.
+/// What a rank knows of its distance from its peers in a group. It affects how bytes are copied, never which bytes
+/// arrive.
 class HandOver {
  public:
   explicit HandOver(const HostNumbers& host = HostNumbers()) { set_host(host); }
@@ -38,12 +37,12 @@ class HandOver {
     far_way_ = way_of(host.far_copy);
     take_way_ = way_of(host.take_copy);
   }
-  /// A number's way. One that this CPU lacks, as another host's table may name it, is the C library's.
+  /// The way with this number; the C library's if this CPU lacks it (another host's table may name any).
   static arch::CopyWay way_of(std::int64_t number) {
     const auto way = static_cast<arch::CopyWay>(number);
     return arch::has_copy_way(way) ? way : arch::CopyWay::ordinary;
   }
-  /// Whether the peers are far, as the next piece of `bytes` bytes is handed over. The rank is in its call number `call`, a
+  /// Whether the peers are far. To be asked before a piece of `bytes` bytes is handed over, in call number `call`, a
   /// data collective.
   bool far(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
     bytes_ += bytes;
@@ -54,9 +53,9 @@ class HandOver {
   arch::CopyWay way(std::size_t bytes, Control& control, int rank, std::uint64_t call) {
     return far(bytes, control, rank, call) ? far_way_ : near_way_;
   }
-  /// How a piece that a peer handed over is copied from where it lies.
+  /// How to copy a piece that a peer handed over.
   arch::CopyWay take_way() const { return take_way_; }
-  /// What a peer's line takes, in percent of what one from memory takes; 0 before the first look.
+  /// The time of a peer's line, in percent of that of one from memory; 0 before the first look.
   std::uint64_t percent() const;
 
  private:

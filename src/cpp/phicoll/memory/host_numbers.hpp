@@ -1,8 +1,8 @@
 #pragma once
 
-// The numbers by which `auto` and the ways through shared memory fit a host: sizes at which one way overtakes another,
-// and how large pieces are. A calibration measures some of them on the host that the group runs on
-// (group/calibration.hpp); a tuning table may name any. Integers only, as in line_costs.hpp, and the same on every rank.
+// The numbers that fit `auto` and the ways through shared memory to a host: sizes at which one way overtakes another,
+// and sizes of pieces. A calibration measures some of them on the host (group/calibration.hpp); a tuning table may set
+// any. Integers only, as in line_costs.hpp, and the same on every rank.
 
 #include <cstdint>
 
@@ -61,12 +61,12 @@ struct HostNumbers {
   };
   static constexpr std::int64_t seen_in(bool far, Sharing whose) { return far ? whose * 8 : whose; }
 
-  /// Where they come from: the defaults (or a table); the defaults until a first large call measures; measured.
+  /// Where the numbers come from: the defaults (or a table); the defaults until a first large call measures; measured.
   enum State : std::int32_t { built_in, wanted, measured };
   State state = built_in;
 };
 
-/// A number with the name that it has wherever numbers are written, and its range.
+/// A number's name, as written in files, and its range.
 struct HostNumberField {
   const char* name;
   std::int64_t HostNumbers::*value;
@@ -74,7 +74,7 @@ struct HostNumberField {
   std::int64_t most;
 };
 
-/// The largest size that a number may be, 1 TB: a rule that begins there is as good as none.
+/// The largest value of a size, 1 TB: a rule that begins there is as good as none.
 constexpr std::int64_t most_host_number = std::int64_t{1} << 40;
 /// Cells are within the ranges that the algorithms allow.
 constexpr std::int64_t least_cell_number = 1 << 10;

@@ -17,7 +17,7 @@ struct LineCosts {
   std::int64_t further_line = 760;  ///< o: per additional line of one transfer
 };
 
-/// A cost with the name that it has wherever costs are written.
+/// A cost with its name, as written in files.
 struct LineCostField {
   const char* name;
   std::int64_t LineCosts::*value;

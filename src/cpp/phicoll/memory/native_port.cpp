@@ -30,7 +30,7 @@ constexpr unsigned polite_looks_sharing = 256;
 // Then it gives the CPU away for this long before it sleeps: a sleep and a wake cost some microseconds.
 constexpr std::int64_t yielding_ns = 300 * 1000;
 constexpr unsigned yields_a_check = 16;
-// A wait for any of several words cannot sleep on one. After so long it naps, for this long, every 16th turn.
+// A wait for any of several words cannot sleep on one. After the first time it naps for the second, every 16th turn.
 constexpr std::int64_t yielding_turns_ns = 2 * 1000 * 1000;
 constexpr long nap_ns = 50 * 1000;
 // The longest sleep: the fallback where membarrier is missing, and the latest moment at which a sleeper sees
@@ -42,7 +42,7 @@ constexpr std::int64_t compare_calls_ns = 30 * 1000 * 1000;
 // How long others wait for a rank that left by an exception to break the group with its reason. Its program
 // may catch the exception instead.
 constexpr std::int64_t exception_ns = 200 * 1000 * 1000;
-// A wait must last so long before it is asked whether another thread may end it. Less than the patience of StuckSearch.
+// How long a wait must last before it asks whether another thread may end it. Shorter than StuckSearch's patience.
 constexpr std::int64_t threads_counted_ns = 100 * 1000 * 1000;
 
 /// Looks `turns` times, with `pauses` polite turns after each. Instantiated per width and kind, so that each
@@ -242,8 +242,8 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
   if (calls_ != nullptr) {
     const bool long_ago = now - patience.started_ns_ > exception_ns;
     control_->check_left(calls_->begun(), long_ago);
-    // What the others stored came before they left: a look after seeing that they left sees everything there
-    // will ever be.
+    // The others' stores came before they left, so a look after seeing that they left sees everything there will ever
+    // be.
     if (patience.alone_) {
       const std::string reason = "waits in call " + std::to_string(calls_->begun()) +
                                  " for ranks that have left: their calls did not fit";
@@ -288,7 +288,8 @@ void NativePort::check_alive(Patience& patience, bool in_call) const {
   control_->check_broken(rank_);
 }
 
-// The other rank may wait for what this one has begun, a large send say, so a rank with such work does not sleep.
+// The other rank may wait for something that this one has begun, such as a large send, so a rank with such work does
+// not sleep.
 std::uint64_t NativePort::wait_going_on(const Awaited& a) const {
   std::uint64_t seen = 0;
   Patience patience;
@@ -316,8 +317,7 @@ std::uint64_t NativePort::wait_slow(const Awaited& a) const {
   std::uint64_t seen = 0;
   Patience patience;
   if (wait_.kind == WaitPolicy::Kind::adaptive) {
-    // Where ranks share a CPU, most waits end within a few yields. They end here, without a clock and at the
-    // least depth of calls.
+    // Where ranks share a CPU, most waits end within a few yields: here, without a clock and with the fewest calls.
     if (awaited_needs_this_cpu(a)) {
       tell_of_a_wait();
       for (unsigned turn = 0; turn < yields_a_check; ++turn) {

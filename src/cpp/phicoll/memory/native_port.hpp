@@ -73,16 +73,16 @@ namespace phicoll {
 /// null.
 using InterruptHook = void (*)();
 void set_interrupt_hook(InterruptHook hook);
-/// A function that a thread calls when a wait is not over after the first looks, some hundred nanoseconds, or before it gives
-/// its CPU away. It throws nothing. Null: none.
+/// A function that a thread calls when a wait is not over after the first looks (some hundred nanoseconds), or before
+/// it gives its CPU away. Must not throw. Null: none.
 using WaitHook = void (*)();
 void set_wait_hook(WaitHook hook);
 
-/// What of a rank goes on while it waits for something else.
+/// Work of a rank that goes on while it waits for something else.
 class Background {
  public:
   virtual bool pending() const = 0;
-  /// Whether anything came of it. Does not wait.
+  /// Goes on without waiting. Returns whether anything was done.
   virtual bool go_on() = 0;
   /// Whether another thread of the rank may make a call meanwhile: each communicator takes one call at a time.
   virtual bool has_several_communicators() const { return false; }
@@ -119,10 +119,10 @@ class NativePort {
         roaming_(control.crowded() && control.cpu(rank) < 0),
         looks_in_place_(in_place(policy, sharing_ || roaming_)) {}
 
-  /// In waits from now on; null for nothing.
+  /// Sets the work that goes on in waits; null for none.
   void set_background(Background* background) { background_ = background; }
 
-  /// From now on a wait that is not over at once is handed to this; null for none.
+  /// Sets what a wait that is not over at once is handed to; null for nothing.
   void set_elsewhere(Elsewhere* elsewhere) {
     elsewhere_ = elsewhere;
     looks_in_place_ = elsewhere != nullptr ? 0 : in_place(wait_, sharing_ || roaming_);
@@ -247,7 +247,7 @@ class NativePort {
   }
   std::int64_t now() const;
 
-  /// How long a wait has lasted, as far as the clock was read, and the mark that tells of it.
+  /// How long a wait has lasted, as of the last look at the clock, and its mark on the wait board.
   class Patience {
    public:
     Patience() = default;
@@ -277,7 +277,7 @@ class NativePort {
     arch::look_gap();
     return at;
   }
-  /// Gives the CPU away meanwhile where another rank needs it. Ends with the group, like every wait.
+  /// Gives the CPU away where another rank needs it. Ends when the group breaks, like every wait.
   void wait_until(std::int64_t ticks) const;
 
   /// Each line's last word is a release, so a canary in the last line needs no fence. On x86-64 these are
@@ -297,12 +297,13 @@ class NativePort {
   Data shared(void* pointer) const {
     return Data{static_cast<unsigned char*>(pointer)};
   }
-  // `to` and `from` of no bytes may be null. memcpy then does nothing, and a branch for it would be in every call's way.
-  // clang-format off
+  // `to` and `from` may be null if there are no bytes. memcpy then does nothing, and a branch would slow down every
+  // call. clang-format off
 #if __has_cpp_attribute(gnu::no_sanitize)
   [[gnu::no_sanitize("nonnull-attribute")]]
 #endif
-  void move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
+  void
+  move(Data to, Data from, std::size_t bytes, Stores stores = Stores::cached) const {
     // clang-format on
     if (__builtin_expect(stores == Stores::streaming, 0))
       arch::copy_streaming(to.at, from.at, bytes);
@@ -378,7 +379,7 @@ class NativePort {
     return spins_first && !sharing ? bare_looks : 0;
   }
 
-  // What is known of a wait at compile time, and which rank will signal: one register.
+  // What is known of a wait at compile time, and which rank will signal, in one register.
   struct Manner {
     std::int32_t from;
     std::uint8_t bytes;

@@ -17,7 +17,7 @@ class Region {
   struct Block {
     std::size_t offset;
     std::size_t bytes;
-    bool used_before;  ///< may be non-zero: to be zeroed once every rank has finished its former use
+    bool used_before;  ///< may be non-zero: zero it once every rank has finished its former use
   };
   /// Takes the first block that fits, on strides of 128 bytes. Throws ResourceError with the size asked for
   /// and the size free.

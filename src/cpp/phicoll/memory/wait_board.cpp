@@ -8,7 +8,7 @@ namespace phicoll {
 
 namespace {
 
-// A rank that ends by an exception has this long to say why, and a message on its way has come by then.
+// How long a rank that ends by an exception has to say why. A message on its way has arrived by then.
 constexpr std::int64_t patience_ns = 250 * 1000 * 1000;
 constexpr int ranks_told = 6;
 
@@ -63,7 +63,7 @@ void StuckSearch::check(Control& control, int rank, std::int64_t waited_ns) {
     seen_.clear();
   }
   if (peer_had_left_) group.break_group(self, (own.in_words() + ", which has left").c_str());
-  // What it sent it sent before it left, so the next look sees all of it.
+  // It sent everything before it left, so the next look sees all of it.
   peer_had_left_ = note.peer >= 0 && group.has_left(control.root_rank(note.peer));
 
   bool all_wait = true;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Where ranks note long waits. Ranks that can only wait for each other find that out here and end with an error.
+// Where ranks note long waits. Ranks that can only wait for each other find that out here, and end with an error.
 //
 // A rank whose wait lasts for milliseconds sets its mark, and adds one to `looks` each time that it has checked everything
 // that could end the wait. The mark's number is odd while the rank waits, and no number is used twice.
@@ -84,8 +84,8 @@ class StuckSearch {
   /// What the rank waits for; its peer by its number in the communicator.
   WaitNote note;
 
-  /// Called between two looks of a wait that has lasted `waited_ns`. Breaks the group if all its ranks wait or have left and
-  /// nothing can come, or if the rank that this one waits for has left.
+  /// Call it between two looks of a wait that has lasted `waited_ns`. Breaks the group if all its ranks wait or have
+  /// left and nothing can come, or if the rank that this one awaits has left.
   void check(Control& control, int rank, std::int64_t waited_ns);
 
  private:

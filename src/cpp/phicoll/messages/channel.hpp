@@ -70,8 +70,8 @@ struct alignas(arch::stride_bytes) Channel {
     Word<std::uint64_t> cells;
     Word<std::uint64_t> bytes;
   };
-  /// Words of tickets hold what became of the message with number n: its reader copies it, its sender has withdrawn it (the
-  /// group is broken, and its memory goes), or it has been received. In this order they grow.
+  /// The word of a ticket says what became of message number n: its reader copies it, its sender has withdrawn it (the
+  /// group is broken, and its memory goes), or it has been received. The values grow in this order.
   struct alignas(arch::stride_bytes) Tickets {
     Word<std::uint64_t> word[tickets];
   };
@@ -93,7 +93,7 @@ struct alignas(arch::stride_bytes) Channel {
   MessageCell& cell_of(std::uint64_t number) { return cell[number % cells]; }
 };
 
-/// What a cell says of its message, in one word.
+/// A cell's description of its message, in one word.
 struct CellNote {
   int tag;
   unsigned type;

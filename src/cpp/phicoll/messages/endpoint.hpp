@@ -11,12 +11,12 @@
 // Of a message larger than 256 KB only the first part is sent before its receive has matched it (channel.hpp), so what a rank
 // keeps of messages that come early is bounded for each. A message to oneself is sent whole.
 //
-// Messages that come before their receive wait in `waiting_`, in the order in which they came; a receive looks there first.
-// If it finds none, it is added at the end of `posted_`, and each later message is offered to the receives there in turn.
-// So both rules hold: cells of one sender are taken in order, and neither list is reordered.
+// Messages that come before their receive wait in `waiting_`, in the order in which they came; a receive looks there
+// first. If it finds none, it goes to the end of `posted_`, and each later message is offered to the receives there in
+// turn. So both rules hold, since cells of one sender are taken in order and neither list is reordered.
 //
-// A rank sends and takes messages when it is in a call: pieces that found no room go on, and receives are served, while it
-// waits in any call, of a collective or of another communicator too, or tests a request of this one.
+// A rank sends and takes messages when it is in a call. While it waits in any call (also a collective, or on another
+// communicator), or tests a request of this one, pieces that found no room go on and receives are served.
 
 #include <algorithm>
 #include <cstddef>
@@ -102,7 +102,7 @@ class Endpoint {
     tell(transfer);
     if (!transfer.sends && transfer.peer != any_source && posted_.size() == 1 && under_way_ == 0 &&
         streams_ == 0 && posted_.front().get() == &transfer) {
-      // Nothing else can come to pass meanwhile: it waits on one word after the other.
+      // Nothing else can happen meanwhile, so it waits on one word after the other.
       while (!transfer.done) take_next(port, transfer.peer);
     } else {
       if (transfer.sends && posted_.empty() && streams_ == 0 && under_way_ == 1 &&
@@ -192,14 +192,14 @@ class Endpoint {
   void wait_for(Port& port, const Holds& holds) {
     typename Port::Patience patience;
     while (!holds()) {
-      // What came of a look is no proof that the group is stuck, so the next look in vain has a mark of its own.
+      // A look that moved something proves that the group is not stuck, so the next look in vain has a new mark.
       if (progress(port))
         patience.end_mark();
       else
         port.take_turn(patience);
     }
   }
-  /// Notes for errors that the next wait is for several transfers.
+  /// Notes, for errors, that the next wait is for several transfers.
   void tell_of_several() { stuck_.note = WaitNote{WaitNote::Kind::requests, -1, -1, 0}; }
 
  private:
@@ -451,7 +451,7 @@ class Endpoint {
   enum class Refusal { none, kind, type, room };
   /// Why a receive of this type, and of at most `room` bytes, cannot take a message that matches its source and tag.
   static Refusal refusal_of(const Envelope& message, unsigned type, std::size_t room) {
-    // As MPI_BYTE. A char is no more than a byte: programs send one and receive the other.
+    // Fits any type, as MPI_BYTE does. So does a char: programs send one and receive the other.
     const auto plain = [](unsigned which) {
       return which == 0 || which == type_number(Type::uint8) || which == type_number(Type::int8);
     };
@@ -698,8 +698,8 @@ class Endpoint {
     }
     --streams_;
   }
-  /// Tells the sender seldom, as each time the word's line moves to it, but soon enough that it never waits in vain: what it
-  /// has not been told of always leaves room for a piece and the rest of a lap.
+  /// Tells the sender seldom, since each time the word's line moves to it, but soon enough that it never waits in vain:
+  /// the unacknowledged part always leaves room for a piece and the rest of a lap.
   void tell_read(Port& port, In& in) {
     constexpr std::uint64_t cells_a_word = Channel::cells / 4;
     if (in.cells - in.cells_told >= cells_a_word) {

@@ -67,7 +67,7 @@ constexpr unsigned no_ticket = 0xff;
 /// The type of an interpreter's object. Only a receive of this type takes one; that receive takes bytes too.
 constexpr unsigned object_type = 64;
 
-/// What goes on after the call that began it.
+/// Work that goes on after the call that began it.
 struct Begun {
   virtual ~Begun() = default;
   Done done;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The control groups this process is in: where a container's limits stand.
+// The control groups of this process, which hold a container's limits.
 
 #include <cstdint>
 #include <string>

@@ -17,7 +17,8 @@ std::int64_t thread_cpu_ns();
 /// The cycle counter (arch::cycles(): TSC, CNTVCT) as a clock. All members are measured but `invariant`.
 struct CycleClock {
   double ns_per_cycle = 0;  ///< nanoseconds that one count stands for
-  bool invariant = false;   ///< runs at one rate in all power states, in step on all CPUs by its maker's word
+  bool invariant =
+      false;  ///< runs at one rate in all power states, in step on all CPUs, according to the vendor
   double resolution_ns = 0;            ///< smallest step seen between two reads
   double overhead_ns = 0;              ///< time that one read takes
   double monotonic_resolution_ns = 0;  ///< the same for now_ns()
@@ -33,9 +34,9 @@ CycleClock calibrate_cycle_clock(std::int64_t window_ns);
 /// The clock of this process, calibrated over 20 ms at the first call. Thread-safe.
 const CycleClock& cycle_clock();
 
-/// Whether the cycle counter serves as one clock for all ranks (NativePort::ticks): on x86-64 where the maker
-/// calls it invariant, on aarch64 and on the card always (paper 004, section 3.2: consistent between cores in
-/// a normal power state). Decided at the first call, the same in every process of a machine.
+/// Whether the cycle counter serves as one clock for all ranks (NativePort::ticks): on x86-64 where the vendor calls it
+/// invariant, on aarch64 and on the card always (paper 004, section 3.2: consistent between cores in a normal power
+/// state). Decided at the first call, the same in every process of a machine.
 bool cycle_counter_is_clock();
 
 /// Nanoseconds of one of NativePort's ticks: cycle_clock()'s, or 1 where they are nanoseconds.

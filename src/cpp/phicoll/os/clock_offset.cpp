@@ -19,7 +19,7 @@ namespace os {
 
 namespace {
 
-// Ends with -1 what the other side waits for when this side fails, so that it does not wait for ever.
+// When this side fails, stores -1 for the other side, so that it does not wait for ever.
 void wait_for(const std::atomic<std::int64_t>& word, std::int64_t value) {
   for (int turn = 1;; ++turn) {
     const std::int64_t seen = word.load(std::memory_order_acquire);

@@ -36,7 +36,7 @@ int open_lock(const std::string& path, bool* writable) {
     int fd = open(path.c_str(), O_RDWR | flags);
     if (fd < 0 && errno == ENOENT) {
       fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | flags, 0666);
-      if (fd >= 0) fchmod(fd, 0666);  // whatever the umask: the next user must be able to write his name
+      if (fd >= 0) fchmod(fd, 0666);  // whatever the umask: the next user must be able to write a name
       if (fd < 0 && errno == EEXIST) continue;
     }
     if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS)) {

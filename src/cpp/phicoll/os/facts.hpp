@@ -1,9 +1,9 @@
 #pragma once
 
-// What a measurement should say about the machine it ran on, and what may spoil it: for the context record
-// and for doctor. Every function asks anew, never throws, and has a value for "unknown". `root` stands before
-// /proc and /sys ("" for the running system; tests give made-up trees). See also topology.hpp, cpu_set.hpp,
-// cgroup.hpp (quota, throttling), clock.hpp, membarrier_available(), memfd_available(), pidfd_available().
+// Facts about the machine for a measurement's record, and what may spoil a measurement, for doctor. Every function asks
+// anew, never throws, and has a value for "unknown". `root` stands before /proc and /sys ("" for the running system;
+// tests give made-up trees). See also topology.hpp, cpu_set.hpp, cgroup.hpp (quota, throttling), clock.hpp,
+// membarrier_available(), memfd_available(), pidfd_available().
 
 #include <array>
 #include <cstdint>
@@ -14,11 +14,10 @@
 namespace phicoll {
 namespace os {
 
-/// The CPU's name as its maker gives it; implementer and part numbers where /proc/cpuinfo has no name;
-/// "unknown".
+/// The CPU's name; implementer and part numbers where /proc/cpuinfo has no name; else "unknown".
 std::string cpu_model(const std::string& root = "");
 
-/// What tells CPUs with the same name apart: "family 26 model 2"; "" where the system does not say.
+/// What distinguishes CPUs of the same name: "family 26 model 2"; "" where the system does not say.
 std::string cpu_details(const std::string& root = "");
 
 /// The kernel's release, as uname -r.

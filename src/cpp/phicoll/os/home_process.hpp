@@ -1,7 +1,7 @@
 #pragma once
 
-// The process in which something was made, as against those that were forked from it later. A child of fork has a copy of
-// all that its parent made, a rank's communicator among it, but is no rank.
+// The process that made something, as distinct from later forks of it. A child of fork has a copy of all that its
+// parent made, a rank's communicator included, but is no rank.
 
 #include <atomic>
 #include <cstdint>

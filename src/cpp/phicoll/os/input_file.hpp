@@ -10,9 +10,9 @@
 namespace phicoll {
 namespace os {
 
-/// A file opened for reading. Only a regular file is: a device or a FIFO may never answer or never end. It is read up to
-/// the size that it had when it was opened, so that reading ends also while a program appends to it. On
-/// request a file that gzip compressed is read through the program of that name.
+/// A file opened for reading. It must be a regular file: a device or a FIFO may never answer or never end. It is read
+/// up to its size when opened, so that reading ends even while a program appends to it. On request, a file compressed
+/// by gzip is read through that program.
 class InputFile {
  public:
   /// Does not throw: `fault` says why the file can't be read.

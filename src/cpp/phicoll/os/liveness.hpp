@@ -1,8 +1,8 @@
 #pragma once
 
-// Seeing within a millisecond that another process has died. kill(pid, 0) succeeds on a child that nobody has
-// reaped yet, and parent-death signals follow the thread that forked, so neither serves. A pidfd does
-// (Linux 5.3); before that, a robust mutex that each process holds while it lives.
+// Finds out within a millisecond that another process has died. kill(pid, 0) succeeds on a child that is not reaped
+// yet, and parent-death signals follow the thread that forked, so neither serves. A pidfd does (Linux 5.3); before
+// that, a robust mutex that each process holds while it lives.
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -18,8 +18,8 @@ namespace os {
 /// (ESRCH). Close it with close().
 int open_pidfd(pid_t pid);
 
-/// Whether the process has ended, reaped or not, as far as its number tells: of one whose number has been
-/// given to another it says no.
+/// Whether the process has ended, reaped or not, as far as its number tells: false once the number belongs to another
+/// process.
 bool process_has_ended(pid_t pid);
 
 /// Whether open_pidfd() works here.

@@ -12,9 +12,8 @@ namespace os {
 /// socket). Zeroed. The pages are taken when they are reserved or first touched.
 class SharedMemory {
  public:
-  /// Makes `bytes` of it: memfd_create, else an unnamed or at once unlinked file in /dev/shm, else in TMPDIR,
-  /// /tmp or /var/tmp. `label` shows in /proc/<pid>/maps. ResourceError when more is asked than
-  /// memory_available(), or nothing works.
+  /// Makes `bytes` of it: by memfd_create, else as a file without a name in /dev/shm, else in TMPDIR, /tmp or /var/tmp.
+  /// `label` shows in /proc/<pid>/maps. ResourceError when more is asked than memory_available(), or nothing works.
   static SharedMemory create(const std::string& label, std::size_t bytes);
 
   /// The same as an unlinked file in `directory`.

@@ -32,7 +32,7 @@ const Operator& of(const PhicollOperator* op) {
   return *reinterpret_cast<const Operator*>(op);
 }
 
-/// A call that has begun: the others are in it, so whatever stops this rank breaks the group.
+/// Makes a call. The others are in it, so whatever stops this rank breaks the group.
 template <class Function>
 PhicollResult called(PhicollComm* comm, Function function) {
   try {
@@ -42,7 +42,7 @@ PhicollResult called(PhicollComm* comm, Function function) {
     try {
       of(comm).fail(error);
     } catch (const std::exception&) {
-      // A process that a rank forked: it is refused without effect on the group.
+      // A process that a rank forked is refused, without effect on the group.
     }
     return failed(PHICOLL_BROKEN, error.what());
   }

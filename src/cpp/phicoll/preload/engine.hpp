@@ -1,8 +1,8 @@
 #pragma once
 
-// What a library that is preloaded under a program needs of phicoll: plain C functions of libphicoll-preload.so, so that the
-// part which is compiled against the program's own runtime (an MPI's mpi.h) includes nothing else and may be built by another
-// compiler. The functions throw nothing: they return a PhicollResult, and phicoll_preload_error() says why.
+// The functions of libphicoll-preload.so, for libraries that are preloaded under a program. They are plain C, so that
+// the part that is compiled against the program's own runtime (an MPI's mpi.h) includes nothing else and may be built
+// by another compiler. They throw nothing: they return a PhicollResult, and phicoll_preload_error() says why.
 
 #include <stddef.h>
 
@@ -21,7 +21,7 @@ typedef struct PhicollOperator PhicollOperator;
 
 /// Threads of this process that meet in a barrier.
 typedef struct PhicollThreads PhicollThreads;
-/// One thread's side of it. Threads may sit there by turns, if each has seen what the one before it did there.
+/// One thread's side of it. Threads may use it in turn, if each has seen what the one before it did there.
 typedef struct PhicollSeat PhicollSeat;
 
 typedef enum PhicollResult {
@@ -41,7 +41,7 @@ PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_environment(void);
 /// process waits in any of the calls below.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_attach(const char* name, int size, int rank,
                                                          void (*progress)(void), PhicollGroup** group);
-/// Leaves the group: its communicators must have been freed. Waits for nobody.
+/// Leaves the group, whose communicators must have been freed. Does not wait.
 PHICOLL_PRELOAD_API void phicoll_preload_leave(PhicollGroup* group);
 /// The communicator of the whole group, which ends with it.
 PHICOLL_PRELOAD_API PhicollComm* phicoll_preload_whole(PhicollGroup* group);
@@ -49,8 +49,8 @@ PHICOLL_PRELOAD_API PhicollComm* phicoll_preload_whole(PhicollGroup* group);
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_create(PhicollGroup* group, const int* members, int size,
                                                          PhicollComm** comm);
 PHICOLL_PRELOAD_API void phicoll_preload_free(PhicollComm* comm);
-/// Breaks the communicator's group for a reason of the caller's own, which phicoll_preload_error() then gives: the others' calls end with
-/// an error. `comm` may be null. Returns PHICOLL_BROKEN.
+/// Breaks the communicator's group for a reason that the caller gives, which phicoll_preload_error() then returns: the
+/// others' calls end with an error. `comm` may be null. Returns PHICOLL_BROKEN.
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_fail(PhicollComm* comm, const char* reason);
 
 /// The operator of these names ("float64", "sum"), or null where phicoll has none.
@@ -114,11 +114,11 @@ PHICOLL_PRELOAD_API PhicollResult phicoll_preload_check_barrier(const char* barr
 PHICOLL_PRELOAD_API PhicollResult phicoll_preload_threads(const char* barrier, int size, int crowded,
                                                           int sleepy, PhicollThreads** threads);
 PHICOLL_PRELOAD_API PhicollSeat* phicoll_preload_seat(PhicollThreads* threads, int rank);
-/// The barrier. All seats must be passed equally often; what was done before is seen after, by all.
+/// Enters the barrier. All seats must be used equally often. After it, every thread sees what any did before it.
 PHICOLL_PRELOAD_API void phicoll_preload_pass(PhicollSeat* seat);
 PHICOLL_PRELOAD_API int phicoll_preload_most_threads(void);
-/// To be called when the caller is loaded, since registering for membarrier takes 20 ms once the process has several threads, and
-/// as the program may bind its threads later. Returns how many CPUs it may use.
+/// Call it when the library is loaded: registering for membarrier takes 20 ms once the process has several threads, and
+/// the program may bind its threads later. Returns how many CPUs the process may use.
 PHICOLL_PRELOAD_API int phicoll_preload_begin(void);
 
 #ifdef __cplusplus

@@ -1,13 +1,13 @@
 #pragma once
 
-// What a library that is preloaded into whole process trees asks about its own process.
+// A question that a library preloaded into whole process trees asks about its own process.
 
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-/// Whether this is the process that `phicoll omp` or the like became, by the variable that holds its number, and it waited for no
-/// child: the programs that a launcher or a shell ran have spoken for themselves.
+/// Whether this is the process that `phicoll omp` or the like became, by the variable that holds its number, and waited
+/// for no child. (Programs that a launcher or a shell ran report for themselves.)
 inline bool speaks_for_the_command(const char* variable) {
   const char* const first = getenv(variable);
   rusage children;

@@ -17,7 +17,7 @@ namespace {
 // Some microseconds. Of 0, 2, 4 and 16 yields and 20, 100 and 400 looks, only 0 yields were resolved slower.
 constexpr unsigned looks = 100;
 constexpr unsigned yields = 4;
-// A Yielder naps after so long: a nap ends late by its length and what the kernel adds, some percent of what was waited for.
+// After this time a Yielder naps: a nap ends late by its length and what the kernel adds, some percent of the wait.
 constexpr std::int64_t yielding_ns = 5 * 1000 * 1000;
 constexpr long nap_ns = 50 * 1000;
 constexpr std::int64_t longest_sleep_ns = 100 * 1000 * 1000;

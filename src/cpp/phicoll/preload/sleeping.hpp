@@ -1,9 +1,9 @@
 #pragma once
 
-// Waiting in a program that knows nothing of us: its threads may wait long, and other threads may need the CPU meanwhile. A thread
-// that waits looks for about as long as a sleep and a wake take, but gives its CPU away where another thread of the barrier was
-// last seen on it: two threads that a program starts on one CPU may stay there for long, since each wakes the other. Then it sleeps
-// (Sleeper), or gives its CPU away for longer (Yielder), as OpenMP's runtimes do.
+// Waits in a program that does not know of phicoll: its threads may wait long, and other threads may need the CPU
+// meanwhile. A waiting thread looks for about as long as a sleep and a wake take. It gives its CPU away if another
+// thread of the barrier was last seen on it, because two threads that start on one CPU may stay there for long, as each
+// wakes the other. Then it sleeps (Sleeper), or gives its CPU away for longer (Yielder), as OpenMP's runtimes do.
 
 #include <pthread.h>
 
@@ -19,7 +19,7 @@ namespace phicoll_preload {
 
 class Sleeper;
 
-/// What the threads of a barrier share to sleep and to wake each other.
+/// The memory that a barrier's threads share to sleep and to wake each other.
 ///
 /// A sleeper counts itself, and after a fence looks a last time. A waker has signalled, and after a fence looks for sleepers. So one
 /// of the two sees the other. The waker wakes all if it finds one whose wait is over: it looks in the sleeper's place, under the
@@ -60,7 +60,7 @@ class Sleeper final : public phicoll::Elsewhere {
  public:
   Sleeper(Bedroom& bedroom, int rank) : bedroom_(bedroom), rank_(rank) {}
   void wait(Look look, const void* awaited) override;
-  /// After signals: at the latest when the thread waits itself, and at the end of its barrier.
+  /// Wakes sleepers after signals; call it at the latest when the thread waits itself, and at the end of its barrier.
   void wake_others();
 
  private:

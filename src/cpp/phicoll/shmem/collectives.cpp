@@ -75,7 +75,7 @@ struct Elements<long double> {
   }
 };
 
-/// Calls f(the team's communicator), and answers for the C function.
+/// Calls f(the team's communicator), and returns the C function's status.
 template <class F>
 int on_team(const char* function, shmem_team_t team, F f) {
   return guarded(function, [&] {

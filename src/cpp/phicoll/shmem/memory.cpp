@@ -88,7 +88,7 @@ using namespace phicoll::shmem;
 PHICOLL_SHMEM_EXPORT(void*, malloc, (size_t size)) {
   return guarded("malloc", [&] { return take(1, size); });
 }
-// A hint asks for nothing here: every block is on lines of its own, and atomics are the processor's.
+// Hints have no effect: every block is on lines of its own, and atomics are the processor's.
 PHICOLL_SHMEM_EXPORT(void*, malloc_with_hints, (size_t size, long)) {
   return guarded("malloc_with_hints", [&] { return take(1, size); });
 }

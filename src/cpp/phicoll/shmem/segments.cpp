@@ -105,7 +105,7 @@ Segments::Segments(int descriptor, const std::vector<FilePlaces>& places, int me
       data_place_(places[static_cast<std::size_t>(me)].data) {
   data_.bytes = data_bytes;
   const std::size_t stride = up_to(std::max(heap_bytes, data_bytes), huge_page);
-  // The gap leaves room for what grows behind the data: the C library's heap goes on elsewhere if it must.
+  // The gap leaves room for what grows after the data; the C library's heap goes on elsewhere if it must.
   std::size_t gap = std::max(stride, std::size_t{64} << 30);
   while (!reserve(gap, stride, places.size(), aligned)) {
     gap *= 4;

@@ -47,7 +47,7 @@ void at_exit(int status, void*) {
   try {
     guarded("finalize", finalize);
   } catch (const std::exception&) {
-    // Where errors are thrown. Nobody is left to catch this one, and the group is broken for all.
+    // Only where errors are thrown. Nothing is left to catch this one, and the group is broken for all.
   }
 }
 

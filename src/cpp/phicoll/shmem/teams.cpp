@@ -33,7 +33,7 @@ Communicator& communicator(shmem_team_t team) {
   return *team_of(team).comm;
 }
 
-// Where the PEs of a team are no part of the parent's communicator's ranks in order, its split orders them by key.
+// If the order of a team's PEs differs from that of the parent's communicator, the split orders them by key.
 std::unique_ptr<Team> World::make_team(Team& parent, const std::vector<int>& members,
                                        std::unique_ptr<Communicator> comm) {
   std::unique_ptr<Team> team(new Team);

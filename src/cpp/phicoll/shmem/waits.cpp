@@ -98,7 +98,7 @@ struct Several {
     wait_for("wait_until_some", [&] { return (found = some(indices)) != 0; });
     return found;
   }
-  /// Begins behind where the last one was found, so that no word that holds is passed over for ever.
+  /// Begins after the last one found, so that no word that holds is passed over for ever.
   std::size_t test_any() const {
     static thread_local std::size_t next = 0;
     const std::size_t found = any(count == 0 ? 0 : next % count);

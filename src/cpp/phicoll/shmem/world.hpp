@@ -41,7 +41,8 @@ class World {
   const std::vector<std::ptrdiff_t>& deltas() const { return segments_->deltas(); }
   /// The address in its own process of PE `pe`'s copy of an object in the data segment.
   std::uintptr_t data_address(const void* address, int pe) const;
-  /// The same memory as the group's algorithms know it: there all ranks see that they reach it. Others as they are.
+  /// The address by which the group's algorithms know symmetric memory, so that all ranks see that they reach it. Other
+  /// addresses are unchanged.
   const void* as_group_memory(const void* address) const;
   void* as_group_memory(void* address) const {
     return const_cast<void*>(as_group_memory(static_cast<const void*>(address)));
@@ -122,9 +123,9 @@ bool errors_are_thrown();
 [[noreturn]] void end_with(const std::string& what);
 /// The same for bad input: ends the program with "<argument>: got <got>; allowed: <allowed>", or throws ArgumentError.
 [[noreturn]] void refuse(const std::string& argument, const std::string& got, const std::string& allowed);
-/// If another PE called shmem_global_exit, as `what` then says: ends this one without a word.
+/// Ends this PE silently if another one called shmem_global_exit, as `what` then says.
 void end_after_global_exit(const std::string& what);
-/// Calls f; what it throws ends the program, or is thrown on.
+/// Calls f. An exception of f ends the program, or is thrown on.
 template <class F>
 auto guarded(const char* function, F f) -> decltype(f()) {
   try {

@@ -1,8 +1,7 @@
 #pragma once
 
-// As much JSON as the records and machine files need: writing one object a line, and reading our own lines
-// and files that people edit, with the line of what is wrong. No dependency, so that the card's build can
-// write records too.
+// JSON for records and machine files: writes one object per line, and reads such lines and files that people edit, with
+// the line of an error. No dependency, so that the card's build can write records too.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +42,7 @@ std::string json_strings(const std::vector<std::string>& texts);
 std::string json_integers(const std::vector<int>& values);
 std::string json_numbers(const std::vector<double>& values, int decimals = 3);
 
-/// What is not JSON, and where.
+/// A fault in the text, and its line.
 struct JsonFault {
   int line = 0;  ///< from 1
   std::string what;
@@ -66,8 +65,8 @@ class JsonValue {
   /// Compact text with members in the order of their names: equal values have equal texts.
   std::string text() const;
 
-  /// Returns false for anything that is not one whole JSON value, or holds a member twice; `fault`, if given,
-  /// says what and where.
+  /// Returns false for anything that is not one whole JSON value, or that holds a member twice; `fault`, if given, gets
+  /// what is wrong and where.
   static bool parse(const std::string& text, JsonValue* value, JsonFault* fault = nullptr);
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Seeded random numbers that are the same on every machine (the standard library's distributions are not):
-// places, orders and delays of a run can be had again from its seed.
+// Seeded random numbers that are the same on every machine, unlike the standard library's distributions, so that the
+// places, orders and delays of a run follow from its seed.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ class Random {
   std::uint64_t state_;
 };
 
-/// A number that depends on all of its arguments: the seed of a part of a run.
+/// Mixes its arguments into one number: the seed of a part of a run.
 inline std::uint64_t mix_seed(std::uint64_t seed, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0) {
   Random random(seed ^ (a * 0x9e3779b97f4a7c15ull));
   Random second(random.next() ^ (b * 0xc2b2ae3d27d4eb4full));

@@ -43,7 +43,7 @@ double geometric_mean(const std::vector<double>& values);
 /// ArgumentError("level") outside 0..1.
 Interval median_interval(std::vector<double> values, double level);
 
-/// The smallest number of values that give an interval of that level at all: 6 for 0.95, 8 for 0.99.
+/// The smallest number of values for which there is an interval of that level: 6 for 0.95, 8 for 0.99.
 std::size_t least_count(double level);
 
 /// exp of the median of log(a[i] / b[i]) with its exact interval: how much slower a is than b, in pairs
@@ -62,9 +62,8 @@ std::vector<double> holm(const std::vector<double>& p_values);
 /// from the first that fails on all get its level; equal ones share a level.
 std::vector<double> holm_levels(const std::vector<double>& p_values, double confidence);
 
-/// How the variance of nested values divides: `values[i]` belongs to group `groups[i]` (a launch).
-/// By the method of moments of a one-way random model with unequal group sizes (Searle 1971); the between
-/// component is not below 0.
+/// Divides the variance of nested values: `values[i]` belongs to group `groups[i]` (a launch). By the method of moments
+/// of a one-way random model with unequal group sizes (Searle 1971); the between component is not below 0.
 struct VarianceComponents {
   double between = 0;  ///< of the groups' means
   double within = 0;
@@ -74,7 +73,7 @@ struct VarianceComponents {
 /// Throws ArgumentError("groups") when the lengths differ.
 VarianceComponents variance_components(const std::vector<double>& values, const std::vector<int>& groups);
 
-/// Times below this count as this much where logarithms are taken: subtracting the empty loop can leave 0.
+/// The least time of which a logarithm is taken: subtracting the empty loop can leave 0.
 constexpr double smallest_ns = 1e-3;
 
 /// The launches' share of the variance from which on launches, not rounds, are a test's units.
@@ -90,9 +89,9 @@ struct Units {
 /// `values` has a positive value of each round, `launches` the launch of each.
 Units units_of(const std::vector<double>& values, const std::vector<int>& launches);
 
-/// The one of several subjects with the lowest median over `rounds` of (log value - the round's median over the
-/// subjects), the first of equals; of those that share rounds with the most others. `logs` has each one's log
-/// values by round. Their number if there is none.
+/// The index of the best of several subjects: of those that share rounds with the most others, the one with the lowest
+/// median over `rounds` of (log value - the round's median over the subjects), the first of equal ones. `logs` has each
+/// one's log values by round. Returns the number of subjects if there is none.
 std::size_t choose_best(const std::vector<std::map<int, double>>& logs, const std::vector<int>& rounds);
 
 }  // namespace phicoll

@@ -95,7 +95,7 @@ struct OneShotAllgather : AlgorithmDefaults {
         write_value(port, call.receive + call.block_at(r), theirs, call.block_count(r));
       }
     }
-    // A call of its own: the small one then needs few registers saved.
+    // A call of its own, so that the small case saves few registers.
     [[gnu::noinline]] void pieces(Port& port, const Call& call, std::size_t most) {
       const bool direct = cells_.direct(port, call.send, call.count);
       const Stores stores = stores_.exchanged(most);
@@ -107,8 +107,8 @@ struct OneShotAllgather : AlgorithmDefaults {
     std::size_t piece(const Call& call, int r, std::size_t at) const {
       return at >= call.block_count(r) ? 0 : std::min(cells_.bytes(), call.block_count(r) - at);
     }
-    // While the others' pieces are on their way; where they read the own ones in place, behind all that, as
-    // the copy would take its lines out of the cache that they are read from.
+    // Done while the others' pieces are on their way. If peers read this rank's pieces in place, it comes last: the
+    // copy would take lines out of the cache that they are read from.
     void keep_own(Port& port, const Call& call, std::size_t at, std::size_t bytes, Stores stores) {
       const Data own = call.receive + call.block_at(rank_);
       if (bytes != 0 && own != call.send) port.move(own + at, call.send + at, bytes, stores);

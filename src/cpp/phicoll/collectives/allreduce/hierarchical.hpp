@@ -10,9 +10,9 @@
 // rank and in every run. For an operator that does not commute the ranks of a part have to follow each other, at every
 // stage.
 //
-// No waits form a circle. Let K be the most pieces that a rank is ahead, and number rounds so that a rank which is a pieces
-// ahead sends piece m in round m + K - a, the ranks below it first, and the top exchanges piece m, whose result then comes
-// down, in round m + K, after all that is sent in that round. Then each wait is for something earlier:
+// No waits form a circle. Let K be the most pieces by which a rank is ahead. A rank that is a pieces ahead sends piece
+// m in round m + K - a, the ranks below it first. In round m + K, after all that is sent in it, the top exchanges piece
+// m and its result comes down. Then each wait is for something earlier:
 //
 //  1. A rank that sends piece m has had the results up to m - 1 - a, of the round before. It awaits the operands of the
 //     ranks below it, which are at least as far ahead: they are of the same round, or an earlier one.
@@ -20,8 +20,8 @@
 //     in round m - `pieces` + K - b. This is an earlier round, because a - b < `pieces`: no rank is ahead by as many pieces
 //     as there are cells. (A rank may stand directly below the top, so it would not do that each rank between is ahead by
 //     one.)
-//  3. A result awaits the one above it, of the same round nearer to the top, and that its ring's readers are through with
-//     earlier pieces.
+//  3. A result awaits the one above it, of the same round but nearer to the top, and its ring's readers, until they
+//     have finished with earlier pieces.
 
 #include <algorithm>
 #include <cstdint>

@@ -68,7 +68,7 @@ struct OneShotAllreduce : AlgorithmDefaults {
         words_.publish(port, call.send, call.bytes(), call.tag);
         return Started::half;
       }
-      // One piece, as its rest is that of the call.
+      // One piece: what is left is the whole call.
       if (call.bytes() > cells_.bytes()) return Started::no;
       const bool direct = call.send != call.receive && cells_.direct(port, call.send, call.bytes());
       cells_.offer(port, steps_, call.tag, call.send, call.bytes(), direct);
@@ -93,7 +93,7 @@ struct OneShotAllreduce : AlgorithmDefaults {
       write_value(port, call.receive, combined_words(call, ranks_, word_of), call.bytes());
     }
 
-    // A call of its own: the small one then needs few registers saved.
+    // A call of its own, so that the small case saves few registers.
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
       const std::size_t most = call.elements_within(cells_.bytes());
       const bool direct = call.send != call.receive && cells_.direct(port, call.send, call.bytes());
@@ -110,8 +110,8 @@ struct OneShotAllreduce : AlgorithmDefaults {
       const std::size_t bytes = count * call.op.element_bytes;
       if (order_.sharing())
         for (const int r : order_) cells_.await(port, r, step, call.tag, bytes);
-      // The own operand is read where the caller has it, if it can be: its cell's lines are on their way to
-      // the peers, and stores to them not yet done.
+      // This rank's operand is read from the caller's buffer if possible: its cell's lines are on their way to the
+      // peers, and the stores to them are not yet done.
       const bool kept = call.keeps_operand(rank_);
       const auto operand = [&, step, bytes, kept](int r) {
         return r == rank_ && kept ? call.send + at : cells_.await(port, r, step, call.tag, bytes);

@@ -34,7 +34,7 @@ struct Paper003Allreduce : AlgorithmDefaults {
     RecursiveDoubling::Parameters s;
     s.transfer = p.transfer;
     s.buffer = std::min(p.buffer, std::max(p.threshold, static_cast<int>(max_element_bytes)));
-    // Half of the bound, beside the other algorithm's memory.
+    // Half of the bound: the other algorithm has memory too.
     limit_buffer(s.buffer, shape.size(), 2 * DoublingExchangeMemory::buffers(p.transfer, shape.size()));
     return s;
   }

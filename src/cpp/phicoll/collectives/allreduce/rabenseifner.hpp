@@ -137,7 +137,7 @@ struct Rabenseifner : AlgorithmDefaults {
     };
 
     Step& step(int s) { return steps_.data()[static_cast<std::size_t>(s)]; }
-    // Of the range common in a step, what this rank goes on with, and what its peer does.
+    // The parts of a step's common range that this rank and its peer go on with.
     Range kept(const Step& s, bool own) const {
       const std::size_t middle = s.common.begin + s.common.count() / 2;
       return (rank_ < s.peer) == own ? Range{s.common.begin, middle} : Range{middle, s.common.end};
@@ -226,8 +226,8 @@ struct Rabenseifner : AlgorithmDefaults {
       }
     }
 
-    // `range` of mine is for the peer to read, home for it to write. Its own operand must be brought to where
-    // peers can reach it first if it lies in a send buffer that they cannot.
+    // The peer reads `range` of `mine` and writes `home`. An operand in a send buffer that peers cannot reach must
+    // first be brought to where they can.
     void show(Port& port, int s, const PieceArrays& a, Data mine, Data home, Range range, std::size_t size) {
       Data read = mine;
       if (mine == a.send && !a.send_direct) {

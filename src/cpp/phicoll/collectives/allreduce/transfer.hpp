@@ -83,7 +83,7 @@ void for_load_store_pieces(Port& port, const Call& call, std::size_t bytes, Piec
   });
 }
 
-/// Two buffers a rank in shared memory, for what peers cannot reach where it lies and for what is under way.
+/// Two buffers per rank in shared memory, for data that peers cannot reach where it lies and for data under way.
 class ScratchBuffers {
  public:
   static std::size_t footprint(int ranks, std::size_t bytes) {
@@ -102,8 +102,8 @@ class ScratchBuffers {
   std::size_t stride_;
 };
 
-/// What a rank does that stands aside in a load/store algorithm: it shows where its operand is and where the
-/// result shall be; the rank above reads the one and stores the other.
+/// The part of a rank that stands aside in a load/store algorithm: it shows where its operand is and where the result
+/// goes; the rank above reads the one and stores the other.
 template <class Port>
 void load_store_folded(Port& port, Shown<Port>& shown, int slot, std::uint64_t number, const PieceArrays& a,
                        Data buffer, int carrier) {

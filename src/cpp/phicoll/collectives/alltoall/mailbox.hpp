@@ -1,8 +1,8 @@
 #pragma once
 
-// phicoll's alltoall for middle messages, regular and vector: in turn s rank r sends a piece to rank (r + s) mod P and takes
-// one from rank (r - s) mod P, piece after piece. A rank in (piece, turn) waits for what its peer does in the same or an
-// earlier (piece, turn), so no waits form a circle, whatever the counts.
+// phicoll's alltoall for middle messages, regular and vector: in turn s rank r sends a piece to rank (r + s) mod P and
+// takes one from rank (r - s) mod P, piece after piece. In (piece, turn) a rank waits only for what its peer does in
+// the same or an earlier (piece, turn), so for any counts no waits form a circle.
 
 #include <algorithm>
 #include <cstdint>

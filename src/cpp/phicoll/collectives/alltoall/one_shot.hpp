@@ -100,7 +100,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
       const std::uint64_t theirs = words_.take(port, other, call.tag);
       write_value(port, call.receive + call.block_at(other), theirs, call.count);
     }
-    // A call of its own: the small one then needs few registers saved.
+    // A call of its own, so that the small case saves few registers.
     [[gnu::noinline]] void parts(Port& port, const Call& call) {
       const bool direct = is_direct(port, call);
       for (std::size_t at = 0; at < call.count; at += part_)
@@ -129,7 +129,7 @@ struct OneShotAlltoall : AlgorithmDefaults {
                     cells_.stores(r));
       cells_.publish(port, step, call.tag);
     }
-    // While the others' parts are on their way, or behind all (allgather/one_shot.hpp).
+    // Done while the others' parts are on their way, or last (allgather/one_shot.hpp).
     void keep_own(Port& port, const Call& call, std::size_t at, std::size_t bytes) {
       port.move(call.receive + (call.block_at(rank_) + at), call.send + (call.send_block_at(rank_) + at),
                 bytes, stores_.exchanged(call.count));

@@ -113,7 +113,7 @@ struct Dissemination : AlgorithmDefaults {
     }
 
     void operator()(Port& port) { run_episode(port, ++episode_); }
-    /// Of two ranks alone: among more, each round but the first begins behind a wait.
+    /// Only between two ranks: among more, each round but the first begins after a wait.
     Started start(Port& port) {
       if (only_.tell == nullptr) return Started::no;
       port.signal(*only_.tell, ++episode_);
@@ -156,7 +156,7 @@ struct Dissemination : AlgorithmDefaults {
       }
     }
 
-    // Members are copied to locals: a store to a flag could change them for all that the compiler knows.
+    // Members are copied to locals, since for all the compiler knows a store to a flag could change them.
     template <ConditionKind kind>
     [[gnu::always_inline]] void run(Port& port, const Peer* round, std::uint64_t value) {
       const StorePolicy store = store_;

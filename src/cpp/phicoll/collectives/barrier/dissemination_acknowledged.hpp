@@ -147,7 +147,7 @@ struct DisseminationAcknowledged : AlgorithmDefaults {
    private:
     struct Partner {
       FlagLine* line;  // the rank's whose flag is read
-      Line* tell;      // where it is acknowledged, and where the own acknowledgement comes from
+      Line* tell;      // where it is acknowledged, and where this rank's acknowledgement comes from
       Line* hear;
       int behind;
       int ahead;

@@ -134,8 +134,8 @@ struct HybridDissemination : AlgorithmDefaults {
 
     std::uint64_t episode_ = 0;
     Group* group_;
-    /// The group as one rank among groups. A wait's hint is the lowest rank of the group that tells: where it runs, if
-    /// not which it is.
+    /// The group as one rank among groups. A wait's hint is the lowest rank of the group that tells: it runs where the
+    /// rank that tells does.
     typename Dissemination::template Rank<Port> between_;
     std::uint64_t members_;
     int leader_;

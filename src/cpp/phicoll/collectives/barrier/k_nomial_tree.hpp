@@ -4,11 +4,11 @@
 // which, phase by phase, every rank that is informed informs `degree` - 1 others: in phase t rank r < k^t
 // informs r + i * k^t, 1 <= i < k.
 //
-// "Degree" is the factor by which the informed ranks grow in a phase, so ceil(log_k P) phases; 2 is the
-// binomial tree. It is not the heap tree of `tree`: there a rank's children are told and done, here a rank
-// tells more in every later phase (244 ranks at degree 6: 4 levels, the heap tree has 3). The paper found 2
-// and 4 best; 4 is the default, since both tell about as many lines from the root (8 and 12 at 244 ranks) and
-// 4 has half the phases, each a line transfer long.
+// "Degree" is the factor by which the informed ranks grow in a phase, so ceil(log_k P) phases; 2 is the binomial tree.
+// It differs from the heap tree of `tree`, in which a rank tells its children and is done: here a rank tells more in
+// every later phase (244 ranks at degree 6: 4 levels, the heap tree has 3). The paper found 2 and 4 best; 4 is the
+// default, since both tell about as many lines from the root (8 and 12 at 244 ranks) and 4 has half the phases, each a
+// line transfer long.
 //
 // The papers unset flags (`reset=unset`, see flag_tree.hpp); velamati-2007's 16-byte entry for each sender
 // and receiver is a DMA rule of its machine, here a rank has one line.

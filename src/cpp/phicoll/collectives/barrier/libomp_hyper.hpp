@@ -72,8 +72,8 @@ struct LibompHyper : AlgorithmDefaults {
       ++episode_;
       for (const int child : gather_) port.wait(arrived_[child].value.word, at_least(episode_), child);
       if (rank_ != 0) {
-        // Hands on what the whole subtree wrote, acquired above, to the gatherer; the go line brings back
-        // what all wrote.
+        // Passes what the whole subtree wrote, acquired above, on to the gatherer; the go line brings back what all
+        // wrote.
         port.signal(arrived_[rank_].value, episode_, store_);
         port.wait(go_[rank_].value.word, at_least(episode_), releaser_);
       }

@@ -1,6 +1,6 @@
 #pragma once
 
-// How barriers with a check-in tree (rodchenko-2015) tell that all have arrived.
+// How barriers with a check-in tree (rodchenko-2015) tell ranks that all have arrived.
 
 namespace phicoll {
 

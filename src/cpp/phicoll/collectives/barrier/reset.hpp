@@ -17,7 +17,7 @@ void describe_reset(Visitor& visitor, Reset& reset) {
                  "flags that only grow, or one-bit flags whose sense flips");
 }
 
-/// The same of those that have the first and the last.
+/// The same for algorithms that have the first and the last.
 template <class Visitor>
 void describe_unset(Visitor& visitor, Reset& reset) {
   bool unset = reset == Reset::unset;
@@ -26,7 +26,7 @@ void describe_unset(Visitor& visitor, Reset& reset) {
   reset = unset ? Reset::unset : Reset::episode;
 }
 
-/// The same of flag trees, which have all three.
+/// The same for flag trees, which have all three.
 template <class Visitor>
 void describe_tree_reset(Visitor& visitor, Reset& reset) {
   visitor.choice("reset", reset, {"episode", "sense", "unset"},

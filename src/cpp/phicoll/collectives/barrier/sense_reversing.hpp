@@ -56,8 +56,8 @@ struct SenseReversing : AlgorithmDefaults {
     Started start(Port& port) {
       ++episode_;
       const std::uint64_t last = monotone() ? episode_ * size_ - 1 : size_ - 1;
-      // Acquire and release: the last arriver has seen all that the others wrote before they came, and its
-      // release below hands it on to them.
+      // Acquire and release: the last arriver has seen all that the others wrote before they came, and its release
+      // below passes that on to them.
       if (port.fetch_add(shared_->count.value.word, std::uint64_t{1}) != last) return Started::half;
       // No rank can arrive for the next episode before the release, so a relaxed reset before it is enough.
       if (!monotone()) port.store_relaxed(shared_->count.value.word, std::uint64_t{0});

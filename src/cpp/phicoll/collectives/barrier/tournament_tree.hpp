@@ -6,8 +6,8 @@
 // algorithm": down the heap tree of `release_degree`, for which the paper states no value; 6 as for its other
 // trees.
 //
-// A loser's flag is set for one rank and released by another, so it may not be unset as the paper's tree does
-// (flag_tree.hpp says why): flags count, as two bits (`reset=sense`) or, by default, as an episode.
+// A loser's flag is awaited by one rank and released by another, so it may not be unset as in the paper's tree (see
+// flag_tree.hpp). Flags count instead, as two bits (`reset=sense`) or, by default, as an episode.
 
 #include "phicoll/collectives/barrier/flag_tree.hpp"
 #include "phicoll/collectives/barrier/heap_tree.hpp"

@@ -23,7 +23,7 @@ struct alignas(arch::line_bytes) HeaderLine {
 };
 static_assert(sizeof(HeaderLine) == arch::line_bytes, "one line");
 
-/// Messages of up to so many bytes fit into a header.
+/// The largest message that fits into a header, in bytes.
 constexpr std::size_t header_payload = sizeof(HeaderLine::payload);
 
 inline std::size_t headers_footprint(int ranks) {

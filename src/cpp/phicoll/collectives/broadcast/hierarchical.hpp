@@ -9,10 +9,10 @@
 //
 // No waits form a circle:
 //
-//  1. A rank other than the root awaits a piece once; all it does with the piece later is to write it. It awaits the
-//     writer's publishing, which comes after the writer got the piece, nearer to the root.
-//  2. A writer awaits that its readers are through with earlier pieces. (A ring holds at least two, and acknowledgements
-//     come every half of them.)
+//  1. A rank other than the root awaits a piece once; later it only writes the piece. It awaits the writer's
+//     publishing, which comes after the writer, nearer to the root, got the piece.
+//  2. A writer waits until its readers have finished with earlier pieces. (A ring holds at least two, and
+//     acknowledgements come every half of them.)
 //  3. So each wait is for something of an earlier piece, of the same piece nearer to the root, or earlier in the same rank's
 //     order.
 

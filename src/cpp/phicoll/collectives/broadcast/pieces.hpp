@@ -11,8 +11,7 @@ namespace phicoll {
 /// The rings of all ranks together.
 constexpr std::size_t rings_limit = std::size_t{16} << 20;
 
-/// A piece larger than useful acts as the largest useful one: `cells` of it for each rank fit into
-/// rings_limit. Whole lines, at least one.
+/// Limits a piece so that `cells` of it for each rank fit into rings_limit: whole lines, at least one.
 inline void limit_piece(int& piece, int cells, int ranks) {
   const std::size_t most = rings_limit / (static_cast<std::size_t>(cells) * static_cast<std::size_t>(ranks));
   const std::size_t lines = most / arch::stride_bytes * arch::stride_bytes;

@@ -75,7 +75,7 @@ struct PipelinedSlicesBroadcast : AlgorithmDefaults {
       if (call.count == 0 || ranks_ == 1) return;
       const std::size_t receivers = static_cast<std::size_t>(ranks_ - 1);
       const std::size_t whole = receivers * largest_;
-      // A rank that read here in the former call has read the handle too.
+      // A rank that read here in the previous call has read the handle too.
       await_notified(port, 0);
       await_notified(port, 1);
       exposed_ = port.exposable(call.receive, call.count);

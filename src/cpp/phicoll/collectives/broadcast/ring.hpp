@@ -1,11 +1,11 @@
 #pragma once
 
-// phicoll's broadcast: the root writes pieces into a ring of cells that all others read; no rank waits for a
-// slower one until the ring is full. Messages of at most 8 bytes go through slots of 16, four to a line: a
-// root that runs ahead then shares a line's way among four messages.
+// phicoll's broadcast: the root writes pieces into a ring of cells that all others read; no rank waits for a slower one
+// until the ring is full. Messages of at most 8 bytes go through slots of 16, four to a line: for a root that runs
+// ahead, four messages share the transfer of a line.
 //
-// A message that stays where it lies (direct.hpp) is told of in one cell, and copied from both sides at once:
-// see rooted_copy.hpp. All are in that call together then.
+// A message that stays where it lies (direct.hpp) is announced in one cell and copied from both sides at once
+// (rooted_copy.hpp); then all ranks are in the call together.
 
 #include <algorithm>
 #include <cstdint>
@@ -83,7 +83,7 @@ struct RingBroadcast : AlgorithmDefaults {
       else
         pieces(port, call);
     }
-    /// The root waits for nobody where there is room; the others wait first of all.
+    /// The root does not wait if there is room; the others wait first of all.
     Started start(Port& port, const Call& call) {
       if (ranks_ == 1) return Started::no;
       if (rank_ != call.root && call.count != 0) return Started::half;
@@ -103,8 +103,8 @@ struct RingBroadcast : AlgorithmDefaults {
     // call's tag. It is written again `slots` messages later, when the writer has acquired from all ranks that they are past
     // it; they release that every slots/2 messages.
     //
-    // What a root seldom does is left to the last call of a function, so that it saves no registers: its stores for several
-    // messages should fit into a processor's queue together, while the line of the first is on its way.
+    // What a root seldom does comes in a last call, so that the function saves no registers: its stores for several
+    // messages should fit into a processor's queue together while the line of the first is on its way.
     void small(Port& port, const Call& call) {
       if (rank_ != call.root) return take_small(port, call);
       if (__builtin_expect(messages_ >= free_until_, 0)) return give_when_free(port, call);
@@ -153,7 +153,7 @@ struct RingBroadcast : AlgorithmDefaults {
       free_until_ = least;
     }
 
-    // A call of its own: the small one then needs no registers saved.
+    // A call of its own, so that the small case saves no registers.
     [[gnu::noinline]] void pieces(Port& port, const Call& call) {
       const bool is_root = rank_ == call.root;
       if (is_root && cells_.direct(port, call.receive, call.count)) return give(port, call);
@@ -186,7 +186,7 @@ struct RingBroadcast : AlgorithmDefaults {
       cells_.settle(port, steps_);
     }
 
-    // What a small message touches, side by side.
+    // Members that a small message touches, side by side.
     NumberedWord* slots_;
     Strided<CounterLine>* finished_;
     Turns turns_;

@@ -37,7 +37,7 @@ struct SharedRegionParameters {
 };
 
 inline std::size_t region_flags_bytes(int buffers, int ranks) {
-  // One line more: the former root's word to the new one.
+  // One line more: the previous root's word to the new one.
   return (static_cast<std::size_t>(ranks) * static_cast<std::size_t>(buffers) + 1) *
          sizeof(Strided<CounterLine>);
 }

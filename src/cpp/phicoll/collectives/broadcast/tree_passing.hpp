@@ -25,8 +25,9 @@
 //     call's last piece (drain). Within a call it writes a cell only after the present children have acknowledged the piece
 //     that was there. A child acknowledges pieces in order. A counter serves one cell only, because adds by a child that is
 //     ahead must not stand for one that is late.
-//  4. A child's header and cells change their writer with the root. So each rank's acknowledgement line says after every
-//     call, even its own as root, that it has read all; a parent waits for that before it first writes to a child in a call.
+//  4. A child's header and cells change their writer with the root. So each rank's acknowledgement line says after
+//     every call, even one in which it is the root, that it has read all; a parent waits for that before it first
+//     writes to a child in a call.
 //
 // An owner whose buffer the others cannot reach says so by a header without a handle and passes pieces through its cells;
 // its children follow. Each owner decides for itself, so both kinds mix in one tree.
@@ -133,7 +134,7 @@ class TreePassingRank {
   }
   bool counting() const { return rules_.ack == Acknowledgement::counter; }
 
-  // Until all children have acknowledged the last piece of the former call.
+  // Waits until all children have acknowledged the last piece of the previous call.
   void drain(Port& port) {
     if (!owed_) return;
     owed_ = false;
@@ -155,7 +156,7 @@ class TreePassingRank {
     else
       port.signal(line_of(rank_), step + 1);
   }
-  // Waits until a child's header and cells are free, when it has read all of the former calls.
+  // Waits until a child's header and cells are free: until it has read all of the previous calls.
   void await_ready(Port& port, int child) {
     if (rules_.header_at_child) port.wait(line_of(child), at_least(first_), child);
   }
@@ -191,7 +192,7 @@ class TreePassingRank {
     else
       port.signal(header(rank_).sequence, end);
   }
-  // Whether this rank's children read its own buffer; tells where, with the first announcement.
+  // Whether this rank's children read its own buffer; the first announcement says where it is.
   bool decide(Port& port, const Call& call) {
     if (children_.empty()) return false;
     for (const int child : children_) await_ready(port, child);

@@ -1,6 +1,6 @@
-// The rules of `auto` for operations that move data. The sizes and cells that one host decides are data, HostNumbers. Some
-// were simulated instead and are written here (docs/collectives.md): those for ranks in several parts of a machine, and
-// those for more than eight ranks, or reductions of eight, with a CPU each.
+// The rules of `auto` for operations that move data. Sizes and cells that depend on the host are data (HostNumbers).
+// Those that were only simulated are written here (docs/collectives.md): for ranks in several parts of a machine, and
+// for more than eight ranks, or reductions of eight, with a CPU each.
 
 #include "phicoll/collectives/choosing/choose.hpp"
 
@@ -31,7 +31,7 @@ struct Rule {
   const char* why;
 };
 
-/// The rules' way to the host's numbers.
+/// Gives the rules the host's numbers.
 class Numbers {
  public:
   explicit Numbers(const HostNumbers& numbers) : numbers_(numbers) {}
@@ -89,8 +89,8 @@ constexpr const char* doubling = "as many steps as the logarithm of the ranks, a
 constexpr const char* halving = "each rank combines and passes on a half, then a quarter and so on";
 constexpr const char* ahead = "many cells, so that ranks that share a CPU are far ahead before they wait";
 
-/// Whether the ranks are known to be in several parts of the machine, each of which is an L3, a memory node or a package
-/// and holds ranks on at least two cores.
+/// Whether the ranks are known to be in several parts of the machine (L3s, memory nodes or packages), each with ranks
+/// on at least two cores.
 bool in_several_parts(const Shape& shape) {
   const std::vector<int> cores = shape.groups(Level::core);
   for (const Level level : {Level::l3, Level::numa, Level::package}) {
@@ -121,9 +121,9 @@ bool are_many(const Shape& shape) {
 }
 
 /// The size of a message or block, in bytes, from which data that all ranks reach is best read in place; 0: never.
-/// Measured between two processes, and four and eight that shared two CPUs, with buffers in the group's heap that were
-/// written anew for each call (docs/collectives.md). It pays about as soon as a rank's data for the others no longer
-/// stays in its L2, which had 1 MB: HostNumbers::direct.
+/// Reading in place pays about as soon as a rank's data for the others no longer stays in its L2 (1 MB on the measured
+/// host: HostNumbers::direct). Measured between two processes, and among four and eight on two CPUs, with buffers in
+/// the group's heap that were written anew for each call (docs/collectives.md).
 std::size_t direct_at(const Shape& shape, Operation operation) {
   const auto mb = static_cast<std::size_t>(shape.host().direct);
   const bool sharing = shape.oversubscribed() || shape.crowded();
@@ -151,8 +151,9 @@ std::size_t direct_at(const Shape& shape, Operation operation) {
   return 0;
 }
 
-/// The choice for many ranks where it differs from that for few; otherwise no name. The work of one rank should not grow
-/// with the ranks if it can be shared, so trees, chains and exchanges in log P steps replace one exchange among all.
+/// The choice for many ranks where it differs from that for few; otherwise without a name. One rank's work should not
+/// grow with the ranks if it can be shared, so trees, chains and exchanges in log P steps replace one exchange among
+/// all.
 AlgorithmChoice choose_for_many(const Shape& shape, const CallFacts& facts) {
   const Numbers host(shape.host());
   switch (facts.operation) {
@@ -217,8 +218,9 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
   const auto wide_cells = [&](const char* prefix, std::size_t bytes) {
     return with_cells(facts.operation, prefix, host(sharing ? &H::shared_wide_cell : &H::wide_cell), bytes);
   };
-  // Two ranks near each other take 0.6 to 0.9 of the time through few cells, whose lines stay in the nearest cache. Far from
-  // each other a root that is ahead of its reader needs many cells up to 64 B, and takes 0.5 to 0.9 through few beyond that.
+  // Through few cells, whose lines stay in the nearest cache, two ranks near each other take 0.6 to 0.9 of the time.
+  // Two far from each other take 0.5 to 0.9 beyond 64 B; up to there, a root that is ahead of its reader needs many
+  // cells.
   const std::size_t few_from = 129, few_to = 961;
   const auto exchange = [&] {
     const Rule rotate = {host.at(&H::rotate), cells("one-shot:cell=", ring), rotating};
@@ -248,8 +250,8 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
                              {host.at(&H::pass_rotate), cells("ring:cell=", 2 * ring), rotating},
                              {host.at(&H::pass_wide), wide_cells("ring:cell=", 2 * ring), rotating}});
     case Operation::reduce:
-      // Ranks pinned to a few CPUs: with 4 to 16 on 2 the hierarchy takes 0.6 to 0.9 of the mailbox's time, with 3 none of it
-      // is gained.
+      // Ranks pinned to a few CPUs: with 4 to 16 on 2 the hierarchy takes 0.6 to 0.9 of the mailbox's time; with 3 it
+      // gains nothing.
       if (shape.oversubscribed() && shape.size() >= 4) {
         const From first = shape.size() == 4 ? From(961) : host.at(&H::shared_reduce);
         AlgorithmChoice levels =
@@ -260,16 +262,16 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
       if (sharing)
         return by_size(
             facts, {{0, "mailbox:cell=960:cells=256", ahead}, {961, "mailbox", "nobody but the root waits"}});
-      // With 4 and 8 ranks on two simulated packages 0.4 to 0.6 of the mailbox's time from 64 B on.
+      // With 4 and 8 ranks on two simulated packages levels take 0.4 to 0.6 of the mailbox's time from 64 B on.
       if (in_several_parts(shape)) {
         const Rule few = {0, "mailbox", "nobody but the root waits"};
         const Rule levels = {9, "hierarchical", by_levels};
         const AlgorithmChoice choice = by_size(facts, {few, levels});
         if (fits(choice, shape, facts)) return choice;
       }
-      // Simulated: on a package of 8 cores 0.2 to 0.4 of the mailbox's time. Between two
-      // ranks, which is all that could be measured, slices take up to 2.7 times as long beside the mailbox as
-      // in a simulation, so what gains less than that is left alone: four ranks, and smaller messages.
+      // Simulated on a package of 8 cores, slices take 0.2 to 0.4 of the mailbox's time. Between two ranks, all that
+      // could be measured, they take up to 2.7 times what the simulation says. So the rule leaves out what gains less:
+      // four ranks, and smaller messages.
       if (shape.size() >= 8)
         return by_size(facts, {{0, "mailbox", "nobody but the root waits"},
                                {8 << 10, "sliced:chunk=16384:cells=128", root_takes}});
@@ -279,8 +281,8 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
         return by_size(facts, {{0, "one-shot", "one exchange, in which each rank is scheduled once"},
                                {host.at(&H::shared_combine), cells("one-shot:cell=", ring / 4), seldom},
                                {host.at(&H::shared_slice), wide_cells("sliced:chunk=", ring), sliced}});
-      // Ranks pinned to a few CPUs: with 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4
-      // to 32 KB, in larger pieces 0.7 to 1.0 of the slices' to 256 KB, with 16 ranks 0.7 to 0.9 beyond that too.
+      // Ranks pinned to a few CPUs. With 8 on 2 the hierarchy takes 0.4 to 0.8 of the other two's time from 4 to 32 KB,
+      // and in larger pieces 0.7 to 1.0 of the slices' time up to 256 KB; with 16 ranks 0.7 to 0.9 beyond that too.
       if (shape.oversubscribed()) {
         const From end = shape.size() <= 8 ? host.at(&H::shared_levels_end) : From(SIZE_MAX);
         AlgorithmChoice few = by_size(
@@ -291,8 +293,8 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
              {end, wide_cells("sliced:chunk=", ring), sliced}});
         if (fits(few, shape, facts)) return few;
       }
-      // On two simulated packages 0.7 to 1.0 of the better one's time up to 512 B with 8 ranks; with 4 and 6 it
-      // loses at 8 B. At 1 KB it is even with the slices.
+      // On two simulated packages the hierarchy takes 0.7 to 1.0 of the better one's time up to 512 B with 8 ranks;
+      // with 4 and 6 it loses at 8 B. At 1 KB it equals the slices.
       if (!sharing && shape.size() >= 8 && in_several_parts(shape)) {
         AlgorithmChoice levels = by_size(facts, {{0, "hierarchical", by_levels},
                                                  {1 << 10, "sliced:chunk=16384:cells=128", sliced},
@@ -323,7 +325,7 @@ AlgorithmChoice choose_by_size(const Shape& shape, const CallFacts& facts) {
                              {host.at(&H::single), "single-copy", single}});
     case Operation::scatter:
       if (facts.vector) return by_size(facts, {{0, "mailbox", "any counts"}});
-      // Each rank has a ring, of a cell for each other one at least.
+      // Each rank has a ring with at least one cell for each other rank.
       if (sharing && shape.size() <= 32)
         return by_size(facts,
                        {{0, "mailbox:cell=960:cells=1024", ahead},

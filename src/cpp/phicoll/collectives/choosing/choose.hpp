@@ -19,7 +19,7 @@ AlgorithmChoice choose(const Shape& shape, const CallFacts& facts);
 /// What the rules choose for a barrier, which depends on the shape alone.
 AlgorithmChoice choose_barrier(const Shape& shape);
 
-/// The algorithm of a text which does not say `direct`: with the rules' value, if it takes that parameter.
+/// The algorithm in `text`; if it takes `direct` and `text` does not give it, with the rules' value.
 AlgorithmSpec with_direct(AlgorithmSpec spec, const Shape& shape, Operation operation,
                           const std::string& text);
 

@@ -24,9 +24,9 @@ AlgorithmChoice choose_barrier(const Shape& shape) {
   if (ranks == 2)
     return {barrier("dissemination:layout=packed"),
             "two ranks tell each other in one line, which one transfer hands over with both flags"};
-  // Some ranks share a CPU, but it is not known which: in each of several rounds a rank may wait for one that is not
-  // running. Against dissemination, unplaced threads on 2 CPUs: 0.66 of its time with 3 ranks, 0.57
-  // with 8, 0.48 with 16, 0.24 with 64; the other flat barriers came close up to 16 ranks and no further.
+  // Some ranks share a CPU, but not known ones: in each of several rounds a rank may wait for one that is not running.
+  // Against dissemination, unplaced threads on 2 CPUs: 0.66 of its time with 3 ranks, 0.57 with 8, 0.48 with 16, 0.24
+  // with 64; the other flat barriers came close up to 16 ranks and no further.
   if (shape.crowded())
     return {barrier("sense-reversing"),
             "more ranks than CPUs, placed by the system: one counter, so that each rank waits only once"};

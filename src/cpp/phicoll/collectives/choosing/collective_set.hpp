@@ -1,7 +1,7 @@
 #pragma once
 
-// One rank's algorithms for the operations that move data: finds the one that serves a call, and makes it at first use.
-// The owner provides the shared memory.
+// One rank's algorithms for the operations that move data. Finds the one that serves a call, and makes it at first use;
+// the owner provides the shared memory.
 
 #include <algorithm>
 #include <array>
@@ -20,8 +20,8 @@
 
 namespace phicoll {
 
-/// The count argument, in bytes, from which a call is large: the host's numbers matter most there, and a call takes
-/// microseconds.
+/// From this size of the count argument on, in bytes, a call is large: it takes microseconds, and the host's numbers
+/// matter most.
 constexpr std::size_t calibrating_bytes = std::size_t{32} << 10;
 
 template <class Port>
@@ -51,8 +51,8 @@ class CollectiveSet {
         return known.instance;
     return nullptr;
   }
-  /// The last call of an operation, for the owner to keep: the next one that is like it (call_signature::likeness) has the
-  /// same instance and the same signature.
+  /// The last call of an operation, kept by the owner: the next call like it (call_signature::likeness) has the same
+  /// instance and signature.
   struct Last {
     SignatureWord likeness = 0;  ///< 0: none
     std::size_t bytes = 0;
@@ -79,8 +79,7 @@ class CollectiveSet {
       return found;
     }
     if (spec->name == "auto") return made(facts.operation, automatic(facts).spec);
-    // A spec that was given before is found by comparison, in a tenth of the time that it takes to compute the values
-    // in effect.
+    // A spec that was given before is found by comparison, in a tenth of the time of computing the values in effect.
     for (const Given& one : given_[static_cast<std::size_t>(facts.operation)])
       if (one.kind == kind_of(facts) && one.spec == *spec)
         return Found{one.instance, AlgorithmSpec(), one.instance->by, AlgorithmChoice()};
@@ -107,7 +106,7 @@ class CollectiveSet {
     }
     const auto o = static_cast<std::size_t>(facts.operation);
     if (!found.choice.spec.name.empty()) {
-      // Until the host's numbers are measured a choice by them is remembered for small calls alone.
+      // Until the host's numbers are measured, only small calls remember a choice made by them.
       const std::size_t most = by_unmeasured(found) ? calibrating_bytes - 1 : found.choice.most;
       known_[o].push_back(
           Known{found.choice.least, std::min(found.choice.most, most), kind_of(facts), found.instance});

@@ -56,21 +56,21 @@ class TuningTable {
   static TuningTable read(const std::string& path);
 
   const std::string& name() const { return name_; }
-  /// The machine that it was made on or for; "" if it does not say.
+  /// The machine that the table was made on or for; "" if it names none.
   const std::string& machine() const { return machine_; }
-  /// host_fingerprint() of the host that it was made on; "" if it does not say, and then it is for any host.
+  /// host_fingerprint() of the host that the table was made on; "" for any host.
   const std::string& host() const { return host_; }
   int host_line() const { return host_line_; }
   int machine_line() const { return machine_line_; }
-  /// What lines cost there; null if it does not say.
+  /// What lines cost there; null if the table does not say.
   const LineCosts* costs() const { return costs_given_.empty() ? nullptr : &costs_; }
   const std::vector<TuningRow>& rows() const { return rows_; }
-  /// The text that it was read from.
+  /// The text that the table was read from.
   const std::string& source() const { return source_; }
-  /// Gives `host` the numbers that it names; the others stay.
+  /// Sets in `host` the numbers that the table names.
   void apply_numbers(HostNumbers* host) const;
   bool has_numbers() const { return !numbers_.empty(); }
-  /// All that it says, in a canonical form: tables with the same text choose alike.
+  /// The table in canonical form: tables with equal text choose alike.
   std::string text() const;
   /// 16 hexadecimal digits of text().
   std::string digest() const;

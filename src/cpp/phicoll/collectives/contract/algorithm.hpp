@@ -1,6 +1,6 @@
 #pragma once
 
-// What every algorithm's file gives, and what it is given.
+// What an algorithm's file provides, and what it is given.
 //
 //   struct Dissemination : AlgorithmDefaults {
 //     static AlgorithmFacts facts();                       // name, origin, source, one sentence
@@ -20,14 +20,13 @@
 //     };
 //   };
 //
-// A Rank may also offer the call in two parts, which a nonblocking call is made in without a stack of its own. A barrier's
-// take no call.
+// A Rank may also offer its call in two parts. A nonblocking call then needs no stack of its own. A barrier's parts
+// take no Call.
 //
-//   Started start(Port&, const Call&);    // what comes before the first wait; waits for nobody
+//   Started start(Port&, const Call&);    // all before the first wait; never waits
 //   void complete(Port&, const Call&);    // the rest, after start has returned Started::half
 //
-// AlgorithmDefaults has three more functions, which an algorithm redefines where it needs them: limit, refuse and
-// unfit.
+// An algorithm may redefine three functions of AlgorithmDefaults: limit, refuse and unfit.
 //
 // All ranks construct with equal parameters and shapes. A peer may have begun the first operation while this rank
 // still constructs, so a constructor never stores to shared memory.
@@ -44,8 +43,8 @@ namespace phicoll {
 
 /// How much of a call its algorithm's `start` has done.
 enum class Started : unsigned char {
-  no,    ///< nothing, and this call cannot be made in two parts
-  half,  ///< what comes before the first wait, which may be nothing
+  no,    ///< nothing: this call cannot be made in two parts
+  half,  ///< all before the first wait, which may be nothing
   whole  ///< all
 };
 
@@ -61,7 +60,7 @@ struct AlgorithmFacts {
   const char* summary;  ///< one sentence
 };
 
-/// The number by which a wait names the rank that it waits for. If the ranks are a part of a group, it is the group's.
+/// Turns a rank into the number that a wait names it by: the group's number, if the ranks are a part of a group.
 class Hint {
  public:
   explicit Hint(const int* members) : members_(members) {}
@@ -77,8 +76,8 @@ struct Setup {
   int rank;
   const Shape& shape;
   unsigned char* memory;
-  /// If `shape` is a part of a group: the group's numbers of these ranks, for the hints in waits. Outlives what is
-  /// built from it, unless that needs hints in its constructor only.
+  /// The group's numbers of these ranks, for the hints in waits, if `shape` is a part of a group. Must outlive the
+  /// object built from it, unless that needs hints in its constructor only.
   const int* members = nullptr;
 
   int size() const { return shape.size(); }
@@ -92,10 +91,10 @@ struct Setup {
 
 /// Defaults for what an algorithm may leave out.
 struct AlgorithmDefaults {
-  /// Lowers parameters to the largest values that are useful for the shape. The results are in effect.
+  /// Lowers parameters to the largest values that are useful for the shape: the values in effect.
   template <class Parameters>
   static void limit(Parameters&, const Shape&) {}
-  /// If these parameters do not go together: the values that are allowed. Otherwise null.
+  /// The values that are allowed if these do not go together; otherwise null.
   template <class Parameters>
   static const char* refuse(const Parameters&) {
     return nullptr;

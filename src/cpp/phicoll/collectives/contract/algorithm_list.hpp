@@ -1,6 +1,6 @@
 #pragma once
 
-// What an operation's registry.hpp gives: its algorithms, and the named sets of what papers tested.
+// What an operation's registry.hpp provides: its algorithms, and named sets of what papers tested.
 
 #include <vector>
 

@@ -12,13 +12,13 @@
 
 namespace phicoll {
 
-/// Entered through function pointers, which a caller may keep beside the object: that is one load less on the
-/// way to the algorithm than a virtual call takes.
+/// An algorithm of any type. It is entered through function pointers, which a caller may keep beside the object: one
+/// load less than a virtual call takes.
 template <class Port>
 class AnyCollective {
  public:
   using Enter = void (*)(AnyCollective&, Port&, const Call&);
-  /// The entry without a call, of an algorithm whose Rank takes none: a barrier.
+  /// The entry of an algorithm whose Rank takes no call: a barrier.
   using Bare = void (*)(AnyCollective&, Port&);
   using Start = Started (*)(AnyCollective&, Port&, const Call&);
 
@@ -26,10 +26,10 @@ class AnyCollective {
   void operator()(Port& port, const Call& call) { enter_(*this, port, call); }
   /// Null where the Rank takes a call.
   Bare bare() const { return bare_; }
-  /// The call in two parts (algorithm.hpp). A barrier looks at no call.
+  /// The call in two parts (algorithm.hpp). A barrier ignores the Call.
   Started start(Port& port, const Call& call) { return start_(*this, port, call); }
   void complete(Port& port, const Call& call) { complete_(*this, port, call); }
-  // On strides of its own: what a Rank counts changes at every call.
+  // Allocates on strides of its own, since a Rank's counters change at every call.
   static void* operator new(std::size_t bytes) { return allocate_strided(bytes); }
   static void operator delete(void* memory) { std::free(memory); }
 

@@ -18,7 +18,8 @@ struct Blocks {
   const std::size_t* displacements = nullptr;
 };
 
-/// One rank's call, as an algorithm gets it. Its members mean, for each operation with P ranks (for reductions, `bytes` = count * op.element_bytes):
+/// One rank's call, as an algorithm gets it. What its members mean for each operation among P ranks (in a reduction,
+/// `bytes` = count * op.element_bytes):
 ///
 ///   broadcast       receive: `count` bytes, the message on the root, filled in on the others
 ///   reduce          send, `count` elements; receive on the root (null elsewhere), may be send itself
@@ -45,8 +46,8 @@ struct Call {
   int root = 0;
   bool exclusive = false;
   bool vector = false;  ///< a vector version, even if this rank does not know the blocks
-  /// 16 bits of what all ranks must agree on (operation, root, type, size) in this call and all before it. Ranks whose
-  /// tags differ do not take each other's data: they wait until the group finds out why.
+  /// A 16-bit hash of what all ranks must agree on (operation, root, type, size) in this call and all before it. Ranks
+  /// whose tags differ do not take each other's data; they wait until the group finds the mismatch.
   std::uint64_t tag = 0;
   Operator op;
   const Blocks* blocks = nullptr;
@@ -54,10 +55,10 @@ struct Call {
 
   std::size_t bytes() const { return op.element_bytes != 0 ? count * op.element_bytes : count; }
   /// Whether a rank's own operand is still in `send` at its turn, if operands are combined in rank order into
-  /// `receive`. In a call in place, results of the ranks before it have been written over it by then.
+  /// `receive`. In a call in place, earlier ranks' results have overwritten it by then.
   bool keeps_operand(int rank) const { return rank < 2 || send != receive; }
-  /// The number of a reduction's elements that fit into `piece` bytes. If all do, it is found without a division, which
-  /// would take long beside a small call.
+  /// How many of a reduction's elements fit into `piece` bytes. If all do, this takes no division, which would be slow
+  /// beside a small call.
   std::size_t elements_within(std::size_t piece) const {
     return __builtin_expect(bytes() <= piece, 1) ? count : piece / op.element_bytes;
   }
@@ -76,8 +77,8 @@ struct Call {
 };
 static_assert(sizeof(void*) != 8 || sizeof(Call) <= 80, "see above");
 
-/// What all ranks know about a call, where a Call has one rank's data too. Algorithms are chosen or refused by this alone. It has two words, so that registers hold
-/// it.
+/// What all ranks know about a call; a Call also has one rank's data. Algorithms are chosen or refused by these facts
+/// alone. Two words, so that registers hold them.
 struct CallFacts {
   /// The bytes of the count argument: the message, or one block; in a vector version the mean block, if all know it.
   std::size_t bytes = 0;

@@ -18,14 +18,14 @@ const char* name_of_call(Operation operation, bool vector, bool exclusive);
 inline const char* name_of_call(const CallFacts& facts) {
   return name_of_call(facts.operation, facts.vector, facts.exclusive);
 }
-/// All names, aliases included, each with what all ranks know about such a call of no bytes.
+/// All names, aliases included, each with the facts of such a call of no bytes.
 const std::vector<std::pair<const char*, CallFacts>>& call_names();
-/// The operation's plain call (reduce_scatter_block, for reduce_scatter), or its vector version, with a count argument of
-/// `bytes`; those facts have 0 bytes where not all ranks know all counts. An operator is taken to commute. Throws
-/// ArgumentError("vector") for an operation that has no such version.
+/// The facts of the operation's plain call (reduce_scatter_block, for reduce_scatter), or of its vector version, with a
+/// count argument of `bytes`; 0 bytes where not all ranks know all counts. Assumes an operator that commutes. Throws
+/// ArgumentError("vector") for an operation without a vector version.
 CallFacts call_of(Operation operation, bool vector = false, std::size_t bytes = 0);
-/// The call of a name such as `gatherv` or `Gatherv`, likewise; `bcast` is `broadcast`, and reduce_scatter is MPI's, with
-/// counts. Throws ArgumentError("operation") with all names.
+/// The facts of the call that a name such as `gatherv` or `Gatherv` stands for; `bcast` is `broadcast`, and
+/// reduce_scatter is MPI's, with counts. Throws ArgumentError("operation") with all names.
 CallFacts parse_call_name(const std::string& name, std::size_t bytes = 0);
 
 }  // namespace phicoll

@@ -1,6 +1,6 @@
 #pragma once
 
-// The collective operations as data: a row each. Names, signatures, buffers and sizes of calls follow from it.
+// The collective operations as data, a row each, from which names, signatures, buffers and sizes of calls follow.
 
 #include <cstdint>
 
@@ -69,7 +69,7 @@ constexpr bool reduces(Operation operation) {
 constexpr bool exchanges_pairs(Operation operation) {
   return row_of(operation).sends == Part::blocks && row_of(operation).receives == Part::blocks;
 }
-/// How many blocks such a part is on the root, or on another rank.
+/// The number of blocks in such a part, on the root or on another rank.
 constexpr int blocks_of_part(Part part, bool is_root, int ranks) {
   return part == Part::block || (part == Part::root_block && is_root) ||
                  (part == Part::others_block && !is_root)

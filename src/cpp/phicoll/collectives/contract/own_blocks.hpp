@@ -13,12 +13,12 @@ namespace phicoll {
 struct OwnBlocks {
   std::vector<std::size_t> counts, displacements;
 
-  /// Refers to the arrays as they are by now.
+  /// Blocks that refer to the present arrays.
   const Blocks* refer() {
     blocks_ = Blocks{counts.data(), displacements.data()};
     return &blocks_;
   }
-  /// Copies the blocks of so many ranks, and refers to the copies.
+  /// Copies the blocks of `ranks` ranks, and refers to the copies.
   const Blocks* keep(const Blocks& from, int ranks) {
     counts.assign(from.counts, from.counts + ranks);
     displacements.assign(from.displacements, from.displacements + ranks);

@@ -33,8 +33,8 @@ struct ParameterInfo {
 /// Parameter values as text, in the order of description.
 using ParameterValues = std::vector<std::pair<std::string, std::string>>;
 
-/// The values in `name:parameter=value:...`, split at the colons. Throws ArgumentError for a part that is not one, and for two
-/// values of a parameter.
+/// The values in `name:parameter=value:...`, split at the colons. Throws ArgumentError for a part that is no
+/// `parameter=value`, and for a parameter given twice.
 ParameterValues given_values(const std::vector<std::string>& parts);
 
 class ParameterLister {

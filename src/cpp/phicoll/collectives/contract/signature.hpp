@@ -1,8 +1,8 @@
 #pragma once
 
-// What must be the same on all ranks in one call of a collective, in 64 bits: operation, root, type and operator, size,
-// algorithm. It leaves out what may differ: where buffers lie, "in place", and in gatherv, scatterv and alltoallv a rank's
-// own counts and type, which may be those of no data. There each message says its length and type itself (mailbox.hpp).
+// The signature of a call: 64 bits that must be the same on all ranks. It packs operation, root, type and operator,
+// size and algorithm. It leaves out what may differ: where buffers lie, "in place", and in gatherv, scatterv and
+// alltoallv a rank's own counts and type. There each message gives its length and type (mailbox.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +38,7 @@ constexpr SignatureField algorithm = op.then(11);    ///< Family::number
 constexpr SignatureField size = algorithm.then(26);  ///< see size_of
 static_assert(size.at + size.bits == 64, "the word is full");
 
-/// The number that stands for an operation's when a communicator is split.
+/// The number that takes an operation's place when a communicator is split.
 constexpr SignatureWord split = 15;
 
 /// All but the algorithm and the size.
@@ -70,8 +70,8 @@ inline SignatureWord of(const CallFacts& facts, const Call& call, int ranks, Sig
   return word | (facts.vector ? size_of_counts(call, ranks) : size_of(facts.bytes)) << size.at;
 }
 
-/// What tells calls with equal facts().bytes apart that are no vector versions: they are served alike, and have one
-/// signature, where this is equal. Never 0.
+/// Distinguishes calls of equal facts().bytes, vector versions excepted: those with equal likeness are served alike and
+/// have the same signature. Never 0.
 inline SignatureWord likeness(const CallFacts& facts, const Call& call) {
   SignatureWord word = what(facts, call);
   word |= static_cast<SignatureWord>(facts.commutative) << size.at;

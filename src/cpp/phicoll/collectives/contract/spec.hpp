@@ -29,7 +29,7 @@ struct AlgorithmSpec {
   bool has_wait = false;   ///< false: the group's policy holds
   WaitPolicy wait;
 
-  /// Adopts the wait policy of `asked` if that names one. For an algorithm that is chosen in its place.
+  /// Adopts the wait policy of `asked`, in whose place this algorithm was chosen, if it names one.
   void wait_as(const AlgorithmSpec& asked) {
     if (!asked.has_wait) return;
     has_wait = true;

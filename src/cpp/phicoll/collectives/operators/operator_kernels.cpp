@@ -13,7 +13,7 @@ Operator::Kernel find_kernel_baseline(Type type, Op op) {
 
 Operator::Kernel find_kernel(Type type, Op op) {
 #if defined(__x86_64__) && !defined(PHICOLL_ARCH_K1OM)
-  // The call covers what the system saves of the registers, too.
+  // The call also checks that the system saves the registers.
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     if (const auto kernel = find_kernel_avx512(type, op)) return kernel;

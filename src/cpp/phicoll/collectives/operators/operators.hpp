@@ -59,7 +59,7 @@ constexpr int ops = 12;
 
 const char* to_string(Type type);
 const char* to_string(Op op);
-/// Throw ArgumentError ("type", "operator") with the nearest names if there is none of that name.
+/// Throw ArgumentError ("type", "operator") with the nearest names for an unknown name.
 Type parse_type(const std::string& name);
 Op parse_op(const std::string& name);
 
@@ -75,18 +75,18 @@ std::vector<std::pair<Type, Op>> operator_pairings();
 /// 0. Throws ArgumentError("operator") if the pairing is not defined, with the operators that fit the type.
 Operator find_operator(Type type, Op op);
 
-/// An operator of the user's own: kernel(context, to, left, right, count) sets to[i] = left[i] op right[i],
-/// where `left` is of the lower ranks and `to` may be the same place as either. It counts as not associative,
-/// so every rank and run brackets alike. `type` as type_number gives it, or 0 for none. Throws ArgumentError:
-/// no element bytes, no kernel, a type above most_types.
+/// A user-defined operator: kernel(context, to, left, right, count) sets to[i] = left[i] op right[i], where `left`
+/// comes from the lower ranks and `to` may be the same place as either. It counts as not associative, so that every
+/// rank and run brackets alike. `type` as type_number gives it, or 0 for none. Throws ArgumentError: no element bytes,
+/// no kernel, a type above most_types.
 Operator user_operator(std::uint32_t element_bytes, bool commutative, Operator::Kernel kernel, void* context,
                        unsigned type = 0);
 
 /// "float32 sum", "user-defined" or "user-defined on float32".
 std::string operator_name(const Operator& op);
 
-/// Element types by numbers, which the ranks of a call compare: 0 for none, from 1 those above, and up to
-/// most_types whatever a caller numbers himself.
+/// The number of an element type, which the ranks of a call compare: 0 for none, from 1 on the types above, then up to
+/// most_types those that a caller numbers.
 constexpr unsigned most_types = (1u << type_bits) - 1;
 constexpr unsigned type_number(Type type) {
   return static_cast<unsigned>(type) + 1;

@@ -1,12 +1,12 @@
 #pragma once
 
-// The names of element types that a caller numbers himself.
+// The names of element types that a caller numbers.
 
 #include <string>
 
 namespace phicoll {
 
-/// What type_name gives for `number` in this process from now on.
+/// Sets what type_name returns for `number` in this process.
 void name_type(unsigned number, const std::string& name);
 
 }  // namespace phicoll

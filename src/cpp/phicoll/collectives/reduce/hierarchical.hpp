@@ -9,8 +9,8 @@
 // Operands are combined as LevelOperands says, those at the top in the order of their ranks: the same brackets in every run,
 // whatever the root. For an operator that does not commute the ranks of a part have to follow each other, at every stage.
 //
-// Only the root waits for a result, and it is ahead with its own operands as ranks of an allreduce are. Why no waits form a
-// circle is said there too (allreduce/hierarchical.hpp): the root combines in the round in which the top exchanges, and
+// Only the root waits for a result, and it is ahead with its own operands as ranks of an allreduce are. No waits form a
+// circle, for the reasons in allreduce/hierarchical.hpp: the root combines in the round in which the top exchanges, and
 // takes what the ranks at the top sent in earlier rounds.
 
 #include <cstdint>
@@ -76,8 +76,8 @@ struct HierarchicalReduce : AlgorithmDefaults {
           leaders_(levels.leaders()),
           rank_(setup.rank) {}
 
-    // The root's own part of it may lie where the result goes: what comes before it is combined first, into a
-    // peer's cell, which only the root reads now.
+    // The root's own part of it may lie where the result goes. So what comes before it is combined first, into a peer's
+    // cell, which only the root reads now.
     void collect(Port& port, const Call& piece, std::uint64_t m) {
       const Data own = up_.at_top() ? up_.gather(port, piece, m, piece.receive) : Data();
       if (leaders_.size() == 1 && own != piece.receive) port.move(piece.receive, own, piece.bytes());

@@ -54,7 +54,7 @@ struct MailboxReduce : AlgorithmDefaults {
         pieces(port, call);
       }
     }
-    /// The root waits first of all; the others wait for nobody where there is room.
+    /// The root waits first of all; the others do not wait if there is room.
     Started start(Port& port, const Call& call) {
       if (ranks_ == 1 || call.count == 0) return Started::no;
       if (rank_ == call.root) return Started::half;
@@ -96,8 +96,8 @@ struct MailboxReduce : AlgorithmDefaults {
       mailbox_.settle(port);
       mailbox_.next_call(m);
     }
-    // The own operand may lie where the result goes (in place): what comes before it is combined first, into
-    // rank 0's cell, which only the root reads now; the own operand is then the first thing written over.
+    // The root's operand may lie where the result goes (in place). So what comes before it is combined first, into rank
+    // 0's cell, which only the root reads now; then the root's operand is the first thing overwritten.
     void combine(Port& port, const Call& call, std::uint64_t m, std::size_t at, std::size_t count) {
       const Data own = call.send + at;
       const Data result = call.receive + at;

@@ -4,7 +4,7 @@ namespace phicoll {
 
 namespace {
 
-/// Section VI measures a reduce without saying which.
+/// Section VI measures an unnamed reduce.
 std::vector<std::string> paper_000() {
   return {"tree-reconstructed"};
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// How the blocks of a reduce-scatter, of any lengths, pass through buffers of a fixed size: in portions, each of which takes
-// some elements from every block of a range of ranks, as many from each as fit. If not even one from each fits, it takes one
+// Passes the blocks of a reduce-scatter, of any lengths, through buffers of a fixed size, in portions. A portion takes
+// elements from every block of a range of ranks, as many from each as fit. If not even one from each fits, it takes one
 // from each of as many blocks as do. All ranks know all counts, so all go through the same portions.
 //
 // In place, a rank's result lies at the front of the blocks. A portion that begins at element `at` of the blocks has its

@@ -56,7 +56,7 @@ struct PairwiseReduceScatter : AlgorithmDefaults {
       shown_.begin(call);
       const std::size_t size = call.op.element_bytes;
       if (ranks_ == 1) return move_some(port, call.receive, call.send, call.block_count(0) * size);
-      // In place, or a result within the send buffer, would be stored while others still read there.
+      // In place, or with a result within the send buffer, it would be stored while others still read there.
       const std::size_t all = call.block_at(ranks_ - 1) + call.block_count(ranks_ - 1);
       const bool apart = call.receive.at + call.block_count(rank_) * size <= call.send.at ||
                          call.send.at + all * size <= call.receive.at;
@@ -95,7 +95,7 @@ struct PairwiseReduceScatter : AlgorithmDefaults {
         if (r != rank_) shown_.await_count(port, r, 0, portions_);
     }
 
-    // What rank r has for this rank's block.
+    // Rank r's operand for this rank's block.
     Data operand(Port& port, const Call& call, const BlockPortion& portion, int r) {
       const ShownPlaces places = shown_.look(port, r, 0, portions_);
       return places.note == packed_blocks
@@ -103,7 +103,7 @@ struct PairwiseReduceScatter : AlgorithmDefaults {
                  : places.read + (call.block_at(rank_) + portion.at) * call.op.element_bytes;
     }
 
-    // What the place is that a rank shows: its whole send buffer, or this portion of its blocks only.
+    // What a rank shows: its whole send buffer, or this portion of its blocks only.
     enum Note : std::uint64_t { whole_blocks = 1, packed_blocks = 2 };
 
     ScratchBuffers scratch_;

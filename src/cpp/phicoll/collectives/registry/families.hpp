@@ -1,6 +1,6 @@
 #pragma once
 
-// What the units of the operations give and use: one family an operation.
+// One Family per operation, each made by the operation's own translation unit.
 
 #include "phicoll/collectives/registry/family.hpp"
 

@@ -75,7 +75,7 @@ struct LinearScan : AlgorithmDefaults {
       }
       const Data before = boxes_.await(port, rank_, 0, n, rank_ - 1);
       if (call.exclusive) {
-        // In place the own operand lies where the result goes: it is used first.
+        // In place the rank's operand lies where the result goes, so it is used first.
         if (!last_) {
           port.combine(call.op, boxes_.open(port, rank_ + 1, 0, n), before, own, count);
           boxes_.publish(port, rank_ + 1, 0, n);

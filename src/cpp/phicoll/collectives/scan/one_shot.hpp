@@ -53,7 +53,7 @@ struct OneShotScan : AlgorithmDefaults {
         piece(port, call, at * size, std::min(most, call.count - at));
     }
     Started start(Port& port, const Call& call) {
-      // One piece, as its rest is that of the call.
+      // One piece: what is left is the whole call.
       if (call.count == 0 || call.bytes() > cells_.bytes() || !cells_.opens(port, steps_)) return Started::no;
       own_ = publish(port, call, 0, call.count);
       return Started::half;

@@ -90,7 +90,7 @@ struct RecursiveDoublingScan : AlgorithmDefaults {
       if (running != receive) port.move(receive, running, bytes);
     }
 
-    // The result is the combination of all that came; the running one has the own operand on its right too.
+    // The result is the combination of all that came; the running one also has this rank's operand on its right.
     void exclusive(Port& port, const Operator& op, Data send, Data receive, std::size_t count) {
       const std::size_t bytes = count * op.element_bytes;
       const Data buffer = port.shared(running_);

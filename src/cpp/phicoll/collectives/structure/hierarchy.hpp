@@ -70,7 +70,7 @@ class Hierarchy {
   const std::vector<int>& part_around(int stage, int rank) const {
     return parts(stage)[index(part_of(stage, rank))];
   }
-  /// The last stage in which a rank takes part itself: it leads its parts at the stages below.
+  /// The last stage in which a rank takes part; it leads its parts at the stages below.
   int last_stage(int rank) const {
     int stage = 0;
     while (stage < top() && chain_[index(stage) + 1][index(rank)] == rank) ++stage;

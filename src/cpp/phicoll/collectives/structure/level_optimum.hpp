@@ -5,10 +5,10 @@
 // Source: ramos-hoefler-2013 equations 4.3, 4.7 and 4.13 and appendix B; its broadcast and its
 // reduction, minimum and maximum, all have this form.
 //
-// The search is exhaustive and yet fast. A root with k_1 children needs subtrees of ceil((n - 1) / k_1) nodes,
-// so the least cost with the counts in any order is a recursion over few numbers of nodes. It is a lower bound
-// for each order, and a search in lexicographic order that prunes by it hardly ever backtracks. A count larger
-// than its level needs is skipped: it costs more and holds no more.
+// The exhaustive search is fast for three reasons. A root with k_1 children needs subtrees of ceil((n - 1) / k_1)
+// nodes, so the least cost with the counts in any order is a recursion over few numbers of nodes. That cost is a lower
+// bound for each order, and a lexicographic search that prunes by it hardly ever backtracks. A count larger than its
+// level needs is skipped: it costs more and holds no more.
 
 #include <cstddef>
 #include <cstdint>

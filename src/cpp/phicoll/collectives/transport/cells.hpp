@@ -34,11 +34,11 @@ namespace phicoll {
 enum class Credit : unsigned char { acknowledged, implied };
 
 /// The default limit for all rings of one algorithm together. A group's region then holds a dozen algorithms; the least
-/// recently used make room for others.
+/// recently used ones make room for others.
 ///
-/// If ranks are few, their rings are longer than a rank's cache: by the time a cell is written again, its lines have
-/// left its readers' caches, and taking them back is cheap. Two processes on an EPYC took 0.3 to 0.7 of the time that
-/// they took with rings of 128 KB, for 4 KB to 2 MB.
+/// The rings of few ranks are longer than a rank's cache: by the time a cell is written again, its lines have left its
+/// readers' caches, and taking them back is cheap. For 4 KB to 2 MB, two processes on an EPYC took 0.3 to 0.7 of the
+/// time of rings of 128 KB.
 constexpr std::size_t rings_bytes = std::size_t{4} << 20;
 /// rings_bytes and room for the heads of the cells.
 constexpr std::size_t rings_most = rings_bytes + (std::size_t{1} << 18);
@@ -177,8 +177,8 @@ class Cells {
     port.store_relaxed(head->tag, tag);
     port.signal(head->sequence, step + 1);
   }
-  /// Whether this rank's pieces of a call, the `bytes` at `data`, stay in place. They are then published by
-  /// publish_direct instead of open and publish, and must not be overwritten before `settle`.
+  /// Whether this rank's pieces of a call, the `bytes` at `data`, stay in place. If so, publish them by publish_direct
+  /// instead of open and publish, and do not overwrite them before `settle`.
   bool direct(Port& port, Data data, std::size_t bytes) const { return direct_(port, data, bytes, bytes); }
   [[gnu::noinline]] void publish_direct(Port& port, std::uint64_t step, std::uint64_t tag, Data piece) {
     if (step >= free_until_ && credit_ == Credit::acknowledged) wait_for_credit(port, step);
@@ -217,7 +217,7 @@ class Cells {
   void settle(Port& port, std::uint64_t steps) {
     if (__builtin_expect(given_ || taken_, 0)) settle_direct(port, steps);
   }
-  /// Says that this rank reads nothing more of this step and of those before it.
+  /// Ends a step: this rank reads nothing more of it or of earlier ones.
   void finish(Port& port, std::uint64_t step) {
     if (credit_ == Credit::implied || half_.cell(step + 1) != 0) return;
     port.signal(finished_[rank_].value.word, step + 1);

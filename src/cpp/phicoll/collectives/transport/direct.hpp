@@ -1,8 +1,8 @@
 #pragma once
 
-// Data that is read in place: its owner writes a handle into shared memory instead of the data. Only where the loads of
-// all peers reach it, that is between threads or in memory of the group's own heap. A copy with the kernel's help takes
-// longer to begin; exposure.hpp is for those.
+// Data that is read in place: its owner writes a handle into shared memory instead of the data. Only where all peers
+// can load it: between threads, or in the group's heap. (For copies with the kernel's help, which take longer to begin,
+// see exposure.hpp.)
 //
 // The owner decides call by call, and says so beside each piece, in the highest bit of its tag. It must not overwrite the
 // data before all its readers have said that they are through (cells.hpp, mailbox.hpp).
@@ -23,7 +23,7 @@ namespace phicoll {
 /// Set in the tag of a piece that is read in place.
 constexpr std::uint64_t direct_bit = std::uint64_t{1} << 63;
 
-/// What an owner does if its CPU shares no cache with that of a peer.
+/// What an owner does if its CPU and a peer's share no cache.
 enum class Far : unsigned char { direct, copied };
 
 /// The parameters of algorithms whose data may be read in place.

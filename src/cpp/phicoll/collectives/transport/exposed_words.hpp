@@ -9,8 +9,8 @@
 
 namespace phicoll {
 
-/// A handle, or nothing where all is zero. A signal that follows the store makes it visible; a load follows the wait
-/// for that signal.
+/// A handle, or nothing if all is zero. The signal after the store makes it visible; load it after the wait for that
+/// signal.
 struct ExposedWords {
   Word<std::uint64_t> address;
   Word<std::uint64_t> kind;  ///< the owner in the upper half, how it is reached in the lower

@@ -1,14 +1,14 @@
 #pragma once
 
-// Operands on their way up a hierarchy. Each leader combines those of its part with its own and sends the result to the
-// leader of its part at the next stage, until the ranks at the top hold one each.
+// Sends operands up a hierarchy. Each leader combines those of its part with its own and sends the result to the leader
+// of its part at the next stage, until each rank at the top holds one.
 //
 // A leader's own operand is the left one; the others follow in the order of their ranks, stage by stage. So the brackets
 // are the same on every rank and in every run, whatever the root. Where the ranks below each part follow each other that
 // is the order of ranks, which an operator that does not commute needs.
 //
-// One Mailbox serves all stages: a rank sends at most one message a piece, wherever it leads. What a leader sends is
-// combined in its cell, so nothing is copied on the way and no rank needs memory of its own.
+// One Mailbox serves all stages: a rank sends at most one message per piece, wherever it leads. A leader combines in
+// the cell that it sends, so nothing is copied on the way and no rank needs memory of its own.
 
 #include <algorithm>
 #include <cstddef>
@@ -72,12 +72,12 @@ class LevelOperands {
   bool at_top() const { return ahead_ == 0; }
   /// The leader of the rank's part, unless the rank is at the top.
   int above() const { return above_; }
-  /// The number of pieces that this rank sends up before it awaits the result of the first: one for each stage above,
-  /// so that every stage has one to work on, but fewer than there are cells (allreduce/hierarchical.hpp says why).
+  /// The number of pieces that this rank sends up before it awaits the first result: one for each stage above, so that
+  /// every stage has one to work on, but fewer than there are cells (see allreduce/hierarchical.hpp).
   std::size_t ahead() const { return static_cast<std::size_t>(ahead_); }
 
-  /// Combines piece m of this rank and of those below it, and returns where it lies: in `result`, or in `piece.send` if
-  /// there are no ranks below. `piece.send` may be `result`.
+  /// Combines piece m of this rank and of those below it. Returns where the result lies: in `result`, or in
+  /// `piece.send` if there are no ranks below. `piece.send` may be `result`.
   Data gather(Port& port, const Call& piece, std::uint64_t m, Data result) {
     Data left = piece.send;
     for (const int r : below_) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// A ring (RingBroadcast) in every part of a hierarchy, through which one rank of the part sends to the others. So
-// pieces travel down the levels of a machine. A ring's writer goes on while its readers still read, so the stages work
-// on different pieces at the same time.
+// A ring (RingBroadcast) in every part of a hierarchy, by which one rank of the part sends to the others: the way of
+// pieces down the levels of a machine. A ring's writer goes on while its readers still read, so stages work on
+// different pieces at the same time.
 //
 // Every rank takes part in each of its rings once a piece, in the order of pieces, so all count steps alike (Cells). A
 // part of one rank has no ring.

@@ -1,17 +1,17 @@
 #pragma once
 
-// A ring of cells for each rank, from which it sends messages to one reader each. Both sides name a message by the
-// number of its call and an index within it which both can work out, so neither has to know what else its peer sends:
-// message m of call c lies in cell (c * stride + m) mod `cells` of its sender.
+// A ring of cells for each rank, from which it sends messages with one reader each. Both sides know a message's call c
+// and its index m in that call, so neither needs to know what else its peer sends: message m of call c lies in cell (c
+// * stride + m) mod `cells` of its sender.
 //
 // Which store makes what visible to whom:
 //
 //  1. The sender stores the tag and the payload, then the message's number with release. The reader acquires the number
 //     and sees both.
-//  2. The reader stores the same number into the cell's word of acknowledgement, with release, when it is through. The
-//     sender, which remembers what number lies in which cell, acquires it before it writes the cell again.
-//  3. So each word has one writer at a time. A cell's reader may change from message to message, but the next message is
-//     written only after the last reader's word.
+//  2. When the reader is done, it stores the same number with release into the cell's acknowledgement. The sender,
+//     which remembers the number in each cell, acquires it before it writes the cell again.
+//  3. So each word has one writer at a time. A cell's reader may change from message to message, but the next message
+//     is written only after the last reader's acknowledgement.
 //
 // A message may stay in its sender's memory (direct.hpp). Its cell then holds a handle, and at the call's end the sender
 // waits in `settle` until its readers have acknowledged all such messages.
@@ -62,7 +62,7 @@ inline void limit_mailbox(int ranks, int& cells, int& bytes, int least_cells, st
     bytes = bytes / 2 < max_element_bytes ? max_element_bytes : bytes / 2;
 }
 
-// The tag's highest bit is direct_bit, so messages of less than 2 TB are told apart by their bytes.
+// The tag's highest bit is direct_bit, so tags distinguish sizes below 2 TB.
 constexpr unsigned tag_bits = 16;
 /// The tag of a call's messages from one rank to another, `bytes` in all. The type counts only if there are any.
 inline std::uint64_t counted(const Call& call, std::size_t bytes) {
@@ -163,8 +163,8 @@ class Mailbox {
     }
     return payload(port, from, m, piece);
   }
-  /// Memory of `piece` bytes that the reader may write to between await and finish: that of the message itself, unless
-  /// the message stays in place.
+  /// `piece` bytes of memory that the reader may write between await and finish: the message's own, unless the message
+  /// stays in place.
   Data room(Port& port, int from, std::uint64_t m, std::size_t piece) const {
     return payload(port, from, m, piece);
   }

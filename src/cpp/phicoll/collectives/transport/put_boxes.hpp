@@ -54,9 +54,9 @@ class PutBoxes {
     rank_bytes_ = at;
   }
 
-  /// What follows is of this call.
+  /// Begins a call.
   void begin(const Call& call) { tag_ = call.tag; }
-  /// The payload of the next message for `owner`'s box, free to be written by this rank.
+  /// The payload of the next message for `owner`'s box, once this rank may write it.
   Data open(Port& port, int owner, int box, std::uint64_t n) {
     if (credit_ == Credit::acknowledged && n >= cells_)
       port.wait(taken_line(owner, box)->word, at_least(n - cells_ + 1), owner);

@@ -10,8 +10,8 @@
 
 namespace phicoll {
 
-/// Chooses how results are stored. Large ones (HostNumbers::streamed) bypass the caches: they would not stay there, and so
-/// their lines are not read before they are overwritten.
+/// Chooses how results are stored. Large ones (HostNumbers::streamed) bypass the caches, where they would not stay;
+/// their lines are then not read before they are overwritten.
 class ResultStores {
  public:
   explicit ResultStores(const Shape& shape)

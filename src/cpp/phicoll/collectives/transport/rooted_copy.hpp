@@ -5,8 +5,8 @@
 // call's number times 2^32 before it publishes. No rank adds to it after the end of the call, because both await each
 // other's end, so it is never set while it is in use.
 //
-// Where one side's buffer cannot be reached the other side copies alone. Where neither can be, the caller has to take
-// another way, which both sides see alike.
+// If one side's buffer cannot be reached, the other side copies alone. If neither can be, which both sides see alike,
+// the caller takes another way.
 
 #include <algorithm>
 #include <cstdint>

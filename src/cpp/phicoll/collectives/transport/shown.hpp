@@ -4,7 +4,7 @@
 // words. The data lies in the rank's own message buffers where the peers' loads and stores reach these, and else in a
 // buffer in shared memory. The owner decides, and its line says where.
 //
-// One peer looks at a slot of a rank. Which store makes what visible to whom:
+// Each slot of a rank is for one peer. Which store makes what visible to whom:
 //
 //  1. `show` stores the two handles and a note of the algorithm's, then the number, with the call's tag in its lowest 16
 //     bits, with release. A rank that acquires that very word in `look` sees the handles and what lies at the place to read.
@@ -55,7 +55,7 @@ class Shown {
   Shown(const Setup& setup, std::size_t offset, int slots)
       : slots_(setup.at<ShownSlot>(offset)), slots_a_rank_(slots), rank_(setup.rank) {}
 
-  /// What follows is of this call.
+  /// Begins a call.
   void begin(const Call& call) { tag_ = call.tag; }
   void show(Port& port, int slot, std::uint64_t number, Data read, Data write, std::uint64_t note = 0) {
     ShownLine& line = at(rank_, slot).shown.value;
@@ -77,7 +77,7 @@ class Shown {
     port.wait(at(rank_, slot).done.value.word, at_least(number), by);
   }
 
-  /// In place of `done` for a slot that all ranks look at: each rank marks once, in its own line, that it has finished
+  /// Replaces `done` for a slot that all ranks look at: each rank marks once, in its own line, that it has finished
   /// with all ranks' places of that number, and an owner awaits the marks of all others.
   void count(Port& port, int slot, std::uint64_t number) { done(port, rank_, slot, number); }
   void await_count(Port& port, int rank, int slot, std::uint64_t number) {

@@ -4,8 +4,8 @@
 // publishes its operand, all but its own slice or in place, and combines one slice of all operands in rank order. The
 // operation decides which ranks publish and take the slices' results (allreduce/sliced.hpp, reduce/sliced.hpp).
 //
-// A chunk takes two steps of Cells: its operands (even) and its results (odd). Each chunk's operands are published before
-// the chunk ahead of it is finished. Steps count on from call to call.
+// A chunk takes two steps of Cells: its operands (even) and its results (odd). Each chunk's operands are published
+// before the previous chunk is finished. Steps count on from call to call.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct SliceParameters {
   DirectParameters direct;
 };
 
-/// The part that all algorithms by slices share.
+/// The base of all algorithms by slices.
 struct SlicedAlgorithm : AlgorithmDefaults {
   using Parameters = SliceParameters;
 

@@ -1,8 +1,7 @@
 #pragma once
 
-// A few bytes of message data as one value, which algorithms read from a buffer to pass on in a word, and write into a
-// buffer from a word. A port whose memory is not the host's has functions of its own beside it, found by its type: there a
-// rank's earlier stores may not be in memory yet.
+// Message data of a few bytes as one value, which algorithms pass on in a word. A port whose memory is not the host's,
+// where a rank's earlier stores may not be in memory yet, has functions of its own, found by its type.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #pragma once
 
-// An exchange of one word of up to 8 bytes among all ranks. Each publishes its own with a sequence number beside it, in 16
-// bytes, and takes everyone's. The words of up to four ranks, and of ranks that share CPUs, lie side by side in a line, so
-// that one transfer may bring several. Other ranks' words have lines of their own.
+// An exchange of one word of up to 8 bytes among all ranks. Each publishes its own beside a sequence number, in 16
+// bytes, and takes everyone's. The words of up to four ranks, and of ranks that share CPUs, lie side by side in a line,
+// so that one transfer may bring several. Other ranks' words have lines of their own.
 //
 //  1. The word is stored before its number, whose lowest 16 bits are the call's tag (release). It is read after the number
 //     was seen (acquire).

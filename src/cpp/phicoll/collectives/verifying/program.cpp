@@ -56,7 +56,7 @@ std::size_t sum(const std::vector<std::size_t>& counts) {
   return total;
 }
 
-/// From the first block's begin to the last one's end.
+/// From the beginning of the first block to the end of the last.
 std::size_t span(const std::vector<std::size_t>& counts, std::size_t gap) {
   return sum(counts) + (counts.empty() ? 0 : (counts.size() - 1) * gap);
 }

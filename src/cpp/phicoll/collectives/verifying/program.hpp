@@ -1,9 +1,9 @@
 #pragma once
 
-// A Program: a list of collectives that all ranks make one after the other, with their buffers, and what they must leave
-// there. For tests and for checking results, never for speed. A program is data, so the same one runs by threads, by
-// processes, on a simulated machine and on the counting port, and a plain computation says what its results are. Tests draw
-// programs at random; simulated and measured runs check their calls by the same computation.
+// A Program: a list of collectives that all ranks make one after the other, with their buffers and the contents that
+// these must end with. For tests and for checking results, never for speed. A program is data, so the same one runs by
+// threads, by processes, on a simulated machine and on the counting port, and a plain computation says what its results
+// are. Tests draw programs at random; simulated and measured runs check their calls by the same computation.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace phicoll {
 
-/// One collective written down for all ranks, whatever they are and wherever their memory is, where a Call is one rank's. Its
-/// arguments mean what they mean to a Communicator.
+/// One collective for all ranks, whatever they are and wherever their memory is; a Call is one rank's. Its arguments
+/// mean what they mean to a Communicator.
 struct ProgramCall {
   Operation operation = Operation::barrier;
   std::string algorithm = "auto";

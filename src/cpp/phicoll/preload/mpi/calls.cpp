@@ -97,7 +97,7 @@ class Elements {
   }
   /// Where the data is to be received.
   void* room() { return facts_.plain ? memory_ : (room_ = scratch_.take(bytes())); }
-  /// The same if what lies there is sent too.
+  /// The same if the data there is sent too.
   void* filled_room() { return facts_.plain ? memory_ : (room_ = copy()); }
   /// After the call.
   void arrived() {
@@ -241,7 +241,8 @@ const PhicollOperator* operator_for(const Comm& comm, Row row, MPI_Datatype type
   return ordered ? found : nullptr;
 }
 
-/// The bytes of a reduction's operand lie as they are sent, with gaps in the pairs, which are part of phicoll's elements.
+/// A reduction's operand lies in memory as it is sent, including the gaps in pairs, which are part of phicoll's
+/// elements.
 size_t operand_bytes(MPI_Datatype type, size_t count) {
   TypeFacts facts = {true, 0, 0};
   facts_of(type, &facts);
@@ -436,7 +437,7 @@ int gatherv(const void* send, Count send_count, MPI_Datatype send_type, void* re
   const void* from = nullptr;
   if (!in_place) from = at_root && own.plain() && all.overlaps(own.memory(), bytes) ? own.copy() : own.sent();
   void* const to = at_root ? (in_place ? all.filled_room() : all.room()) : nullptr;
-  // Of no bytes: in place would be another rank's wish.
+  // Stands for no bytes: null would mean "in place".
   static unsigned char nothing;
   if (!in_place && from == nullptr) from = &nothing;
   const PhicollResult result =

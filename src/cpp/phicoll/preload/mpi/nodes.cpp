@@ -21,7 +21,7 @@ constexpr int many_ranks = 16;
 constexpr size_t larger_bytes = 2048;
 constexpr int under_way = 2;  ///< pieces that the MPI has at once
 
-/// A leader's call of the MPI has ended. Its error breaks the node's group: the node's other ranks get an error too.
+/// Ends a leader's call of the MPI. Its error breaks the node's group, so that the node's other ranks get an error too.
 PhicollResult of_mpi(const Nodes& nodes, int result) {
   if (result == MPI_SUCCESS) return PHICOLL_DONE;
   char words[MPI_MAX_ERROR_STRING] = "";
@@ -86,7 +86,7 @@ struct OneBlock {
   size_t *counts, *displacements;
 };
 
-/// What the leader has, to the rank at `place` of its node alone.
+/// Moves the leader's data to the rank at `place` of its node alone.
 PhicollResult hand_over(const Nodes& nodes, const void* send, void* receive, size_t bytes, int place) {
   if (place == 0) return PHICOLL_DONE;
   const OneBlock block(nodes, bytes, place);
@@ -95,7 +95,7 @@ PhicollResult hand_over(const Nodes& nodes, const void* send, void* receive, siz
                                   nodes.place == place ? receive : &nothing, block.counts[nodes.place], 0);
 }
 
-/// What the rank at `place` has, to the leader of its node alone.
+/// Moves the data of the rank at `place` to the leader of its node alone.
 PhicollResult hand_up(const Nodes& nodes, const void* send, void* receive, size_t bytes, int place) {
   if (place == 0) return PHICOLL_DONE;
   const OneBlock block(nodes, bytes, place);
@@ -412,7 +412,7 @@ bool spread(Comm* comm, const int* in_world) {
     release_nodes(comm);
     return false;
   }
-  // The MPI may have no further communicator. Its errors are this file's, on the leaders' communicator too.
+  // The MPI may have no communicator left. Its errors, on the leaders' communicator too, are handled in this file.
   MPI_Errhandler handler;
   PMPI_Comm_get_errhandler(comm->handle, &handler);
   PMPI_Comm_set_errhandler(comm->handle, MPI_ERRORS_RETURN);

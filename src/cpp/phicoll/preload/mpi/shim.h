@@ -25,7 +25,7 @@ enum class Why : unsigned char {
   nodes,      ///< ranks on several nodes
   outside,    ///< ranks that are not in MPI_COMM_WORLD
   room,       ///< the group's shared heap was full when the communicator first called
-  operation,  ///< an operator or type that phicoll has not, such as a sum of long doubles
+  operation,  ///< an operator or type that phicoll does not have, such as a sum of long doubles
   argument    ///< something that the MPI will refuse
 };
 constexpr int whys = 10;
@@ -67,7 +67,7 @@ struct Comm {
   Comm* next;  ///< in its bucket
 };
 
-// --- world.cpp: the program's ranks, and who of them is on which node
+// --- world.cpp: the program's ranks, and which of them is on which node
 
 struct World {
   PhicollGroup* group;  ///< of this node's ranks; null: everything passes through, unless `threads`
@@ -87,7 +87,7 @@ extern World world;
 PhicollResult attach_as(uint64_t token, int part, int size, int rank, PhicollGroup** group);
 uint64_t random_number();
 
-/// While it lives, its thread alone has the tables; where the program has one thread at a time, nothing is locked.
+/// Gives its thread the tables alone while it lives; locks nothing if the program has one thread at a time.
 class Tables {
  public:
   Tables();
@@ -153,7 +153,7 @@ struct TypeFacts {
   MPI_Aint extent;  ///< from an element to the next
 };
 void start_types();
-/// Returns false for what the MPI will refuse.
+/// Returns false for a datatype that the MPI will refuse.
 bool facts_of(MPI_Datatype type, TypeFacts* facts);
 /// phicoll's operator, or null where it has none.
 const PhicollOperator* operator_of(MPI_Datatype type, MPI_Op op);
@@ -176,7 +176,7 @@ class OwnOperator {
   size_t bytes_ = 0;
   PhicollOperator* made_ = nullptr;
 };
-/// Whether the MPI packs into the bare bytes of the data: if not, only predefined types are phicoll's.
+/// Whether the MPI's pack gives the bare bytes of the data; if not, phicoll serves only predefined types.
 extern bool packs_plainly;
 
 /// Memory that a call needs for itself.

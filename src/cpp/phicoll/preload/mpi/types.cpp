@@ -93,7 +93,7 @@ const Predefined* find_predefined(MPI_Datatype type) {
   return nullptr;
 }
 
-/// The MPI's own pack may put something before the data, or another order of bytes: tried once, on a type with a gap.
+/// The MPI's own pack may put something before the data, or swap bytes. This is tried once, on a type with a gap.
 bool packing_is_plain() {
   struct Pair {
     double value;
@@ -234,7 +234,7 @@ const PhicollOperator* OwnOperator::make(MPI_Datatype type, MPI_Op op) {
   return made_ = phicoll_preload_own_operator(bytes_, commutes, &combine, this);
 }
 
-// The MPI calls the program's function, as it knows in which language it is written.
+// The MPI calls the program's function, since it knows the language that this is written in.
 void OwnOperator::combine(void* self, void* to, const void* left, const void* right, size_t count) {
   const OwnOperator& own = *static_cast<OwnOperator*>(self);
   const size_t bytes = count * own.bytes_;

@@ -1,4 +1,4 @@
-// The library in a program's life: loaded, MPI_Init, MPI_Finalize; and the program's ranks by node.
+// Loading, MPI_Init and MPI_Finalize; and the program's ranks by node.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -128,7 +128,7 @@ int number_nodes(const Announced* all) {
   return here;
 }
 
-/// Attaches the ranks of each node. What is decided here is decided by all ranks alike, as all know what each announced.
+/// Attaches the ranks of each node. All ranks decide alike here, since all know what each announced.
 void attach(bool ready) {
   const size_t size = static_cast<size_t>(world.size);
   int provided = MPI_THREAD_SINGLE;
@@ -175,7 +175,7 @@ void attach(bool ready) {
   if (everywhere != 0) world.why = Why::none;
 }
 
-/// The children of this process are no ranks.
+/// This process's children are no ranks.
 void forget_preload(const char* own) {
   const char* const list = getenv("LD_PRELOAD");
   if (list == nullptr) return;

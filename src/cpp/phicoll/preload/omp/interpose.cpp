@@ -1,4 +1,4 @@
-// What a program's calls of its OpenMP runtime reach instead: the beginnings of parallel regions and the barriers in them. Forks,
+// Replaces a program's calls of its OpenMP runtime: the beginnings of parallel regions and the barriers in them. Forks,
 // joins, work sharing and all else stay the runtime's.
 
 #include <stdarg.h>
@@ -20,7 +20,7 @@ bool on(const char* variable) {
   return text != nullptr && text[0] == '1';
 }
 
-/// Another state of this thread for the length of a scope.
+/// Gives this thread another state for the length of a scope.
 class During {
  public:
   explicit During(Region* region) : before_(here) {
@@ -283,7 +283,7 @@ PHICOLL_EXPORT void __kmpc_fork_call(void* place, int count, phicoll_omp::Micro 
   runtime.kmp_fork_call(place, 1, reinterpret_cast<phicoll_omp::Micro>(&Kmp::work), &region);
 }
 
-// The runtime itself calls one of the functions around.
+// The runtime itself calls one of the functions in this file.
 PHICOLL_EXPORT void __kmpc_fork_call_if(void* place, int count, phicoll_omp::Micro micro, int condition,
                                         void* arguments) {
   const Runtime& runtime = *phicoll_omp::caller(HERE, true).kmp;

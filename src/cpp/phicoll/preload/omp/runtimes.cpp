@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-// What tells copies of this library from runtimes, and from each other: all see the first one's by its name.
+// Distinguishes copies of this library from runtimes, and from each other: all find the first one's by its name.
 extern "C" {
 char phicoll_omp_own_mark;
 extern __attribute__((visibility("default"), alias("phicoll_omp_own_mark"))) char phicoll_omp_library;
@@ -158,8 +158,8 @@ void* definition_anywhere(const char* symbol) {
   return found;
 }
 
-/// What `symbol` would have been for the object of this address: of the first object in the global scope that has it, else of
-/// those which the object was loaded with, else of any.
+/// What `symbol` would have resolved to in the object of this address: in the first object of the global scope that has
+/// it, else in those that the object was loaded with, else in any.
 void* definition_for(const void* address, const char* symbol) {
   void* found = dlsym(RTLD_NEXT, symbol);
   if (found != nullptr && !is_ours(found)) return found;

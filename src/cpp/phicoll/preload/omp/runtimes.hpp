@@ -65,7 +65,7 @@ using Taskloop = void (*)(Outlined, void*, void (*)(void*, void*), long, long, u
 template <class Type>
 using Member = Type;
 
-/// A runtime's functions; null where it has none such.
+/// A runtime's functions; null for one that it lacks.
 struct Runtime {
   const void* base;
   void* handle;
@@ -83,12 +83,12 @@ struct Caller {
   const Runtime* kmp;
 };
 
-/// What the object with this address reaches. The first call of an object also looks at what all objects import. Ends the
-/// process if there is no such function, as the dynamic linker would have.
+/// The functions that the object with this address reaches. The first call of an object also looks at what all objects
+/// import. Ends the process if there is no such function, as the dynamic linker would have.
 const Caller& caller(const void* address, bool kmp);
 /// Whether this process has several runtimes, so that a callee is not known by its team.
 bool several_runtimes();
-/// Why the program is left to its runtime, as far as is known; empty: no reason.
+/// Why the program is left to its runtime; empty: no reason so far.
 const char* why_left_alone();
 /// Sets that reason unless there is one.
 void leave_alone(const char* format, ...) __attribute__((format(printf, 1, 2)));

@@ -28,7 +28,7 @@ const char* barrier_name() {
   return text != nullptr && text[0] != '\0' ? text : "auto";
 }
 
-/// What the program's user asks of its runtime. By default threads that have CPUs of their own look for longer.
+/// The waiting that the user asks of the runtime. By default threads with CPUs of their own look for longer.
 bool sleepy() {
   const char* const text = getenv("OMP_WAIT_POLICY");
   return text != nullptr && strcasecmp(text, "passive") == 0;
@@ -52,7 +52,8 @@ Team* make(int size, int crowded) {
   return team;
 }
 
-/// A free team. What its last threads did there is visible: they were joined before it was given back, under the same lock.
+/// A free team. What its last threads did there is visible, since they were joined before it was given back under this
+/// lock.
 Team* take(int size, int crowded) {
   pthread_mutex_lock(&pool_lock);
   Team* team = nullptr;

@@ -1,4 +1,4 @@
-// What a program's calls of pthread_barrier_init, _wait and _destroy reach.
+// Replaces a program's calls of pthread_barrier_init, _wait and _destroy.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define PHICOLL_EXPORT extern "C" __attribute__((visibility("default")))
 
-// What tells copies of this library from each other: all see the first one's by its name.
+// Distinguishes copies of this library from each other: all find the first one's by its name.
 extern "C" {
 char phicoll_pthread_own_mark;
 extern __attribute__((visibility("default"), alias("phicoll_pthread_own_mark"))) char phicoll_pthread_library;

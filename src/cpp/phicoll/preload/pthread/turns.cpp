@@ -225,9 +225,9 @@ Turns::Outcome Turns::pass(Place& place, uint64_t round) {
   return first ? Outcome::serial : Outcome::other;
 }
 
-/// A round consists of the next `size` arrivals. Those of the round that has begun are the places which were entered once more than
-/// the others; each further arrival fills one of the others. When there is none left, or none has been entered, the next arrival is
-/// the first of a round which is wholly glibc's.
+/// A round consists of the next `size` arrivals. In the round that has begun, some places were entered once more than
+/// the others; each further arrival fills one of the others. When none is left, or none has been entered, the next
+/// arrival begins a round that is wholly glibc's.
 Turns::Outcome Turns::wait_without_place(Place* own) {
   Place* taken = nullptr;
   uint64_t round = 0;
@@ -254,7 +254,8 @@ Turns::Outcome Turns::wait_without_place(Place* own) {
       return Outcome::elsewhere;
     }
     taken->entered.store(round * one_round + lock_bit, std::memory_order_relaxed);
-    // The thread that entered here before may still be on its way out: nothing keeps it, as all have arrived in its round.
+    // The thread that entered here before may still be on its way out; nothing keeps it, since all have arrived in its
+    // round.
     while (taken->left.load(std::memory_order_acquire) != round - 1) sched_yield();
   }
   return pass(*taken, round);

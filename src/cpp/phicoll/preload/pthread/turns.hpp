@@ -2,10 +2,11 @@
 
 // A pthread barrier's threads as the ranks of one of phicoll's barriers.
 //
-// POSIX says how many threads a barrier releases, not which. The first threads that come take its places, one each, and keep them:
-// in each round a thread enters its own place. A thread that ends leaves its place to a new one. When a thread comes that finds no
-// place, the barrier's rounds to come are glibc's: places are locked, the round that has begun is filled with whoever comes, and
-// all later arrivals go elsewhere, to the program's own pthread_barrier_t, which no thread has used so far.
+// POSIX says how many threads a barrier releases, not which. The first threads that come take its places, one each, and
+// keep them: in each round a thread enters its own place. A thread that ends leaves its place to a new one. When a
+// thread finds no place, the barrier's later rounds are glibc's: places are locked, the round that has begun is filled
+// by whichever threads come, and all later arrivals go to the program's own pthread_barrier_t, which no thread has used
+// so far.
 
 #include <pthread.h>
 #include <stdint.h>
@@ -42,7 +43,7 @@ class Turns {
 
   /// For the object, with `size` threads (2 and more), or null if there is no room.
   static Turns* take(const void* object, int size);
-  /// What was taken for the object, if `pointer` is that; else null. `pointer` may be anything.
+  /// The places taken for the object, if `pointer` is that; else null. `pointer` may be anything.
   static Turns* of(const void* object, const void* pointer);
 
   Outcome wait();

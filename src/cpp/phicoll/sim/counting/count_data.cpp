@@ -1,4 +1,4 @@
-// The books on message data: for each byte, the rank that wrote it and how many ranks it has crossed.
+// Records of message data: for each byte, the rank that wrote it and how many ranks it has crossed.
 
 #include <algorithm>
 

@@ -26,8 +26,7 @@ struct CountMachine::Member {
   bool consumed;
 };
 
-/// A word that the current value of the books says something about. `call` is when it was last written:
-/// what is older says nothing.
+/// The record of a word. It says nothing if `call`, when the word was last written, is an earlier call.
 struct CountMachine::WordState {
   unsigned offset = 0;
   std::uint64_t call = 0;
@@ -91,7 +90,7 @@ CountMachine::WordState& CountMachine::word_of(const void* word) {
   return line.words.back();
 }
 
-/// The word holds a new value by `rank`, whose counters say what led to it.
+/// Records that the word holds a new value by `rank`, whose counters say what led to it.
 void CountMachine::start_version(WordState& word, int rank, Write how, bool ordered, std::int64_t record) {
   const RankState& self = ranks_[static_cast<std::size_t>(rank)];
   const bool update = how == Write::arrival || how == Write::signal_update;
@@ -200,7 +199,7 @@ std::int64_t CountMachine::rounds_behind(int rank, const WordState& word) const 
   return word.rounds_rank == rank ? word.rounds_of_others : word.rounds;
 }
 
-/// The contributions of other ranks have been of use: those that were not signals are notifications now.
+/// Other ranks' contributions were used, so those that were not signals are notifications now.
 void CountMachine::consume(int rank, WordState& word) {
   if (word.call != call_) return;
   auto kept = word.records.begin();
@@ -277,7 +276,7 @@ void CountMachine::suspend(int rank) {
 
 void CountMachine::wait(int rank, const Awaited& awaited) {
   RankState& self = ranks_[static_cast<std::size_t>(rank)];
-  // Again after every wake: between the store that woke this rank and its turn the word may have changed.
+  // Looks again after every wake: between the store that woke this rank and its turn, the word may have changed.
   while (!awaited.holds()) {
     self.awaited = awaited;
     self.waiting = true;

@@ -1,8 +1,7 @@
 #pragma once
 
-// CountPort: one rank's way into a CountMachine, by the same contract as NativePort. Nothing is ever at the
-// same time here, so the memory orders say nothing; fences, prefetches, evictions and the store policy cost
-// nothing and change nothing that is counted.
+// CountPort: one rank's way into a CountMachine, by the same contract as NativePort. Nothing happens at the same time,
+// so memory orders have no effect; fences, prefetches, evictions and the store policy change nothing that is counted.
 
 #include <cstdint>
 #include <cstring>

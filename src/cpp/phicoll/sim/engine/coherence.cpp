@@ -76,7 +76,7 @@ Cycles Coherence::hit(int core, LineId line) {
   return p_.l2_hit;
 }
 
-/// The line is used: it is in the first-level cache from now on. Whether it was there.
+/// Notes a use of the line, which is in the first-level cache from now on. Returns whether it was there.
 bool Coherence::hold_in_l1(int core, LineId line) {
   const auto c = static_cast<std::size_t>(core);
   if (l1_[c].touch(line)) return true;
@@ -99,7 +99,7 @@ Cycles Coherence::jitter() {
   return p_.jitter == 0 ? 0 : static_cast<Cycles>(random_.below(static_cast<std::uint64_t>(p_.jitter) + 1));
 }
 
-/// When the server takes the request up that reaches it at `from`.
+/// The time at which the server takes up a request that reaches it at `from`.
 Cycles Coherence::serve(ServiceCount& count, Cycles& free, Cycles from, Cycles service) {
   const Cycles start = std::max(from, free);
   free = start + service;
@@ -171,7 +171,7 @@ void Coherence::request(Request kind, int core, int rank, LineId line) {
   if (kind == Request::evict && (!readable(core, line) || asked(core, line))) return;
   const std::uint32_t t = make(kind, core, rank, line);
   if (kind == Request::evict) {
-    // From now on the core does not have the line; what it was lives in the image until the directory agrees.
+    // From now on the core does not have the line; its contents stay in the image until the directory agrees.
     set_state(core, line, LineState::leaving);
     forget(core, line);
     listener_.taken(core, line);
@@ -492,7 +492,7 @@ bool Coherence::still_coming(std::uint32_t t, int core, EventKind again) {
   return false;
 }
 
-/// What a store of a whole line waits for is leave, not data: nothing has to be filled in.
+/// A store of a whole line waits for permission, not for data, so nothing is filled in.
 Cycles Coherence::fill_time(const Transaction& x, Cycles end) const {
   return end + (x.kind == Request::write_no_read ? 0 : p_.fill);
 }
@@ -609,7 +609,7 @@ void Coherence::fill(std::uint32_t t) {
   record(t);
   const int transfer = log_ ? static_cast<int>(log_->transfers.size()) - 1 : -1;
 
-  // What is acknowledged to the directory: reads from memory, and what keeps the line busy until then.
+  // Handles acknowledgements to the directory: of reads from memory, and of what keeps the line busy until then.
   if (p_.protocol == Protocol::table) {
     if (is_write(kind)) line.sharers = CoreSet();
     if (kind != Request::evict) {

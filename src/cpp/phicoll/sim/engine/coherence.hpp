@@ -46,7 +46,7 @@ struct CoreSet {
   }
 };
 
-/// Is told of what happens to lines.
+/// Gets told what happens to lines.
 class CoherenceListener {
  public:
   virtual ~CoherenceListener() = default;
@@ -155,7 +155,7 @@ class Coherence {
     Cycles due;  // when it will be filled, once that is known
   };
 
-  /// What only the log wants to know of a transaction.
+  /// Facts of a transaction for the log alone.
   struct Steps {
     int record = -1;
     Cycles sent = -1, taken_up = -1, resumed = -1, freed = -1;

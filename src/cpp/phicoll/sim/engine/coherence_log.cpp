@@ -1,4 +1,4 @@
-// What the protocol writes down of each transaction when it is asked to.
+// What the protocol logs of each transaction, if asked to.
 
 #include "phicoll/sim/engine/coherence.hpp"
 

@@ -10,13 +10,13 @@
 namespace phicoll {
 namespace sim {
 
-/// What a context asks of the coherence protocol.
+/// A context's request to the coherence protocol.
 enum class Request : std::uint8_t {
   read,           ///< a copy of the line
   prefetch,       ///< the same; no rank waits for it
   write,          ///< the line for writing, with its data unless the core has a copy
   write_no_read,  ///< the line for writing whole: ownership without data (rodchenko-2015 sections 2 and 4)
-  evict,          ///< leave to drop the line
+  evict,          ///< permission to drop the line
 };
 constexpr int request_kinds = 5;
 const char* to_string(Request kind);

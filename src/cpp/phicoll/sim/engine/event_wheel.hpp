@@ -4,8 +4,9 @@
 // that a run is the same to the cycle on every host. With `shuffle` a seed picks among the events of the same time instead:
 // another interleaving of what the machine leaves open.
 //
-// A wheel of one-cycle buckets holds what is near, a heap what is further away. An event moves from the heap to the wheel
-// as soon as its bucket is in reach, before anything else can be put there, so both together keep the order of making.
+// A wheel of one-cycle buckets holds what is near, a heap what is further away. An event moves from the heap to the
+// wheel as soon as its bucket is in reach, before anything else can be put there, so both together keep the order in
+// which events were made.
 
 #include <array>
 #include <cstdint>

@@ -1,8 +1,7 @@
 #pragma once
 
-// What a simulation writes down when it is asked to: every transfer with its times, every change of a line's
-// state, what each rank did, and which write each wait was waiting for. The timeline and the critical path
-// are read from it afterwards.
+// The log that a simulation keeps on request: every transfer with its times, every change of a line's state, what each
+// rank did, and which write each wait waited for. The timeline and the critical path are made from it.
 
 #include <algorithm>
 #include <array>
@@ -89,8 +88,8 @@ struct MarkRecord {
   Cycles time;
 };
 
-/// Records by number. The oldest may be dropped and later ones be left out: their numbers then stand for no record, and what
-/// is written to them is lost.
+/// Records by number. The oldest may be dropped and later ones left out; their numbers then stand for no record, and
+/// writes to them are lost.
 template <class T>
 class Records {
  public:
@@ -115,7 +114,7 @@ class Records {
     count_ = 0;
   }
   void close() { closed_ = true; }
-  /// The number that a record gets when the first that is kept has number 0; -1 for one that is not there.
+  /// A record's number counted from the first kept one, which gets 0; -1 for one that is not there.
   int renumbered(int number) const {
     return number >= 0 && has(static_cast<std::size_t>(number)) ? number - static_cast<int>(dropped_) : -1;
   }
@@ -177,7 +176,7 @@ class Log {
       states.close();
     }
   }
-  /// Makes the numbers in what is kept those of what is kept. Nothing is written down afterwards.
+  /// Renumbers the kept records to refer to each other. Nothing is logged afterwards.
   void finish() {
     for (OperationRecord& operation : operations) {
       operation.transfer = transfers.renumbered(operation.transfer);

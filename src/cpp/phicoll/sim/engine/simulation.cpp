@@ -183,7 +183,7 @@ void Simulation::look_for_stop() {
     throw StoppedError();
 }
 
-/// Brings the clock to the rank's time: whatever happens before comes first.
+/// Brings the clock to the rank's time; everything earlier happens first.
 void Simulation::sync(Context& c) {
   look_for_stop();
   const MachineParameters& p = machine_.p;
@@ -241,7 +241,7 @@ void Simulation::set_weight(Context& c, int weight) {
   }
 }
 
-/// The looks of a parked rank up to now, which saw nothing new.
+/// Charges the looks of a parked rank up to now, which saw nothing new.
 void Simulation::pass_looks(Context& c) {
   if (c.next_look >= wheel_.now()) return;
   const Cycles turns = (wheel_.now() - c.next_look + c.look_period - 1) / c.look_period;

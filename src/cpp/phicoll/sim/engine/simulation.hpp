@@ -120,7 +120,7 @@ class Simulation final : private CoherenceListener {
   void write(int rank, void* to, const void* from, std::size_t bytes);
   /// At most 8 bytes, at any alignment.
   std::uint64_t read_value(int rank, const void* from, std::size_t bytes);
-  /// What the rank would see there now, its own stores included. Takes no simulated time and changes no line.
+  /// What the rank would read there now, its own stores included. Takes no simulated time and changes no line.
   void peek(int rank, const void* from, void* into, std::size_t bytes);
   bool ghost(const void* place) const {
     return static_cast<std::size_t>(static_cast<const unsigned char*>(place) - memory_) >=

@@ -1,4 +1,4 @@
-// What a rank's operations leave in the log, and the report of ranks that wait for ever.
+// Logs a rank's operations, and reports ranks that wait for ever.
 
 #include "phicoll/sim/engine/simulation.hpp"
 

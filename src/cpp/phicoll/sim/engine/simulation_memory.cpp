@@ -56,7 +56,7 @@ void Simulation::train_prefetcher(Context& c, LineId line, bool missed, int whic
   s.end = std::max(s.end, end);
 }
 
-/// Something that others may poll for: they do not poll in vain.
+/// A change that others may poll for, so they do not poll in vain.
 void Simulation::note_change() {
   ++changes_;
   vain_pauses_ = vain_sleeps_ = 0;
@@ -100,7 +100,7 @@ void Simulation::read_part(Context& c, const void* from, void* destination, std:
   end_operation(c, cause_of(from, count, ~std::uint64_t{0}));
 }
 
-/// What the rank itself has stored there and no other rank sees yet; the newest store wins.
+/// The rank's own stores there that no other rank sees yet; the newest store wins.
 Simulation::Own Simulation::own_store(Context& c, LineId line, unsigned offset, unsigned bytes, void* value) {
   for (std::size_t i = c.store_count; i-- > 0;) {
     const Store& s = store_at(c, i);
@@ -196,7 +196,7 @@ void Simulation::drain_as_fence(Context& c) {
   end_operation(c, Log::none);
 }
 
-/// Until all the rank's stores are visible.
+/// Waits until all the rank's stores are visible.
 void Simulation::drain(Context& c) {
   if (c.store_count == 0) return;
   sync(c);

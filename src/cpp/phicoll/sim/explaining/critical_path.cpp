@@ -120,8 +120,8 @@ class Walk {
     if (rank >= 0) last_rank_ = rank;
   }
 
-  /// The time from `from` until now went into `cause`. Returns false if that reaches the start of the
-  /// call, or the moment at which the awaited value became visible: the walk then goes on elsewhere.
+  /// Attributes the time from `from` until now to `cause`. Returns false if that reaches the start of the call, or the
+  /// moment at which the awaited value became visible; the walk then goes on elsewhere.
   bool emit(Cause cause, Cycles from) {
     if (from < floor_ || from < start_) cut_ = true;
     from = std::max(std::max(from, floor_), start_);
@@ -269,7 +269,7 @@ class Walk {
       case OperationKind::load:
       case OperationKind::wait: {
         const Cycles looked = x.kind == OperationKind::wait && x.missed >= 0 ? x.missed : x.begun;
-        // A value that is needed earlier on the path, but came later, keeps its claim.
+        // A value that the path needs earlier, but that came later, keeps its claim.
         if (x.cause >= 0 && operation(x.cause).visible > x.begun && operation(x.cause).visible > floor_) {
           floor_ = operation(x.cause).visible;
           floor_writer_ = x.cause;

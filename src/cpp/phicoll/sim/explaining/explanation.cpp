@@ -126,8 +126,8 @@ Effort effort_of(const Machine& machine, const AlgorithmSpec& effective, const S
   return {static_cast<double>(run.counters.events), static_cast<double>(run.log->bytes()), took.count()};
 }
 
-// What explaining takes: from smaller messages and fewer calls, or where a message cannot be much smaller,
-// from one call.
+// Estimates the cost of explaining: from smaller messages and fewer calls or, if a message cannot be much smaller, from
+// one call.
 Effort expected_effort(const Machine& machine, const AlgorithmSpec& effective, const Shape& shape,
                        const ExplainOptions& options, CollectiveOptions settings) {
   constexpr std::uint64_t most_bytes = 2048;

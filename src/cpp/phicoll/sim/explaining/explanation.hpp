@@ -33,7 +33,7 @@ struct ExplainOptions {
   Cycles start_skew = 0;
   WaitPolicy wait;
   const std::atomic<bool>* stop = nullptr;  ///< once true, StoppedError is thrown
-  /// Gets words on what it takes, before it begins, where that is more than some seconds.
+  /// Gets a note on the expected time, before it begins, if that is more than some seconds.
   std::function<void(const std::string&)> say = [](const std::string&) {};
   /// What is called; a loop's calls then hold the writing of fresh data too.
   measure::Work work;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The costs of this machine's cores, caches and lines, to which a machine file is fitted.
+// The costs of this machine's cores, caches and lines, from which a machine file is made.
 
 #include <cstdint>
 #include <string>

@@ -76,7 +76,7 @@ struct MachineParameters {
   int table_near_modified = 0, table_near_exclusive = 0, table_near_shared = 0, table_far_modified = 0,
       table_far_exclusive = 0, table_far_shared = 0, table_memory = 0, table_far_memory = 0,
       table_line_service = 0;
-  // what a table may leave out
+  // what a table machine may leave out
   int table_other_modified = 0, table_other_exclusive = 0, table_other_shared = 0, table_owner_service = 0,
       table_l3_out = 0, table_l3_in = 0, table_package_out = 0;
   // software

@@ -16,7 +16,7 @@ bool begins(const std::string& text, const char* prefix) {
   return text.compare(0, std::string(prefix).size(), prefix) == 0;
 }
 
-/// Collects what the parameters are.
+/// Collects the parameters' descriptions.
 class Lister {
  public:
   void number(const char* name, int&, int least, int most, const char* unit, const char* meaning) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The budget of a simulated run: which points are too many for its seconds, and what is said of them.
+// The budget of a simulated run: which points do not fit into its seconds, and the notes on them.
 
 #include <cstddef>
 #include <string>
@@ -20,7 +20,7 @@ class PointBudget {
   void done(std::size_t index);
   /// Whether the time is over. At least one point is simulated, however long it takes.
   bool over(double elapsed_s) const;
-  /// How long all points are likely to take, once, if that is more than a budget by default; otherwise "".
+  /// A note, given once, on how long all points are likely to take, if that exceeds a default budget; otherwise "".
   std::string estimate(double elapsed_s);
   /// The points that were left out.
   std::string left_out(const std::vector<std::size_t>& indices) const;

@@ -21,7 +21,7 @@ AlgorithmSpec simulated_algorithm(Operation operation, const std::string& text);
 /// Family::parse.
 std::vector<AlgorithmSpec> simulated_algorithms(Operation operation, const std::string& text, bool* left_out);
 
-/// What `auto` chose, stored as if it were named.
+/// The algorithm that `auto` chose, which stores as if it were named.
 AlgorithmSpec simulated_choice(Operation operation, const AlgorithmChoice& choice);
 
 /// What serves such a call: `auto` resolved, the values in effect for the shape. Throws ArgumentError("algorithm") if

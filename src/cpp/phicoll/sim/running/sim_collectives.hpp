@@ -16,7 +16,7 @@
 namespace phicoll {
 namespace sim {
 
-/// Above so many bytes of buffers of all ranks they are ghost: state and time only.
+/// Above this many bytes of all ranks' buffers these are ghosts, with state and time only.
 constexpr std::size_t most_backed_bytes = std::size_t{64} << 20;
 /// The host holds some 200 bytes for each simulated line.
 constexpr std::size_t most_simulated_bytes = std::size_t{512} << 20;

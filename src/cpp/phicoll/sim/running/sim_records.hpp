@@ -24,7 +24,7 @@ struct PointRecords {
   std::string error;  ///< of the first round that failed: a deadlock, or a barrier that let a rank out early
 };
 
-/// What simulates a step: simulate_collective, unless a test puts another in its place.
+/// The function that simulates a step: simulate_collective, unless a test replaces it.
 using Simulator = std::function<CollectiveRun(const Machine&, const measure::Work&, const AlgorithmSpec&,
                                               const Shape&, const CollectiveOptions&)>;
 

@@ -262,7 +262,7 @@ EarlierPoints drop_done(std::vector<SimulatedPoint>* points, const std::vector<J
   }
   earlier.points = static_cast<int>(verified.size());
   for (const auto& one : verified) earlier.unverified = earlier.unverified || !one.second;
-  // What failed would fail again: nothing is left to chance here.
+  // A point that failed would fail again, since nothing here is left to chance.
   const auto done = [&](const SimulatedPoint& point) {
     const auto known = verified.find(point.number);
     return point.steps.empty() || (known != verified.end() && !known->second);

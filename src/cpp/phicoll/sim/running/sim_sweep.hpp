@@ -1,7 +1,6 @@
 #pragma once
 
-// What a simulated run is asked to do, taken apart into points that can be simulated one by one, anywhere and
-// in any order.
+// A simulated run, divided into points that can be simulated one by one, anywhere and in any order.
 
 #include <cstdint>
 #include <memory>
@@ -101,7 +100,7 @@ struct EarlierPoints {
 EarlierPoints drop_done(std::vector<SimulatedPoint>* points, const std::vector<JsonValue>& records,
                         const std::string& run);
 
-/// All that simulating a point takes, as one line of JSON: it can be sent to another process or host.
+/// A point's task as one line of JSON, which can be sent to another process or host.
 std::string task_text(const SimulatedSettings& settings, const SimulatedPoint& point, const std::string& run);
 
 struct SimulatedTask {
