@@ -69,6 +69,29 @@ def test_run_prints_json_on_stdout_alone(phicoll_command):
     assert len(json.loads(done.stdout)) >= 2
 
 
+def test_run_put_prints_a_table_or_json(phicoll_command):
+    words = (
+        "run",
+        "put",
+        "--sizes",
+        "8,1K",
+        "--pairs",
+        "2",
+        "--call",
+        "0,100",
+        "--machine",
+        "xeon-phi-se10p",
+    )
+    done = phicoll_command(*words)
+    assert done.returncode == 0
+    assert "xeon-phi-se10p, simulated; medians of 2 rounds" in done.stdout
+    assert [line.split()[:4] for line in done.stdout.splitlines()[1:-1]] == [
+        ["put", size, "2", call] for size in ("8", "1024") for call in ("0", "100")
+    ]
+    found = json.loads(phicoll_command(*words, "--json").stdout)
+    assert [point["row_ratio"] > 1 for point in found["points"]] == [False, True] * 2
+
+
 def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_python):
     path = tmp_path / "r.jsonl"
     words = ("--algorithm", "auto", "--launches", "1000", "--rounds", "1000", "-o", path)
@@ -97,6 +120,10 @@ def test_ctrl_c_exits_with_130_and_keeps_what_was_measured(tmp_path, start_pytho
             "run allreduce --algorithm paper-000",
             "phicoll: algorithm: got 'paper-000'; allowed: nearest: paper-003; all: ",
         ),
+        ("run put --pairs 0", "phicoll: pairs: got '0'; allowed: "),
+        ("run put --mode processes", "phicoll: mode: got 'processes'; allowed: with put only sizes, "),
+        ("run put:colour=red", "phicoll: put: got 'colour=red'; allowed: "),
+        ("run barrier --pairs 2", "phicoll: pairs: got 2; allowed: only with put, "),
         ("run sendrecv", "phicoll: operation: got 'sendrecv'; allowed: "),
         ("list sendrecv", "phicoll: operation: got 'sendrecv'; allowed: "),
         ("compare /nonexistent.jsonl", "phicoll: /nonexistent.jsonl: got No such file"),

@@ -146,7 +146,7 @@ def test_python_argparse_and_phicoll_bench_have_the_options_of_the_table() -> No
     knobs = {a.dest: a for a in own_actions.pop("set").knobs._actions}
     assert set(knobs) == {*KNOBS, "progress"}
     actions = own_actions | knobs
-    assert set(actions) == {*OPTIONS, "help", "operation", "executor", "progress", "json"}
+    assert set(actions) == {*OPTIONS, "help", "operation", "pairs", "call", "executor", "progress", "json"}
     for argument, option in OPTIONS.items():
         assert f"--{option.name}" in actions[argument].option_strings
         assert actions[argument].default in (None, False)

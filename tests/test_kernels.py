@@ -25,6 +25,10 @@ def test_every_kernel_says_what_a_sample_is():
         "pair-bandwidth",
         "put",
         "get",
+        "p",
+        "g",
+        "atomic",
+        "wait-until",
         "contention",
         "read-by-all",
         "stream",
@@ -87,7 +91,7 @@ def test_bandwidth_is_a_row_a_pair():
         assert (here > 0).all()
 
 
-@pytest.mark.parametrize("way", ["put", "get"])
+@pytest.mark.parametrize("way", ["put", "get", "p", "g"])
 def test_a_call_adds_its_stated_cost_to_a_transfer(way):
     def transfer(machine=MACHINE, ranks=2, **parameters):
         spec = ":".join([way, *(f"{name}={value}" for name, value in parameters.items())])
@@ -98,11 +102,87 @@ def test_a_call_adds_its_stated_cost_to_a_transfer(way):
     assert 0 < bare < 2000 / clock < called < bare + 2000 / clock + 1
     near, far = (transfer(call=0, remote=remote).measured.mean() for remote in ("kept", "written"))
     assert near < far / 3  # what is in the rank's cache, and what is in its partner's
+    if way in ("p", "g"):
+        return
     both = transfer(ranks=4, directions="both", bytes=1024, transfers=16)
     assert both.measured.shape == (4, 4)
     assert both.gigabytes_a_second.max() <= 4 * 1024 / both.measured.max(axis=0).min() * (1 + 1e-9)
     here = transfer(machine=None, bytes=1000, transfers=3, ranks=2)
     assert here.measured.shape == (4,)
+
+
+def test_atomics_on_one_word_wait_for_each_other():
+    def operation(spec, ranks=8):
+        return kernels.run(
+            f"atomic:transfers=16:{spec}", machine=MACHINE, ranks=ranks, samples=3
+        ).measured.mean()
+
+    alone, crowded = operation("on=partner"), operation("on=root")
+    assert 3 * alone < crowded
+    assert operation("on=partner:operation=fetch") < alone  # a load needs the line in no state of its own
+    assert alone < operation("on=shared:operation=compare-swap", ranks=2)
+
+
+def test_a_call_in_front_of_a_wait_is_hidden_while_the_answer_is_on_its_way():
+    def half_a_trip(call):
+        return kernels.run(f"wait-until:turns=8:call={call}", machine=MACHINE, samples=4).measured.mean()
+
+    clock = phicoll.load_machine(MACHINE).parameters["topology.clock_mhz"] / 1000
+    bare, called = half_a_trip(0), half_a_trip(50)
+    assert bare + 50 / clock - 1 < called < bare + 100 / clock
+
+
+def test_one_sided_accesses_by_size_pairs_and_cost_of_a_call():
+    found = kernels.one_sided(
+        "put", sizes="8,16K", pairs="1,2", call=[0, 200], machine="xeon-phi-se10p", samples=2
+    )
+    assert [(p.bytes, p.pairs, p.call) for p in found.points] == [
+        (size, pairs, call) for size in (8, 16384) for pairs in (1, 2) for call in (0, 200)
+    ]
+    bare, called = found.points[:2]
+    assert bare.fresh_ratio == bare.row_ratio == 1
+    assert called.row_ns == pytest.approx(bare.row_ns + 200 / 1.1, abs=1)
+    assert called.row_ratio == pytest.approx(called.row_ns / bare.row_ns, rel=0.01)
+    assert found.points[-1].row_ratio < 1.1  # a call is nothing beside 16 KB
+    assert found.points[2].gigabytes_a_second == pytest.approx(2 * bare.gigabytes_a_second, rel=0.2)
+    assert found.to_dict()["points"][0]["access"] == "put"
+    assert "put" in found._repr_html_()
+    assert list(found.to_dataframe()["pairs"]) == [1, 1, 2, 2] * 2
+
+
+@pytest.mark.parametrize("access", kernels.ACCESSES)
+def test_one_sided_accesses_run_on_this_machine(access):
+    found = kernels.one_sided(
+        access, call=[0, 100], rounds=1, samples=5, **({"sizes": 64} if access in ("put", "get") else {})
+    )
+    assert found.mode == "threads"
+    assert found.points[1].row_ns > found.points[0].row_ns > 0
+
+
+@pytest.mark.parametrize(
+    ("access", "arguments", "named"),
+    [
+        ("putt", {}, "access"),
+        ("barrier", {}, "access"),
+        ("p", {"sizes": 8}, "sizes"),
+        ("put", {"sizes": 7}, "sizes"),
+        ("put", {"sizes": []}, "sizes"),
+        ("put", {"pairs": 0}, "pairs"),
+        ("put", {"pairs": 512}, "pairs"),
+        ("put", {"pairs": []}, "pairs"),
+        ("put", {"call": -1}, "call"),
+        ("put", {"rounds": 0}, "rounds"),
+        ("put", {"samples": 0}, "samples"),
+        ("put", {"where": "nowhere"}, "where"),
+        ("put", {"machine": "abacus"}, "machine"),
+        ("put:bytes=8", {}, "put:bytes"),
+        ("put:colour=red", {}, "put"),
+    ],
+)
+def test_bad_accesses_are_refused_by_name(access, arguments, named):
+    with pytest.raises(phicoll.ArgumentError) as error:
+        kernels.one_sided(access, **arguments)
+    assert error.value.argument == named
 
 
 def test_stream_by_put_and_get_pays_for_its_calls():

@@ -77,6 +77,18 @@ const std::vector<Case>& cases() {
       {"read-by-all:pattern=fours:lines=3:state=I", 5, {0, 1, 2, 3, 4}},
       {"read-by-all:pattern=next:state=F", 3, {0, 1, 2}, "sandy-bridge-e5-2670"},
       {"read-by-all:state=F", 3, {1, 2}, "sandy-bridge-e5-2670"},
+      {"p", 2, {0}},
+      {"p:transfers=7:call=100:remote=written:directions=both", 4, {0, 1, 2, 3}},
+      {"g", 2, {0}},
+      {"g:transfers=7:call=100:remote=written:pattern=neighbours", 4, {0, 2}},
+      {"atomic", 2, {0}},
+      {"atomic:operation=compare-swap:on=shared:transfers=9", 4, {0, 1, 2, 3}},
+      {"atomic:operation=fetch-add:on=root:transfers=5:call=100:pattern=link", 4, {0, 1, 2, 3}},
+      {"atomic:operation=swap:transfers=3", 2, {0}},
+      {"atomic:operation=set:pattern=neighbours", 4, {0, 2}},
+      {"atomic:operation=fetch:on=root", 2, {0, 1}},
+      {"wait-until", 2, {0}},
+      {"wait-until:turns=5:call=100:pattern=link", 4, {0, 1}},
       {"stream:lines=64", 2, {0, 1}},
       {"stream:lines=33:operation=copy:store=no-read:ahead=0", 2, {0, 1}},
       {"stream:lines=33:operation=scale:store=no-read-unordered", 1, {0}},
@@ -112,7 +124,8 @@ TEST(KernelList, HasEveryKernelWithASourceAndWhatASampleIs) {
     EXPECT_EQ(parse_kernel(info.name).values.size(), info.parameters.size());
   }
   EXPECT_EQ(names, (std::vector<std::string>{"read-latency", "ping-pong", "multi-line", "pair-bandwidth",
-                                             "put", "get", "contention", "read-by-all", "stream", "switch"}));
+                                             "put", "get", "p", "g", "atomic", "wait-until", "contention",
+                                             "read-by-all", "stream", "switch"}));
 }
 
 TEST(KernelList, TextIsReadBackAsItIs) {
@@ -125,7 +138,7 @@ TEST(KernelList, BadInputIsRefusedByName) {
   const auto refused = [](const std::string& text) { return refusal_of([&] { parse_kernel(text); }); };
   EXPECT_EQ(refused("pingpong"),
             "kernel: got 'pingpong'; allowed: read-latency, ping-pong, multi-line, pair-bandwidth, "
-            "put, get, contention, read-by-all, stream, switch");
+            "put, get, p, g, atomic, wait-until, contention, read-by-all, stream, switch");
   EXPECT_EQ(refused("ping-pong:receive=I"), "ping-pong:receive: got 'I'; allowed: M, E, S, F");
   EXPECT_EQ(refused("read-latency:state=O"), "read-latency:state: got 'O'; allowed: M, E, S, F, I");
   EXPECT_EQ(refused("pair-bandwidth:pattern=ring"),
@@ -355,7 +368,7 @@ TEST(LineStates, AreReachedOnASimulatedMachine) {
   }
 }
 
-// A port whose copies lose the first word, and which streams nothing.
+// A port whose copies lose the first word, and which streams and adds nothing.
 class LossyPort : public sim::SimPort {
  public:
   using sim::SimPort::SimPort;
@@ -366,12 +379,18 @@ class LossyPort : public sim::SimPort {
   void store_line(void* line, const void* source, StorePolicy policy) const {
     if (policy == StorePolicy::plain) sim::SimPort::store_line(line, source, policy);
   }
+  void move(Data to, Data from, std::size_t bytes) const { sim::SimPort::move(to + 8, from + 8, bytes - 8); }
+  template <class T>
+  T fetch_add(const Word<T>& word, T) const {
+    return load_relaxed(word);
+  }
 };
 
 TEST(KernelChecks, ACopyThatLosesAWordIsSeen) {
   const sim::Machine machine = sim::load_machine("xeon-phi-5110p");
   for (const char* const text :
-       {"multi-line:lines=3", "contention", "read-by-all:lines=2", "stream:lines=4:store=no-read"}) {
+       {"multi-line:lines=3", "contention", "read-by-all:lines=2", "stream:lines=4:store=no-read",
+        "put:bytes=64:remote=written", "get:bytes=64", "atomic"}) {
     const KernelSpec spec = parse_kernel(text);
     sim::Simulation simulation(machine, place_ranks(2, machine.places(), Placement::scatter),
                                kernels::kernel_footprint(spec, 2), sim::kernel_options(1));

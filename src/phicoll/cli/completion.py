@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from phicoll.cli.output import put
+from phicoll.explaining.one_sided import ACCESSES
 from phicoll.foundations.extras import extra
 from phicoll.registry import CALLS
 from phicoll.registry.machines import machines
@@ -34,7 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
         if action.metavar in ("FILE", "DIR"):
             action.complete = shtab.FILE if action.metavar == "FILE" else shtab.DIRECTORY  # type: ignore[attr-defined]
         elif action.dest == "operation":
-            action.choices = [*CALLS, *(["machines", "machine"] if action.metavar == "WHAT" else [])]
+            action.choices = [
+                *CALLS,
+                *ACCESSES,
+                *(["machines", "machine"] if action.metavar == "WHAT" else []),
+            ]
         elif action.dest == "machine" and action.choices is None:
             action.choices = [machine.name for machine in machines()]
     put(shtab.complete(root, arguments.shell))

@@ -43,6 +43,11 @@ class KernelSamples:
         rows = [row for row in self.ns if row.size]
         return rows[0] if len(rows) == 1 else np.vstack(rows)
 
+    @property
+    def mean_over_ranks(self) -> Samples:
+        """The mean of the ranks that measured, one value per sample."""
+        return np.asarray(np.atleast_2d(self.measured).mean(axis=0))
+
 
 def run(
     spec: str,
@@ -53,6 +58,7 @@ def run(
     samples: int = 1000,
     seed: int = 1,
     wait: str = "spin",
+    oversubscribe: bool = False,
 ) -> KernelSamples:
     """Run any kernel.
 
@@ -77,6 +83,8 @@ def run(
         Seed of the addresses, and of the home directories of lines on a simulated machine.
     wait:
         How ranks wait; the papers' kernels spin.
+    oversubscribe:
+        Allow more ranks than CPUs on this machine; they should not spin then.
 
     Raises
     ------
@@ -90,7 +98,9 @@ def run(
         raise ArgumentError("samples", repr(samples), "a whole number from 1")
     place = where or ""
     if machine is None:
-        found: dict[str, Any] = _core.run_kernel(spec, ranks, place, samples, seed, wait)
+        found: dict[str, Any] = _core.run_kernel(
+            spec, ranks, place, samples, seed, wait, oversubscribe=oversubscribe
+        )
     else:
         found = _core.simulate_kernel(machine, spec, ranks, place, samples, seed, wait)
     if found["wrong"]:

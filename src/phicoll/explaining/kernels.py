@@ -20,17 +20,22 @@ import phicoll._core as _core
 from phicoll.errors import ArgumentError
 from phicoll.explaining.kernel_runs import KernelSamples, Samples, run
 from phicoll.explaining.latency import LatencyMatrix, latency_matrix
+from phicoll.explaining.one_sided import ACCESSES, OneSidedTable, OneSidedTime, one_sided
 from phicoll.foundations.html_table import code, html_table
 
 __all__ = [
+    "ACCESSES",
     "Kernel",
     "KernelList",
     "KernelSamples",
     "LatencyMatrix",
+    "OneSidedTable",
+    "OneSidedTime",
     "contention",
     "kernels",
     "latency_matrix",
     "multi_line",
+    "one_sided",
     "pair_bandwidth",
     "ping_pong",
     "read_by_all",

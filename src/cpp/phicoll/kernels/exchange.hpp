@@ -22,6 +22,13 @@ enum class Pairing : unsigned char {
   across       ///< i and i + ranks / 2: with half of the ranks in each package all cross over (figure A.1c)
 };
 
+template <class Visitor>
+void describe_pairing(Visitor& v, Pairing& pairing) {
+  v.choice("pattern", pairing, {"neighbours", "grouped", "link", "across"},
+           "pairs 2i and 2i+1; interleaved in groups of four; nested, over one link of a ring; i and i + "
+           "half of the ranks");
+}
+
 inline int partner_of(Pairing pairing, int rank, int ranks) {
   switch (pairing) {
     case Pairing::neighbours:

@@ -1,10 +1,10 @@
 #pragma once
 
-// Put and get between pairs of ranks, all pairs at the same time, as the PGAS microbenchmarks time them (003 section 4.1,
-// figures 3 to 5: n pairs are 2 n PEs). OpenSHMEM's put and get are copies between the two symmetric memories. A library's
-// call around such a copy costs time of its own, which `call` states; with `call=0` the copy is what shmem_ptr gives: loads
-// and stores in the peer's memory. The buffers stay where they are, so by default they are in the caches where the transfers
-// before have left them.
+// Put, get, p and g between pairs of ranks, all pairs at the same time, as the PGAS microbenchmarks time them (003 section 4.1,
+// figures 3 to 5: n pairs are 2 n PEs). OpenSHMEM's put and get are copies between the two symmetric memories, p and g a store
+// and a load of one word. A library's call around such an access costs time of its own, which `call` states; with `call=0` the
+// access is what shmem_ptr gives: loads and stores in the peer's memory. The buffers stay where they are, so by default they are
+// in the caches where the accesses before have left them.
 
 #include <algorithm>
 
@@ -13,23 +13,38 @@
 namespace phicoll {
 namespace kernels {
 
+/// What a library does around the access that it was called for.
+template <class Port>
+void call_library(Port& port, int call) {
+  if (call != 0) port.wait_until(port.ticks() + call);
+}
+template <class Visitor>
+void describe_call(Visitor& v, int& call) {
+  v.integer("call", call, 0, 1000000,
+            "ticks that each call takes before its access; 0: loads and stores through shmem_ptr");
+}
+
 /// A copy between shared memory and shared memory, behind a call that takes `call` ticks.
 template <class Port>
 void put_or_get(Port& port, int call, unsigned char* to, unsigned char* from, std::size_t bytes) {
-  if (call != 0) port.wait_until(port.ticks() + call);
+  call_library(port, call);
   port.move(port.shared(to), port.shared(from), bytes);
 }
 
-enum class Transfer : unsigned char { put, get };
+enum class Access : unsigned char { put, get, p, g };
 
-template <Transfer transfer>
+template <Access access>
 struct OneSided {
+  static constexpr bool writes = access == Access::put || access == Access::p;
+  static constexpr bool one_word = access == Access::p || access == Access::g;
+
   static KernelFacts facts() {
-    return {transfer == Transfer::put ? "put" : "get", "namashivayam-2014, section 4.1",
-            transfer == Transfer::put ? "Pairs of ranks: copies into the partner's memory."
-                                      : "Pairs of ranks: copies from the partner's memory.",
-            transfer == Transfer::put ? "the time of `transfers` puts and one quiet / `transfers`"
-                                      : "the time of `transfers` gets / `transfers`"};
+    constexpr KernelFacts of[] = {
+        {"put", source, "Pairs of ranks: copies into the partner's memory.", writing},
+        {"get", source, "Pairs of ranks: copies from the partner's memory.", reading},
+        {"p", source, "Pairs of ranks: stores of a word in the partner's memory.", writing},
+        {"g", source, "Pairs of ranks: loads of a word of the partner's memory.", reading}};
+    return of[static_cast<int>(access)];
   }
 
   enum class Directions : unsigned char { one, both };
@@ -44,9 +59,8 @@ struct OneSided {
   };
   template <class Visitor>
   static void describe(Visitor& v, Parameters& p) {
-    v.integer("bytes", p.bytes, 8, 1 << 26, "bytes of a transfer");
-    v.integer("call", p.call, 0, 1000000,
-              "ticks that each call takes before its copy; 0: loads and stores through shmem_ptr");
+    if (!one_word) v.integer("bytes", p.bytes, 8, 1 << 26, "bytes of a transfer");
+    describe_call(v, p.call);
     v.integer("transfers", p.transfers, 1, 4096,
               "transfers in a sample, one after another, from and to the same places");
     v.choice("directions", p.directions, {"one", "both"},
@@ -54,8 +68,7 @@ struct OneSided {
     v.choice("remote", p.remote, {"kept", "written"},
              "the partner's buffer: as the sample before has left it, or written by the partner before each "
              "sample");
-    v.choice("pattern", p.pattern, {"neighbours", "grouped", "link", "across"},
-             "pairs 2i and 2i+1; interleaved in groups of four; nested; i and i + half of the ranks");
+    describe_pairing(v, p.pattern);
   }
 
   static const char* ranks_allowed(const Parameters& p, int ranks) {
@@ -78,16 +91,17 @@ struct OneSided {
     const bool fresh = p.remote == Remote::written;
     unsigned char* const source = buffer(p, run, run.rank, false);
     unsigned char* const target = buffer(p, run, run.rank, true);
-    unsigned char* const from = transfer == Transfer::put ? source : buffer(p, run, partner, false);
-    unsigned char* const to = transfer == Transfer::put ? buffer(p, run, partner, true) : target;
+    unsigned char* const from = writes ? source : buffer(p, run, partner, false);
+    unsigned char* const to = writes ? buffer(p, run, partner, true) : target;
+    std::uint64_t got = 0;
     const auto size = static_cast<std::size_t>(p.bytes);
     // The first round is not a sample: it brings the lines to where transfers leave them.
     for (int s = 0; s <= run.samples; ++s) {
       const auto round = static_cast<std::uint64_t>(s) + 1;
       const bool renewed = s == 0 || fresh;
       // A partner that wrote its buffer would call its lines back: a source that is kept holds the first mark.
-      const std::uint64_t mark = transfer == Transfer::put || fresh ? round : 1;
-      if (transfer == Transfer::put) {
+      const std::uint64_t mark = writes || fresh ? round : 1;
+      if (writes) {
         if (moves) write(port, source, size, mark);
         if (serves && renewed) write(port, target, size, 0);
       } else {
@@ -98,21 +112,36 @@ struct OneSided {
       if (moves) {
         meeting.start(port, samples);
         const std::int64_t begin = port.ticks();
-        for (int i = 0; i < p.transfers; ++i) put_or_get(port, p.call, to, from, size);
-        if (transfer == Transfer::put) port.fence();  // quiet
+        for (int i = 0; i < p.transfers; ++i) {
+          if (!one_word) {
+            put_or_get(port, p.call, to, from, size);
+            continue;
+          }
+          call_library(port, p.call);
+          if (writes)
+            port.store_relaxed(word(to, 0), mark);
+          else
+            got = port.load_relaxed(word(from, 0));
+        }
+        if (writes) port.fence();  // quiet
         if (s != 0) samples.ticks.push_back(port.ticks() - begin);
+        if (access == Access::g) port.store_relaxed(word(to, 0), got);
       } else {
         meeting.agree(port);
       }
       // All transfers have ended before anyone looks at what has come, or writes again. The next ones begin when all have
       // come to the next start, so after those looks and writes.
       meeting.meet(port);
-      const bool looks = transfer == Transfer::get ? moves : serves && (fresh || s == run.samples);
+      const bool looks = !writes ? moves : serves && (fresh || s == run.samples);
       if (looks && !holds(port, target, size, mark)) ++samples.wrong;
     }
   }
 
  private:
+  static constexpr const char* source = "namashivayam-2014, section 4.1";
+  static constexpr const char* writing = "the time of `transfers` of them and one quiet / `transfers`";
+  static constexpr const char* reading = "the time of `transfers` of them / `transfers`";
+
   static std::size_t buffer_bytes(const Parameters& p) {
     return whole_pages(static_cast<std::size_t>(p.bytes));
   }
@@ -141,8 +170,10 @@ struct OneSided {
   }
 };
 
-using Put = OneSided<Transfer::put>;
-using Get = OneSided<Transfer::get>;
+using Put = OneSided<Access::put>;
+using Get = OneSided<Access::get>;
+using PutWord = OneSided<Access::p>;
+using GetWord = OneSided<Access::g>;
 
 }  // namespace kernels
 }  // namespace phicoll

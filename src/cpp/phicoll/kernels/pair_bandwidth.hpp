@@ -25,10 +25,7 @@ struct PairBandwidth {
   };
   template <class Visitor>
   static void describe(Visitor& v, Parameters& p) {
-    v.choice(
-        "pattern", p.pattern, {"neighbours", "grouped", "link", "across"},
-        "pairs 2i and 2i+1; interleaved in groups of four; nested, over one link of a ring; each half of "
-        "the ranks in a package of its own");
+    describe_pairing(v, p.pattern);
     describe_state(v, "state", p.state, "state of the send buffers");
     describe_state(v, "receive", p.receive, "state of the receive buffers, but for the polled last line");
     v.integer("lines", p.lines, 1, 1 << 20, "lines of 64 bytes in a message");

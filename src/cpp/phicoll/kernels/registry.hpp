@@ -11,8 +11,10 @@
 #include "phicoll/kernels/ping_pong.hpp"
 #include "phicoll/kernels/read_by_all.hpp"
 #include "phicoll/kernels/read_latency.hpp"
+#include "phicoll/kernels/remote_atomic.hpp"
 #include "phicoll/kernels/stream.hpp"
 #include "phicoll/kernels/switch.hpp"
+#include "phicoll/kernels/wait_until.hpp"
 
 namespace phicoll {
 namespace kernels {
@@ -23,6 +25,10 @@ using KernelList = AlgorithmList<ReadLatency,    //
                                  PairBandwidth,  //
                                  Put,            //
                                  Get,            //
+                                 PutWord,        //
+                                 GetWord,        //
+                                 RemoteAtomic,   //
+                                 WaitUntil,      //
                                  Contention,     //
                                  ReadByAll,      //
                                  Stream,         //
