@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def as_results(taken: Taken, mode: str, cpus: int, mpis: Collection[str] = ()) -> Results:
-    """A point for each of ours; `cpus`: how many the ranks share. With `mpis` these are references beside ours, which
-    then have the names that were asked for."""
+    """A point for each of phicoll's algorithms; `cpus`: how many the ranks share. With `mpis`, the MPIs are
+    references beside them, and phicoll's have the names that were asked for."""
     from phicoll.results import Results
 
     head = {"schema": 1, "run": "0"}

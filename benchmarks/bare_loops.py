@@ -34,13 +34,13 @@ from verdicts import LOOP, best_of, split
 SERVED = ("broadcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall")
 TOLD_APART = "broadcast,allgather"
 SIZES = "4K,16K,64K,256K,1M,2M"
-#: Smaller calls have limits of their own: a line's way.
+#: Smaller calls have another limit: the transfer of a line.
 LEAST_BYTES = 4 << 10
-#: How many loops of each kind, through the caches and past them, take part in a report's rounds: near CPUs want the
-#: ones, far CPUs the others, and a virtual machine's move.
+#: How many loops of each kind, through the caches and past them, take part in a report's rounds: the former suit near
+#: CPUs, the latter far ones, and a virtual machine's CPUs move.
 FEW = 2
 
-#: Ways to store and load together: what the C library does, the CPU's string move, vectors, past the caches.
+#: Pairs of ways to store and load: as the C library does, the CPU's string move, vectors, past the caches.
 WAYS = (
     ("memcpy", "memcpy"), ("string", "string"), ("string", "memcpy"), ("memcpy", "string"), ("avx2", "avx2"),
     ("avx512", "avx512"), ("past-caches", "memcpy"), ("past-caches", "string"), ("past-caches", "avx512"),
@@ -60,7 +60,7 @@ RINGS = (
     (256, 2048),
     (256, 4096),
 )
-#: What is varied alone, around the best of the ways.
+#: Parameters that are varied alone, around the best of the ways.
 ALONE: tuple[dict[str, object], ...] = (
     {"turns": "lines"}, {"ahead": 2}, {"ahead": 4096}, {"hint": "own"}, {"hint": "demote"}, {"prefetch": 512},
     {"prefetch": 4096}, {"pages": "huge"}, {"owner": "receiver"}, {"align": 16}, {"apart": 2048},
@@ -68,7 +68,7 @@ ALONE: tuple[dict[str, object], ...] = (
 
 
 def has(flag: str) -> bool:
-    """Whether the CPU says that it has it."""
+    """Whether the CPU reports the flag."""
     text = Path("/proc/cpuinfo").read_text()
     return f" {flag} " in text.replace("\n", " ")
 
@@ -107,7 +107,7 @@ def limited(point: Point) -> bool:
 def best_loops(
     taken: Taken, point: Point, few: int, kind: Callable[[str], object] = lambda _: None
 ) -> list[str]:
-    """The loops with the lowest medians, so many of each kind."""
+    """The loops with the lowest medians, `few` of each kind."""
     times = {
         subject: statistics.median(by.values())
         for subject, by in taken.ns.get(point, {}).items()
@@ -126,7 +126,8 @@ def past_caches(subject: str) -> bool:
 def limits_of(
     points: Iterable[Point], systems: Systems, seed: int, seconds: float
 ) -> tuple[Callable[[Point], list[str]], str]:
-    """Tries all loops at the points for so long. Returns the few that are each point's limits, and how that ended."""
+    """Tries all loops at the points for some seconds. Returns the few that are each point's limits, and how
+    the run ended."""
     wanted = [point for point in points if limited(point)]
     first = take(wanted, variations, systems=systems, rounds=2, seed=seed, cap_ms=4.0, seconds=seconds)
     return lambda point: best_loops(first, point, FEW, past_caches), first.ended

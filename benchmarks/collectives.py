@@ -42,9 +42,9 @@ COARSE = "8,64,512,4K,32K,256K,2M,16M"
 FEW = "8,4K,1M"
 #: Where ranks outnumber CPUs, in the coarse grid.
 CROWDED = "8,512,32K,2M"
-#: What of a report's time its claims take, and what writing it takes at most.
+#: The shares of a report's time for its claims and, at most, for writing it.
 CLAIMS_SHARE = 0.12
-#: And what finding the bare loops that are its limits takes before it begins.
+#: And for finding the bare loops that are its limits, before it begins.
 LOOPS_SHARE = 0.1
 WRITING_S = 15.0
 
@@ -93,7 +93,8 @@ def product(
 
 
 def companions(points: Sequence[Point], sizes: Sequence[int], ranks: int) -> list[Point]:
-    """What is missing for the compositions of points of these sizes and so many ranks, back to back, fresh buffers."""
+    """Points that the compositions still need for these sizes and this number of ranks, back to back, fresh
+    buffers."""
     found = [
         part
         for point in points
@@ -111,7 +112,7 @@ def companions(points: Sequence[Point], sizes: Sequence[int], ranks: int) -> lis
 
 
 def report(a: argparse.Namespace, cpus: Sequence[int], ranks: Sequence[int], mpis: Sequence[str]) -> int:
-    """Measures and writes; what is left of the time after the comparison goes to the papers' statements."""
+    """Measures and writes; the time left after the comparison goes to the papers' statements."""
     a.report.mkdir(parents=True, exist_ok=True)
     sizes = powers_of_two(8, 16 << 20) if a.full else mpi_peers.size_list(a.sizes or COARSE)
     operations = a.operations.split(",") if a.operations else [*HEADLINE, *OTHERS]
@@ -165,8 +166,9 @@ def no_loops(_: Point) -> list[str]:
 
 
 def take_claims(a: argparse.Namespace, cpus: Sequence[int], seconds: float) -> str:
-    """What the papers' statements compare: between threads, where a peer's array is reached by plain loads and stores;
-    a pair, and twice as many ranks as CPUs, at least four. How it ended, if by an interrupt."""
+    """Measures what the papers' statements compare: between threads, where a peer's array is reached by plain
+    loads and stores; a pair, and twice as many ranks as CPUs, at least four. Returns how it ended, if by an
+    interrupt."""
     from phicoll.papers.claims import wanted
 
     of: dict[Point, list[str]] = {}
@@ -180,11 +182,11 @@ def take_claims(a: argparse.Namespace, cpus: Sequence[int], seconds: float) -> s
 
 
 class Ended(KeyboardInterrupt):
-    """Asked to end."""
+    """Raised when asked to end."""
 
 
 def end_at_signals() -> None:
-    """Ctrl-C and a polite request to end are both an interrupt that says which it was."""
+    """Turns Ctrl-C and SIGTERM into an interrupt that says which it was."""
 
     def end(number: int, frame: object) -> None:
         raise Ended(f"interrupted by {signal.Signals(number).name}")

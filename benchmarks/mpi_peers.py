@@ -22,9 +22,11 @@ What `ns` is:
   is taken off; what it costs to get back lines that others have read stays with the collective. The slowest rank and
   not each rank's own: one that writes nothing waits for one that does.
 - "window": per call, from the last rank's entry to the last rank's exit; `ns` is the mean of the middle half of the
-  calls. All ranks have written their buffers before the start is announced, and enter a random 0 to 1 us behind it. A
+  calls. All ranks have written their buffers before the start is announced, and enter a random 0 to 1 us
+  after it. A
   stamp's own time (`facts["stamp_ns"]`) is within it.
-- "separated": each call between two stamps with a barrier of MPI's behind it, the mean over calls and ranks, as the
+- "separated": each call between two stamps with a barrier of MPI's after it, the mean over calls and ranks,
+as the
   OSU programs do it. For the calibration only.
 """
 
@@ -66,7 +68,7 @@ WARM_NS, MOST_WARMUPS = 100e3, 2000
 
 
 def available(root: Path = ROOT) -> list[str]:
-    """Those of NAMES that are set up."""
+    """The names in NAMES whose MPI is set up."""
     return [name for name in NAMES if os.access(root / name / "mpi_collectives", os.X_OK)]
 
 
@@ -91,7 +93,7 @@ def settings(name: str, root: Path = ROOT) -> dict[str, str]:
 
 
 def environment(name: str, root: Path = ROOT) -> dict[str, str]:
-    """The caller's environment with `settings`, without what a launcher around the caller has left in it."""
+    """The caller's environment with `settings`, without the variables of a launcher around the caller."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PMI_", "PMIX_", "OMPI_COMM_", "HYDI_"))}
     return kept | settings(name, root)
 
@@ -224,7 +226,7 @@ class MpiPeer:
         """One point. size_bytes: of the count argument (a block for gather, scatter, allgather, alltoall and
         reduce_scatter_block). warmup: calls before the timed ones at least; more of short calls and at a point's
         first visit. cap_ms: fewer calls are made where all would take longer (`capped`). verify: the result of a call
-        before the timed ones, and of the last of them. offset: bytes behind a page's start at which the buffers lie.
+        before the timed ones, and of the last of them. offset: bytes from a page's start to the buffers.
         huge: ask for huge pages. slack_ns: from a window's announcement to its start; None: as much as this point has
         been seen to need."""
         if self.failed is not None:
@@ -299,7 +301,7 @@ class MpiPeer:
         return sample
 
     def _collect(self, seconds: float, what: str) -> list[dict[str, Any]]:
-        """One line of each rank, within so many seconds and as long as the job lives."""
+        """One line from each rank, within `seconds` and as long as the job lives."""
         deadline = time.monotonic() + seconds
         lines: list[bytes | None] = [None] * self.ranks
         with selectors.DefaultSelector() as ready:

@@ -5,7 +5,7 @@
     sample["ns"], sample["verified"]
     peer.close()
 
-The same interface as mpi_peers.MpiPeer has, with an algorithm besides. The ranks are phicoll-bench's worker processes:
+The interface of mpi_peers.MpiPeer, with an algorithm besides. The ranks are phicoll-bench's worker processes:
 what is timed is the public call of a `Communicator` with all its checks. `ns` is defined as there; of a "window" sample
 `per_call_ns` has every call, of a bare loop with stamps `store_ns` and `load_ns` what each rank's
 copies take in a call.

@@ -17,7 +17,7 @@ Round = tuple[int, int]  # launch, round
 
 @dataclass(frozen=True, order=True)
 class Point:
-    """What is called: `size` is the bytes of the count argument."""
+    """A call: `size` is the bytes of the count argument."""
 
     operation: str
     ranks: int
@@ -37,7 +37,7 @@ class Point:
 
     @property
     def setting(self) -> tuple[str, int, str, str]:
-        """All but the size: what one table or one curve is of."""
+        """All but the size: the key of a table or a curve."""
         return (self.operation, self.ranks, self.definition, self.buffers)
 
     def title(self) -> str:
@@ -65,13 +65,13 @@ class Taken:
     effective: dict[tuple[Point, str], str] = field(default_factory=dict)
     wrong: set[tuple[Point, str]] = field(default_factory=set)
     failed: dict[tuple[Point, str], str] = field(default_factory=dict)
-    #: By subject, operation and ranks: the size from which on it takes no part any more, and why.
+    #: By subject, operation and ranks: the size from which on it takes no further part, and why.
     dropped: dict[tuple[str, str, int], tuple[int, str]] = field(default_factory=dict)
-    #: What kept systems out of whole launches.
+    #: The reasons that kept systems out of whole launches.
     notes: list[str] = field(default_factory=list)
     #: What each system says of itself: its library, its settings.
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: Why the run is over, where it was not that all rounds were done.
+    #: Why the run ended, if not because all rounds were done.
     ended: str = ""
 
     @classmethod
@@ -84,7 +84,8 @@ class Taken:
         return taken
 
     def few(self, point: Point, subject: str) -> int:
-        """In how many rounds a system took part there if these are fewer than half of the most of any; else 0."""
+        """The number of rounds in which a system took part there, if that is less than half of any other's;
+        else 0."""
         count, most = len(self.ns[point].get(subject, {})), max(map(len, self.ns[point].values()))
         return count if 2 * count < most else 0
 
@@ -115,7 +116,8 @@ class Taken:
             self.effective[point, subject] = record["effective"]
 
     def _leave_out(self, point: Point, subject: str, error: str, timeout: bool) -> None:
-        """Who refuses or dies is out at that point; who is too slow at every size from there on."""
+        """A system that refuses or dies is out at that point; one that is too slow is out from that size
+        on."""
         if not timeout:
             self.failed[point, subject] = error
             return
@@ -124,17 +126,17 @@ class Taken:
             self.dropped[key] = (point.size, error)
 
     def is_out(self, point: Point, subject: str) -> bool:
-        """Whether the subject takes no part at a point any more."""
+        """Whether the subject is out at a point."""
         size, _ = self.dropped.get((subject, point.operation, point.ranks), (1 << 62, ""))
         return (point, subject) in self.failed or point.size >= size
 
     def out_at(self, point: Point) -> list[str]:
-        """Who takes no part at a point any more."""
+        """The subjects that are out at a point."""
         names = {s for s, _, _ in self.dropped} | {s for _, s in self.failed}
         return sorted(s for s in names if self.is_out(point, s))
 
     def where(self, keep: Callable[[Point, Round], bool]) -> Taken:
-        """The same with the samples of some rounds only."""
+        """A copy with the samples of some rounds only."""
         ns: dict[Point, dict[str, dict[Round, float]]] = {}
         for point, by in self.ns.items():
             for subject, values in by.items():

@@ -3,8 +3,9 @@
     mpiexec -n 2 python benchmarks/python_calls_worker.py SECONDS
     phicoll launch --as-mpi4py -n 2 benchmarks/python_calls_worker.py SECONDS
 
-Prints, on rank 0, one line of JSON: the calls by name, and of each the seconds a call takes. With one rank that is the
-least of many batches: the way of the call alone. With more it is the median of batches, each after a barrier.
+Prints, on rank 0, one line of JSON: each call's name, and the seconds that it takes. With one rank that is
+the least of many batches: the cost of the call alone. With more it is the median of batches, each after a
+barrier.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def calls() -> dict[str, Callable[[], object]]:
             made[f"Send and Recv {name}"] = ping_pong(
                 lambda to, s=send: comm.Send(s, to), lambda source, r=receive: comm.Recv(r, source)
             )
-            if nbytes in LARGE:  # what a message can come near to: one copy, by one rank, in its own memory
+            if nbytes in LARGE:  # the limit of a message: one copy, by one rank, in its own memory
                 made[f"copy of {name}"] = lambda s=send, r=receive: np.copyto(r, s) if rank == 0 else None
             if size == 2:
                 made[f"Sendrecv {name}"] = lambda s=send, r=receive: comm.Sendrecv(

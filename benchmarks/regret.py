@@ -35,15 +35,15 @@ from phicoll.models.tuning import candidates
 
 SIZES = "512,4K,16K,64K,256K,2M"
 FEW = 4
-#: What is wanted: geometric mean, and at a point.
+#: The targets: the geometric mean, and at a point.
 MEAN, POINT = 1.10, 1.30
-#: What the first round may take of the time.
+#: The share of the time for the first round.
 FIRST_SHARE = 0.45
 AUTO = "phicoll"
 
 
 def specs(point: Point, cpus: Sequence[int]) -> list[str]:
-    """What is tried beside `auto`: all candidates that can serve the point, each effect once."""
+    """The candidates to try beside `auto`: all that can serve the point, each effect once."""
     found: dict[str, str] = {}
     for spec in candidates(point.operation):
         one = _core.candidate(
@@ -92,7 +92,7 @@ def mean(rows: Sequence[Row]) -> float:
 
 
 def word(row: Row) -> str:
-    """Whether the regret is above what is wanted at a point; with a question mark where the interval is not."""
+    """Whether the regret at a point is above the target, with a question mark if its interval is not."""
     if row.ratio is None or row.ratio.median <= POINT:
         return ""
     return "above" if row.ratio.low > POINT else "above?"

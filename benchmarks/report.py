@@ -30,14 +30,14 @@ from verdicts import (
 )
 
 HAND = "phicoll:hand-pair"
-#: Of more points a table lists those alone that fall short.
+#: A table of more points lists only those that fall short.
 MOST_LISTED = 60
 SAMPLES_FILE, CLAIMS_FILE = "collectives.jsonl", "claims.jsonl"
 
 
 @dataclass
 class Settings:
-    """What a report is of."""
+    """The settings of a report."""
 
     folder: Path
     cpus: list[int]
@@ -233,7 +233,7 @@ def left_out(settings: Settings, taken: Taken, compared: Taken) -> list[str]:
 
 
 def asked_once(taken: Taken) -> dict[str, int]:
-    """At how many points each MPI took part in few rounds without being out."""
+    """The number of points at which each MPI took part in few rounds without being out."""
     found: dict[str, int] = {}
     for point, by in taken.ns.items():
         for name in by:
@@ -280,7 +280,7 @@ def commit() -> str:
 
 
 def numbers_text(host: dict[str, Any], defaults: dict[str, int]) -> str:
-    """Those that a calibration changed."""
+    """The host's numbers that a calibration changed."""
     if not host["measured"]:
         return "the defaults"
     changed = [f"{name}={value}" for name, value in host["numbers"].items() if value != defaults[name]]

@@ -25,18 +25,19 @@ from points import Point, Taken
 
 MPI_NAMES = {ours: theirs for theirs, ours in OPERATIONS.items()}
 SAMPLE_S = 60.0
-#: An MPI that takes so many times the best MPI's time in a launch's first round, and longer than a sample should take,
-#: is not asked there again: it is not the best one, and ranks that spin on shared CPUs took most of a run.
+#: An MPI that takes this many times the best MPI's time in a launch's first round, and longer than a sample should
+#: take, is not asked there again: it is not the best one, and its ranks, which spin on shared CPUs, would take most of
+#: a run.
 HOPELESS = 20.0
-#: All systems make as many calls at a point as phicoll fits below the cap: of few calls the first ones, for which ranks
-#: come late and which find caches cold, are a part of their time. Who is so many times slower makes fewer.
+#: All systems make as many calls at a point as phicoll fits below the cap: if calls are few, the first ones, which find
+#: ranks late and caches cold, count for much. A system that is this many times slower makes fewer.
 SAME_CALLS = 2.0
-#: What of the budget a wait that began within it may go beyond its end.
+#: The share of the budget by which a wait that began within it may exceed it.
 GRACE = 0.04
 
 
 class Peer(Protocol):
-    """What takes part: phicoll_peer.PhicollPeer, mpi_peers.MpiPeer, or a test's."""
+    """A system that takes part: phicoll_peer.PhicollPeer, mpi_peers.MpiPeer, or a test's."""
 
     failed: str | None
     facts: dict[str, Any]
@@ -57,12 +58,12 @@ class Budget:
         return self.end - self.clock()
 
     def of_a_wait(self, most: float) -> float:
-        """How long a wait may be that wants at most so much."""
+        """The time that a wait may take, at most `most` seconds."""
         return max(0.0, min(most, self.left() + self._grace))
 
 
 class TimeOverError(Exception):
-    """A wait ended with the budget: nobody is to blame."""
+    """A wait ended with the budget, through no system's fault."""
 
 
 @dataclass
@@ -153,13 +154,14 @@ class Field:
 
 
 def calls_for(point: Point) -> int:
-    """Many of small messages, few of large ones; a window's calls are stamped one by one."""
+    """The number of calls: many for small messages, few for large ones; a window's calls are stamped one by
+    one."""
     most = 32 if point.definition == "window" else 1000
     return max(4, min(most, (4 << 20) // max(1, point.size * point.ranks)))
 
 
 def sample_bound(seconds: float) -> float:
-    """How long one sample may take in a run of so many seconds. The shortest of them take some tens of ms."""
+    """How long one sample may take in a run of `seconds`. The shortest take some tens of ms."""
     return min(SAMPLE_S, max(3.0, seconds / 100))
 
 
@@ -172,7 +174,7 @@ class Run:
         self.draw = random.Random(seed)
         #: How many calls a sample has at a point.
         self.planned: dict[Point, int] = {}
-        #: Who is not asked again at a point, and beside whom.
+        #: Systems that are not asked again at a point, with the one that was faster.
         self.hopeless: dict[tuple[Point, str], str] = {}
 
     def note(self, record: dict[str, Any]) -> None:
@@ -187,7 +189,7 @@ class Run:
             self.note({"note": text})
 
     def plan(self, field: Field, point: Point, subjects: Sequence[str], base: dict[str, Any]) -> None:
-        """At the first visit: how many calls a sample has there.
+        """At the first visit: find how many calls a sample has there.
 
         Found by `auto`, or where that takes no part by the quickest of phicoll's algorithms.
         """
@@ -207,7 +209,7 @@ class Run:
         self.planned.setdefault(point, wanted)
 
     def playing(self, point: Point, subjects: Sequence[str]) -> list[str]:
-        """Who still takes part there."""
+        """The subjects that still take part there."""
         left = [s for s in subjects if not self.taken.is_out(point, s)]
         return [s for s in left if self.hopeless.get((point, s)) not in left]
 

@@ -27,7 +27,7 @@ from phicoll.models.tuning import candidates
 
 #: The most that buffers of all ranks may take (sim_collectives.hpp).
 MOST_BYTES = 512 << 20
-#: Parameters that say how large a piece is: of those that hold the whole call, one is tried.
+#: Parameters for the size of a piece: of the values that hold the whole call, one is tried.
 PIECES = ("cell", "chunk", "piece", "slice", "part", "buffer")
 #: Between processes their copies go through the kernel, which a simulated machine leaves out. `auto` does not know
 #: where buffers lie and takes none of them, so they stand apart.
@@ -113,7 +113,7 @@ class Times:
 
 
 def whole(point: Point) -> int:
-    """What the largest piece of a call holds."""
+    """The bytes of a call's largest piece."""
     return point.size * (point.ranks if point.operation in ("alltoall", "reduce_scatter_block") else 1)
 
 
@@ -153,7 +153,7 @@ def auto(point: Point, setting: Setting) -> str:
 
 
 def near(point: Point, specs: dict[str, str], times: Times, below: Point | None) -> list[str]:
-    """Those whose algorithms were not far from the best at the point below."""
+    """The candidates whose algorithms were not far from the best at the next smaller size."""
     if below is None:
         return list(specs)
     best: dict[str, float] = {}
@@ -167,7 +167,7 @@ def near(point: Point, specs: dict[str, str], times: Times, below: Point | None)
 
 
 def simulate_all(points: Sequence[Point], times: Times, seconds: float, jobs: int) -> int:
-    """Simulates what is not known, small sizes first, and says how many are left when time is up."""
+    """Simulates missing times, small sizes first. Returns how many are left when time is up."""
     end = time.monotonic() + seconds
     left = 0
 
@@ -195,7 +195,7 @@ def simulate_all(points: Sequence[Point], times: Times, seconds: float, jobs: in
 
 
 def regrets(points: Sequence[Point], times: Times) -> list[Row]:
-    """A row for each point of which auto's time and that of a candidate are known."""
+    """A row for each point at which auto's time and a candidate's are known."""
     rows = []
     for point in points:
         mine = auto(point, times.setting)

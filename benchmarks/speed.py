@@ -30,7 +30,7 @@ HAND_WRITTEN = ("hand-one-line", "hand-two-lines", "hand-counter-per-cpu", "hand
 
 @dataclass
 class Target:
-    """``ratio`` is time over time; ``bound`` what it may be at most."""
+    """``ratio`` is time over time; ``bound`` is its upper limit."""
 
     what: str
     ratio: float

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 from points import Taken
 
-#: A line that costs so many times as much in a tenth of the rounds as in another tenth: there are two states.
+#: There are two states if a line costs this many times as much in a tenth of the rounds as in another tenth.
 APART = 2.0
 
 
 @dataclass(frozen=True)
 class State:
-    """Rounds alike: what a line took in them (ns, one way), the share of all rounds, and their samples."""
+    """The rounds of one state: the time of a line (ns, one way), their share of all rounds, and their
+    samples."""
 
     name: str
     line_ns: float

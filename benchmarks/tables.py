@@ -42,7 +42,8 @@ def plain(value: object) -> str:
 
 
 def side_by_side(taken: Taken, subjects: Sequence[str], rounds: int) -> str:
-    """Medians of all subjects, a line a point; the ratio of the best of ours to the best of theirs."""
+    """Medians of all subjects, one line per point, and the ratio of phicoll's best to the best of the
+    others."""
     parts: list[str] = []
     for setting in dict.fromkeys(point.setting for point in sorted(taken.ns)):
         rows = []
@@ -111,8 +112,8 @@ def ratio_tables(rows: Sequence[Row], limits: Sequence[Row] = ()) -> dict[str, s
 
 
 def verdict_of(row: Row, limit: str) -> str:
-    """Where a call is at the limit of the machine already, the best bare loop, nobody is asked to be faster; and it is
-    said where that loop itself takes longer than the opponent."""
+    """The verdict, which says if the call is already at the machine's limit, the best bare loop, or if that
+    loop itself takes longer than the opponent."""
     asked = row.verdict.rstrip("?") in ("slower", "unresolved") and limit.rstrip("?") == "met"
     if asked:
         return f"{row.verdict}, at the copy limit"
@@ -121,7 +122,7 @@ def verdict_of(row: Row, limit: str) -> str:
 
 
 def geomean_table(rows: Sequence[Row], crowded_from: int) -> str:
-    """How many times as fast as the best other, geometric means by operation; targets where there are any."""
+    """Speed over the best other's, geometric means by operation, with targets if there are any."""
     lines = []
     for setting in dict.fromkeys(row.point.setting for row in rows):
         operation, ranks, definition, buffers = setting
@@ -185,7 +186,7 @@ def limit_table(rows: Sequence[Row]) -> str:
 
 
 def out_table(taken: Taken) -> str:
-    """Who took no part where, and why."""
+    """The systems that took no part, where, and why."""
     lines = [
         [subject, f"{operation}, {ranks} ranks, from {size_text(size)} on", why]
         for (subject, operation, ranks), (size, why) in sorted(taken.dropped.items())

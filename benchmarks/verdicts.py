@@ -1,4 +1,4 @@
-"""What the rounds say. Ratios are taken within rounds.
+"""Verdicts from the rounds. Ratios are taken within rounds.
 
 "The best of the others" is chosen on odd rounds and compared on even ones; the interval is the sign test's, corrected
 after Holm over the rows of one table.
@@ -62,8 +62,8 @@ class Row:
 
 
 def at_most(ratio: Ratio | None, most: float) -> str:
-    """Whether a time ratio is at most so much: met, missed or not resolved; "-" where there is none. "met?", "missed?":
-    in every round, but these are too few for the table's confidence."""
+    """Whether a time ratio is at most `most`: met, missed or not resolved; "-" without a ratio. "met?",
+    "missed?": so in every round, but these are too few for the table's confidence."""
     if ratio is None:
         return "-"
     doubt = "" if ratio.enough else "?"
@@ -103,8 +103,8 @@ def best_of(
 
 
 def rows_of(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | None = None) -> list[Row]:
-    """A row a point that the subject was measured at, against the best of the MPIs; intervals hold together over the
-    table."""
+    """One row per point that the subject was measured at, against the best of the MPIs; the intervals hold
+    jointly over the table."""
     rows = []
     for point in sorted(taken.ns if points is None else set(points) & set(taken.ns)):
         mine = taken.ns[point].get(subject)
@@ -133,7 +133,7 @@ def rows_of(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | No
 
 
 def versus(taken: Taken, subject: str, opponent: str) -> list[Row]:
-    """A row a point that has both."""
+    """One row per point that has both."""
     rows = []
     for point in sorted(taken.ns):
         by = taken.ns[point]
@@ -181,7 +181,7 @@ def limits(taken: Taken, subject: str = "phicoll", points: Iterable[Point] | Non
 
 
 def at_limit(row: Row) -> str:
-    """The word on a row of `limits`: at least LEAST_SHARE."""
+    """The verdict on a row of `limits`: at least LEAST_SHARE."""
     return at_most(row.ratio, 1 / LEAST_SHARE)
 
 
@@ -213,7 +213,7 @@ def judge(rows: Sequence[Row]) -> None:
 
 
 def geomean_speed(rows: Iterable[Row]) -> tuple[float, int] | None:
-    """Geometric mean of the best other's time over ours, and of how many points."""
+    """Geometric mean of the best other's time over phicoll's, and the number of points."""
     logs = [-math.log(row.ratio.median) for row in rows if row.ratio is not None]
     return (math.exp(statistics.fmean(logs)), len(logs)) if logs else None
 

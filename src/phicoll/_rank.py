@@ -28,7 +28,7 @@ def main() -> None:
     _core.die_with_parent(parent)
     try:
         core = _core.join(descriptor, rank, wait)
-    except Exception as error:  # the group is broken by it, and all know why
+    except Exception as error:  # this breaks the group, and all learn why
         from phicoll.comm.rank_processes import write_all
 
         write_all(answer, pickled_error(error, ""))
@@ -49,7 +49,7 @@ def main() -> None:
     except BaseException as error:
         core.fail(describe(error))
         parts = pickled_error(error, traceback_text(error))
-    core.close()  # those who wait for this rank learn that it left before its answer is written
+    core.close()  # ranks that wait for this one learn that it left before its answer is written
     write_all(answer, parts)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -68,7 +68,7 @@ def pickled(found: Any) -> list[bytes | memoryview]:
 
 
 def pickled_error(error: BaseException, text: str) -> list[bytes | memoryview]:
-    """An exception, or what can be said of one that cannot travel."""
+    """An exception, or a description of one that cannot be pickled."""
     error.__traceback__ = None
     try:
         parts = pickled(("raised", error, text))

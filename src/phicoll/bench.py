@@ -199,7 +199,7 @@ def note(line: str, progress: Progress | None) -> None:
 
 
 def acknowledge(process: subprocess.Popen[str]) -> None:
-    """What was to be drawn is drawn: the program, which waits between two rounds, may go on."""
+    """Tell the program, which waits between two rounds, to go on: progress is drawn."""
     if process.stdin is not None:
         with contextlib.suppress(OSError, ValueError):
             process.stdin.write("\n")
@@ -217,7 +217,7 @@ def stop(process: subprocess.Popen[str]) -> None:
 
 
 def conclude(outcome: Outcome) -> Results:
-    """The results, or the error that the exit code and the words mean."""
+    """The results, or the error that exit code and stderr stand for."""
     if outcome.exit_code == BAD_INPUT:
         raise parse_refusal(outcome.words)
     failed = outcome.results is not None and outcome.results.reason == "failed"

@@ -87,7 +87,7 @@ def parser(prog: str) -> Parser:
 
 
 def program(given: Namespace) -> Program:
-    """What the command line says that ranks run."""
+    """The program that the command line names."""
     for kind in ("module", "code"):
         words = getattr(given, kind)
         if words is not None:

@@ -1,4 +1,4 @@
-"""What several commands share: options, errors that name options, and files written besides stdout."""
+"""Shared by several commands: options, errors that name options, and files written besides stdout."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def add_simulated_option(parser: argparse.ArgumentParser, argument: str) -> None
 
 
 class Knobs(Parser):
-    """What a command takes by ``--set NAME=VALUE``: options that are seldom needed. Takes them as a parser does, as
-    ``--name``."""
+    """Options that are seldom needed, which a command takes by ``--set NAME=VALUE``. They are added as to a
+    parser, as ``--name``."""
 
     def __init__(self, command: argparse.ArgumentParser) -> None:
         super().__init__(prog=f"{command.prog} --set", add_help=False, allow_abbrev=False)

@@ -1,4 +1,4 @@
-"""``phicoll validate``: compares a simulated machine with its papers, or the models with what runs."""
+"""``phicoll validate``: compares a simulated machine with its papers, or the models with runs."""
 
 from __future__ import annotations
 

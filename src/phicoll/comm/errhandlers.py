@@ -17,7 +17,8 @@ __all__ = [
 
 
 class Errhandler:
-    """One of ``ERRORS_RETURN``, ``ERRORS_ARE_FATAL`` and ``ERRORS_ABORT``, which do alike here, or null."""
+    """One of ``ERRORS_RETURN``, ``ERRORS_ARE_FATAL`` and ``ERRORS_ABORT``, which all do the same here, or
+    null."""
 
     __slots__ = ("name",)
 
@@ -58,7 +59,7 @@ ERRORS_ABORT = named("ERRORS_ABORT")
 
 
 class HasErrhandler:
-    """What has an error handler: a communicator, a window."""
+    """Base of classes with an error handler: communicators, windows."""
 
     _errhandler: Errhandler = ERRORS_RETURN
 

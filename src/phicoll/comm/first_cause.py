@@ -38,7 +38,7 @@ def first_cause(
 
 
 def late(rank: int, fate: str) -> str:
-    """What is said of a rank that did not end when its group was broken."""
+    """The note on a rank that did not end when its group broke."""
     return f"rank {rank} had not ended some seconds later: {fate}"
 
 
@@ -65,7 +65,7 @@ def cause_of(
 
 
 def add_note(error: Any, text: str) -> None:
-    """``error.add_note``, which Python 3.10 does not have: there a traceback does not show what it adds."""
+    """``error.add_note``, which Python 3.10 lacks: there tracebacks do not show the note."""
     if hasattr(error, "add_note"):
         error.add_note(text)
     else:

@@ -11,7 +11,7 @@ from phicoll.errors import ArgumentError
 
 __all__ = ["CONGRUENT", "GROUP_EMPTY", "GROUP_NULL", "IDENT", "SIMILAR", "UNEQUAL", "Group"]
 
-# What comparing communicators finds: the same one, the same ranks in order, the same ranks in another order, others.
+# Results of comparing communicators: the same one, the same ranks in order, in another order, other ranks.
 IDENT, CONGRUENT, SIMILAR, UNEQUAL = 0, 1, 2, 3
 
 

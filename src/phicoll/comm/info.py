@@ -1,4 +1,4 @@
-"""Info: MPI's lists of hints. They are kept and given back; none changes what phicoll does."""
+"""Info: MPI's lists of hints. They are stored and returned, and have no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collectives that are begun and waited for later, once or again and again: methods of :class:`~phicoll.Comm`."""
+"""Nonblocking and persistent collectives: methods of :class:`~phicoll.Comm`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Nonblocking:
     ``Start`` begins each time; a buffer that is not contiguous is packed each time. Arguments and errors are those of
     the blocking call. Leave the buffers alone until the request has ended.
 
-    All ranks begin the same calls on a communicator in the same order. It is an order of its own: blocking calls and
-    messages may fall between them. A communicator's calls are carried out one after the other.
+    All ranks begin the same calls on a communicator in the same order, which is independent of blocking calls
+    and messages. A communicator's calls run one after the other.
     """
 
     _core: Any

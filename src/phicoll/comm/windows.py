@@ -62,7 +62,7 @@ class Win(HasErrhandler):
         size:
             Bytes of this rank's segment, which are zero.
         disp_unit:
-            What :meth:`Shared_query` tells beside a segment, such as the bytes of its elements.
+            What :meth:`Shared_query` returns beside a segment, such as the bytes of its elements.
         info:
             Not used.
         comm:
@@ -152,7 +152,7 @@ class Win(HasErrhandler):
             time.sleep(0)
 
     def Unlock(self, rank: int) -> None:
-        """End a lock; who locks the segment next sees what this rank wrote."""
+        """End a lock; the rank that locks the segment next sees what this one wrote."""
         self._own._whole.unlock(self._word(self._rank(rank)))
 
     def Lock_all(self, assertion: int = 0) -> None:

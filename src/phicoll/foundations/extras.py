@@ -12,7 +12,8 @@ __all__ = ["extra"]
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Around the import of an extra's packages: one that is not installed is told with what installs it.
+    """A context for importing an extra's packages: the error for one that is missing names the command that
+    installs it.
 
     Raises
     ------

@@ -27,7 +27,7 @@ __all__ = [
 
 #: The longest line of a run with 1,024 ranks and 1,000 calls in a window has some 20 MB.
 MOST_LINE = 64 << 20
-#: What a compressed file may unpack to: a small one can hold any number of zeros.
+#: The most bytes that a compressed file may unpack to: a small one can hold any number of zeros.
 MOST_UNPACKED = 8 << 30
 
 
@@ -93,7 +93,7 @@ def input_bytes(path: Path, most: int = 4 << 20) -> bytes:
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Replace a file at once or not at all: what is written to the path that this yields is put in its place.
+    """Replace a file atomically by the one that is written to the yielded path.
 
     Raises
     ------

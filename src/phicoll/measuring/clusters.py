@@ -89,7 +89,8 @@ class Cluster(Executor):
         return set(self.client.scheduler_info(n_workers=-1)["workers"])
 
     def check(self) -> None:
-        """Raise ResourceError if the scheduler or all workers are gone: what was submitted would wait for ever."""
+        """Raise ResourceError if the scheduler or all workers are gone: submitted tasks would wait for
+        ever."""
         if self.client.status != "running":
             raise ResourceError(f"{self.address}: the scheduler is gone")
         if not self.workers():

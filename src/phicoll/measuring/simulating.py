@@ -109,7 +109,7 @@ class SimulatedPlan:
             return records.results()
 
     def over(self, elapsed_s: float, progress: bench.Progress | None) -> bool:
-        """Whether the budget is over; says, once, if it is going to be too short."""
+        """Whether the budget is used up; prints a note, once, if it will be too short."""
         estimate = self.budget.estimate(elapsed_s)
         if estimate:
             bench.note(f"phicoll: {estimate}\n", progress)
@@ -117,7 +117,8 @@ class SimulatedPlan:
 
 
 class Steps:
-    """What is done of a sweep, in calls of ranks: finished points, and what this process has of those that run."""
+    """The progress of a sweep, in calls of ranks: of finished points, and of those that run in this
+    process."""
 
     def __init__(self, tasks: Sequence[Task], progress: bench.Progress | None) -> None:
         self.progress = progress
@@ -201,7 +202,7 @@ class Records:
         self.write(lines)
 
     def keep(self, futures: Sequence[Future[Point]]) -> None:
-        """Keep points that are done, among those after the last one taken."""
+        """Keep finished points, among those after the last one taken."""
         for future in futures[self.taken :]:
             if future.done():
                 try:

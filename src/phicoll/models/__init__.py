@@ -1,4 +1,4 @@
-"""Analytic models of memory and collectives: predictions, and their comparison with runs (docs/models.md).
+"""Analytic models of memory and collectives, their predictions, and comparisons with runs (docs/models.md).
 
 Models are pure functions (``phicoll.models.equations``) of a machine's constants (``phicoll.models.constants``).
 :mod:`phicoll.models.optima` minimises them, :mod:`phicoll.models.fits` fits constants to measurements,

@@ -72,7 +72,7 @@ class Compared:
 
     @property
     def setting(self) -> tuple[Any, ...]:
-        """All that is alike among algorithms that can be put in order."""
+        """What algorithms that can be put in order have in common."""
         return self.subject.setting
 
     def to_dict(self) -> dict[str, Any]:

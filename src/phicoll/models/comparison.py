@@ -35,7 +35,7 @@ __all__ = ["Compared", "ComparedRuns", "Order", "compare_with_runs", "kendall_ta
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """Every modelled subject of a result with its band. Shows itself as a table; ``plot`` draws it.
+    """Every modelled subject of a result with its band. Displayed as a table; ``plot`` draws it.
 
     ``skipped`` are the subjects that were left out, each with the reason.
     """
@@ -169,7 +169,8 @@ def compare_with_runs(
         What :func:`phicoll.measure`, :func:`phicoll.sweep` or :func:`phicoll.load` returned. Compared is what
         :func:`phicoll.models.modelled` lists; levels and ways are those that were in effect.
     model:
-        A :class:`MachineModel`, or what :func:`machine_model` takes: it need not be the machine that ran.
+        A :class:`MachineModel`, or what :func:`machine_model` takes; it may be another machine's than the one
+        that ran.
     start:
         Which start the model assumes, ``evicted`` or ``warm``; by default the one that the run had.
     b:

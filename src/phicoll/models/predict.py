@@ -73,7 +73,8 @@ class Recorder(MachineModel):
 
 @dataclass(frozen=True)
 class Task:
-    """One call: the constants of its start, those that decide on designs, ranks, bytes, parameters as texts."""
+    """One call: the constants of its start, the constants that decide on designs, ranks, bytes, parameters as
+    texts."""
 
     model: Constants
     machine: MachineModel
@@ -229,8 +230,8 @@ def predict(
     Raises
     ------
     ArgumentError
-        An operation or algorithm that is not modelled, a parameter value that the model is not about, ranks or size out
-        of range, a constant that the model needs and the machine does not have.
+        An operation or algorithm that is not modelled, a parameter value that the model does not cover, ranks
+        or size out of range, a constant that the model needs and the machine lacks.
     """
     check_choice("operation", operation, MODELS)
     check_choice("start", start, STARTS)

@@ -31,7 +31,7 @@ MOST_LINES = 6  # in colour, of lines over ranks or sizes
 
 @dataclass(frozen=True)
 class Asked:
-    """What a caller asks of a figure; without an option each kind does as its own default says."""
+    """The options of a figure; each kind has its own defaults."""
 
     #: Arranges the panels: :class:`Panels` with what the caller says of the whole figure.
     place: Callable[..., Panels]

@@ -72,7 +72,7 @@ def page(figure: Figure, title: str) -> str:
 
 
 def live(figure: Figure, alt: str) -> str:
-    """The figure in HTML: the picture, and what takes its place where :func:`scripts` run."""
+    """The figure in HTML: the picture, and the live figure that replaces it where :func:`scripts` run."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DPI, facecolor="white")
     picture = base64.b64encode(buffer.getvalue()).decode("ascii")
@@ -109,7 +109,7 @@ def describe(figure: Figure) -> dict[str, Any]:
 
 
 class Drawn:
-    """What is described so far: traces, the layout, and orders of rows."""
+    """The description so far: traces, the layout, and orders of rows."""
 
     def __init__(self, figure: Figure) -> None:
         self.figure = figure

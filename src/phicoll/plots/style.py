@@ -79,7 +79,7 @@ def series_colours(ax: Axes, names: Sequence[str]) -> dict[str, str]:
 
 
 def tell(artist: Artist, texts: Sequence[str]) -> None:
-    """Say what the mouse is told at each point of ``artist``; rows are sorted by such points."""
+    """Set the text that the mouse shows at each point of ``artist``; rows are sorted by such points."""
     artist.told = list(texts)  # type: ignore[attr-defined]
 
 

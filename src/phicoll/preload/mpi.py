@@ -34,7 +34,7 @@ class Mpi:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What lets mpicc find an MPI that was moved, as pip does."""
+        """Environment variables by which mpicc finds an MPI that was moved, as by pip."""
         root = str(self.mpicc.parent.parent)
         return {"OPAL_PREFIX": root, "I_MPI_ROOT": root}
 
@@ -149,7 +149,7 @@ def compiler_version(mpi: Mpi) -> str:
 def run(command: Sequence[str], *, mpicc: str | None = None, report: bool = False) -> int:
     """Become ``command``, an MPI's launcher, with the library preloaded under the ranks.
 
-    Where that cannot be, a line on stderr says why, and the command runs as it is.
+    If that is impossible, a line on stderr says why, and the command runs as it is.
 
     Raises
     ------

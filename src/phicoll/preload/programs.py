@@ -1,4 +1,4 @@
-"""Running programs with a library preloaded, and those that nothing can be preloaded under, seen by their files."""
+"""Running programs with a library preloaded, and recognising programs that nothing can be preloaded under."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def reason(program: Path) -> str | None:
 
 
 def with_preload(environment: dict[str, str], library: Path) -> dict[str, str]:
-    """The environment with the library before what is preloaded already."""
+    """The environment with the library before those that are already preloaded."""
     before = environment.get("LD_PRELOAD", "").replace(" ", ":").split(":")
     return {**environment, "LD_PRELOAD": ":".join([str(library), *filter(None, before)])}
 
@@ -77,7 +77,7 @@ def become(
 ) -> int:
     """Become ``command``, in the environment that ``prepared`` makes of this one: with ``libphicoll-KIND`` preloaded.
 
-    Where that cannot be (``ResourceError``), a line on stderr says why, and the command runs as it is.
+    If that is impossible (``ResourceError``), a line on stderr says why, and the command runs as it is.
 
     Raises
     ------

@@ -15,7 +15,7 @@ __all__ = ["KINDS", "Kind", "run"]
 
 @dataclass(frozen=True)
 class Kind:
-    """What programs of one kind are called, and what to run one is."""
+    """A kind of program: its name in messages, and what running one takes."""
 
     name: str  # the command's, and the library's
     example: str
@@ -33,7 +33,7 @@ KINDS = {
 def run(kind: Kind, command: Sequence[str], *, barrier: str | None = None, report: bool = False) -> int:
     """Become ``command`` with the kind's library preloaded.
 
-    Where that cannot be, a line on stderr says why, and the command runs as it is.
+    If that is impossible, a line on stderr says why, and the command runs as it is.
 
     Raises
     ------

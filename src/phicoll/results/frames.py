@@ -26,7 +26,7 @@ NOT_NUMBERS = frozenset({"label", "chosen", "error", "placement", "unit", "ratio
 
 #: The dimensions of a Dataset beside the round, where they vary; other fields follow one of them, or are one too.
 DIMENSIONS = ("operation", "spec", "mode", "ranks", "size_bytes", "definition")
-#: What a Dataset has at each of its points, where anything has it.
+#: The variables of a Dataset, if anything has them.
 VALUES = ("ns", "lines", "switches", "cycles", "label")
 MOST_CELLS = 20_000_000
 

@@ -1,6 +1,6 @@
 """The schema of records: the fields that are used, and their types (docs/records.md).
 
-Every record that is read is held to them once; what comes after needs no checks. Other fields, and records of other
+Every record that is read is checked once; later code needs no checks. Other fields, and records of other
 kinds, may hold anything. ``record_schema.cpp`` has the fields that the C++ programs use.
 """
 

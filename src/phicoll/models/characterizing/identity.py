@@ -20,7 +20,7 @@ __all__ = [
     "is_this_host",
 ]
 
-#: What to do with another machine's file; tuning tables use the same words.
+#: Ways to treat another machine's file; tuning tables use the same words.
 FOREIGN = ("refuse", "use")
 
 #: Relative. A counter's measured rate varies a little from time to time; another machine's differs by more.

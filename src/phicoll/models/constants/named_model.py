@@ -28,8 +28,8 @@ def machine_model(
     machine:
         The name of a shipped machine; ``"xeon-phi-5110p"`` and ``"sandy-bridge-e5-2670"`` have the published constants
         (ramos-hoefler-2013). Or the path of a machine file (it has a slash or ends in ``.json``). The model is the
-        file's ``model`` section, as the core's algorithms take it; without one nothing is known. With changes behind
-        it (``"xeon-phi-5110p:ring.hop=0"``) every constant is ``assumed``: the unchanged machine's.
+        file's ``model`` section, as the core's algorithms take it; without one nothing is known. With changes
+        after it (``"xeon-phi-5110p:ring.hop=0"``) every constant is ``assumed``: the unchanged machine's.
     argument:
         The name of the argument in errors.
 

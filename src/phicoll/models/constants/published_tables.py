@@ -1,4 +1,4 @@
-"""Tables of ramos-hoefler-2013 as printed, in nanoseconds: the one place of published numbers.
+"""Tables of ramos-hoefler-2013 as printed, in nanoseconds: the only copy of published numbers.
 
 :mod:`phicoll.models.constants.published` makes model constants of them, :mod:`phicoll.validation` compares with them.
 """

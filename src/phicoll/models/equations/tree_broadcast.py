@@ -56,8 +56,8 @@ def tree_broadcast(
 ) -> Band:
     """A broadcast down the tree given by each rank's parent (:mod:`phicoll.models.equations.trees`), ns.
 
-    All children of a rank read at the same time; the path from the root on which :func:`parent_step` sums up to the
-    most decides. Of a tree whose levels are full that is equation 4.7.
+    All children of a rank read at the same time; the path from the root with the largest sum of
+    :func:`parent_step` decides. For a tree whose levels are full that is equation 4.7.
     """
     children = children_of(parents)
     steps = {k: parent_step(model, k, lines, b, ack) for k in {len(c) for c in children} if k}

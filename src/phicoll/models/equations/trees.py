@@ -1,4 +1,4 @@
-"""Shapes of broadcast trees, as the core builds them: who is whose parent, ranks counted from the root.
+"""Shapes of broadcast trees, as the core builds them: each rank's parent, ranks counted from the root.
 
 Source: ramos-hoefler-2013 sections 4.1.2 and 4.4, velamati-2007 section 3.2; docs/collectives.md.
 """
@@ -46,7 +46,7 @@ def k_nomial_parents(ranks: int, degree: int = 3) -> list[int]:
 
 
 def fibonacci_parents(ranks: int, overhead: str = "half") -> list[int]:
-    """The greedy tree of LogP: who is informed sends every o; who is sent to may send 2 o + L later.
+    """The greedy tree of LogP: an informed rank sends every o; the receiver may send 2 o + L later.
 
     Parameters
     ----------

@@ -47,13 +47,13 @@ def fit_bandwidth(
     memory_ns, remote_ns:
         R_I and R_R,M.
     sigma:
-        Weights as :func:`fit` has them; ``None`` weighs relative errors alike, as sizes span decades.
+        Weights as for :func:`fit`; ``None`` weights relative errors equally, since sizes span decades.
 
     Raises
     ------
     ArgumentError, FitError
-        As :func:`fit`; ``bandwidth.F`` and ``bandwidth.P`` where the small messages do not show the start-up, so that
-        F is not told from zero (then only F/P is known).
+        As for :func:`fit`; also for ``bandwidth.F`` and ``bandwidth.P`` if the small messages do not show the
+        start-up, so that F cannot be distinguished from zero (then only F/P is known).
     """
     for argument, value in (("memory_ns", memory_ns), ("remote_ns", remote_ns)):
         if not (math.isfinite(value) and value > 0):

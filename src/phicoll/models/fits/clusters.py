@@ -1,4 +1,4 @@
-"""Welch's t-test, and line costs that are near enough to be one: ramos-hoefler-2013, sections 1.3.3 and 2.2.
+"""Welch's t-test, and clusters of line costs: ramos-hoefler-2013, sections 1.3.3 and 2.2.
 
 >>> from phicoll.models.fits.clusters import Summary, cluster_costs, estimate, welch_test
 >>> reads = {"R_L,M": Summary(8.6, 0.23, 5000), "R_R,M": Summary(234.7, 25.6, 5000), "R_R,S": Summary(233.4, 35, 5000)}
@@ -24,7 +24,8 @@ __all__ = ["Cluster", "Summary", "WelchTest", "cluster_costs", "estimate", "summ
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean, standard deviation (ns) and number of samples. ArgumentError: not finite, a deviation below 0, none."""
+    """Mean, standard deviation (ns) and number of samples. ArgumentError: not finite, a deviation below 0, no
+    sample."""
 
     mean: float
     deviation: float
@@ -40,7 +41,7 @@ class Summary:
 
 
 def summary_of(ns: ArrayLike) -> Summary:
-    """Of samples, ns. ArgumentError: fewer than two, some not finite or negative."""
+    """The summary of samples in ns. ArgumentError: fewer than two, some not finite or negative."""
     samples = np.atleast_1d(numbers_of("ns", ns)).ravel()
     if samples.size < 2:
         raise ArgumentError("ns", f"{samples.size} samples", "two or more")
@@ -104,7 +105,8 @@ def welch_test(first: Summary, second: Summary) -> WelchTest:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Costs that count as one: their names by cost, the mean of their means, and the deviation of all their samples."""
+    """Costs that count as one: their names, cheapest first, the mean of their means, and the deviation of all
+    samples."""
 
     names: tuple[str, ...]
     summary: Summary
@@ -113,7 +115,8 @@ class Cluster:
 def cluster_costs(costs: Mapping[str, Summary]) -> list[Cluster]:
     """The simplified model: costs whose means differ by less than the larger standard deviation are one.
 
-    The nearest are put together first, and only groups of which every two members are near. (Welch's test rejects
+    The nearest are joined first, and only into groups of which every two members are near. (Welch's test
+    rejects
     nearly every equality at the paper's 5,000 samples, though it groups such costs.) Cheapest first.
     """
     if not costs:

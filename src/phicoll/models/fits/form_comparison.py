@@ -1,4 +1,4 @@
-"""Alternative forms of the same points, held against one another by information criteria and on unseen points."""
+"""Alternative forms fitted to the same points, compared by information criteria and on unseen points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["FormComparison", "compare_forms"]
 
 @dataclass(frozen=True)
 class FormComparison:
-    """Alternative forms of the same points, the best by AICc first; ``refused`` says which could not be fitted."""
+    """Forms fitted to the same points, the best by AICc first; ``refused`` says which could not be fitted."""
 
     fits: tuple[Fit, ...]
     refused: dict[str, str]
@@ -29,7 +29,8 @@ class FormComparison:
         return self.fits[0]
 
     def rows(self) -> list[dict[str, float | str]]:
-        """Of each form: AICc, its difference to the best, Akaike's weight, BIC, and the held-out error (relative)."""
+        """For each form: AICc, its difference to the best, Akaike's weight, BIC, and the relative held-out
+        error."""
         differences = np.array(
             [one.aicc - self.best.aicc if math.isfinite(one.aicc) else math.inf for one in self.fits]
         )
@@ -74,14 +75,14 @@ def compare_forms(
     sigma: ArrayLike | None = None,
     absolute: bool = False,
 ) -> FormComparison:
-    """Fit each form to the same points and order them by AICc. Arguments as :func:`fit` has them.
+    """Fit each form to the same points and order them by AICc. Arguments as for :func:`fit`.
 
     Raises
     ------
     ArgumentError
         As :func:`fit`.
     FitError
-        None of the forms could be fitted, or all have so few points that no criterion tells them apart.
+        No form could be fitted, or the points are too few to tell the forms apart.
     """
     fitted: list[Fit] = []
     refused: dict[str, str] = {}

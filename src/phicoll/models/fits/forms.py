@@ -1,4 +1,5 @@
-"""Functions of n that latencies are fitted with, and checks of the points. Source: ramos-hoefler-2013, chapter 3."""
+"""Functions of n to which latencies are fitted, and checks of the points. Source: ramos-hoefler-2013, chapter
+3."""
 
 from __future__ import annotations
 

@@ -30,11 +30,11 @@ RANK_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The errors of a fit on points that it was not fitted to, by which a fit is judged."""
+    """The errors of a fit on points that it was not fitted to."""
 
     n: Array
-    errors: Array  #: measured less predicted, ns, a value a point
-    relative: Array  #: the same by what was measured
+    errors: Array  #: measured less predicted, ns, one value per point
+    relative: Array  #: the same divided by the measured time
     folds: int
 
     @property
@@ -52,8 +52,8 @@ class HeldOut:
 class Fit:
     """A form fitted to points. ``parameters`` and ``covariance`` are in the order of ``form.parameters``.
 
-    ``sigma`` are the points' standard errors (all 1 where none were given). Where they are ``absolute`` they size the
-    errors of the parameters; else they are weights, and the residuals give the size.
+    ``sigma`` are the points' standard errors (all 1 if none were given). If they are ``absolute``, they give
+    the size of the parameters' errors; otherwise they are weights, and the residuals give the size.
     """
 
     form: Form
@@ -71,11 +71,11 @@ class Fit:
 
     @cached_property
     def standard_errors(self) -> Array:
-        """Of the parameters, in their units."""
+        """Standard errors of the parameters, in their units."""
         return np.sqrt(np.diag(self.covariance))
 
     def index(self, name: str) -> int:
-        """Place of a parameter among the parameters."""
+        """The index of a parameter."""
         if name not in self.form.parameters:
             raise ArgumentError("name", repr(name), ", ".join(self.form.parameters))
         return self.form.parameters.index(name)
@@ -89,7 +89,7 @@ class Fit:
         return float(self.standard_errors[self.index(name)])
 
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
-        """Its confidence interval: of Student's t, of the normal distribution where sigma is absolute."""
+        """Its confidence interval, by Student's t, or by the normal distribution if sigma is absolute."""
         half = self.quantile(level) * self.standard_error(name)
         return self.value(name) - half, self.value(name) + half
 
@@ -109,8 +109,8 @@ class Fit:
         return np.asarray((self.form.columns(where) @ self.parameters).reshape(np.shape(n)))
 
     def band(self, n: ArrayLike, level: float = 0.95, *, new: bool = False) -> tuple[Array, Array]:
-        """Lower and upper ends of the confidence band at each ``n``, ns: of the curve, with ``new`` of another point
-        (of the points' median sigma)."""
+        """Lower and upper ends of the confidence band at each ``n``, ns: of the curve, or with ``new`` of
+        another point (with the points' median sigma)."""
         where = points_of(n, self.form)
         columns = self.form.columns(where)
         variance = np.einsum("ij,jk,ik->i", columns, self.covariance, columns)
@@ -133,7 +133,7 @@ class Fit:
 
     @cached_property
     def relative_residuals(self) -> Array:
-        """The same by what was measured; infinite where that is 0."""
+        """The same divided by the measured time; infinite where that is 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.residuals / self.ns)
 
@@ -144,7 +144,7 @@ class Fit:
 
     @property
     def scale(self) -> float:
-        """Root of chi square by degrees of freedom: how much larger than sigma the residuals are."""
+        """Root of chi square over degrees of freedom: how much larger than sigma the residuals are."""
         return math.sqrt(self.chi_square / self.degrees_of_freedom)
 
     @property
@@ -156,7 +156,8 @@ class Fit:
 
     @cached_property
     def minus_two_log_likelihood(self) -> float:
-        """Of normal errors: sigma as given where it is absolute, else sigma times the scale that fits best."""
+        """The likelihood of normal errors: with sigma as given if absolute, otherwise sigma times the scale
+        that fits best."""
         logs = 2 * float(np.sum(np.log(self.sigma))) + self.n.size * math.log(2 * math.pi)
         if self.absolute:
             return logs + self.chi_square
@@ -189,9 +190,10 @@ class Fit:
         Parameters
         ----------
         folds:
-            The values of n are dealt out, at random, to so many folds; ``None`` leaves out one value at a time.
+            The number of folds to which the values of n are dealt at random; ``None`` leaves out one value at
+            a time.
         seed:
-            Of the dealing.
+            The seed of that.
 
         Raises
         ------
@@ -216,7 +218,7 @@ class Fit:
             return HeldOut(self.n, errors, np.asarray(errors / self.ns), count)
 
     def plot(self, title: str = "", xlabel: str = "n", level: float = 0.95) -> Canvas:
-        """Data, fit with its band, and residuals, as a figure that shows itself in a notebook."""
+        """Draw data, the fit with its band, and residuals; a notebook displays the figure."""
         from phicoll.plots.fits import plot_fit
 
         return plot_fit(self, title, xlabel, level)
@@ -258,10 +260,11 @@ def fit(
     n, ns:
         Points, one dimension and equally many: threads or lines, and times in ns.
     sigma:
-        Standard error of each time, or one for all; ``None`` weighs all alike.
+        Standard error of each time, or one for all; ``None`` weights all equally.
     absolute:
-        Whether ``sigma`` also says how large the errors are. Else only its ratios count, and the residuals give the
-        size: what to take where a form is an approximation, so that residuals are not measurement errors alone.
+        Whether ``sigma`` also gives the size of the errors. Otherwise only its ratios count, and the
+        residuals give the size; choose that if the form is an approximation, whose residuals are not only
+        measurement errors.
 
     Raises
     ------
@@ -308,8 +311,8 @@ def fit(
 
 
 def check_determined(found: Fit) -> None:
-    """Refuse a parameter that may as well be anything: its error is larger than itself, and where it matters most the
-    error alone makes more than the time that was measured there."""
+    """Refuse an undetermined parameter: its error is larger than itself, and at the n where it matters most
+    that error is more than the measured time."""
     reach = np.max(
         np.abs(found.form.columns(found.n)) / np.maximum(found.ns, np.finfo(float).tiny)[:, None], axis=0
     )

@@ -1,4 +1,5 @@
-"""What a design costs: by the models' own equations in ns, and as the core's minimisers count, in whole tenths of it.
+"""The cost of a design: by the models' own equations in ns, and in whole tenths of a ns as the core's
+minimisers count.
 
 Source: ramos-hoefler-2013 equations 4.7, 4.11 to 4.14 and appendix B.
 """
@@ -41,8 +42,9 @@ MOST_TENTHS = 1_000_000
 def line_costs(model: str | MachineModel) -> dict[str, int]:
     """What the core's algorithms take of a machine's model, in tenths of a nanosecond.
 
-    ``local`` (R_L), ``remote`` (R_R), ``memory`` (R_I), ``contention`` (c), ``further_line`` (o). What the model has
-    not is as much of ``remote`` as on the Xeon Phi 5110P; without any ``line.remote`` everything is that machine's.
+    ``local`` (R_L), ``remote`` (R_R), ``memory`` (R_I), ``contention`` (c), ``further_line`` (o). A cost that
+    the model lacks has the same ratio to ``remote`` as on the Xeon Phi 5110P; without any ``line.remote`` all
+    are that machine's.
     """
     constants = machine_model(model).constants
     return dict(

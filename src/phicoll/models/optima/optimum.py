@@ -56,7 +56,8 @@ class OptimaTable(tuple[Any, ...]):
     __slots__ = ()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row an optimum, by ranks: ``levels``, or ``ways`` and ``rounds``, ``ns``, the number of ``ties``."""
+        """One row per optimum, by ranks: ``levels``, or ``ways`` and ``rounds``; ``ns``; the number of
+        ``ties``."""
         with extra("frames"):
             import pandas as pd
 

@@ -42,8 +42,8 @@ __all__ = [
 
 #: The best case that a model gives, or its worst.
 BOUNDS = ("min", "max")
-#: What must hold between the children of levels: k_i >= k_{i+1} (``falling``, as the paper's text and tables have it),
-#: k_i <= k_{i+1} (``rising``, as its equations 4.7 and B.1 print), nothing.
+#: Constraints on the children of levels: k_i >= k_{i+1} (``falling``, as in the paper's text and tables), k_i <=
+#: k_{i+1} (``rising``, as its equations 4.7 and B.1 print), or none.
 CONSTRAINTS = ("falling", "rising", "none")
 #: Of several optima the lexicographically smallest, or all.
 TIES = ("first", "all")
@@ -185,12 +185,13 @@ def cost_of(
     bound: str = "min",
     **reading: Any,
 ) -> float:
-    """What a model says of a tree's levels (k_1, k_2, ...) or a barrier's (m, rounds), ns.
+    """The model's time of a tree's levels (k_1, k_2, ...) or of a barrier's (m, rounds), ns.
 
     Parameters
     ----------
     reading:
-        ``b`` and ``combining`` of trees; what else :func:`table` takes does not change what a design costs.
+        ``b`` and ``combining`` of trees; the other options of :func:`table` do not change the cost of a
+        design.
     """
     check_choice("operation", operation, OPERATIONS)
     constants = constants_of(model)

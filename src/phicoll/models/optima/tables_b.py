@@ -68,7 +68,7 @@ class Reproduction:
 def reproduce(
     operation: str, model: str | MachineModel = "xeon-phi-5110p", bound: str = "min", **reading: Any
 ) -> Reproduction:
-    """Hold a printed table against the optima of a reading of its equation.
+    """Compare a printed table with the optima of a reading of its equation.
 
     Parameters
     ----------

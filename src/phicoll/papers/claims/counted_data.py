@@ -10,7 +10,7 @@ from phicoll.papers.claims.statement import Finding
 __all__ = ["check_data_counts"]
 
 PHI = "61x4"
-#: Bytes: counts do not hang on them.
+#: Bytes, on which counts do not depend.
 PIECE = 64
 SIZE = 1024
 

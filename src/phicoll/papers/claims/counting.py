@@ -13,8 +13,8 @@ __all__ = ["Counter", "agreement", "counter", "span"]
 
 
 class Counter(Protocol):
-    """How the functions get counts, so that a test can give them made-up ones: a dict for each number of ranks, as
-    ``phicoll.count`` gives them. ``work``: its operation, size and type."""
+    """Where the functions get counts, so that a test can give them made-up ones: a dict for each number of
+    ranks, as ``phicoll.count`` returns them. ``work``: the operation, size and type."""
 
     def __call__(
         self, spec: str, ranks: Sequence[int], machine: str, placement: str, **work: Any

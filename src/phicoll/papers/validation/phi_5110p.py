@@ -20,7 +20,7 @@ SENSE = "sense-reversing"
 DISSEMINATION = "dissemination"
 HYBRID = "hybrid-dissemination"
 SURROGATE = "libomp-hyper:gather_bits=3"
-#: What Knights Corner's branch of the OpenMP runtime waits between looks: delay 300.
+#: The delay of Knights Corner's branch of the OpenMP runtime between looks: 300.
 SURROGATE_PAUSE = "core.pause=300"
 
 
@@ -37,7 +37,7 @@ def combining(arity: int, notify: str) -> str:
 
 
 PLAIN = [SENSE, DISSEMINATION, *trees("local"), *trees("global")]
-#: What waiting and storing are tried on: one barrier of each kind.
+#: One barrier of each kind, on which ways of waiting and storing are tried.
 ONE_OF_EACH = [
     SENSE,
     DISSEMINATION,

@@ -45,7 +45,7 @@ MESSAGES = "Messages of many lines"
 CONTENDED = "Many readers of one line"
 MEMORY = "Memory bandwidth"
 
-#: What the machine's clock and timer add to every sample, which the simulation has not: the deviation that
+#: What the machine's clock and timer add to every sample, but the simulation lacks: the deviation that
 #: ramos-hoefler-2013 shows between cores at the largest distance, where the way to the directory is always the same.
 FLOOR_NS = 26.0
 

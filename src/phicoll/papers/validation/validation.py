@@ -130,7 +130,7 @@ def validate(
     executor:
         Where points are simulated; by default threads, one a core.
     progress:
-        Show a bar; by default where someone is watching.
+        Show a bar; by default on a terminal and in a notebook.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """The tables that a comparison is shown as: one for each setting, and one over all sizes where data moves.
 
-Long ones are cut: what is slowest is shown on request only.
+Long ones are cut: the slowest rows are shown only on request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from phicoll.results.subject import size_text
 
 __all__ = ["MOST_ROWS", "Shown", "shown"]
 
-#: Rows of a table beyond these are shown on request only.
+#: Further rows of a table are shown only on request.
 MOST_ROWS = 40
 
 SIZE_HEADS = ("size", "algorithm", "median us [95 %]", "GB/s", "ratio to best", "n", "")

@@ -9,7 +9,7 @@ __all__ = ["MPI", "rc"]
 
 __version__ = "4.1.0"  # whose names it has
 
-# What programs set before they import MPI. Nothing of it changes anything here.
+# What programs set before they import MPI. None of it has an effect here.
 rc = SimpleNamespace(
     initialize=True, finalize=None, threads=True, thread_level="multiple", errors="exception"
 )

@@ -31,7 +31,7 @@ STARTS = ("evicted", "warm")
 #: The trees of figure 4.4; all 8 bytes travel in the line that announces them.
 TREES = ("model-tree", "flat", "binomial", "k-nomial:degree=3", "fibonacci", "fibonacci:overhead=quarter")
 ALLREDUCES = ("recursive-doubling", "rabenseifner", "bruck")
-#: Take time in proportion to the square of the ranks: not simulated with long messages on many.
+#: Algorithms whose time grows with the square of the ranks: not simulated with long messages on many.
 DEAR = ("flat-tree", "all-reads-all")
 
 
@@ -76,7 +76,7 @@ RUNS = (
     Run("allreduce", DEAR, (8,), few=True),
 )
 
-#: What is compared for the ways to acknowledge of section 4.1.1.
+#: The algorithms by which section 4.1.1's ways to acknowledge are compared.
 ACKNOWLEDGED = (Run("broadcast", ("flat", "flat:ack=line-per-child"), (8,), few=True),)
 
 #: What 004-36's cause is tried on: all read the root's lines, which its cache answers in 3 cycles each.

@@ -93,7 +93,7 @@ def validate_models(
     executor:
         Where kernels are simulated; by default threads, one a core.
     progress:
-        Show a bar; by default where someone is watching.
+        Show a bar; by default on a terminal and in a notebook.
 
     Raises
     ------
